@@ -132,8 +132,8 @@ def advise(
         upload: Whether the data comes from the host behind the link.
         duplex: Whether the directions share the medium of the link: ``full``, ``half`` (turns) or ``tdd`` (parts of frames).
         discipline: What the queue in front of the link does, such as ``fq-codel``.
-        arq: What the link sends again by itself, such as ``ll-sack``.
-        losses: What becomes of lost packets: they ``vanish``, or arrive with ``damage`` that checksums show.
+        arq: The link layer that retransmits, such as ``ll-sack``.
+        losses: Fate of lost packets: they ``vanish``, or arrive with ``damage`` that checksums show.
         mtu: The largest IP packet, in bytes.
         overhead: Time that each frame takes on the link beside its bits, such as ``1ms``.
         customers: How many transfer through the same queue at once.

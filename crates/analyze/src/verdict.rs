@@ -15,7 +15,7 @@ use crate::reading::{Cause, Verdict};
 const LONG: f64 = 0.25;
 /// The share whose round trips are short.
 const SHORT: f64 = 0.5;
-/// A round trip that varies less than this, from its first decile to its last, says nothing of a queue.
+/// Minimum variation of the round trip, from the first to the last decile, for a conclusion about a queue.
 const VARIED: f64 = 1.2;
 /// Losses are concentrated if chance would do the same in fewer cases than this.
 const CONCENTRATED: f64 = 0.005;
@@ -90,7 +90,8 @@ impl Trials {
         }
     }
 
-    /// A segment sent at `sent` is sent again. Whether its loss would be a trial.
+    /// Records the retransmission at `at` of a segment that was sent at `sent`. Returns whether its loss counts as a
+    /// trial.
     pub(crate) fn repaired(&mut self, sent: Time, at: Time) -> bool {
         self.latest = None;
         let first = !self.is_in_hole(sent);
@@ -101,7 +102,7 @@ impl Trials {
         first
     }
 
-    /// What was sent at `sent` has been lost.
+    /// Records the loss of the segment that was sent at `sent`.
     pub(crate) fn lost(&mut self, sent: Time) {
         if !self.is_in_hole(sent) && self.hole.is_none_or(|(from, _)| from != sent) {
             return;
@@ -183,8 +184,8 @@ impl Trials {
         }
         if unseen * 2 > losses {
             let text = format!(
-                "{unseen} of {losses} losses came before the point of capture, where nothing tells how long \
-                 the queue was"
+                "{unseen} of {losses} losses happened before the point of capture, where the length of the queue \
+                 is unknown"
             );
             return unclear(verdict, text);
         }

@@ -234,9 +234,9 @@ impl Traffic {
     /// Responses of the other end, if this end sends requests.
     pub fn answers(&self) -> Option<Answers> {
         match self {
-            Traffic::Exchange(exchange) => Some(Answers::Same(*exchange)),
-            Traffic::Page(page) => Some(Answers::Told(page.request)),
-            Traffic::Video(video) => Some(Answers::Told(video.request)),
+            Traffic::Exchange(exchange) => Some(Answers::Constant(*exchange)),
+            Traffic::Page(page) => Some(Answers::Requested(page.request)),
+            Traffic::Video(video) => Some(Answers::Requested(video.request)),
             _ => None,
         }
     }

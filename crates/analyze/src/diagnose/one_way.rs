@@ -45,7 +45,7 @@ impl Acks {
         }
     }
 
-    /// The numbers of the data start anew; what was acknowledged before counts on.
+    /// Handles new sequence numbers of the data; bytes acknowledged before remain counted.
     pub(super) fn restart(&mut self) {
         self.latest = None;
     }
@@ -62,7 +62,7 @@ pub(super) fn diagnose(data: &Direction, back: &Direction, acks: &Acks) -> Optio
         return Some(only_acks(back, acks));
     }
     let again = data.retransmissions.total();
-    // A peer that does not answer any more looks alike, but for new data.
+    // A peer that no longer answers looks the same, except that there is no new data.
     if back.packets > 0 || data.data_packets < FEWEST || 2 * again >= data.data_packets {
         return None;
     }
@@ -70,7 +70,7 @@ pub(super) fn diagnose(data: &Direction, back: &Direction, acks: &Acks) -> Optio
     let finding = Finding::OnlyData { data_packets, unique_bytes, sent_again: again };
     let evidence = format!(
         "only the data was captured, no ACK: {data_packets} packets, {unique_bytes} B each once, {again} sent again; \
-         losses behind the point of capture, windows and round trips do not show"
+         losses after the point of capture, windows and round trips are not visible"
     );
     Some(Diagnosis::new(finding, Confidence::Likely, evidence, REMEDY))
 }
@@ -87,7 +87,7 @@ fn only_acks(back: &Direction, acks: &Acks) -> Diagnosis {
     let rate = rate.map_or(String::new(), |rate| format!(", {:.0} kbit/s", rate / 1e3));
     let evidence = format!(
         "only the ACKs were captured, no data: {count} ACKs acknowledge {} B{rate}; {} duplicate ACKs, {sack_acks} with \
-         SACK blocks; how much was lost or sent again does not show",
+         SACK blocks; losses and retransmissions are not visible",
         acks.bytes, acks.duplicates
     );
     Diagnosis::new(finding, Confidence::Certain, evidence, REMEDY)

@@ -53,7 +53,7 @@ pub fn text(
     // Contents of files are not wrapped, so that they can be copied.
     text = style::wrapped(&text);
     if !remedies.is_empty() {
-        text += &format!("\n{}\n", style::heading("How to have it"));
+        text += &format!("\n{}\n", style::heading("How to deploy it"));
         for remedy in remedies {
             text += &style::wrapped(&format!("  {}: {}\n", remedy.scheme, remedy.how));
             if let (Some((_, body)), None) = (&remedy.file, saved) {
@@ -66,7 +66,7 @@ pub fn text(
         None => "\n-o DIR writes the files, --scenario FILE the scenario\n".to_owned(),
     };
     if link.direction == Direction::Upload {
-        end += "(the data comes from the lossy side, where no base station stands before the losses)\n";
+        end += "(the data comes from the lossy side, where no base station is before the losses)\n";
     }
     text + &style::wrapped(&end)
 }
@@ -100,26 +100,30 @@ fn model_comparison(beside: &ModelComparison, units: Units) -> String {
         let percent = (beside.ratio - 1.0).abs() * 100.0;
         let more = if beside.ratio > 1.0 { "more" } else { "less" };
         text += &note(&format!(
-            "the model has {percent:.0} % {more} throughput than the capture: what follows is of the model"
+            "the model has {percent:.0} % {more} throughput than the capture: the results below are the model's"
         ));
         text.extend(beside.why.iter().map(|why| format!("  {why}\n")));
         if beside.why.is_empty() {
-            text += "  nothing that was tried explains it\n";
+            text += "  no tested change of the model explains the difference\n";
         }
         text += "\n";
     }
-    text += &format!("{}\n", style::heading("What was captured, and what the model does"));
+    text += &format!("{}\n", style::heading("The capture and the model"));
     let Recognition { control, confidence, evidence, .. } = &beside.likeness;
     text += &match control {
         Some(control) => {
             let sure = (confidence * 100.0).min(99.0);
             format!("  the sender looks like {}, {sure:.0} % sure: {evidence}\n", control.name())
         }
-        None => format!("  what the sender's congestion control is does not show: {evidence}\n"),
+        None => {
+            format!(
+                "  the capture does not show the congestion control of the sender: {evidence}\n"
+            )
+        }
     };
     for (what, figures) in [("captured", &beside.captured), ("modelled", &beside.modelled)] {
         text += &format!(
-            "  {what}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KB under way\n",
+            "  {what}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KB in flight\n",
             units.rate(figures.throughput),
             figures.loss * 100.0,
             figures.rtt * 1e3,
@@ -207,7 +211,7 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
         short(((delay - empty) * 1e3).round()),
     );
     if shorter.is_empty() {
-        text += "  nothing that was tried halves that without costing throughput\n";
+        text += "  no tested scheme halves this delay without a loss of throughput\n";
     }
     for Shorter { name, delay, times } in shorter {
         text += &format!(
@@ -218,7 +222,7 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
     if !shorter.is_empty() {
         let percent = short(threshold * 100.0);
         text += &format!(
-            "  (what at least halves the waiting, and costs no more than {percent} % of the throughput)\n"
+            "  (schemes that at least halve the waiting time, and cost at most {percent} % of the throughput)\n"
         );
     }
     text
@@ -234,9 +238,7 @@ fn nothing(advice: &Advice, place: &PointRanking, faulty: bool, percent: &str) -
     let heading = match advice.share_of_capacity {
         _ if faulty => "Nothing beyond the repair above.",
         _ if may_help => "Nothing for certain.",
-        Some(share) if share < COPES => {
-            "Nothing: no scheme is made for what slows this sender down."
-        }
+        Some(share) if share < COPES => "Nothing: no scheme addresses the limit of this sender.",
         _ => "Nothing: your sender already copes.",
     };
     let mut text = format!(
@@ -244,7 +246,7 @@ fn nothing(advice: &Advice, place: &PointRanking, faulty: bool, percent: &str) -
         style::heading(heading)
     );
     if let Some(best) = best {
-        let more = if may_help { " More runs may tell: `--seeds 100`." } else { "" };
+        let more = if may_help { " More runs may decide: `--seeds 100`." } else { "" };
         text += &format!(
             "The best of the others, {}, would have {} times the throughput.{more}\n",
             best.name(),
@@ -315,7 +317,7 @@ fn flips(flips: &Flips) -> String {
         return String::new();
     }
     let mut text =
-        format!("\n{}\n", style::heading("What was assumed, and would change the first place"));
+        format!("\n{}\n", style::heading("Assumptions that would change the first place"));
     for Flip { what, assumed, at, best } in &flips.found {
         let best = match best {
             Some(best) => format!("{best} would be the best"),
@@ -325,17 +327,16 @@ fn flips(flips: &Flips) -> String {
         text += &format!("  {flip:<20} {best} (assumed: {assumed})\n");
     }
     if !flips.firm.is_empty() {
-        text +=
-            &format!("  it would stay the same, whatever there is of: {}\n", flips.firm.join(", "));
+        text += &format!("  the first place does not depend on: {}\n", flips.firm.join(", "));
     }
-    text + &format!("  by means of {}\n", plural(flips.runs, "more run"))
+    text + &format!("  from {}\n", plural(flips.runs, "more run"))
 }
 
 fn sensitivity(advice: &Advice) -> String {
     if advice.sensitivity.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}\n", style::heading("Would that stay so?"));
+    let mut text = format!("\n{}\n", style::heading("With other losses and delays"));
     for variation in &advice.sensitivity {
         let best = match (&variation.best, variation.times) {
             (Some(best), Some(times)) => format!("{best} is the best, {times:.2} times"),
@@ -343,7 +344,7 @@ fn sensitivity(advice: &Advice) -> String {
         };
         let stays = match (variation.stays, advice.helps.first(), &variation.best) {
             (true, Some(first), Some(best)) if first != best => {
-                format!("; {first} is not told apart from it")
+                format!("; {first} does not differ with confidence")
             }
             (true, ..) => String::new(),
             (false, ..) => "; the advice would change".to_owned(),

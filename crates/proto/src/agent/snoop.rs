@@ -21,9 +21,11 @@
 //! Without suppression of duplicate ACKs it is the LL of balakrishnan97 3.1.1, a link layer that uses TCP's
 //! acknowledgements without their semantics.
 
+mod acks;
 mod blocks;
 pub(super) mod cache;
 mod config;
+mod data;
 mod depth;
 pub(super) mod flow;
 mod moving;
@@ -33,7 +35,7 @@ mod timeout;
 
 use core::mem::size_of;
 
-use super::ackp::{WindowNews, is_partial};
+use super::ackp::is_partial;
 use super::flows::Flows;
 use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
@@ -46,11 +48,10 @@ use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
-use crate::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Seq};
+use crate::wire::{Addr, Damage, FlowKey, Packet, Seq};
 use cache::Entry;
 pub use config::{DupAcks, SnoopConfig};
-use flow::{Flow, Verdict};
-use reaction::Change;
+use flow::Flow;
 use serde::Serialize;
 pub use timeout::TimeoutRule;
 
@@ -226,241 +227,6 @@ impl Snoop {
         if let Some(syn) = syn.filter(|syn| syn.flow() == Some(key)) {
             self.on_syn(now, key, syn, out);
         }
-    }
-
-    /// Handles a TCP packet from the fixed host.
-    fn on_data(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
-        let (seq, flags) = (segment.seq, segment.flags);
-        let len = segment.seq_len(packet.body.len());
-        if flags.has(Flags::RST) {
-            if let Some(i) = self.flows.find(key) {
-                self.forget(i, out);
-            }
-        } else if flags.has(Flags::SYN) {
-            self.on_syn(now, key, &packet, out);
-        } else if len > 0 {
-            let i = match self.flows.find(key) {
-                Some(i) => i,
-                None => self.watch(key, seq, false, out),
-            };
-            self.flows[i].receiver.expected(segment);
-            self.flows[i].learn_clock(segment);
-            if let Some(start) = self.flows[i].position(seq) {
-                self.keep(now, i, [start, start + u64::from(len)], &packet, out);
-            }
-            let mimic = (self.ackp == Some(AckpMode::EveryPacket) && !packet.body.is_empty())
-                .then(|| self.flows[i].receiver.partial_ack(key, seq + len));
-            out.send(Side::Right, packet);
-            //= west97#4.2: the first implementation sends one for every packet received, without negotiation
-            if let Some(partial) = mimic {
-                out.originate(Side::Left, partial, Cause::PartialAck);
-            }
-            return;
-        }
-        out.send(Side::Right, packet);
-    }
-
-    /// Handles a SYN, with or without ACK, from the fixed host: its data follows this sequence number.
-    fn on_syn(&mut self, now: Time, key: FlowKey, packet: &Packet, out: &mut Out) {
-        let Some(segment) = packet.segment() else { return };
-        let i = match self.flows.find(key) {
-            // A retransmitted SYN changes nothing.
-            Some(i) if self.flows[i].is_syn_of(segment.seq) => i,
-            Some(i) => {
-                self.forget(i, out);
-                self.watch(key, segment.seq, true, out)
-            }
-            None => self.watch(key, segment.seq, true, out),
-        };
-        let flow = &mut self.flows[i];
-        flow.touch(now);
-        let past = flow.position(segment.seq + segment.seq_len(packet.body.len()));
-        flow.top = flow.top.max(past.unwrap_or(0));
-        //= west97#3.2: the option on the sender's SYN tells the base station that it may send partial ACKs
-        flow.partial.permitted = segment.options().ackp == Some(Ackp::Permitted);
-        self.peak = self.peak.max(self.state_bytes());
-    }
-
-    /// `snoop_data`: caches data at the positions of `span` that is sent over the wireless link.
-    fn keep(&mut self, now: Time, i: usize, span: [u64; 2], packet: &Packet, out: &mut Out) {
-        let [start, end] = span;
-        let key = self.flows.key(i);
-        self.observe(now, i, span, packet, out);
-        let config = &self.config;
-        let flow = &mut self.flows[i];
-        flow.touch(now);
-        let sent_as = flow.transmitted(packet.pieces());
-        if packet.segment().is_some_and(|s| s.flags.has(Flags::FIN)) {
-            flow.fin = Some(end);
-        }
-        if flow.acked.is_some_and(|acked| end <= acked) {
-            // The receiver has the data, so its ACK was lost on the way to the sender; it will answer again.
-            note(out, key, AgentNote::SenderRetransmission);
-            flow.expect_answer();
-            self.set_wake(i);
-            return;
-        }
-        let repeated = start < flow.top;
-        let by_network = |segment| flow.is_overtaken(start, now, segment, config);
-        let overtaken = repeated && packet.segment().is_some_and(by_network);
-        if overtaken {
-            // Its duplicate ACKs have other causes until the link is past it.
-            flow.rtt.retransmitted(end, config.rtt_fault);
-        } else if repeated {
-            note(out, key, AgentNote::SenderRetransmission);
-            flow.rtt.retransmitted(end, config.rtt_fault);
-        } else {
-            if start > flow.top {
-                note(out, key, AgentNote::CongestionHole);
-                if let Some(segment) = packet.segment() {
-                    flow.misses(start, now, segment);
-                }
-            }
-            flow.rtt.sent(end, now);
-            flow.depth.sent(now, end);
-        }
-        flow.top = flow.top.max(end);
-
-        let before = flow.cache.bytes();
-        if repeated && flow.store_again(span, packet, sent_as) {
-            // Already cached; the copy's headers were updated.
-        } else if flow.is_alone() {
-            // None of its losses will be repaired.
-        } else if flow.cache.len() >= config.flow_packets
-            || !self.make_room(i, packet.wire_len().into(), out)
-        {
-            note(out, key, AgentNote::CacheEvicted);
-        } else {
-            // The sender expects the duplicate ACKs of its retransmission.
-            self.flows[i].store(span, packet, sent_as, repeated && !overtaken);
-        }
-        let flow = &mut self.flows[i];
-        self.cached = self.cached + flow.cache.bytes() - before;
-        if repeated && flow.cache.front().is_some_and(|first| first.start == start) {
-            flow.restart(now, &self.config);
-        } else if !flow.cache.is_empty() {
-            flow.arm(now, &self.config);
-        }
-        self.set_wake(i);
-        self.peak = self.peak.max(self.state_bytes());
-    }
-
-    /// Observes the sender's reaction to losses in the data at the positions of `span`.
-    fn observe(&mut self, now: Time, i: usize, span: [u64; 2], packet: &Packet, out: &mut Out) {
-        if !self.config.leave_loss_tolerant && !self.config.show_congestion {
-            return;
-        }
-        let change = self.flows[i].observe(now, span, packet, &self.config);
-        let Some(change) = change else { return };
-        let flow = &mut self.flows[i];
-        let news = match change {
-            Change::Tests => AgentNote::LossLeft,
-            Change::LeavesAlone => {
-                self.cached -= flow.cache.bytes();
-                flow.cache.clear();
-                AgentNote::FlowLeftAlone
-            }
-            Change::Repairs => AgentNote::FlowRepaired,
-        };
-        note(out, self.flows.key(i), news);
-    }
-
-    /// Handles a TCP packet from the mobile host. Forwards it unless `snoop_ack` suppresses it.
-    fn on_ack(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
-        let key = key.reversed();
-        let mut verdict = None;
-        if let Some(i) = self.flows.find(key) {
-            if segment.flags.has(Flags::RST) {
-                self.forget(i, out);
-            } else if segment.flags.has(Flags::ACK) {
-                verdict = self.judge(now, i, &packet, out);
-            }
-        }
-        match verdict {
-            None => {
-                let packet = self.without_blocks(key, packet, out);
-                out.send(Side::Left, packet);
-            }
-            Some(cause) => out.discard(Side::Left, packet, cause),
-        }
-    }
-
-    /// `snoop_ack`: handles an ACK for flow `i`. Returns the cause if it must not reach the sender.
-    fn judge(&mut self, now: Time, i: usize, packet: &Packet, out: &mut Out) -> Option<Cause> {
-        let segment = packet.segment()?;
-        let key = self.flows.key(i);
-        let flow = &mut self.flows[i];
-        let ack = flow.position(segment.ack)?;
-        if flow.complete && ack > flow.top {
-            // Acknowledged data that has not passed here: a stray packet, not from the receiver.
-            return None;
-        }
-        flow.touch(now);
-        let pure = segment.seq_len(packet.body.len()) == 0;
-        let acked = flow.acked.unwrap_or(0);
-        if segment.flags.has(Flags::ECE) {
-            flow.shown();
-        }
-        if ack < acked {
-            return (pure && !flow.leaves()).then_some(Cause::SpuriousAck);
-        }
-        if flow.cache.has_supers() && (self.config.selective || pure && ack == acked) {
-            self.cached -= flow.cache.bytes();
-            flow.cut(self.config.selective);
-            self.cached += flow.cache.bytes();
-        }
-        let told = self.config.selective && flow.hear(now, segment);
-        let window = flow.receiver.compare_window(segment);
-        let was_shut = flow.is_shut();
-        flow.receiver.sent(segment, packet.body.len());
-        let repeats = ack == acked && pure && window == WindowNews::Same;
-        let shows_loss = !was_shut && (told || repeats);
-        if shows_loss && self.config.show_congestion && flow.meets_congestion(told) {
-            note(out, key, AgentNote::LossLeft);
-        }
-        let mut hidden = None;
-        if ack > acked {
-            let before = flow.cache.bytes();
-            if let Some(rtt) = flow.advance(ack, now, &self.config) {
-                note(out, self.flows.key(i), AgentNote::LocalRtt { rtt });
-            }
-            let flow = &self.flows[i];
-            self.cached -= before - flow.cache.bytes();
-            if flow.fin.is_some_and(|fin| fin <= ack) {
-                self.forget(i, out);
-                return None;
-            }
-            self.repeat_moved(now, i, out);
-        } else if flow.leaves() {
-            // Losses are left to the sender.
-        } else if pure && window != WindowNews::Changed && !flow.is_shut() {
-            // A window update is not a duplicate ACK.
-            let verdict = match window {
-                WindowNews::Overtaken if flow.repairs(&self.config) => Verdict::Suppress,
-                WindowNews::Overtaken => Verdict::Forward,
-                _ => flow.duplicate(now, told, &self.config),
-            };
-            if verdict == Verdict::Retransmit {
-                self.retransmit(now, i, Cause::LocalDupAck, out);
-            }
-            let hides = self.config.dup_acks == DupAcks::Suppress;
-            if !hides || verdict == Verdict::Forward {
-                self.flows[i].shown();
-            }
-            hidden = (hides && verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
-        } else if was_shut {
-            // The timers were stopped. Segments sent into the closed window may have been dropped.
-            flow.restart(now, &self.config);
-        }
-        if told && !self.flows[i].is_shut() && !self.flows[i].leaves() {
-            while let Some(packet) = self.flows[i].repair(now, &self.config) {
-                out.originate(Side::Right, packet, Cause::LocalDupAck);
-            }
-        }
-        self.set_wake(i);
-        hidden
     }
 
     fn retransmit(&mut self, now: Time, i: usize, cause: Cause, out: &mut Out) {

@@ -29,7 +29,7 @@ use crate::wire::{Body, Flags, FlowKey, Segment, Seq};
 use super::Settings;
 use super::accurate::Marks;
 use super::config::{Clock, GivingUp, TcpConfig};
-use super::exchange::Talk;
+use super::exchange::ExchangeState;
 use super::integrated::Integrated;
 use super::opening::Opening;
 use super::receiver::Receiver;
@@ -80,7 +80,7 @@ pub struct Connection {
     /// Unacknowledged data of an application. Without it this end sends bytes of `stream` and discards received data.
     outbox: Option<Box<Outbox>>,
     /// Requests and responses, if an application exchanges them.
-    exchange: Option<Box<Talk>>,
+    exchange: Option<Box<ExchangeState>>,
     /// State of T/TCP or TCP Fast Open; `None` opens by a plain handshake.
     opening: Option<Box<Opening>>,
     /// Whether a SYN is answered only by [`Connection::accept`].

@@ -84,27 +84,27 @@ pub(super) struct Service {
 /// How a server determines the size of a response.
 #[derive(Clone, Copy, Debug)]
 pub enum Answers {
-    /// Always the same.
-    Same(Exchange),
-    /// Requests of this size contain it.
-    Told(Bytes),
+    /// The size is constant.
+    Constant(Exchange),
+    /// Each request has this size, and contains the size of its response.
+    Requested(Bytes),
 }
 
 /// Exchanges of a connection.
 #[derive(Clone, Debug)]
-pub(super) enum Talk {
+pub(super) enum ExchangeState {
     /// Requests and responses of constant size.
-    Same(Exchanging),
+    Constant(Exchanging),
     /// Requests that contain the size of the response.
-    Told(Fetching),
+    Requested(Fetching),
 }
 
 impl Answers {
     /// State of the server's end.
-    pub(super) fn server(&self) -> Talk {
+    pub(super) fn server(&self) -> ExchangeState {
         match self {
-            Answers::Same(exchange) => Talk::Same(Exchanging::server(exchange)),
-            Answers::Told(request) => Talk::Told(Fetching::server(*request)),
+            Answers::Constant(exchange) => ExchangeState::Constant(Exchanging::server(exchange)),
+            Answers::Requested(request) => ExchangeState::Requested(Fetching::server(*request)),
         }
     }
 }
@@ -123,7 +123,7 @@ pub(super) struct Exchanging {
     pub(super) sends: u64,
     pub(super) gets: u64,
     /// Whether this end sends the requests.
-    pub(super) asks: bool,
+    pub(super) is_client: bool,
     /// Whether it closes the connection after its data.
     pub(super) closes: bool,
     /// Exchanges whose part this end has sent, and exchanges completely received.
@@ -139,7 +139,7 @@ impl Exchanging {
         Exchanging {
             sends: exchange.request.0,
             gets: exchange.response.0,
-            asks: true,
+            is_client: true,
             closes: !exchange.persistent,
             begun: 0,
             done: 0,
@@ -150,6 +150,6 @@ impl Exchanging {
     /// State of the server's end.
     pub(super) fn server(exchange: &Exchange) -> Exchanging {
         let client = Exchanging::client(exchange);
-        Exchanging { sends: client.gets, gets: client.sends, asks: false, ..client }
+        Exchanging { sends: client.gets, gets: client.sends, is_client: false, ..client }
     }
 }

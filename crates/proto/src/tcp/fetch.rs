@@ -40,7 +40,7 @@ impl Client {
 pub(super) struct Fetching {
     request: Bytes,
     /// Whether this end sends the requests.
-    pub(super) asks: bool,
+    pub(super) is_client: bool,
     /// End position of each pending response in the delivered stream, oldest first.
     ends: VecDeque<u64>,
     /// End positions of the last requested response, and of the last received one.
@@ -63,7 +63,7 @@ impl Fetching {
     pub(super) fn client(request: Bytes) -> Fetching {
         Fetching {
             request,
-            asks: true,
+            is_client: true,
             ends: VecDeque::new(),
             last: 0,
             came: 0,
@@ -78,7 +78,7 @@ impl Fetching {
 
     /// State of the server's end.
     pub(super) fn server(request: Bytes) -> Fetching {
-        Fetching { asks: false, ..Fetching::client(request) }
+        Fetching { is_client: false, ..Fetching::client(request) }
     }
 
     /// Adds a request for `response`; returns the bytes to send.

@@ -102,7 +102,7 @@ pub struct Integrated {
 
 /// Result of an ACK for new data.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct AckResult {
     /// Whether the window was full.
     pub full: bool,
     /// Whether a segment of another connection may be lost.
@@ -173,7 +173,7 @@ impl Integrated {
     }
 
     /// Records that the left edge of `owner` moved to `una`; `mss` is its segment size.
-    pub fn acked(&mut self, now: Time, owner: u32, una: u64, mss: u32) -> Told {
+    pub fn acked(&mut self, now: Time, owner: u32, una: u64, mss: u32) -> AckResult {
         let full = self.flight + u64::from(mss) > self.cwnd.into();
         self.since = now;
         self.backoff = 0;
@@ -185,7 +185,7 @@ impl Integrated {
             t.from = una;
         }
         let suspicious = last.is_some_and(|(number, at)| self.later(owner, number, at));
-        Told { full, suspicious, halve: self.judge() }
+        AckResult { full, suspicious, halve: self.find_losses() }
     }
 
     /// Records that transmission `number`, sent at `at`, has arrived: evidence against earlier transmissions
@@ -230,7 +230,7 @@ impl Integrated {
             let (number, at) = (cause.number, cause.at);
             self.later(owner, number, at);
         }
-        self.judge()
+        self.find_losses()
     }
 
     /// Records that an ACK during a recovery of `owner` shows the segment at `una` missing as well. Returns
@@ -241,7 +241,7 @@ impl Integrated {
     }
 
     /// Searches for losses, and returns whether to halve the window.
-    fn judge(&mut self) -> bool {
+    fn find_losses(&mut self) -> bool {
         let mut halve = false;
         for i in 0..self.sent.len() {
             let t = self.sent[i];

@@ -217,7 +217,7 @@ impl Snack {
     }
 
     /// Units after the first hole that the bit vector covers.
-    pub fn told(&self) -> u64 {
+    pub fn reported_units(&self) -> u64 {
         let last = self.vector().iter().rposition(|byte| *byte != 0);
         last.map_or(0, |at| 8 * at as u64 + 8 - u64::from(self.bits[at].trailing_zeros()))
     }

@@ -19,6 +19,8 @@ mod record;
 mod script;
 mod seq_cache;
 mod snoop;
+mod snoop_acks;
+mod snoop_flows;
 mod snoop_nack;
 mod snoop_smart;
 mod split;

@@ -81,7 +81,7 @@ impl Pair {
     /// Restarts the server without its stored state.
     pub fn restart_server(&mut self) {
         self.hosts[1] = host("server", SERVER, Side::Right, &self.configs[1]);
-        self.hosts[1].answer(CLIENT, PORT, Answers::Same(Pair::exchange()));
+        self.hosts[1].answer(CLIENT, PORT, Answers::Constant(Pair::exchange()));
     }
 
     /// Changes the stored state of a host (0 is the client, 1 the server).

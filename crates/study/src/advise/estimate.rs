@@ -261,7 +261,7 @@ fn window(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<
     let held = likeness.level > HELD && likeness.waits.is_none_or(|waits| waits < HELD);
     held.then(|| {
         let how = format!(
-            "the flight stood there at {:.0} % of all sendings: a receive window, or a send buffer",
+            "the flight had this size at {:.0} % of the transmissions: a receive window or a send buffer",
             likeness.level * 100.0
         );
         (likeness.most.max(f64::from(LEAST_MTU)) as u64, how)
@@ -309,7 +309,7 @@ fn rate_back(transfer: &Transfer<'_>) -> Option<Estimation<Rate>> {
     }
     let bits = transfer.back.packets as f64 * HEADERS * 8.0 / seconds;
     let packets = 1.0 / acks;
-    let how = format!("only one ACK for {packets:.0} packets came back, and so many bits a second");
+    let how = format!("the rate of the ACKs: only one for {packets:.0} packets came back");
     Some((Rate::from_bps(bits as u64)?, how))
 }
 
@@ -340,16 +340,16 @@ fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     estimate.rate = Some(if apart && full_queue(data).is_some() {
         // Segments with more waiting time than propagation time came out of a busy link; ACKs may bunch on their way.
         let how = format!(
-            "{windows}, while a queue stood; segments that left together were acknowledged at up to {high}"
+            "{windows}, with a standing queue; segments sent together were acknowledged at up to {high}"
         );
         (low, how)
     } else if apart {
         let how = format!(
-            "between {low}, {windows}, and {high}, at which segments that left together were acknowledged"
+            "between {low}, {windows}, and {high}, at which segments sent together were acknowledged"
         );
         (high, how)
     } else {
-        (low, format!("{windows}; what a sender does not fill does not show, so it may be more"))
+        (low, format!("{windows}; the link may be faster if the sender did not fill it"))
     });
 }
 
@@ -380,7 +380,7 @@ fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
         let how = format!("{}, but a full queue's: {}", plural(lost, "loss"), verdict.evidence);
         estimate.loss = Some((Probability::ZERO, how));
         estimate.notes.push(
-            "the losses came when the queue was full; repairing them over the link would only fill it again"
+            "the losses happened with a full queue; their repair over the link would only fill it again"
                 .to_owned(),
         );
         return;

@@ -156,9 +156,9 @@ pub fn ask<E: From<Error>>(
     let Estimate { mut notes, captured, rates, .. } = estimate;
     notes.extend(link.beyond_first_timeout().map(|whole| {
         format!(
-            "a sender's first time-out is 1 s (RFC 6298), and a full packet and its ACK take {:.1} s here without any \
-             queue: what opens a connection is sent again while its answer is under way; and this is about transfers: \
-             what a device should say that reports a few bytes, `lasthop battery` and `lasthop run nb-iot` tell",
+            "the first timeout of a sender is 1 s (RFC 6298), and a full packet and its ACK take {:.1} s here without \
+             any queue: SYNs are retransmitted while their answer is in flight; and this advice is for transfers: for a \
+             device that reports a few bytes use `lasthop battery` and `lasthop run nb-iot`",
             whole.as_secs_f64()
         )
     }));
@@ -240,7 +240,7 @@ fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
     let names = names.filter(|name| !outgrown(name) && !there(name));
     let (blind, names): (Vec<String>, Vec<String>) =
         names.partition(|name| !link.damage && BY_DAMAGE.contains(&name.as_str()));
-    let reason = "it goes by damaged packets that arrive, and here they vanish; `--losses damage` has them arrive";
+    let reason = "it needs damaged packets that arrive, and here they vanish; `--losses damage` lets them arrive";
     let left_out = blind.into_iter().map(|name| LeftOut { name, reason: reason.to_owned() });
     Ok((names, left_out.collect()))
 }
@@ -269,12 +269,10 @@ fn compared<E: From<Error>>(
             .map(|scheme| scheme.name.clone())
             .collect();
         if names.is_empty() {
-            let help = "let more be changed: sender, receiver, base-station, link, router, gateway";
-            return Err(Error::input(
-                format!("nothing is known that changes {} only", can.join(", ")),
-                help,
-            )
-            .into());
+            let help = "permit more changes: sender, receiver, base-station, link, router, gateway";
+            return Err(
+                Error::input(format!("no scheme changes only {}", can.join(", ")), help).into()
+            );
         }
         comparison = compare::lay_out(&source, &[], &Options { schemes: &names, ..*asked })?;
     }

@@ -20,36 +20,36 @@ pub(super) fn note(transfer: &Transfer<'_>, estimate: &mut Estimate) {
     };
     if data.diagnoses.iter().any(Diagnosis::explains_losses) {
         no_loss(estimate);
-        estimate.notes.push("the segments that went missing are no loss of the link".to_owned());
+        estimate.notes.push("the missing segments were not lost by the link".to_owned());
         return;
     }
     let at_sender = "capture at the sender, with both directions and the handshake";
     if back.packets == 0 {
         no_loss(estimate);
         estimate.notes.push(format!(
-            "only one direction was captured: whether anything was lost does not show; {at_sender}"
+            "only one direction was captured, so the losses are unknown; {at_sender}"
         ));
     } else if unseen > 0 && guessed > 0 {
         no_loss(estimate);
         estimate.notes.push(format!(
-            "{} filled gaps, and nothing shows whether it was lost before or overtaken: no loss is assumed; {at_sender}",
+            "{} filled gaps, without evidence of either loss or reordering: no loss is assumed; {at_sender}",
             plural(guessed, "packet")
         ));
     } else if !losses.is_empty() && losses.iter().all(|loss| !loss.reported) {
         no_loss(estimate);
         estimate.notes.push(format!(
-            "{} sent again after a silence, and no report of the receiver shows whether data or ACKs were lost: no loss \
-             is assumed; capture at the receiver as well (`lasthop analyze SENDER RECEIVER`), or turn on SACK at both ends",
+            "{} retransmitted after a silence, without a report of the receiver that shows whether data or ACKs were \
+             lost: no loss is assumed; capture at the receiver as well (`lasthop analyze SENDER RECEIVER`), or turn on SACK at both ends",
             plural(losses.len() as u64, "segment")
         ));
     } else if unseen * 2 > losses.len() {
         estimate.notes.push(format!(
-            "{unseen} of {} were lost before the point of capture, and what is lost behind it does not show; {at_sender}",
+            "{unseen} of {} were lost before the point of capture, and losses after it are not visible; {at_sender}",
             plural(losses.len() as u64, "packet")
         ));
     } else if connection.opening == Opening::MidConnection && losses.is_empty() {
         estimate
             .notes
-            .push(format!("the capture began in the midst of the connection; {at_sender}"));
+            .push(format!("the capture began in the middle of the connection; {at_sender}"));
     }
 }

@@ -185,16 +185,16 @@ fn evidence(answers: &[LossResponse], waits: Option<f64>) -> String {
     let mut text = match median(&mut kept) {
         Some(kept) => {
             format!(
-                "after {} it went on with {:.0} % of its window",
+                "after {} it continued with {:.0} % of its window",
                 plural(answers.len() as u64, "loss"),
                 kept * 100.0
             )
         }
-        None => "no loss shows how it answers one".to_owned(),
+        None => "there was no loss that shows its reaction".to_owned(),
     };
     text += match waits {
-        Some(waits) if waits > PACED => "; what it sends is paced",
-        Some(_) => "; what it sends leaves as ACKs come",
+        Some(waits) if waits > PACED => "; it paces its segments",
+        Some(_) => "; it sends when ACKs arrive",
         None => "",
     };
     text

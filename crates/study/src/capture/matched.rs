@@ -44,11 +44,11 @@ impl Pair {
         let speed = match clocks.faster_ppm {
             Some(ppm) if ppm.abs() < 0.05 => "both run equally fast".to_owned(),
             Some(ppm) => format!(
-                "it runs {} ppm {}, which is taken out",
+                "it runs {} ppm {}, which is corrected",
                 short((ppm.abs() * 10.0).round() / 10.0),
                 if ppm < 0.0 { "slower" } else { "faster" }
             ),
-            None => "how fast it runs cannot be told, and nothing is taken out".to_owned(),
+            None => "its rate is unknown, and is not corrected".to_owned(),
         };
         vec![
             format!("the second clock is {:.6} s {side}, {assumed}", clocks.ahead.abs()),

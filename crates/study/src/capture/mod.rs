@@ -77,7 +77,7 @@ impl Capture {
             plural(all, "connection")
         )];
         if self.left_out > 0 {
-            lines.push(format!("{} of them left out, as asked", self.left_out));
+            lines.push(format!("{} of them left out by the filters", self.left_out));
         }
         lines.extend(unread(&self.analysis));
         lines.extend(other(&self.analysis));

@@ -25,16 +25,16 @@ Examples:
   lasthop advise --rate 20mbit --loss 3% --burst 4 --sender reno      losses in bursts, an old sender
   lasthop advise --rate 10mbit --rate-back 28.8kbit                   ACKs return slowly
   lasthop advise --rate 20mbit --delay 20ms --handoff every=15s,gap=80ms   another base station every 15 s
-  lasthop advise --capture slow.pcap                                  what a capture at the sender tells
-  lasthop advise --capture slow.pcap --rate 20mbit                    what you know wins over what is estimated
-  lasthop advise --rate 20mbit --loss 1% --duplex half --can sender   turns on the medium, and only the sender's to change
-  lasthop advise --station /run/lasthop/base.sock --rate 20mbit       what a running station has counted
-  lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  keep the files, and go on
+  lasthop advise --capture slow.pcap                                  a capture at the sender
+  lasthop advise --capture slow.pcap --rate 20mbit                    a capture, and the known rate of the link
+  lasthop advise --rate 20mbit --loss 1% --duplex half --can sender   half duplex, and only the sender can change
+  lasthop advise --station /run/lasthop/base.sock --rate 20mbit       the counts of a running station
+  lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  write the files and the scenario
 
 It simulates every scheme on that link and ranks them (lasthop compare). A scheme helps if the lower end of the
-interval of its gain is above --gain. Then it asks again for half and twice the loss and the delay, and looks for the
-values of what was assumed at which another scheme would be the best.
-Exit code 1: nothing would help. docs/how-to/compare.md says what the answer rests on.";
+interval of its gain is above --gain. Then it repeats this with half and twice the loss and the delay, and finds the
+values of the assumptions at which another scheme would be the best.
+Exit code 1: nothing would help. docs/how-to/compare.md explains the method.";
 
 /// Say what would help on a link: how much, how surely, and what must be deployed where
 #[derive(clap::Args, Debug)]
@@ -61,16 +61,16 @@ pub struct Args {
     /// Queue in front of the link [default: 50p]
     #[arg(long, value_name = "QUEUE", value_parser = queue, help_heading = "The link")]
     pub queue: Option<String>,
-    /// What that queue does: fifo, codel, fq-codel, pie and others (docs/reference/scenario-files.md) [default: fifo]
+    /// Discipline of that queue: fifo, codel, fq-codel, pie and others (docs/reference/scenario-files.md) [default: fifo]
     #[arg(long, value_name = "DISCIPLINE", help_heading = "The link")]
     pub discipline: Option<String>,
     /// Whether the directions of the link share its medium: full, half (turns), tdd (parts of frames of 5 ms) [default: full]
     #[arg(long, value_name = "DUPLEX", value_parser = duplex, help_heading = "The link")]
     pub duplex: Option<Duplex>,
-    /// What the link sends again by itself: none, ll, ll-sack, local-recovery, tulip, airmail [default: none]
+    /// Link layer that retransmits: none, ll, ll-sack, local-recovery, tulip, airmail [default: none]
     #[arg(long, value_name = "LINK-LAYER", help_heading = "The link")]
     pub arq: Option<String>,
-    /// What becomes of lost packets: they vanish, or they arrive as damage (bit errors that checksums show) [default: vanish]
+    /// Fate of lost packets: they vanish, or they arrive as damage (bit errors that checksums show) [default: vanish]
     #[arg(long, value_enum, help_heading = "The link")]
     pub losses: Option<Losses>,
     /// The largest IP packet, in bytes [default: 1500]
@@ -79,7 +79,7 @@ pub struct Args {
     /// Time of each frame on the link in addition to its bits [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay, help_heading = "The link")]
     pub overhead: Option<Span>,
-    /// Customers who transfer through the same queue at once [default: 1]
+    /// Number of customers with simultaneous transfers through the same queue [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "The link")]
     pub customers: Option<u32>,
     /// The sender: a preset (`lasthop list presets`) or a TCP [default: linux]
@@ -99,7 +99,7 @@ pub struct Args {
         help_heading = "Figures from elsewhere"
     )]
     pub capture: Option<PathBuf>,
-    /// Ask this control socket of a running station what it has counted
+    /// Use the counts of the running station with this control socket
     #[arg(long, value_name = "SOCKET", help_heading = "Figures from elsewhere")]
     pub station: Option<PathBuf>,
     /// Who can be changed: sender, receiver, base-station, link, router, gateway [default: all of them]
@@ -115,7 +115,7 @@ pub struct Args {
     /// of the schemes near the top]
     #[arg(long, short = 'n', value_name = "N", value_parser = crate::study_args::seeds(2, 1000), help_heading = "The question")]
     pub seeds: Option<u32>,
-    /// Do not ask again for other losses and delays
+    /// Do not repeat the comparison with other losses and delays
     #[arg(long, help_heading = "The question")]
     pub quick: bool,
     /// Write the scenario to this file

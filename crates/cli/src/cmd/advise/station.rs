@@ -43,9 +43,9 @@ fn of_status(status: &Status) -> Result<Estimate, Failure> {
     let repeated: u64 = again.chain(local.clone()).sum();
     if sent == 0 {
         return Err(Failure::input(
-            "the station has not looked into any packet yet",
-            "a path of `agent = \"none\"` alone passes frames on unread: `lasthop ctl set agent=snoop-smart`, wait for \
-             traffic, and ask again",
+            "the station has not examined any packet yet",
+            "a path of `agent = \"none\"` alone forwards frames without reading them: `lasthop ctl set \
+             agent=snoop-smart`, wait for traffic, and repeat the command",
         ));
     }
     let on_the_way = sent + local.sum::<u64>();
@@ -56,7 +56,7 @@ fn of_status(status: &Status) -> Result<Estimate, Failure> {
         ..Estimate::default()
     };
     estimate.notes.push(
-        "a station counts repetitions, not losses: those of a full queue are among them, and their bursts do not show"
+        "a station counts retransmissions, not losses: they include losses of a full queue, and do not show bursts"
             .to_owned(),
     );
     // A radio in the station's path is simulated, with known parameters.

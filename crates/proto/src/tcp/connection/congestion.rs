@@ -91,9 +91,9 @@ impl Connection {
     /// The flags of a segment that report congestion to the peer.
     pub(super) fn congestion_flags(&mut self) -> Flags {
         match &mut self.marks.accurate {
-            //= rfc9768#section-3.2.2.2: the count goes with every segment but SYNs
+            //= rfc9768#section-3.2.2.2: every segment but SYNs carries the count
             Some(accurate) => accurate.segment_flags(),
-            //= rfc3168#section-6.1.3: ECE on all ACKs until a segment with CWR comes
+            //= rfc3168#section-6.1.3: ECE on all ACKs until a segment with CWR arrives
             None if self.marks.echo => Flags::ECE,
             None => Flags::NONE,
         }
@@ -175,7 +175,7 @@ impl Connection {
 
     /// Bytes that an ACK newly reports as marked.
     pub(super) fn take_counts(&mut self, segment: &Segment, ack: u64, carries: bool) -> u32 {
-        let (newly, w) = (self.tx.newly(ack), &self.tx.core.window);
+        let (newly, w) = (self.tx.newly_reported(ack), &self.tx.core.window);
         match &mut self.marks.accurate {
             //= rfc9768#section-3.2.2.2: a superseded ACK is ignored
             Some(accurate) if ack >= w.una => accurate.on_ack(segment, !carries, newly, w.mss),

@@ -2,7 +2,7 @@
 
 use crate::event::TcpKind;
 use crate::machine::Out;
-use crate::tcp::exchange::Talk;
+use crate::tcp::exchange::ExchangeState;
 use crate::tcp::rope::Rope;
 use crate::units::{Bytes, Time};
 
@@ -10,10 +10,10 @@ use super::{Connection, Outbox};
 
 impl Connection {
     /// Attaches an exchange of requests and responses. Called before the connection opens.
-    pub(in crate::tcp) fn exchange(&mut self, talk: Talk) {
-        if let Talk::Told(fetching) = &talk {
+    pub(in crate::tcp) fn exchange(&mut self, talk: ExchangeState) {
+        if let ExchangeState::Requested(fetching) = &talk {
             self.outbox = Some(Box::new(Outbox::new(Rope::default(), u32::MAX)));
-            if !fetching.asks {
+            if !fetching.is_client {
                 self.store_delivered();
             }
         }
@@ -25,7 +25,7 @@ impl Connection {
         if !self.may_write() {
             return;
         }
-        let Some(Talk::Same(exchange)) = self.exchange.as_deref_mut() else { return };
+        let Some(ExchangeState::Constant(exchange)) = self.exchange.as_deref_mut() else { return };
         exchange.begun += 1;
         self.tx.core.window.end = 1 + exchange.begun * exchange.sends;
         self.tx.core.window.fin = exchange.closes;
@@ -38,7 +38,7 @@ impl Connection {
         if !self.may_write() {
             return;
         }
-        let Some(Talk::Told(fetching)) = self.exchange.as_deref_mut() else { return };
+        let Some(ExchangeState::Requested(fetching)) = self.exchange.as_deref_mut() else { return };
         let request = fetching.ask(response);
         self.report(TcpKind::Asked, out);
         self.write(now, request, out);
@@ -47,7 +47,7 @@ impl Connection {
     /// Number of received responses, and whether the next one has begun, for a client whose requests contain the size.
     pub(in crate::tcp) fn fetched(&self) -> (u64, bool) {
         match self.exchange.as_deref() {
-            Some(Talk::Told(fetching)) => (fetching.done, fetching.begun),
+            Some(ExchangeState::Requested(fetching)) => (fetching.done, fetching.begun),
             _ => (0, false),
         }
     }
@@ -57,8 +57,8 @@ impl Connection {
     pub(in crate::tcp) fn has_news(&mut self) -> bool {
         let news = match self.exchange.as_deref_mut() {
             None => return self.complete || self.is_over(),
-            Some(Talk::Same(exchange)) => &mut exchange.news,
-            Some(Talk::Told(fetching)) => &mut fetching.news,
+            Some(ExchangeState::Constant(exchange)) => &mut exchange.news,
+            Some(ExchangeState::Requested(fetching)) => &mut fetching.news,
         };
         core::mem::take(news) || self.is_over()
     }
@@ -67,23 +67,23 @@ impl Connection {
     pub(super) fn exchange_delivered(&mut self, out: &mut Out) {
         let delivered = self.rx.delivered();
         match self.exchange.as_deref() {
-            Some(Talk::Same(_)) => {}
-            Some(Talk::Told(fetching)) if fetching.asks => {
-                while let Some(Talk::Told(fetching)) = self.exchange.as_deref_mut()
+            Some(ExchangeState::Constant(_)) => {}
+            Some(ExchangeState::Requested(fetching)) if fetching.is_client => {
+                while let Some(ExchangeState::Requested(fetching)) = self.exchange.as_deref_mut()
                     && fetching.comes(delivered)
                 {
                     self.report(TcpKind::Answered, out);
                 }
                 return;
             }
-            Some(Talk::Told(_)) => return self.answer_requests(),
+            Some(ExchangeState::Requested(_)) => return self.answer_requests(),
             None => return,
         }
-        while let Some(Talk::Same(exchange)) = self.exchange.as_deref_mut()
+        while let Some(ExchangeState::Constant(exchange)) = self.exchange.as_deref_mut()
             && delivered >= (exchange.done + 1) * exchange.gets
         {
             exchange.done += 1;
-            if exchange.asks {
+            if exchange.is_client {
                 exchange.news = true;
                 self.report(TcpKind::Answered, out);
             } else {
@@ -98,7 +98,7 @@ impl Connection {
     fn answer_requests(&mut self) {
         let mut delivered = Vec::new();
         self.take_delivered(&mut delivered);
-        let (Some(Talk::Told(fetching)), Some(outbox)) =
+        let (Some(ExchangeState::Requested(fetching)), Some(outbox)) =
             (self.exchange.as_deref_mut(), self.outbox.as_mut())
         else {
             return;

@@ -4,7 +4,7 @@ use crate::event::{Cause, Op, Wants, What};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
-use crate::tcp::exchange::{Answers, Client, Exchange, Exchanging, Service, Talk};
+use crate::tcp::exchange::{Answers, Client, Exchange, ExchangeState, Exchanging, Service};
 use crate::tcp::traffic::{App, OnOff, Session, Web};
 use crate::udp::{Datagram, Source, Udp};
 use crate::units::Time;
@@ -131,7 +131,7 @@ impl Host {
         let connection = kept.unwrap_or_else(|| {
             let stream = 1 << 31 | self.connections.len() as u32;
             let begin = |c: &mut Connection| {
-                c.exchange(Talk::Same(Exchanging::client(&exchange)));
+                c.exchange(ExchangeState::Constant(Exchanging::client(&exchange)));
                 c.connect(now);
             };
             self.start(to, port, now, stream, begin)

@@ -4,7 +4,7 @@ use crate::event::{ClientEvent, ClientNews, Wants, What};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
-use crate::tcp::exchange::Talk;
+use crate::tcp::exchange::ExchangeState;
 use crate::tcp::fetch::{Client, Fetching};
 use crate::tcp::page::{Browser, Lane, Page};
 use crate::tcp::traffic::App;
@@ -50,7 +50,7 @@ impl Host {
         }
         let stream = 1 << 31 | self.connections.len() as u32;
         let begin = |c: &mut Connection| {
-            c.exchange(Talk::Told(Fetching::client(request)));
+            c.exchange(ExchangeState::Requested(Fetching::client(request)));
             c.connect(now);
         };
         Some(self.start(client.dst, client.dst_port, now, stream, begin))

@@ -20,7 +20,7 @@ fn in_turns(owners: &[u32], count: u64) -> Integrated {
     shared
 }
 
-fn ack(shared: &mut Integrated, owner: u32, segments: u64) -> Told {
+fn ack(shared: &mut Integrated, owner: u32, segments: u64) -> AckResult {
     shared.acked(at(100), owner, 1 + segments * MSS, MSS as u32)
 }
 

@@ -1,5 +1,5 @@
-//! The one way through an ACK, whatever the variant: what it tells is heard, a loss is detected or not, the recovery
-//! and the window growth take their part, and the timers are set.
+//! ACK processing for all variants: record the reports of the ACK, detect losses, call recovery and window growth, and
+//! set the timers.
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
@@ -7,11 +7,11 @@ use crate::units::{Span, Time};
 
 use super::detect::{Detect, Evidence};
 use super::growth::{Acked, Growth, Loss};
-use super::recovery::{News, Progress, Recovery, Step};
-use super::{AckInfo, Verdict, Way};
+use super::recovery::{AckSummary, Progress, Recovery, Step};
+use super::{AckInfo, SenderWith, Verdict};
 
-impl<R: Recovery> Way<'_, R> {
-    /// An acknowledgement that is not beyond what was sent. The caller sends afterwards.
+impl<R: Recovery> SenderWith<'_, R> {
+    /// Processes an ACK that does not exceed the sent data. The caller sends afterwards.
     pub(super) fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         let una = w.una;
@@ -26,29 +26,35 @@ impl<R: Recovery> Way<'_, R> {
         if w.peer > 0 {
             self.core.end_probes();
         }
-        let news = self.recovery.hear(now, &self.core.window, info);
-        // An ACK that came late and reports nothing decides nothing.
+        let news = self.recovery.record_ack(now, &self.core.window, info);
+        // A late ACK without a report has no effect.
         let stale = info.ack < una && news.reported.is_none();
         let undone = !stale && self.recovery.undo(self.core, info);
         let notified = info.lost.is_some_and(|lost| self.notify(now, lost));
-        // Duplicate ACKs that follow tell of the same loss and count towards nothing.
-        let told = (notified && self.core.detector.counts()).then_some(TcpKind::LossNotified);
+        // The duplicate ACKs that follow report the same loss, and are not counted.
+        let handled = (notified && self.core.detector.counts()).then_some(TcpKind::LossNotified);
         if info.ack > una {
             let verdict = self.advance(now, info, &news, notified);
             let verdict = if undone { TcpKind::Undone } else { verdict };
-            return told.or_else(|| self.after_advance(now, info, verdict));
+            return handled.or_else(|| self.after_advance(now, info, verdict));
         }
         let late = info.ack < una && news.reported != Some(true) && !undone;
-        if late || told.is_some() {
-            return told;
+        if late || handled.is_some() {
+            return handled;
         }
         let verdict = self.stay(now, info, &news, plain, notified);
         if undone { Some(TcpKind::Undone) } else { verdict }
     }
 
-    /// The left edge moves to `info.ack`.
+    /// Moves the left edge to `info.ack`.
     #[inline]
-    fn advance(&mut self, now: Time, info: &AckInfo<'_>, news: &News, notified: bool) -> TcpKind {
+    fn advance(
+        &mut self,
+        now: Time,
+        info: &AckInfo<'_>,
+        news: &AckSummary,
+        notified: bool,
+    ) -> TcpKind {
         let core = &mut *self.core;
         let timed = core.timers.timed.take_if(|(end, _)| info.ack >= *end).map(|(_, sent)| sent);
         let rtt = news.rtt.or(timed.map(|sent| now.since(sent)));
@@ -56,7 +62,7 @@ impl<R: Recovery> Way<'_, R> {
         let early = core.timers.order == TimerOrder::First;
         let early = early.then(|| (core.window.nxt > info.ack, core.timers.rtt.deadline(now, 1)));
         if core.stamps && timed.is_none() {
-            // Only what was sent once ends a back-off.
+            // Only the ACK of data that was sent once ends the backoff.
             info.echoed.inspect(|sent| core.timers.rtt.estimate(*sent, now));
         } else {
             self.measure(now, sent_before(now, news).or(info.echoed).or(timed), rtt);
@@ -109,7 +115,7 @@ impl<R: Recovery> Way<'_, R> {
         verdict
     }
 
-    /// The left edge has moved, and no notification has been obeyed: is something lost at the new one?
+    /// Checks for a loss at the new left edge, after an ACK without a loss notification.
     fn after_advance(&mut self, now: Time, info: &AckInfo<'_>, verdict: TcpKind) -> Verdict {
         if info.snack.is_some() && self.recovery.unfinished() && !self.recovery.active() {
             let may = self.recovery.may_enter(&self.core.window);
@@ -119,17 +125,17 @@ impl<R: Recovery> Way<'_, R> {
         Some(if marked { TcpKind::LossNotified } else { verdict })
     }
 
-    /// The left edge stays where it is.
+    /// Processes an ACK that does not move the left edge.
     fn stay(
         &mut self,
         now: Time,
         info: &AckInfo<'_>,
-        news: &News,
+        news: &AckSummary,
         plain: bool,
         notified: bool,
     ) -> Verdict {
         let (w, counts) = (&self.core.window, self.core.detector.counts());
-        // While a closed window is probed, the answers to the probes are no duplicates: no timer, no data sent.
+        // Answers to probes of a closed window are no duplicate ACKs: no timer runs, and no data is sent.
         let outstanding = w.max > w.una && (self.core.timers.rexmt.is_set() || !counts);
         //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
         let duplicate = outstanding && news.reported.unwrap_or(plain);
@@ -163,23 +169,22 @@ impl<R: Recovery> Way<'_, R> {
         verdict
     }
 
-    /// A duplicate ACK that tells of a loss which is being repaired already, or was one of the wireless link; what it
-    /// means.
+    /// Handles a duplicate ACK during recovery, or for a loss of the wireless link. `None` for any other duplicate ACK.
     fn under_repair(&mut self, now: Time, info: &AckInfo<'_>) -> Option<TcpKind> {
         if self.recovery.engaged() {
             return Some(self.recovery.on_dup_ack(self.core, now));
         }
         let (w, tally) = (&mut self.core.window, &self.core.tally);
-        if tally.is_noted(w.una) {
-            // The retransmission is under way; keep the ACK clock going, keep the window.
+        if tally.was_notified(w.una) {
+            // The retransmission is in flight: preserve the ACK clock and the window.
             w.extra = w.mss.saturating_mul(tally.dupacks);
             return Some(TcpKind::DupAck);
         }
         self.marked_duplicate(now, info).then_some(TcpKind::LossNotified)
     }
 
-    /// Is something lost, and may the window grow? `repaired`: a probe has repaired a loss that nothing else showed.
-    /// Whether a recovery begins.
+    /// Detects losses and grows the window. `repaired` is whether a probe has repaired a loss without other evidence.
+    /// Returns whether a recovery begins.
     #[inline]
     pub(super) fn react(&mut self, step: &mut Step, repaired: bool) -> bool {
         let now = step.ack.now;
@@ -192,9 +197,9 @@ impl<R: Recovery> Way<'_, R> {
             }
             step.grows = false;
         }
-        step.lost = self.recovery.judge(now, self.core);
+        step.lost = self.recovery.detect_losses(now, self.core);
         let seen = step.lost > 0 || self.core.tally.dupacks > 0;
-        let begins = self.recovery.begins_anew() || seen && self.detects(now, step.lost);
+        let begins = self.recovery.reenters() || seen && self.detects(now, step.lost);
         if begins {
             self.enter_recovery(now);
             step.grows = false;
@@ -203,7 +208,7 @@ impl<R: Recovery> Way<'_, R> {
         begins
     }
 
-    /// Whether a loss is detected for which a recovery may begin; `lost` bytes are known to be lost.
+    /// Whether a loss is detected for which a recovery may begin; `lost` bytes are marked as lost.
     fn detects(&mut self, now: Time, lost: u64) -> bool {
         let (w, dupacks) = (&self.core.window, self.core.tally.dupacks);
         let evidence = Evidence { dupacks, sacked: self.recovery.sacked_above(), lost };
@@ -211,14 +216,14 @@ impl<R: Recovery> Way<'_, R> {
             && self.recovery.may_enter(w)
     }
 
-    /// A loss was detected.
+    /// Begins recovery after a detected loss.
     pub(super) fn enter_recovery(&mut self, now: Time) -> TcpKind {
         let core = &mut *self.core;
         core.timers.timed = None;
         if !self.recovery.keeps_window() {
             core.window.limited = self.recovery.limited(&core.window);
             core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
-            // One that judges by time tells the peer of time-outs and of marks only.
+            // Detection by time reports only timeouts and marks to the peer (CWR).
             if core.detector.counts() {
                 (core.reduced_below, core.reduced) = (core.window.max, true);
             }
@@ -233,7 +238,8 @@ impl<R: Recovery> Way<'_, R> {
         TcpKind::FastRetransmit
     }
 
-    /// A segment that was sent at `sent` is acknowledged, if that is known; `rtt` is the exact round trip.
+    /// Adds the round-trip samples of an ACK: `sent` is when the acknowledged segment was sent, for the timeout;
+    /// `rtt` is the exact round trip, for the pacer.
     fn measure(&mut self, now: Time, sent: Option<Time>, rtt: Option<Span>) {
         if let Some(sent) = sent {
             self.core.timers.rtt.sample(sent, now);
@@ -244,7 +250,7 @@ impl<R: Recovery> Way<'_, R> {
     }
 }
 
-/// When the oldest segment was sent whose arrival is news.
-fn sent_before(now: Time, news: &News) -> Option<Time> {
+/// When the oldest of the newly reported segments was sent.
+fn sent_before(now: Time, news: &AckSummary) -> Option<Time> {
     news.oldest.map(|rtt| Time(now.0.saturating_sub(rtt.0)))
 }

@@ -1,5 +1,5 @@
-//! How many segments of new data Linux hands on at a time, and when it rather waits for the next ACK: a segment that
-//! the window allows stays behind if a larger burst may go soon (`tcp_tso_autosize`, `tcp_tso_should_defer`).
+//! Bursts of new data in Linux: their size, and their delay until the next ACK. A segment that the window permits
+//! waits if a larger burst may soon be possible (`tcp_tso_autosize`, `tcp_tso_should_defer`).
 
 use crate::event::Cause;
 use crate::tcp::config::{GrowthRule, TcpConfig};
@@ -7,44 +7,44 @@ use crate::units::{Rate, Span, Time};
 
 use super::{Chunk, Window};
 
-/// Bursts are what the pacing rate sends in so much time, and at least two segments.
+/// Bursts per second at the pacing rate: a burst is the data of 1/1024 s, and at least two segments.
 const BURST: u64 = 1024;
-/// A burst waits only so long after the last one, and for an ACK that comes as soon.
+/// Maximum wait of a burst after the last one, and for the next expected ACK.
 const SOON: Span = Span::millis(1);
-/// Segments of the least burst.
+/// Segments of the smallest burst.
 const PAIR: u64 = 2;
-/// Whatever fills this part of the window goes at once.
+/// Denominator of the part of the window that is sent at once.
 const PART: u64 = 3;
-/// The largest burst in bytes. On a path of no length a burst may be as large, and half of it for each so many microseconds
-/// of the shortest round trip.
+/// The largest burst in bytes. On a path without delay a burst grows by this size, and by half as much for each
+/// `HALVED_EACH` microseconds of the shortest round trip.
 const LARGEST: u64 = 65_215;
 const HALVED_EACH: u64 = 512;
-/// What a program has written lies in buffers of no more bytes.
+/// Maximum size in bytes of a socket buffer with written data.
 const BUFFER: u64 = 65_536;
 
-/// What is known of the last burst.
+/// State of the last burst.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bursts {
-    /// When something was sent last.
+    /// Time of the last transmission.
     last: Option<Time>,
-    /// Segments of the burst under way that have not been sent.
+    /// Segments of the current burst that were not sent yet.
     left: u64,
-    /// Where the first buffer begins of those that wait to be sent, and how many bytes each has.
+    /// Start position of the first full socket buffer, and the size of each in bytes.
     buffers: Option<(u64, u64)>,
-    /// Whether a whole segment has gone since the last ACK, and when that came.
+    /// Whether a full segment was sent since the last ACK, and the arrival time of that ACK if it had news.
     whole: bool,
-    heard: Option<Time>,
-    /// Where the last segment ended that was less.
+    last_ack: Option<Time>,
+    /// End position of the last partial segment.
     small: u64,
-    /// Whether the congestion control paces, and its last rate in bytes a second: then bursts are only on short paths larger
-    /// than what the pacer lets go.
+    /// Whether the congestion control paces, and its last rate in bytes per second. Bursts are then larger than the
+    /// pacer's only on short paths.
     paced: bool,
     rate: u64,
 }
 
-/// What decides whether a burst may go.
+/// Input of the decision whether a burst is sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct BurstInput {
     pub(super) now: Time,
     /// Bytes in the network.
     pub(super) pipe: u64,
@@ -56,42 +56,42 @@ pub(super) struct Asked {
 }
 
 impl Bursts {
-    /// Those of a sender that is to do as Linux.
+    /// Bursts of a sender with the rules of Linux; `None` for others.
     pub(super) fn of(config: &TcpConfig) -> Option<Bursts> {
         let paced = config.pacing || config.congestion.has_a_model();
         (config.growth == GrowthRule::Linux).then(|| Bursts { paced, ..Bursts::default() })
     }
 
-    /// Whether a segment of new data goes now, as far as bursts are concerned.
-    pub(super) fn allow(&mut self, w: &Window, asked: &Asked) -> bool {
+    /// Whether the rules for bursts permit a segment of new data now.
+    pub(super) fn allow(&mut self, w: &Window, input: &BurstInput) -> bool {
         let (mss, cwnd) = (u64::from(w.mss.max(1)), u64::from(w.cwnd));
-        if self.paced && (self.rate == 0 || !is_near(asked.min_rtt, w.mss)) {
+        if self.paced && (self.rate == 0 || !is_near(input.min_rtt, w.mss)) {
             return true;
         }
-        let room = cwnd.saturating_sub(asked.pipe) / mss;
+        let room = cwnd.saturating_sub(input.pipe) / mss;
         let rest = self.rest_of_buffer(w, mss);
-        // One segment is no burst, nor what another limit cuts.
+        // A single segment, or one that another limit cuts, does not wait.
         if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt).min(rest) <= mss {
             return true;
         }
         let most = match self.paced {
-            true => burst(self.rate, asked.min_rtt, w.mss),
-            false => largest(w, asked.srtt, asked.min_rtt),
+            true => burst(self.rate, input.min_rtt, w.mss),
+            false => largest(w, input.srtt, input.min_rtt),
         };
-        let late = self.last.is_none_or(|last| asked.now > last + SOON);
-        let far = asked
+        let late = self.last.is_none_or(|last| input.now > last + SOON);
+        let far = input
             .oldest
-            .is_none_or(|sent| sent + asked.srtt > asked.now + SOON.min(Span(asked.srtt.0 / 2)));
+            .is_none_or(|sent| sent + input.srtt > input.now + SOON.min(Span(input.srtt.0 / 2)));
         let whole = room * mss >= rest.min(cwnd / PART);
-        // What ends with a FIN gets no more data.
+        // Data before a FIN does not wait for more.
         let ends = w.fin && w.end.saturating_sub(w.nxt) <= rest;
         let go = late || far || room >= most || whole || ends;
         self.left = if go { room.min(most).min(rest / mss) } else { 0 };
         go
     }
 
-    /// Bytes up to the end of the buffer whose data goes next. The first one is filled again while the first window
-    /// leaves, so that the others begin where that ends (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
+    /// Bytes up to the end of the socket buffer with the next data. The first buffer is refilled while the first
+    /// window is sent, so the others begin at the end of that window (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
     fn rest_of_buffer(&mut self, w: &Window, mss: u64) -> u64 {
         let (first, bytes) = *self.buffers.get_or_insert_with(|| {
             let half = (u64::from(w.peer) / 2).min(BUFFER);
@@ -103,12 +103,12 @@ impl Bursts {
         }
     }
 
-    /// A segment was sent.
+    /// Records a sent segment.
     #[inline]
     pub(super) fn sent(&mut self, now: Time, w: &Window, chunk: &Chunk, pace: Option<Rate>) {
         self.left = self.left.saturating_sub(1);
         self.last = Some(match pace {
-            // The pacer lets the next one go only then.
+            // The pacer permits the next segment only at this time.
             Some(pace) => self.last.unwrap_or(now).max(now) + pace.transmit(chunk.len.into()),
             None => now,
         });
@@ -120,13 +120,13 @@ impl Bursts {
         }
     }
 
-    /// An ACK has come at `now`: what is sent now is a burst of its own. `news` says whether it tells of data.
+    /// Ends the burst at an ACK: data sent now is a separate burst. `news` is whether the ACK reports data.
     pub(super) fn end(&mut self, now: Time, news: bool) {
-        (self.left, self.whole, self.heard) = (0, false, news.then_some(now));
+        (self.left, self.whole, self.last_ack) = (0, false, news.then_some(now));
     }
 
-    /// Where the peer's window ends within a segment, a burst takes what there is of it along, if no other small one
-    /// is on its way (`tcp_mss_split_point`, `tcp_minshall_check`). A burst that a write begins does not.
+    /// The partial segment up to the end of the peer's window, which a burst includes if no other partial segment is
+    /// in flight (`tcp_mss_split_point`, `tcp_minshall_check`). A burst that a write starts does not include it.
     pub(super) fn remainder(&self, w: &Window, pipe: u64, now: Time) -> Option<Chunk> {
         if self.paced {
             return None;
@@ -135,12 +135,12 @@ impl Bursts {
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
-        let goes = self.heard == Some(now) && self.whole && part && room && self.small <= w.una;
+        let goes = self.last_ack == Some(now) && self.whole && part && room && self.small <= w.una;
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }
 
-/// Segments in the largest burst: twice the window for each round trip in slow start, 1.2 of it later.
+/// Segments in the largest burst, at a rate of twice the window per round trip in slow start and of 1.2 windows later.
 fn largest(w: &Window, srtt: Span, min_rtt: Option<Span>) -> u64 {
     let percent: u64 = if w.cwnd < w.ssthresh / 2 { 200 } else { 120 };
     let window = u64::from(w.cwnd).max(w.nxt - w.una);
@@ -148,24 +148,25 @@ fn largest(w: &Window, srtt: Span, min_rtt: Option<Span>) -> u64 {
     burst(rate, min_rtt, w.mss)
 }
 
-/// Bytes by which a burst is larger because the path is short.
+/// Additional bytes of a burst on a short path.
 fn more_when_near(min_rtt: Option<Span>) -> u64 {
     let halvings = min_rtt.map_or(u64::MAX, |rtt| rtt.0 / 1000 / HALVED_EACH);
     if halvings < u64::from(u64::BITS) { LARGEST >> halvings } else { 0 }
 }
 
-/// Whether a path is so short that bursts are larger by segments.
+/// Whether a path is so short that bursts are larger by at least a segment.
 pub(super) fn is_near(min_rtt: Option<Span>, mss: u32) -> bool {
     more_when_near(min_rtt) >= u64::from(mss.max(1))
 }
 
-/// Segments of `mss` bytes in a burst at `rate`, in bytes a second: what it sends in about a millisecond, and the more the
-/// shorter the path is (`tcp_tso_autosize`, `tcp_tso_rtt_log`).
+/// Segments of `mss` bytes in a burst at `rate` bytes per second: the data of about a millisecond, and more on shorter
+/// paths (`tcp_tso_autosize`, `tcp_tso_rtt_log`).
 pub(super) fn burst(rate: u64, min_rtt: Option<Span>, mss: u32) -> u64 {
     ((rate / BURST + more_when_near(min_rtt)).min(LARGEST) / u64::from(mss.max(1))).max(PAIR)
 }
 
-/// New data with `pipe` bytes in the network: the congestion window speaks of those, the other windows of positions.
+/// The next new segment with `pipe` bytes in the network. The congestion window limits these bytes; the other windows
+/// limit positions.
 pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
     let congestion = w.cwnd;
     let room = u64::from(congestion).saturating_sub(pipe);
@@ -179,13 +180,13 @@ pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
 mod tests {
     use super::*;
 
-    /// What is left of the peer's window, from nothing to a whole segment.
+    /// The rest of the peer's window, from zero to a full segment.
     #[test]
     fn a_burst_takes_a_part_of_a_segment_along_and_nothing_else() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.una, w.nxt, w.end) = (30_000, 1, 5001, 1 << 20);
         let now = Time::ZERO;
-        let bursts = Bursts { whole: true, heard: Some(now), ..Bursts::default() };
+        let bursts = Bursts { whole: true, last_ack: Some(now), ..Bursts::default() };
         for (peer, len) in
             [(4999, None), (5000, None), (5001, Some(1)), (5999, Some(999)), (6000, None)]
         {
@@ -199,7 +200,7 @@ mod tests {
         }
         w.peer = 5500;
         let goes = |bursts: &Bursts, w: &Window, pipe| bursts.remainder(w, pipe, now).is_some();
-        assert!(!goes(&Bursts { heard: None, ..bursts }, &w, 5000), "no ACK has come");
+        assert!(!goes(&Bursts { last_ack: None, ..bursts }, &w, 5000), "no ACK has come");
         assert!(goes(&bursts, &w, 29_000) && !goes(&bursts, &w, 29_001), "room for a whole one");
         assert!(!goes(&Bursts { small: 2, ..bursts }, &w, 5000), "another is on its way");
         assert!(goes(&Bursts { small: 1, ..bursts }, &w, 5000), "that one has come");
@@ -212,7 +213,7 @@ mod tests {
     fn a_segment_alone_waits_for_the_next_ack() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.peer, w.una, w.nxt, w.end) = (30_000, 1 << 20, 1, 29_001, 1 << 20);
-        let asked = |now, pipe| Asked {
+        let asked = |now, pipe| BurstInput {
             now: Time::ZERO + Span::micros(now),
             pipe,
             srtt: Span::millis(40),

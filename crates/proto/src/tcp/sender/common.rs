@@ -1,5 +1,5 @@
-//! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
-//! moves.
+//! State of a sender that loss detection, recovery and growth share: windows, timers, and the counters that are reset
+//! when the left edge moves.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::pacing::Pacer;
 use super::usage::Usage;
 
-/// What a sender consists of besides its recovery, which works on it.
+/// State of a sender except that of its recovery, which changes this state.
 #[derive(Clone, Debug)]
 pub struct Core {
     /// Windows and edges.
@@ -28,7 +28,7 @@ pub struct Core {
     pub tally: Tally,
     pub(super) detector: Detector,
     pub(super) limited_transmit: bool,
-    /// Each duplicate ACK tells of a segment that has arrived, and is not counted again when the left edge moves.
+    /// Whether each duplicate ACK counts as a report of an arrived segment, as without SACK in Linux.
     pub(super) reno_sacks: bool,
     pub(super) loss_window: u32,
     /// Timeouts of a SYN that do not double the next one.
@@ -37,22 +37,22 @@ pub struct Core {
     pub(super) eln: ElnReaction,
     pub(super) fast_backoff: bool,
     pub(super) stamps: bool,
-    /// An echoed mark below this position belongs to a window that was reduced already.
+    /// An echoed mark below this position belongs to an already reduced window.
     pub(in crate::tcp) reduced_below: u64,
-    /// The window was reduced, and the peer has not been told.
+    /// Whether the peer must still be notified of a reduced window (CWR).
     pub(super) reduced: bool,
-    /// What ACKs have told of marks ([`AckInfo::ce_bytes`](super::AckInfo)) since the growth was last told.
+    /// Marked bytes ([`AckInfo::ce_bytes`](super::AckInfo)) since the last sample of the growth.
     pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Box<Pacer>>,
-    /// How the congestion window is used.
+    /// Use of the congestion window, which decides whether it may grow.
     pub(super) usage: Usage,
-    /// What this sender waits for.
+    /// Times for which each limit has stopped this sender.
     pub(super) limits: Limits,
-    /// The peer's window is to be probed now.
+    /// Whether the peer's window must be probed now.
     pub(super) probe_now: bool,
-    /// Whether a window that is taken back is probed at once, as 4.4BSD does.
+    /// Whether a withdrawn window is probed at once, as in 4.4BSD.
     persists_at_once: bool,
-    /// Whether probes of a window wait as long as before until it takes a segment, as Linux does (`tcp_ack_probe`).
+    /// Whether the probes' backoff continues until the window has room for a segment, as in Linux (`tcp_ack_probe`).
     waits_for_segment: bool,
 }
 
@@ -94,15 +94,15 @@ impl Core {
         }
     }
 
-    /// Nothing more is sent for now: remembers whether the congestion window is the reason.
+    /// Records whether the congestion window is the reason that no more is sent now.
     pub(super) fn note_usage(&mut self) {
         let w = &self.window;
         let full = w.nxt - w.una + u64::from(w.mss) > w.congestion().into();
         self.usage.note(w, w.nxt < w.last() && full);
     }
 
-    /// Of `bytes` that an ACK acknowledges, those that are news: without SACK Linux takes each duplicate ACK before for a
-    /// segment that has arrived (`tcp_remove_reno_sacks`).
+    /// The newly arrived part of `bytes` that an ACK acknowledges. Without SACK Linux counts each previous duplicate
+    /// ACK as an arrived segment (`tcp_remove_reno_sacks`).
     pub(super) fn newly_arrived(&self, bytes: u32) -> u32 {
         if !self.reno_sacks {
             return bytes;
@@ -111,13 +111,13 @@ impl Core {
         bytes.saturating_sub(known).max(bytes.min(self.window.mss))
     }
 
-    /// When the pacer lets the next segment go, if one waits for that.
+    /// Time at which the pacer permits the next segment, if one waits.
     #[inline]
     pub(super) fn paced(&self) -> Due {
         self.pacer.as_ref().map_or(Due::NEVER, |pacer| pacer.waits)
     }
 
-    /// The peer's window is open: it is probed no longer.
+    /// Stops the probes, since the peer's window is open.
     #[inline]
     pub(super) fn end_probes(&mut self) {
         self.timers.persist = Due::NEVER;
@@ -130,46 +130,47 @@ impl Core {
         }
     }
 
-    /// The peer's window will be probed, after as many timeouts as before if it has opened too little.
+    /// Starts the timer of window probes. The backoff continues if the window has opened by less than a segment.
     pub(super) fn begin_probes(&mut self, now: Time) {
         let backoff = if self.waits_for_segment { self.timers.persist_backoff } else { 0 };
         let factor = self.timers.rtt.backoff_factor(backoff);
         self.timers.probe_later(now, factor);
     }
 
-    /// Whether the peer has taken back its whole window below what is under way, and nothing of that is waited for.
-    pub(super) fn yields(&self) -> bool {
+    /// Whether the peer has withdrawn its whole window while data is in flight, and this sender does not wait for its
+    /// ACK.
+    pub(super) fn window_withdrawn(&self) -> bool {
         let w = &self.window;
         w.peer == 0 && w.una < w.nxt && self.persists_at_once
     }
 }
 
-/// The timers of a sender, and the round trips that they follow from.
+/// The timers of a sender, and the round-trip estimate on which they depend.
 #[derive(Clone, Debug)]
 pub struct Timers {
     /// Round-trip estimation.
     pub rtt: RttEstimator,
-    /// When the retransmission timer starts again.
+    /// Order of restarting the retransmission timer and updating the estimate.
     pub order: TimerOrder,
-    /// One segment is timed at a time: the position past its end, and when it was sent.
+    /// The segment that is being timed: the position past its end, and when it was sent.
     pub timed: Option<(u64, Time)>,
     /// When the retransmission timer expires.
     pub rexmt: Due,
     /// When a closed window is probed.
     pub persist: Due,
-    /// Probes in a row without an answer that opens the window.
+    /// Consecutive probes without an answer that opens the window.
     pub persist_backoff: u32,
-    /// Probes since the peer last acknowledged anything.
+    /// Probes since the last ACK of the peer.
     pub unanswered: u32,
 }
 
 impl Timers {
-    /// The retransmission timer starts again, with the time-out in force.
+    /// Restarts the retransmission timer with the current timeout.
     pub fn rearm(&mut self, now: Time) {
         self.rexmt = Due::at(self.rtt.deadline(now, 1));
     }
 
-    /// The time-out doubles, and the retransmission timer starts again.
+    /// Doubles the timeout and restarts the retransmission timer.
     pub fn back_off(&mut self, now: Time) {
         if self.order == TimerOrder::First {
             self.rearm(now);
@@ -179,44 +180,44 @@ impl Timers {
         self.rearm(now);
     }
 
-    /// The timer of window probes starts, with `factor` times the time-out in force.
+    /// Starts the timer of window probes with `factor` times the current timeout.
     pub fn probe_later(&mut self, now: Time, factor: u64) {
         self.persist = Due::at(self.rtt.deadline(now, factor));
     }
 }
 
-/// What is counted and noted until the left edge moves or the retransmission timer expires.
+/// Counters that are reset when the left edge moves or the retransmission timer expires.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Duplicate ACKs.
     pub dupacks: u32,
-    /// A duplicate ACK has said that the left edge was lost on the wireless link.
+    /// Whether a duplicate ACK has reported that the left edge was lost on the wireless link.
     pub marked: bool,
-    /// Time-outs since the left edge last moved.
+    /// Timeouts since the left edge last moved.
     pub retries: u32,
-    /// When the first of them was.
+    /// Time of the first of these timeouts.
     pub(super) first_timeout: Time,
-    /// What base stations have told, as few do.
-    told: Option<Box<ToldByBase>>,
+    /// Reports of base stations; most connections have none.
+    base_reports: Option<Box<BaseReports>>,
 }
 
-/// What base stations have told.
+/// Reports of base stations, and the retransmissions that they require.
 #[derive(Clone, Debug, Default)]
-pub struct ToldByBase {
+pub struct BaseReports {
     /// Loss notifications for the left edge.
     pub notices: u32,
     /// Negative acknowledgements.
     pub nacks: u32,
-    /// Partial acknowledgements since the last complete one. A time-out does not end the row.
+    /// Consecutive partial ACKs since the last complete ACK. A timeout does not reset the count.
     pub ackp_run: u32,
-    /// Positions that were lost on the wireless link and have been sent again, lowest first.
+    /// Positions that were lost on the wireless link and retransmitted, lowest first.
     pub notified: Vec<u64>,
-    /// Ranges that a base station misses, to be sent again.
+    /// Ranges that a base station has not received, to be retransmitted.
     pub missing: Vec<(u64, u64)>,
 }
 
-impl ToldByBase {
-    /// What begins at `position` was lost on the wireless link and is sent again.
+impl BaseReports {
+    /// Records the retransmission of the segment at `position`, which was lost on the wireless link.
     pub fn note(&mut self, position: u64) {
         if let Err(at) = self.notified.binary_search(&position) {
             self.notified.insert(at, position);
@@ -225,46 +226,48 @@ impl ToldByBase {
 }
 
 impl Tally {
-    /// What progress and a time-out clear alike.
+    /// Resets the counters that both an ACK of new data and a timeout reset.
     fn reset(&mut self) {
         (self.dupacks, self.marked) = (0, false);
-        if let Some(told) = &mut self.told {
-            (told.notices, told.nacks) = (0, 0);
+        if let Some(reports) = &mut self.base_reports {
+            (reports.notices, reports.nacks) = (0, 0);
         }
     }
 
-    /// What base stations have told.
-    pub fn told(&mut self) -> &mut ToldByBase {
-        self.told.get_or_insert_default()
+    /// The reports of base stations.
+    pub fn base_reports(&mut self) -> &mut BaseReports {
+        self.base_reports.get_or_insert_default()
     }
 
-    /// Whether a base station misses anything that is to be sent again.
+    /// Whether data that a base station has not received waits for its retransmission.
     #[inline]
-    pub fn misses(&self) -> bool {
-        self.told.as_ref().is_some_and(|told| !told.missing.is_empty())
+    pub fn has_missing(&self) -> bool {
+        self.base_reports.as_ref().is_some_and(|reports| !reports.missing.is_empty())
     }
 
-    /// Whether the lowest position that was lost on the wireless link is this one.
-    pub fn is_noted(&self, position: u64) -> bool {
-        self.told.as_ref().is_some_and(|told| told.notified.first() == Some(&position))
+    /// Whether this is the lowest position that was lost on the wireless link.
+    pub fn was_notified(&self, position: u64) -> bool {
+        self.base_reports
+            .as_ref()
+            .is_some_and(|reports| reports.notified.first() == Some(&position))
     }
 
-    /// The left edge has moved to `una`.
+    /// Handles a move of the left edge to `una`.
     pub fn edge_moved(&mut self, una: u64) {
         self.reset();
         self.retries = 0;
-        if let Some(told) = &mut self.told {
-            told.ackp_run = 0;
-            told.notified.retain(|position| *position >= una);
+        if let Some(reports) = &mut self.base_reports {
+            reports.ackp_run = 0;
+            reports.notified.retain(|position| *position >= una);
         }
     }
 
-    /// What was in flight counts as lost.
+    /// Handles the loss of all data in flight.
     pub fn start_over(&mut self) {
         self.reset();
-        if let Some(told) = &mut self.told {
-            told.notified.clear();
-            told.missing.clear();
+        if let Some(reports) = &mut self.base_reports {
+            reports.notified.clear();
+            reports.missing.clear();
         }
     }
 }

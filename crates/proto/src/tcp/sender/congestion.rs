@@ -1,4 +1,4 @@
-//! What a sender does when its peer echoes a mark of congestion (RFC 3168 section 6.1.2).
+//! Reaction of a sender to echoed congestion marks (RFC 3168 section 6.1.2).
 
 use crate::event::TcpKind;
 use crate::units::Time;
@@ -7,8 +7,9 @@ use super::growth::Growth;
 use super::{Sender, Verdict};
 
 impl Sender {
-    /// An ACK echoes a mark: the window shrinks as for a loss, once for each window of data; nothing is sent again.
-    /// What is `counted` is told once, and an echo until it is heard: that may wait until something is under way.
+    /// Reduces the window after an echoed mark as after a loss, at most once for each window of data, without a
+    /// retransmission. A `counted` mark is reported only once and takes effect at once; an echo is repeated, so it is
+    /// ignored while no data is in flight.
     //= rfc3168#section-6.1.2: react as to a loss, at most once per window of data
     pub fn on_congestion_echo(&mut self, now: Time, counted: bool) -> Verdict {
         let w = &mut self.core.window;
@@ -22,16 +23,16 @@ impl Sender {
         Some(TcpKind::CongestionEchoed)
     }
 
-    /// Segments that an ACK of what lies below `ack` tells of, and that nothing told of before, as far as duplicate
-    /// ACKs and SACK blocks are known to have.
-    pub fn newly(&self, ack: u64) -> u32 {
+    /// Number of segments that an ACK of the position `ack` newly reports, without those that duplicate ACKs or SACK
+    /// blocks have reported before.
+    pub fn newly_reported(&self, ack: u64) -> u32 {
         let w = &self.core.window;
         let all = ack.saturating_sub(w.una).div_ceil(w.mss.into());
         let sacked = self.recovery.sacked(w.mss) / u64::from(w.mss);
         all.saturating_sub(sacked.max(self.core.tally.dupacks.into())).min(u32::MAX.into()) as u32
     }
 
-    /// Whether the peer must now be told that the window was reduced.
+    /// Whether the next segment must notify the peer of a reduced window; resets the notification.
     pub fn take_reduced(&mut self) -> bool {
         core::mem::take(&mut self.core.reduced)
     }

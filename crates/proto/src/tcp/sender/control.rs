@@ -1,4 +1,4 @@
-//! The window growths by name: to register one is one file and one line here.
+//! Registry of window growths: a growth is one file and one line here.
 
 use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
 use crate::units::{Rate, Span, Time};
@@ -20,10 +20,10 @@ use super::westwood::Westwood;
 use super::{Chunk, Window};
 
 variants! {
-    /// The window growth that a sender is configured for.
+    /// The configured window growth of a sender.
     #[derive(Clone, Debug)]
     AnyGrowth: Growth,
-    /// The window growth that `config` asks for.
+    /// The window growth of `config`.
     new(config: &TcpConfig) by (&config.custom, config.congestion, config.growth);
     {
         Custom(Box<Box<dyn CustomGrowth>>): (Some(custom), _, _) => Box::new(custom.make(config)),
@@ -39,7 +39,7 @@ variants! {
         Prague(Box<Prague>): (None, Congestion::Prague, _) => Box::default(),
         Veno(Box<Veno>): (None, Congestion::Veno, _) => Box::new(Veno::new(config)),
     }
-    asks {
+    by_ref {
         steers() -> bool;
         samples() -> bool;
         requires_samples() -> bool;
@@ -47,7 +47,7 @@ variants! {
         overdue(now: Time, window: &Window) -> bool;
         pacing() -> Option<Rate>;
     }
-    tells {
+    by_mut {
         opened(now: Time, rtt: Span) -> ();
         on_ack(window: &mut Window, ack: &Acked) -> ();
         on_round_trip(now: Time, window: &mut Window, rtt: Span) -> ();
@@ -63,7 +63,7 @@ variants! {
 }
 
 impl AnyGrowth {
-    /// Reno's growth as `config` has it, for those that only close the window in a way of their own.
+    /// Reno's growth with the rules of `config`, for controls that differ only in the reduction of the window.
     pub(super) fn reno(config: &TcpConfig) -> AnyGrowth {
         AnyGrowth::new(&TcpConfig { congestion: Congestion::Reno, ..config.clone() })
     }

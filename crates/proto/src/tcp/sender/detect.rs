@@ -1,30 +1,30 @@
-//! Loss detection: do these acknowledgements mean that something is lost?
+//! Loss detection: decides from ACKs whether a segment is lost.
 
 use crate::tcp::config::{TcpConfig, Variant};
 
 use super::family::variants;
 
-/// What there is to judge by.
+/// Evidence of a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence {
-    /// Duplicate ACKs in a row.
+    /// Consecutive duplicate ACKs.
     pub dupacks: u32,
-    /// Bytes above the left edge that have been selectively acknowledged.
+    /// Selectively acknowledged bytes above the left edge.
     pub sacked: u64,
-    /// Bytes that records of what is in flight show to be lost.
+    /// Bytes that count as lost in the records of segments.
     pub lost: u64,
 }
 
-/// Decides whether something is lost.
+/// Decides whether a segment is lost.
 pub trait Detect {
     /// Whether recovery is due.
     fn lost(&self, evidence: &Evidence) -> bool;
 
-    /// How many duplicate ACKs it takes; 0 if their number says nothing.
+    /// Number of duplicate ACKs that show a loss; 0 if their number has no meaning.
     fn threshold(&self) -> u32;
 
-    /// Whether it counts ACKs. Otherwise it judges by a record of each segment; then round trips are taken from the
-    /// records, and they alone say what is sent again.
+    /// Whether it counts duplicate ACKs. Otherwise it uses records of all segments, which also determine round trips
+    /// and retransmissions.
     fn counts(&self) -> bool {
         true
     }
@@ -46,7 +46,7 @@ impl Detect for DupAcks {
     }
 }
 
-/// Counts duplicate ACKs or the bytes that they report above the hole.
+/// Counts duplicate ACKs, or the bytes that they report above the hole.
 //= rfc6675#section-4: more than (DupThresh - 1) * SMSS bytes above it have been SACKed
 #[derive(Clone, Copy, Debug)]
 pub struct SackedBytes {
@@ -64,7 +64,7 @@ impl Detect for SackedBytes {
     }
 }
 
-/// Whether segments are lost, by the records of [`Rack`](super::rack::Rack).
+/// Uses the records of [`Rack`](super::rack::Rack).
 #[derive(Clone, Copy, Debug)]
 pub struct ByTime;
 
@@ -80,7 +80,7 @@ impl Detect for ByTime {
     }
 }
 
-/// How many duplicate ACKs `config` asks for.
+/// Number of duplicate ACKs that show a loss with `config`.
 fn threshold(config: &TcpConfig) -> u32 {
     config.dupthresh.max(1)
 }
@@ -93,15 +93,15 @@ variants! {
     new(variant: Variant, config: &TcpConfig) by variant;
     {
         SackedBytes(SackedBytes): Variant::Sack => SackedBytes { threshold: threshold(config), mss: config.mss },
-        // Where nothing is reordered, the first report above a hole shows it.
+        // Without reordering, the first report above a hole shows the loss.
         FirstReport(DupAcks): Variant::Smart | Variant::Snack => DupAcks { threshold: 1 },
         ByTime(ByTime): Variant::Rack => ByTime,
         DupAcks(DupAcks): _ => DupAcks { threshold: threshold(config) },
     }
-    asks {
+    by_ref {
         lost(evidence: &Evidence) -> bool;
         threshold() -> u32;
         counts() -> bool;
     }
-    tells {}
+    by_mut {}
 }

@@ -1,46 +1,46 @@
-//! How the variants behind a seam become one type.
+//! The macro that combines all implementations of a trait into one enum.
 
-/// Makes an enum of the variants behind a trait. It has a constructor that chooses by a key. A variant is one line: its
-/// name, its type, its key, and how it is made.
+/// Defines an enum of the implementations of a trait, with a constructor that selects one by a key. A variant is one
+/// line: its name, its type, its key, and its constructor.
 ///
-/// With `asks` and `tells` alone the enum has the trait: `asks` lists the methods that take `&self`, `tells` those that
-/// take `&mut self`. A method that is not listed would do what the trait does by default, whatever the variant.
+/// With `by_ref` and `by_mut` alone, the enum implements the trait: `by_ref` lists the methods with `&self`, `by_mut`
+/// those with `&mut self`. An unlisted method would have the default of the trait for every variant.
 ///
-/// With `ways` the enum does not have the trait, and has what is listed as methods of its own; `ways` lists the methods
-/// of [`Way`](super::Way) that become methods of a sender, compiled for each variant.
+/// With `dispatch` the enum does not implement the trait, and the listed methods are inherent. `dispatch` lists the
+/// methods of [`SenderWith`](super::SenderWith) that become methods of a sender, compiled for each variant.
 macro_rules! variants {
     (
         $(#[$doc:meta])*
         $any:ident: $seam:ident, $(#[$new:meta])* new $args:tt by $key:expr;
         $variants:tt
-        asks { $($ask:tt $asked:tt -> $asks:ty;)* }
-        tells { $($tell:tt $told:tt -> $tells:ty;)* }
+        by_ref { $($get:tt $get_args:tt -> $get_type:ty;)* }
+        by_mut { $($set:tt $set_args:tt -> $set_type:ty;)* }
     ) => {
         variants!(@enum [$(#[$doc])*] $any $variants);
         impl $any {
             variants!(@new [$(#[$new])*] $args $key, $any $variants);
         }
         impl $seam for $any {
-            $(variants!(@ask [] $any $variants $ask $asked $asks);)*
-            $(variants!(@tell [] $any $variants $tell $told $tells);)*
+            $(variants!(@by_ref [] $any $variants $get $get_args $get_type);)*
+            $(variants!(@by_mut [] $any $variants $set $set_args $set_type);)*
         }
     };
     (
         $(#[$doc:meta])*
         $any:ident: $seam:ident, $(#[$new:meta])* new $args:tt by $key:expr;
         $variants:tt
-        ways { $($(#[$walk:meta])* fn $way:tt $walked:tt -> $walks:ty;)* }
-        asks { $($ask:tt $asked:tt -> $asks:ty;)* }
-        tells { $($tell:tt $told:tt -> $tells:ty;)* }
+        dispatch { $($(#[$call_doc:meta])* fn $call:tt $call_args:tt -> $call_type:ty;)* }
+        by_ref { $($get:tt $get_args:tt -> $get_type:ty;)* }
+        by_mut { $($set:tt $set_args:tt -> $set_type:ty;)* }
     ) => {
         variants!(@enum [$(#[$doc])*] $any $variants);
         impl $any {
             variants!(@new [$(#[$new])*] $args $key, $any $variants);
-            $(variants!(@ask [pub(super)] $any $variants $ask $asked $asks);)*
-            $(variants!(@tell [pub(super)] $any $variants $tell $told $tells);)*
+            $(variants!(@by_ref [pub(super)] $any $variants $get $get_args $get_type);)*
+            $(variants!(@by_mut [pub(super)] $any $variants $set $set_args $set_type);)*
         }
         impl Sender {
-            $(variants!(@way [$(#[$walk])*] $any $variants $way $walked $walks);)*
+            $(variants!(@dispatch [$(#[$call_doc])*] $any $variants $call $call_args $call_type);)*
         }
     };
     (@enum [$(#[$doc:meta])*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }) => {
@@ -58,29 +58,29 @@ macro_rules! variants {
             }
         }
     };
-    (@ask [$($vis:tt)*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
-        $ask:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
+    (@by_ref [$($vis:tt)*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
+        $get:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
         #[inline]
-        $($vis)* fn $ask(&self, $($arg: $type),*) -> $returns {
-            variants!(@each self, $any, $ask ($($arg),*), $($name)+)
+        $($vis)* fn $get(&self, $($arg: $type),*) -> $returns {
+            variants!(@each self, $any, $get ($($arg),*), $($name)+)
         }
     };
-    (@tell [$($vis:tt)*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
-        $tell:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
+    (@by_mut [$($vis:tt)*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
+        $set:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
         #[inline]
-        $($vis)* fn $tell(&mut self, $($arg: $type),*) -> $returns {
-            variants!(@each self, $any, $tell ($($arg),*), $($name)+)
+        $($vis)* fn $set(&mut self, $($arg: $type),*) -> $returns {
+            variants!(@each self, $any, $set ($($arg),*), $($name)+)
         }
     };
-    (@way [$(#[$walk:meta])*] $any:ident $variants:tt $way:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
-        $(#[$walk])*
-        pub fn $way(&mut self, $($arg: $type),*) -> $returns {
-            variants!(@match self, $any $variants, $way ($($arg),*))
+    (@dispatch [$(#[$call_doc:meta])*] $any:ident $variants:tt $call:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
+        $(#[$call_doc])*
+        pub fn $call(&mut self, $($arg: $type),*) -> $returns {
+            variants!(@match self, $any $variants, $call ($($arg),*))
         }
     };
-    (@match $self:ident, $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }, $way:ident $args:tt) => {
+    (@match $self:ident, $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }, $call:ident $args:tt) => {
         match &mut $self.recovery {
-            $($any::$name(it) => Way { core: &mut $self.core, recovery: &mut **it }.$way $args,)+
+            $($any::$name(it) => SenderWith { core: &mut $self.core, recovery: &mut **it }.$call $args,)+
         }
     };
     (@each $self:ident, $any:ident, $method:ident $args:tt, $($name:ident)+) => {

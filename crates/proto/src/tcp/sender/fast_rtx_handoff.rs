@@ -1,13 +1,13 @@
-//! Fast retransmission after a hand-off (Caceres and Iftode 1995): the mobile host's end tells its TCP that it has come
-//! to another cell, and TCP sends again at once instead of waiting for its timer.
+//! Fast retransmission after a handoff (Caceres and Iftode 1995): the mobile host notifies its TCP of the new cell,
+//! and TCP retransmits at once instead of waiting for its timer.
 //!
-//! As a sender it takes what is in flight for lost: the oldest segment is sent again, and the window opens by slow start,
-//! as after the fast retransmit of the TCPs of that time. A time-out during the hand-off has lowered the threshold
-//! already, so it stays then; the back-off of the timer stays as well, until an ACK comes. As a receiver it sends the
-//! same ACK as often as it takes to make the peer, which need not know of any of this, retransmit at once
+//! A sender treats all data in flight as lost: it retransmits the oldest segment, and the window grows by slow start,
+//! as after the fast retransmit of TCPs of that time. After a timeout during the handoff the threshold is not lowered
+//! again, and the timer's backoff persists until an ACK arrives. A receiver repeats its last ACK as a number of
+//! duplicate ACKs that makes an unmodified peer retransmit at once
 //! ([`Connection::on_handoff`](crate::tcp::Connection::on_handoff)).
 //!
-//! Not modelled: how the host learns of its new cell. It is told when it can be reached there.
+//! Not modelled: how the host detects its new cell. The simulator notifies it when it is reachable there.
 
 use crate::describe::{Kind, SIM, System};
 use crate::event::{Cause, TcpKind};
@@ -15,9 +15,9 @@ use crate::units::Time;
 
 use super::growth::{Growth, Loss};
 use super::recovery::Recovery;
-use super::{Verdict, Way};
+use super::{SenderWith, Verdict};
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const SYSTEM: System = System::new(
     Kind::Sender,
     "fast-rtx-handoff",
@@ -28,12 +28,12 @@ pub const SYSTEM: System = System::new(
 .tier(2)
 .runs(SIM);
 
-impl<R: Recovery> Way<'_, R> {
-    /// The host has come to another cell. The caller sends afterwards.
+impl<R: Recovery> SenderWith<'_, R> {
+    /// Handles the host's move to another cell. The caller sends afterwards.
     pub(super) fn on_handoff(&mut self, now: Time) -> Verdict {
         let core = &mut *self.core;
         let w = &mut core.window;
-        // A closed window is probed, which no hand-off changes.
+        // Probes of a closed window continue independent of the handoff.
         if w.una >= w.max || core.timers.persist.is_set() {
             return None;
         }
@@ -43,7 +43,7 @@ impl<R: Recovery> Way<'_, R> {
         }
         self.start_over(now, Cause::FastRetransmit);
         let w = &mut self.core.window;
-        // Where records say what is lost, the oldest segment may not count as lost yet.
+        // With records of segments, the oldest one may not count as lost yet, so request its retransmission.
         w.repair = (w.nxt > w.una).then_some((w.una, Cause::FastRetransmit));
         Some(TcpKind::FastRetransmit)
     }

@@ -1,11 +1,11 @@
-//! The record of what is in flight: for each segment when it was last sent, whether it was sent more than once, and
-//! what is known of its fate. Every sender that must know more than the edges keeps one of these: RACK, SMART, SCPS-TP
-//! and Vegas.
+//! Records of the segments in flight: time of the last transmission, number of transmissions, and fate. They are used
+//! by all senders for which the edges are not sufficient: RACK, SMART, SCPS-TP and Vegas.
 //!
-//! A record is a segment as it was sent. Each is reported, lost and waiting to be sent again, or in the network. There
-//! are two ways to note what is sent. By [`Flight::sent`] records lie side by side and cover what has been sent and not
-//! cumulatively acknowledged, and what is sent again is whole records. By [`Flight::put`] a segment is known by its
-//! first position, under which an ACK names it; after [`Flight::clear`] the records begin anew, with what is sent then.
+//! A record is a segment as it was sent. It is reported by the receiver, or lost and waiting for its retransmission,
+//! or in the network. There are two methods to record a transmission. With [`Flight::sent`] the records are
+//! contiguous and cover all data that is not cumulatively acknowledged; whole records are retransmitted. With
+//! [`Flight::put`] a record is identified by the first position of its segment, as in an ACK that names it. After
+//! [`Flight::clear`] the records start with the next transmission.
 
 mod losses;
 
@@ -17,50 +17,50 @@ use super::rate::Stamp;
 use super::scoreboard::Scoreboard;
 use super::{Chunk, Window};
 
-/// A sender keeps no more records. At 1460 bytes that is 95 MB in flight.
+/// Maximum number of records: 95 MB in flight with segments of 1460 bytes.
 const RECORDS_MAX: usize = 1 << 16;
 
-/// Segments that are known by their first position: beyond these, what is sent is left to what needs no record.
+/// Maximum number of records by [`Flight::put`]. Further segments have no record.
 const NAMED_MAX: usize = 1 << 14;
 
 /// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Its first position.
+    /// First position.
     pub from: u64,
-    /// Its bytes. A record fills one line of the cache.
+    /// Length in bytes, 32 bits: a record occupies exactly one cache line.
     len: u32,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub at: Time,
-    /// Which transmission of the connection that was, if they are counted.
+    /// Number of that transmission in the connection, if they are counted.
     pub order: u64,
     /// Whether it was sent more than once.
     pub again: bool,
     /// Whether the receiver has reported it.
     pub sacked: bool,
-    /// Whether it counts as lost and waits to be sent again.
+    /// Whether it counts as lost and waits for its retransmission.
     pub lost: bool,
-    /// Why it was sent again, or counts as lost.
+    /// History of its losses and retransmissions.
     mark: Mark,
-    /// What had been delivered when it was last sent, if that is measured.
+    /// State of delivery at the last transmission, if the delivery rate is measured.
     pub stamp: Stamp,
 }
 
 const _: () = assert!(size_of::<Sent>() == 64);
 
-/// What is known of the losses and retransmissions of a segment.
+/// History of the losses and retransmissions of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
-    /// Nothing.
+    /// No loss and no retransmission.
     None,
-    /// It was found to be lost because later segments have arrived.
-    Judged,
-    /// It was sent again to repair its loss.
+    /// It was marked as lost because later segments have arrived.
+    Detected,
+    /// It was retransmitted to repair its loss.
     Repaired,
-    /// A tail loss probe sent it again.
+    /// A tail loss probe has retransmitted it.
     Probed,
-    /// Its loss proved to be none. It is not judged again until it is sent again.
-    Forgiven,
+    /// Its loss was spurious. Loss detection ignores it until its retransmission.
+    Spurious,
 }
 
 impl Sent {
@@ -74,73 +74,72 @@ impl Sent {
     pub fn to(&self) -> u64 {
         self.from + self.bytes()
     }
-    /// Bytes of it.
+    /// Length in bytes.
     pub fn bytes(&self) -> u64 {
         self.len.into()
     }
     fn pending(&self) -> bool {
         !self.sacked && !self.lost
     }
-    /// Whether a retransmission is under way that is no tail loss probe.
+    /// Whether a retransmission other than a tail loss probe is in flight.
     fn is_repeated(&self) -> bool {
-        self.again && self.pending() && !matches!(self.mark, Mark::Forgiven | Mark::Probed)
+        self.again && self.pending() && !matches!(self.mark, Mark::Spurious | Mark::Probed)
     }
 }
 
-/// What is in flight.
+/// The segments in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Flight {
     records: VecDeque<Sent>,
     board: Scoreboard,
-    /// Bytes believed to be in the network.
+    /// Estimated bytes in the network.
     pipe: u64,
-    /// Bytes lost and not sent again.
+    /// Bytes that are lost and not retransmitted.
     lost: u64,
-    /// Segments that the receiver has reported.
+    /// Number of segments that the receiver has reported.
     sacked_segments: usize,
-    /// No record below is lost.
+    /// No record below this position is lost.
     lost_from: u64,
-    /// Records below are reported, lost, or were sent more than once.
+    /// Records below this position are reported, lost, or were sent more than once.
     first_pending: u64,
-    /// Retransmissions in the order in which they were sent: position and time. Those that mean nothing any more
-    /// are dropped when they are met.
+    /// Retransmissions in the order of sending: position and time. Obsolete entries are removed when they are visited.
     repeated: VecDeque<(u64, Time)>,
-    /// Transmissions that were counted.
+    /// Number of counted transmissions.
     order: u64,
 }
 
 impl Flight {
-    /// Bytes believed to be in the network: neither reported nor lost.
+    /// Estimated bytes in the network: neither reported nor lost.
     pub fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// Bytes that are lost and wait to be sent again.
+    /// Bytes that are lost and wait for their retransmission.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Segments that the receiver has reported and not yet acknowledged.
+    /// Number of segments that the receiver has reported and not cumulatively acknowledged.
     pub fn sacked_segments(&self) -> usize {
         self.sacked_segments
     }
 
-    /// Bytes that the receiver has reported and not yet acknowledged.
+    /// Bytes that the receiver has reported and not cumulatively acknowledged.
     pub fn reported(&self) -> u64 {
         self.board.bytes()
     }
 
-    /// Whether nothing is outstanding.
+    /// Whether no segment is outstanding.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Whether no further record may be kept.
+    /// Whether the maximum number of records is reached.
     pub fn is_full(&self) -> bool {
         self.records.len() >= RECORDS_MAX
     }
 
-    /// How many segments are outstanding.
+    /// Number of outstanding segments.
     pub fn segments(&self) -> usize {
         self.records.len()
     }
@@ -157,7 +156,7 @@ impl Flight {
 
     /// The first record that ends above `position`.
     fn index(&self, position: u64) -> usize {
-        // Nearly always the oldest one is asked for, or one that is not there yet.
+        // The usual position is that of the oldest record, or one behind the last.
         match (self.records.front(), self.records.back()) {
             (Some(first), _) if first.to() > position => 0,
             (_, Some(last)) if last.to() <= position => self.records.len(),
@@ -167,12 +166,12 @@ impl Flight {
 
     /// The segment that begins at `from`.
     pub fn find(&self, from: u64) -> Option<&Sent> {
-        // Nearly always the first one.
+        // It is usually the first one, so a linear search is fast.
         self.records.iter().find(|r| r.from == from)
     }
 
     fn position(&self, from: u64) -> Option<usize> {
-        // Nearly always the oldest one.
+        // It is usually the oldest one.
         if self.records.front().is_some_and(|r| r.from == from) {
             return Some(0);
         }
@@ -180,19 +179,19 @@ impl Flight {
         self.records.get(i).is_some_and(|r| r.from == from).then_some(i)
     }
 
-    /// The lowest segment that is lost: its first position and one past its last.
+    /// Start and end position of the lowest lost segment.
     pub fn first_lost(&self) -> Option<(u64, u64)> {
         let lost = self.records.iter().filter(|_| self.lost > 0).find(|r| r.lost);
         lost.map(|r| (r.from, r.to()))
     }
 
-    /// Forgets everything.
+    /// Removes all records.
     pub fn clear(&mut self) {
         *self = Flight { order: self.order, ..Flight::default() };
     }
 
-    /// A segment leaves at `now` and is known by where it begins; `again` says whether it counts as sent before, if
-    /// no record tells. What is below the left edge is forgotten.
+    /// Records a segment that is sent at `now`, identified by its first position. `again` is whether it counts as a
+    /// retransmission if there is no record of it. Removes the records below the left edge.
     pub fn put(&mut self, now: Time, w: &Window, chunk: &Chunk, again: bool) {
         self.acknowledge(w.una, |_, _| {});
         self.order += 1;
@@ -207,7 +206,7 @@ impl Flight {
                 self.lost -= r.bytes();
                 self.pipe += r.bytes();
             }
-            // One that grew since, or that a probe had cut, is known by what went out last.
+            // The last transmission determines the length, which a probe may have cut before.
             let more = to.saturating_sub(r.to());
             r.len += more as u32;
             (r.at, r.order, r.again) = (now, order, true);
@@ -222,12 +221,13 @@ impl Flight {
         self.records.push_back(new);
     }
 
-    /// Positions `from` to `to` leave at `now`, for the first time or again; `stamp` is what had been delivered.
+    /// Records that positions `from` to `to` are sent at `now`, for the first time or again; `stamp` is the state of
+    /// delivery.
     pub fn sent(&mut self, now: Time, from: u64, to: u64, stamp: Stamp) {
         self.sent_as(now, (from, to), stamp, false);
     }
 
-    /// The same; `probe` says that it is a tail loss probe.
+    /// Like [`Flight::sent`]; `probe` is whether it is a tail loss probe.
     pub fn sent_as(&mut self, now: Time, (from, to): (u64, u64), stamp: Stamp, probe: bool) {
         let end = self.records.back().map_or(from, |r| r.to());
         let mut i = self.index(from);
@@ -254,23 +254,22 @@ impl Flight {
         }
     }
 
-    /// Drops what `repeated` holds about segments that were acknowledged, lost or sent again since.
+    /// Removes the entries of `repeated` for segments that were acknowledged, lost or retransmitted since.
     fn forget_stale(&mut self) {
         let mut kept = core::mem::take(&mut self.repeated);
         kept.retain(|(from, at)| self.repeated_at(*from, *at).is_some());
         self.repeated = kept;
     }
 
-    /// The record of the retransmission of `from` at `at`, if that is its last one and it is in the network.
+    /// Index of the record for the retransmission of `from` at `at`, if it is the last one and in the network.
     fn repeated_at(&self, from: u64, at: Time) -> Option<usize> {
         let i = self.index(from);
         let r = self.records.get(i)?;
-        (r.from <= from && r.again && r.at == at && r.pending() && r.mark != Mark::Forgiven)
+        (r.from <= from && r.again && r.at == at && r.pending() && r.mark != Mark::Spurious)
             .then_some(i)
     }
 
-    /// Everything below `una` has arrived; `each` is called for each segment that this concerns, with how many of its
-    /// bytes.
+    /// Removes the data below `una`. Calls `each` for each affected segment, with the number of its removed bytes.
     #[inline]
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent, u64)) {
         while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
@@ -293,8 +292,8 @@ impl Flight {
         self.board.acknowledge(una);
     }
 
-    /// The receiver reports `from` to `to`; `each` is called for each segment of which that is news. Whether
-    /// anything is.
+    /// Records a report of the receiver for `from` to `to`. Calls `each` for each newly reported segment. Returns
+    /// whether the report has news.
     pub fn report(&mut self, from: u64, to: u64, mut each: impl FnMut(&Sent)) -> bool {
         let gaps: Vec<(u64, u64)> = self.board.gaps(from, to).collect();
         if gaps.is_empty() || !self.board.add(from, to) {
@@ -315,14 +314,15 @@ impl Flight {
         true
     }
 
-    /// The receiver has the segment that begins at `from`: which transmission of it that was, if that is news.
+    /// Records the arrival of the segment from `from` on. Returns the number of its last transmission, if the arrival
+    /// is news.
     pub fn arrived(&mut self, from: u64) -> Option<u64> {
         let i = self.position(from).filter(|i| !self.records[*i].sacked)?;
         self.arrive(i);
         Some(self.records[i].order)
     }
 
-    /// The record at `index` is reported.
+    /// Marks the record at `index` as reported.
     fn arrive(&mut self, index: usize) {
         let r = &mut self.records[index];
         r.sacked = true;
@@ -334,8 +334,8 @@ impl Flight {
         }
     }
 
-    /// Looks at what has not been reported, lowest first, until `verdict` answers [`Judgement::Later`]. Whether it
-    /// found anything lost or reported.
+    /// Calls `verdict` for the unreported segments, lowest first, until it returns [`Judgement::Later`]. Returns
+    /// whether any segment was newly marked as lost or reported.
     pub fn review(&mut self, mut verdict: impl FnMut(&Sent) -> Judgement) -> bool {
         let mut news = false;
         for i in 0..self.records.len() {
@@ -360,16 +360,16 @@ impl Flight {
     }
 }
 
-/// What is thought of a segment in the network.
+/// Result of loss detection for a segment in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judgement {
     /// It is lost.
     Lost,
-    /// It may be; that will be seen later.
+    /// It may be lost; a later call decides.
     Wait,
     /// It has arrived.
     Arrived,
-    /// Nothing can be said yet, and neither about what was sent after it.
+    /// There is no result yet for this segment and all later ones.
     Later,
 }
 

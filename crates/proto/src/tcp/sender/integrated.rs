@@ -1,5 +1,4 @@
-//! What a sender does with the state that it shares with the other connections to its peer (TCP-INT, balakrishnan97
-//! 5.2). Where none is lent it is Reno.
+//! Sender with state that all connections to a peer share (TCP-INT, balakrishnan97 5.2). Without lent state it is Reno.
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Congestion, IdleRestart, TcpConfig, Variant};
@@ -27,26 +26,26 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// A sender's part in an integrated congestion control.
+/// A sender's part of an integrated congestion control.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What this connection is called there.
+    /// Identifier of this connection in the shared state.
     id: u32,
-    /// The shared state, while this connection is called.
+    /// The shared state, during a call of this connection.
     lent: Option<Box<Integrated>>,
-    /// Whether the shared window is this connection's.
+    /// Whether this connection uses the shared window.
     joined: bool,
-    /// Time-outs of the shared state that this connection knows of.
+    /// Timeouts of the shared state that this connection has processed.
     timeouts: u64,
-    /// Below this, an ACK for new data shows the next loss.
+    /// An ACK of new data below this position shows the next loss.
     recover: u64,
-    /// Below this, duplicate ACKs may come from what was sent twice.
+    /// Duplicate ACKs below this position may come from data that was sent twice.
     went_back: u64,
-    /// The call is for a timer, or because of its turn: whatever may be sent is sent in it.
+    /// Whether the call is for a timer or a turn to send. Such a call sends all permitted data.
     woken: bool,
-    /// A loss was found that begins a recovery and has not been told of.
+    /// Whether a loss was detected that begins a recovery and was not reported.
     found: bool,
-    /// The window after silence, in segments.
+    /// The window after idle time, in segments.
     initial: u32,
 }
 
@@ -68,13 +67,13 @@ impl Part {
         }
     }
 
-    /// The shared state and this connection's name there, if it is there to be used.
+    /// The shared state and this connection's identifier in it, if it is lent and used.
     fn shared(&mut self) -> Option<(&mut Integrated, u32)> {
         let id = self.id;
         self.lent.as_deref_mut().filter(|_| self.joined).map(|shared| (shared, id))
     }
 
-    /// Takes in what is lent for the next call; this connection is `id` there.
+    /// Accepts the shared state for the next call; `id` identifies this connection in it.
     fn take(&mut self, core: &mut Core, id: u32, mut shared: Box<Integrated>) {
         (self.id, self.woken) = (id, false);
         if self.joined {
@@ -96,21 +95,21 @@ impl Part {
         self.take_loss(core);
     }
 
-    /// The handshake is complete: the window that the other connections have reached is this one's too.
+    /// Joins the shared window after the handshake.
     //= balakrishnan97#5.2.2: later connections build on the window size attained by earlier ones
     pub(super) fn join(&mut self, w: &mut Window) {
         let Some(shared) = self.lent.as_mut().filter(|_| !self.joined) else { return };
         shared.join();
         self.joined = true;
         self.timeouts = shared.timeouts();
-        // Each peer's window bounds its own connection; the combined one opens only while it is used up.
+        // The peer's window bounds each connection separately; the shared window grows only while it is fully used.
         w.largest = u32::MAX / 2;
         if shared.cwnd > 0 {
             (w.cwnd, w.ssthresh) = (shared.cwnd, shared.ssthresh);
         }
     }
 
-    /// Takes in what was found to be lost.
+    /// Requests the retransmission of a loss that the shared state has detected.
     fn take_loss(&mut self, core: &mut Core) {
         let Some((shared, id)) = self.shared() else { return };
         let Some(from) = shared.take_lost(id) else { return };
@@ -121,8 +120,9 @@ impl Part {
         core.timers.timed = None;
     }
 
-    /// Whether a loss was found that begins a recovery and has not been told of yet. It is sent again at once.
-    fn tell_loss(&mut self, now: Time, timers: &mut Timers) -> bool {
+    /// Whether a loss was detected that begins a recovery and was not reported yet. Restarts the timer for its
+    /// retransmission.
+    fn take_found_loss(&mut self, now: Time, timers: &mut Timers) -> bool {
         let found = core::mem::take(&mut self.found);
         if found {
             timers.rearm(now);
@@ -132,7 +132,7 @@ impl Part {
 }
 
 impl Sender {
-    /// Lends the shared state for the next call; this connection is `id` there.
+    /// Lends the shared state for the next call; `id` identifies this connection in it.
     pub fn lend(&mut self, id: u32, shared: Box<Integrated>) {
         if let Some(part) = self.recovery.part() {
             part.take(&mut self.core, id, shared);
@@ -141,13 +141,14 @@ impl Sender {
 
     /// Gives the shared state back.
     pub fn give_back(&mut self) -> Option<Box<Integrated>> {
-        // Without a part nothing is lent, and nothing has to be asked.
+        // Without a part, no state is lent.
         self.recovery.part()?.lent.as_ref()?;
         let has_work = self.has_work();
         let part = self.recovery.part()?;
         let mut shared = part.lent.take()?;
         if part.joined {
-            // Not every call sends: a damaged ACK, a partial one, or an application that has stopped.
+            // Not every call sends: for example that for a damaged ACK, a partial ACK, or an application that has
+            // stopped.
             shared.end(part.id, part.woken || !has_work);
             shared.cwnd = self.core.window.cwnd;
             shared.ssthresh = self.core.window.ssthresh;
@@ -155,7 +156,7 @@ impl Sender {
         Some(shared)
     }
 
-    /// The connection has ended.
+    /// Removes a closed connection from the shared state.
     pub fn leave(&mut self, shared: &mut Integrated) {
         if let Some(part) = self.recovery.part().filter(|part| part.joined) {
             shared.leave(part.id);
@@ -164,7 +165,7 @@ impl Sender {
     }
 }
 
-/// Recovery together with other connections, and alone while no shared state is lent.
+/// Recovery that uses the shared state, and plain Reno while no state is lent.
 #[derive(Clone, Debug)]
 pub struct Together {
     part: Part,
@@ -172,7 +173,7 @@ pub struct Together {
 }
 
 impl Together {
-    /// It has joined nobody yet.
+    /// A recovery that has not joined a shared state.
     pub fn new(config: &TcpConfig) -> Together {
         Together { part: Part::new(config), alone: Reno::new(config) }
     }
@@ -193,13 +194,13 @@ impl Recovery for Together {
         let recover = self.part.recover;
         let Some((shared, id)) = self.part.shared() else { return self.alone.on_ack(core, ack) };
         let w = &mut core.window;
-        let mut told = shared.acked(ack.now, id, w.una, w.mss);
+        let mut result = shared.acked(ack.now, id, w.una, w.mss);
         if w.una < recover {
-            told.halve |= shared.missing(id, w.una);
-        } else if told.full && !told.suspicious {
+            result.halve |= shared.missing(id, w.una);
+        } else if result.full && !result.suspicious {
             core.growth.on_ack(w, ack);
         }
-        if told.halve {
+        if result.halve {
             halve(w);
         }
         let over = recover > 0 && w.una >= recover;
@@ -207,7 +208,7 @@ impl Recovery for Together {
             self.part.recover = 0;
         }
         self.part.take_loss(core);
-        match (self.part.tell_loss(ack.now, &mut core.timers), over) {
+        match (self.part.take_found_loss(ack.now, &mut core.timers), over) {
             (true, _) => Progress::Lost,
             (_, true) => Progress::Over,
             _ => Progress::Partial { rearm: true },
@@ -224,13 +225,13 @@ impl Recovery for Together {
             halve(w);
         }
         self.part.take_loss(core);
-        match self.part.tell_loss(now, &mut core.timers) {
+        match self.part.take_found_loss(now, &mut core.timers) {
             true => TcpKind::FastRetransmit,
             false => TcpKind::DupAck,
         }
     }
 
-    /// The timer has expired, for all connections.
+    /// Handles a timeout of the timer that all connections share.
     fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64> {
         self.alone.on_timeout(now, core);
         let (shared, id) = self.part.shared()?;
@@ -238,7 +239,7 @@ impl Recovery for Together {
         let first = shared.timer().1 == 0;
         w.ssthresh = if first { half(w.cwnd, w.mss) } else { shared.ssthresh };
         shared.time_out(now, id);
-        // A peer that is gone is given up after as many time-outs as if it had one connection.
+        // An unreachable peer is abandoned after the same number of timeouts as with one connection.
         core.tally.retries = core.tally.retries.max(shared.timer().1);
         self.part.timeouts = shared.timeouts();
         self.part.went_back = w.max;
@@ -250,11 +251,11 @@ impl Recovery for Together {
         self.part.woken = true;
     }
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
-        let found = self.part.tell_loss(now, &mut core.timers);
-        found.then_some(Woken::Acts(TcpKind::FastRetransmit))
+        let found = self.part.take_found_loss(now, &mut core.timers);
+        found.then_some(Woken::Send(TcpKind::FastRetransmit))
     }
 
-    /// The timer is that of all connections.
+    /// The timer is shared by all connections, so it may expire later.
     fn postponed(&self, now: Time, timers: &Timers) -> Option<Time> {
         let shared = self.part.lent.as_ref().filter(|_| self.part.joined)?;
         let (since, backoff) = shared.timer();
@@ -273,16 +274,16 @@ impl Recovery for Together {
         None
     }
 
-    /// The next piece of the stream, if there is one and it is this connection's turn.
+    /// The next segment, if there is one and it is this connection's turn.
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
         let initial = self.part.initial;
         let Some((shared, id)) = self.part.shared() else { return Choice::Window };
         let (w, rto) = (&mut core.window, core.timers.rtt.rto());
-        //= rfc5681#section-4.1: after a time-out's worth of silence, the restart window
+        //= rfc5681#section-4.1: the restart window after an idle time of one timeout
         if shared.idle_since().is_some_and(|busy| now.since(busy) >= rto) {
             w.cwnd = w.cwnd.min(w.mss.saturating_mul(initial));
         }
-        // What may be in flight of this connection alone.
+        // Select without the congestion window, which applies to all connections together.
         shared.cwnd = core::mem::replace(&mut w.cwnd, u32::MAX);
         let chunk = w.next_chunk();
         w.cwnd = shared.cwnd;
@@ -311,7 +312,7 @@ fn half(cwnd: u32, mss: u32) -> u32 {
     (cwnd / 2 / mss * mss).max(2 * mss)
 }
 
-/// A loss on any connection halves the window of all.
+/// Halves the shared window after a loss of any connection.
 fn halve(w: &mut Window) {
     w.ssthresh = half(w.cwnd, w.mss);
     w.cwnd = w.cwnd.min(w.ssthresh);

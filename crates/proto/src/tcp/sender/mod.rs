@@ -1,4 +1,4 @@
-//! The sending half of a connection: what to send next, and what an ACK or a timer means.
+//! The sender of a connection: selection of the next segment, and reactions to ACKs and timers.
 //!
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 
@@ -71,16 +71,16 @@ use slow_start::SlowStartAvoidance;
 use variant::AnyRecovery;
 pub use window::Window;
 
-/// A piece of the stream to be sent now.
+/// A segment of the stream that is sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
     /// Position of its first byte.
     pub from: u64,
     /// Payload bytes; may be 0 when only the FIN is left.
     pub len: u32,
-    /// Whether the FIN goes with it.
+    /// Whether it carries the FIN.
     pub fin: bool,
-    /// Why it is sent.
+    /// Reason for sending it.
     pub cause: Cause,
 }
 
@@ -98,20 +98,20 @@ impl Chunk {
     }
 }
 
-/// What became of an ACK: the event to report, if any.
+/// The event to report for an ACK or a timer, if any.
 pub type Verdict = Option<TcpKind>;
 
-/// A sender whose recovery is known. What an ACK, a timer or a turn to send brings about is compiled for each recovery,
-/// so that a variant does not pay for what others do.
-pub(super) struct Way<'a, R> {
+/// A sender with the static type of its recovery. The procedures for ACKs, timers and sending are compiled for each
+/// recovery, so that a variant has no costs of the others.
+pub(super) struct SenderWith<'a, R> {
     core: &'a mut Core,
     recovery: &'a mut R,
 }
 
-/// The sending half of a connection.
+/// The sender of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// What the three seams work on together: windows, timers, counters.
+    /// Shared state of loss detection, recovery and growth: windows, timers, counters.
     pub core: Core,
     recovery: AnyRecovery,
     ackp: AckpReaction,
@@ -122,7 +122,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender before its handshake. `mss` is corrected by [`Sender::established`].
+    /// A sender before its handshake. [`Sender::established`] sets the segment size.
     pub fn new(config: &Arc<Settings>) -> Sender {
         Sender {
             core: Core::new(config),
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// The SYN went out at `now` (again, if `again`).
+    /// Records that the SYN was sent at `now`; `again` is whether it was a retransmission.
     pub fn syn_sent(&mut self, now: Time, again: bool) {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         w.nxt = 1;
@@ -144,8 +144,8 @@ impl Sender {
         timers.rearm(now);
     }
 
-    /// The handshake is complete: the segment size is settled, data may flow. `variant` is what the agreement with
-    /// the peer has left of the configured one.
+    /// Completes the handshake with the negotiated segment size. `variant` is the best one that the negotiated options
+    /// permit.
     pub fn established(
         &mut self,
         config: &TcpConfig,
@@ -155,7 +155,7 @@ impl Sender {
     ) {
         let core = &mut self.core;
         core.window.settle(config, mss, peer_window);
-        // Linux allows for one, since its first timeout is as short as 1 s (`tcp_init_transfer`).
+        // Linux ignores one loss, since its first timeout is only 1 s (`tcp_init_transfer`).
         if core.tally.retries > u32::from(config.growth == GrowthRule::Linux) {
             //= rfc5681#section-3.1: after a lost SYN or SYN-ACK the initial window is one segment
             core.window.cwnd = core.window.mss;
@@ -168,10 +168,10 @@ impl Sender {
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             core.detector = Detector::new(variant, config);
-            // Without SACK, duplicate ACKs are the only evidence that segments leave the network; Linux sends on them.
+            // Without SACK only duplicate ACKs show that segments leave the network, and Linux sends on each of them.
             core.limited_transmit |= config.growth == GrowthRule::Linux;
             if core.growth.requires_samples() {
-                // Nothing is sampled without records of what is in flight.
+                // Without records of the segments in flight there are no samples.
                 core.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
             }
         }
@@ -180,14 +180,15 @@ impl Sender {
         }
     }
 
-    /// The peer does not count marks: a window that goes by their number is Reno's.
+    /// Replaces a growth that depends on the number of marks by Reno, since the peer does not count marks.
     pub fn without_counts(&mut self, config: &TcpConfig) {
         if config.congestion == Congestion::Prague {
             self.core.growth = AnyGrowth::reno(config);
         }
     }
 
-    /// Our SYN was acknowledged at `now`, by a segment that echoes what was sent at `echoed`, if it tells.
+    /// Records that this end's SYN was acknowledged at `now`. `echoed` is when the segment was sent whose timestamp
+    /// the ACK echoes.
     pub fn syn_acked(&mut self, now: Time, echoed: Option<Time>) {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         let echoed = echoed.filter(|_| self.rtt_from_syn);
@@ -200,35 +201,35 @@ impl Sender {
         timers.rexmt = Due::NEVER;
     }
 
-    /// Everything that was ever sent has been acknowledged, and there is nothing more to send.
+    /// Whether all data and the FIN are acknowledged, and there is no more to send.
     pub fn is_done(&self) -> bool {
         self.core.window.una >= self.core.window.last()
     }
 
-    /// Nothing is in flight, and no window is probed: an ACK with nothing new leaves this sender as it is.
+    /// Whether no data is in flight and no closed window is probed. An ACK without news does not change such a sender.
     pub fn is_idle(&self) -> bool {
         let (w, timers) = (&self.core.window, &self.core.timers);
         w.una == w.max && !timers.persist.is_set() && timers.persist_backoff == 0
     }
 
-    /// Whether segments are recorded one by one, so that each segment of the peer is looked at.
+    /// Whether this sender records each segment in flight, and therefore processes every segment of the peer.
     pub fn keeps_records(&self) -> bool {
         !self.core.detector.counts()
     }
 
-    /// Whether anything may be waiting to be sent. A mere receiver never has any.
+    /// Whether there may be something to send. It is always false at an end that only receives.
     #[inline]
     pub fn has_work(&self) -> bool {
         let w = &self.core.window;
         w.nxt < w.last()
-            || self.core.yields()
+            || self.core.window_withdrawn()
             || w.repair.is_some()
-            || self.core.tally.misses()
+            || self.core.tally.has_missing()
             || self.core.probe_now
             || self.recovery.has_work()
     }
 
-    /// When a timer of this sender expires next.
+    /// Time of the next timer.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         let timers = &self.core.timers;
@@ -237,20 +238,20 @@ impl Sender {
         own.min(self.core.paced().or_never()).min(repairs).or_none()
     }
 
-    /// Time-outs since the peer last acknowledged something. A closed window is probed for ever, so probes do
-    /// not count.
-    //= rfc9293#section-3.8.3: the same segment, retransmitted so often
+    /// Timeouts since the peer last acknowledged new data. Probes of a closed window do not count, since they never
+    /// end.
+    //= rfc9293#section-3.8.3: the number of retransmissions of the same segment
     //= rfc9293#section-3.8.6.1: a connection stays open as long as the peer answers probes
     pub fn retries(&self) -> u32 {
         self.core.tally.retries
     }
 
-    /// How long the peer has been silent since the first of these timeouts.
+    /// Time since the first of these timeouts.
     pub fn silence(&self, now: Time) -> Span {
         now.since(self.core.tally.first_timeout)
     }
 
-    /// Window probes since the peer last acknowledged anything.
+    /// Window probes since the last ACK of the peer.
     pub fn unanswered_probes(&self) -> u32 {
         self.core.timers.unanswered
     }
@@ -262,40 +263,40 @@ impl Sender {
         self.recovery.stop();
     }
 
-    /// How long each limit has held until `now`, from the first data on.
+    /// How long each limit was in force until `now`, from the first data on.
     pub fn limits(&self, now: Time) -> LimitTimes {
         self.core.limits.until(now)
     }
 
-    /// Tail loss probes are sent, or not.
+    /// Enables or disables tail loss probes.
     pub fn set_tail_probes(&mut self, on: bool) {
         self.recovery.set_tail_probes(on);
     }
 
-    /// What our SYN carried up to the position `to` was not acknowledged: it counts as sent and lost, where records of
-    /// segments tell so.
+    /// Marks the unacknowledged data of this end's SYN, up to the position `to`, as sent and lost. Senders without
+    /// records of segments ignore this.
     pub fn lose_early(&mut self, now: Time, to: u64) {
         self.recovery.lose_early(now, &mut self.core, to);
     }
 
-    /// The segment size has become smaller: what is larger and in flight is split, counts as lost and is sent again,
-    /// where records of segments tell so.
+    /// Handles a smaller segment size: splits larger segments in flight, marks them as lost and retransmits them.
+    /// Senders without records of segments retransmit everything.
     pub fn split_flight(&mut self, now: Time) {
         self.recovery.split_flight(now, &mut self.core);
     }
 
-    /// What is known of the segments in flight.
+    /// Counts of the segments in flight.
     pub fn outstanding(&self) -> recovery::Outstanding {
         self.recovery.outstanding(&self.core.window)
     }
 
-    /// The congestion window grows as `config` says from now on.
+    /// Replaces the growth of the congestion window, and the pacer, by those of `config`.
     pub fn replace_growth(&mut self, config: &TcpConfig) {
         self.core.growth = AnyGrowth::new(config);
         self.core.pacer = pacing::Pacer::new(config).map(Box::new);
     }
 
-    /// A snapshot; `rcv_nxt` is the other half's.
+    /// A snapshot of the control block. `rcv_nxt` is the receiver's next expected position.
     pub fn tcb(&self, rcv_nxt: u64) -> Tcb {
         let (w, rtt) = (&self.core.window, &self.core.timers.rtt);
         Tcb {
@@ -320,7 +321,7 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// Of a chunk what lies below a position stays; its FIN has the last one.
+    /// The FIN has the last position of a chunk.
     #[test]
     fn a_chunk_is_cut_at_a_position() {
         for (fin, to, len, ends) in [

@@ -1,15 +1,15 @@
-//! A sender goes on with what another one has sent.
+//! Continuation of another base station's sender.
 
 use crate::event::Cause;
 use crate::units::Time;
 
 use super::growth::Growth;
 use super::recovery::Recovery;
-use super::{Chunk, Way};
+use super::{Chunk, SenderWith};
 
-impl<R: Recovery> Way<'_, R> {
-    /// Another sender has sent everything below `max`, and will send no more. Here it counts as sent now, in whole
-    /// segments; the timer runs if any of it is outstanding.
+impl<R: Recovery> SenderWith<'_, R> {
+    /// Adopts the data below `max` that another sender has sent: it counts as sent now, in full segments. The timer
+    /// starts if any of it is outstanding.
     pub(super) fn adopt(&mut self, now: Time, max: u64) {
         let core = &mut *self.core;
         let una = core.window.una;
@@ -24,7 +24,7 @@ impl<R: Recovery> Way<'_, R> {
                 break;
             }
             core.growth.on_sent(now, &core.window, &chunk);
-            // Whether the application had paused is no news.
+            // Ignore whether the application had paused.
             let _ = self.recovery.on_sent(now, core, &chunk);
             (core.window.nxt, core.window.max) = (chunk.end(), chunk.end());
         }

@@ -1,5 +1,5 @@
-//! What a sender does when a base station tells it which of its bytes the air has lost (west97 2.6): they
-//! are sent again at once, and the congestion window stays as it is.
+//! Reaction to negative ACKs of a base station, which name the bytes that the radio has lost (west97 2.6): the sender
+//! retransmits them at once and does not change the congestion window.
 
 use crate::event::{Cause, TcpKind};
 use crate::units::Time;
@@ -8,26 +8,25 @@ use super::detect::Detect;
 use super::eln::NOTIFIED_MAX;
 use super::{Chunk, Core, Sender};
 
-/// Ranges that wait to be sent again.
+/// Maximum number of ranges that wait for their retransmission.
 const RANGES_MAX: usize = 16;
-/// Negative acknowledgements without progress that are obeyed in a row.
+/// Maximum number of consecutive negative ACKs without progress to which the sender reacts.
 const NACKS_MAX: u32 = 64;
 
 impl Sender {
-    /// Ranges of positions were lost on their way to the base station. What is not outstanding is passed over.
+    /// Queues lost ranges of positions for retransmission. Positions that are not outstanding are ignored.
     pub fn on_nack(&mut self, now: Time, missing: &[(u64, u64)]) -> Option<TcpKind> {
         if !self.core.detector.counts() {
-            // RACK sends again what its own records show to be lost. Obeyed in part, a message would only postpone the
-            // retransmission timer.
+            // RACK retransmits from its own records. Here a negative ACK would only postpone its retransmission timer.
             return None;
         }
         let (w, tally) = (&self.core.window, &mut self.core.tally);
-        // As with loss notifications: a link that loses everything must not be sent more and more.
-        let told = tally.told();
-        if told.nacks >= NACKS_MAX {
+        // As for loss notifications, a link that loses all packets must not cause retransmissions without end.
+        let reports = tally.base_reports();
+        if reports.nacks >= NACKS_MAX {
             return None;
         }
-        let all = &mut told.missing;
+        let all = &mut reports.missing;
         let before = all.len();
         for &(from, to) in missing {
             let (from, to) = (from.max(w.una), to.min(w.max));
@@ -38,7 +37,7 @@ impl Sender {
         if all.len() == before {
             return None;
         }
-        told.nacks += 1;
+        reports.nacks += 1;
         self.core.timers.timed = None;
         self.core.timers.rearm(now);
         Some(TcpKind::LossNotified)
@@ -46,23 +45,23 @@ impl Sender {
 }
 
 impl Core {
-    /// The next segment of what the base station misses.
+    /// The next segment of the ranges that a base station has reported.
     pub(super) fn next_missing(&mut self) -> Option<Chunk> {
-        let (w, told) = (&self.window, self.tally.told());
-        while let Some((from, to)) = told.missing.first_mut() {
+        let (w, reports) = (&self.window, self.tally.base_reports());
+        while let Some((from, to)) = reports.missing.first_mut() {
             *from = (*from).max(w.una);
             if *from >= *to {
-                told.missing.remove(0);
+                reports.missing.remove(0);
                 continue;
             }
             let chunk = w.chunk_between(*from, *to, Cause::ElnRetransmit);
             if chunk.end() == *from {
-                told.missing.remove(0);
+                reports.missing.remove(0);
                 continue;
             }
             *from = chunk.end();
-            if told.notified.len() < NOTIFIED_MAX {
-                told.note(chunk.from);
+            if reports.notified.len() < NOTIFIED_MAX {
+                reports.note(chunk.from);
             }
             return Some(chunk);
         }

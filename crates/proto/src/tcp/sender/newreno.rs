@@ -1,4 +1,4 @@
-//! NewReno (west97 2.3.1, RFC 6582): a partial ACK shows the next loss of the same window and keeps fast
+//! NewReno (west97 2.3.1, RFC 6582): a partial ACK shows the next loss of the same window and continues fast
 //! recovery alive.
 
 use crate::event::{Cause, TcpKind};
@@ -11,7 +11,7 @@ use super::recovery::{Choice, Progress, Recovery};
 use super::reno::inflate;
 use super::{Chunk, Core, Window};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "newreno",
     apply: |c| c.variant = Variant::NewReno,
@@ -28,11 +28,12 @@ pub struct NewReno {
     active: bool,
     /// One past the highest position sent when the last loss was detected.
     recover: u64,
-    /// Whether a partial ACK has come in this recovery.
+    /// Whether a partial ACK has arrived in this recovery.
     partial_seen: bool,
-    /// As ns-2: the window is told from what duplicate ACKs add to it, and each ACK lets two new segments go at most.
+    /// Rule of ns-2: the window and its inflation by duplicate ACKs are separate, and each ACK permits at most two new
+    /// segments.
     apart: bool,
-    /// That window.
+    /// The window without inflation, with this rule.
     bare: u32,
     exit_growth: bool,
     /// New segments since the last ACK.
@@ -40,7 +41,7 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// NewReno with what `config` says of its window.
+    /// NewReno with the window rules of `config`.
     pub fn new(config: &TcpConfig) -> NewReno {
         let apart = config.deflation == Deflation::Ns;
         NewReno { apart, exit_growth: config.exit_growth, ..NewReno::default() }
@@ -110,13 +111,13 @@ impl Recovery for NewReno {
         self.partial_seen = true;
         Progress::Partial { rearm: first }
     }
-    fn bare(&self, _: &Window) -> Option<u32> {
+    fn uninflated_window(&self, _: &Window) -> Option<u32> {
         (self.active && self.apart).then_some(self.bare)
     }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
         self.active = false;
-        // What is sent again although it had arrived brings duplicate ACKs of exactly `max`.
-        //= rfc6582#section-4: they are told from a new loss by an ACK of more than that
+        // Retransmissions of already arrived data cause duplicate ACKs of exactly `max`.
+        //= rfc6582#section-4: an ACK beyond that distinguishes a new loss from them
         self.recover = core.window.max + 1;
         None
     }

@@ -1,5 +1,5 @@
-//! What a sender does when a base station tells it about a segment: explicit bad state notification (bakshi96
-//! 4.2.3 and its appendix), source quench (bakshi96 4.2.2), and partial acknowledgements (west97 3.4).
+//! Reactions to notices of a base station: explicit bad state notification (bakshi96 4.2.3 and its appendix), source
+//! quench (bakshi96 4.2.2), and partial acknowledgements (west97 3.4).
 
 use crate::describe::{Kind, SIM, System};
 use crate::event::{Cause, TcpKind};
@@ -9,7 +9,7 @@ use crate::wire::Notice;
 
 use super::{Sender, Verdict};
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const ACKP: System = System::new(
     Kind::Sender,
     "ackp-sender",
@@ -19,7 +19,7 @@ pub const ACKP: System = System::new(
 )
 .runs(SIM);
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const EBSN: System = System::new(
     Kind::Sender,
     "ebsn-sender",
@@ -29,20 +29,20 @@ pub const EBSN: System = System::new(
 );
 
 impl Sender {
-    /// Whether a message about the segment at `position` is heeded; `None` if no position of this connection has its
-    /// number.
+    /// Whether this sender reacts to a notice about the segment at `position`. The position is `None` if no position
+    /// of this connection has the quoted number.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason for which it ignores the notice.
     pub fn heeds(&self, notice: Notice, position: Option<u64>) -> Result<(), Cause> {
-        let obeyed = match notice {
+        let enabled = match notice {
             Notice::BadState => self.ebsn,
             Notice::SourceQuench => self.quench,
         };
-        if !obeyed {
+        if !enabled {
             return Err(Cause::UnheededNotice);
         }
-        //= rfc5927#section-4.1: only what quotes data sent and not yet acknowledged is believed
+        //= rfc5927#section-4.1: the message must quote unacknowledged data
         let in_flight = self.core.window.una..self.core.window.max;
         match position {
             Some(position) if in_flight.contains(&position) => Ok(()),
@@ -50,7 +50,7 @@ impl Sender {
         }
     }
 
-    /// A message that is heeded.
+    /// Reacts to a notice that [`Sender::heeds`] accepts.
     pub fn on_notice(&mut self, now: Time, notice: Notice) -> Option<TcpKind> {
         match notice {
             Notice::BadState => self.on_bad_state(now),
@@ -58,8 +58,8 @@ impl Sender {
         }
     }
 
-    /// The timer starts again with the time-out in force, back-off included; nothing else changes. Where no timer
-    /// runs there is none to start again: a closed window is being probed.
+    /// Restarts the timer with the current timeout, including its backoff, and changes nothing else. No timer runs
+    /// while a closed window is probed.
     //= bakshi96#4.2.3: the previous time-out is cancelled and a new one put in place, identical to it
     fn on_bad_state(&mut self, now: Time) -> Option<TcpKind> {
         self.core.timers.rexmt.get()?;
@@ -67,15 +67,15 @@ impl Sender {
         Some(TcpKind::BadStateNotified)
     }
 
-    /// The congestion window closes to one segment and opens again by slow start, up to the threshold that it had:
-    /// `tcp_quench` of 4.4BSD. RFC 1122 asks for a reaction and suggests this one; RFC 6633 forbids any.
+    /// Reduces the congestion window to one segment, from which it grows by slow start to the unchanged threshold:
+    /// `tcp_quench` of 4.4BSD. RFC 1122 requires a reaction and suggests this one; RFC 6633 forbids any.
     //= rfc1122#section-4.2.3.9: source quench should trigger a slow start, as if a retransmission time-out had occurred
     fn on_quench(&mut self) -> TcpKind {
         self.core.window.cwnd = self.core.window.mss;
         TcpKind::Quenched
     }
 
-    /// A base station says that everything below `position` has reached it.
+    /// Handles a base station's report that it has received all data below `position`.
     //= west97#3.4: the retransmission timer is reset, nothing else is done
     pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
         let (timers, tally) = (&mut self.core.timers, &mut self.core.tally);
@@ -87,7 +87,7 @@ impl Sender {
         timers.rexmt = Due::at(match self.ackp {
             AckpReaction::Constant => rtt.constant_deadline(now),
             AckpReaction::Exponential => {
-                let run = &mut tally.told().ackp_run;
+                let run = &mut tally.base_reports().ackp_run;
                 *run = (*run + 1).min(6);
                 let most = rtt.max().0 / rtt.rto().0.max(1);
                 rtt.deadline(now, (1u64 << *run).min(most.max(1)))

@@ -1,4 +1,4 @@
-//! What a sender sends next, and what it notes about it.
+//! Selection of the next segment, and the records of sent segments.
 
 use crate::event::Cause;
 use crate::units::{Due, Time};
@@ -7,10 +7,10 @@ use super::detect::Detect;
 use super::growth::Growth;
 use super::limits::Limit;
 use super::recovery::{Choice, Recovery};
-use super::{Chunk, Way};
+use super::{Chunk, SenderWith};
 
-impl<R: Recovery> Way<'_, R> {
-    /// The next piece to send, if the windows allow one. Call until it answers `None`.
+impl<R: Recovery> SenderWith<'_, R> {
+    /// The next segment to send, if the windows allow one. Call repeatedly until it returns `None`.
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
             self.recovery.held_back(self.core, now);
@@ -30,7 +30,8 @@ impl<R: Recovery> Way<'_, R> {
                 let burst = self.recovery.near_burst(rate, &core.window);
                 pacer.begin_burst(burst);
             }
-            // What the peer's window or the socket buffer forbids is not there to be spread.
+            // Only the part of the window that the peer's window and the socket buffer permit is spread over a round
+            // trip.
             let window = core.window.allowed().min(u32::MAX.into()) as u32;
             let windows = [window, core.window.ssthresh];
             pacer.sent(now, chunk.len, windows, core.growth.pacing());
@@ -66,7 +67,7 @@ impl<R: Recovery> Way<'_, R> {
         Some(chunk)
     }
 
-    /// Nothing more is sent for now: notes why.
+    /// Records the limit that stops the sender now.
     fn note_limit(&mut self, now: Time) {
         let w = &self.core.window;
         let limit = match self.recovery.waits() && w.peer > 0 {
@@ -87,7 +88,7 @@ impl<R: Recovery> Way<'_, R> {
                 return Some(w.chunk_at(position, cause));
             }
         }
-        if core.tally.misses()
+        if core.tally.has_missing()
             && core.detector.counts()
             && let Some(chunk) = core.next_missing()
         {
@@ -120,17 +121,16 @@ impl<R: Recovery> Way<'_, R> {
         chunk
     }
 
-    /// There is nothing that the windows allow to be sent. Is it the peer's window that forbids it, with nothing in
-    /// flight whose ACK could open it? (A peer may also have taken back its window: then what was sent counts as lost
-    /// once the timer has expired.)
+    /// Starts window probes if the peer's window is the reason that nothing is sent, and no ACK in flight could open
+    /// it. A peer may also have withdrawn its window; the data in flight then counts as lost after a timeout.
     ///
-    /// 4.4BSD probes a window at once that is taken back altogether: the retransmission timer stops, and what was under
-    /// way is sent again when the window opens.
+    /// 4.4BSD probes a completely withdrawn window at once: the retransmission timer stops, and the data in flight is
+    /// retransmitted when the window opens.
     //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks
     fn rest(&mut self, now: Time) {
-        let yields = self.core.yields();
+        let withdrawn = self.core.window_withdrawn();
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
-        if yields && !timers.persist.is_set() {
+        if withdrawn && !timers.persist.is_set() {
             w.nxt = w.una;
         }
         let unsent = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
@@ -140,7 +140,7 @@ impl<R: Recovery> Way<'_, R> {
             self.core.begin_probes(now);
             self.recovery.on_blocked();
         } else if w.una < w.nxt && !timers.rexmt.is_set() && !timers.persist.is_set() {
-            // Whatever is outstanding has a timer.
+            // Outstanding data always has a timer.
             timers.rearm(now);
         }
     }

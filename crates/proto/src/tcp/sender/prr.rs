@@ -1,64 +1,64 @@
-//! Proportional rate reduction (RFC 6937): in recovery the window comes down to the threshold in step with what
-//! arrives, and is never filled faster than by slow start.
+//! Proportional rate reduction (RFC 6937): in recovery the window decreases to the threshold in proportion to the
+//! arriving data, and is never filled faster than in slow start.
 
-/// How much may be sent in this recovery.
+/// Counters of a recovery that determine how much may be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
-    /// Delivered since recovery began.
+    /// Units delivered since the start of recovery.
     delivered: u64,
-    /// Sent since recovery began.
+    /// Units sent since the start of recovery.
     out: u64,
-    /// Outstanding when recovery began.
+    /// Units outstanding at the start of recovery.
     flight: u64,
-    /// What is counted: a byte, or a whole segment of so many bytes.
+    /// Bytes of a unit: one byte, or a segment.
     unit: u64,
 }
 
-/// What an ACK in recovery tells.
+/// Input from an ACK in recovery.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
-    /// Bytes that it newly acknowledges, cumulatively or selectively.
+pub struct PrrInput {
+    /// Newly acknowledged bytes, cumulatively or selectively.
     pub delivered: u64,
-    /// Bytes believed to be in the network.
+    /// Estimated bytes in the network.
     pub pipe: u64,
     /// The slow-start threshold.
     pub ssthresh: u64,
     /// Segment size.
     pub mss: u64,
-    /// Whether one segment more may go than has arrived, once the pipe is below the threshold.
+    /// Whether one segment more than the delivered ones may be sent while the pipe is below the threshold.
     pub safe: bool,
 }
 
 impl Prr {
-    /// Recovery begins with `flight` bytes outstanding, counted in units of so many bytes. Linux counts segments, so
-    /// that a part of one lets a whole one go.
+    /// Starts a recovery with `flight` bytes outstanding. `unit` is the size of a unit in bytes. Linux counts
+    /// segments, so the arrival of a partial segment permits a full one.
     pub fn new(flight: u64, unit: u64) -> Prr {
         let unit = unit.max(1);
         Prr { delivered: 0, out: 0, flight: flight.div_ceil(unit).max(1), unit }
     }
 
-    /// `bytes` were sent.
+    /// Records that `bytes` were sent.
     pub fn sent(&mut self, bytes: u64) {
         self.out += bytes.div_ceil(self.unit);
     }
 
     /// The congestion window after an ACK.
     //= rfc6937#section-3: in proportion while the pipe is above ssthresh, then slow start up to it (PRR-SSRB)
-    pub fn window(&mut self, heard: &Heard) -> u64 {
+    pub fn window(&mut self, input: &PrrInput) -> u64 {
         let count = |bytes: u64| bytes.div_ceil(self.unit);
-        let (delivered, pipe) = (count(heard.delivered), count(heard.pipe));
-        let (ssthresh, mss) = (count(heard.ssthresh), count(heard.mss));
+        let (delivered, pipe) = (count(input.delivered), count(input.pipe));
+        let (ssthresh, mss) = (count(input.ssthresh), count(input.mss));
         self.delivered += delivered;
         let allowed = if pipe > ssthresh {
             (self.delivered * ssthresh).div_ceil(self.flight).saturating_sub(self.out)
         } else {
-            let more = if heard.safe { mss } else { 0 };
+            let more = if input.safe { mss } else { 0 };
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + more;
             limit.min(ssthresh - pipe)
         };
-        // The first retransmission goes out whatever the pipe says.
+        // The first retransmission is sent independent of the pipe.
         let allowed = if self.out == 0 { allowed.max(mss) } else { allowed };
-        heard.pipe + allowed * self.unit
+        input.pipe + allowed * self.unit
     }
 }
 
@@ -75,8 +75,8 @@ mod tests {
         let mut sent = Vec::new();
         for _ in 0..19 {
             pipe -= 1;
-            let heard = Heard { delivered: 1, pipe, ssthresh: 10, mss: 1, safe: true };
-            let n = prr.window(&heard) - pipe;
+            let input = PrrInput { delivered: 1, pipe, ssthresh: 10, mss: 1, safe: true };
+            let n = prr.window(&input) - pipe;
             prr.sent(n);
             pipe += n;
             sent.push(n);
@@ -93,8 +93,8 @@ mod tests {
         let mut sent = Vec::new();
         for _ in 0..4 {
             pipe -= 1;
-            let n =
-                prr.window(&Heard { delivered: 1, pipe, ssthresh: 10, mss: 1, safe: true }) - pipe;
+            let n = prr.window(&PrrInput { delivered: 1, pipe, ssthresh: 10, mss: 1, safe: true })
+                - pipe;
             prr.sent(n);
             pipe += n;
             sent.push(n);

@@ -1,8 +1,8 @@
-//! RACK-TLP (RFC 8985): a segment is lost when one that was sent sufficiently later has arrived. Time takes the
-//! place of counting duplicate ACKs, so lost retransmissions are noticed too.
+//! RACK-TLP (RFC 8985): a segment is lost when another that was sent sufficiently later has arrived. It uses time
+//! instead of a count of duplicate ACKs, so it detects lost retransmissions as well.
 //!
-//! Recovery sends by proportional rate reduction (RFC 6937), a probe finds losses at the tail. With the windows of Linux
-//! a reaction that proves spurious is taken back; see `undo.rs`.
+//! Recovery sends by proportional rate reduction (RFC 6937); a probe detects losses at the tail. With the windows of
+//! Linux, a spurious reaction is reverted; see `undo.rs`.
 
 mod arrivals;
 mod growing;
@@ -17,12 +17,12 @@ use crate::tcp::rtt::RttEstimator;
 use crate::tcp::word::Word;
 use crate::units::{Due, Rate, Span, Time};
 
-use super::bursts::{self, Asked, Bursts, new_data};
+use super::bursts::{self, BurstInput, Bursts, new_data};
 use super::flight::{Flight, Judgement, Sent};
 use super::growth::{Acked, Growth, Sample};
 use super::prr::Prr;
 use super::rate::RateMeter;
-use super::recovery::{Choice, News, Outstanding, Progress, Recovery, Step, Woken};
+use super::recovery::{AckSummary, Choice, Outstanding, Progress, Recovery, Step, Woken};
 use super::tlp::TailProbe;
 use super::usage::Usage;
 use super::{AckInfo, Chunk, Core, Window};
@@ -31,7 +31,7 @@ use losses::Losses;
 use reordering::{Reordering, tick};
 use undo::Undo;
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "rack",
     apply,
@@ -42,8 +42,8 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// RACK-TLP with Reno's window. What is under way is known by the segment, so new data follows what is reported
-/// without limited transmit; a network of today is wider than 64 KiB.
+/// RACK-TLP with Reno's window. It records each segment, so it sends new data after reports without limited transmit.
+/// Modern networks need windows above 64 KiB.
 pub(super) fn apply(c: &mut TcpConfig) {
     c.variant = Variant::Rack;
     c.sack = true;
@@ -57,36 +57,36 @@ pub(super) fn apply(c: &mut TcpConfig) {
 /// Loss detection by time, and recovery.
 #[derive(Clone, Debug)]
 pub struct Rack {
-    /// What is in flight.
+    /// Segments in flight.
     flight: Flight,
-    /// Measures the rate of delivery.
+    /// Measures the delivery rate.
     meter: RateMeter,
     /// The tail loss probe, and whether it is in use.
     probe: TailProbe,
     probes: bool,
-    /// Decides how much is sent in recovery.
+    /// Bounds transmissions in recovery.
     prr: Prr,
-    /// When segments that may be reordered will count as lost.
+    /// When possibly reordered segments will count as lost.
     reorder_at: Option<Time>,
     facts: Facts,
     losses: Losses,
     reordering: Reordering,
     last: Last,
     active: bool,
-    /// Windows are those of Linux.
+    /// Whether the rules of Linux apply.
     kernel: bool,
-    /// The recovery that has just ended leaves losses of its own time behind.
+    /// Whether the recovery that has just ended leaves losses that happened during it.
     leftovers: bool,
-    /// New data goes in bursts as there, where nothing else spreads it.
+    /// Linux' rules for bursts of new data.
     bursts: Option<Bursts>,
     /// One past the highest position sent when recovery began, or when the timer expired.
     recover: u64,
-    /// The reaction to a loss that may prove to be spurious.
+    /// State for reverting a spurious reaction to a loss.
     undo: Undo,
 }
 
 impl Rack {
-    /// Nothing is in flight.
+    /// A recovery without segments in flight.
     pub fn new(config: &TcpConfig) -> Rack {
         Rack {
             flight: Flight::default(),
@@ -111,17 +111,17 @@ impl Rack {
         }
     }
 
-    /// The shortest round trip so far; zero before the first.
+    /// The shortest round trip; zero before the first.
     fn min_rtt(&self) -> Span {
         self.facts.min_rtt.unwrap_or(Span::ZERO)
     }
 
-    /// Whether the timer has expired and what was outstanding then is not acknowledged.
+    /// Whether data that was outstanding at the last timeout is still unacknowledged.
     fn after_timeout(&self, w: &Window) -> bool {
         !self.active && w.una < self.recover
     }
 
-    /// How much earlier than one that arrived a segment must have been sent to be lost.
+    /// The reordering window: a segment is lost if it was sent at least this long before one that has arrived.
     fn reordering_window(&self, w: &Window, srtt: Span) -> Span {
         //= rfc8985#section-6.2: no waiting before reordering is seen, once a loss is likely
         let likely = w.una < self.recover || self.flight.sacked_segments() >= 3;
@@ -131,7 +131,7 @@ impl Rack {
         self.reordering.window(self.min_rtt()).min(srtt)
     }
 
-    /// Marks what is lost, and sets the timer for what may be. Returns how many bytes are newly lost.
+    /// Marks lost segments, and sets the timer for possibly reordered ones. Returns the number of newly lost bytes.
     //= rfc8985#section-6.2: step 5: RACK_detect_loss
     fn detect(&mut self, now: Time, w: &Window, srtt: Span) -> u64 {
         self.reorder_at = None;
@@ -158,13 +158,13 @@ impl Rack {
         lost
     }
 
-    /// The recovery is over, by an ACK of all that was outstanding when it began.
+    /// Ends the recovery.
     fn leave(&mut self) {
         self.active = false;
     }
 
-    /// The next new piece, with what is in the network bound by the congestion window. If there is none, why that is so
-    /// is remembered.
+    /// The next new segment, with the bytes in the network bounded by the congestion window. Otherwise records the
+    /// reason that there is none.
     fn new_data(
         &mut self,
         now: Time,
@@ -177,7 +177,7 @@ impl Rack {
         if let Some(bursts) = self.bursts.as_mut().filter(|_| calm) {
             let oldest = self.flight.first().map(|sent| sent.at);
             let (srtt, min_rtt) = (rtt.srtt(), self.facts.min_rtt);
-            if !bursts.allow(w, &Asked { now, pipe, srtt, min_rtt, oldest }) {
+            if !bursts.allow(w, &BurstInput { now, pipe, srtt, min_rtt, oldest }) {
                 usage.note(w, true);
                 usage.validate(now, rtt.rto(), w, pipe, true);
                 return None;
@@ -188,19 +188,19 @@ impl Rack {
         if chunk.is_some() {
             return chunk;
         }
-        // For Linux a full window is used, whether there is more to send or not (`tcp_write_xmit`).
+        // In Linux a full window counts as used, even without more data (`tcp_write_xmit`).
         let unsent = w.nxt < w.last() || self.kernel;
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
         usage.note(w, unsent && full);
         if calm {
             usage.validate(now, rtt.rto(), w, pipe, unsent && full);
         }
-        self.note_dry(w);
+        self.note_app_limited(w);
         None
     }
 
-    /// Whether it is the application that has nothing more to send: then the rate of delivery says nothing about the path.
-    fn note_dry(&mut self, w: &Window) {
+    /// Records that the application has no more data: the delivery rate then does not show the capacity of the path.
+    fn note_app_limited(&mut self, w: &Window) {
         let pipe = self.flight.pipe();
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
         if w.nxt >= w.last() && !full && self.flight.lost() == 0 {
@@ -220,7 +220,7 @@ impl Recovery for Rack {
         self.active = true;
         self.recover = w.nxt;
         self.undo.begin(w.una, self.flight.repeated());
-        // Linux takes the reduction in proportion to the window, not to what is in flight.
+        // In Linux the reduction is proportional to the window, not to the flight.
         self.prr = match self.kernel {
             true => Prr::new(w.cwnd.into(), w.mss.into()),
             false => Prr::new(w.nxt - w.una, 1),
@@ -234,12 +234,12 @@ impl Recovery for Rack {
         }
         self.leave();
         self.reordering.recovered();
-        // Whatever was lost since it began is a loss of another window, though it may have been sent again already
+        // Losses since its start belong to another window, even if they were already retransmitted
         // (`tcp_time_to_recover`).
         self.leftovers = self.kernel && self.flight.has_losses();
         if !core.growth.steers() {
             w.fall();
-            // Another recovery may begin with this ACK: undoing it does not undo this one.
+            // Another recovery may begin with this ACK. Reverting it must not revert this one.
             self.undo.remember(w.cwnd, w.ssthresh);
             if self.kernel && core.usage.may_grow(w) {
                 self.open(core, ack);
@@ -249,19 +249,19 @@ impl Recovery for Rack {
     }
     //= rfc8985#section-6.3: RACK_mark_losses_on_RTO
     fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64> {
-        self.doubt(core);
+        self.prepare_undo(core);
         let w = &core.window;
         let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
         let (meter, losses) = (&mut self.meter, &mut self.losses);
         let late = |sent: &Sent| sent.at + patience <= now;
         self.flight.expire(late, |sent| losses.note(meter, now, sent));
-        self.losses.tell(core);
+        self.losses.report(core);
         self.active = false;
         self.recover = core.window.nxt;
         self.stop();
         (core.window.una > 0).then_some(self.flight.pipe())
     }
-    /// Linux does not lower the threshold a second time for a window whose losses are being repaired either.
+    /// As in Linux, the threshold is not lowered a second time during the repair of one window.
     fn unrepaired(&self, w: &Window) -> bool {
         w.una < self.recover
     }
@@ -275,7 +275,7 @@ impl Recovery for Rack {
         self.split(&core.window);
     }
     fn opened(&mut self, rtt: Span) {
-        // Linux counts it among the shortest round trips (`tcp_update_rtt_min`).
+        // In Linux this round trip counts for the minimum (`tcp_update_rtt_min`).
         self.facts.min_rtt = self.kernel.then_some(rtt);
     }
     fn set_tail_probes(&mut self, on: bool) {
@@ -296,35 +296,35 @@ impl Recovery for Rack {
     }
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
         if self.probe.expired(now) {
-            //= rfc8985#section-7.3: the retransmission timer starts again with the probe
+            //= rfc8985#section-7.3: the retransmission timer restarts with the probe
             core.timers.rearm(now);
-            return Some(Woken::Acts(TcpKind::TailLossProbe));
+            return Some(Woken::Send(TcpKind::TailLossProbe));
         }
         self.reorder_at.filter(|at| *at <= now)?;
         self.last = Last { pipe: self.flight.pipe(), ..Last::default() };
         self.facts.advanced = true;
         if self.kernel && !self.active && !core.growth.steers() {
-            // A recovery that the timer begins counts a segment as delivered (`tcp_rack_reo_timeout`).
+            // If the timer begins a recovery, one segment counts as delivered (`tcp_rack_reo_timeout`).
             self.last.delivered = core.window.mss.into();
         }
-        Some(Woken::Judges)
+        Some(Woken::DetectLosses)
     }
 
-    fn hear(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> News {
+    fn record_ack(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
         self.take_ack(now, w, info)
     }
     fn called(&mut self) {
         self.undo.holds = false;
     }
     fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
-        self.kernel && self.take_back(core, info)
+        self.kernel && self.undo_reaction(core, info)
     }
-    fn begins_anew(&mut self) -> bool {
+    fn reenters(&mut self) -> bool {
         core::mem::take(&mut self.leftovers)
     }
     #[inline]
-    fn judge(&mut self, now: Time, core: &Core) -> u64 {
-        // For Linux an ACK marks nothing lost unless it reports an arrival (`tcp_rack_mark_lost`).
+    fn detect_losses(&mut self, now: Time, core: &Core) -> u64 {
+        // In Linux an ACK marks losses only if it reports an arrival (`tcp_rack_mark_lost`).
         if self.undo.holds || self.kernel && !core::mem::take(&mut self.facts.advanced) {
             return 0;
         }
@@ -332,7 +332,7 @@ impl Recovery for Rack {
     }
     #[inline]
     fn grow(&mut self, core: &mut Core, step: &Step) {
-        self.losses.tell(core);
+        self.losses.report(core);
         if self.kernel && !step.samples {
             // Neither a timer nor an ACK below the left edge gives a sample (`tcp_rack_reo_timeout`, `tcp_ack`).
             self.meter.discard();
@@ -362,7 +362,7 @@ impl Recovery for Rack {
             }
         }
         if self.active {
-            // For Linux an ACK that reports no arrival leaves the window (`tcp_cwnd_reduction`).
+            // In Linux an ACK that reports no arrival does not change the window (`tcp_cwnd_reduction`).
             if self.last.delivered > 0 || step.fresh && !self.kernel {
                 self.reduce(w, step);
             }
@@ -383,7 +383,7 @@ impl Recovery for Rack {
             timers.rearm(now);
             self.schedule_probe(now, w, timers);
         } else if self.last.reported {
-            // A probe is for when nothing comes back.
+            // A probe is needed only without reports.
             self.probe.cancel();
             if self.kernel && !timers.persist.is_set() && self.answers_before_head(now) {
                 timers.rearm(now);
@@ -426,7 +426,7 @@ impl Recovery for Rack {
         first
     }
 
-    /// A probe that is due, what is lost, then what is new.
+    /// A due probe first, then lost segments, then new data.
     #[inline]
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
         let (w, rtt, usage) = (&mut core.window, &core.timers.rtt, &mut core.usage);
@@ -434,20 +434,20 @@ impl Recovery for Rack {
             return Choice::Send(probe);
         }
         if core::mem::take(&mut self.undo.tests)
-            && let Some(choice) = self.test(now, rtt, w, usage)
+            && let Some(choice) = self.send_test_data(now, rtt, w, usage)
         {
             return choice;
         }
         if self.undo.holds {
             return self.new_data(now, rtt, w, usage).map_or(Choice::Wait, Choice::Send);
         }
-        // What is lost goes out again as far as the peer's window allows, should it have been taken back.
+        // Lost segments are retransmitted as far as the peer's window permits: it may have been withdrawn.
         if self.flight.lost() > 0 && w.peer > 0 {
             let limit = w.una + u64::from(w.peer);
             if let Some((from, to)) = self.flight.next_lost(limit) {
                 let pipe = self.flight.pipe();
                 if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
-                    // Retransmissions do not count as use for Linux (`tcp_xmit_retransmit_queue`).
+                    // In Linux retransmissions do not count as use of the window (`tcp_xmit_retransmit_queue`).
                     usage.note(w, !self.kernel || w.nxt < w.last());
                     return Choice::Wait;
                 }
@@ -461,7 +461,7 @@ impl Recovery for Rack {
         self.new_data(now, rtt, w, usage).map_or(Choice::Idle, Choice::Send)
     }
     fn held_back(&mut self, core: &mut Core, now: Time) {
-        self.note_dry(&core.window);
+        self.note_app_limited(&core.window);
         let calm = !self.active && !self.after_timeout(&core.window);
         let (w, usage, pipe) = (&mut core.window, &mut core.usage, self.flight.pipe());
         let full = w.nxt < w.last() && pipe + u64::from(w.mss) > u64::from(w.cwnd);
@@ -478,7 +478,7 @@ impl Recovery for Rack {
             return 0;
         }
         let most = bursts::burst(rate.bps() / 8, min_rtt, w.mss).min(u32::MAX.into()) as u32;
-        // No more than half of the window (`tcp_cwnd_test`).
+        // At most half of the window (`tcp_cwnd_test`).
         most.min(w.cwnd / 2 / w.mss.max(1)).max(1)
     }
     fn pipe(&self, _: &Window) -> u64 {

@@ -1,4 +1,4 @@
-//! Loss recovery: what a sender does from the detection of a loss until it is repaired.
+//! Loss recovery: the behaviour of a sender from the detection of a loss until its repair.
 
 use crate::event::TcpKind;
 use crate::units::{Due, Rate, Span, Time};
@@ -7,67 +7,68 @@ use super::growth::{Acked, Growth};
 use super::integrated::Part;
 use super::{AckInfo, Chunk, Core, Timers, Window};
 
-/// What an ACK told about segments, beyond the left edge.
+/// Reports of an ACK about segments, in addition to the left edge.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct News {
-    /// Whether it told of segments that nobody knew of; `None` where nothing but duplicate ACKs tells of them.
+pub struct AckSummary {
+    /// Whether it newly reports segments; `None` for a recovery that only counts duplicate ACKs.
     pub reported: Option<bool>,
-    /// Round trip of the oldest segment that it tells of and that was sent once: a delayed ACK is part of it.
+    /// Round trip of the oldest newly reported segment that was sent once. It includes the delay of the ACK.
     pub oldest: Option<Span>,
-    /// Round trip of the newest one.
+    /// Round trip of the newest such segment.
     pub rtt: Option<Span>,
-    /// A probe has repaired a loss that would have gone unnoticed: the window has to shrink for it.
+    /// Whether a probe has repaired a loss without other evidence. The window must shrink for this loss.
     pub repaired: bool,
 }
 
-/// How far an ACK for new data brought a recovery.
+/// Progress of a recovery by an ACK of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// It is over.
+    /// The recovery is complete.
     Over,
-    /// More is missing; `rearm` says whether the retransmission timer starts again.
+    /// More data is missing.
     Partial {
-        /// Start the timer again.
+        /// Whether the retransmission timer restarts.
         rearm: bool,
     },
-    /// Another loss was found, and its repair has begun.
+    /// Another loss was detected, and its repair has begun.
     Lost,
 }
 
-/// What an ACK, or a timer, has come to so far.
+/// Intermediate results of processing an ACK or a timer.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// What the ACK told of the left edge; no bytes if that has not moved.
+    /// The newly acknowledged bytes; none if the left edge has not moved.
     pub ack: Acked,
     /// Whether the left edge has moved.
     pub moved: bool,
-    /// Whether the retransmission timer starts again.
+    /// Whether the retransmission timer restarts.
     pub rearm: bool,
     /// Whether the window may grow.
     pub grows: bool,
-    /// Whether no loss was being repaired before.
+    /// Whether no recovery was in progress before.
     pub fresh: bool,
-    /// Bytes that were found to be lost.
+    /// Newly detected lost bytes.
     pub lost: u64,
-    /// Whether an ACK gives a sample to the congestion control: a timer does not, nor for Linux an ACK below the left edge.
+    /// Whether the congestion control gets a sample. It gets none from a timer, and in Linux none from an ACK below
+    /// the left edge.
     pub samples: bool,
 }
 
 impl Step {
-    /// Nothing has come of it yet, at `now`.
+    /// The start of processing at `now`.
     pub fn new(now: Time) -> Step {
         let ack = Acked { now, bytes: 0, rtt: None };
         Step { ack, moved: false, rearm: false, grows: false, fresh: true, lost: 0, samples: false }
     }
 }
 
-/// What a timer of a recovery brings about.
+/// Effect of an expired timer of a recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
-    /// This; something is sent.
-    Acts(TcpKind),
-    /// Segments may count as lost by now.
-    Judges,
+    /// Something is sent, and this event is reported.
+    Send(TcpKind),
+    /// Segments in flight may count as lost now.
+    DetectLosses,
 }
 
 /// Counts of the segments in flight.
@@ -79,102 +80,101 @@ pub struct Outstanding {
     pub sacked: u32,
     /// Segments that count as lost.
     pub lost: u32,
-    /// Segments sent again that have not been reported.
+    /// Retransmitted segments that no ACK has reported.
     pub retransmitted: u32,
-    /// Whether the retransmission timer has expired for data that is outstanding.
+    /// Whether the retransmission timer has expired for outstanding data.
     pub timed_out: bool,
     /// The shortest round trip, if one was measured.
     pub min_rtt: Option<Span>,
-    /// Segments that have arrived, if they are counted.
+    /// Arrived segments, if they are counted.
     pub delivered: Option<u32>,
-    /// By how many segments reordering is expected, and how often it was seen; where that is known.
+    /// Expected extent of reordering in segments, and number of reorderings, if they are known.
     pub reordering: Option<(u32, u32)>,
 }
 
-/// What is sent next.
+/// Decision of a recovery about the next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// This.
+    /// Send this segment.
     Send(Chunk),
-    /// Nothing now.
+    /// Send nothing now.
     Wait,
-    /// What the window allows.
+    /// Send new data as the windows allow.
     Window,
-    /// Nothing, since there is nothing that the windows allow.
+    /// Send nothing: the windows allow no segment.
     Idle,
 }
 
 impl Choice {
-    /// `chunk`, or nothing now.
+    /// Sends `chunk`, or waits if there is none.
     pub fn now(chunk: Option<Chunk>) -> Choice {
         chunk.map_or(Choice::Wait, Choice::Send)
     }
 }
 
-/// Repairs losses. [`Window::repair`] asks for one segment at once; edges and windows are changed in place.
+/// Repairs losses. It changes edges and windows in place; [`Window::repair`] requests one segment at once.
 ///
-/// An ACK goes through these methods in this order: `hear`; `undo`; `on_ack` or `on_dup_ack`, if the recovery is engaged;
-/// `judge`; `enter`, if the loss detection finds a loss; `grow`; `settle`.
+/// An ACK causes these calls in this order: `record_ack`; `undo`; `on_ack` or `on_dup_ack`, if the recovery is engaged;
+/// `detect_losses`; `enter`, if the loss detection finds a loss; `grow`; `settle`.
 pub trait Recovery {
-    /// Whether a recovery is under way.
+    /// Whether a recovery is in progress.
     fn active(&self) -> bool;
 
-    /// Whether ACKs go to it: a recovery is under way, or it decides about the window at all times.
+    /// Whether it processes ACKs: a recovery is in progress, or it controls the window at all times.
     fn engaged(&self) -> bool {
         self.active()
     }
 
-    /// Whether a detected loss may begin a recovery, or belongs to one that ended by a time-out.
+    /// Whether a detected loss may begin a recovery. It may not if it belongs to one that a timeout has ended.
     fn may_enter(&self, window: &Window) -> bool {
         let _ = window;
         true
     }
 
-    /// A loss was detected by `dupacks` duplicate ACKs; the slow-start threshold has been lowered.
+    /// Begins recovery from a loss that `dupacks` duplicate ACKs have shown. The threshold has been lowered before.
     fn enter(&mut self, window: &mut Window, dupacks: u32);
 
-    /// A further duplicate ACK while it is engaged; what that means.
+    /// Handles a further duplicate ACK while engaged. Returns the event to report.
     fn on_dup_ack(&mut self, core: &mut Core, now: Time) -> TcpKind {
         let _ = (core, now);
         TcpKind::DupAck
     }
 
-    /// An ACK moved the left edge while it is engaged.
+    /// Handles an ACK of new data while engaged.
     fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress;
 
-    /// What a time-out halves, where that is not the window with what duplicate ACKs have added to it.
-    fn bare(&self, window: &Window) -> Option<u32> {
+    /// The window without the inflation by duplicate ACKs, if a timeout halves that one.
+    fn uninflated_window(&self, window: &Window) -> Option<u32> {
         let _ = window;
         None
     }
 
-    /// The retransmission timer expired; the caller resets the window afterwards. Where records say what to send
-    /// again, the bytes that may still be under way: they count on top of the new window. Otherwise everything is sent
-    /// again.
+    /// Handles a timeout; the caller resets the window afterwards. A recovery with records of segments returns the
+    /// bytes that may still be in flight, which are added to the new window. With `None` everything is retransmitted.
     fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64>;
 
-    /// Whether the window has shrunk for a loss that is not repaired yet, so that a time-out is no reason to lower the
+    /// Whether the window was reduced for a loss that is not repaired yet. A timeout then does not lower the
     /// threshold again.
     fn unrepaired(&self, window: &Window) -> bool {
         let _ = window;
         false
     }
 
-    /// When a timer of its own expires next.
+    /// Time of the recovery's next timer.
     fn next_wake(&self) -> Option<Time> {
         None
     }
 
-    /// The sender is called because of the time or of its turn, not for an ACK.
+    /// Records that the sender is called for a timer or its turn to send, not for an ACK.
     fn called(&mut self) {}
 
-    /// A timer of its own may have expired.
+    /// Handles the recovery's timers that have expired at `now`.
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
         let _ = (now, core);
         None
     }
 
-    /// The retransmission timer expired: when it does in fact, if that is not now.
+    /// The actual time of the retransmission timer, if it is later than `now`.
     fn postponed(&self, now: Time, timers: &Timers) -> Option<Time> {
         let _ = (now, timers);
         None
@@ -188,30 +188,30 @@ pub trait Recovery {
         self.active()
     }
 
-    /// Takes in what an ACK tells about segments, before anything else is done with it.
-    fn hear(&mut self, now: Time, window: &Window, info: &AckInfo<'_>) -> News {
+    /// Records the reports of an ACK about segments, before any other processing.
+    fn record_ack(&mut self, now: Time, window: &Window, info: &AckInfo<'_>) -> AckSummary {
         let _ = (now, window, info);
-        News::default()
+        AckSummary::default()
     }
 
-    /// Whether the ACK that was just heard shows that the reaction to a loss was for nothing; it has been taken back then.
+    /// Reverts the reaction to a loss if the recorded ACK shows that it was spurious. Returns whether it was.
     fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
         let _ = (core, info);
         false
     }
 
-    /// Marks what is lost by now; how many bytes that are. Only those do that keep records of segments.
-    fn judge(&mut self, now: Time, core: &Core) -> u64 {
+    /// Marks segments as lost, for a recovery with records of segments. Returns the number of newly lost bytes.
+    fn detect_losses(&mut self, now: Time, core: &Core) -> u64 {
         let _ = (now, core);
         0
     }
 
-    /// Opens the window by an ACK, or closes it in step with what arrives.
+    /// Opens the window at an ACK, or reduces it in proportion to the arriving data.
     fn grow(&mut self, core: &mut Core, step: &Step) {
         if !step.grows {
             return;
         }
-        // A growth that measures round trips goes on doing so.
+        // The growth is called in any case, since it may measure round trips.
         let most = if core.usage.may_grow(&core.window) { u32::MAX } else { core.window.cwnd };
         core.growth.on_ack(&mut core.window, &step.ack);
         core.window.cwnd = core.window.cwnd.min(most);
@@ -233,25 +233,26 @@ pub trait Recovery {
         }
     }
 
-    /// Whether a loss is no sign of congestion: the window stays, and opens on while losses are repaired.
+    /// Whether a loss is no sign of congestion. The window is then not reduced, and grows during recovery.
     fn keeps_window(&self) -> bool {
         false
     }
 
-    /// A piece goes out; the edges are still those before. Where a record says that nothing else was under way, whether
-    /// the application had too little to send before.
+    /// Records a sent segment; the edges are still those before it. If no other data was in flight, a recovery with
+    /// records returns whether the application had too little to send before.
     fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
         let _ = (now, core, chunk);
         None
     }
 
-    /// Whether it is known already that more is lost, so that the next recovery begins when one is over.
+    /// Whether more losses are already known, so that another recovery begins when one ends.
     fn unfinished(&self) -> bool {
         false
     }
 
-    /// Whether a recovery begins at once, since the last one has just ended and left losses behind. Asked once for each ACK.
-    fn begins_anew(&mut self) -> bool {
+    /// Whether another recovery begins at once, since the last one has just ended with known losses. Called once for
+    /// each ACK.
+    fn reenters(&mut self) -> bool {
         false
     }
 
@@ -260,26 +261,26 @@ pub trait Recovery {
         0
     }
 
-    /// About how many bytes above the left edge have been reported, in segments of `mss`.
+    /// Approximate number of reported bytes above the left edge, in multiples of `mss`.
     fn sacked(&self, mss: u32) -> u64 {
         let _ = mss;
         self.sacked_above()
     }
 
-    /// What is known of the segments in flight.
+    /// Counts of the segments in flight.
     fn outstanding(&self, window: &Window) -> Outstanding {
         let segments = window.flight().div_ceil(window.mss.max(1));
         let sacked = self.sacked(window.mss).div_ceil(window.mss.max(1).into()) as u32;
         Outstanding { segments, sacked, ..Outstanding::default() }
     }
 
-    /// What to send next, after what is urgent.
+    /// The next segment to send, after urgent retransmissions and probes.
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
         let _ = (core, now);
         Choice::Window
     }
 
-    /// The pacer holds back what would be sent next: that is no use of the window. What was sent before may be.
+    /// Handles a delay by the pacer. The delayed segment does not count as use of the window; earlier ones may.
     fn held_back(&mut self, core: &mut Core, now: Time) {
         let _ = now;
         if core.usage.is_unnoted() {
@@ -287,19 +288,20 @@ pub trait Recovery {
         }
     }
 
-    /// Segments that leave together at the pace `rate` where the path is so short that Linux sends larger bursts; else none.
+    /// Segments of a burst at the pacing rate `rate`, if the path is so short that Linux sends larger bursts;
+    /// otherwise 0.
     fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
         let _ = (rate, w);
         0
     }
 
-    /// Bytes that the congestion window takes for in the network.
+    /// Bytes in the network, as the congestion window counts them.
     fn pipe(&self, w: &Window) -> u64 {
         w.nxt - w.una
     }
 
-    /// Bytes that were sent for the first time on the strength of duplicate ACKs: they do not count as in flight where a
-    /// loss is detected. With reports, those are what the window has no room for.
+    /// New bytes that were sent because of duplicate ACKs. They do not count as in flight when a loss is detected.
+    /// With SACK they are the reported bytes that exceed the window.
     //= rfc6675#section-5: step 4.2: segments sent by limited transmit are not counted
     fn limited(&self, w: &Window) -> u32 {
         let beyond = u64::from(w.flight().saturating_sub(w.cwnd));
@@ -311,43 +313,43 @@ pub trait Recovery {
         self.sacked_above()
     }
 
-    /// Whether something lost waits for the peer's window to open.
+    /// Whether lost data waits for the peer's window to open.
     fn waits(&self) -> bool {
         false
     }
 
-    /// The peer's window is closed, and will be probed.
+    /// Handles a closed window of the peer, which will be probed.
     fn on_blocked(&mut self) {}
 
-    /// The handshake took the round trip `rtt`.
+    /// Records the round trip `rtt` of the handshake.
     fn opened(&mut self, rtt: Span) {
         let _ = rtt;
     }
 
-    /// Tail loss probes are sent, or not.
+    /// Enables or disables tail loss probes.
     fn set_tail_probes(&mut self, on: bool) {
         let _ = on;
     }
 
-    /// What the SYN carried from the left edge up to `to` was not acknowledged: it counts as sent and lost.
+    /// Marks the unacknowledged data of the SYN, from the left edge up to `to`, as sent and lost.
     fn lose_early(&mut self, now: Time, core: &mut Core, to: u64) {
         let _ = (now, core, to);
     }
 
-    /// The segment size has become smaller: what is larger and in flight counts as lost, without congestion. Where no record
-    /// tells, everything is sent again from the left edge on.
+    /// Handles a smaller segment size: larger segments in flight count as lost, without congestion. Without records,
+    /// everything from the left edge on is retransmitted.
     fn split_flight(&mut self, now: Time, core: &mut Core) {
         let _ = now;
         let w = &mut core.window;
         (w.nxt, w.again) = (w.una.max(1), crate::event::Cause::TimeoutRetransmit);
     }
 
-    /// Whether other connections may be using the congestion window while this one is silent.
+    /// Whether other connections may use the congestion window while this one is silent.
     fn shares_window(&self) -> bool {
         false
     }
 
-    /// Its part in a state that connections share.
+    /// This connection's part of the state that connections share.
     fn part(&mut self) -> Option<&mut Part> {
         None
     }

@@ -10,7 +10,7 @@ use super::growth::{Acked, Growth};
 use super::recovery::{Progress, Recovery};
 use super::{Core, Window};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "reno",
     apply: |c| c.variant = Variant::Reno,
@@ -25,18 +25,18 @@ pub const WORD: Word = Word {
 #[derive(Clone, Debug)]
 pub struct Reno {
     active: bool,
-    /// More duplicate ACKs have come than it took to begin.
+    /// Whether further duplicate ACKs have arrived in this recovery.
     more: bool,
     deflation: Deflation,
     exit_growth: bool,
-    /// One recovery for each window of data.
+    /// Whether a window of data causes at most one recovery.
     once: bool,
-    /// Then an ACK of this or more is for data first sent after the last loss.
+    /// With `once`: the acknowledged position from which on another recovery may begin.
     recover: u64,
 }
 
 impl Reno {
-    /// Reno with what `config` says of the end of a recovery.
+    /// Reno with the rules of `config` for the end of a recovery.
     pub fn new(config: &TcpConfig) -> Reno {
         let TcpConfig { deflation, exit_growth, .. } = *config;
         let once = config.once_per_window;
@@ -44,8 +44,8 @@ impl Reno {
     }
 }
 
-/// What Reno and NewReno do alike when a loss is detected.
-//= rfc5681#section-3.2: the segment is sent again, the window is ssthresh inflated by the duplicates
+/// Starts the fast recovery of Reno and NewReno.
+//= rfc5681#section-3.2: retransmit the segment; the window is ssthresh inflated by the duplicates
 pub(super) fn inflate(w: &mut Window, dupacks: u32) {
     w.cwnd = w.ssthresh + w.mss.saturating_mul(dupacks);
     w.repair = Some((w.una, Cause::FastRetransmit));
@@ -79,7 +79,7 @@ impl Recovery for Reno {
         }
         Progress::Over
     }
-    fn bare(&self, w: &Window) -> Option<u32> {
+    fn uninflated_window(&self, w: &Window) -> Option<u32> {
         (self.active && self.deflation == Deflation::Ns).then_some(w.ssthresh)
     }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {

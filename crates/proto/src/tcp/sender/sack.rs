@@ -1,4 +1,4 @@
-//! SACK (west97 2.3.2, RFC 6675): a scoreboard of what arrived, and a pipe that says how much is in flight.
+//! SACK (west97 2.3.2, RFC 6675): a scoreboard of arrived data, and an estimate of the bytes in flight (the pipe).
 
 use crate::event::Cause;
 use crate::tcp::config::Variant;
@@ -6,11 +6,11 @@ use crate::tcp::word::Word;
 use crate::units::Time;
 
 use super::growth::Acked;
-use super::recovery::{Choice, News, Progress, Recovery};
+use super::recovery::{AckSummary, Choice, Progress, Recovery};
 use super::scoreboard::{Hole, Scoreboard};
 use super::{AckInfo, Chunk, Core, Window};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "sack",
     apply: |c| {
@@ -31,21 +31,21 @@ pub struct Sack {
     active: bool,
     /// One past the highest position sent when the last loss was detected.
     recover: u64,
-    /// Everything below this has been sent again in this recovery (HighRxt).
+    /// All lost data below this position was retransmitted in this recovery (HighRxt).
     retransmitted: u64,
 }
 
 const DUPTHRESH: u64 = 3;
 
 impl Sack {
-    /// IsLost of RFC 6675: enough was reported above the hole.
+    /// IsLost of RFC 6675: enough data above the hole was reported.
     fn is_lost(hole: &Hole, mss: u32) -> bool {
         hole.ranges_above as u64 >= DUPTHRESH
             || hole.sacked_above > (DUPTHRESH - 1) * u64::from(mss)
     }
 
-    /// Bytes believed to be in the network.
-    //= rfc6675#section-4: SetPipe: what is neither reported nor lost, and what was sent again
+    /// Estimated bytes in the network.
+    //= rfc6675#section-4: SetPipe: bytes that are neither reported nor lost, and retransmissions
     fn pipe(&self, w: &Window) -> u64 {
         let mut pipe = w.max - self.board.highest().unwrap_or(w.una).max(w.una);
         for hole in self.board.holes(w.una) {
@@ -57,7 +57,7 @@ impl Sack {
         pipe
     }
 
-    /// The lowest position to send again: in a hole (a lost one, if `lost_only`) and not sent again yet.
+    /// The first range to retransmit: in a hole (a lost one, if `lost_only`), and not retransmitted yet.
     fn next_hole(&self, w: &Window, lost_only: bool) -> Option<(u64, u64)> {
         self.board
             .holes(w.una)
@@ -84,7 +84,7 @@ impl Recovery for Sack {
         self.active = true;
         self.recover = w.max;
         w.fall();
-        //= rfc6675#section-5: the first lost segment goes out whatever the pipe says
+        //= rfc6675#section-5: the first lost segment is sent independent of the pipe
         w.repair = Some((w.una, Cause::FastRetransmit));
         self.retransmitted = w.una + u64::from(w.chunk_at(w.una, Cause::FastRetransmit).len);
     }
@@ -95,30 +95,30 @@ impl Recovery for Sack {
             self.active = false;
             return Progress::Over;
         }
-        // A partial ACK without reports above it: the next segment is missing as well.
+        // A partial ACK without reports above it shows that the next segment is missing as well.
         if self.board.ranges().is_empty() && self.retransmitted <= w.una {
             w.repair = Some((w.una, Cause::FastRetransmit));
             self.retransmitted = w.una + u64::from(w.chunk_at(w.una, Cause::FastRetransmit).len);
         }
         Progress::Partial { rearm: true }
     }
-    //= rfc2018#section-8: a time-out forgets what was reported, since the receiver may have reneged
+    //= rfc2018#section-8: a timeout clears the reports, since the receiver may have reneged
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
         self.active = false;
         self.recover = core.window.max;
         self.board.clear();
         None
     }
-    fn hear(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> News {
+    fn record_ack(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
         self.board.acknowledge(w.una);
         let mut news = false;
         for &(from, to) in info.sacked {
-            // A duplicate report (RFC 2883) or one beyond what was sent says nothing here.
+            // Ignore reports of duplicates (RFC 2883) and of positions beyond the sent data.
             if from >= w.una && to <= w.max {
                 news |= self.board.add(from, to);
             }
         }
-        News { reported: Some(news), ..News::default() }
+        AckSummary { reported: Some(news), ..AckSummary::default() }
     }
     fn sacked_above(&self) -> u64 {
         self.board.bytes()

@@ -1,16 +1,15 @@
 //! SMART (Keshav and Morgan 1997; balakrishnan97 3.1.2 and 3.2): each ACK names the segment that caused it, and the
-//! sender keeps a map of what has arrived.
+//! sender records the arrived segments.
 //!
-//! The path is taken to keep the order of packets: when a segment has arrived, all that was sent before it and has
-//! not arrived is lost, without waiting for a third duplicate ACK. Where a path reorders, that costs needless
-//! retransmissions, and so does the loss of an ACK that named a segment above a hole.
+//! SMART assumes a path without reordering: when a segment has arrived, all earlier segments that have not arrived
+//! count as lost, without a third duplicate ACK. Reordering therefore causes needless retransmissions, and so does
+//! the loss of an ACK that named a segment above a hole.
 //!
-//! - Each loss is repaired once. Whether a retransmission is lost as well shows when a segment that was sent after
-//!   it arrives; [`TcpConfig::smart_repeat`] says whether that is acted upon. The subset that was measured in
-//!   balakrishnan97 left it to the timer.
-//! - The window is halved once for the losses of one window, and recovery keeps the clock by a pipe, as that of
-//!   RFC 6675 does: what is known to have arrived or to be lost is not in the network.
-//! - A time-out forgets the map.
+//! - Each loss is repaired once. The arrival of a later segment shows that a retransmission is lost as well;
+//!   [`TcpConfig::smart_repeat`] repairs such losses. The subset measured in balakrishnan97 left them to the timer.
+//! - The window is halved once for the losses of one window. As in RFC 6675, an estimate of the bytes in the network
+//!   (the pipe) paces transmissions: arrived and lost segments do not count.
+//! - A timeout clears the records.
 //!
 //! [`TcpConfig::smart_repeat`]: crate::tcp::TcpConfig::smart_repeat
 
@@ -21,10 +20,10 @@ use crate::units::Time;
 use super::flight::Judgement;
 use super::growth::Acked;
 use super::named::Named;
-use super::recovery::{Choice, News, Progress, Recovery};
+use super::recovery::{AckSummary, Choice, Progress, Recovery};
 use super::{AckInfo, Chunk, Core, Window};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "smart",
     apply: |c| {
@@ -47,24 +46,24 @@ pub struct Smart {
 }
 
 impl Smart {
-    /// A recovery that has seen nothing. `repeat` says whether lost retransmissions are repaired.
+    /// A recovery without records. `repeat` is whether lost retransmissions are repaired.
     pub fn new(repeat: bool) -> Smart {
         Smart { repeat, ..Smart::default() }
     }
 
-    /// The segment that begins at `from` has caused an ACK; whether that is news.
+    /// Records that the segment from `from` on has caused an ACK. Returns whether this is new.
     ///
-    /// Because the path keeps the order, a report about a segment that was sent twice is one of the second time: the
-    /// first would have come before whatever showed its loss.
+    /// The path does not reorder, so a report about a segment that was sent twice refers to the second transmission:
+    /// the first would have arrived before the segment that showed its loss.
     fn on_cause(&mut self, w: &Window, from: u64) -> bool {
         let Smart { named: Named { flight, latest, .. }, repeat } = self;
         flight.acknowledge(w.una, |_, _| {});
         let Some(order) = flight.arrived(from) else { return false };
         *latest = order.max(*latest);
-        // What was sent before and has not arrived is lost.
+        // Earlier transmissions that have not arrived are lost.
         flight.review(|sent| match sent.order < *latest {
             true if *repeat || !sent.again => Judgement::Lost,
-            // Those that were sent once lie in the order of their transmission.
+            // Segments that were sent once are in the order of their transmission, so the rest is later.
             false if !*repeat && !sent.again => Judgement::Later,
             _ => Judgement::Wait,
         });
@@ -95,11 +94,11 @@ impl Recovery for Smart {
         self.named.flight.put(now, &core.window, chunk, false);
         None
     }
-    fn hear(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> News {
+    fn record_ack(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
         let news = info.caused.is_some_and(|from| self.on_cause(w, from));
-        News { reported: Some(news), ..News::default() }
+        AckSummary { reported: Some(news), ..AckSummary::default() }
     }
-    /// What is lost or was sent again belongs to the window after the one that was repaired.
+    /// Remaining losses and retransmissions belong to the window after the repaired one.
     fn unfinished(&self) -> bool {
         self.named.flight.is_unsettled()
     }

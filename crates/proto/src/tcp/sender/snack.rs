@@ -1,14 +1,14 @@
-//! The recovery of SCPS-TP (CCSDS 714.0-B section 3.5.3): the receiver names what it misses by selective negative
-//! acknowledgements, and that is sent again at once.
+//! The recovery of SCPS-TP (CCSDS 714.0-B section 3.5.3): the receiver reports missing segments by selective negative
+//! acknowledgements (SNACK), and the sender retransmits them at once.
 //!
-//! - A segment is sent again when a SNACK names it. It is not sent a third time while its retransmission may be under
-//!   way: a SNACK that names it again counts only when something that was sent later is known to have arrived, which is
-//!   a round trip after the retransmission on a path that keeps the order.
-//! - Nothing is inferred from what a SNACK does not tell of.
-//! - [`LossCause`] is the default assumption about losses. Congestion: the window shrinks once for the losses of one
-//!   window. Corruption: it stays, and opens on.
-//! - In both cases a pipe keeps the clock, as that of RFC 6675 does. A time-out forgets what was known, and closes the
-//!   window in both cases: where no SNACK came back, nothing is known of the cause either.
+//! - A segment is retransmitted when a SNACK names it. It is not sent a third time while its retransmission may be in
+//!   flight: another SNACK for it counts only after a later transmission has arrived. On a path without reordering this
+//!   is one round trip after the retransmission.
+//! - Positions that a SNACK does not cover are left unchanged.
+//! - [`LossCause`] is the assumed cause of losses. Congestion: the window shrinks once for the losses of one window.
+//!   Corruption: it does not shrink, and it grows during recovery.
+//! - In both cases an estimate of the bytes in the network (the pipe) paces transmissions, as in RFC 6675. A timeout
+//!   clears the records and closes the window in both cases, since without a SNACK the cause is unknown.
 
 use crate::tcp::config::{Congestion, LossCause, Variant};
 use crate::tcp::word::Word;
@@ -18,10 +18,10 @@ use crate::wire::Snack;
 use super::flight::Judgement;
 use super::growth::Acked;
 use super::named::Named;
-use super::recovery::{Choice, News, Progress, Recovery};
+use super::recovery::{AckSummary, Choice, Progress, Recovery};
 use super::{AckInfo, Chunk, Core, Window};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "scps-tp",
     apply: |c| {
@@ -36,10 +36,10 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\", loss-cause = \"congestion\" | \"corruption\"; peer: snack = true",
 };
 
-/// What a SNACK says of a range.
+/// State of a range of positions by a SNACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Told {
-    Nothing,
+enum UnitState {
+    Unknown,
     Arrived,
     Missing,
 }
@@ -59,27 +59,27 @@ impl Report<'_> {
         Report { snack, hole: (from, from + u64::from(snack.size) * unit), unit }
     }
 
-    /// What it says of one position.
-    fn at(&self, position: u64) -> Told {
+    /// The state of one position.
+    fn at(&self, position: u64) -> UnitState {
         let Some(behind) = position.checked_sub(self.hole.1) else {
-            return if position < self.hole.0 { Told::Nothing } else { Told::Missing };
+            return if position < self.hole.0 { UnitState::Unknown } else { UnitState::Missing };
         };
         let unit = behind / self.unit;
-        if unit >= self.snack.told() {
-            Told::Nothing
+        if unit >= self.snack.reported_units() {
+            UnitState::Unknown
         } else if self.snack.has(unit) {
-            Told::Arrived
+            UnitState::Arrived
         } else {
-            Told::Missing
+            UnitState::Missing
         }
     }
 
-    /// What it says of a segment. Units are no segments where some are short: what a receiver misses is in missing
-    /// units only, and what it has in units that arrived only.
-    fn of(&self, from: u64, to: u64) -> Told {
+    /// The state of a segment. After a short segment, units and segments are not aligned. A segment is missing only
+    /// if all its units are, and has arrived only if all its units have.
+    fn of(&self, from: u64, to: u64) -> UnitState {
         let first = self.at(from);
-        // No segment is longer than a unit and its FIN.
-        if self.at(to - 1) == first { first } else { Told::Nothing }
+        // A segment is at most a unit and a FIN, so the first and the last position suffice.
+        if self.at(to - 1) == first { first } else { UnitState::Unknown }
     }
 }
 
@@ -91,12 +91,12 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// A recovery that has seen nothing; losses are taken for `assumed`.
+    /// A recovery without records; `assumed` is the cause of losses.
     pub fn new(assumed: LossCause) -> Holes {
         Holes { named: Named::default(), assumed }
     }
 
-    /// Everything below `una` has arrived.
+    /// Removes the records below `una`, which have arrived.
     fn acknowledge(&mut self, una: u64) {
         let Named { flight, latest, .. } = &mut self.named;
         flight.acknowledge(una, |sent, _| {
@@ -106,14 +106,14 @@ impl Holes {
         });
     }
 
-    /// An ACK of `ack` names what is missing above it; whether that was new.
+    /// Processes the SNACK of an ACK of `ack`. Returns whether it has news.
     fn on_snack(&mut self, w: &Window, ack: u64, snack: &Snack) -> bool {
         self.acknowledge(ack);
         let report = Report::new(snack, ack, w.mss);
         let Named { flight, latest, .. } = &mut self.named;
-        // What arrived first: it shows which retransmissions are lost.
+        // Process arrived segments first: they show which retransmissions are lost.
         let arrived = flight.review(|sent| match report.of(sent.from, sent.to()) {
-            Told::Arrived => {
+            UnitState::Arrived => {
                 *latest = sent.order.max(*latest);
                 Judgement::Arrived
             }
@@ -121,7 +121,8 @@ impl Holes {
         });
         let lost = flight.review(|sent| {
             let under_way = sent.again && sent.order >= *latest;
-            match !sent.lost && !under_way && report.of(sent.from, sent.to()) == Told::Missing {
+            match !sent.lost && !under_way && report.of(sent.from, sent.to()) == UnitState::Missing
+            {
                 true => Judgement::Lost,
                 false => Judgement::Wait,
             }
@@ -157,15 +158,15 @@ impl Recovery for Holes {
         self.named.flight.put(now, w, chunk, chunk.from < w.max);
         None
     }
-    fn hear(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> News {
+    fn record_ack(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
         let snack = info.snack.filter(|_| info.ack >= w.una);
         let news = snack.is_some_and(|snack| self.on_snack(w, info.ack, snack));
-        News { reported: Some(news), ..News::default() }
+        AckSummary { reported: Some(news), ..AckSummary::default() }
     }
     fn keeps_window(&self) -> bool {
         self.assumed == LossCause::Corruption
     }
-    /// What is lost or was sent again belongs to the window after the one that was repaired.
+    /// Remaining losses and retransmissions belong to the window after the repaired one.
     fn unfinished(&self) -> bool {
         self.named.flight.is_unsettled()
     }

@@ -1,4 +1,4 @@
-//! What a timer of a sender means.
+//! Timers of a sender: timeouts, window probes, and the return to the left edge.
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
@@ -6,13 +6,14 @@ use crate::units::{Due, Time};
 
 use super::growth::{Growth, Loss};
 use super::recovery::{Recovery, Step, Woken};
-use super::{Verdict, Way};
+use super::{SenderWith, Verdict};
 
-impl<R: Recovery> Way<'_, R> {
-    /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
+impl<R: Recovery> SenderWith<'_, R> {
+    /// Handles the timers that have expired at `now`. The caller sends afterwards, and aborts the connection after
+    /// too many timeouts.
     pub(super) fn on_wake(&mut self, now: Time) -> Verdict {
         self.recovery.called();
-        // What waited for the pacer may have been acknowledged meanwhile: then nobody polls.
+        // Clear the pacer's timer here: if its segment was acknowledged meanwhile, the caller does not poll.
         if let Some(pacer) = self.core.pacer.as_mut().filter(|pacer| pacer.waits.is_past(now)) {
             pacer.waits = Due::NEVER;
         }
@@ -25,8 +26,8 @@ impl<R: Recovery> Way<'_, R> {
             return Some(TcpKind::WindowProbe);
         }
         match self.recovery.on_wake(now, self.core) {
-            Some(Woken::Acts(kind)) => return Some(kind),
-            Some(Woken::Judges) => {
+            Some(Woken::Send(kind)) => return Some(kind),
+            Some(Woken::DetectLosses) => {
                 let begins = self.react(&mut Step::new(now), false);
                 return begins.then_some(TcpKind::FastRetransmit);
             }
@@ -43,23 +44,23 @@ impl<R: Recovery> Way<'_, R> {
         None
     }
 
-    /// What is outstanding was lost while the peer was away, and not to congestion: it is sent again from the left edge
-    /// on, and the windows stay as they are. The caller sends afterwards.
+    /// Retransmits from the left edge on, without a change of the windows: the outstanding data was lost while the
+    /// peer was unreachable, not by congestion. The caller sends afterwards.
     pub(super) fn resend(&mut self, now: Time) {
         let core = &mut *self.core;
         let repairing = self.recovery.active();
         core.timers.timed = None;
         core.tally.start_over();
         core.tally.retries = 0;
-        let under_way = self.recovery.on_timeout(now, core);
+        let in_flight = self.recovery.on_timeout(now, core);
         let w = &mut core.window;
         w.end_extra();
         w.repair = None;
         if repairing {
-            // Duplicate ACKs had inflated it.
+            // Remove the inflation by duplicate ACKs.
             w.cwnd = w.cwnd.min(w.floor());
         }
-        if under_way.is_none() {
+        if in_flight.is_none() {
             w.nxt = w.una;
         }
         w.again = Cause::TimeoutRetransmit;
@@ -72,7 +73,7 @@ impl<R: Recovery> Way<'_, R> {
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
         let first = core.timers.rtt.backoff() == 0 && w.una > 0 && !self.recovery.unrepaired(w);
         if first || core.halve_at_each_timeout {
-            w.cwnd = self.recovery.bare(w).unwrap_or(w.cwnd);
+            w.cwnd = self.recovery.uninflated_window(w).unwrap_or(w.cwnd);
             w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
         }
         let late = core.timers.order == TimerOrder::First;
@@ -91,18 +92,18 @@ impl<R: Recovery> Way<'_, R> {
         }
     }
 
-    /// What is in flight counts as lost, and is sent `again` from the oldest segment on, beginning with a window of one
-    /// segment.
+    /// Treats all data in flight as lost: retransmits from the oldest segment on, with the cause `again`, and
+    /// restarts with the loss window.
     pub(super) fn start_over(&mut self, now: Time, again: Cause) {
         let core = &mut *self.core;
         core.timers.timed = None;
         core.tally.start_over();
-        let under_way = self.recovery.on_timeout(now, core);
+        let in_flight = self.recovery.on_timeout(now, core);
         let w = &mut core.window;
         w.cwnd = w.mss * core.loss_window;
         w.end_extra();
         w.repair = None;
-        match under_way {
+        match in_flight {
             Some(bytes) => w.cwnd += bytes as u32,
             None => w.nxt = w.una,
         }

@@ -1,12 +1,12 @@
-//! The tail loss probe (RFC 8985 section 7): when ACKs stop coming, one segment is sent after two round trips, so
-//! that the loss of the last segments is repaired without a time-out.
+//! The tail loss probe (RFC 8985 section 7): two round trips after the last ACK one segment is sent, so that a loss of
+//! the last segments is repaired without a timeout.
 
 use crate::units::{Span, Time};
 
 /// Time that a receiver may delay the ACK of a single segment.
-//= rfc8985#section-7.2: TLP.max_ack_delay; RFC 5681 allows 500 ms, receivers of today wait 200 ms at most
+//= rfc8985#section-7.2: TLP.max_ack_delay; RFC 5681 allows 500 ms, modern receivers wait at most 200 ms
 const ACK_DELAY: Span = Span::millis(200);
-/// The least time to wait: timers of Linux have a resolution of a millisecond and wait for two.
+/// Addition to the wait: timers of Linux have a resolution of one millisecond and wait for two.
 const LEAST: Span = Span::millis(2);
 
 /// A probe and its timer.
@@ -14,26 +14,26 @@ const LEAST: Span = Span::millis(2);
 pub struct TailProbe {
     /// When the next probe is due.
     pub due: Option<Time>,
-    /// It is due now.
+    /// Whether it is due now.
     pub now: bool,
-    /// One past the highest position when the last probe was sent, until it is known what became of it.
+    /// One past the highest position when the last probe was sent, until the fate of the probe is known.
     end: Option<u64>,
     /// Whether that probe was a retransmission.
     again: bool,
 }
 
-/// What an ACK says about a probe.
+/// Result of an ACK for a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Probed {
-    /// Nothing.
+    /// No result.
     Nothing,
-    /// The probe has repaired a loss: a reaction to congestion is due.
-    //= rfc8985#section-7.4.2: the loss of the last segment would go unnoticed otherwise
+    /// The probe has repaired a loss, so a reaction to congestion is due.
+    //= rfc8985#section-7.4.2: without it the loss of the last segment would not be detected
     Repaired,
 }
 
 impl TailProbe {
-    /// Waits for an ACK until a probe timeout from `now`, but no later than the retransmission timer.
+    /// Schedules a probe after a probe timeout from `now`, but not later than the retransmission timer.
     //= rfc8985#section-7.2: two round trips; one segment alone also waits for a delayed ACK
     pub fn schedule(&mut self, now: Time, srtt: Span, segments: usize, rto: Time) {
         self.due = None;
@@ -48,18 +48,18 @@ impl TailProbe {
         self.due = Some((now + wait).min(rto));
     }
 
-    /// No probe is wanted.
+    /// Cancels a scheduled probe.
     pub fn cancel(&mut self) {
         self.due = None;
         self.now = false;
     }
 
-    /// Forgets everything.
+    /// Cancels a scheduled probe, and discards the state of the last one.
     pub fn reset(&mut self) {
         *self = TailProbe::default();
     }
 
-    /// Whether the timer expired.
+    /// Whether the timer has expired; if so, the probe is due.
     pub fn expired(&mut self, now: Time) -> bool {
         let expired = self.due.is_some_and(|due| due <= now);
         if expired {
@@ -69,23 +69,23 @@ impl TailProbe {
         expired
     }
 
-    /// A probe is sent; `again` if it is a retransmission. `end` is one past the highest position.
+    /// Records a sent probe. `again` is whether it is a retransmission, `end` one past the highest position.
     pub fn sent(&mut self, end: u64, again: bool) {
         (self.end, self.again) = (Some(end), again);
         self.cancel();
     }
 
-    /// Whether the last probe sent again what ends at `end`, and it is not known yet what became of it.
+    /// Whether the last probe was a retransmission with `end`, and its fate is unknown.
     pub fn repeated(&self, end: u64) -> bool {
         self.again && self.end == Some(end)
     }
 
-    /// An ACK of `ack`; `duplicate_told`: it reports a segment that came twice (RFC 2883); `repeats`: it says
-    /// nothing but that a segment arrived that was expected no longer.
-    //= rfc8985#section-7.4.2: how to tell whether the original arrived as well
-    pub fn on_ack(&mut self, ack: u64, duplicate_told: bool, repeats: bool) -> Probed {
+    /// Processes an ACK of `ack`. `duplicate_reported` is whether it reports a duplicate segment (RFC 2883), `repeats`
+    /// whether it is a duplicate ACK without other information.
+    //= rfc8985#section-7.4.2: whether the original arrived as well
+    pub fn on_ack(&mut self, ack: u64, duplicate_reported: bool, repeats: bool) -> Probed {
         let Some(end) = self.end.filter(|end| ack >= *end) else { return Probed::Nothing };
-        if !self.again || duplicate_told || (ack == end && repeats) {
+        if !self.again || duplicate_reported || (ack == end && repeats) {
             self.end = None;
         } else if ack > end {
             self.end = None;

@@ -1,4 +1,4 @@
-//! The recoveries by name: to register a variant is one file and one line here.
+//! Registry of recoveries: a variant is one file and one line here.
 
 use core::ops::{Deref, DerefMut};
 
@@ -15,9 +15,9 @@ use super::sack::Sack;
 use super::smart::Smart;
 use super::snack::Holes;
 use super::tahoe::Tahoe;
-use super::{AckInfo, Chunk, Core, Sender, Verdict, Way, Window};
+use super::{AckInfo, Chunk, Core, Sender, SenderWith, Verdict, Window};
 
-/// A recovery that is small enough to lie in its sender: with many connections each pointer is another wait for memory.
+/// A recovery that is stored in its sender. It is small, and with many connections each pointer costs a cache miss.
 #[derive(Clone, Debug)]
 pub struct Inline<R>(R);
 
@@ -51,28 +51,28 @@ variants! {
         Snack(Box<Holes>): (Variant::Snack, _) => Box::new(Holes::new(config.loss_cause)),
         Rack(Box<Rack>): (Variant::Rack, _) => Box::new(Rack::new(config)),
     }
-    ways {
-        /// An acknowledgement that is not beyond what was sent. The caller sends afterwards.
+    dispatch {
+        /// Processes an ACK that does not exceed the sent data. The caller sends afterwards.
         fn on_ack(now: Time, info: &AckInfo<'_>) -> Verdict;
-        /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
+        /// Handles expired timers. The caller sends afterwards, and aborts the connection after too many timeouts.
         fn on_wake(now: Time) -> Verdict;
-        /// The host has come to another cell. The caller sends afterwards.
+        /// Handles the host's move to another cell. The caller sends afterwards.
         fn on_handoff(now: Time) -> Verdict;
-        /// The next piece to send, if the windows allow one. Call until it answers `None`.
+        /// The next segment to send, if the windows allow one. Call repeatedly until it returns `None`.
         fn poll(now: Time) -> Option<Chunk>;
-        /// What is outstanding was lost while the peer was away: it is sent again, and the windows stay as they are.
+        /// Retransmits all outstanding data, without a change of the windows, after the peer was unreachable.
         fn resend(now: Time) -> ();
-        /// Another sender has sent everything below `max`, and will send no more. Here it counts as sent now.
+        /// Adopts the data below `max` that another sender has sent: it counts as sent now.
         fn adopt(now: Time, max: u64) -> ();
     }
-    asks {
+    by_ref {
         active() -> bool;
         next_wake() -> Option<Time>;
         has_work() -> bool;
         sacked(mss: u32) -> u64;
         outstanding(window: &Window) -> Outstanding;
     }
-    tells {
+    by_mut {
         stop() -> ();
         part() -> Option<&mut Part>;
         opened(rtt: Span) -> ();

@@ -1,10 +1,10 @@
-//! Which segments in flight count as lost, and what becomes of those that do.
+//! Loss marks of the segments in flight.
 
 use super::{Flight, Judgement, Mark, Sent};
 
 impl Flight {
-    /// Segments that count as lost, the retransmitted ones included, and segments that were sent again and have not
-    /// been reported.
+    /// Number of segments that count as lost, including retransmitted ones, and number of retransmitted and unreported
+    /// segments.
     pub fn lost_and_repeated(&self) -> (u32, u32) {
         self.records.iter().fold((0, 0), |(lost, again), sent| {
             let repeats = sent.is_repeated();
@@ -13,25 +13,25 @@ impl Flight {
         })
     }
 
-    /// Whether anything is lost, or was sent again and is not known to have arrived.
+    /// Whether any segment is lost, or was retransmitted and not reported.
     pub fn is_unsettled(&self) -> bool {
         self.records.iter().any(|r| r.lost || r.again && !r.sacked)
     }
 
-    /// Whether anything counts as lost, the retransmitted segments included that are not known to have arrived.
+    /// Whether any segment counts as lost, including retransmitted and unreported ones.
     pub fn has_losses(&self) -> bool {
         self.records.iter().any(|r| r.lost || r.mark == Mark::Repaired && !r.sacked)
     }
 
-    /// Marks what is lost among the segments for which `verdict` says so. It is asked about those in the network,
-    /// in the order of their transmission, until it answers [`Judgement::Later`]. Returns how many bytes that are.
+    /// Marks the segments that `verdict` declares lost. It is called for those in the network, in the order of their
+    /// transmission, until it returns [`Judgement::Later`]. Returns the number of newly lost bytes.
     pub fn judge(&mut self, mut verdict: impl FnMut(&Sent) -> Judgement) -> u64 {
         let before = self.lost;
         let mut i = self.index(self.first_pending);
         let mut decided = true;
         while let Some(r) = self.records.get(i) {
             let to = r.to();
-            if r.pending() && !r.again && r.mark != Mark::Forgiven {
+            if r.pending() && !r.again && r.mark != Mark::Spurious {
                 match verdict(r) {
                     Judgement::Lost => self.judge_lost(i),
                     Judgement::Wait | Judgement::Arrived => decided = false,
@@ -59,15 +59,15 @@ impl Flight {
         self.lost - before
     }
 
-    /// The record at `index` is found to be lost because later segments have arrived.
+    /// Marks the record at `index` as lost because later segments have arrived.
     fn judge_lost(&mut self, index: usize) {
         self.lose(index);
-        if self.records[index].mark != Mark::Forgiven {
-            self.records[index].mark = Mark::Judged;
+        if self.records[index].mark != Mark::Spurious {
+            self.records[index].mark = Mark::Detected;
         }
     }
 
-    /// The record at `index` counts as lost.
+    /// Marks the record at `index` as lost, if it is in the network.
     pub(super) fn lose(&mut self, index: usize) {
         if let Some(r) = self.records.get_mut(index).filter(|r| r.pending()) {
             r.lost = true;
@@ -77,8 +77,8 @@ impl Flight {
         }
     }
 
-    /// Segments of more than `most` bytes that were not reported count as lost and are cut anew; those that left together are
-    /// cut as one. Whether there were any.
+    /// Marks unreported segments of more than `most` bytes as lost and splits them. Segments that were sent at the same
+    /// time are joined before. Returns whether there were any.
     pub fn split(&mut self, most: u32) -> bool {
         let mut i = 0;
         let mut any = false;
@@ -106,20 +106,20 @@ impl Flight {
         any
     }
 
-    /// Retransmissions that are under way, tail loss probes left out.
+    /// Number of retransmissions in flight, without tail loss probes.
     pub fn repeated(&self) -> u64 {
         let records = self.repeated.iter().filter_map(|(from, at)| self.repeated_at(*from, *at));
         records.filter(|i| self.records[*i].is_repeated()).count() as u64
     }
 
-    /// Nothing counts as lost any more. What waited to be sent again is not judged until it is sent again: Linux leaves it
-    /// out of the queue that RACK goes through (`tcp_undo_cwnd_reduction`, `tcp_rack_detect_loss`).
-    pub fn forgive(&mut self) {
+    /// Removes all loss marks. Loss detection ignores segments that waited for their retransmission until they are
+    /// retransmitted: in Linux they are not in RACK's queue (`tcp_undo_cwnd_reduction`, `tcp_rack_detect_loss`).
+    pub fn revert_losses(&mut self) {
         for r in &mut self.records {
             if core::mem::take(&mut r.lost) {
                 self.pipe += r.bytes();
-                if r.mark == Mark::Judged {
-                    r.mark = Mark::Forgiven;
+                if r.mark == Mark::Detected {
+                    r.mark = Mark::Spurious;
                 } else if r.again {
                     self.repeated.push_back((r.from, r.at));
                 }
@@ -131,10 +131,11 @@ impl Flight {
         (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
     }
 
-    /// The timer expired: the first segment is lost, and so are those for which `verdict` says so; `each` is called for each
-    /// that was in the network. If the first one had been reported, the receiver has discarded what it reported, and all reports are forgotten.
-    //= rfc2018#section-8: a time-out with the first segment reported shows that the receiver has reneged
-    //= rfc8985#section-6.3: the first one, and what was sent longer ago than a round trip and the reordering window
+    /// Marks segments as lost after a timeout: the first one, and those that `verdict` declares lost. Calls `each`
+    /// for those that were in the network. If the first one was reported, the receiver has discarded the reported
+    /// data, so all reports are removed.
+    //= rfc2018#section-8: a timeout with the first segment reported shows that the receiver has reneged
+    //= rfc8985#section-6.3: the first segment, and those sent more than a round trip and the reordering window ago
     pub fn expire(&mut self, verdict: impl Fn(&Sent) -> bool, mut each: impl FnMut(&Sent)) {
         if self.records.front().is_some_and(|r| r.sacked) {
             self.board.clear();
@@ -159,8 +160,8 @@ impl Flight {
         }
     }
 
-    /// The lowest segment that is lost and waits to be sent again: its first position and one past its last. If
-    /// it reaches beyond `limit`, it is cut there, and what is left of it waits on.
+    /// Start and end position of the lowest lost segment that waits for its retransmission. A segment beyond `limit` is
+    /// split there, and its rest continues to wait.
     pub fn next_lost(&mut self, limit: u64) -> Option<(u64, u64)> {
         if self.lost == 0 {
             self.lost_from = u64::MAX;

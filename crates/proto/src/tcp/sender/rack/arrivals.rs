@@ -1,25 +1,25 @@
-//! What RACK learns from the segments that an ACK shows to have arrived.
+//! RACK's processing of the segments that an ACK reports.
 
 use crate::tcp::sender::flight::Sent;
 use crate::tcp::sender::rate::RateMeter;
-use crate::tcp::sender::recovery::News;
+use crate::tcp::sender::recovery::AckSummary;
 use crate::tcp::sender::tlp::Probed;
 use crate::tcp::sender::{AckInfo, Window};
 use crate::units::{Span, Time};
 
 use super::Rack;
 
-/// Reordering by more segments than these counts as so many (`tcp_max_reordering`).
+/// Maximum extent of reordering in segments (`tcp_max_reordering`).
 const MOST_REORDERED: u64 = 300;
 
-/// What is known from segments that have arrived.
+/// Information from arrived segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// The segment that was sent last among those that arrived: when, and one past its end.
+    /// The arrived segment that was sent last: when, and one past its end.
     pub(super) newest: (Time, u64),
-    /// Round trip of the segment whose arrival was reported last.
+    /// Round trip of the segment that was reported last.
     pub(super) rtt: Span,
-    /// Whether that has not been judged by yet.
+    /// Whether a segment has arrived since the last loss detection.
     pub(super) advanced: bool,
     /// The shortest round trip of the connection.
     pub(super) min_rtt: Option<Span>,
@@ -27,18 +27,18 @@ pub(super) struct Facts {
     highest: u64,
     /// Whether a segment that was sent once has arrived after later ones.
     pub(super) reordered: bool,
-    /// By how many segments at most, as far as that is known.
+    /// Maximum known extent of reordering in segments.
     pub(super) reordered_by: u64,
-    /// How often reordering was seen.
+    /// Number of ACKs that have shown reordering.
     pub(super) reorderings: u32,
-    /// Segments that have arrived.
+    /// Number of arrived segments.
     pub(super) delivered: u32,
-    /// Timestamps count in this unit.
+    /// Unit of timestamps.
     pub(super) tick: Span,
 }
 
 impl Facts {
-    /// Nothing has arrived.
+    /// State before the first arrival.
     pub(super) fn new(tick: Span) -> Facts {
         Facts {
             newest: (Time::ZERO, 0),
@@ -54,7 +54,7 @@ impl Facts {
         }
     }
 
-    /// What is from `from` to `to` has arrived, sent once: whether later positions came before it.
+    /// Records the arrival of positions `from` to `to`, sent once. Returns whether later positions have arrived before.
     pub(super) fn note_reordering(&mut self, from: u64, to: u64, mss: u64) -> bool {
         let reorders = to < self.highest;
         if reorders {
@@ -66,52 +66,52 @@ impl Facts {
     }
 }
 
-/// What the last ACK told.
+/// Results of the last ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Last {
-    /// Bytes newly acknowledged or reported, duplicates included.
+    /// Newly acknowledged or reported bytes, including duplicates.
     pub(super) delivered: u64,
-    /// Those of them that were reported as duplicates.
+    /// Bytes that were reported as duplicates.
     pub(super) needless: u64,
-    /// Bytes in the network before.
+    /// Bytes in the network before the ACK.
     pub(super) pipe: u64,
-    /// Whether anything was reported.
+    /// Whether a SACK block had news.
     pub(super) reported: bool,
-    /// Whether anything arrived that was sent once, before the last reaction to a loss.
+    /// Whether a segment has arrived that was sent once, before the last reaction to a loss.
     pub(super) original: bool,
-    /// Longest round trip among the segments that were sent once and of which this tells.
+    /// Longest round trip of the reported segments that were sent once.
     pub(super) oldest: Option<Span>,
-    /// Whether a probe has repaired a loss that nothing else showed.
+    /// Whether a probe has repaired a loss without other evidence.
     pub(super) repaired: bool,
 }
 
-/// Takes in the segments of one ACK.
+/// Processes the reported segments of one ACK.
 struct Arrived<'a> {
     now: Time,
-    /// When the segment was sent that brought forth the ACK, if timestamps tell.
+    /// When the segment was sent whose timestamp the ACK echoes.
     echoed: Option<Time>,
     meter: &'a mut RateMeter,
     facts: &'a mut Facts,
-    /// Where the last reaction to a loss began.
+    /// One past the data that was sent before the last reaction to a loss.
     recover: u64,
     /// Segment size.
     mss: u64,
     /// Round trips are measured as Linux does.
     kernel: bool,
-    /// Whether a SACK block reports the segments, and not the left edge.
+    /// Whether a SACK block reports the segments, instead of the left edge.
     by_block: bool,
-    /// The last round trip that counts for RACK of what the left edge has passed.
+    /// Last round trip for RACK of the segments below the left edge.
     edge_rtt: Option<Span>,
     original: bool,
-    /// Whether reordering was seen.
+    /// Whether the ACK has shown reordering.
     reorders: bool,
     /// Whether the left edge has passed a segment that was sent more than once.
     repeated: bool,
-    /// Round trips of segments that were sent once: of those below the left edge, and of those in SACK blocks.
+    /// Round trips of segments that were sent once: below the left edge, and in SACK blocks.
     trips: [Trips; 2],
 }
 
-/// Round trips of an ACK: for Linux the first and the last one, otherwise the shortest and the longest.
+/// Round trips of an ACK: with the rules of Linux the first and the last, otherwise the shortest and the longest.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trips {
     first: Option<Span>,
@@ -134,7 +134,7 @@ impl Trips {
 }
 
 impl Arrived<'_> {
-    /// `bytes` of `sent` are newly known to have arrived.
+    /// Records the arrival of `bytes` of the segment `sent`.
     #[inline]
     fn take(&mut self, sent: &Sent, bytes: u64) {
         self.meter.delivered(self.now, bytes, sent.stamp, sent.at);
@@ -142,7 +142,7 @@ impl Arrived<'_> {
         let rtt = self.now.since(sent.at);
         if sent.again {
             self.repeated |= !self.by_block;
-            //= rfc8985#section-6.2: step 2: which transmission arrived? The echo tells, or the time that it took
+            //= rfc8985#section-6.2: step 2: the echo or the round trip shows which transmission has arrived
             // Linux compares the echo only where the left edge moves (`tcp_clean_rtx_queue`, `tcp_sacktag_one`).
             let echoed = self.echoed.filter(|_| !self.kernel || !self.by_block);
             let older = echoed.is_some_and(|echoed| echoed + facts.tick <= sent.at);
@@ -169,7 +169,7 @@ impl Arrived<'_> {
         }
     }
 
-    /// The longest round trip, for the timeout, and the one of the newest segment, for the congestion control.
+    /// The longest round trip, for the timeout, and that of the newest segment, for the congestion control.
     #[inline]
     fn round_trips(&self) -> (Option<Span>, Option<Span>) {
         let [edge, block] = self.trips;
@@ -179,20 +179,20 @@ impl Arrived<'_> {
                 [edge.least, block.least].into_iter().flatten().min(),
             );
         }
-        // Where the left edge passes a retransmission, it gives none (`tcp_clean_rtx_queue`).
+        // If the left edge passes a retransmission, it gives no sample (`tcp_clean_rtx_queue`).
         let edge = if self.repeated { Trips::default() } else { edge };
         (edge.first.or(block.first), block.last.or(edge.last))
     }
 }
 
 impl Rack {
-    /// Takes in what the ACK and its SACK blocks report.
+    /// Processes the reports of the ACK and its SACK blocks.
     //= rfc8985#section-6.2: steps 1 to 3
-    pub(super) fn take_ack(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> News {
-        // Linux heeds what an ACK that came late reports (`tcp_ack`, `old_ack`).
+    pub(super) fn take_ack(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
+        // Linux processes the SACK blocks of a late ACK (`tcp_ack`, `old_ack`).
         let late = info.ack < w.una;
         if late && (!self.kernel || info.sacked.is_empty()) {
-            return News::default();
+            return AckSummary::default();
         }
         let edge = info.ack.max(w.una);
         let tells = info.ack > w.una || !info.sacked.is_empty();
@@ -226,7 +226,7 @@ impl Rack {
         arrived.by_block = true;
         let mut reported = false;
         if !info.sacked.is_empty() {
-            // Lowest first, or several new blocks in one ACK would look like reordering.
+            // Lowest first: otherwise several new blocks in one ACK would look like reordering.
             let mut blocks: [(u64, u64); 4] =
                 core::array::from_fn(|i| info.sacked.get(i).copied().unwrap_or_default());
             blocks.sort_unstable();
@@ -243,12 +243,12 @@ impl Rack {
         let (original, reorders, edge_rtt) = (arrived.original, arrived.reorders, arrived.edge_rtt);
         let (oldest, rtt) = arrived.round_trips();
         self.facts.reorderings = self.facts.reorderings.saturating_add(u32::from(reorders));
-        let mut news = News { reported: Some(reported), oldest, rtt, repaired: false };
+        let mut news = AckSummary { reported: Some(reported), oldest, rtt, repaired: false };
         if self.kernel {
-            // Linux looks at the left edge last.
+            // Linux processes the left edge last.
             self.facts.rtt = edge_rtt.unwrap_or(self.facts.rtt);
             if late {
-                // It measures nothing (`tcp_ack`, `old_ack`).
+                // A late ACK gives no samples (`tcp_ack`, `old_ack`).
                 (news.oldest, news.rtt) = (None, None);
             } else if oldest.is_none() && info.ack > w.una {
                 news.rtt = info.echoed.map(|sent| now.since(sent).max(self.facts.tick));
@@ -280,7 +280,7 @@ impl Rack {
     }
 }
 
-/// Whether the first block reports a segment that came twice. A block that ends before it begins reports nothing.
+/// Whether the first block reports a duplicate segment. A block that ends before it begins is ignored.
 //= rfc2883#section-4: it lies below the acknowledged position, or within the second block
 fn is_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
     match blocks {

@@ -1,4 +1,4 @@
-//! Segments that were found to be lost, until the window growth is told of them.
+//! Lost segments, until they are reported to the window growth.
 
 use crate::tcp::sender::flight::Sent;
 use crate::tcp::sender::growth::{Growth as _, Lost};
@@ -9,12 +9,12 @@ use crate::units::Time;
 
 use super::Rack;
 
-/// Segments of which the window growth is not told yet.
+/// Lost segments that were not reported to the window growth yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses(Vec<Lost>);
 
 impl Losses {
-    /// `sent` is found to be lost.
+    /// Records the loss of `sent`.
     pub(super) fn note(&mut self, meter: &mut RateMeter, now: Time, sent: &Sent) {
         meter.lose(sent.bytes());
         self.0.push(Lost {
@@ -28,9 +28,9 @@ impl Losses {
         });
     }
 
-    /// Tells the window growth, if it wants to know.
+    /// Reports the losses to the window growth, if it uses them.
     #[inline]
-    pub(super) fn tell(&mut self, core: &mut Core) {
+    pub(super) fn report(&mut self, core: &mut Core) {
         if self.0.is_empty() {
             return;
         }
@@ -42,7 +42,7 @@ impl Losses {
 }
 
 impl Rack {
-    /// What is known of the segments in flight.
+    /// Counts of the segments in flight.
     pub(super) fn count(&self, w: &Window) -> Outstanding {
         let (lost, retransmitted) = self.flight.lost_and_repeated();
         Outstanding {
@@ -57,7 +57,7 @@ impl Rack {
         }
     }
 
-    /// What the SYN carried up to `to` was not acknowledged, and counts as lost (`tcp_rcv_fastopen_synack`).
+    /// Marks the unacknowledged data of the SYN, up to `to`, as sent and lost (`tcp_rcv_fastopen_synack`).
     pub(super) fn lose_from_syn(&mut self, now: Time, w: &mut Window, to: u64) {
         let mut from = w.una;
         while self.kernel && from < to {
@@ -71,7 +71,7 @@ impl Rack {
         }
     }
 
-    /// Segments that are larger than the path allows now count as lost (`tcp_simple_retransmit`).
+    /// Marks segments as lost that are too large for the new segment size (`tcp_simple_retransmit`).
     pub(super) fn split(&mut self, w: &Window) {
         if self.flight.split(w.mss.max(1)) && !self.after_timeout(w) && !self.active {
             self.recover = w.nxt;

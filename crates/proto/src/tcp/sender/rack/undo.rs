@@ -1,6 +1,6 @@
-//! A reaction to a loss that was none is taken back, as Linux does it: when every retransmission proves to have been
-//! needless (DSACK, RFC 3708), when the receiver answers what was sent before the first of them (Eifel, RFC 3522), and
-//! after a time-out when data arrives that was never sent again (F-RTO, RFC 5682).
+//! Reverting spurious reactions to losses, as in Linux. A reaction is spurious if all retransmissions were needless
+//! (DSACK, RFC 3708), or if an ACK answers a segment from before the first retransmission (Eifel, RFC 3522), or,
+//! after a timeout, if data arrives that was not retransmitted (F-RTO, RFC 5682).
 
 use crate::tcp::rtt::RttEstimator;
 use crate::tcp::sender::growth::Growth as _;
@@ -11,44 +11,44 @@ use crate::units::{Span, Time};
 
 use super::Rack;
 
-/// What there is to take back.
+/// State for reverting a reaction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
     /// The left edge when the reaction began.
     marker: Option<u64>,
-    /// Retransmissions that are not known to have been needless; `None` before the first.
+    /// Number of retransmissions not reported as duplicates; `None` before the first retransmission.
     unproven: Option<u64>,
-    /// When the first of them left.
+    /// When the first retransmission was sent.
     first: Option<Time>,
-    /// The congestion window and the threshold before.
+    /// Congestion window and threshold before the reaction.
     prior: (u32, u32),
-    /// The same when no loss was being repaired, last.
+    /// Last congestion window and threshold outside of recovery.
     calm: (u32, u32),
-    /// After a time-out: whether it may still prove to be spurious.
-    pub(super) doubts: bool,
-    /// New data goes before what counts as lost, to learn whether it is.
+    /// Whether the last timeout may still prove to be spurious.
+    pub(super) may_be_spurious: bool,
+    /// Whether new data is sent before lost segments, to test whether they are lost (F-RTO).
     pub(super) tests: bool,
-    /// The last ACK filled a hole with a delayed segment: it marks nothing lost, and nothing lost is sent for it.
+    /// Whether the last ACK was for a delayed original segment: it marks no losses, and causes no retransmission.
     pub(super) holds: bool,
 }
 
 impl Undo {
-    /// Nothing; the first threshold is known.
+    /// State without a reaction, with the initial threshold.
     pub(super) fn new(ssthresh: u32) -> Undo {
         Undo { calm: (0, ssthresh), ..Undo::default() }
     }
 
-    /// No loss is being repaired: what would be gone back to.
+    /// Records the window and the threshold outside of recovery, to which a reaction may be reverted.
     pub(super) fn remember(&mut self, cwnd: u32, ssthresh: u32) {
         self.calm = (cwnd, ssthresh);
     }
 
-    /// The same, where the threshold has been lowered already.
+    /// Records the window only, after the threshold was lowered.
     pub(super) fn remember_window(&mut self, cwnd: u32) {
         self.calm.0 = cwnd;
     }
 
-    /// A reaction begins with the left edge at `una`; `repeated` segments that were sent again are under way.
+    /// Starts a reaction with the left edge at `una` and `repeated` retransmissions in flight.
     pub(super) fn begin(&mut self, una: u64, repeated: u64) {
         let calm = self.calm;
         let first = self.first.filter(|_| repeated > 0);
@@ -62,13 +62,13 @@ impl Undo {
         };
     }
 
-    /// A segment is sent again.
+    /// Records a retransmission.
     pub(super) fn repeats(&mut self, now: Time) {
         self.first.get_or_insert(now);
         self.unproven = Some(self.unproven.unwrap_or(0) + 1);
     }
 
-    /// The receiver reports that `segments` which end at `end` came twice.
+    /// Records a report of `segments` duplicate segments that end at `end`.
     pub(super) fn duplicate(&mut self, end: u64, segments: u64) {
         if self.marker.is_some_and(|marker| end > marker)
             && let Some(unproven) = &mut self.unproven
@@ -77,25 +77,25 @@ impl Undo {
         }
     }
 
-    /// Whether each retransmission was needless: all have been reported as duplicates (RFC 3708).
+    /// Whether all retransmissions were reported as duplicates (RFC 3708).
     pub(super) fn is_proven(&self) -> bool {
         self.marker.is_some() && self.unproven == Some(0)
     }
 
-    /// Whether an ACK that echoes what was sent at `echoed` answers something older than the first retransmission;
-    /// timestamps count in `tick`.
+    /// Whether an ACK that echoes the timestamp of `echoed` answers a segment from before the first retransmission;
+    /// `tick` is the unit of timestamps.
     //= rfc3522#section-3.2: the first acceptable ACK echoes an older timestamp than that of the retransmission
     pub(super) fn is_delayed(&self, echoed: Option<Time>, tick: Span) -> bool {
         let ends = echoed.zip(self.first);
         self.marker.is_some() && ends.is_some_and(|(echoed, first)| echoed + tick <= first)
     }
 
-    /// Whether nothing has been sent again since the reaction began.
+    /// Whether there was no retransmission since the start of the reaction.
     pub(super) fn is_untouched(&self) -> bool {
         self.marker.is_some() && self.first.is_none()
     }
 
-    /// The congestion window and the threshold to go back to; there is nothing more to take back.
+    /// The previous congestion window and threshold. Ends the reaction.
     pub(super) fn take(&mut self) -> (u32, u32) {
         let (prior, calm) = (self.prior, self.calm);
         *self = Undo { calm, holds: self.holds, ..Undo::default() };
@@ -103,22 +103,22 @@ impl Undo {
     }
 }
 
-/// What shows that a reaction was for nothing.
+/// Evidence of a spurious reaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Proof {
-    /// A segment has arrived that was not sent again: nothing counts as lost any more.
+    /// An original segment has arrived. All loss marks are removed.
     Arrival,
     /// All retransmissions were reported as duplicates.
     Duplicates,
-    /// All that was outstanding is acknowledged, before any retransmission was needed.
+    /// All outstanding data is acknowledged, without a needed retransmission.
     End,
 }
 
 impl Rack {
-    /// The retransmission timer has expired; the threshold has been lowered.
-    pub(super) fn doubt(&mut self, core: &Core) {
+    /// Prepares for reverting a timeout, after the threshold was lowered.
+    pub(super) fn prepare_undo(&mut self, core: &Core) {
         let w = &core.window;
-        // A time-out in a recovery belongs to that, and is doubted only if it is not the first one.
+        // A timeout in a recovery belongs to that recovery. It may be spurious only if it is not the first one.
         let again = core.timers.rtt.backoff() > 0 && self.after_timeout(w);
         let fresh = !self.active && !self.after_timeout(w);
         if fresh {
@@ -126,12 +126,12 @@ impl Rack {
             self.undo.begin(w.una, self.flight.repeated());
         }
         //= rfc5682#section-3.1: step 1
-        self.undo.doubts = self.kernel && (fresh || again);
+        self.undo.may_be_spurious = self.kernel && (fresh || again);
     }
 
-    /// New data that is to show whether the time-out was spurious, or nothing while its ACKs are awaited.
+    /// New data to test whether the timeout was spurious, or nothing while its ACKs are outstanding.
     //= rfc5682#section-3.1: step 2b: new data, or if there is none the conventional recovery
-    pub(super) fn test(
+    pub(super) fn send_test_data(
         &mut self,
         now: Time,
         rtt: &RttEstimator,
@@ -142,7 +142,7 @@ impl Rack {
             Some(new) => Choice::Send(new),
             None if w.nxt > self.recover => Choice::Wait,
             None => {
-                self.undo.doubts = false;
+                self.undo.may_be_spurious = false;
                 return None;
             }
         };
@@ -150,8 +150,8 @@ impl Rack {
         Some(choice)
     }
 
-    /// Whether the ACK that was just heard shows that the reaction to a loss was for nothing; it is taken back then.
-    pub(super) fn take_back(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
+    /// Reverts the reaction to a loss if the recorded ACK shows that it was spurious. Returns whether it was.
+    pub(super) fn undo_reaction(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
         self.undo.tests = false;
         self.undo.holds = false;
         let Some(proof) = self.proof(&core.window, info) else { return false };
@@ -161,11 +161,11 @@ impl Rack {
         (core.reduced, core.reduced_below) = (false, 0);
         w.ssthresh = w.ssthresh.max(ssthresh);
         match proof {
-            Proof::Arrival => self.flight.forgive(),
+            Proof::Arrival => self.flight.revert_losses(),
             Proof::Duplicates => self.reordering.proved(),
             Proof::End => {}
         }
-        // What counts as lost nevertheless begins another reaction.
+        // Remaining losses begin another reaction.
         self.leftovers = self.flight.has_losses();
         self.facts.advanced = true;
         if self.active {
@@ -175,11 +175,11 @@ impl Rack {
         true
     }
 
-    /// What shows that the reaction to a loss was for nothing, if the ACK does that was just heard.
+    /// The evidence in the recorded ACK that the reaction to a loss was spurious.
     fn proof(&mut self, w: &Window, info: &AckInfo<'_>) -> Option<Proof> {
         let moved = info.ack > w.una;
         let over = info.ack >= self.recover;
-        // Where the pacer has let no retransmission go yet, only the first transmission can have arrived.
+        // If the pacer has permitted no retransmission yet, only the original can have arrived.
         let delayed = moved
             && (self.undo.is_delayed(info.echoed, self.facts.tick)
                 || self.active && self.undo.is_untouched());
@@ -192,7 +192,7 @@ impl Rack {
             self.undo.holds = delayed && !over;
             if self.undo.holds {
                 self.facts.note_reordering(w.una, w.una, w.mss.into());
-                // Before its end only if no retransmission is under way any more.
+                // Before the end of recovery, only if no retransmission is in flight.
                 return (self.flight.repeated() == 0).then_some(Proof::Arrival);
             }
             return match over {
@@ -203,16 +203,16 @@ impl Rack {
         if moved && (proven || delayed) {
             return Some(Proof::Arrival);
         }
-        if !self.undo.doubts {
+        if !self.undo.may_be_spurious {
             return None;
         }
-        //= rfc5682#section-3.1: step 3b: what was sent before the time-out, and not again, has arrived
+        //= rfc5682#section-3.1: step 3b: data has arrived that was sent before the timeout and not retransmitted
         if self.last.original {
             return Some(Proof::Arrival);
         }
         if w.nxt > self.recover {
-            // Step 3a: new data is acknowledged, and nothing of the old.
-            self.undo.doubts &= !self.last.reported;
+            // Step 3a: new data is acknowledged, and no old data.
+            self.undo.may_be_spurious &= !self.last.reported;
         } else if moved && !over {
             self.recover = w.nxt;
             self.undo.tests = true;
@@ -234,7 +234,7 @@ mod tests {
         assert!(undo.is_untouched() && !undo.is_proven());
         undo.repeats(Time(5));
         assert!(!undo.is_untouched());
-        // A retransmission of the reaction before is still under way.
+        // A retransmission of the previous reaction is still in flight.
         undo.begin(2000, 1);
         assert!(!undo.is_untouched());
         undo.begin(3000, 0);

@@ -1,0 +1,184 @@
+//! Sweeps with a store: shards, merging, points, resumption, and stores of earlier versions.
+
+use std::fs;
+use std::path::Path;
+#[cfg(unix)]
+use std::{path::PathBuf, process::Stdio};
+
+use serde_json::Value;
+
+use super::{Workdir, files, json, kept_lines, text};
+#[cfg(unix)]
+use super::{interrupt, no_temporary_files};
+
+/// Options of a sweep with batches of ten runs: a batch is at most 375 MB, and less with these errors.
+const LARGE: [&str; 8] = [
+    "--set",
+    "transfer.bytes=1GB",
+    "--set",
+    "horizon=300ms",
+    "--set",
+    "link.rate=10gbit",
+    "--set",
+    "radio.rate=10gbit",
+];
+
+fn sweep<'a>(store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["sweep", "tiny.toml", "--store", store, "--json"][..], &LARGE[..], more].concat()
+}
+
+fn digest(workdir: &Workdir, stores: &[&str]) -> (Value, Value) {
+    let merged = json(&workdir.good(&[&["merge", "--json"], stores].concat()).stdout);
+    assert_eq!(merged["sweeps"].as_array().map(Vec::len), Some(1));
+    (merged["digest"].clone(), merged["runs"].clone())
+}
+
+#[test]
+fn shards_of_a_sweep_and_the_whole_are_one_table() {
+    let workdir = Workdir::new();
+    let swept = json(&workdir.good(&sweep("whole", &["-n", "30"])).stdout);
+    assert_eq!(
+        swept,
+        serde_json::json!({
+            "format": "lasthop-sweep", "format_version": 1,
+            "batches": 6, "found": 0, "made": 6, "runs": 60, "complete": true,
+        })
+    );
+    let again = text(&workdir.good(&["sweep", "tiny.toml", "--store", "whole", "-n", "30"]));
+    assert!(again.contains("0 of 1 batches were there, 1 made"), "another sweep: {again}");
+    for shard in ["2/3", "3/3", "1/3"] {
+        workdir.good(&sweep("parts", &["-n", "30", "--shard", shard]));
+    }
+    workdir.good(&sweep("half", &["-n", "30", "--shard", "1/2"]));
+    workdir.good(&sweep("rest", &["-n", "30", "--shard", "2/2"]));
+    let parts = digest(&workdir, &["parts"]);
+    assert_eq!(parts.1, 60);
+    assert_eq!(digest(&workdir, &["rest", "half"]), parts);
+    assert_ne!(digest(&workdir, &["half"]).0, parts.0);
+
+    let shown = text(&workdir.good(&["merge", "parts", "-o", "out", "--csv"]));
+    assert!(shown.contains("60 of 60 runs") && shown.contains("runs.parquet is in out"), "{shown}");
+    let run = workdir.run(
+        &[&["run", "tiny.toml", "-n", "30", "-o", "run", "--trace", "none"], &LARGE[..]].concat(),
+    );
+    assert_eq!(run.status.code(), Some(1), "nothing comes across in that time");
+    let table = |dir: &str| fs::read(workdir.path(dir).join("runs.csv")).expect("a table");
+    assert_eq!(table("out"), table("run"), "a sweep is a run of any size");
+}
+
+#[test]
+fn points_are_cells() {
+    let workdir = Workdir::new();
+    fs::write(workdir.path("points.csv"), "errors.mean,agent\n16KiB,snoop\n64KiB,none\n").unwrap();
+    workdir.good(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
+    workdir.good(&["merge", "s", "-o", "out", "--csv"]);
+    let table = fs::read_to_string(workdir.path("out/runs.csv")).expect("a table");
+    assert!(table.starts_with("cell,errors.mean,agent,seed,key,"), "{table}");
+    assert_eq!(table.matches(",16KiB,snoop,").count(), 3);
+    fs::write(workdir.path("points.csv"), "errors.mean\n16KiB\n16 furlongs\n").unwrap();
+    let output = workdir.run(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("furlongs"), "{errors}");
+}
+
+#[test]
+fn what_is_no_sweep_and_no_store_is_refused() {
+    let workdir = Workdir::new();
+    fs::create_dir(workdir.path("empty")).expect("made");
+    for (arguments, expected) in [
+        (&["sweep", "tiny.toml", "--store", "s", "--shard", "4/3"][..], "K/N"),
+        (&["sweep", "tiny.toml"], "--store"),
+        (&["sweep", "tiny.toml", "--store", "tiny.toml"], "tiny.toml"),
+        (&["sweep", "nothing.toml", "--store", "s"], "nothing.toml"),
+        (&["sweep", "tiny.toml", "--store", "s", "--set", "world=testbed"], "simulator"),
+        (&["merge", "nowhere"], "nowhere"),
+        (&["merge", "empty"], "is no store"),
+        (&["merge", "empty", "--csv"], "--output"),
+    ] {
+        let output = workdir.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(expected) && output.stdout.is_empty(), "{arguments:?}: {errors}");
+    }
+    workdir.good(&["sweep", "tiny.toml", "--store", "s"]);
+    fs::write(workdir.path("s/lasthop-store.json"), r#"{"lasthop":"0.0.9","results":7}"#).unwrap();
+    for arguments in [&["merge", "s"][..], &["sweep", "tiny.toml", "--store", "s"]] {
+        let errors = String::from_utf8_lossy(&workdir.run(arguments).stderr).into_owned();
+        assert!(errors.contains("lasthop 0.0.9 (results 7)"), "{errors}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_of_a_store_continues() {
+    let workdir = Workdir::new();
+    let arguments = sweep("store", &["-n", "400", "--jobs", "1"]);
+    let batches = || -> Vec<PathBuf> {
+        if !workdir.path("store").is_dir() {
+            return Vec::new();
+        }
+        let all = files(&workdir.path("store")).into_iter();
+        all.filter(|file| file.extension().is_some_and(|e| e == "parquet")).collect()
+    };
+    let mut child =
+        workdir.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while batches().len() < 3 {
+        assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let result = json(&output.stdout);
+    assert_eq!((&result["complete"], result["batches"].as_u64()), (&false.into(), Some(80)));
+    let there = batches();
+    assert!((3..80).contains(&there.len()));
+    let rest = json(&workdir.good(&sweep("store", &["-n", "400"])).stdout);
+    assert_eq!(rest["found"].as_u64(), Some(there.len() as u64));
+    workdir.good(&sweep("fresh", &["-n", "400"]));
+    assert_eq!(digest(&workdir, &["store"]), digest(&workdir, &["fresh"]));
+    no_temporary_files(&workdir.path("store"));
+}
+
+fn copied(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for file in files(from) {
+        let workdir = to.join(file.strip_prefix(from).expect("it is below"));
+        fs::create_dir_all(workdir.parent().expect("it has one")).expect("a directory");
+        fs::copy(&file, workdir).expect("copied");
+    }
+}
+
+/// Results and a store written by 0.2.0 (`tests/data/kept`, by `run kept.toml -o results` and
+/// `sweep kept.toml --store store --seeds 4`). A change of the format must still read these. If results
+/// change too, replace them, add the old ones to the refusals below, and mention it in CHANGELOG.
+#[test]
+fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
+    let workdir = Workdir::new();
+    copied(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kept"), &workdir.path("kept"));
+    workdir.good(&["report", "kept/results"]);
+    let before = kept_lines(&workdir.path("kept/results"));
+    assert_eq!(before.len(), 2);
+    workdir.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
+    assert_eq!(kept_lines(&workdir.path("kept/results")), before, "no run is made again");
+    let merged = text(&workdir.good(&["merge", "kept/store", "-o", "merged"]));
+    assert!(merged.contains("4 of 4 runs, digest ae8d8362c8ca64f54f4c063d040077ec"), "{merged}");
+    // A sweep continues from it.
+    let printed =
+        text(&workdir.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
+    assert!(printed.contains("1 of 1 batches were there, 0 made"), "{printed}");
+
+    let mark = workdir.path("kept/store/lasthop-store.json");
+    fs::write(&mark, "{\"lasthop\":\"0.1.0\",\"results\":1}").expect("written");
+    for words in [
+        &["merge", "kept/store", "-o", "other"][..],
+        &["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"],
+    ] {
+        let output = workdir.run(words);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {errors}");
+        assert!(errors.contains("0.1.0") && errors.contains("versions do not mix"), "{errors}");
+    }
+    assert!(!workdir.path("other").join("runs.parquet").exists());
+}
