@@ -344,7 +344,10 @@ fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
     let shown = || String::from_utf8_lossy(&fs::read(&show).unwrap_or_default()).into_owned();
     let mut seen = 0;
     for (text, then) in steps {
-        wait_for(|| shown()[seen..].contains(text), || format!("no `{text}` at the end of {}", shown()));
+        wait_for(
+            || shown()[seen..].contains(text),
+            || format!("no `{text}` at the end of {}", shown()),
+        );
         seen += shown()[seen..].find(text).expect("it is there") + text.len();
         keys.write_all(then.as_bytes()).expect("written");
     }
