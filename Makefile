@@ -149,14 +149,15 @@ attack: ## Attack connections through every agent with ATTACK=1000000 packets fr
 EXPLORE = $(TARGET)/quick/lasthop explore
 EXPLORED = $(TARGET)/explored
 MATRIX = $(basename $(notdir $(wildcard crates/explore/matrix/*.toml)))
-explore: ## Explore every pattern of two faults among 40 packets, of three among 20, and of attacks; after Ctrl-C it continues
+FAULTS ?= 2
+
+explore: ## Explore every attack, and every pattern of two faults among 40 packets (FAULTS=3: of three among 20, for an hour); after Ctrl-C it continues
 	$(CARGO) build --locked --profile quick --package lasthop
 	mkdir -p '$(EXPLORED)'
 	$(EXPLORE) explore --attacks -o '$(EXPLORED)/attacks.json'
-	$(EXPLORE) explore --faults 2 --first 40 -o '$(EXPLORED)/explore.json'
-	for name in $(MATRIX); do \
-		$(EXPLORE) crates/explore/matrix/$$name.toml --faults 2 --first 40 -o "$(EXPLORED)/$$name.json" || exit 1; done
-	$(EXPLORE) explore --faults 3 --first 20 -o '$(EXPLORED)/three.json'
+	for file in explore $(MATRIX:%=crates/explore/matrix/%.toml); do \
+		$(EXPLORE) $$file --faults $(FAULTS) --first $(if $(filter 3,$(FAULTS)),20,40) \
+			-o "$(EXPLORED)/$$(basename $$file .toml)-$(FAULTS).json" || exit 1; done
 
 ROUNDS ?= 30
 flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (LOADS=busy: these alone; TESTS="cli/shell live/keep::a_killed")

@@ -78,11 +78,16 @@ fn processes(world: &World) -> Vec<String> {
 }
 
 /// Waits until `done`.
+fn until(what: &str, done: impl FnMut() -> bool) {
+    wait_for(done, || what.to_owned());
+}
+
+/// Waits until `done`; `fault` describes the state when that takes too long.
 #[expect(clippy::disallowed_methods, reason = "real processes are waited for")]
-fn until(what: &str, mut done: impl FnMut() -> bool) {
+fn wait_for(mut done: impl FnMut() -> bool, fault: impl Fn() -> String) {
     let begun = Instant::now();
     while !done() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
+        assert!(begun.elapsed() < PATIENCE, "{}", fault());
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -339,7 +344,10 @@ fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
     let shown = || String::from_utf8_lossy(&fs::read(&show).unwrap_or_default()).into_owned();
     let mut seen = 0;
     for (text, then) in steps {
-        until(&format!("`{text}` in {show:?}"), || shown()[seen..].contains(text));
+        wait_for(
+            || shown()[seen..].contains(text),
+            || format!("no `{text}` at the end of {}", shown()),
+        );
         seen += shown()[seen..].find(text).expect("it is there") + text.len();
         keys.write_all(then.as_bytes()).expect("written");
     }

@@ -76,8 +76,14 @@ impl Far {
     }
 
     /// Kills it, and waits until the kernel has taken away all that it had.
-    pub fn kill(mut self) {
-        self.signal(Signal::SIGKILL);
-        self.0.wait().unwrap();
+    pub fn kill(self) {
+        drop(self);
+    }
+}
+
+/// It ends with a test that fails, too.
+impl Drop for Far {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).expect("its process is there");
     }
 }

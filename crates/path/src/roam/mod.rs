@@ -150,7 +150,14 @@ impl Roam {
                 matches!(cell.path[at].kind, StageKind::Agent(AgentConfig::Split(_)))
             });
             let split = agent.filter(|_| splits && roaming.handoff.state.is_some());
-            cells.push(CellStages { stages, base: start + cell.base, reach, held: 0, agent, split });
+            cells.push(CellStages {
+                stages,
+                base: start + cell.base,
+                reach,
+                held: 0,
+                agent,
+                split,
+            });
         }
         let hosts = cell_of.len();
         let mobiles: Vec<Mobile> = roaming
