@@ -312,7 +312,7 @@ impl Receiver {
     fn next_piece(&mut self) -> Option<Piece> {
         let nxt = self.nxt;
         let stored = self.out_of_order.as_mut()?;
-        if !stored.pieces.first().is_some_and(|p| p.from <= nxt) {
+        if stored.pieces.first().is_none_or(|p| p.from > nxt) {
             return None;
         }
         let piece = stored.pieces.remove(0);
