@@ -338,7 +338,7 @@ impl Roam {
         match (self.handoff.packets, knows) {
             (_, false) if from == Side::Left => out.send(Side::Right, packet),
             (_, false) | (Policy::Drop, _) => out.discard(Side::Right, packet, Cause::LeftCell),
-            (Policy::Forward, true) if in_state => {
+            (Policy::Forward, true) if in_state && !mobile.expected_or_gone(cell) => {
                 out.discard(Side::Right, packet, Cause::HandoffStale);
             }
             (Policy::Forward, true) if !mobile.expected_or_gone(cell) => {

@@ -19,7 +19,7 @@ const LARGEST: u64 = 1 << 30;
 pub(super) struct Store {
     /// Without a path nothing is stored.
     path: Option<PathBuf>,
-    /// Inputs of the results besides the scenario.
+    /// Second half of every key: a hash of the options that change results. The first half is that of the scenario.
     suffix: String,
     seed: u64,
     results: Mutex<BTreeMap<String, Exploration>>,

@@ -1,8 +1,8 @@
 //! End-to-end acknowledgements of a base station (M-TCP): its end towards the sender acknowledges only data that the
 //! receiver at the far end has acknowledged.
 //!
-//! Such an end receives and forwards data like any other. Its ACKs cover what the far end has acknowledged to the base
-//! station, less one byte while more data is in flight to the far end. That byte is a reserve for the moment when the
+//! This end receives and forwards data like any other. It acknowledges the data that the far end has acknowledged,
+//! less one byte while more data is in flight to the far end. That byte is a reserve for the moment when the
 //! far end disappears: an ACK of it closes the window. Every sender accepts a smaller window from an ACK of new data;
 //! 4.4BSD accepts it only from such an ACK.
 //!

@@ -1,7 +1,7 @@
 //! Transfer of a base station's end of a split connection to another base station.
 //!
-//! The transferred state is what the peer relies on, and estimates of the path: state, sequence numbers, windows,
-//! round-trip times, negotiated options, and data. The state of loss recovery is not transferred. Data in flight
+//! Transferred are the connection's state, sequence numbers, windows, negotiated options and data, which the peer
+//! relies on, and the estimates of round-trip times. The state of loss recovery is not transferred. Data in flight
 //! counts as newly sent; duplicate ACKs or the timer reveal its loss.
 
 use std::sync::Arc;
