@@ -178,6 +178,29 @@ test('a pick finds the mark that is there', async () => {
   await close();
 });
 
+test('a link to an event leads to its part of the plot', async () => {
+  const { page, wrong, close } = await open('run/report.html', 1100);
+  const links = page.locator('a[data-from]');
+  assert.ok((await links.count()) > 0, 'whole windows are lost: there are stalls');
+  for (const link of await links.all()) {
+    // The keyboard reaches a link, and the plot need not have been in sight.
+    await link.focus();
+    await page.keyboard.press('Enter');
+    const plot = page.locator(`figure[id="${(await link.getAttribute('href'))!.slice(1)}"]`);
+    await plot.locator('.lhp-live').waitFor();
+    await settled(page);
+    const [, text] = /at ([\d.]+) s/.exec((await link.textContent())!)!;
+    const words = (await plot.locator('.lhp-status').textContent())!.replaceAll('\u2009', '');
+    const [, from, to] = /^([\d.]+) to ([\d.]+) s/.exec(words)!;
+    assert.ok(Number(from) <= Number(text) + 0.01 && Number(text) <= Number(to) + 0.01, `${text}: ${words}`);
+    const shown = Number(await link.getAttribute('data-to')) - Number(await link.getAttribute('data-from'));
+    assert.ok(Math.abs(Number(to) - Number(from) - shown) < 0.1 * shown + 0.02, words);
+    assert.ok(await plot.evaluate((figure) => figure.getBoundingClientRect().top < innerHeight), 'it is in sight');
+  }
+  assert.deepEqual(wrong, []);
+  await close();
+});
+
 test('pictures can be saved, and a mouse drags, boxes and resets', async () => {
   const { page, wrong, close } = await open('run/report.html', 1100);
   await scroll(page);

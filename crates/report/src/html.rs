@@ -6,7 +6,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::data::{self, Data, EmbeddedData, MOST_EMBEDDED};
-use crate::model::{Again, Assumption, ClaimResult, Column, Figure, Page, Section, Table, Verdict};
+use crate::model::{
+    Again, Assumption, ClaimResult, Column, Events, Figure, Page, Section, Table, Verdict,
+};
 use crate::number::plural;
 use crate::plot::{Theme, page_css, page_variables};
 use crate::script;
@@ -170,6 +172,7 @@ fn section(
     for paragraph in &section.text {
         *out += &format!("<p>{}</p>", escape(paragraph));
     }
+    section.events.iter().for_each(|list| events(out, list));
     if let Some(claim) = section.claim.as_ref().filter(|c| !c.measured.is_empty()) {
         table(out, &claim_figures(claim));
     }
@@ -179,6 +182,21 @@ fn section(
     section.tables.iter().for_each(|t| table(out, t));
     section.figures.iter().for_each(|f| figure(out, index, f, live));
     *out += "</section>\n";
+}
+
+/// Links to events; without a script they lead to the figure.
+fn events(out: &mut String, events: &Events) {
+    let links = events.links.iter().map(|link| {
+        format!(
+            "<a href=\"#{}\" data-from=\"{}\" data-to=\"{}\">{}</a>",
+            escape(&link.figure),
+            link.from_s,
+            link.to_s,
+            escape(&link.text)
+        )
+    });
+    let links: Vec<String> = links.collect();
+    *out += &format!("<p>{}: {}.</p>", escape(&events.lead), links.join(", "));
 }
 
 fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
@@ -272,7 +290,11 @@ fn figure(
     figure: &Figure,
     live: &mut impl Iterator<Item = EmbeddedData>,
 ) {
-    *out += &format!("<figure>{}{}</div><figcaption>", scroll("Picture"), figure.svg);
+    let anchor = match figure.anchor.as_str() {
+        "" => String::new(),
+        name => format!(" id=\"{}\"", escape(name)),
+    };
+    *out += &format!("<figure{anchor}>{}{}</div><figcaption>", scroll("Picture"), figure.svg);
     if !figure.title.is_empty() {
         *out += &format!("<strong>{}.</strong> ", escape(&figure.title));
     }

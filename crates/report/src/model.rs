@@ -187,6 +187,9 @@ pub struct Figure {
     /// Plots of one section with the same group share their time axis and cursor.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
+    /// Name of the figure on its page, for links to it; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub anchor: String,
 }
 
 impl Figure {
@@ -197,8 +200,28 @@ impl Figure {
             caption: caption.into(),
             data: Some(plot.data().clone()),
             group: String::new(),
+            anchor: String::new(),
         }
     }
+}
+
+/// A link to a part of the time axis of a figure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EventLink {
+    pub text: String,
+    /// The [`Figure::anchor`] of a figure on the same page.
+    pub figure: String,
+    /// The part of the time axis that the plot shows then, in seconds.
+    pub from_s: f64,
+    pub to_s: f64,
+}
+
+/// A sentence that lists events of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Events {
+    /// The beginning of the sentence, without a colon.
+    pub lead: String,
+    pub links: Vec<EventLink>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -251,6 +274,8 @@ pub struct Section {
     pub title: String,
     /// Paragraphs.
     pub text: Vec<String>,
+    /// Events of runs, below the paragraphs.
+    pub events: Vec<Events>,
     /// The claim that the section is about.
     pub claim: Option<ClaimResult>,
     pub tables: Vec<Table>,

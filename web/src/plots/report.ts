@@ -15,7 +15,19 @@ function cursor(group: string): TimeCursor {
   return found;
 }
 
-async function enliven(figure: HTMLElement, script: HTMLScriptElement): Promise<void> {
+/** Where the numbers are damaged, the picture stays. */
+const live = new Map<Element, Promise<SequencePlot | null>>();
+
+function enlivened(figure: Element): Promise<SequencePlot | null> {
+  const script = figure.querySelector<HTMLScriptElement>('script[data-group]');
+  if (!script) return Promise.resolve(null);
+  const found = live.get(figure) ?? enliven(figure as HTMLElement, script).catch((error) => (console.error(error), null));
+  live.set(figure, found);
+  return found;
+}
+
+/** Returns the time-sequence plot of the figure, if it is one. */
+async function enliven(figure: HTMLElement, script: HTMLScriptElement): Promise<SequencePlot | null> {
   const embedded = JSON.parse(script.textContent ?? '') as Sequence | Panels;
   const columns = await unpack(embedded.columns, embedded.data);
   const place = document.createElement('div');
@@ -26,6 +38,7 @@ async function enliven(figure: HTMLElement, script: HTMLScriptElement): Promise<
   if (embedded.form === 'sequence') {
     const plot = new SequencePlot(place, cursor(script.dataset.group ?? ''), { title, file: title });
     plot.set(sequence(columns, embedded));
+    return plot;
   } else {
     const time = embedded.x === 'time (s)';
     const own = time ? cursor(script.dataset.group ?? '') : new TimeCursor();
@@ -42,6 +55,7 @@ async function enliven(figure: HTMLElement, script: HTMLScriptElement): Promise<
       plot.set(curves(columns, embedded, i));
     });
   }
+  return null;
 }
 
 dress(document, '@media screen{.lhp-still{display:none}}@media print{.lhp-live{display:none}}');
@@ -51,11 +65,20 @@ const seen = new IntersectionObserver(
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
       seen.unobserve(target);
-      const script = target.querySelector<HTMLScriptElement>('script[data-group]');
-      // Where something is wrong with the numbers, the picture stays.
-      if (script) enliven(target as HTMLElement, script).catch((error) => console.error(error));
+      void enlivened(target);
     }
   },
   { rootMargin: '400px' },
 );
 for (const figure of document.querySelectorAll('figure:has(script[data-group])')) seen.observe(figure);
+
+// A link to an event shows its part of the plot. The browser scrolls to the figure.
+for (const link of document.querySelectorAll<HTMLAnchorElement>('a[data-from]')) {
+  link.addEventListener('click', async () => {
+    const figure = document.getElementById(link.hash.slice(1));
+    const plot = figure && (await enlivened(figure));
+    if (plot) plot.view = { t: [Number(link.dataset.from), Number(link.dataset.to)] };
+    // What is above the figure may have become live meanwhile, and higher.
+    figure?.scrollIntoView();
+  });
+}

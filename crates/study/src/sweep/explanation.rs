@@ -6,7 +6,7 @@ use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
 use lasthop_trace::timeouts::TimeoutCauses;
 
 /// Maximum number of cells that are explained below a table.
-const MAX_CELLS: usize = 8;
+pub(super) const MAX_CELLS: usize = 8;
 
 /// Minimum share of the time for a limit to be listed.
 const MIN_SHARE: f64 = 0.05;

@@ -2,6 +2,7 @@
 
 pub mod amount;
 mod chart;
+mod events;
 mod explanation;
 mod page;
 pub mod side_by_side;

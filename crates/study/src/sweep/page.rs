@@ -1,7 +1,7 @@
 //! Results as one self-contained page: tables, charts, and time-sequence plots of the first runs.
 
 use lasthop_report::html;
-use lasthop_report::model::{Again, Figure, Page, Section};
+use lasthop_report::model::{Again, Events, Figure, Page, Section};
 use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
@@ -9,7 +9,8 @@ use lasthop_runs::{CellResults, Results};
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::sequence::Series;
 
-use super::{Room, chart, explanations, note, remarks, table};
+use super::explanation::MAX_CELLS as MAX_EXPLAINED;
+use super::{Room, chart, events, explanations, note, remarks, table};
 use crate::tables::{facts, figure, seeds};
 
 /// Maximum number of time-sequence plots on the page; the others are separate files.
@@ -39,14 +40,15 @@ pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String 
         title => format!("{title}: {text}"),
     }));
     text.extend(remarks(results));
+    let sequences = sequences(results, recorded);
     let mut sections = vec![Section {
         title: "Results".to_owned(),
         text,
+        events: listed_events(results, recorded, &sequences),
         tables: vec![table(results, Room::Wide, units)],
         figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
         ..Section::default()
     }];
-    let sequences = sequences(results, recorded);
     sections.extend((!sequences.figures.is_empty()).then_some(sequences));
     sections.push(numbers(results, units));
 
@@ -120,7 +122,9 @@ fn sequences(results: &Results, recorded: &[CellSeries]) -> Section {
     let ends = recorded.iter().flat_map(|one| &one.series).map(|series| series.end_s);
     let longest = ends.fold(0.0, f64::max);
     let mut left_out = 0;
-    for (CellSeries { folder, series }, cell) in recorded.iter().zip(&results.cells) {
+    for (cell_index, (CellSeries { folder, series }, cell)) in
+        recorded.iter().zip(&results.cells).enumerate()
+    {
         let title = results.title(cell);
         let title = if title.is_empty() { results.name.as_str() } else { &title };
         let seed = cell.runs.first().map_or(0, |run| run.seed);
@@ -133,7 +137,8 @@ fn sequences(results: &Results, recorded: &[CellSeries]) -> Section {
             // The curves share one time axis.
             let series = &Series { end_s: longest, ..one.clone() };
             let plot = TimeSequence { title: &heading, series, part: None }.plot();
-            figures.push(figure(&plot, "", format!("{}; files in {folder}", one.flow)));
+            let figure = figure(&plot, "", format!("{}; files in {folder}", one.flow));
+            figures.push(Figure { anchor: anchor(cell_index, i), ..figure });
         }
     }
     let mut text = vec![
@@ -145,6 +150,35 @@ fn sequences(results: &Results, recorded: &[CellSeries]) -> Section {
         text.push(format!("{left_out} more are in the folder trace."));
     }
     Section { title: "Time-sequence plots".to_owned(), text, figures, ..Section::default() }
+}
+
+/// The name on the page of the plot of a connection in the first run of a cell.
+fn anchor(cell: usize, connection: usize) -> String {
+    format!("sequence-{}-{}", cell + 1, connection + 1)
+}
+
+/// Stalls and timeouts of the first connection of each cell, as links to its plot; none where cells have no explanation.
+fn listed_events(
+    results: &Results,
+    recorded: &[CellSeries],
+    sequences: &Section,
+) -> Vec<Events> {
+    if results.cells.len() > MAX_EXPLAINED {
+        return Vec::new();
+    }
+    let cells = recorded.iter().zip(&results.cells).enumerate();
+    let of = |(index, (recorded, cell)): (usize, (&CellSeries, &CellResults))| {
+        let anchor = anchor(index, 0);
+        sequences.figures.iter().find(|figure| figure.anchor == anchor)?;
+        let links = events::links(recorded.series.first()?, &anchor);
+        let seed = cell.runs.first()?.seed;
+        let lead = match results.title(cell).as_str() {
+            "" => format!("In the picture of seed {seed}"),
+            title => format!("{title}, in the picture of seed {seed}"),
+        };
+        (!links.is_empty()).then_some(Events { lead, links })
+    };
+    cells.filter_map(of).collect()
 }
 
 fn numbers(results: &Results, units: Units) -> Section {
