@@ -57,8 +57,8 @@ fmt-check: ## Is the code formatted?
 
 figures: ## Write the figures of the manual anew, from runs of the program
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
-	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test grid each_cell
-	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test hand_off
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test all grid::each_cell
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test all hand_off::
 	LASTHOP_WRITE_FIGURES=1 $(MAKE) golden
 
 # All tests with golden figures (crates/checks/shared/golden.rs), or those of the campaign with FIGURES in their name.
@@ -92,10 +92,10 @@ kernel-grid: ## Record what the kernel's senders do on the paths of docs/explana
 	for file in cells pairs apps; do target/release/lasthop run $(GRID)/$$file.toml --world testbed --json \
 		> target/figures/grid-$$file.json || exit 1; done
 	LASTHOP_KERNEL_GRID=$$PWD/target/figures/grid-cells.json:$$PWD/target/figures/grid-pairs.json:$$PWD/target/figures/grid-apps.json \
-		$(CARGO) test --locked --package lasthop-study --test grid the_record_of_the_grid
+		$(CARGO) test --locked --package lasthop-study --test all grid::the_record_of_the_grid
 
 manual: ## Write the tables of the manual anew, from what systems, keys and commands say of themselves
-	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test all manual::the_tables_of_the_manual
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --bin lasthop the_page_of_commands
 
 readme: ## Write the samples and pictures of README.md anew, from runs of the program
@@ -257,10 +257,10 @@ else
 endif
 
 purity: ## Do the pure crates run in WebAssembly without imports, and alike?
-	$(CARGO) test --locked --package lasthop-checks --test purity
+	$(CARGO) test --locked --package lasthop-checks --test all purity::
 
 licences: ## May we use every dependency, and where does it come from?
-	$(CARGO) test --locked --package lasthop-checks --test dependencies
+	$(CARGO) test --locked --package lasthop-checks --test all dependencies::
 
 doc: ## Build the documentation of the code, with warnings as errors
 	RUSTDOCFLAGS="$(DENY)" $(CARGO) doc --locked --workspace --no-deps --document-private-items

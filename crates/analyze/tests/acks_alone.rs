@@ -1,13 +1,10 @@
 //! Captures of the ACKs alone: what they acknowledge is counted, and no loss is made up.
 
-mod common;
-#[path = "common/packets.rs"]
-mod packets;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Confidence, Finding};
 use lasthop_proto::wire::Flags;
-use packets::{any_numbers, faults, one};
+use crate::common::packets::{any_numbers, faults, one};
 use proptest::prelude::*;
 
 /// What an ACK reports.

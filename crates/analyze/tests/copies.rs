@@ -1,14 +1,11 @@
 //! Captures that have packets more than once: of a mirror port, of two interfaces, of two taps. The counts are those of
 //! one copy.
 
-mod common;
-#[path = "common/packets.rs"]
-mod packets;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Analysis, Finding};
 use lasthop_proto::wire::Flags;
-use packets::{Packet, any_numbers, connection, faults, one, write_sorted};
+use crate::common::packets::{Packet, any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
 
 /// IP identifications of the packets.

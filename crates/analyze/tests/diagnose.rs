@@ -1,8 +1,7 @@
 //! Diagnoses: made where the capture has their evidence, and nowhere else.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{
     Analysis, Confidence, Config, Diagnosis, EcnState, Finding, Negotiated, OneSided,
     analyze_capture,

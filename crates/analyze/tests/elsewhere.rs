@@ -1,9 +1,8 @@
 //! A capture of two interfaces, VLANs or sides of a router has packets twice: MAC addresses and tags show it where IP
 //! identifications do not.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, analyze_capture};
 use lasthop_proto::wire::Flags;
 use lasthop_trace::capture::open;

@@ -1,22 +1,15 @@
 //! A connection has the same numbers in whatever its packets are wrapped.
 
-#[path = "../../checks/shared/can_run.rs"]
-mod can_run;
-mod common;
-#[path = "common/links.rs"]
-mod links;
-#[path = "common/wrap.rs"]
-mod wrap;
 
 use std::process::Command;
 
-use can_run::can_run;
-use common::Script;
+use crate::can_run::can_run;
+use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, analyze_capture};
 use lasthop_trace::capture::{Reason, open};
-use links::{LINKS, link_type};
+use crate::common::links::{LINKS, link_type};
 use proptest::prelude::*;
-use wrap::{Choices, TUNNELS, Tunnel, Wrapper};
+use crate::common::wrap::{Choices, TUNNELS, Tunnel, Wrapper};
 
 /// A transfer with a loss, a repair and an ACK with SACK, as raw IP packets and their times.
 fn transfer(v6: bool) -> (Analysis, Vec<(u64, Vec<u8>)>) {

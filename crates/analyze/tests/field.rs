@@ -1,13 +1,10 @@
 //! Kinds of captures from routers, mirror ports and hosts that restart: nothing is counted as lost that was not.
 
-mod common;
-#[path = "common/packets.rs"]
-mod packets;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Analysis, Closing, Config, Opening, Seen, analyze_capture};
 use lasthop_proto::wire::Flags;
-use packets::{any_numbers, connection, faults, one, write_sorted};
+use crate::common::packets::{any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
 
 fn read(name: &str) -> Analysis {

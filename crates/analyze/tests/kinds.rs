@@ -1,8 +1,7 @@
 //! Our own definitions: kinds of retransmissions, losses, stalls.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{
     Cause, Closing, Config, Opening, PointKind, Retransmission, Seen, StallCause, analyze_capture,
 };

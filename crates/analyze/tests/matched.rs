@@ -1,8 +1,7 @@
 //! Two captures of one path.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Config, Matched, match_captures};
 use lasthop_proto::wire::Flags;
 

@@ -1,14 +1,11 @@
 //! Connections that begin again between the same ports, and resets: either end restarts, ports are used again, one
 //! direction is missing. What arrives in order is neither lost nor reordered.
 
-mod common;
-#[path = "common/packets.rs"]
-mod packets;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Analysis, Closing, Connection};
 use lasthop_proto::wire::Flags;
-use packets::{any_numbers, faults, one};
+use crate::common::packets::{any_numbers, faults, one};
 use proptest::prelude::*;
 
 /// Which packets the capture has.

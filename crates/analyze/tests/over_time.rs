@@ -1,8 +1,7 @@
 //! What changes while a connection lasts.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Config, MeasuredBy, StallCause, analyze_capture};
 use lasthop_proto::units::Span;
 use lasthop_proto::wire::Flags;

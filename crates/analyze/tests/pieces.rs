@@ -1,8 +1,7 @@
 //! A lost segment is one loss, however its sender cuts the repair.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Connection, Seen};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;

@@ -1,13 +1,10 @@
 //! A snap length that cuts off TCP options: options missing in the capture may exist on the wire.
 
-mod common;
-#[path = "common/packets.rs"]
-mod packets;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, Finding, Negotiated, analyze_capture};
 use lasthop_trace::capture::open;
-use packets::{any_numbers, connection, faults, one, write_sorted};
+use crate::common::packets::{any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
 
 /// The capture in `file` with at most `snap` bytes of each packet.

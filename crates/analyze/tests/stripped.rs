@@ -1,8 +1,7 @@
 //! Options that a middlebox takes out, and middleboxes that answer for an end: found where they are, and nowhere else.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Analysis, Diagnosis, Finding, Negotiated, OneSided};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;

@@ -1,13 +1,10 @@
 //! Super-segments, as GRO merges packets and TSO leaves them whole: data in any order with its ACKs, black holes.
 
-mod common;
-#[path = "common/packets.rs"]
-mod packets;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_analyze::{Finding, analyze_capture};
 use lasthop_proto::wire::Flags;
-use packets::{any_numbers, faults, one};
+use crate::common::packets::{any_numbers, faults, one};
 use proptest::prelude::*;
 
 /// Sizes of super-segments in packets.

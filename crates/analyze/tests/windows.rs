@@ -1,9 +1,8 @@
 //! Window updates and duplicate ACKs as tshark counts them: by the window field as it is in the header, whatever scale the
 //! SYNs have, and whether they were captured.
 
-mod common;
 
-use common::Script;
+use crate::common::Script;
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 

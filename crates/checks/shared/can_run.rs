@@ -16,7 +16,8 @@ pub fn can_run(there: bool, needs: &str) -> bool {
     let file = env::current_exe().unwrap_or_default();
     let file = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let program = file.rsplit_once('-').map_or(&*file, |(name, _)| name);
-    let line = format!("{program}: {} needs {needs}\n", thread::current().name().unwrap_or("?"));
+    let test = thread::current().name().unwrap_or("?").to_owned();
+    let line = format!("{} {program}: {test} needs {needs}\n", env!("CARGO_PKG_NAME"));
     assert!(env::var_os("CI").is_none(), "CI is set, and this cannot run: {line}");
     eprint!("not run: {line}");
     if let Some(list) = env::var_os("LASTHOP_NOT_RUN") {

@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use language::{CONSTRUCTIONS, Text};
+use self::language::{CONSTRUCTIONS, Text};
 
 /// `shrink` lowers allowances to the present counts, `accept` also raises them: for a merge of branches.
 const VARIABLE: &str = "LASTHOP_WRITE_LANGUAGE";
-const COMMAND: &str = "cargo test -p lasthop-checks --test language";
+const COMMAND: &str = "cargo test -p lasthop-checks --test all language::";
 const HEAD: &str = "\
 # Rejected constructions that each file may still have. Written by
-# LASTHOP_WRITE_LANGUAGE=shrink cargo test -p lasthop-checks --test language
+# LASTHOP_WRITE_LANGUAGE=shrink cargo test -p lasthop-checks --test all language::
 # (LASTHOP_WRITE_LANGUAGE=accept after a merge; the sum below must not grow otherwise).
 ";
 

@@ -1,4 +1,4 @@
-//! The modules of `proto` import in one direction: lower modules do not use higher ones.
+//! The modules of `proto` import in one direction: lower modules do not use higher ones. Each file of tests is run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,4 +46,33 @@ fn modules_of_proto_import_downwards_only() {
             }
         }
     }
+}
+
+#[test]
+fn each_file_of_tests_is_part_of_a_program() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut programs = 0;
+    for entry in fs::read_dir(crates).expect("there are crates") {
+        let tests = entry.expect("crates can be listed").path().join("tests");
+        // Without this file cargo itself finds each program.
+        let Ok(root) = fs::read_to_string(tests.join("all.rs")) else { continue };
+        programs += 1;
+        let manifest = fs::read_to_string(tests.join("../Cargo.toml")).expect("a crate has one");
+        assert!(manifest.contains("path = \"tests/all.rs\""), "{} is not run", tests.display());
+        for entry in fs::read_dir(&tests).expect("tests can be listed") {
+            let path = entry.expect("tests can be listed").path();
+            let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+            let (module, main) = match path.extension() {
+                Some(ext) if ext == "rs" && name != "all" => (true, format!("tests/{name}.rs")),
+                None => (path.join("mod.rs").is_file(), format!("tests/{name}/main.rs")),
+                _ => continue,
+            };
+            if module || tests.join("..").join(&main).is_file() {
+                let listed = root.lines().any(|line| line == format!("mod {name};"))
+                    || manifest.contains(&format!("path = \"{main}\""));
+                assert!(listed, "{} is not run: add it to all.rs", path.display());
+            }
+        }
+    }
+    assert!(programs > 0);
 }

@@ -15,9 +15,7 @@ use std::process::{Command, Stdio};
 use lasthop_checks::{CASES, digest, plan, study_digest};
 use serde::Deserialize;
 
-#[path = "../shared/can_run.rs"]
-mod can_run;
-use can_run::can_run;
+use crate::can_run::can_run;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 

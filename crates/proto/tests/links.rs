@@ -10,9 +10,8 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
 use proptest::prelude::*;
 
-mod support;
 
-use support::{Outcome, play, play_late};
+use crate::support::{Outcome, play, play_late};
 
 fn rate(bps: u64) -> Rate {
     Rate::from_bps(bps).unwrap()

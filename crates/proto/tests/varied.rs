@@ -9,9 +9,8 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};
 use proptest::prelude::*;
 
-mod support;
 
-use support::{packet, play, play_late};
+use crate::support::{packet, play, play_late};
 
 const MS: u64 = 1_000_000;
 

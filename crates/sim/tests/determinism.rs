@@ -1,6 +1,5 @@
 //! Equal scenarios and seeds give equal events: twice, in two threads, in debug and release builds and in WebAssembly.
 
-mod common;
 
 use std::fmt::Write;
 
@@ -17,11 +16,11 @@ use lasthop_sim::{RunEnd, run};
 use lasthop_trace::metrics::{FlowMetrics, Metrics};
 use lasthop_trace::{Record, Sink};
 
-use common::asking::asking;
-use common::cells::roaming;
-use common::hops::{hopping, scheduled};
-use common::impaired::impaired;
-use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
+use crate::common::asking::asking;
+use crate::common::cells::roaming;
+use crate::common::hops::{hopping, scheduled};
+use crate::common::impaired::impaired;
+use crate::common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
 /// FNV-1a over the text of every event: portable, and independent of memory layout.
 struct Digest(u64);

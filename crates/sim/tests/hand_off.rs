@@ -1,7 +1,6 @@
 //! Transfers with a restarted agent, with handoffs with and without agent state, and with a mobile host that is
 //! temporarily unreachable. `make figures` regenerates the tables of the manual from here.
 
-mod manual_table;
 
 use std::fmt::Write as _;
 
@@ -17,7 +16,7 @@ use lasthop_sim::layout;
 use lasthop_trace::Sink as _;
 use lasthop_trace::conservation::Conservation;
 
-use manual_table::check;
+use crate::manual_table::check;
 
 /// Two megabytes over a radio that loses one packet in eighty. After five seconds it has an outage of 200 ms.
 const HAND_OFF: &str = r#"

@@ -3,7 +3,6 @@
 //! `LASTHOP_CASES` sets the number of random scenarios; a failure names its case, and [`REGRESSIONS`] has cases that
 //! once failed.
 
-mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,11 +11,11 @@ use lasthop_campaign::examine::Bounds;
 use lasthop_scenario::Scenario;
 use lasthop_sim::Reason;
 
-use common::asking::asking;
-use common::cells::roaming;
-use common::hops::{hopping, scheduled};
-use common::impaired::impaired;
-use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
+use crate::common::asking::asking;
+use crate::common::cells::roaming;
+use crate::common::hops::{hopping, scheduled};
+use crate::common::impaired::impaired;
+use crate::common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 

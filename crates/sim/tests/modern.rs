@@ -1,11 +1,8 @@
 //! Modern senders on whole paths: effects of RACK-TLP, CUBIC and BBR, compared with their predecessors on the same path
 //! with the same seeds.
 
-#[path = "modern/bbr3.rs"]
 mod bbr3;
-#[path = "modern/paused.rs"]
 mod paused;
-#[path = "modern/reordering.rs"]
 mod reordering;
 
 use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};

@@ -2,7 +2,6 @@
 //! any time, delivered data equals sent data.
 
 #[expect(dead_code, reason = "not every kind of scenario is moved")]
-mod common;
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::BaseStation as _;
@@ -13,7 +12,7 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Packet};
 use lasthop_scenario::{HostSide, Scenario};
 
-use common::Dice;
+use crate::common::Dice;
 
 /// Detects corrupted bytes.
 #[derive(Default)]

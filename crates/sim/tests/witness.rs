@@ -1,7 +1,6 @@
 //! A witness compared with the host's own events.
 
 #[expect(dead_code, reason = "other tests use more of it")]
-mod common;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use lasthop_scenario::{HostSide, Scenario, Stage, StageKind, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
-use common::Dice;
+use crate::common::Dice;
 
 /// The account of one connection of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

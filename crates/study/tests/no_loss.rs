@@ -4,7 +4,7 @@
 #[path = "../../analyze/tests/common/mod.rs"]
 mod common;
 
-use common::Script;
+use self::common::Script;
 use lasthop_proto::wire::Flags;
 use lasthop_study::advise::Estimate;
 use lasthop_study::capture::Capture;

@@ -1,29 +1,28 @@
 //! A test that cannot run is reported, and fails in CI.
 
-#[path = "../shared/can_run.rs"]
-mod shared;
-
 use std::process::Command;
+
+use crate::can_run::can_run;
 
 #[test]
 #[ignore = "what the other one runs"]
 fn lacks_something() {
-    assert!(!shared::can_run(false, "what no machine has"));
+    assert!(!can_run(false, "what no machine has"));
 }
 
 #[test]
 fn what_cannot_run_is_on_the_list_and_fails_in_ci() {
-    assert!(shared::can_run(true, "nothing"));
+    assert!(can_run(true, "nothing"));
     let list = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-run.txt");
     let _ = std::fs::remove_file(&list);
     let run = |ci: Option<&str>| {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "lacks_something"]).env("LASTHOP_NOT_RUN", &list);
+        command.args(["--ignored", "--exact", "requirements::lacks_something"]).env("LASTHOP_NOT_RUN", &list);
         command.env_remove("CI").envs(ci.map(|ci| ("CI", ci)));
         command.output().unwrap().status.success()
     };
     assert!(run(None));
-    let told = std::fs::read_to_string(&list).unwrap();
-    assert_eq!(told, "can_run: lacks_something needs what no machine has\n");
+    let listed = std::fs::read_to_string(&list).unwrap();
+    assert_eq!(listed, "lasthop-checks all: requirements::lacks_something needs what no machine has\n");
     assert!(!run(Some("true")));
 }

@@ -1,0 +1,23 @@
+//! Tests of the analysis. They are one program, which links once; `memory.rs` measures a process of its own.
+
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
+mod acks_alone;
+mod common;
+mod copies;
+mod diagnose;
+mod elsewhere;
+mod encapsulated;
+mod field;
+mod kinds;
+mod matched;
+mod openings;
+mod over_time;
+mod pieces;
+mod policed;
+mod snapped;
+mod stripped;
+mod super_segments;
+mod tshark;
+mod verdict;
+mod windows;

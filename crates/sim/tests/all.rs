@@ -1,0 +1,36 @@
+//! Tests of the simulator. They are one program, which links once.
+
+mod access;
+mod agents_follow;
+mod airmail;
+mod asymmetry;
+mod calibration;
+mod cells;
+mod common;
+mod csdp;
+mod determinism;
+mod energy;
+mod every_sender;
+mod exchanges;
+mod feedback;
+mod fetching;
+mod hand_off;
+mod header_compression;
+mod integrated;
+mod integrity;
+mod l4s;
+mod limits;
+mod manual_table;
+mod modern;
+mod moving;
+mod power_save;
+mod queues_of_today;
+mod radios;
+mod senders;
+mod session;
+mod sources;
+mod split;
+mod standing;
+mod stops;
+mod tulip;
+mod witness;
