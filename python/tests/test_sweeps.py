@@ -12,6 +12,7 @@ import sys
 
 import lasthop as lh
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from dask.distributed import Client, LocalCluster
 from lasthop import stores
@@ -299,6 +300,8 @@ def test_points_take_the_place_of_axes(tmp_path):
     assert merged[0] == merged[1]
     df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
     assert df["agent"].to_list() == ["snoop"] * 4 + ["none"] * 4
+    assert df["errors.mean"].to_list() == [16384] * 4 + [65536] * 4
+    assert pq.read_schema(tmp_path / "out" / "runs.parquet").field("errors.mean").metadata == {b"unit": b"B"}
     assert df["key"].to_list() == lh.run_points(s, points, seeds=4).runs["key"]
 
 

@@ -2,26 +2,28 @@
 //!
 //! Batches are read in the order of their first runs, so memory does not grow with their number.
 
+mod output;
+
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::interleave::interleave;
 use bytes::Bytes;
-use lasthop_scenario::Digest;
+use lasthop_scenario::{Axis, Digest};
 use lasthop_trace::metrics::SCALARS;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::files::{AtomicFile, Parquet, ROOM, csv_heading, csv_rows};
+use self::output::{Output, digest};
 use crate::store::{Store, Version, failed, same_version};
 use crate::sweep::{BATCH, BatchInfo, known};
-use crate::tables::{PROVENANCE, wrong};
+use crate::tables::{AxisNumbers, PROVENANCE, axis_column, wrong};
 use crate::{Error, Provenance};
 
 /// Rows of a chunk of the output.
@@ -57,8 +59,11 @@ struct Batch<'a> {
     schema: SchemaRef,
 }
 
+/// Maximum number of distinct labels of an axis whose column has numbers; the labels of others stay, which bounds memory.
+const MAX_LABELS: usize = 1 << 20;
+
 /// Merges stores. With `out` the table is written there as `runs.parquet`, and with `csv` as `runs.csv`, each
-/// atomically.
+/// atomically. Axes whose labels are amounts of one kind have numbers in Parquet and labels in CSV and in the digest.
 ///
 /// # Errors
 ///
@@ -68,7 +73,11 @@ pub fn merge(stores: &[&dyn Store], out: Option<&Path>, csv: bool) -> Result<Mer
     let batches = find(stores)?;
     let sweeps = sweeps(stores, &batches)?;
     let schema = union(&batches, &sweeps)?;
-    let mut output = Output::create(out, csv, &schema)?;
+    let axes = match (out, sweeps.first()) {
+        (Some(_), Some(sweep)) => axes(&batches, &sweep.axes)?,
+        _ => Vec::new(),
+    };
+    let mut output = Output::create(out, csv, &schema, AxisNumbers::of(&axes))?;
     let mut merging =
         Merging { schema, open: Vec::new(), rows: Vec::new(), heap: BinaryHeap::new() };
     let mut waiting = batches.iter().peekable();
@@ -135,6 +144,37 @@ fn find<'a>(stores: &[&'a dyn Store]) -> Result<Vec<Batch<'a>>, Error> {
     let mut all: Vec<_> = all.into_values().collect();
     all.sort_by(|a, b| (a.about.first, &a.name).cmp(&(b.about.first, &b.name)));
     Ok(all)
+}
+
+/// The axes with all labels in the batches, except axes of too many labels.
+fn axes(batches: &[Batch<'_>], names: &[String]) -> Result<Vec<Axis>, Error> {
+    let columns: Vec<String> = names.iter().map(|name| axis_column(name)).collect();
+    let mut labels = vec![BTreeSet::new(); names.len()];
+    for batch in batches {
+        let (store, name) = (batch.stores[0], &*batch.name);
+        let builder = reader(store, name)?;
+        let columns_of_axes =
+            ProjectionMask::columns(builder.parquet_schema(), columns.iter().map(String::as_str));
+        let tables = builder.with_projection(columns_of_axes).build();
+        for table in tables.map_err(|error| damaged(store, name, error))? {
+            let table = table.map_err(|error| damaged(store, name, error))?;
+            for (column, labels) in columns.iter().zip(&mut labels) {
+                let found = table.column_by_name(column).and_then(|c| c.as_string_opt::<i32>());
+                let found = found.ok_or_else(|| damaged(store, name, "it lacks an axis"))?;
+                for label in found.iter().flatten() {
+                    if labels.len() <= MAX_LABELS && !labels.contains(label) {
+                        labels.insert(label.to_owned());
+                    }
+                }
+            }
+        }
+    }
+    let all = names.iter().zip(labels).filter(|(_, labels)| labels.len() <= MAX_LABELS);
+    let axis = |(name, labels): (&String, BTreeSet<String>)| Axis {
+        name: name.clone(),
+        labels: labels.into_iter().collect(),
+    };
+    Ok(all.map(axis).collect())
 }
 
 fn damaged(store: &dyn Store, name: &str, why: impl core::fmt::Display) -> Error {
@@ -402,88 +442,4 @@ impl<'a> Merging<'a> {
             .collect();
         last.map(|(at, slot, row)| (at, place[&slot], row))
     }
-}
-
-/// The destination of the table.
-struct Output {
-    rows: u64,
-    digest: Digest,
-    parquet: Option<Parquet<AtomicFile>>,
-    csv: Option<AtomicFile>,
-    dir: std::path::PathBuf,
-}
-
-impl Output {
-    fn create(out: Option<&Path>, csv: bool, schema: &SchemaRef) -> Result<Output, Error> {
-        let dir = out.map(Path::to_owned).unwrap_or_default();
-        let failed = |error: io::Error| Error::file(&dir, error, ROOM);
-        let (mut parquet, mut text) = (None, None);
-        if out.is_some() {
-            std::fs::create_dir_all(&dir).map_err(failed)?;
-            let file = AtomicFile::create(&dir.join("runs.parquet")).map_err(failed)?;
-            parquet = Some(Parquet::new(schema.clone(), file).map_err(failed)?);
-            if csv {
-                let mut file = AtomicFile::create(&dir.join("runs.csv")).map_err(failed)?;
-                csv_heading(schema, &mut file).map_err(failed)?;
-                text = Some(file);
-            }
-        }
-        let names = schema.fields().iter().map(|field| field.name().as_str());
-        let digest = names.fold(Digest::default(), |digest, name| digest.bytes(name.as_bytes()));
-        Ok(Output { rows: 0, digest, parquet, csv: text, dir })
-    }
-
-    fn take(&mut self, table: &RecordBatch) -> Result<(), Error> {
-        self.rows += table.num_rows() as u64;
-        self.digest = digest(self.digest, table);
-        let written = self.parquet.as_mut().map_or(Ok(()), |file| file.write(table));
-        let written =
-            written.and_then(|()| self.csv.as_mut().map_or(Ok(()), |file| csv_rows(table, file)));
-        written.map_err(|error| Error::file(&self.dir, error, ROOM))
-    }
-
-    fn finish(self) -> Result<(u64, String), Error> {
-        let written = self.parquet.map_or(Ok(()), |file| file.finish()?.commit());
-        let written = written.and_then(|()| {
-            self.csv.map_or(Ok(()), |mut file| {
-                file.flush()?;
-                file.commit()
-            })
-        });
-        written.map_err(|error| Error::file(&self.dir, error, ROOM))?;
-        Ok((self.rows, self.digest.to_string()))
-    }
-}
-
-/// Adds rows to a digest: all values by row, without the machine-dependent column.
-fn digest(mut digest: Digest, table: &RecordBatch) -> Digest {
-    let schema = table.schema();
-    let columns =
-        schema.fields().iter().zip(table.columns()).filter(|(field, _)| field.name() != OF_MACHINE);
-    let columns: Vec<&ArrayRef> = columns.map(|(_, column)| column).collect();
-    for row in 0..table.num_rows() {
-        for column in &columns {
-            if column.is_null(row) {
-                digest = digest.bytes(&[0]);
-                continue;
-            }
-            digest = match column.data_type() {
-                DataType::Float64 => digest.bytes(
-                    &column.as_primitive::<Float64Type>().value(row).to_bits().to_be_bytes(),
-                ),
-                DataType::UInt64 => {
-                    digest.bytes(&column.as_primitive::<UInt64Type>().value(row).to_be_bytes())
-                }
-                DataType::UInt32 => {
-                    digest.bytes(&column.as_primitive::<UInt32Type>().value(row).to_be_bytes())
-                }
-                DataType::Boolean => digest.bytes(&[1 + u8::from(column.as_boolean().value(row))]),
-                DataType::Utf8 => {
-                    digest.bytes(column.as_string::<i32>().value(row).as_bytes()).bytes(&[1])
-                }
-                _ => digest.bytes(&[2]),
-            };
-        }
-    }
-    digest
 }

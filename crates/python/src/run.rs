@@ -165,7 +165,7 @@ impl Results {
     fn table(&self, py: Python<'_>, of: Tabled) -> PyResult<Table> {
         let numbered = || {
             let table = of(&self.plan, &self.results, &self.provenance)?;
-            tables::with_numbers(&table, &self.plan.axes)
+            tables::AxisNumbers::of(&self.plan.axes).apply(&table)
         };
         py.detach(numbered).map(Table).map_err(|e| error::batch(py, &e))
     }

@@ -11,22 +11,20 @@
 //! An axis that is called like one of the first columns has `axis.` before its name.
 
 mod flat;
+mod numbers;
 pub mod recorded;
 pub(crate) mod row;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
-};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::{ArrowError, Field, Schema};
 use lasthop_runs::{Results, RunResult};
-use lasthop_scenario::{Axis, Plan, Run};
-use lasthop_study::sweep::amount::numbers;
+use lasthop_scenario::{Plan, Run};
 use serde::Serialize;
 
+pub use numbers::AxisNumbers;
 pub use row::Row;
 
 use crate::{Error, Provenance};
@@ -88,43 +86,11 @@ pub(crate) fn metadata(provenance: &Provenance) -> BTreeMap<String, String> {
 }
 
 /// The column of an axis.
-fn axis_column(axis: &str) -> String {
+pub(crate) fn axis_column(axis: &str) -> String {
     let taken = RUN_COLUMNS.contains(&axis)
         || lasthop_trace::metrics::SCALARS.iter().any(|(name, _)| *name == axis);
     if taken { format!("axis.{axis}") } else { axis.to_owned() }
 }
-
-/// The table with numbers in the columns of axes whose labels are amounts of one kind ([`numbers`]).
-///
-/// # Errors
-///
-/// The table lacks the column of an axis.
-pub fn with_numbers(table: &RecordBatch, axes: &[Axis]) -> Result<RecordBatch, Error> {
-    let schema = table.schema();
-    let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
-    let mut columns = table.columns().to_vec();
-    for axis in axes {
-        let Some((unit, values)) = numbers(&axis.labels) else { continue };
-        let name = axis_column(&axis.name);
-        let index = schema.index_of(&name).map_err(|error| wrong(&error))?;
-        let by_label: BTreeMap<&str, f64> =
-            axis.labels.iter().map(String::as_str).zip(values.iter().copied()).collect();
-        let labels = columns[index].as_string::<i32>();
-        let values = labels.iter().map(|label| label.and_then(|l| by_label.get(l)).copied());
-        columns[index] = match by_label.values().all(|v| v.fract() == 0.0 && v.abs() < EXACT) {
-            true => Arc::new(values.map(|v| v.map(|v| v as i64)).collect::<Int64Array>()),
-            false => Arc::new(values.collect::<Float64Array>()),
-        };
-        let field = Field::new(name, columns[index].data_type().clone(), true);
-        let unit = [(UNIT.to_owned(), unit.to_owned())];
-        fields[index] = Arc::new(field.with_metadata(unit.into_iter().collect()));
-    }
-    let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
-    RecordBatch::try_new(Arc::new(schema), columns).map_err(|error| wrong(&error))
-}
-
-/// Below this, floating-point numbers hold all integers.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Appends cell, axes and seed of each row.
 pub(crate) fn push_place<'a>(
