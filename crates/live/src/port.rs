@@ -27,6 +27,8 @@ pub struct Port {
     pub(crate) socket: PacketSocket,
     pub(crate) inbox: Option<Inbox>,
     pub(crate) outbox: Vec<Outgoing>,
+    /// Frames that precede those that wait at the interface.
+    pub(crate) urgent: Vec<Outgoing>,
     pub(crate) counts: PortCounts,
     /// Whether it went down, and no frame has passed since.
     down: bool,
@@ -110,6 +112,7 @@ impl Port {
             socket: PacketSocket::open(ifindex)?,
             inbox: Some(Inbox::new()),
             outbox: Vec::new(),
+            urgent: Vec::new(),
             counts: PortCounts::default(),
             down: false,
             listening: true,
@@ -169,6 +172,17 @@ impl Port {
 
     /// Sends the buffered frames.
     pub(crate) fn flush(&mut self) {
+        if !self.urgent.is_empty() {
+            let mut urgent = core::mem::take(&mut self.urgent);
+            // After an error they wait as all others do.
+            let prioritized = self.socket.prioritize(true).is_ok();
+            self.send(&urgent);
+            if prioritized {
+                let _ = self.socket.prioritize(false);
+            }
+            urgent.clear();
+            self.urgent = urgent;
+        }
         if !self.outbox.is_empty() {
             let mut outbox = core::mem::take(&mut self.outbox);
             self.send(&outbox);

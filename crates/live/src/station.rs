@@ -127,7 +127,7 @@ impl Outside for Around<'_> {
             return;
         }
         if let Some(frame) = self.frame(side, &packet)
-            && self.post(stage, side, packet.dst, frame)
+            && self.post(stage, side, &packet, frame)
         {
             self.sink.passage(now, side, &packet, Passage::Out);
             return;
@@ -162,17 +162,18 @@ impl Around<'_> {
     }
 
     /// Queues `frame` at its interface. Returns false if there is none.
-    fn post(&mut self, stage: StageId, side: Side, dst: Addr, frame: Outgoing) -> bool {
+    fn post(&mut self, stage: StageId, side: Side, packet: &Packet, frame: Outgoing) -> bool {
         // A witness has its own interface. A frame without one, or to a multicast address, is sent at all interfaces of the side.
         let own = |port: &Port| port.side == side && port.stage == stage;
-        let all = dst.is_multicast() || !self.ports.iter().any(own);
+        let all = packet.dst.is_multicast() || !self.ports.iter().any(own);
         let mut places = self.ports.iter_mut().filter(|port| own(port) || all && port.side == side);
         let Some(mut place) = places.next() else { return false };
         for next in places {
             place.outbox.push(frame.clone());
             place = next;
         }
-        place.outbox.push(frame);
+        let outbox = if packet.urgent { &mut place.urgent } else { &mut place.outbox };
+        outbox.push(frame);
         true
     }
 }

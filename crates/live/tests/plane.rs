@@ -8,6 +8,7 @@ use std::process::Command;
 use common::far::{self, Far};
 use common::losses::{Losses, losses_of};
 use common::*;
+use lasthop_live::header::VNET;
 use lasthop_live::plane::base;
 use lasthop_live::sys::flags::promiscuous;
 use lasthop_path::Stage;
@@ -178,6 +179,37 @@ fn snoop_repairs_what_the_last_hop_loses() {
             assert!(repaired(*with), "{with} of {lost}, alone {alone}: {ended:?}");
             assert_eq!(counter("mh", "Tcp", "InCsumErrors"), 0);
             unwire();
+        }
+    });
+}
+
+/// Local retransmissions are sent so ([`SnoopConfig::priority`]).
+#[test]
+fn frames_with_priority_precede_those_that_wait() {
+    const WAITING: usize = 64;
+    alone_as_root("frames_with_priority_precede_those_that_wait", || {
+        wire(Wires::default());
+        // 64 frames of 1,000 bytes wait half a second.
+        sh("tc -n bs qdisc add dev br root handle 1: htb default 1
+            tc -n bs class add dev br parent 1: classid 1:1 htb rate 1mbit
+            tc -n bs qdisc add dev br parent 1:1 pfifo_fast");
+        let [station, host] = [socket("bs", "br"), socket("mh", "mr")];
+        let frame = |number: u8| [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], &[0x88, 0xb5], &[number; 986]].concat();
+        for priority in [true, false] {
+            send_plain(&station, &vec![frame(1); WAITING]);
+            station.prioritize(priority).unwrap();
+            send_plain(&station, &[frame(2)]);
+            station.prioritize(false).unwrap();
+            send_plain(&station, &[frame(3)]);
+            let own: Vec<Vec<u8>> = receive(&host, WAITING + 2)
+                .into_iter()
+                .filter(|frame| frame[VNET + 12..VNET + 14] == [0x88, 0xb5])
+                .collect();
+            let order: Vec<u8> = own.iter().map(|frame| frame[VNET + 14]).collect();
+            let place = order.iter().position(|number| *number == 2).unwrap();
+            // Those that the driver has taken are on their way.
+            assert_eq!(place < WAITING / 2, priority, "{order:?}");
+            assert_eq!(order.last(), Some(&3));
         }
     });
 }

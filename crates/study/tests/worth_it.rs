@@ -5,7 +5,7 @@ use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_trace::Sink;
 
-const LOSSES: [&str; 3] = ["0.1%", "1%", "3%"];
+const LOSSES: [&str; 4] = ["0%", "0.1%", "1%", "3%"];
 /// One-way delays of the wired path.
 const DELAYS: [&str; 2] = ["10ms", "50ms"];
 const SEEDS: u64 = 3;
@@ -44,13 +44,12 @@ fn rates(tcp: &str, agents: &[&[&str]]) -> Vec<(String, Vec<f64>)> {
     names.zip(means.chunks(agents.len()).map(<[f64]>::to_vec)).collect()
 }
 
-/// Over 30 s; until the flow is left alone, repairs disturb it. With 12 seeds the least is 0.969, at 100 ms and 0.1 or 3 %.
 #[test]
-fn each_cell_of_bbr_has_96_percent_of_its_rate_alone() {
+fn each_cell_of_bbr_has_97_percent_of_its_rate_alone() {
     for (cell, rates) in rates("bbr", &[&["agent=none"], &["agent=snoop-smart"]]) {
         let [none, smart] = rates[..] else { unreachable!() };
         println!("{cell}: none {none:.1}, snoop-smart {smart:.1}");
-        assert!(smart >= 0.96 * none, "{cell}: {smart:.1} of {none:.1} Mb/s");
+        assert!(smart >= 0.97 * none, "{cell}: {smart:.1} of {none:.1} Mb/s");
     }
 }
 
@@ -61,7 +60,26 @@ fn no_cell_of_cubic_loses_a_twentieth_by_tests() {
     for (cell, rates) in rates("cubic", &[&["agent=none"], always, &["agent=snoop-smart"]]) {
         let [none, always, smart] = rates[..] else { unreachable!() };
         println!("{cell}: none {none:.1}, always {always:.1}, snoop-smart {smart:.1}");
-        assert!(smart > 0.95 * always && always > 1.5 * none, "{cell}");
+        let gain = if cell.ends_with(" 0%") { 0.99 } else { 1.5 };
+        assert!(smart > 0.95 * always && always > gain * none, "{cell}");
+    }
+}
+
+/// Against the agent with the small cache of west97, which hides losses at a full queue and sends local retransmissions
+/// behind what waits.
+#[test]
+fn each_cell_of_cubic_has_the_rate_of_a_small_cache_and_long_paths_have_more() {
+    let small: &[&str] = &[
+        "agent=snoop-smart",
+        "agent.flow-packets=128",
+        "agent.show-congestion=false",
+        "agent.priority=false",
+    ];
+    for (cell, rates) in rates("cubic", &[small, &["agent=snoop-smart"]]) {
+        let [small, smart] = rates[..] else { unreachable!() };
+        println!("{cell}: small cache {small:.1}, snoop-smart {smart:.1}");
+        let gain = if cell.ends_with("50ms 3%") { 1.5 } else { 0.99 };
+        assert!(smart > gain * small, "{cell}: {smart:.1} of {small:.1} Mb/s");
     }
 }
 

@@ -132,7 +132,11 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     match all.len() {
-        0 => Err(Failure::input("there is no *.pkt file in these folders", HELP)),
+        0 => {
+            let folders: Vec<String> = named.iter().map(|path| path.display().to_string()).collect();
+            let none = format!("there is no *.pkt file in {}", folders.join(", "));
+            Err(Failure::input(none, HELP))
+        }
         n if n > FILES_MAX => Err(Failure::input(
             format!("{n} scripts are too many"),
             format!("name a folder with at most {FILES_MAX}"),

@@ -182,6 +182,17 @@ impl PacketSocket {
         Ok(sent as usize)
     }
 
+    /// Sets the priority of frames that are sent from now on (SO_PRIORITY). Queueing disciplines with bands, such
+    /// as `prio` and `pfifo_fast`, send frames with priority first.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn prioritize(&self, first: bool) -> io::Result<()> {
+        // TC_PRIO_INTERACTIVE, the highest priority that needs no privilege, and TC_PRIO_BESTEFFORT.
+        let priority: libc::c_int = if first { 6 } else { 0 };
+        option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)
+    }
+
     /// Whether the interface no longer exists. One that is only down may come up again.
     pub fn is_gone(&self) -> bool {
         // SAFETY: all zeros is a valid sockaddr_ll.

@@ -130,11 +130,18 @@ impl SnoopConfig {
 
     /// For modern hosts: as [`SnoopConfig::west97`], with local timeouts that permit several attempts within
     /// Linux's minimum RTO of 200 ms. Flows are ignored if their sender does not slow down after losses.
+    ///
+    /// The cache holds the windows of long paths. Then most losses at a full queue would be hidden too, so they
+    /// are left to the sender. Local retransmissions are sent first: the sender receives no ACK until a hole is
+    /// filled, and sends its whole window at once afterwards.
     pub const fn linux() -> SnoopConfig {
         SnoopConfig {
             initial_timeout: Span::millis(200),
             min_timeout: Span::millis(40),
+            priority: true,
+            flow_packets: 4096,
             leave_loss_tolerant: true,
+            show_congestion: true,
             ..SnoopConfig::west97()
         }
     }
