@@ -1,10 +1,9 @@
 //! Captures of the ACKs alone: what they acknowledge is counted, and no loss is made up.
 
-
 use crate::common::Script;
+use crate::packets::{any_numbers, faults, one};
 use lasthop_analyze::{Confidence, Finding};
 use lasthop_proto::wire::Flags;
-use crate::common::packets::{any_numbers, faults, one};
 use proptest::prelude::*;
 
 /// What an ACK reports.

@@ -2,6 +2,13 @@
 
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;
+#[path = "common/links.rs"]
+mod links;
+#[path = "common/packets.rs"]
+mod packets;
+#[path = "common/wrap.rs"]
+mod wrap;
+
 mod acks_alone;
 mod common;
 mod copies;

@@ -1,11 +1,10 @@
 //! Captures that have packets more than once: of a mirror port, of two interfaces, of two taps. The counts are those of
 //! one copy.
 
-
 use crate::common::Script;
+use crate::packets::{Packet, any_numbers, connection, faults, one, write_sorted};
 use lasthop_analyze::{Analysis, Finding};
 use lasthop_proto::wire::Flags;
-use crate::common::packets::{Packet, any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
 
 /// IP identifications of the packets.

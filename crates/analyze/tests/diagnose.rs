@@ -1,6 +1,5 @@
 //! Diagnoses: made where the capture has their evidence, and nowhere else.
 
-
 use crate::common::Script;
 use lasthop_analyze::{
     Analysis, Confidence, Config, Diagnosis, EcnState, Finding, Negotiated, OneSided,

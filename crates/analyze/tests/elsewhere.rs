@@ -1,7 +1,6 @@
 //! A capture of two interfaces, VLANs or sides of a router has packets twice: MAC addresses and tags show it where IP
 //! identifications do not.
 
-
 use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, analyze_capture};
 use lasthop_proto::wire::Flags;

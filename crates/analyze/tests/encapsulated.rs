@@ -1,15 +1,14 @@
 //! A connection has the same numbers in whatever its packets are wrapped.
 
-
 use std::process::Command;
 
 use crate::can_run::can_run;
 use crate::common::Script;
+use crate::links::{LINKS, link_type};
+use crate::wrap::{Choices, TUNNELS, Tunnel, Wrapper};
 use lasthop_analyze::{Analysis, Config, analyze_capture};
 use lasthop_trace::capture::{Reason, open};
-use crate::common::links::{LINKS, link_type};
 use proptest::prelude::*;
-use crate::common::wrap::{Choices, TUNNELS, Tunnel, Wrapper};
 
 /// A transfer with a loss, a repair and an ACK with SACK, as raw IP packets and their times.
 fn transfer(v6: bool) -> (Analysis, Vec<(u64, Vec<u8>)>) {
@@ -31,7 +30,7 @@ fn transfer(v6: bool) -> (Analysis, Vec<(u64, Vec<u8>)>) {
         let mut packet = frame.bytes.to_vec();
         // The script writes headers only.
         packet.resize(frame.wire_len as usize, 0x5a);
-        wrap::set_tcp_checksum(&mut packet);
+        crate::wrap::set_tcp_checksum(&mut packet);
         (frame.at.0, packet)
     });
     let packets = packets.collect();

@@ -1,10 +1,9 @@
 //! Kinds of captures from routers, mirror ports and hosts that restart: nothing is counted as lost that was not.
 
-
 use crate::common::Script;
+use crate::packets::{any_numbers, connection, faults, one, write_sorted};
 use lasthop_analyze::{Analysis, Closing, Config, Opening, Seen, analyze_capture};
 use lasthop_proto::wire::Flags;
-use crate::common::packets::{any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
 
 fn read(name: &str) -> Analysis {

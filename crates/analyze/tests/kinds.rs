@@ -1,6 +1,5 @@
 //! Our own definitions: kinds of retransmissions, losses, stalls.
 
-
 use crate::common::Script;
 use lasthop_analyze::{
     Cause, Closing, Config, Opening, PointKind, Retransmission, Seen, StallCause, analyze_capture,

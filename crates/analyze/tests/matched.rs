@@ -1,6 +1,5 @@
 //! Two captures of one path.
 
-
 use crate::common::Script;
 use lasthop_analyze::{Config, Matched, match_captures};
 use lasthop_proto::wire::Flags;

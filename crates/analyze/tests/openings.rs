@@ -1,11 +1,10 @@
 //! Connections that begin again between the same ports, and resets: either end restarts, ports are used again, one
 //! direction is missing. What arrives in order is neither lost nor reordered.
 
-
 use crate::common::Script;
+use crate::packets::{any_numbers, faults, one};
 use lasthop_analyze::{Analysis, Closing, Connection};
 use lasthop_proto::wire::Flags;
-use crate::common::packets::{any_numbers, faults, one};
 use proptest::prelude::*;
 
 /// Which packets the capture has.

@@ -1,6 +1,5 @@
 //! What changes while a connection lasts.
 
-
 use crate::common::Script;
 use lasthop_analyze::{Config, MeasuredBy, StallCause, analyze_capture};
 use lasthop_proto::units::Span;

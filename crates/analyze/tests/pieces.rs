@@ -1,6 +1,5 @@
 //! A lost segment is one loss, however its sender cuts the repair.
 
-
 use crate::common::Script;
 use lasthop_analyze::{Connection, Seen};
 use lasthop_proto::wire::Flags;

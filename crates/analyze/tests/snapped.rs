@@ -1,10 +1,9 @@
 //! A snap length that cuts off TCP options: options missing in the capture may exist on the wire.
 
-
 use crate::common::Script;
+use crate::packets::{any_numbers, connection, faults, one, write_sorted};
 use lasthop_analyze::{Analysis, Config, Finding, Negotiated, analyze_capture};
 use lasthop_trace::capture::open;
-use crate::common::packets::{any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
 
 /// The capture in `file` with at most `snap` bytes of each packet.

@@ -1,6 +1,5 @@
 //! Options that a middlebox takes out, and middleboxes that answer for an end: found where they are, and nowhere else.
 
-
 use crate::common::Script;
 use lasthop_analyze::{Analysis, Diagnosis, Finding, Negotiated, OneSided};
 use lasthop_proto::wire::Flags;

@@ -1,10 +1,9 @@
 //! Super-segments, as GRO merges packets and TSO leaves them whole: data in any order with its ACKs, black holes.
 
-
 use crate::common::Script;
+use crate::packets::{any_numbers, faults, one};
 use lasthop_analyze::{Finding, analyze_capture};
 use lasthop_proto::wire::Flags;
-use crate::common::packets::{any_numbers, faults, one};
 use proptest::prelude::*;
 
 /// Sizes of super-segments in packets.

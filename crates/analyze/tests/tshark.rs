@@ -11,9 +11,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use self::fields::FIELDS;
 use crate::can_run::can_run;
 use crate::common::Script;
-use self::fields::FIELDS;
 use lasthop_analyze::{Analysis, Config, Endpoint, analyze_capture};
 use lasthop_proto::event::{Event, Op, What};
 use lasthop_proto::machine::{Side, StageId};

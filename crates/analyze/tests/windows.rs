@@ -1,7 +1,6 @@
 //! Window updates and duplicate ACKs as tshark counts them: by the window field as it is in the header, whatever scale the
 //! SYNs have, and whether they were captured.
 
-
 use crate::common::Script;
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;

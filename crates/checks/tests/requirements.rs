@@ -17,12 +17,17 @@ fn what_cannot_run_is_on_the_list_and_fails_in_ci() {
     let _ = std::fs::remove_file(&list);
     let run = |ci: Option<&str>| {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "requirements::lacks_something"]).env("LASTHOP_NOT_RUN", &list);
+        command
+            .args(["--ignored", "--exact", "requirements::lacks_something"])
+            .env("LASTHOP_NOT_RUN", &list);
         command.env_remove("CI").envs(ci.map(|ci| ("CI", ci)));
         command.output().unwrap().status.success()
     };
     assert!(run(None));
     let listed = std::fs::read_to_string(&list).unwrap();
-    assert_eq!(listed, "lasthop-checks all: requirements::lacks_something needs what no machine has\n");
+    assert_eq!(
+        listed,
+        "lasthop-checks all: requirements::lacks_something needs what no machine has\n"
+    );
     assert!(!run(Some("true")));
 }

@@ -194,7 +194,9 @@ fn frames_with_priority_precede_those_that_wait() {
             tc -n bs class add dev br parent 1: classid 1:1 htb rate 1mbit
             tc -n bs qdisc add dev br parent 1:1 pfifo_fast");
         let [station, host] = [socket("bs", "br"), socket("mh", "mr")];
-        let frame = |number: u8| [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], &[0x88, 0xb5], &[number; 986]].concat();
+        let frame = |number: u8| {
+            [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], &[0x88, 0xb5], &[number; 986]].concat()
+        };
         for priority in [true, false] {
             send_plain(&station, &vec![frame(1); WAITING]);
             station.prioritize(priority).unwrap();
@@ -309,7 +311,7 @@ fn tags_stay_on_frames_also_on_those_that_are_judged() {
             (0..5).map(|i| tagged(1, 6, &tcp(1, 1000 + i * 100, 1, &[i as u8; 100]))).collect();
         send_plain(&left, &data);
         let ours = |frames: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
-            let plain = frames.into_iter().map(|f| f[lasthop_live::header::VNET..].to_vec());
+            let plain = frames.into_iter().map(|f| f[VNET..].to_vec());
             plain.filter(|frame| frame[12..14] == [0x81, 0]).collect()
         };
         assert_eq!(ours(receive(&right, 5)), data);
@@ -378,7 +380,7 @@ fn extension_headers_of_ipv6_pass() {
                 while came.len() < sent.len() {
                     let frames = receive(to, 1);
                     assert!(!frames.is_empty(), "{by:?}: {} of {}", came.len(), sent.len());
-                    let plain = frames.iter().map(|f| f[lasthop_live::header::VNET..].to_vec());
+                    let plain = frames.iter().map(|f| f[VNET..].to_vec());
                     came.extend(plain.filter(|f| f[..14] == sent[0][..14]));
                 }
                 assert_eq!(came, sent, "{by:?}");

@@ -10,7 +10,6 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
 use proptest::prelude::*;
 
-
 use crate::support::{Outcome, play, play_late};
 
 fn rate(bps: u64) -> Rate {

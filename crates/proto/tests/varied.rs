@@ -9,7 +9,6 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};
 use proptest::prelude::*;
 
-
 use crate::support::{packet, play, play_late};
 
 const MS: u64 = 1_000_000;

@@ -146,10 +146,15 @@ fn tally(out: &mut String, claims: &[&ClaimResult]) {
     *out += "</tbody></table></div>\n";
 }
 
-/// A claim's name as a URL fragment: anything but letters, digits, `-`, `_` and `.` becomes `-`.
+/// The anchor of a claim.
 fn anchor(id: &str) -> String {
+    format!("claim-{}", fragment(id))
+}
+
+/// A name as a URL fragment: anything but letters, digits, `-`, `_` and `.` becomes `-`.
+fn fragment(name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    format!("claim-{}", id.chars().map(safe).collect::<String>())
+    name.chars().map(safe).collect()
 }
 
 fn section(
@@ -189,7 +194,7 @@ fn events(out: &mut String, events: &Events) {
     let links = events.links.iter().map(|link| {
         format!(
             "<a href=\"#{}\" data-from=\"{}\" data-to=\"{}\">{}</a>",
-            escape(&link.figure),
+            fragment(&link.figure),
             link.from_s,
             link.to_s,
             escape(&link.text)
@@ -292,7 +297,7 @@ fn figure(
 ) {
     let anchor = match figure.anchor.as_str() {
         "" => String::new(),
-        name => format!(" id=\"{}\"", escape(name)),
+        name => format!(" id=\"{}\"", fragment(name)),
     };
     *out += &format!("<figure{anchor}>{}{}</div><figcaption>", scroll("Picture"), figure.svg);
     if !figure.title.is_empty() {

@@ -2,8 +2,8 @@
 
 use lasthop_report::html;
 use lasthop_report::model::{
-    Again, Assumption, ClaimResult, Column, ConditionFigure, Figure, MeasuredFigure, Page, Section,
-    Table, Verdict,
+    Again, Assumption, ClaimResult, Column, ConditionFigure, EventLink, Events, Figure,
+    MeasuredFigure, Page, Section, Table, Verdict,
 };
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, TimeSequence};
 use lasthop_trace::sequence::{SendKind, Sent, Series};
@@ -52,13 +52,22 @@ fn page(text: &str) -> Page {
     let section = Section {
         title: text.into(),
         text: vec![text.into()],
+        events: vec![Events {
+            lead: text.into(),
+            links: vec![EventLink {
+                text: text.into(),
+                figure: text.into(),
+                from_s: 1.0,
+                to_s: 2.5,
+            }],
+        }],
         claim: Some(claim(text)),
         tables: vec![Table {
             title: text.into(),
             columns: vec![Column::text(text)],
             rows: vec![vec![text.into()]],
         }],
-        figures: vec![Figure::new(&chart.plot(), text, text)],
+        figures: vec![Figure { anchor: text.into(), ..Figure::new(&chart.plot(), text, text) }],
     };
     Page {
         title: text.into(),
@@ -171,6 +180,9 @@ fn a_page_shows_its_claims_its_assumptions_and_how_to_repeat_it() {
         assert!(html.contains(words), "{words}");
     }
     assert!(html.contains("id=\"claim-lasthop-run-x.toml\""), "an anchor holds no spaces");
+    let link =
+        "<a href=\"#lasthop-run-x.toml\" data-from=\"1\" data-to=\"2.5\">lasthop run x.toml</a>";
+    assert!(html.contains(link) && html.contains("<figure id=\"lasthop-run-x.toml\">"));
     assert!(html.contains("prefers-color-scheme:dark") && html.contains("@media print"));
 }
 

@@ -1,6 +1,5 @@
 //! Equal scenarios and seeds give equal events: twice, in two threads, in debug and release builds and in WebAssembly.
 
-
 use std::fmt::Write;
 
 use lasthop_proto::event::{Event, Wants, What};

@@ -1,7 +1,6 @@
 //! Transfers with a restarted agent, with handoffs with and without agent state, and with a mobile host that is
 //! temporarily unreachable. `make figures` regenerates the tables of the manual from here.
 
-
 use std::fmt::Write as _;
 
 use lasthop_path::{HostKind, Outside, Path, Stage};

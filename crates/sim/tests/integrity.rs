@@ -3,7 +3,6 @@
 //! `LASTHOP_CASES` sets the number of random scenarios; a failure names its case, and [`REGRESSIONS`] has cases that
 //! once failed.
 
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,6 @@
 //! Random scenarios in which the mobile hosts move all the time, and agent state moves with them. Whatever is lost at
 //! any time, delivered data equals sent data.
 
-#[expect(dead_code, reason = "not every kind of scenario is moved")]
-
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, TcpKind, Wants, What};

@@ -1,7 +1,5 @@
 //! A witness compared with the host's own events.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-
 use std::collections::BTreeMap;
 
 use lasthop_path::Witness;

@@ -133,7 +133,8 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
     match all.len() {
         0 => {
-            let folders: Vec<String> = named.iter().map(|path| path.display().to_string()).collect();
+            let folders: Vec<String> =
+                named.iter().map(|path| path.display().to_string()).collect();
             let none = format!("there is no *.pkt file in {}", folders.join(", "));
             Err(Failure::input(none, HELP))
         }

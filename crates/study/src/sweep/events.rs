@@ -31,7 +31,11 @@ pub fn links(series: &Series, figure: &str) -> Vec<EventLink> {
                 n => format!(" with {}", plural(n, "timeout")),
             };
             // As much time before and after the stall shows what led to it and how the transfer went on.
-            link(format!("a stall of {length:.2} s at {at:.2} s{timeouts}"), at - length, stall.to_s + length)
+            link(
+                format!("a stall of {length:.2} s at {at:.2} s{timeouts}"),
+                at - length,
+                stall.to_s + length,
+            )
         })
         .collect();
     let outside = |at: &&f64| !series.stalls.iter().any(|s| (s.from_s..=s.to_s).contains(*at));
@@ -54,7 +58,8 @@ mod tests {
         let mut stalls: Vec<Stall> =
             (0..8).map(|i| stall(10.0 * f64::from(i), 10.0 * f64::from(i) + 1.0)).collect();
         stalls[7].to_s = 77.0;
-        let mut series = Series { stalls, timeouts: vec![5.0, 71.0, 73.0], end_s: 80.0, ..Series::default() };
+        let mut series =
+            Series { stalls, timeouts: vec![5.0, 71.0, 73.0], end_s: 80.0, ..Series::default() };
         let longest = |series: &Series| links(series, "sequence-1-1").pop().unwrap();
         let last = longest(&series);
         assert_eq!(last.text, "a stall of 7.00 s at 70.00 s with 2 timeouts");
@@ -62,7 +67,12 @@ mod tests {
         assert_eq!(links(&series, "x").len(), MAX_LINKS);
         series.stalls.truncate(1);
         let texts: Vec<String> = links(&series, "x").into_iter().map(|link| link.text).collect();
-        let all = ["a stall of 1.00 s at 0.00 s", "a timeout at 5.00 s", "a timeout at 71.00 s", "a timeout at 73.00 s"];
+        let all = [
+            "a stall of 1.00 s at 0.00 s",
+            "a timeout at 5.00 s",
+            "a timeout at 71.00 s",
+            "a timeout at 73.00 s",
+        ];
         assert_eq!(texts, all);
     }
 }

@@ -158,11 +158,7 @@ fn anchor(cell: usize, connection: usize) -> String {
 }
 
 /// Stalls and timeouts of the first connection of each cell, as links to its plot; none where cells have no explanation.
-fn listed_events(
-    results: &Results,
-    recorded: &[CellSeries],
-    sequences: &Section,
-) -> Vec<Events> {
+fn listed_events(results: &Results, recorded: &[CellSeries], sequences: &Section) -> Vec<Events> {
     if results.cells.len() > MAX_EXPLAINED {
         return Vec::new();
     }

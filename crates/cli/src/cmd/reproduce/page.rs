@@ -87,11 +87,11 @@ fn sections(all: Vec<StoredClaim>, now: &Origin) -> Vec<Section> {
     let first = |key: &str| all.iter().position(|kept| kept.result.paper == key);
     let places = APART.map(|(name, work)| (name, work, first(work.key)));
     let section = |kept: StoredClaim| Section {
-        title: String::new(),
         text: vec![kept.origin.words(now)],
         claim: Some(kept.result),
         tables: kept.tables,
         figures: kept.figures,
+        ..Section::default()
     };
     let mut sections: Vec<Section> = all.into_iter().map(section).collect();
     // From the end, so that no place moves before it is used.
