@@ -153,8 +153,11 @@ fn axes(batches: &[Batch<'_>], names: &[String]) -> Result<Vec<Axis>, Error> {
     for batch in batches {
         let (store, name) = (batch.stores[0], &*batch.name);
         let builder = reader(store, name)?;
+        // By index: in names, a point would separate the levels of a nested column.
+        let schema = builder.parquet_schema();
+        let is_axis = |i: &usize| columns.iter().any(|name| name == schema.column(*i).name());
         let columns_of_axes =
-            ProjectionMask::columns(builder.parquet_schema(), columns.iter().map(String::as_str));
+            ProjectionMask::leaves(schema, (0..schema.num_columns()).filter(is_axis));
         let tables = builder.with_projection(columns_of_axes).build();
         for table in tables.map_err(|error| damaged(store, name, error))? {
             let table = table.map_err(|error| damaged(store, name, error))?;

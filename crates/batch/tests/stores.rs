@@ -101,9 +101,11 @@ fn a_sweep_has_the_rows_of_a_run() {
         tables::runs(&plan, &results, &Provenance::of_grid(&grid, TEXT, &arguments(), None))
             .expect("a table");
     lasthop_batch::files::write(&dir.path().join("."), "plain", &table).expect("written");
+    let numbers = tables::AxisNumbers::of(&plan.axes).apply(&table).expect("numbers");
+    lasthop_batch::files::write(&dir.path().join("."), "numbers", &numbers).expect("written");
     let bytes = |name: &str| fs::read(dir.path().join(name)).expect("a file");
     assert_eq!(bytes("runs.csv"), bytes("plain.csv"));
-    assert_eq!(bytes("runs.parquet"), bytes("plain.parquet"));
+    assert_eq!(bytes("runs.parquet"), bytes("numbers.parquet"));
 }
 
 #[test]
