@@ -33,13 +33,13 @@ const OUTSTANDING: usize = 4096;
 const SAMPLES: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct OutstandingSegment {
     start: i64,
     end: i64,
     at: Time,
-    /// Sent again, or measured already: gives no round-trip time any more.
+    /// OutstandingSegment again, or measured already: gives no round-trip time any more.
     spent: bool,
-    /// Sent again.
+    /// OutstandingSegment again.
     again: bool,
     label: Label,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Tracker {
     arrived: Sacked,
     gaps: Gaps,
     lost_segments: Lost,
-    outstanding: VecDeque<Sent>,
+    outstanding: VecDeque<OutstandingSegment>,
     rtt: Series,
     last_rtt: Option<f64>,
     /// The latest samples, ordered by the end of the segment that gave them.
@@ -238,7 +238,7 @@ impl Tracker {
                 let label = self.trials.label(data.at);
                 let spent = again || start < self.una;
                 let start = start.max(self.next);
-                self.outstanding.push_back(Sent { start, end, at: data.at, spent, again, label });
+                self.outstanding.push_back(OutstandingSegment { start, end, at: data.at, spent, again, label });
             }
             self.next = end;
             self.edge_len = data.len;

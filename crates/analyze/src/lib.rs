@@ -52,7 +52,7 @@ pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures}
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, OrderEvidence, Other,
-    Point, PointKind, Retransmission, Retransmissions, Seen, Stall, StallCause, Unread, Verdict,
+    Point, PointKind, Retransmission, Retransmissions, LossLocation, Stall, StallCause, Unread, Verdict,
     WiresharkCounts,
 };
 pub use stats::Spread;

@@ -5,7 +5,7 @@ mod common;
 mod packets;
 
 use common::Script;
-use lasthop_analyze::{Analysis, Closing, Config, Opening, Seen, analyze_capture};
+use lasthop_analyze::{Analysis, Closing, Config, Opening, LossLocation, analyze_capture};
 use lasthop_proto::wire::Flags;
 use packets::{any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ fn a_repair_is_known_by_what_its_sender_counts() {
     let connection = one(&analysis);
     assert_eq!(faults(connection), [1, 0, 1]);
     let sent = &connection.to_client;
-    assert_eq!((sent.retransmissions.fast, sent.losses[0].seen), (1, Seen::Never));
+    assert_eq!((sent.retransmissions.fast, sent.losses[0].seen), (1, LossLocation::Never));
     assert_eq!(sent.order_evidence.ip_ids, 1);
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Script;
-use lasthop_analyze::{Connection, Seen};
+use lasthop_analyze::{Connection, LossLocation};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 
@@ -116,7 +116,7 @@ proptest! {
         for (n, loss) in sent.losses.iter().enumerate() {
             let offset = 1 + i64::from((repair.first + n as u32) * FULL);
             prop_assert_eq!((loss.offset, loss.len), (offset, FULL));
-            prop_assert_eq!(loss.seen, if repair.unseen { Seen::Never } else { Seen::Before });
+            prop_assert_eq!(loss.seen, if repair.unseen { LossLocation::Never } else { LossLocation::Before });
             prop_assert_eq!(loss.burst, repair.lost);
         }
         prop_assert_eq!(sent.unique_bytes, u64::from(repair.segments * FULL));

@@ -24,7 +24,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Notice, Packet, Quote, Seq};
 use lasthop_scenario::{Argument, parse};
 use lasthop_trace::Sink as _;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
 
 type Counts = BTreeMap<(u32, Endpoint), [u64; 13]>;
 
@@ -346,9 +346,9 @@ fn simulated(file: &str, set: &[&str], seed: u64) -> Vec<(String, Vec<u8>)> {
     let (plan, _) = parse(file, "test", &set).unwrap();
     let scenario = &plan.cells[0].scenario;
     let layout = lasthop_sim::layout(scenario);
-    let places: Vec<Place> = (0..layout.stages.len())
+    let places: Vec<CapturePoint> = (0..layout.stages.len())
         .map(|i| StageId(i as u16))
-        .map(|stage| Place {
+        .map(|stage| CapturePoint {
             stage,
             name: layout.name(stage).to_owned(),
             is_link: layout.stages[usize::from(stage.0)].role.is_link(),
@@ -366,7 +366,7 @@ fn messages_to_sources() {
     if !have_tshark() {
         return;
     }
-    let places = [Place { stage: StageId(0), name: "air".to_owned(), is_link: true }];
+    let places = [CapturePoint { stage: StageId(0), name: "air".to_owned(), is_link: true }];
     let mut sink = CaptureSink::new(&places, 0, |_| io::Result::Ok(Vec::new())).unwrap();
     for (src, dst) in [("10.0.0.1", "10.1.0.1"), ("fd00::1", "fd00:1::1")] {
         let addr = |text: &str| Addr::from(text.parse::<IpAddr>().unwrap());

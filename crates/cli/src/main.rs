@@ -254,8 +254,8 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
 #[cfg(all(test, live))]
 mod commands_page;
 #[cfg(all(test, live))]
-#[path = "../tests/support/shown.rs"]
-mod shown;
+#[path = "../tests/support/doc_commands.rs"]
+mod doc_commands;
 
 #[cfg(test)]
 mod tests {

@@ -174,7 +174,7 @@ impl Testbed {
             // Read before the reports, which then include all events up to this time.
             let complete = tracing.complete_until();
             reports.take(&ends);
-            reports.tell(now, complete, sink);
+            reports.forward(now, complete, sink);
             ours.take(station, sink);
             if stop.load(Ordering::Relaxed) {
                 reason = "stopped";
@@ -194,7 +194,7 @@ impl Testbed {
         ends.finish();
         let tcp_events = tracing.finish();
         reports.take(&ends);
-        reports.tell(Time(u64::MAX), Time(u64::MAX), sink);
+        reports.forward(Time(u64::MAX), Time(u64::MAX), sink);
         let at = reports.end(at);
         outcome.map_err(|error| {
             Error::new(format!("the base station stopped: {error}"), "is an interface gone?")

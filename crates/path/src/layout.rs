@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::air::Station;
-use lasthop_proto::energy::{Antenna, Told};
+use lasthop_proto::energy::{Antenna, ReportTime};
 use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::MacConfig;
@@ -232,8 +232,8 @@ fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)
         }
     };
     let told = match hop.mac {
-        MacConfig::Ideal => Told::AtStart,
-        _ => Told::AtEnd { longest: longest(radio, hop) },
+        MacConfig::Ideal => ReportTime::AtStart,
+        _ => ReportTime::AtEnd { longest: longest(radio, hop) },
     };
     let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
     Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, told }))

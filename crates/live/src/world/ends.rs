@@ -108,18 +108,18 @@ pub(super) struct Shared {
 }
 
 /// Counts an application as ended when it is dropped, even by a panic.
-struct Counted(Arc<AtomicUsize>);
+struct UnfinishedGuard(Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for UnfinishedGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
 /// Forwards the transfers of a receiver.
-struct Telling(Sender<News>);
+struct ReportForwarder(Sender<News>);
 
-impl DiscardObserver for Telling {
+impl DiscardObserver for ReportForwarder {
     fn received(&mut self, transfer: &Received) {
         let _ = self.0.send(News::Received(transfer.clone()));
     }
@@ -131,9 +131,9 @@ impl Shared {
         Shared { clock, stop, unfinished, tell, watcher }
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> UnfinishedGuard {
         self.unfinished.fetch_add(1, Ordering::Release);
-        Counted(self.unfinished.clone())
+        UnfinishedGuard(self.unfinished.clone())
     }
 
     fn receive(
@@ -158,7 +158,7 @@ impl Shared {
             let _counted = counted;
             let session = Session { clock: shared.clock, stop: &shared.stop };
             // A failed listener shows as missing transfers.
-            let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
+            let _ = discard(&listener, &options, &session, &mut ReportForwarder(shared.tell));
         })
     }
 

@@ -22,9 +22,9 @@
 //!
 //! The other agents have no state per connection, or none that is worth a packet.
 
-use super::seq_cache::Flow as Seen;
-use super::snoop::flow::Flow as Snooped;
-use super::snoop_nack::Flow as Asked;
+use super::seq_cache::Flow as CacheFlow;
+use super::snoop::flow::Flow as SnoopFlow;
+use super::snoop_nack::Flow as NackFlow;
 use super::split::Moved;
 use crate::describe::{Kind, System};
 use crate::travel::{Reader, Travels, Writer};
@@ -56,11 +56,11 @@ type Of<F> = Vec<(FlowKey, F)>;
 #[derive(Clone, Debug)]
 pub(super) enum State {
     /// State of snoop and its variants.
-    Snoop(Of<Snooped>),
+    Snoop(Of<SnoopFlow>),
     /// State of snoop for both directions.
-    SnoopNack(Of<Snooped>, Of<Asked>),
+    SnoopNack(Of<SnoopFlow>, Of<NackFlow>),
     /// State of the cache of sequence numbers.
-    SeqCache(Of<Seen>),
+    SeqCache(Of<CacheFlow>),
     /// State of split connections.
     Split(Of<Box<Moved>>),
 }

@@ -238,13 +238,13 @@ pub fn damage_at(position: u32, packet: &Packet) -> Damage {
 pub struct Channel {
     errors: AnyErrors,
     only: Kinds,
-    tells: bool,
+    reports_changes: bool,
 }
 
 impl Channel {
     /// The channel of `model`, with draws from `stream`. It applies to every frame.
     pub fn new(model: &ErrorModel, stream: Stream) -> Channel {
-        Channel { errors: model.errors(stream, None), only: Kinds::ALL, tells: false }
+        Channel { errors: model.errors(stream, None), only: Kinds::ALL, reports_changes: false }
     }
 
     /// Like [`Channel::new`], with fades drawn from `states` that depend on that stream and the time alone.
@@ -252,7 +252,7 @@ impl Channel {
     /// each other"), and changes can be reported immediately. Models whose states do not depend on time
     /// ignore `states`.
     pub fn with_states(model: &ErrorModel, stream: Stream, states: Stream) -> Channel {
-        Channel { errors: model.errors(stream, Some(states)), only: Kinds::ALL, tells: false }
+        Channel { errors: model.errors(stream, Some(states)), only: Kinds::ALL, reports_changes: false }
     }
 
     /// Restricts the channel to frames of `kinds`.
@@ -264,14 +264,14 @@ impl Channel {
 
     /// Makes the radio report changes of state immediately, to the world and to its neighbours.
     #[must_use]
-    pub fn telling(mut self) -> Channel {
-        self.tells = true;
+    pub fn reporting(mut self) -> Channel {
+        self.reports_changes = true;
         self
     }
 
     /// Whether changes of state are reported immediately.
-    pub fn tells(&self) -> bool {
-        self.tells
+    pub fn reports_changes(&self) -> bool {
+        self.reports_changes
     }
 
     /// Whether the channel applies to frames of this kind. If not, [`Channel::pass`] must not be called: such

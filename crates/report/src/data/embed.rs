@@ -1,6 +1,6 @@
 //! How a page holds numbers: a JSON object for each plot, with packed columns. `web/src/plots/unpack.ts` reads it.
 
-use lasthop_trace::sequence::{BadPeriod, CellStay, Lost, SendKind, Sent, Series, Window};
+use lasthop_trace::sequence::{BadPeriod, CellStay, Lost, SendKind, SentPacket, Series, Window};
 use lasthop_trace::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
@@ -119,9 +119,9 @@ fn column<'a, T: 'a>(
 fn sequence(series: &Series, every: usize) -> Vec<(String, Vec<f64>)> {
     let mut columns = Vec::new();
     for kind in KINDS {
-        let all: Vec<&Sent> = series.sent.iter().filter(|sent| sent.kind == kind).collect();
+        let all: Vec<&SentPacket> = series.sent.iter().filter(|sent| sent.kind == kind).collect();
         let step = if kind == SendKind::First { every } else { 1 };
-        let kept: Vec<&Sent> = all.into_iter().step_by(step).collect();
+        let kept: Vec<&SentPacket> = all.into_iter().step_by(step).collect();
         if kept.is_empty() {
             continue;
         }
@@ -237,10 +237,10 @@ impl TryFrom<EmbeddedData> for Data {
 }
 
 fn series(columns: &Columns, kept: &Sequence) -> Series {
-    let mut sent: Vec<Sent> = Vec::new();
+    let mut sent: Vec<SentPacket> = Vec::new();
     for kind in KINDS {
         let all = columns.spans(word(kind));
-        sent.extend(all.map(|(at_s, start, end)| Sent { at_s, start, end, kind }));
+        sent.extend(all.map(|(at_s, start, end)| SentPacket { at_s, start, end, kind }));
     }
     sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     let windows = columns.pairs("windows.t", "windows.cwnd").zip(columns.of("windows.ssthresh"));
@@ -304,11 +304,11 @@ mod tests {
             at += 9_000_000 + (i * 2_654_435_761) % 1_000_000;
             let at_s = at as f64 / 1e9;
             let (start, end) = (i * 1460, (i + 1) * 1460);
-            series.sent.push(Sent { at_s, start, end, kind: SendKind::First });
+            series.sent.push(SentPacket { at_s, start, end, kind: SendKind::First });
             if i % 100 == 0 {
                 let kind = if i % 200 == 0 { SendKind::Fast } else { SendKind::Timeout };
                 series.lost.push(Lost { at_s, start, end });
-                series.sent.push(Sent { at_s: at_s + 1e-6, start, end, kind });
+                series.sent.push(SentPacket { at_s: at_s + 1e-6, start, end, kind });
             }
             if i % 2 == 0 {
                 series.acked.push((at_s, start));

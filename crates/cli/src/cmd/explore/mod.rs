@@ -82,7 +82,7 @@ pub struct Args {
 
 /// The answer.
 #[derive(Serialize, Debug)]
-struct Answer {
+struct Results {
     faults: u32,
     first: u64,
     fates: Vec<&'static str>,
@@ -152,7 +152,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             Cell { labels: cell.labels.clone(), found, commands }
         })
         .collect();
-    let answer = Answer {
+    let answer = Results {
         faults: args.faults,
         first: args.first,
         fates: options.fates.iter().map(|fate| fate.word()).collect(),

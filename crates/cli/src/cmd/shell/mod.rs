@@ -1,7 +1,7 @@
 //! `lasthop shell`: any program behind any link.
 
 mod link;
-mod told;
+mod summary;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -104,7 +104,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if json {
         eprint!("{}", format::SHELL.line(&ended));
     } else if !note::is_quiet() {
-        eprint!("{}", told::text(&ended, &args.link.label()));
+        eprint!("{}", summary::text(&ended, &args.link.label()));
     }
     Ok(end(&ended))
 }

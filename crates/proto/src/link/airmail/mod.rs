@@ -210,8 +210,8 @@ macro_rules! either {
 }
 
 impl LinkEnd for Airmail {
-    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
-        either!(self, end => end.kept(tell));
+    fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
+        either!(self, end => end.stored_loads(each));
     }
 
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {

@@ -98,7 +98,7 @@ proptest! {
                     f.sent(Time(now), from, to, Stamp::default());
                 }
             }
-            let sum = |which: &dyn Fn(&Sent) -> bool| -> u64 {
+            let sum = |which: &dyn Fn(&SentSegment) -> bool| -> u64 {
                 f.records.iter().filter(|r| which(r)).map(|r| r.to() - r.from).sum()
             };
             prop_assert_eq!(sum(&|_| true), nxt - una);
