@@ -27,7 +27,7 @@ const GROUPS: &[Group] = &[
         "Look into captures and traces",
         &[
             ("analyze", "what happened to TCP in a capture: losses, stalls, why"),
-            ("trace", "files of links that vary: show, make, convert"),
+            ("trace", "the capacity of a link over time: show, make, convert"),
         ],
     ),
     (
@@ -53,7 +53,7 @@ const GROUPS: &[Group] = &[
         "Energy",
         &[
             ("energy", "what a transfer costs a battery, and which TCP saves most"),
-            ("battery", "how long one lasts that feeds a radio which reports"),
+            ("battery", "how long it lasts in a device that reports over a radio"),
             ("compress", "whether compression saves energy"),
         ],
     ),
