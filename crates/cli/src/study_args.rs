@@ -16,7 +16,8 @@ use crate::stop::Stop;
 use crate::sweep::bound::Most;
 use crate::sweep::testbed::Order;
 use crate::sweep::{Job, PAGE, Traces};
-use crate::{Outcome, output};
+use crate::outcome::Outcome;
+use crate::output;
 
 /// Threads.
 #[derive(clap::Args, Clone, Copy, Debug)]

@@ -10,7 +10,8 @@ use lasthop_report::table::render;
 use lasthop_study::battery::{self, Lifetimes, Network, Options, Over, Radio, Session};
 
 use crate::failure::Failure;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:

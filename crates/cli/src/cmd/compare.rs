@@ -8,7 +8,8 @@ use lasthop_study::compare;
 use crate::failure::Failure;
 use crate::scenario::Text;
 use crate::study_args::StudyArgs;
-use crate::{Outcome, format, show};
+use crate::outcome::Outcome;
+use crate::{format, show};
 
 const EXAMPLES: &str = "\
 Examples:

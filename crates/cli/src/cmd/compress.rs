@@ -15,7 +15,8 @@ use super::run::Changes;
 use crate::compress;
 use crate::failure::Failure;
 use crate::scenario::Text;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 /// Limit of bytes read from a file.
 const LONGEST: u64 = 8 << 20;

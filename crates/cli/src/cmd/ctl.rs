@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::study_args;
-use crate::{Outcome, format, output, style, watch};
+use crate::outcome::Outcome;
+use crate::{format, output, style, watch};
 
 const EXAMPLES: &str = "\
 Examples:

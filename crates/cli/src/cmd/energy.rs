@@ -7,7 +7,8 @@ use lasthop_study::energy::{self, Question};
 use crate::failure::Failure;
 use crate::scenario::Text;
 use crate::study_args::StudyArgs;
-use crate::{Outcome, format, show};
+use crate::outcome::Outcome;
+use crate::{format, show};
 
 const EXAMPLES: &str = "\
 Examples:

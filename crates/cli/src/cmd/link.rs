@@ -13,7 +13,8 @@ use serde_json::json;
 
 use crate::failure::{Failure, Located};
 use crate::scenario::{read, regular};
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,8 @@ use lasthop_scenario::{Family, examples};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:

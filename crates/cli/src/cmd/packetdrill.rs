@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::stop::Stop;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,8 @@ use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
 use crate::sweep::files;
-use crate::{Outcome, format, output, study_args};
+use crate::outcome::Outcome;
+use crate::{format, output, study_args};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use lasthop_study::replay::{
-    self, Comparison, Criterion, KernelOrders, NAME, Order, PATH, Pattern, Recording, SENDERS,
+    self, KernelOrders, NAME, Order, PATH, Pattern, Recording, SENDERS,
 };
-use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::sweep::testbed::{self, Order as Runs};
-use crate::{Outcome, format, output, show};
+use crate::outcome::Outcome;
+use crate::show::replay::ReplayAnswer;
+use crate::{format, output, show};
 
 /// Size limit of a recording, bytes.
 const LARGEST: u64 = 64 << 20;
@@ -72,27 +73,6 @@ pub struct Args {
     against: Option<PathBuf>,
 }
 
-/// The answer.
-#[derive(Serialize, Debug)]
-pub struct ReplayAnswer {
-    /// The kernel's congestion control.
-    pub kernel: String,
-    /// The kernel's release.
-    pub release: String,
-    /// The name of lasthop's sender.
-    pub ours: &'static str,
-    /// Number of compared segments.
-    pub segments: u32,
-    /// Number of patterns without differences.
-    pub equal: usize,
-    /// Number of patterns of the command line.
-    pub asked: usize,
-    /// Runs left out because the base station was too slow.
-    pub spoiled: usize,
-    /// The result of each pattern.
-    pub patterns: Vec<Comparison>,
-}
-
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let recorded = args.against.as_deref().map(read).transpose()?;
@@ -149,16 +129,6 @@ fn nothing_yet(
         spoiled: 0,
         patterns: Vec::new(),
     })
-}
-
-impl ReplayAnswer {
-    /// Adds one pattern.
-    fn add(&mut self, pattern: &Pattern, kernel: &[Order], ours: &Order) {
-        let kernel = (Criterion::of(&self.kernel), kernel);
-        let compared = Comparison::new(pattern, kernel, ours, self.segments as usize);
-        self.equal += usize::from(compared.is_equal());
-        self.patterns.push(compared);
-    }
 }
 
 /// Compares lasthop's TCP with a recording.

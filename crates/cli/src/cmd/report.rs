@@ -8,7 +8,8 @@ use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
 use crate::sweep::{self, files};
-use crate::{Outcome, format, output};
+use crate::outcome::Outcome;
+use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:

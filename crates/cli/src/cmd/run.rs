@@ -17,7 +17,8 @@ use crate::study_args::{self, Jobs};
 use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Traces, files};
-use crate::{Outcome, demo, format, output, show};
+use crate::outcome::Outcome;
+use crate::{demo, format, output, show};
 
 /// The scenario of `lasthop run` without arguments.
 const DEMONSTRATION: &str = "quickstart";

@@ -15,7 +15,8 @@ use crate::progress::Progress;
 use crate::scenario::{Text, read};
 use crate::stop::Stop;
 use crate::study_args::Jobs;
-use crate::{Outcome, format, output};
+use crate::outcome::Outcome;
+use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::child;
 use crate::failure::Failure;
 use crate::sweep::files;

@@ -6,11 +6,12 @@ use clap::{Subcommand, ValueEnum};
 use lasthop_proto::link::varied::Trace;
 use lasthop_proto::units::{Rate, Span};
 use lasthop_study::traces::{self, ConvertedTrace, Hints, Model, Replay, Statistics};
-use serde::Serialize;
 
 use super::analyze::GIB;
 use crate::failure::Failure;
-use crate::{Outcome, format, output, show};
+use crate::outcome::Outcome;
+use crate::show::trace::TraceSummary;
+use crate::{format, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -187,19 +188,6 @@ enum Form {
     Mahimahi,
     /// A CSV file: each line has a time and a rate
     Csv,
-}
-
-/// A trace file and its statistics.
-#[derive(Serialize, Debug)]
-pub struct TraceSummary {
-    /// The file.
-    pub file: PathBuf,
-    /// Its statistics.
-    #[serde(flatten)]
-    pub statistics: Statistics,
-    /// Interpretation of a table or a result.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub understood: Vec<String>,
 }
 
 /// Runs the command.

@@ -6,7 +6,8 @@ use lasthop_trace::sequence::{BadPeriod, SendKind, SentPacket, Series};
 use lasthop_trace::stats::Summary;
 
 use super::recovery::BACKOFFS;
-use super::{CLAIM, Scheme, WAN};
+use super::range::CLAIM;
+use super::setup::{Scheme, WAN};
 use crate::figure::figure;
 use crate::measure::kbps;
 use crate::table::{Cell, row, table};

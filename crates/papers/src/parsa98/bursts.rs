@@ -2,7 +2,8 @@
 
 use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, case, delay, deviation, run, timeouts};
-use super::{CLAIM, TESTBED};
+use super::range::CLAIM;
+use super::setup::TESTBED;
 use crate::figure::{WHISKERS, bar, bars, published_bar, sequence};
 use crate::measure::kbps;
 use crate::table::{Cell, mean_and_interval, table};

@@ -5,7 +5,8 @@ use lasthop_trace::stats::Summary;
 
 use super::cases::Protocol::{Tulip, Unaided};
 use super::cases::{Protocol, Window, bit_errors, case, run, timeouts};
-use super::{CLAIM, TESTBED};
+use super::range::CLAIM;
+use super::setup::TESTBED;
 use crate::figure::sequence;
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 

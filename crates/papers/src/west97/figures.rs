@@ -2,7 +2,8 @@
 
 use lasthop_trace::stats::{Summary, regression};
 
-use super::{CLAIM, WAN};
+use super::range::CLAIM;
+use super::setup::WAN;
 use crate::figure;
 use crate::measure::{KB, count, stall_time, throughput, transfer_time};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};

@@ -17,7 +17,8 @@ use lasthop_study::compare;
 use super::analyze;
 use crate::failure::Failure;
 use crate::study_args::{self, Jobs, Maker};
-use crate::{Outcome, format, output, show};
+use crate::outcome::Outcome;
+use crate::{format, output, show};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -19,7 +19,8 @@ use lasthop_study::capture::{
 
 use crate::failure::Failure;
 use crate::sweep::PAGE;
-use crate::{Outcome, format, output, show};
+use crate::outcome::Outcome;
+use crate::{format, output, show};
 
 pub use file::read;
 

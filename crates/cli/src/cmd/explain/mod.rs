@@ -16,7 +16,8 @@ use self::cache::ConditionCache;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -17,7 +17,8 @@ use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
 use crate::study_args::Jobs;
-use crate::{Outcome, format, output};
+use crate::outcome::Outcome;
+use crate::{format, output};
 use page::page;
 use store::Store;
 

@@ -17,7 +17,8 @@ use crate::cpu::ForClaims;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, format, note, output};
+use crate::outcome::Outcome;
+use crate::{format, note, output};
 use store::{Origin, Store, StoredClaim};
 
 const EXAMPLES: &str = "\

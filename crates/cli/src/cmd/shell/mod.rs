@@ -14,7 +14,8 @@ use lasthop_scenario::LivePath;
 use super::testbed::{own, prompted};
 use crate::failure::Failure;
 use crate::scenario::Text;
-use crate::{Outcome, format, note, output, style};
+use crate::outcome::Outcome;
+use crate::{format, note, output, style};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -18,7 +18,8 @@ use crate::cpu::{Line, Order, measure};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 pub const EXAMPLES: &str = "\
 Examples:

@@ -20,7 +20,8 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::sweep::testbed::Order;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 /// Default name of a testbed.
 const DEFAULT_NAME: &str = "testbed";
