@@ -96,7 +96,7 @@ impl<S: Borrow<Scenario>> Session<S> {
         }
     }
 
-    /// Number of deadlines dispatched so far; see [`Session::run_wakes`].
+    /// Number of deadlines dispatched by the run loop, without those inside hops.
     pub fn wakes(&self) -> u64 {
         self.0.wakes()
     }
