@@ -5,12 +5,12 @@
 //! simulator's too, so metrics, captures and plots are made the same way.
 
 mod ends;
+mod kernel_events;
 mod limits;
 mod news;
 mod ours;
 mod reports;
 mod sockets;
-mod telling;
 
 use lasthop_proto::agent::BaseStation;
 use std::collections::BTreeMap;
@@ -35,10 +35,10 @@ use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
 use ends::{Ends, Shared};
+use kernel_events::Tracing;
 use ours::Ours;
 use reports::Reports;
 use sockets::Machine;
-use telling::Tracing;
 
 /// Name of the base station's namespace.
 const STATION: &str = "station";
@@ -160,10 +160,10 @@ impl Testbed {
         }
         let connections = connections(scenario, self.next_port);
         let used = connections.iter().filter(|connection| connection.port.is_some()).count() as u16;
-        let (tell, news) = channel();
-        let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &tell);
+        let (news_sender, news) = channel();
+        let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &news_sender);
         let machines = self.machines(scenario, seed, stacks, sink.wants())?;
-        let ends = Shared::new(clock, tell, tracing.watcher());
+        let ends = Shared::new(clock, news_sender, tracing.watcher());
         let ends = Ends::start(&self.net, scenario, ends, news, &connections, machines)?;
         self.next_port = next_port(self.next_port, used);
         let horizon = Time::ZERO + scenario.horizon;

@@ -220,7 +220,7 @@ pub fn run(
     file: &TunnelFile,
     key: Option<[u8; KEY]>,
     socket: &Path,
-    tell: impl Fn(News) + Send + Sync + 'static,
+    report: impl Fn(News) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
     // Before the first thread starts, so that all threads inherit the mask.
@@ -234,10 +234,10 @@ pub fn run(
     let path = file.peer.and_then(path_mtu::below).unwrap_or(ETHERNET);
     let mtu = inside(file, path, framing)?;
     if let Some(warning) = narrow_for_v6(mtu, &file.addresses) {
-        tell(News::Warning(warning));
+        report(News::Warning(warning));
     }
     if key.is_none() {
-        tell(News::Warning(
+        report(News::Warning(
             "THE TUNNEL IS OPEN: it has no key, so whoever sees its packets can read them and speak for either end; \
              make one with `lasthop link --keygen`, and name it on both sides: `key-file = \"/etc/lasthop/link.key\"`"
                 .to_owned(),
@@ -262,7 +262,7 @@ pub fn run(
         keyed: key.is_some(),
         ..TunnelStatus::default()
     };
-    tell(News::Ready {
+    report(News::Ready {
         tun,
         listen: udp.local_addr()?,
         socket: guard.path().to_owned(),
@@ -277,7 +277,7 @@ pub fn run(
     let mut manager = Manager::from_environment();
     manager.say("READY=1");
     let mut driver = Driver::new(device, udp, tunnel, mtu, status, shown)?;
-    let ended = driver.run(&over, &mut manager, &tell);
+    let ended = driver.run(&over, &mut manager, &report);
     manager.say("STOPPING=1");
     ended.map_err(Fault::from)
 }

@@ -59,10 +59,10 @@ impl Kernel {
         let reader = device
             .share()
             .map_err(|error| Error::new(format!("cannot share the device: {error}"), ""))?;
-        let (tell, packets) = channel();
+        let (sender, packets) = channel();
         thread::spawn(move || {
             while let Ok(bytes) = reader.read() {
-                if tell.send((now(), bytes)).is_err() {
+                if sender.send((now(), bytes)).is_err() {
                     return;
                 }
             }
@@ -160,10 +160,10 @@ impl World for Kernel {
         {
             self.fds.remove(&fd);
         }
-        let (tell, heard) = channel();
+        let (sender, heard) = channel();
         thread::spawn(move || {
             let reply = job();
-            let _ = tell.send((now(), reply));
+            let _ = sender.send((now(), reply));
         });
         // A blocking call gets a moment to enter the kernel before the next packet arrives.
         let patience = if call.until.is_some() { Duration::from_millis(1) } else { PATIENCE };

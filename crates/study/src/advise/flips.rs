@@ -107,7 +107,7 @@ pub(super) fn flips<E: From<Error>>(
             Ok(document.results.points.first().map(|place| turned(place, first, gain)))
         };
         let mut found = Vec::new();
-        let mut tell = |at: String, best: &str| {
+        let mut add_flip = |at: String, best: &str| {
             let (what, assumed) = (fact.what, fact.value.clone());
             let best = (!best.is_empty()).then(|| best.to_owned());
             found.push(Flip { what, assumed, at, best });
@@ -118,7 +118,7 @@ pub(super) fn flips<E: From<Error>>(
                     let mut other = link.clone();
                     set(&mut other, word);
                     let Some(best) = best(&other)? else { return Ok(None) };
-                    best.iter().for_each(|best| tell((*word).to_owned(), best));
+                    best.iter().for_each(|best| add_flip((*word).to_owned(), best));
                 }
             }
             Change::Number(from, ends, set, write) => {
@@ -140,7 +140,7 @@ pub(super) fn flips<E: From<Error>>(
                             Some(Some(best)) => (turns, winner) = (middle, best),
                         }
                     }
-                    tell(write(turns), &winner);
+                    add_flip(write(turns), &winner);
                 }
             }
         }
