@@ -93,10 +93,10 @@ pub fn short() -> String {
             text += &format!("{heading} {name:<9} {}\n", what(name));
         }
     }
-    let shown = [
+    let listed = [
         "run", "compare", "advise", "list", "lab", "analyze", "shell", "testbed", "station", "link",
     ];
-    let more: Vec<&str> = names().filter(|name| !shown.contains(name) && is_here(name)).collect();
+    let more: Vec<&str> = names().filter(|name| !listed.contains(name) && is_here(name)).collect();
     for (i, names) in more.chunks(7).enumerate() {
         let heading = style::heading(&format!("{:<9}", if i == 0 { "More" } else { "" }));
         text += &format!("{heading} {}\n", names.join(", "));

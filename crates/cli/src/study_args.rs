@@ -127,11 +127,11 @@ impl StudyArgs {
         if json && complete {
             output::print_json(format, document)?;
         } else if !json {
-            let mut shown = text(document);
+            let mut output_text = text(document);
             if let Some(dir) = dir {
-                shown += &format!("\n{file} and {PAGE} are in {}\n", dir.display());
+                output_text += &format!("\n{file} and {PAGE} are in {}\n", dir.display());
             }
-            output::print(&shown)?;
+            output::print(&output_text)?;
         }
         if complete {
             return Ok(Outcome::Done);

@@ -149,8 +149,8 @@ impl Recorder {
             let file = File::create(dir.join(format!("{name}.{number:06}{SUFFIX}")))?;
             Ok(CountingFile { file: BufWriter::new(file), shared: shared.clone() })
         })?);
-        let kept = u64::from(self.config.files);
-        for old in generations(dir).into_iter().filter(|old| old + kept <= number) {
+        let retained = u64::from(self.config.files);
+        for old in generations(dir).into_iter().filter(|old| old + retained <= number) {
             for path in files(dir).filter(|path| generation(path) == Some(old)) {
                 fs::remove_file(path)?;
             }

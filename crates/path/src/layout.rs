@@ -231,12 +231,12 @@ fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)
             Station(1 + hop.mobiles.iter().position(|m| *m == host.addr).unwrap_or(0) as u8)
         }
     };
-    let told = match hop.mac {
+    let reported = match hop.mac {
         MacConfig::Ideal => ReportTime::AtStart,
         _ => ReportTime::AtEnd { longest: longest(radio, hop) },
     };
     let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
-    Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, told }))
+    Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, reported }))
 }
 
 /// Upper bound of the air time of a frame.

@@ -110,7 +110,7 @@ fn rest(word: &str) -> Result<Rest, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let asked = Options {
+    let options = Options {
         radios: if args.radios.is_empty() { Radio::all() } else { args.radios.clone() },
         reports: args.reports,
         bytes: args.bytes,
@@ -135,7 +135,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         },
         runs: args.seeds,
     };
-    let answer = battery::answer(&asked)?;
+    let answer = battery::answer(&options)?;
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
         output::write(

@@ -77,7 +77,7 @@ pub struct Args {
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let recorded = args.against.as_deref().map(read).transpose()?;
     let stop = Stop::listen()?;
-    let (shown, recording) = match &recorded {
+    let (answer, recording) = match &recorded {
         Some(recording) => (against(args, recording, &stop)?, None),
         None => live(args, json, &stop)?,
     };
@@ -85,11 +85,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::write(path, output::json(recording)?.as_bytes())?;
     }
     if json {
-        output::print_json(format::REPLAY, &shown)?;
+        output::print_json(format::REPLAY, &answer)?;
     } else {
-        output::print(&show::replay::text(&shown))?;
+        output::print(&show::replay::text(&answer))?;
     }
-    Ok(if shown.patterns.len() < shown.asked && stop.requested() {
+    Ok(if answer.patterns.len() < answer.asked && stop.requested() {
         Outcome::Interrupted
     } else {
         Outcome::Done
@@ -134,15 +134,15 @@ fn nothing_yet(
 /// Compares lasthop's TCP with a recording.
 fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<ReplayAnswer, Failure> {
     let Recording { kernel, release, patterns, .. } = recording;
-    let mut shown = nothing_yet(args, kernel, release, patterns.len())?;
+    let mut answer = nothing_yet(args, kernel, release, patterns.len())?;
     for recorded in patterns {
         if stop.requested() {
             break;
         }
         let KernelOrders { pattern, .. } = recorded;
-        shown.add(pattern, &recorded.orders(), &replay::simulate(shown.ours, pattern)?);
+        answer.add(pattern, &recorded.orders(), &replay::simulate(answer.ours, pattern)?);
     }
-    Ok(shown)
+    Ok(answer)
 }
 
 /// Compares lasthop's TCP with the kernel of this machine.
@@ -162,12 +162,12 @@ fn live(
         }],
     };
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut shown = nothing_yet(args, &args.kernel, release.trim(), patterns.len())?;
+    let mut answer = nothing_yet(args, &args.kernel, release.trim(), patterns.len())?;
     let mut recording = Recording::new(&args.kernel, release.trim());
     let progress = Progress::new(patterns.len() as u64, json);
     for pattern in &patterns {
         progress.show(pattern.to_string());
-        let ours = replay::simulate(shown.ours, pattern)?;
+        let ours = replay::simulate(answer.ours, pattern)?;
         let runs = Runs {
             name: NAME.to_owned(),
             text: PATH.to_owned(),
@@ -182,7 +182,7 @@ fn live(
             if lost_frames == 0 {
                 kernel.push(order)
             } else {
-                shown.spoiled += 1
+                answer.spoiled += 1
             }
             Ok(())
         });
@@ -194,11 +194,11 @@ fn live(
             break;
         }
         if !kernel.is_empty() {
-            shown.add(pattern, &kernel, &ours);
+            answer.add(pattern, &kernel, &ours);
             recording.add(pattern, &kernel);
         }
         progress.step(&pattern.to_string());
     }
     progress.finish();
-    Ok((shown, Some(recording)))
+    Ok((answer, Some(recording)))
 }

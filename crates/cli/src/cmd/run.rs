@@ -216,13 +216,13 @@ fn execute(
         return Ok(outcome(&results));
     }
     let demonstration = args.scenario.is_none() && args.changes.is_empty();
-    let mut shown = String::new();
+    let mut text = String::new();
     if demonstration {
-        shown += &demo::story(plan, &results);
+        text += &demo::story(plan, &results);
     }
-    shown += &show::sweep::text(&results, units(plan, args));
+    text += &show::sweep::text(&results, units(plan, args));
     if demonstration {
-        shown += &format!("\n{}", demo::moral(&results));
+        text += &format!("\n{}", demo::moral(&results));
     }
     if let Some(dir) = job.output {
         let traces = match size(&dir.join("trace")) {
@@ -238,9 +238,9 @@ fn execute(
                 format!(", traces ({:.1} MB; see --trace{early})", bytes as f64 / 1e6)
             }
         };
-        shown += &format!("\nresults{traces} and {} are in {}\n", sweep::PAGE, dir.display());
+        text += &format!("\nresults{traces} and {} are in {}\n", sweep::PAGE, dir.display());
     }
-    output::print(&shown)?;
+    output::print(&text)?;
     Failure::if_stuck(results.stuck())?;
     Ok(outcome(&results))
 }

@@ -69,16 +69,16 @@ fn runs(order: &Order) -> Result<(), Error> {
             }
         };
         let over = result.is_err() || stop.load(Ordering::Relaxed);
-        let told = match &result {
+        let reported = match &result {
             Ok(result) if !over => write_line(&Line::Run(Box::new(result.clone()))),
             _ => false,
         };
-        if let (false, Some(trace)) = (told, written) {
+        if let (false, Some(trace)) = (reported, written) {
             // A partial trace, or one without a reader.
             let _ = std::fs::remove_dir_all(&trace.folder);
         }
         result?;
-        if !told {
+        if !reported {
             break;
         }
     }

@@ -303,12 +303,12 @@ impl Channel {
     ) -> Harm {
         let before = self.is_good();
         let mut count = 0;
-        let mut told = |byte| {
+        let mut record_hit = |byte| {
             count += 1;
             hit(byte);
         };
-        let told = &mut told;
-        let whole = each!(&mut self.errors, e => e.pass_symbols(start, duration, bytes, told));
+        let record_hit = &mut record_hit;
+        let whole = each!(&mut self.errors, e => e.pass_symbols(start, duration, bytes, record_hit));
         let after = self.is_good();
         Harm { bytes: count, whole, turned: (after != before).then_some(after) }
     }

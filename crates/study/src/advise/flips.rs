@@ -89,18 +89,18 @@ fn change(what: &str, link: &Link) -> Option<Change> {
 pub(super) fn flips<E: From<Error>>(
     link: &Link,
     facts: &[Fact],
-    asked: (&[String], &[String], f64),
+    options: (&[String], &[String], f64),
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Flips>, E> {
-    let (again, helps, gain) = asked;
+    let (again, helps, gain) = options;
     let schemes = &again[..again.len().min(LOOKED_AT)];
     let first = helps.first().map(String::as_str);
     let mut all = Flips::default();
     for fact in facts.iter().filter(|fact| fact.from == Basis::Assumed) {
         let Some(change) = change(fact.what, link) else { continue };
         let mut best = |link: &Link| -> Result<Option<Option<String>>, E> {
-            let asked = Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
-            let Some(document) = compared(link, (RUNS, false), &asked, &[], run)? else {
+            let options = Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
+            let Some(document) = compared(link, (RUNS, false), &options, &[], run)? else {
                 return Ok(None);
             };
             all.runs += u64::from(RUNS) * (schemes.len() as u64 + 1);

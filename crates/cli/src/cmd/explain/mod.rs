@@ -106,9 +106,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let watch = Watch(Stop::listen()?);
     lasthop_batch::start_threads()?;
-    let mut kept = ConditionCache::open(dir.as_deref(), &question.claims)?;
+    let mut cache = ConditionCache::open(dir.as_deref(), &question.claims)?;
     let explained = question.answer(&mut |trial: &Trial<'_>, sets: &[Vec<String>]| {
-        kept.judge_all(trial, sets, &watch, &Progress::of_work(sets.len() as u64, json))
+        cache.judge_all(trial, sets, &watch, &Progress::of_work(sets.len() as u64, json))
     })?;
     let Some(explained) = explained else {
         return Ok(output::interrupted(dir.as_deref()));

@@ -97,7 +97,7 @@ pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
     let of = |key: &str| done.iter().filter(move |claim| claim.result.paper == key).collect();
     let is_apart =
         |claim: &&StoredClaim| APART.iter().any(|(_, work)| work.key == claim.result.paper);
-    let own: Vec<&StoredClaim> = done.iter().filter(|claim| !is_apart(kept)).collect();
+    let own: Vec<&StoredClaim> = done.iter().filter(|claim| !is_apart(claim)).collect();
     let apart = APART.map(|(name, work)| (format!("claims of {name}"), of(work.key)));
     let mut text = "\n".to_owned();
     for (name, all) in [("claims".to_owned(), own)].into_iter().chain(apart) {

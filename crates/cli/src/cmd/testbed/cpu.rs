@@ -221,8 +221,8 @@ pub fn serve() -> Result<Outcome, Failure> {
             raised.store(true, Ordering::Relaxed);
         });
         let cases = cases(&order.sizes);
-        let told = |sample| write_line(&Line::Sample(sample));
-        laboratory.run(&cases, order.bytes, order.rounds, &stop, told)
+        let report = |sample| write_line(&Line::Sample(sample));
+        laboratory.run(&cases, order.bytes, order.rounds, &stop, report)
     });
     match result {
         Ok(()) => Ok(Outcome::Done),
