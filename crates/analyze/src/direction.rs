@@ -444,7 +444,7 @@ impl Tracker {
                 continue;
             }
             (self.sacked, self.any_sack) = (right, true);
-            // While ACKs stand still, SACK blocks are the only measure of the path.
+            // While the ACK number does not advance, SACK blocks are the only measure of the path.
             let edge = self.outstanding.partition_point(|sent| sent.end < right);
             if let Some(sent) = self.outstanding.get_mut(edge).filter(|sent| sent.end == right)
                 && !core::mem::replace(&mut sent.spent, true)

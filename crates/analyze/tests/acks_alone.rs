@@ -10,7 +10,7 @@ use lasthop_proto::wire::Flags;
 use packets::{any_numbers, faults, one};
 use proptest::prelude::*;
 
-/// What an ACK reports.
+/// Content of an ACK.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// So many bytes more.

@@ -183,7 +183,7 @@ proptest! {
         let old_bytes = if refused { 0 } else { u64::from(1000 * data) };
         prop_assert_eq!(sent.unique_bytes, 20_000 + old_bytes);
         prop_assert_eq!(sent.out_of_order, 0);
-        // What the old end sent again was sent again.
+        // Retransmissions by the old end count as retransmissions.
         let again = if refused { 0 } else { u64::from(data * (challenges - 1)) };
         prop_assert_eq!(sent.retransmissions.total(), again);
         prop_assert_eq!(connection.to_server.retransmissions.total(), 0);

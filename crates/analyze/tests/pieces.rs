@@ -15,7 +15,7 @@ struct Repair {
     isn: [u32; 2],
     v6: bool,
     sack: bool,
-    /// At the receiver: the capture never sees what is lost.
+    /// At the receiver: the capture never contains lost packets.
     unseen: bool,
     /// Segments of the flight, the first that is lost, and how many in a row are.
     segments: u32,

@@ -27,7 +27,7 @@ radio = { rate = "100mbit", delay = "10ms", queue = "500p", duplex = "full" }
 errors = "none"
 "#;
 
-/// What the server sent, captured next to it, on a path with `stage` in its middle.
+/// The server's packets, captured next to it, on a path with `stage` in its middle.
 fn sent(stage: &str, set: &[&str], seed: u64) -> Direction {
     let text = PATH.replace("STAGE", stage);
     let set: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();

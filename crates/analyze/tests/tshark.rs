@@ -289,7 +289,7 @@ fn two_hundred_chaotic_connections() {
     compare("chaos", &s.finish());
 }
 
-/// Resets with and without ACK, other initial numbers, FINs: all that may move what the next packet is compared with.
+/// Resets with and without ACK, other initial numbers, FINs: all segments that can change the reference of the next one.
 #[test]
 fn three_hundred_connections_that_are_reset() {
     let mut s = Script::new();
@@ -392,7 +392,7 @@ fn messages_to_sources() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
     let rows: Vec<String> = text.lines().map(|line| line.replace('\t', "|")).collect();
-    // Outer and quoted header checksum: both good (1). It does not look into what is experimental.
+    // Outer and quoted header checksum: both good (1). It does not decode experimental options.
     let expected =
         ["4|1|||1024|9|3000000001|1,1|", "253|1||||||1|", "||101|1|||||", "||100|1|||||"];
     assert_eq!(rows, expected);

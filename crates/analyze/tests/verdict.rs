@@ -83,7 +83,7 @@ const BURSTS: &str = "errors={ model = \"packet-bursts\", packets = 3, mean = \"
 const SACK: &str = "tcp=sack";
 const NEWRENO: &str = "tcp=newreno";
 
-/// A name, what to run, and what the losses are of.
+/// Name, scenario, and cause of the losses.
 type Case = (&'static str, &'static str, Vec<&'static str>, Cause);
 
 fn cases() -> Vec<Case> {

@@ -89,7 +89,7 @@ fn prepare(dir: &Path) {
     let table = "Timestamp,DL_bitrate,UL_bitrate\n2026.05.04_10.00.00,8000,900\n2026.05.04_10.00.01,7000,800\n2026.05.04_10.00.02,9000,700\n";
     fs::write(dir.join("drive-test.csv"), table).expect("written");
     fs::write(dir.join("cooked.txt"), "0 800\n1 700\n2 900\n").expect("written");
-    // FILE on a page stands for any scenario with one point.
+    // FILE on a page means any scenario with one point.
     let varied = my_toml();
     let point = varied.split("[vary]").next().expect("a part before it");
     fs::write(dir.join("FILE"), point).expect("written");

@@ -187,7 +187,7 @@ impl Path {
         match &mut self.stages[i] {
             Stage::Junction(_) => return self.move_host(now, outside),
             Stage::Hop(_) if now < self.free_until => return self.wake_hop(now, i, outside),
-            // What a replaced link has just sent leaves this stage with what the new one sends.
+            // Packets that a replaced link has just sent leave this stage together with those of the new link.
             Stage::Line(line) if !self.branches && !has_retired => {
                 if let Some((side, packet)) = line.take_only(now) {
                     self.wakes.set(i, line.next_wake());

@@ -57,7 +57,7 @@ pub enum Stage {
     Junction(Junction),
 }
 
-/// A stage without logic of its own; holds its next deadline.
+/// A stage without logic; holds its next deadline.
 #[derive(Clone, Debug, Default)]
 pub struct Junction(pub(crate) Option<Time>);
 

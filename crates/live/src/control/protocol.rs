@@ -145,7 +145,7 @@ pub struct Changed {
 pub struct Trouble {
     /// A stable identifier for scripts.
     pub code: String,
-    /// What is wrong.
+    /// The problem, as a sentence.
     pub message: String,
     /// The key concerned; empty if there is none.
     pub key: String,

@@ -53,7 +53,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// What the system forbids, and how to allow it.
+    /// The operation that the system forbids, and how to allow it.
     pub fn enter() -> Result<Kernel, Error> {
         let device = Tunnelled::enter("192.168.0.1/16", "192.168.0.2")?;
         let reader = device

@@ -21,7 +21,7 @@ pub(super) fn bursts(packets: u32) -> String {
 /// A row of Table 2: throughput in kb/s, delay and its deviation in ms.
 type Row = [f64; 3];
 
-/// What was published for bursts of 2, 4 and 6 packets: TULIP, then snoop.
+/// The published values for bursts of 2, 4 and 6 packets: TULIP, then snoop.
 const TABLE: [(u32, Row, Row); 3] = [
     (2, [587.3, 540.0, 56.0], [562.6, 582.0, 60.0]),
     (4, [550.0, 579.0, 74.0], [527.6, 621.0, 84.0]),

@@ -92,7 +92,7 @@ fn stalled(runs: &Runs, ideal_s: f64) -> Estimate {
 /// Figure 10: stalls account for nearly all of Reno's loss of throughput.
 fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let ideal = bench.runs(LAN, UNCHANGED)?.mean(transfer_time);
-    // What is unusual takes many runs to see.
+    // Rare events need many runs.
     let reno = bench.with_many(|bench| bench.runs(LAN, &[SINGLE]))?;
     let share = stalled(&reno, ideal);
     finding.measure("stall time over time lost", share.scaled(100.0), "%");

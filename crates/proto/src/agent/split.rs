@@ -191,7 +191,7 @@ pub struct Split {
     awaited: Vec<Addr>,
     /// The agent that handles everything except the existing pairs, if this one is being replaced.
     successor: Option<Box<Agent>>,
-    /// Pairs that were added or removed since the last report, if a data plane asks for reports.
+    /// Pairs that were added or removed since the last report, if a data plane requested reports.
     changes: Option<Vec<Ending>>,
 }
 

@@ -109,7 +109,7 @@ fn what_can_be_marked_is_marked_and_leaves() {
 
 #[test]
 fn dropping_goes_on_where_it_was_if_the_queue_stands_again_soon() {
-    // It stands for 2 s, is empty for a moment, and stands again.
+    // The queue is occupied for 2 s, empty for a moment, and occupied again.
     let twice = |pause: u64| {
         move |now: u64| match now {
             0..2000 => 2,

@@ -165,7 +165,7 @@ fn outside((from, to): (f64, f64), gaps: &[(f64, f64)]) -> Vec<(f64, f64)> {
     pieces
 }
 
-/// Shades stalls; gaps between cells within them have a colour of their own.
+/// Shades stalls; gaps between cells within them have a separate colour.
 fn draw_stalls(
     canvas: &mut Canvas,
     stalls: &[Stall],

@@ -79,7 +79,7 @@ pub enum NoFigure {
 ///
 /// # Errors
 ///
-/// The results lack what the request names.
+/// The results lack the requested data.
 pub fn figure(
     results: &Results,
     recorded: &[CellSeries],

@@ -118,7 +118,7 @@ pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Prints the location of the report, and the number of claims from earlier runs (`kept`).
+/// Prints the location of the report, and the number of claims from earlier runs (`stored`).
 pub fn where_else(report: &Path, verbose: bool, stored: usize) -> Result<(), Failure> {
     let mut text = String::new();
     if stored > 0 {

@@ -63,14 +63,14 @@ pub struct Args {
     program: Vec<OsString>,
 }
 
-/// What the hidden commands take.
+/// Arguments of the hidden commands.
 #[derive(clap::Args, Debug)]
 pub struct Hold {
     order: i32,
     answer: i32,
 }
 
-/// What the hidden commands take.
+/// Arguments of the hidden commands.
 #[derive(clap::Args, Debug)]
 pub struct Run {
     /// The user and the group to become again, or `-`.

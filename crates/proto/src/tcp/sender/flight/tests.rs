@@ -20,7 +20,7 @@ fn a_segment_is_reported_once_it_is_reported_whole() {
     assert_eq!((reported, f.pipe(), f.sacked_segments()), (vec![1001], 2000, 1));
 }
 
-/// What the limit ends at is whole; what reaches beyond it is cut there, and the rest waits on.
+/// A segment that ends at the limit stays whole. A segment beyond it is cut there, and the rest waits.
 #[test]
 fn what_is_lost_is_cut_where_it_reaches_beyond_the_limit() {
     let mut f = flight(3);
