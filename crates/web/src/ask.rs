@@ -26,7 +26,6 @@ enum Ask {
     Event {
         #[serde(flatten)]
         one: RunRequest,
-        /// Its index.
         index: usize,
     },
     /// The state of hosts and base stations at a time of the run.

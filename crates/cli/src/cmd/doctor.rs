@@ -36,7 +36,6 @@ struct Check {
     required: bool,
     /// The finding.
     found: String,
-    /// Its purpose.
     purpose: Cow<'static, str>,
     /// The remedy, if it is missing.
     remedy: Cow<'static, str>,

@@ -19,7 +19,6 @@ const ROWS: usize = 8;
 /// A trace file and its statistics.
 #[derive(Serialize, Debug)]
 pub struct TraceSummary {
-    /// The file.
     pub file: PathBuf,
     /// Its statistics.
     #[serde(flatten)]

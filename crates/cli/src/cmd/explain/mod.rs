@@ -143,7 +143,6 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The question.
 fn question(args: &Args) -> Result<Question, Failure> {
     let mut question = Question::new(&args.claims, args.testbed)?;
     question.sets = args.sets as usize;
