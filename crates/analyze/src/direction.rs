@@ -37,9 +37,9 @@ struct OutstandingSegment {
     start: i64,
     end: i64,
     at: Time,
-    /// OutstandingSegment again, or measured already: gives no round-trip time any more.
+    /// Sent again, or measured already: gives no round-trip time any more.
     spent: bool,
-    /// OutstandingSegment again.
+    /// Sent again.
     again: bool,
     label: Label,
 }

@@ -85,7 +85,7 @@ pub struct BadPeriod {
 pub struct Series {
     /// `source:port>destination:port`.
     pub flow: String,
-    /// SentPacket data packets, oldest first.
+    /// Sent data packets, oldest first.
     pub sent: Vec<SentPacket>,
     /// The ACK line: time in seconds, and the first unacknowledged byte at the sender.
     pub acked: Vec<(f64, u64)>,

@@ -22,7 +22,7 @@ enum Ask {
     Choices(ScenarioRequest),
     /// A run with its events.
     Run(RunRequest),
-    /// RunRequest event in full.
+    /// One event of a run, in full.
     Event {
         #[serde(flatten)]
         one: RunRequest,

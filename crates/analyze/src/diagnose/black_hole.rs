@@ -28,7 +28,7 @@ struct SentSegment {
     sends: u32,
     /// The largest packet that carried a part of it again, if smaller.
     cut: Option<u32>,
-    /// SentSegment again as a part of a larger packet.
+    /// Sent again as a part of a larger packet.
     merged: bool,
 }
 
