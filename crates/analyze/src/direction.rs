@@ -238,7 +238,14 @@ impl Tracker {
                 let label = self.trials.label(data.at);
                 let spent = again || start < self.una;
                 let start = start.max(self.next);
-                self.outstanding.push_back(OutstandingSegment { start, end, at: data.at, spent, again, label });
+                self.outstanding.push_back(OutstandingSegment {
+                    start,
+                    end,
+                    at: data.at,
+                    spent,
+                    again,
+                    label,
+                });
             }
             self.next = end;
             self.edge_len = data.len;

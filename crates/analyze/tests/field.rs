@@ -5,7 +5,7 @@ mod common;
 mod packets;
 
 use common::Script;
-use lasthop_analyze::{Analysis, Closing, Config, Opening, LossLocation, analyze_capture};
+use lasthop_analyze::{Analysis, Closing, Config, LossLocation, Opening, analyze_capture};
 use lasthop_proto::wire::Flags;
 use packets::{any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;

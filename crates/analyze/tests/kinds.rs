@@ -4,7 +4,8 @@ mod common;
 
 use common::Script;
 use lasthop_analyze::{
-    Cause, Closing, Config, Opening, PointKind, Retransmission, LossLocation, StallCause, analyze_capture,
+    Cause, Closing, Config, LossLocation, Opening, PointKind, Retransmission, StallCause,
+    analyze_capture,
 };
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;

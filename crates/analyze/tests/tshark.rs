@@ -24,7 +24,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Notice, Packet, Quote, Seq};
 use lasthop_scenario::{Argument, parse};
 use lasthop_trace::Sink as _;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 type Counts = BTreeMap<(u32, Endpoint), [u64; 13]>;
 

@@ -8,7 +8,7 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::{Argument, parse};
 use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 /// What became of data on its way to the right: lost in queues and on the radio.
 #[derive(Default)]

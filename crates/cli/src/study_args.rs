@@ -11,13 +11,13 @@ use lasthop_study::Document;
 
 use crate::failure::Failure;
 use crate::format::Format;
+use crate::outcome::Outcome;
+use crate::output;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::sweep::bound::Most;
 use crate::sweep::testbed::Order;
 use crate::sweep::{Job, PAGE, Traces};
-use crate::outcome::Outcome;
-use crate::output;
 
 /// Threads.
 #[derive(clap::Args, Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
 use doc_commands::{DocCommand, commands, root};
+use serde_json::Value;
 
 /// Parts of commands that cannot run here, with reasons.
 const NOT_RUN: &[(&str, &str)] = &[

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, Stdio};
 
-use support::{NOBODY, User, World, each, inside, namespaces, text_of, sleeper};
+use support::{NOBODY, User, World, each, inside, namespaces, sleeper, text_of};
 
 #[test]
 fn up_exec_and_down() {

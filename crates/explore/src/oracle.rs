@@ -72,9 +72,7 @@ pub fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> 
 
 /// Whether an agent of the scenario splits connections.
 pub fn splits(scenario: &Scenario) -> bool {
-    let split = |stage: &Stage| {
-        matches!(&stage.kind, StageKind::Agent(agent) if agent.splits_connections())
-    };
+    let split = |stage: &Stage| matches!(&stage.kind, StageKind::Agent(agent) if agent.splits_connections());
     let cells = scenario.roaming.iter().flat_map(|roaming| &roaming.cells);
     scenario.path.iter().chain(cells.flat_map(|cell| &cell.path)).any(split)
 }

@@ -17,7 +17,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::Captures;
 use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use serde::{Deserialize, Serialize};
 
 const SUFFIX: &str = ".pcapng";

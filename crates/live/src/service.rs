@@ -360,9 +360,8 @@ fn wants(file: &StationFile) -> Wants {
 /// Whether connections end at an agent of `file`. Then new connections must pass after the end of the
 /// station.
 pub(crate) fn ends_connections(file: &StationFile) -> bool {
-    let splits = |kind: &StageKind| {
-        matches!(kind, StageKind::Agent(agent) if agent.splits_connections())
-    };
+    let splits =
+        |kind: &StageKind| matches!(kind, StageKind::Agent(agent) if agent.splits_connections());
     file.path.stages().iter().any(|stage| splits(&stage.kind))
 }
 

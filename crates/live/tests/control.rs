@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use lasthop_live::clock::Clock;
 use lasthop_live::control::client::{Client, listening};
-use lasthop_live::control::protocol::{Response, MAX_REQUEST, Request, Status};
+use lasthop_live::control::protocol::{MAX_REQUEST, Request, Response, Status};
 use lasthop_live::control::{About, Guard, MAX_CLIENTS, Running, serve};
 use lasthop_live::counters::{Counters, Tap};
 use lasthop_live::metrics;
@@ -138,12 +138,12 @@ fn what_is_set_is_what_is_got() {
     assert_eq!((changed.settings[0].new.as_str(), changed.lost), ("snoop", 0));
     // The other client sees the change at once, as a value and in the status.
     assert_eq!(get(&mut two, "errors.mean"), value("64KiB"));
-    let status = status(&mut two);
-    let names: Vec<&str> = status.stages.iter().map(|stage| stage.name.as_str()).collect();
+    let state = status(&mut two);
+    let names: Vec<&str> = state.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["left", "agent", "radio", "right"]);
-    assert_eq!(status.stages[1].config["agent"], "snoop");
-    assert_eq!(status.stages[1].config["snoop"]["dupacks"], 2);
-    assert_eq!(status.stages[2].config["errors_right"]["model"]["mean"], 65536);
+    assert_eq!(state.stages[1].config["agent"], "snoop");
+    assert_eq!(state.stages[1].config["snoop"]["dupacks"], 2);
+    assert_eq!(state.stages[2].config["errors_right"]["model"]["mean"], 65536);
     let running = world.handle.ask(|station| format!("{:?}", station.path().stages()[1])).unwrap();
     assert!(running.starts_with("Agent(Snoop("), "{running}");
     let Response::Changed(_) = set(&mut two, &["errors=none", "radio.rate=1mbit"]) else {
@@ -178,8 +178,8 @@ fn a_request_is_done_as_a_whole_or_not_at_all() {
         assert!(!trouble.help.is_empty(), "{values:?}");
         assert_eq!(get(&mut client, "agent"), value("none"), "{values:?}");
     }
-    let status = status(&mut client);
-    assert_eq!(status.stages[1].config["agent"], "none");
+    let state = status(&mut client);
+    assert_eq!(state.stages[1].config["agent"], "none");
 }
 
 #[test]
@@ -287,7 +287,10 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
         .unwrap();
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed);
-    assert!(output.status.success() && printed.contains("1 passed"), "nobody was served:\n{printed}");
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "nobody was served:\n{printed}"
+    );
     assert_eq!(get(&mut world.client(), "agent"), value("none"), "root is");
 }
 

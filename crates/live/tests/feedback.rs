@@ -124,8 +124,9 @@ fn send(scenario: &Scenario) -> EventCounts {
 fn transferred(agent: &str) -> (EventCounts, EventCounts) {
     let scenario = scenario(agent);
     let stages = scenario.path.clone();
-    let station =
-        station(EventCounts::default(), move || stages.iter().map(|s| Stage::of_path(s, 1)).collect());
+    let station = station(EventCounts::default(), move || {
+        stages.iter().map(|s| Stage::of_path(s, 1)).collect()
+    });
     let (tell, tcp) = channel();
     let receiver = within("mh", move || {
         let listener = TcpListener::bind(("10.9.0.2", lasthop_path::DISCARD)).unwrap();

@@ -55,9 +55,9 @@ impl Sink for RunRecord {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(event) = &event.what {
-            let list = self.tcp.entry(event.flow).or_default();
-            list.push((event.at, event.stage.0, event.kind));
+        if let What::Tcp(tcp) = &event.what {
+            let list = self.tcp.entry(tcp.flow).or_default();
+            list.push((event.at, event.stage.0, tcp.kind));
             if let Some(stop) = self.stop {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -140,7 +140,8 @@ fn each_transfer_arrives_and_is_told_of_as_its_own() {
         assert_eq!(flows.len(), BYTES.len());
         let mut record = RunRecord::new(layout);
         let stop = AtomicBool::new(false);
-        let end = world.run(&scenario, seed, &lasthop_quic::end, &mut record, &stop).expect("a run");
+        let end =
+            world.run(&scenario, seed, &lasthop_quic::end, &mut record, &stop).expect("a run");
         assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
         assert_eq!(end.wrong, [""; 0], "what arrived is not what was sent");
         let measured = record.metrics.finish(Time(end.at_ns));
@@ -155,7 +156,10 @@ fn each_transfer_arrives_and_is_told_of_as_its_own() {
             let events = &record.tcp[flow];
             let back = events.windows(2).find(|pair| pair[0].0 > pair[1].0);
             assert!(back.is_none(), "flow {index} goes back in time: {back:?}");
-            assert!(events.iter().all(|(at, ..)| at.0 <= end.at_ns), "flow {index} outlives the run");
+            assert!(
+                events.iter().all(|(at, ..)| at.0 <= end.at_ns),
+                "flow {index} outlives the run"
+            );
             let stage = lasthop_path::host_stage(&scenario, transfer.from).0;
             assert!(events.iter().all(|(_, at, _)| *at == stage), "flow {index}: another stage");
             let first = events.first().map(|(at, _, kind)| (*kind, at.since(Time::ZERO)));

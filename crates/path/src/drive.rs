@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Op, Wants, What};
-use lasthop_proto::machine::{Machine, Out, Side, StageId, EventRef};
+use lasthop_proto::machine::{EventRef, Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::{Addr, FlowKey, Packet};

@@ -412,7 +412,9 @@ mod tests {
         let mut reported = Vec::new();
         out.drain_events(|event| {
             reported.push(match event {
-                EventRef::Event(Event { what: What::Channel { good, .. }, .. }) => format!("{good}"),
+                EventRef::Event(Event { what: What::Channel { good, .. }, .. }) => {
+                    format!("{good}")
+                }
                 EventRef::Event(other) => format!("{other:?}"),
                 EventRef::Packet(op, side, _) => format!("{op:?} {side:?}"),
                 EventRef::Delivered(_, bytes) => format!("{bytes}"),

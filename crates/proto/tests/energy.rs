@@ -2,8 +2,8 @@
 
 use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
 use lasthop_proto::energy::{
-    Antenna, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, ReportTime, Work,
-    costs,
+    Antenna, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, ReportTime,
+    Work, costs,
 };
 use lasthop_proto::units::{Energy, Power, Span, Time};
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ use lasthop_batch::{Done, Provenance, Work, tables};
 use lasthop_proto::machine::StageId;
 use lasthop_runs::Setup;
 use lasthop_scenario::Cell;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

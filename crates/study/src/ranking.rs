@@ -136,7 +136,8 @@ pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
 pub fn standings_of_looks(cells: &[Vec<f64>], baseline: usize, looks: u32) -> Vec<Standing> {
     let Some(base) = cells.get(baseline) else { return Vec::new() };
     let looks = f64::from(looks.max(1));
-    let pairs: Vec<(&[f64], &[f64])> = cells.iter().map(|values| common_seeds(values, base)).collect();
+    let pairs: Vec<(&[f64], &[f64])> =
+        cells.iter().map(|values| common_seeds(values, base)).collect();
     let p: Vec<Option<f64>> = pairs
         .iter()
         .enumerate()

@@ -8,7 +8,7 @@ use lasthop_scenario::{Argument, parse};
 use lasthop_study::advise::Estimate;
 use lasthop_study::capture::Capture;
 use lasthop_study::capture::congestion::{Control, Recognition, congestion};
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 const PATH: &str = r#"
 horizon = "15s"

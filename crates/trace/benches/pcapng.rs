@@ -11,7 +11,7 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq, Timestamps};
 use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 const PACKETS: u64 = 10_000;
 

@@ -301,7 +301,12 @@ impl Sequence {
         if end > start {
             self.highest = end;
             self.stalls.begin(at);
-            self.first.push(SentPacket { at_s: at.as_secs_f64(), start, end, kind: SendKind::First });
+            self.first.push(SentPacket {
+                at_s: at.as_secs_f64(),
+                start,
+                end,
+                kind: SendKind::First,
+            });
         }
     }
 

@@ -129,7 +129,7 @@ mod tests {
     use crate::Sink;
     use crate::conservation::Conservation;
     use crate::csv::EventCsv;
-    use crate::pcapng::{CaptureSink, CapturePoint};
+    use crate::pcapng::{CapturePoint, CaptureSink};
     use crate::sequence::{Sequence, Watch};
 
     const OPS: [Op; 7] = [

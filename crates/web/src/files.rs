@@ -3,7 +3,7 @@
 use lasthop_proto::machine::StageId;
 use lasthop_runs::layout;
 use lasthop_trace::csv::EventCsv;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -65,7 +65,7 @@ fn buffered(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
             "attempts": segment.attempts,
         }));
     });
-    keeps.then_some(all)
+    may_store.then_some(all)
 }
 
 /// A sink that records the first sequence numbers of flows.

@@ -13,7 +13,9 @@ pub(crate) fn sentence(what: &What) -> &'static str {
             | Op::Redirected(cause) => cause.what(),
             Op::Transmitted => "A link has transmitted it to its other end.",
             Op::Marked => "A queue marked it instead of dropping it, to signal congestion.",
-            Op::Damaged => "The channel damaged it. The next node that verifies its checksum drops it.",
+            Op::Damaged => {
+                "The channel damaged it. The next node that verifies its checksum drops it."
+            }
             Op::Received => "A host received it.",
         },
         What::Tcp(tcp) => end_point(tcp.kind),
@@ -26,9 +28,7 @@ pub(crate) fn sentence(what: &What) -> &'static str {
         },
         What::Agent { note, .. } => agent(note),
         What::Channel { good: true, .. } => "The channel is good again.",
-        What::Channel { good: false, .. } => {
-            "The channel is bad: most packets are damaged now."
-        }
+        What::Channel { good: false, .. } => "The channel is bad: most packets are damaged now.",
         What::Air(air) => match air.fate {
             FrameFate::Received => "A frame was transmitted and received.",
             FrameFate::Damaged => "A frame was transmitted, and the channel damaged it.",
@@ -39,16 +39,12 @@ pub(crate) fn sentence(what: &What) -> &'static str {
         What::Doze { asleep: false, .. } => "A radio wakes up.",
         What::Link { note, .. } => match note {
             LinkNote::Duplicate => "The link layer dropped a duplicate frame.",
-            LinkNote::OutOfWindow => {
-                "The link layer dropped a frame outside the window."
-            }
+            LinkNote::OutOfWindow => "The link layer dropped a frame outside the window.",
             LinkNote::BadAck => "The link layer ignored an ACK of a frame that was never sent.",
             LinkNote::WindowFull => {
                 "The link layer's window is full, so it retransmits the oldest packet."
             }
-            LinkNote::ChannelBad => {
-                "The link layer pauses because the channel is bad."
-            }
+            LinkNote::ChannelBad => "The link layer pauses because the channel is bad.",
         },
         What::Handoff { arrived: true, .. } => "The mobile host has come into this cell.",
         What::Handoff { arrived: false, .. } => "The mobile host has left this cell.",
@@ -98,21 +94,19 @@ fn end_point(kind: TcpKind) -> &'static str {
         TcpKind::BadStateNotified => {
             "The base station reported a bad link; the sender restarts its timer."
         }
-        TcpKind::Quenched => "The base station requested a lower rate; the sender closes its congestion window.",
+        TcpKind::Quenched => {
+            "The base station requested a lower rate; the sender closes its congestion window."
+        }
         TcpKind::CongestionEchoed => {
             "The receiver echoed a congestion mark; the sender reduces its window."
         }
-        TcpKind::AckFactor { .. } => {
-            "The receiver changes the number of segments per ACK."
-        }
+        TcpKind::AckFactor { .. } => "The receiver changes the number of segments per ACK.",
         TcpKind::TailLossProbe => {
             "No ACK arrived for two round trips: the sender sends a probe before the timer expires."
         }
         TcpKind::WindowProbe => "The receiver's window is closed; the sender probes it.",
         TcpKind::Delivered { .. } => "Data was delivered to the application in order.",
-        TcpKind::Corrupted => {
-            "A wrong byte would have been delivered: a fault of lasthop."
-        }
+        TcpKind::Corrupted => "A wrong byte would have been delivered: a fault of lasthop.",
         TcpKind::Complete => "All data is acknowledged.",
         TcpKind::Asked => "A client sends a request.",
         TcpKind::Answered => "The client has received the response.",
@@ -133,7 +127,9 @@ fn agent(note: &AgentNote) -> &'static str {
         AgentNote::CongestionHole => {
             "Data was lost in the wired network, before the base station: the sender must repair it."
         }
-        AgentNote::NoticeWithheld => "A notification is withheld because another one was just sent.",
+        AgentNote::NoticeWithheld => {
+            "A notification is withheld because another one was just sent."
+        }
         AgentNote::SegmentClamped { .. } => {
             "The base station lowered the segment size that a SYN announces."
         }
@@ -151,8 +147,12 @@ fn agent(note: &AgentNote) -> &'static str {
             "The sender reduces its rate after losses: the base station repairs them."
         }
         AgentNote::LocalRtt { .. } => "The base station measured a round trip over the radio.",
-        AgentNote::HostGone => "The mobile host does not respond; the base station closes the sender's window.",
-        AgentNote::HostBack => "The mobile host responds again; the base station opens the sender's window.",
+        AgentNote::HostGone => {
+            "The mobile host does not respond; the base station closes the sender's window."
+        }
+        AgentNote::HostBack => {
+            "The mobile host responds again; the base station opens the sender's window."
+        }
         AgentNote::Bypassed => "The connection continues without the base station.",
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use lasthop_trace::stats::quantile;
 
 use super::{Confidence, Diagnosis, Finding};
-use crate::reading::{Cause, Direction, PointKind, LossLocation};
+use crate::reading::{Cause, Direction, LossLocation, PointKind};
 use crate::verdict::{binomial, upper_tail};
 
 /// Losses, and flights with losses, that show a rate (the same as in the paper: 15 and 3).
@@ -179,7 +179,13 @@ fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
 
 /// The token bucket that explains the losses best. `mean` bytes per second passed between losses; bytes and seconds
 /// `before` the first one.
-fn best_fit(all: &[Transmission], mean: f64, before: (f64, f64), packet: f64, rtt: f64) -> Option<Fit> {
+fn best_fit(
+    all: &[Transmission],
+    mean: f64,
+    before: (f64, f64),
+    packet: f64,
+    rtt: f64,
+) -> Option<Fit> {
     let mut best: Option<Fit> = None;
     let mut search =
         |around: f64, step: f64, steps: core::ops::RangeInclusive<i32>, depths: &[f64]| {

@@ -6,7 +6,7 @@ use super::lost::RevealedLoss;
 use super::order::SHORTEST_TIMEOUT;
 use super::{Data, Episode, OUTSTANDING, Repair, Tracker};
 use crate::config::Config;
-use crate::reading::{Loss, Retransmission, LossLocation};
+use crate::reading::{Loss, LossLocation, Retransmission};
 use crate::verdict::Label;
 
 /// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).

@@ -14,8 +14,8 @@ use serde::Serialize;
 use super::run::Changes;
 use crate::compress;
 use crate::failure::Failure;
-use crate::scenario::Text;
 use crate::outcome::Outcome;
+use crate::scenario::Text;
 use crate::{format, output, style};
 
 /// Limit of bytes read from a file.

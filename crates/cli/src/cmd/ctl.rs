@@ -6,14 +6,14 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lasthop_live::control::client::{Client, directories, listening};
-use lasthop_live::control::protocol::{Response, Endings, Request, Status, Trouble};
+use lasthop_live::control::protocol::{Endings, Request, Response, Status, Trouble};
 use lasthop_proto::units::Span;
 use lasthop_report::number::Units;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::study_args;
 use crate::outcome::Outcome;
+use crate::study_args;
 use crate::{format, output, style, watch};
 
 const EXAMPLES: &str = "\

@@ -12,8 +12,8 @@ use lasthop_scenario::{Error, Key, TunnelFile, parse_tunnel};
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
-use crate::scenario::{read, regular};
 use crate::outcome::Outcome;
+use crate::scenario::{read, regular};
 use crate::{format, output, style};
 
 const EXAMPLES: &str = "\

@@ -12,8 +12,8 @@ use lasthop_packetdrill::script::{FaultKind, Script};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::stop::Stop;
 use crate::outcome::Outcome;
+use crate::stop::Stop;
 use crate::{format, output, style};
 
 const EXAMPLES: &str = "\

@@ -9,8 +9,8 @@ use lasthop_study::sweep::single::{self, Kind, NoFigure, Request};
 use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
-use crate::sweep::files;
 use crate::outcome::Outcome;
+use crate::sweep::files;
 use crate::{format, output, study_args};
 
 const EXAMPLES: &str = "\

@@ -2,16 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_study::replay::{
-    self, KernelOrders, NAME, Order, PATH, Pattern, Recording, SENDERS,
-};
+use lasthop_study::replay::{self, KernelOrders, NAME, PATH, Pattern, Recording, SENDERS};
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
+use crate::show::replay::ReplayAnswer;
 use crate::stop::Stop;
 use crate::sweep::testbed::{self, Order as Runs};
-use crate::outcome::Outcome;
-use crate::show::replay::ReplayAnswer;
 use crate::{format, output, show};
 
 /// Size limit of a recording, bytes.

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::{bare, plan};
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
@@ -17,7 +18,6 @@ use crate::study_args::{self, Jobs};
 use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Traces, files};
-use crate::outcome::Outcome;
 use crate::{demo, format, output, show};
 
 /// The scenario of `lasthop run` without arguments.

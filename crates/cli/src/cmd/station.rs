@@ -8,9 +8,9 @@ use lasthop_scenario::{Error, Setting, StationFile, Warning, files, parse_statio
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
+use crate::outcome::Outcome;
 use crate::scenario::{read, regular, with_files};
 use crate::snippet::Severity;
-use crate::outcome::Outcome;
 use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
@@ -68,7 +68,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let socket = socket?;
     let path = args.file.clone();
-    let reread = move || load(&path).map(|(file, _)| file).map_err(|failure| reload_error(&failure));
+    let reread =
+        move || load(&path).map(|(file, _)| file).map_err(|failure| reload_error(&failure));
     let done = service::run(&name, file, &socket, reread, move |news| print_news(&news, json));
     done.map_err(|fault| failed(&fault))?;
     Ok(Outcome::Done)

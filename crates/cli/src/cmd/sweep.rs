@@ -11,11 +11,11 @@ use lasthop_scenario::{Argument, Grid};
 
 use crate::cmd::run::Changes;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::scenario::{Text, read};
 use crate::stop::Stop;
 use crate::study_args::Jobs;
-use crate::outcome::Outcome;
 use crate::{format, output};
 
 const EXAMPLES: &str = "\

@@ -8,9 +8,9 @@ use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::outcome::Outcome;
 use crate::child;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_live::testbed::Error;

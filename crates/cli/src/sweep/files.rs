@@ -16,7 +16,7 @@ use lasthop_study::sweep::{CellSeries, heading};
 use lasthop_trace::Sink;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::layout::Layout;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use lasthop_trace::sequence::Series;
 
 use super::bound::{self, Bounded, CountedFile};

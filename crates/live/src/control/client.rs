@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::protocol::{Response, Request};
+use super::protocol::{Request, Response};
 use crate::testbed::keep::Home;
 
 /// Size limit of an answer, bytes.

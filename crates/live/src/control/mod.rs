@@ -9,7 +9,7 @@ pub mod protocol;
 mod running;
 mod server;
 
-use protocol::{Response, Changed, Request};
+use protocol::{Changed, Request, Response};
 
 pub use running::{About, Running};
 pub(crate) use server::who;

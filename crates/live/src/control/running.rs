@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Served;
 use super::protocol::{
-    Response, Changed, Endings, PortStatus, Request, StageStatus, Status, Trouble,
+    Changed, Endings, PortStatus, Request, Response, StageStatus, Status, Trouble,
 };
 use crate::counters::Counters;
 use crate::metrics::{self, Figures};
@@ -186,7 +186,9 @@ impl Served for Running {
     fn answer(&self, request: &Request) -> Response {
         let answer = match request {
             Request::Status {} => self.status().map(|status| Response::Status(Box::new(status))),
-            Request::Get { key } => self.path().get(key).map(Response::Value).map_err(Trouble::from),
+            Request::Get { key } => {
+                self.path().get(key).map(Response::Value).map_err(Trouble::from)
+            }
             Request::Set { values, endings } => self.set(values, *endings).map(Response::Changed),
         };
         answer.unwrap_or_else(Response::Error)

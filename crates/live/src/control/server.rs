@@ -19,7 +19,7 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::{Uid, User};
 
 use super::Served;
-use super::protocol::{Response, MAX_REQUEST, Request, Trouble};
+use super::protocol::{MAX_REQUEST, Request, Response, Trouble};
 use crate::clock::Clock;
 
 /// Client limit; root has one more.

@@ -144,7 +144,7 @@ fn run(
         pid
     };
     front.write(&Line::Runs);
-    let waiter = attend(pid, station.handle(), answer.clone());
+    let waiter = attend(pid, station.handle(), front.clone());
     let mut sinks = (Tally::new(&path, joined.is_some()), capture.as_mut());
     let run = station.run(&mut sinks, &mut |_, _, _| true);
     run.tried(|| "go on: the base station stopped")?;

@@ -14,7 +14,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 use super::News;
 use super::seal::Ciphers;
-use super::status::Shown;
+use super::status::SharedStatus;
 use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::notify::Manager;
@@ -47,7 +47,7 @@ pub(super) struct Driver {
     whole: bool,
     peer: Option<SocketAddr>,
     status: TunnelStatus,
-    shown: Arc<Shown>,
+    shared: Arc<SharedStatus>,
     renewed: Time,
     ask_at: Time,
     datagrams: Vec<Datagram>,
@@ -62,7 +62,7 @@ impl Driver {
         tunnel: Tunnel<Ciphers>,
         mtu: u16,
         status: TunnelStatus,
-        shown: Arc<Shown>,
+        shared: Arc<SharedStatus>,
     ) -> io::Result<Driver> {
         let clock = Clock::start();
         Ok(Driver {
@@ -74,7 +74,7 @@ impl Driver {
             whole: true,
             peer: None,
             status,
-            shown,
+            shared,
             renewed: Time::ZERO,
             ask_at: Time::NEVER,
             datagrams: Vec::new(),
@@ -129,7 +129,7 @@ impl Driver {
                 self.tunnel.close(now);
                 self.flush()?;
                 self.status.update(&self.tunnel, now.0);
-                self.shown.put(&self.status);
+                self.shared.put(&self.status);
                 return Ok(());
             }
         }
@@ -238,7 +238,7 @@ impl Driver {
         if now.since(self.renewed) >= RENEW {
             self.renewed = now;
             self.status.update(&self.tunnel, now.0);
-            self.shown.put(&self.status);
+            self.shared.put(&self.status);
         }
     }
 

@@ -33,7 +33,7 @@ use crate::{control, notify::Manager, shortage};
 
 use driver::Driver;
 use seal::{Ciphers, KEY};
-use status::Shown;
+use status::SharedStatus;
 
 /// Initial assumption for an unknown path MTU, bytes.
 const ETHERNET: u32 = 1500;
@@ -244,12 +244,12 @@ pub fn run(
         ));
     }
     let (device, tun) = device(file, mtu)?;
-    let shown = Arc::new(Shown::default());
-    let guard = control::serve(shown.clone(), socket)
+    let shared = Arc::new(SharedStatus::default());
+    let guard = control::serve(shared.clone(), socket)
         .map_err(|error| Fault::Listen { at: socket.display().to_string(), error })?;
     let endpoint = match file.metrics {
         Some(at) => Some(
-            metrics::serve(shown.clone(), at)
+            metrics::serve(shared.clone(), at)
                 .map_err(|error| Fault::Listen { at: at.to_string(), error })?,
         ),
         None => None,
@@ -276,7 +276,7 @@ pub fn run(
     })?;
     let mut manager = Manager::from_environment();
     manager.say("READY=1");
-    let mut driver = Driver::new(device, udp, tunnel, mtu, status, shown)?;
+    let mut driver = Driver::new(device, udp, tunnel, mtu, status, shared)?;
     let ended = driver.run(&over, &mut manager, &report);
     manager.say("STOPPING=1");
     ended.map_err(Fault::from)

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::seal::Ciphers;
 use crate::control::Served;
-use crate::control::protocol::{Response, Request, Trouble};
+use crate::control::protocol::{Request, Response, Trouble};
 use crate::metrics::{Figures, Labels, Page};
 use crate::status::{Counts, TunnelStatus};
 

@@ -13,9 +13,9 @@ use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_scenario::{Scenario, Traffic, Transfer};
 
+use super::kernel_events::Sending;
 use super::news::News;
 use super::sockets::Machine;
-use super::kernel_events::Sending;
 use super::{Connection, SAMPLE, has_tcp};
 use crate::clock::Clock;
 use crate::endpoint::{

@@ -1,9 +1,9 @@
 //! How throughput is averaged over runs (1), and its standard deviation (5).
 
-use super::size::Sweep;
-use super::range::CLAIM;
 use super::lan;
+use super::range::CLAIM;
 use super::setup::{AVERAGING_KEY, BAD, SIZES, Scheme};
+use super::size::Sweep;
 use crate::measure::kbps;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs};

@@ -3,8 +3,8 @@
 use lasthop_report::model::Figure;
 
 use super::averages::Averaging;
-use super::recovery::{BACKOFFS, given_up, sensitivity};
 use super::range::CLAIM;
+use super::recovery::{BACKOFFS, given_up, sensitivity};
 use super::setup::{LAN, SLOT_KEY, Scheme, bound, sent_again};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
@@ -12,7 +12,6 @@ use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
 /// Mean bad periods in ms (5.2: 400 ms to 1.6 s).
 pub(super) const BAD_MS: [u32; 4] = [400, 800, 1200, 1600];
 const SCHEMES: [Scheme; 3] = [Scheme::Basic, Scheme::Ebsn, Scheme::Recovery];
-
 
 /// The limits of the back-off in slots of 60 bits, which take less time at 2 Mb/s than at 19.2 kb/s; none if the slot is
 /// a time.

@@ -4,8 +4,8 @@
 use lasthop_proto::event::Cause;
 use lasthop_trace::stats::Summary;
 
-use super::range::{CROWD, FAR};
 use super::range::CLAIM;
+use super::range::{CROWD, FAR};
 use super::setup::{ACKP, ACKP_FULL, BURSTS, MANY, SATELLITE, SNOOP};
 use crate::measure::{dropped, jain, throughput, wired};
 use crate::table::{Cell, mean_and_interval, row, table};

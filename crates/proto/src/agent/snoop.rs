@@ -41,7 +41,7 @@ use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::{
-    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, StoredSegment, Read, ackp, snoop_smart,
+    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, snoop_smart,
 };
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::{AgentNote, Cause, Wants, What};

@@ -37,8 +37,8 @@ use super::flows::Flows;
 use super::i_tcp_handoff::Handover;
 use super::none::admit;
 use super::{
-    Agent, AgentConfig, BaseStation, Bypass, Config, Ending, StoredSegment, MtcpConfig, Read, flows, m_tcp,
-    split_sack,
+    Agent, AgentConfig, BaseStation, Bypass, Config, Ending, MtcpConfig, Read, StoredSegment,
+    flows, m_tcp, split_sack,
 };
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};

@@ -252,7 +252,11 @@ impl Channel {
     /// each other"), and changes can be reported immediately. Models whose states do not depend on time
     /// ignore `states`.
     pub fn with_states(model: &ErrorModel, stream: Stream, states: Stream) -> Channel {
-        Channel { errors: model.errors(stream, Some(states)), only: Kinds::ALL, reports_changes: false }
+        Channel {
+            errors: model.errors(stream, Some(states)),
+            only: Kinds::ALL,
+            reports_changes: false,
+        }
     }
 
     /// Restricts the channel to frames of `kinds`.
@@ -308,7 +312,8 @@ impl Channel {
             hit(byte);
         };
         let record_hit = &mut record_hit;
-        let whole = each!(&mut self.errors, e => e.pass_symbols(start, duration, bytes, record_hit));
+        let whole =
+            each!(&mut self.errors, e => e.pass_symbols(start, duration, bytes, record_hit));
         let after = self.is_good();
         Harm { bytes: count, whole, turned: (after != before).then_some(after) }
     }

@@ -46,7 +46,11 @@ pub trait Seal {
 
     /// Reads the second message: returns the keys and the callee's offer. After an invalid message the call
     /// can continue.
-    fn finish(&self, initiator: &mut Self::Initiator, second: &[u8]) -> Option<(Self::Keys, Vec<u8>)>;
+    fn finish(
+        &self,
+        initiator: &mut Self::Initiator,
+        second: &[u8],
+    ) -> Option<(Self::Keys, Vec<u8>)>;
 }
 
 /// Keys of a session for both directions.

@@ -207,7 +207,8 @@ impl World {
                 self.moves.insert((before, SendEvent::Trans, self.send_state(i)));
             }
             let copies = fate(&frame);
-            self.log.push(LogEntry::Sent { frame: Box::new(frame.clone()), lost: copies.is_empty() });
+            self.log
+                .push(LogEntry::Sent { frame: Box::new(frame.clone()), lost: copies.is_empty() });
             for more in copies {
                 self.counter += 1;
                 let arrives = ends_at + self.timing.propagation + more;

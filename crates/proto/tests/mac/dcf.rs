@@ -30,7 +30,9 @@ fn on_an_idle_channel_a_frame_goes_after_a_difs_and_is_acknowledged() {
     assert_eq!(air.air[1].0, acked);
     assert!(matches!(air.outcomes[0], (Time(50_000), Outcome::Trans { .. })));
     assert!(matches!(air.outcomes[1].1, Outcome::Arrived { intact: true, .. }));
-    assert!(matches!(&air.outcomes[2], (at, Outcome::Done { acked: Some(true), .. }) if *at == acked));
+    assert!(
+        matches!(&air.outcomes[2], (at, Outcome::Done { acked: Some(true), .. }) if *at == acked)
+    );
 }
 
 /// 802.11 9.6: an answer has the highest basic rate that does not exceed that of the frame.

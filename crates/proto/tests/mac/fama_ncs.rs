@@ -72,7 +72,9 @@ fn a_cts_dominates_an_rts() {
         run(&mut mac, &mut air, END, |_, _, _, _| {});
         let time = |kind| air.air.iter().find(|(_, e)| e.kind == kind).unwrap().1.airtime;
         assert!(time(FrameKind::Cts) > time(FrameKind::Rts) + delay * 2, "{delay}");
-        assert!(air.outcomes.iter().any(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. })));
+        assert!(
+            air.outcomes.iter().any(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. }))
+        );
     }
 }
 

@@ -222,8 +222,10 @@ fn nothing_is_lost_where_polls_and_beacons_are() {
         }
         run(&mut mac, &mut air, asked + Span::secs(3), |_, _, _, _| {});
         assert_eq!((arrived(&air, 1), arrived(&air, 2)), (100, 100));
-        let failed =
-            air.outcomes.iter().filter(|(_, o)| matches!(o, Outcome::Failed { delivered: false, .. }));
+        let failed = air
+            .outcomes
+            .iter()
+            .filter(|(_, o)| matches!(o, Outcome::Failed { delivered: false, .. }));
         assert_eq!(failed.count(), 0);
         let _ = awake(&air, 3, asked + Span::secs(3));
     }

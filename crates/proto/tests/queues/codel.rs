@@ -27,7 +27,12 @@ pub struct Observations {
     pub waited: Vec<u64>,
 }
 
-pub fn watch(mut bench: Bench, millis: u64, arrivals: impl Fn(u64) -> u64, capable: bool) -> Observations {
+pub fn watch(
+    mut bench: Bench,
+    millis: u64,
+    arrivals: impl Fn(u64) -> u64,
+    capable: bool,
+) -> Observations {
     let (mut drops, mut marks, mut waited) = (Vec::new(), Vec::new(), Vec::new());
     for now in 0..millis {
         for _ in 0..arrivals(now) {

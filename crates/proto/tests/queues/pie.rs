@@ -2,7 +2,7 @@
 
 use lasthop_proto::queue::{Discipline, PieConfig};
 
-use super::codel::{PLENTY, Observations, watch};
+use super::codel::{Observations, PLENTY, watch};
 use super::script::Bench;
 
 fn pie(config: PieConfig) -> Bench {
@@ -24,11 +24,16 @@ fn the_delay_of_an_overload_is_held_at_the_target() {
     let settled = &observed.waited[30_000..];
     assert!((mean(settled) - 15.0).abs() < 3.0, "{} ms", mean(settled));
     // A fifth is excess: that share is dropped.
-    let ended = observed.drops.iter().filter(|at| **at >= 30_000).count() as f64 / (30_000.0 * 1.25);
+    let ended =
+        observed.drops.iter().filter(|at| **at >= 30_000).count() as f64 / (30_000.0 * 1.25);
     assert!((ended - 0.2).abs() < 0.01, "{ended}");
     let slow = PieConfig { target: lasthop_proto::units::Span::millis(60), ..PieConfig::default() };
     let observed = overload(slow, 60_000, false);
-    assert!((mean(&observed.waited[30_000..]) - 60.0).abs() < 6.0, "{}", mean(&observed.waited[30_000..]));
+    assert!(
+        (mean(&observed.waited[30_000..]) - 60.0).abs() < 6.0,
+        "{}",
+        mean(&observed.waited[30_000..])
+    );
 }
 
 //= rfc8033: a burst after an idle time passes

@@ -99,7 +99,8 @@ pub(super) fn flips<E: From<Error>>(
     for fact in facts.iter().filter(|fact| fact.from == Basis::Assumed) {
         let Some(change) = change(fact.what, link) else { continue };
         let mut best = |link: &Link| -> Result<Option<Option<String>>, E> {
-            let options = Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
+            let options =
+                Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
             let Some(document) = compared(link, (RUNS, false), &options, &[], run)? else {
                 return Ok(None);
             };

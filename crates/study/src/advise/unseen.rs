@@ -1,6 +1,6 @@
 //! Losses that a capture cannot show, and the capture that would.
 
-use lasthop_analyze::{Diagnosis, Opening, LossLocation};
+use lasthop_analyze::{Diagnosis, LossLocation, Opening};
 use lasthop_report::number::plural;
 
 use super::estimate::Estimate;

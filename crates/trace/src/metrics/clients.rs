@@ -144,7 +144,8 @@ impl Clients {
         let rates = those.clone().flat_map(|record| &record.rates).map(|bps| *bps as f64);
         let segments = sum(|record| record.rates.len() as u64);
         let clients = sum(|_| 1);
-        let changes = |record: &ClientRecord| record.rates.windows(2).filter(|w| w[0] != w[1]).count() as u64;
+        let changes =
+            |record: &ClientRecord| record.rates.windows(2).filter(|w| w[0] != w[1]).count() as u64;
         (clients > 0).then(|| Videos {
             clients,
             ended: sum(|record| record.ended.into()),

@@ -174,7 +174,10 @@ impl Sources {
 }
 
 /// Increase of the round-trip time of these sources under load.
-fn load<'s>(those: impl Iterator<Item = &'s SourceRecord> + Clone, loaded: &Range<Time>) -> Option<Load> {
+fn load<'s>(
+    those: impl Iterator<Item = &'s SourceRecord> + Clone,
+    loaded: &Range<Time>,
+) -> Option<Load> {
     let median = |when: &dyn Fn(Time) -> bool| {
         let pairs = those.clone().flat_map(|record| record.times.iter().zip(&record.delays));
         let mut trips: Vec<f64> =
@@ -239,6 +242,9 @@ mod tests {
         sources.event(Time::ZERO, &datagram(u64::MAX), true);
         sources.event(Time::ZERO, &datagram(0), true);
         let record = &sources.0[&flow];
-        assert_eq!((record.sent, record.next, record.missing.len(), record.delays.len()), (1, 1, 0, 1));
+        assert_eq!(
+            (record.sent, record.next, record.missing.len(), record.delays.len()),
+            (1, 1, 0, 1)
+        );
     }
 }

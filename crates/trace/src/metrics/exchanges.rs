@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::Metrics;
 use super::clients::{Pages, Videos};
 use super::flow::Flow;
-use super::short::quantile;
 use super::flow_pair::FlowPair;
+use super::short::quantile;
 use crate::layout::ExchangeInfo;
 
 /// The exchanges of a table's clients. The time of an exchange is from the request to the last byte of the

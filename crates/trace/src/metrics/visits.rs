@@ -77,8 +77,9 @@ impl Visits {
     /// Handles the arrival of a host in the cell of the base station at `stage`, or its departure.
     pub(super) fn turn(&mut self, at: Time, stage: StageId, host: Addr, arrived: bool) {
         if !arrived {
-            let open =
-                |visit: &&mut VisitRecord| (visit.host, visit.stage, visit.to) == (host, stage, None);
+            let open = |visit: &&mut VisitRecord| {
+                (visit.host, visit.stage, visit.to) == (host, stage, None)
+            };
             if let Some(visit) = self.visits.iter_mut().find(open) {
                 visit.to = Some(at);
             }

@@ -17,7 +17,7 @@ use lasthop_trace::conservation::Conservation;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::layout::flow_name;
 use lasthop_trace::metrics::Metrics;
-use lasthop_trace::pcapng::{CaptureSink, CapturePoint};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use lasthop_trace::sequence::{Sequence, Watch};
 use lasthop_trace::{Record, Sink, capture};
 

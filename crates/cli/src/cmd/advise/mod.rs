@@ -16,8 +16,8 @@ use lasthop_study::compare;
 
 use super::analyze;
 use crate::failure::Failure;
-use crate::study_args::{self, Jobs, Maker};
 use crate::outcome::Outcome;
+use crate::study_args::{self, Jobs, Maker};
 use crate::{format, output, show};
 
 const EXAMPLES: &str = "\

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lasthop_live::control::client::Client;
-use lasthop_live::control::protocol::{Response, Request, Status};
+use lasthop_live::control::protocol::{Request, Response, Status};
 use lasthop_proto::event::Cause;
 use lasthop_proto::units::{Probability, Rate};
 use lasthop_study::advise::Estimate;

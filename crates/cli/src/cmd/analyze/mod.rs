@@ -18,8 +18,8 @@ use lasthop_study::capture::{
 };
 
 use crate::failure::Failure;
-use crate::sweep::PAGE;
 use crate::outcome::Outcome;
+use crate::sweep::PAGE;
 use crate::{format, output, show};
 
 pub use file::read;

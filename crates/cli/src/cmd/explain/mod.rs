@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use self::cache::ConditionCache;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::outcome::Outcome;
 use crate::{format, output, style};
 
 const EXAMPLES: &str = "\

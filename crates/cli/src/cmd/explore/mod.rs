@@ -13,11 +13,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
 use crate::study_args::Jobs;
-use crate::outcome::Outcome;
 use crate::{format, output};
 use page::page;
 use store::Store;

@@ -9,7 +9,7 @@ use lasthop_report::number::{plural, short};
 use lasthop_report::table::render;
 use lasthop_scenario::Plan;
 
-use super::{Results, Args, command};
+use super::{Args, Results, command};
 use crate::style;
 
 /// Runs that exceed their bound are listed up to this number.

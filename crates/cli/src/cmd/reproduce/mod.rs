@@ -1,8 +1,8 @@
 //! `lasthop reproduce`: published and measured results, with a verdict for each.
 
 mod page;
-mod terminal;
 mod store;
+mod terminal;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,9 +15,9 @@ use lasthop_runs::{Observer, RunResult};
 
 use crate::cpu::ForClaims;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::outcome::Outcome;
 use crate::{format, note, output};
 use store::{Origin, Store, StoredClaim};
 

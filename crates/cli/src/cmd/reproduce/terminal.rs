@@ -72,7 +72,10 @@ fn in_full(claim: &StoredClaim, heading: &str) -> Result<(), Failure> {
 pub fn verdicts(done: &[StoredClaim]) -> Result<(), Failure> {
     let results: Vec<ClaimResult> = done
         .iter()
-        .map(|claim| ClaimResult { reason: brief(&claim.result).to_owned(), ..claim.result.clone() })
+        .map(|claim| ClaimResult {
+            reason: brief(&claim.result).to_owned(),
+            ..claim.result.clone()
+        })
         .collect();
     output::print(&table::render(&table::verdicts(&results), style::look()))
 }

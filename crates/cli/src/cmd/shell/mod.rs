@@ -13,8 +13,8 @@ use lasthop_scenario::LivePath;
 
 use super::testbed::{own, prompted};
 use crate::failure::Failure;
-use crate::scenario::Text;
 use crate::outcome::Outcome;
+use crate::scenario::Text;
 use crate::{format, note, output, style};
 
 const EXAMPLES: &str = "\

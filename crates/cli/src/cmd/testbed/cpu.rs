@@ -16,9 +16,9 @@ use serde::Serialize;
 use crate::child;
 use crate::cpu::{Line, Order, measure};
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::outcome::Outcome;
 use crate::{format, output, style};
 
 pub const EXAMPLES: &str = "\

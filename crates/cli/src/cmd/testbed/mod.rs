@@ -19,8 +19,8 @@ use lasthop_scenario::LivePath;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::sweep::testbed::Order;
 use crate::outcome::Outcome;
+use crate::sweep::testbed::Order;
 use crate::{format, output, style};
 
 /// Default name of a testbed.

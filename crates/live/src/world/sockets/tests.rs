@@ -194,8 +194,8 @@ fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
         assert_eq!(received.0.lock().unwrap().len(), 1, "it heard itself once");
         let events = events.take();
         for (event, kind) in events.iter().zip(&emits) {
-            let What::Tcp(event) = &event.what else { panic!("{event:?}") };
-            assert_eq!((event.kind, event.stage), (*kind, StageId(3)));
+            let What::Tcp(tcp) = &event.what else { panic!("{event:?}") };
+            assert_eq!((tcp.kind, event.stage), (*kind, StageId(3)));
             assert!(event.at >= at, "it woke too early: {:?}", event.at);
         }
         assert_eq!(events.len(), emits.len());

@@ -6,7 +6,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use crate::agent::{StoredSegment, MtcpConfig};
+use crate::agent::{MtcpConfig, StoredSegment};
 use crate::machine::{Out, Side};
 use crate::tcp::connection::Connection;
 use crate::tcp::{Connection as Half, Settings};

@@ -359,7 +359,10 @@ mod tests {
             sender.expired = true;
             sender.choose(PEER, &Rule::default(), &mut above).expect("the oldest");
             let stored = sender.order.len();
-            assert!(stored <= 4 * usize::from(WINDOW), "{stored} transmissions after {n} repetitions");
+            assert!(
+                stored <= 4 * usize::from(WINDOW),
+                "{stored} transmissions after {n} repetitions"
+            );
         }
         // The last transmission of each packet is still known, so an answer finds the lost ones.
         assert_eq!(sender.acknowledge(&ack(&[], 1003)), AckResult::Taken { last: true });

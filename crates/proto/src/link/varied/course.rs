@@ -455,7 +455,8 @@ mod tests {
     #[test]
     fn outages_are_true_within() {
         let course = Course::parse_outages("0s-1s, 4s-4.5s, 10s again").unwrap();
-        let levels = [0, 1000, 4000, 4500, 10_000, 14_499].map(|ms| course.at(Time(ms * 1_000_000)));
+        let levels =
+            [0, 1000, 4000, 4500, 10_000, 14_499].map(|ms| course.at(Time(ms * 1_000_000)));
         assert_eq!(levels, [true, false, true, false, true, true]);
         let until_the_end = Course::parse_outages("8s-10s, 10s again").unwrap();
         assert_eq!(

@@ -68,7 +68,17 @@ impl SentSegment {
     fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> SentSegment {
         let len = (to - from) as u32;
         let mark = Mark::None;
-        SentSegment { from, len, at, order: 0, again: false, sacked: false, lost: false, mark, stamp }
+        SentSegment {
+            from,
+            len,
+            at,
+            order: 0,
+            again: false,
+            sacked: false,
+            lost: false,
+            mark,
+            stamp,
+        }
     }
     /// One past its last position.
     pub fn to(&self) -> u64 {
@@ -198,7 +208,11 @@ impl Flight {
         let (from, to, order) = (chunk.from, chunk.end(), self.order);
         if self.records.back().is_none_or(|last| from >= last.to()) {
             if self.records.len() < NAMED_MAX {
-                self.push(SentSegment { order, again, ..SentSegment::new(now, from, to, Stamp::default()) });
+                self.push(SentSegment {
+                    order,
+                    again,
+                    ..SentSegment::new(now, from, to, Stamp::default())
+                });
             }
         } else if let Some(i) = self.position(from) {
             let r = &mut self.records[i];

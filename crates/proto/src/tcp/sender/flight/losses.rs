@@ -136,7 +136,11 @@ impl Flight {
     /// data, so all reports are removed.
     //= rfc2018#section-8: a timeout with the first segment reported shows that the receiver has reneged
     //= rfc8985#section-6.3: the first segment, and those sent more than a round trip and the reordering window ago
-    pub fn expire(&mut self, verdict: impl Fn(&SentSegment) -> bool, mut each: impl FnMut(&SentSegment)) {
+    pub fn expire(
+        &mut self,
+        verdict: impl Fn(&SentSegment) -> bool,
+        mut each: impl FnMut(&SentSegment),
+    ) {
         if self.records.front().is_some_and(|r| r.sacked) {
             self.board.clear();
             self.sacked_segments = 0;
@@ -178,7 +182,8 @@ impl Flight {
         }
         if r.to() > limit && !self.is_full() {
             self.records[i].len = (limit - self.records[i].from) as u32;
-            self.records.insert(i + 1, SentSegment { from: limit, len: (r.to() - limit) as u32, ..r });
+            self.records
+                .insert(i + 1, SentSegment { from: limit, len: (r.to() - limit) as u32, ..r });
             return Some((r.from, limit));
         }
         Some((r.from, r.to()))
