@@ -5,7 +5,7 @@ use lasthop_report::number::plural;
 use lasthop_study::replay::{Comparison, Criterion, Order, Pattern, SentSegment};
 use serde::Serialize;
 
-use super::{note, table};
+use super::notes::{note, table};
 use crate::style;
 
 /// Legend of the table.
