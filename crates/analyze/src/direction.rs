@@ -33,7 +33,7 @@ const OUTSTANDING: usize = 4096;
 const SAMPLES: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct OutstandingSegment {
     start: i64,
     end: i64,
     at: Time,
@@ -112,7 +112,7 @@ pub(crate) struct Tracker {
     arrived: Sacked,
     gaps: Gaps,
     lost_segments: Lost,
-    outstanding: VecDeque<Sent>,
+    outstanding: VecDeque<OutstandingSegment>,
     rtt: Series,
     last_rtt: Option<f64>,
     /// The latest samples, ordered by the end of the segment that gave them.
@@ -238,7 +238,14 @@ impl Tracker {
                 let label = self.trials.label(data.at);
                 let spent = again || start < self.una;
                 let start = start.max(self.next);
-                self.outstanding.push_back(Sent { start, end, at: data.at, spent, again, label });
+                self.outstanding.push_back(OutstandingSegment {
+                    start,
+                    end,
+                    at: data.at,
+                    spent,
+                    again,
+                    label,
+                });
             }
             self.next = end;
             self.edge_len = data.len;
@@ -444,7 +451,7 @@ impl Tracker {
                 continue;
             }
             (self.sacked, self.any_sack) = (right, true);
-            // While ACKs stand still, SACK blocks are the only measure of the path.
+            // While the ACK number does not advance, SACK blocks are the only measure of the path.
             let edge = self.outstanding.partition_point(|sent| sent.end < right);
             if let Some(sent) = self.outstanding.get_mut(edge).filter(|sent| sent.end == right)
                 && !core::mem::replace(&mut sent.spent, true)

@@ -51,9 +51,9 @@ pub use diagnose::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSide
 pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{
-    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, OrderEvidence, Other,
-    Point, PointKind, Retransmission, Retransmissions, Seen, Stall, StallCause, Unread, Verdict,
-    WiresharkCounts,
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, LossLocation, Opening,
+    OrderEvidence, Other, Point, PointKind, Retransmission, Retransmissions, Stall, StallCause,
+    Unread, Verdict, WiresharkCounts,
 };
 pub use stats::Spread;
 pub use table::{Analyzer, Reader, analyze_capture};

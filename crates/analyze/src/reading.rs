@@ -295,7 +295,7 @@ pub enum Retransmission {
 /// Location of a loss relative to the point of capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Seen {
+pub enum LossLocation {
     /// The original passed the point of capture, and it or its ACK was lost after it.
     Before,
     /// The original did not reach the point of capture.
@@ -361,7 +361,7 @@ pub struct Loss {
     /// Number of bytes.
     pub len: u32,
     /// Location of the loss.
-    pub seen: Seen,
+    pub seen: LossLocation,
     /// Kind of the retransmission that repaired it.
     pub repair: Retransmission,
     /// Whether the receiver reported it as missing: by a duplicate ACK or a SACK block, or by a later ACK that ends

@@ -3,7 +3,7 @@
 //! Every new segment is one trial. Its label is the latest round-trip time that was known when it was sent, so
 //! the segment's own fate cannot have changed it: were losses independent of the queue, each share of the
 //! segments would get its share of the losses. Only the first loss of a flight counts, because the next ones are not
-//! independent of it; what was sent between a loss and its repair is no trial, lost or not.
+//! independent of it; segments sent between a loss and its repair are no trials, lost or not.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use lasthop_analyze::{Confidence, Finding};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 
-/// What an ACK reports.
+/// Content of an ACK.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// So many bytes more.

@@ -37,7 +37,7 @@ fn transfer(v6: bool) -> (Analysis, Vec<(u64, Vec<u8>)>) {
     (analyze_capture(&file, Config::default()).unwrap(), packets)
 }
 
-/// What a generated capture has in common for all of its packets.
+/// Properties that all packets of a generated capture share.
 #[derive(Clone, Debug)]
 struct Plan {
     v6: bool,

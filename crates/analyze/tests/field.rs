@@ -2,7 +2,7 @@
 
 use crate::common::Script;
 use crate::packets::{any_numbers, connection, faults, one, write_sorted};
-use lasthop_analyze::{Analysis, Closing, Config, Opening, Seen, analyze_capture};
+use lasthop_analyze::{Analysis, Closing, Config, LossLocation, Opening, analyze_capture};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn a_repair_is_known_by_what_its_sender_counts() {
     let connection = one(&analysis);
     assert_eq!(faults(connection), [1, 0, 1]);
     let sent = &connection.to_client;
-    assert_eq!((sent.retransmissions.fast, sent.losses[0].seen), (1, Seen::Never));
+    assert_eq!((sent.retransmissions.fast, sent.losses[0].seen), (1, LossLocation::Never));
     assert_eq!(sent.order_evidence.ip_ids, 1);
 }
 
@@ -179,7 +179,7 @@ proptest! {
         let old_bytes = if refused { 0 } else { u64::from(1000 * data) };
         prop_assert_eq!(sent.unique_bytes, 20_000 + old_bytes);
         prop_assert_eq!(sent.out_of_order, 0);
-        // What the old end sent again was sent again.
+        // Retransmissions by the old end count as retransmissions.
         let again = if refused { 0 } else { u64::from(data * (challenges - 1)) };
         prop_assert_eq!(sent.retransmissions.total(), again);
         prop_assert_eq!(connection.to_server.retransmissions.total(), 0);

@@ -2,7 +2,8 @@
 
 use crate::common::Script;
 use lasthop_analyze::{
-    Cause, Closing, Config, Opening, PointKind, Retransmission, Seen, StallCause, analyze_capture,
+    Cause, Closing, Config, LossLocation, Opening, PointKind, Retransmission, StallCause,
+    analyze_capture,
 };
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
@@ -24,7 +25,7 @@ fn one_loss_tells_nothing_of_its_cause() {
     assert_eq!((sent.bytes, sent.unique_bytes), (9000, 8000));
     assert_eq!(sent.goodput, Some(8.0 / 9.0));
     let loss = &sent.losses[0];
-    assert_eq!((loss.seen, loss.repair), (Seen::Before, Retransmission::Fast));
+    assert_eq!((loss.seen, loss.repair), (LossLocation::Before, Retransmission::Fast));
     assert_eq!((loss.burst, loss.offset), (1, 2001));
     assert_eq!(sent.verdict.cause, Cause::Unclear);
     // Two ACKs and five SACK blocks; the ACK over the retransmission gives none.
@@ -125,7 +126,7 @@ fn seen_from_the_receiver_a_gap_is_order_if_young_and_loss_if_old() {
         let sent = &s.analyze().connections[0].to_server;
         assert_eq!((sent.out_of_order, sent.retransmissions.total()), expected);
         assert_eq!((sent.bytes, sent.unique_bytes), (4000, 4000));
-        assert!(sent.losses.iter().all(|loss| loss.seen == Seen::Never));
+        assert!(sent.losses.iter().all(|loss| loss.seen == LossLocation::Never));
     }
 }
 

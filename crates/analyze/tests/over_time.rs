@@ -52,7 +52,7 @@ fn outstanding_data_and_the_window_follow_every_packet() {
     let connection = &analysis.connections[0];
     let sent = &connection.to_server.over_time;
     let seen: Vec<_> = sent.in_flight.kept.iter().map(|f| (f.outstanding, f.window)).collect();
-    // Only the window of the SYN-ACK, which is not scaled, stands before the first ACK.
+    // Only the window of the SYN-ACK, which is not scaled, precedes the first ACK.
     assert_eq!(seen, [(1000, Some(100)), (1500, Some(100)), (500, Some(90 << 7))]);
     assert_eq!(connection.to_client.window_max, Some(90 << 7));
     assert_eq!(connection.to_server.window_max, Some(1000 << 3));

@@ -1,7 +1,7 @@
 //! A lost segment is one loss, however its sender cuts the repair.
 
 use crate::common::Script;
-use lasthop_analyze::{Connection, Seen};
+use lasthop_analyze::{Connection, LossLocation};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ struct Repair {
     isn: [u32; 2],
     v6: bool,
     sack: bool,
-    /// At the receiver: the capture never sees what is lost.
+    /// At the receiver: the capture never contains lost packets.
     unseen: bool,
     /// Segments of the flight, the first that is lost, and how many in a row are.
     segments: u32,
@@ -114,7 +114,7 @@ proptest! {
         for (n, loss) in sent.losses.iter().enumerate() {
             let offset = 1 + i64::from((repair.first + n as u32) * FULL);
             prop_assert_eq!((loss.offset, loss.len), (offset, FULL));
-            prop_assert_eq!(loss.seen, if repair.unseen { Seen::Never } else { Seen::Before });
+            prop_assert_eq!(loss.seen, if repair.unseen { LossLocation::Never } else { LossLocation::Before });
             prop_assert_eq!(loss.burst, repair.lost);
         }
         prop_assert_eq!(sent.unique_bytes, u64::from(repair.segments * FULL));

@@ -5,7 +5,7 @@ use std::io;
 use lasthop_analyze::{Config, Direction, Finding, analyze_capture};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 const PATH: &str = r#"
 horizon = "60s"
@@ -27,12 +27,12 @@ radio = { rate = "100mbit", delay = "10ms", queue = "500p", duplex = "full" }
 errors = "none"
 "#;
 
-/// What the server sent, captured next to it, on a path with `stage` in its middle.
+/// The server's packets, captured next to it, on a path with `stage` in its middle.
 fn sent(stage: &str, set: &[&str], seed: u64) -> Direction {
     let text = PATH.replace("STAGE", stage);
     let set: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let (plan, _) = parse(&text, "test", &set).unwrap();
-    let place = Place { stage: StageId(1), name: "sender".to_owned(), is_link: true };
+    let place = CapturePoint { stage: StageId(1), name: "sender".to_owned(), is_link: true };
     let mut sink = CaptureSink::new(&[place], 0, |_| io::Result::Ok(Vec::new())).unwrap();
     lasthop_sim::run(&plan.cells[0].scenario, seed, &mut sink);
     let file = sink.finish().unwrap().links.remove(0).1;

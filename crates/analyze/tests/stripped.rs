@@ -23,7 +23,7 @@ prop_compose! {
     }
 }
 
-/// What the path takes out: of SYN, SYN-ACK, data, ACKs.
+/// Options that the path removes from SYN, SYN-ACK, data and ACKs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stripped {
     stamps: [bool; 4],

@@ -21,7 +21,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Notice, Packet, Quote, Seq};
 use lasthop_scenario::{Argument, parse};
 use lasthop_trace::Sink as _;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 type Counts = BTreeMap<(u32, Endpoint), [u64; 13]>;
 
@@ -286,7 +286,7 @@ fn two_hundred_chaotic_connections() {
     compare("chaos", &s.finish());
 }
 
-/// Resets with and without ACK, other initial numbers, FINs: all that may move what the next packet is compared with.
+/// Resets with and without ACK, other initial numbers, FINs: all segments that can change the reference of the next one.
 #[test]
 fn three_hundred_connections_that_are_reset() {
     let mut s = Script::new();
@@ -343,9 +343,9 @@ fn simulated(file: &str, set: &[&str], seed: u64) -> Vec<(String, Vec<u8>)> {
     let (plan, _) = parse(file, "test", &set).unwrap();
     let scenario = &plan.cells[0].scenario;
     let layout = lasthop_sim::layout(scenario);
-    let places: Vec<Place> = (0..layout.stages.len())
+    let places: Vec<CapturePoint> = (0..layout.stages.len())
         .map(|i| StageId(i as u16))
-        .map(|stage| Place {
+        .map(|stage| CapturePoint {
             stage,
             name: layout.name(stage).to_owned(),
             is_link: layout.stages[usize::from(stage.0)].role.is_link(),
@@ -363,7 +363,7 @@ fn messages_to_sources() {
     if !have_tshark() {
         return;
     }
-    let places = [Place { stage: StageId(0), name: "air".to_owned(), is_link: true }];
+    let places = [CapturePoint { stage: StageId(0), name: "air".to_owned(), is_link: true }];
     let mut sink = CaptureSink::new(&places, 0, |_| io::Result::Ok(Vec::new())).unwrap();
     for (src, dst) in [("10.0.0.1", "10.1.0.1"), ("fd00::1", "fd00:1::1")] {
         let addr = |text: &str| Addr::from(text.parse::<IpAddr>().unwrap());
@@ -389,7 +389,7 @@ fn messages_to_sources() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
     let rows: Vec<String> = text.lines().map(|line| line.replace('\t', "|")).collect();
-    // Outer and quoted header checksum: both good (1). It does not look into what is experimental.
+    // Outer and quoted header checksum: both good (1). It does not decode experimental options.
     let expected =
         ["4|1|||1024|9|3000000001|1,1|", "253|1||||||1|", "||101|1|||||", "||100|1|||||"];
     assert_eq!(rows, expected);

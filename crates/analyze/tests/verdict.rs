@@ -8,7 +8,7 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::{Argument, parse};
 use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 /// What became of data on its way to the right: lost in queues and on the radio.
 #[derive(Default)]
@@ -39,7 +39,7 @@ fn run(text: &str, set: &[&str], seed: u64) -> (Truth, Direction) {
     let set: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let (plan, _) = parse(text, "test", &set).unwrap();
     let scenario = &plan.cells[0].scenario;
-    let place = Place { stage: StageId(1), name: "sender".to_owned(), is_link: true };
+    let place = CapturePoint { stage: StageId(1), name: "sender".to_owned(), is_link: true };
     let captures = CaptureSink::new(&[place], 0, |_| io::Result::Ok(Vec::new())).unwrap();
     let mut sinks = (Truth::default(), captures);
     lasthop_sim::run(scenario, seed, &mut sinks);
@@ -83,7 +83,7 @@ const BURSTS: &str = "errors={ model = \"packet-bursts\", packets = 3, mean = \"
 const SACK: &str = "tcp=sack";
 const NEWRENO: &str = "tcp=newreno";
 
-/// A name, what to run, and what the losses are of.
+/// Name, scenario, and cause of the losses.
 type Case = (&'static str, &'static str, Vec<&'static str>, Cause);
 
 fn cases() -> Vec<Case> {

@@ -1,6 +1,6 @@
-//! Merges stores to one table: sorted by cell and seed, each run once, with a digest for the comparison of stores.
+//! Merges stores into one table: sorted by cell and seed, without duplicate runs. Stores are compared by its digest.
 //!
-//! Batches are read in the order of their first runs, so memory does not grow with their number.
+//! Batches are read in the order of their first runs, so memory does not grow with the number of batches.
 
 mod output;
 
@@ -26,7 +26,7 @@ use crate::sweep::{BATCH, BatchInfo, known};
 use crate::tables::{AxisNumbers, PROVENANCE, axis_column, wrong};
 use crate::{Error, Provenance};
 
-/// Rows of a chunk of the output.
+/// Number of rows that are written together.
 const CHUNK: usize = 8192;
 /// The only machine-dependent column, because memory depends on the size of pointers.
 const OF_MACHINE: &str = "agent_state_bytes";
@@ -34,9 +34,9 @@ const OF_MACHINE: &str = "agent_state_bytes";
 /// The result of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergeSummary {
-    /// Distinct runs.
+    /// Number of distinct runs.
     pub rows: u64,
-    /// Runs of the sweeps in total.
+    /// Number of runs in the complete sweeps.
     pub of: u64,
     /// Digest of the sorted table without the machine-dependent column: equal runs give equal digests.
     pub digest: String,
@@ -51,7 +51,7 @@ impl MergeSummary {
     }
 }
 
-/// A batch: its store and its metadata.
+/// A batch: the stores that have it, and its metadata.
 struct Batch<'a> {
     name: String,
     stores: Vec<&'a dyn Store>,
@@ -106,7 +106,7 @@ pub fn merge(stores: &[&dyn Store], out: Option<&Path>, csv: bool) -> Result<Mer
     Ok(MergeSummary { rows, of, digest, sweeps })
 }
 
-/// All batches in the order of their first runs. Batches of equal name are one.
+/// All batches in the order of their first runs. Batches with equal names are copies of one batch.
 fn find<'a>(stores: &[&'a dyn Store]) -> Result<Vec<Batch<'a>>, Error> {
     let mut all: BTreeMap<String, Batch<'a>> = BTreeMap::new();
     for &store in stores {

@@ -225,7 +225,7 @@ fn forged(store: &Memory) -> (String, Vec<u8>) {
 fn equal_keys_with_other_results_are_an_error_when_putting_and_when_merging() {
     let store = Memory::default();
     whole(&store);
-    // Rows of another batch under this name stand for a machine with other results.
+    // Rows of another batch under this name represent a machine with other results.
     let (name, bytes) = forged(&store);
     let liar = Memory::default();
     for (other, kept) in store.0.lock().expect("a lock").iter() {

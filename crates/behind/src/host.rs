@@ -34,7 +34,7 @@ enum Request {
 }
 
 /// Result of a request; a socket accompanies `Ok`.
-type Answer = Result<(), Refusal>;
+type SocketResult = Result<(), Refusal>;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Refusal {
@@ -96,7 +96,7 @@ impl Host {
         line.push(b'\n');
         stream.write_all(&line)?;
         let (line, socket) = sys::receive(&stream)?;
-        match (serde_json::from_slice::<Answer>(&line)?, socket) {
+        match (serde_json::from_slice::<SocketResult>(&line)?, socket) {
             (Ok(()), Some(socket)) => Ok(socket),
             (Ok(()), None) => Err(io::Error::other("the host sent no socket")),
             (Err(Refusal { number: Some(number), .. }), _) => {
@@ -132,7 +132,7 @@ fn answer(stream: &UnixStream) -> io::Result<()> {
         Request::Connect(to) => TcpStream::connect(to).map(OwnedFd::from),
         Request::Udp(at) => UdpSocket::bind(at).map(OwnedFd::from),
     };
-    let (answer, socket): (Answer, _) = match opened {
+    let (answer, socket): (SocketResult, _) = match opened {
         Ok(socket) => (Ok(()), Some(socket)),
         Err(error) => {
             (Err(Refusal { number: error.raw_os_error(), message: error.to_string() }), None)

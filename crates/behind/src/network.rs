@@ -1,4 +1,4 @@
-//! Two hosts and the process with the link between them.
+//! Two hosts and the process that runs the link between them.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -19,13 +19,13 @@ pub struct Network {
     near: Host,
     far: Host,
     front: Front,
-    // Dropped last: the hosts listen in it.
-    _dir: Dir,
+    // Dropped last, since it contains the sockets of the hosts.
+    _dir: PrivateDir,
 }
 
 impl Network {
     pub(crate) fn start(link: &Link) -> Result<Network, Error> {
-        let dir = Dir::new()?;
+        let dir = PrivateDir::new()?;
         let (near, far) = (dir.0.join("near"), dir.0.join("far"));
         let this =
             std::env::current_exe().map_err(|error| Error::of("find this program", &error))?;
@@ -51,7 +51,7 @@ impl Network {
                 front,
                 _dir: dir,
             }),
-            line => Err(early(line)),
+            line => Err(unexpected(line)),
         }
     }
 
@@ -71,23 +71,24 @@ impl Network {
     ///
     /// If the link had ended before.
     pub fn finish(mut self) -> Result<Ended, Error> {
-        // The near host ends when its standard input closes, and the link with it.
+        // When its standard input closes, the near host ends, which ends the link.
         drop(self.front.child.stdin.take());
         match self.front.next()? {
             Line::Ended(ended) => Ok(*ended),
-            line => Err(early(line)),
+            line => Err(unexpected(line)),
         }
     }
 }
 
-fn early(line: Line) -> Error {
+/// The error for a message that is received instead of the expected one.
+fn unexpected(line: Line) -> Error {
     match line {
         Line::Failed { message, help } => Error { message, help },
         Line::Ready { .. } | Line::Ended(_) => Error::new("the link ended early", ""),
     }
 }
 
-/// A command of `sh` that becomes `program`.
+/// A command line for `sh` that replaces the shell by `program`.
 fn shell_line(program: &[OsString]) -> Result<String, Error> {
     let mut line = "exec".to_owned();
     for word in program {
@@ -100,7 +101,7 @@ fn shell_line(program: &[OsString]) -> Result<String, Error> {
     Ok(line)
 }
 
-/// The process that waits for the link's end. Dropping this value ends it, and the link with it.
+/// The process that runs the link. Dropping this value ends the process and the link.
 #[derive(Debug)]
 struct Front {
     child: Child,
@@ -133,7 +134,7 @@ impl Front {
 
 impl Drop for Front {
     fn drop(&mut self) {
-        // The near host ends with its standard input, and the link with it: forwarding stops here.
+        // When its standard input closes, the near host ends, which ends the link.
         if self.child.stdin.take().is_some() {
             let _ = self.next();
         }
@@ -142,12 +143,12 @@ impl Drop for Front {
     }
 }
 
-/// A private directory of this process; removed with this value.
+/// A directory that only this user can read; dropping the value removes it.
 #[derive(Debug)]
-struct Dir(PathBuf);
+struct PrivateDir(PathBuf);
 
-impl Dir {
-    fn new() -> Result<Dir, Error> {
+impl PrivateDir {
+    fn new() -> Result<PrivateDir, Error> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("lasthop-behind-{}-{number}", std::process::id());
@@ -156,11 +157,11 @@ impl Dir {
             .mode(0o700)
             .create(&dir)
             .map_err(|error| Error::of(&format!("make {}", dir.display()), &error))?;
-        Ok(Dir(dir))
+        Ok(PrivateDir(dir))
     }
 }
 
-impl Drop for Dir {
+impl Drop for PrivateDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(Path::new(&self.0));
     }

@@ -182,7 +182,7 @@ impl Bench {
                 last.join(" / ")
             ));
         };
-        // The shell or the loader may lack memory as well, with exit code 127 and messages of their own.
+        // The shell or the loader may lack memory as well, with exit code 127 and other messages.
         match output.status.code() {
             Some(0) => all.done += 1,
             Some(1 | 2 | 127) if !stderr.trim().is_empty() => all.refused += 1,

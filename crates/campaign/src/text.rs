@@ -83,7 +83,7 @@ impl Draft {
             self.fixed(format!("[host.{name}]"));
             self.lines.push((format!("side = \"{side}\""), true));
             self.all(&HOST, "");
-            // The number of a case stands for the same scenario whatever a host is by default.
+            // The number of a case identifies the same scenario, independent of the default host.
             if !self.since_table().any(|line| line.starts_with("preset =")) {
                 self.fixed("preset = \"rfc\"");
             }

@@ -89,10 +89,10 @@ pub fn converse<Line: DeserializeOwned>(
         stdin.write_all(&text).map_err(|error| broken("cannot tell it what to do", &error))?;
     }
     let Some(stdout) = child.0.stdout.take() else { return Ok(()) };
-    let (tell, lines) = channel();
+    let (sender, lines) = channel();
     let reader = std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines() {
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }

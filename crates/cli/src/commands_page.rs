@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _};
 
 use crate::cmd::man::commands;
-use crate::shown::{Shown, of_text};
+use crate::doc_commands::{DocCommand, of_text};
 
 const HEAD: &str = "\
 # Commands
@@ -109,7 +109,7 @@ fn page() -> String {
 }
 
 /// The commands that the examples of `--help` show.
-fn examples() -> Vec<Shown> {
+fn examples() -> Vec<DocCommand> {
     let help = |command: &Command| {
         let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -120,7 +120,7 @@ fn examples() -> Vec<Shown> {
 
 #[test]
 fn the_page_of_commands_is_that_of_the_program() {
-    let path = crate::shown::root().join("docs/reference/commands.md");
+    let path = crate::doc_commands::root().join("docs/reference/commands.md");
     let page = page();
     if std::env::var_os("LASTHOP_WRITE_MANUAL").is_some() {
         std::fs::write(&path, page).expect("the page is written");
@@ -133,13 +133,13 @@ fn the_page_of_commands_is_that_of_the_program() {
 /// tests/documented.rs runs those that can run on any machine.
 #[test]
 fn commands_of_the_documentation_are_understood() {
-    let (pages, examples) = (crate::shown::commands(), examples());
+    let (pages, examples) = (crate::doc_commands::commands(), examples());
     assert!(pages.len() > 100 && examples.len() > 50, "{} {}", pages.len(), examples.len());
-    for shown in pages.into_iter().chain(examples) {
-        let words = words(&shown.command);
+    for example in pages.into_iter().chain(examples) {
+        let words = words(&example.command);
         if let Err(error) = crate::Cli::command().try_get_matches_from(&words) {
             let helps = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            assert!(helps, "{}:{}: {words:?}: {error}", shown.page, shown.line);
+            assert!(helps, "{}:{}: {words:?}: {error}", example.page, example.line);
         }
     }
 }

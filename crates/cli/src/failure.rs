@@ -35,7 +35,7 @@ pub enum Failure {
         help: String,
     },
     /// A file cannot be read or written.
-    #[error("{}: {}", path.display(), said(error))]
+    #[error("{}: {}", path.display(), file_error(error))]
     File {
         /// Which file.
         path: PathBuf,
@@ -127,7 +127,7 @@ impl Failure {
 }
 
 /// The system's message about a file, without its number.
-pub fn said(error: &io::Error) -> String {
+pub fn file_error(error: &io::Error) -> String {
     use io::ErrorKind as Kind;
     match error.kind() {
         // Errors of this program have no kind with more detail.

@@ -27,7 +27,7 @@ const GROUPS: &[Group] = &[
         "Look into captures and traces",
         &[
             ("analyze", "what happened to TCP in a capture: losses, stalls, why"),
-            ("trace", "files of links that vary: show, make, convert"),
+            ("trace", "the capacity of a link over time: show, make, convert"),
         ],
     ),
     (
@@ -53,7 +53,7 @@ const GROUPS: &[Group] = &[
         "Energy",
         &[
             ("energy", "what a transfer costs a battery, and which TCP saves most"),
-            ("battery", "how long one lasts that feeds a radio which reports"),
+            ("battery", "how long it lasts in a device that reports over a radio"),
             ("compress", "whether compression saves energy"),
         ],
     ),
@@ -93,10 +93,10 @@ pub fn short() -> String {
             text += &format!("{heading} {name:<9} {}\n", what(name));
         }
     }
-    let shown = [
+    let listed = [
         "run", "compare", "advise", "list", "lab", "analyze", "shell", "testbed", "station", "link",
     ];
-    let more: Vec<&str> = names().filter(|name| !shown.contains(name) && is_here(name)).collect();
+    let more: Vec<&str> = names().filter(|name| !listed.contains(name) && is_here(name)).collect();
     for (i, names) in more.chunks(7).enumerate() {
         let heading = style::heading(&format!("{:<9}", if i == 0 { "More" } else { "" }));
         text += &format!("{heading} {}\n", names.join(", "));

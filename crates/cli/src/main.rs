@@ -25,6 +25,7 @@ mod features;
 mod format;
 mod help;
 mod note;
+mod outcome;
 mod output;
 mod progress;
 mod scenario;
@@ -47,6 +48,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::usage::{Early, Parsed};
 
 const EXAMPLES: &str = "\
@@ -142,20 +144,6 @@ enum Command {
     #[cfg(live)]
     #[command(hide = true)]
     ShellOutside,
-}
-
-/// Result of a successful command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Outcome {
-    /// Success.
-    Done,
-    /// Success with a negative result: a claim does not hold, or a requirement is missing.
-    No,
-    /// Exit code of the started program, or of the failed start, by the convention of shells.
-    #[cfg(live)]
-    Exit(u8),
-    /// Interrupted before the end; finished work is stored.
-    Interrupted,
 }
 
 fn main() -> ExitCode {
@@ -254,8 +242,8 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
 #[cfg(all(test, live))]
 mod commands_page;
 #[cfg(all(test, live))]
-#[path = "../tests/support/shown.rs"]
-mod shown;
+#[path = "../tests/support/doc_commands.rs"]
+mod doc_commands;
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,8 @@ pub use lasthop_batch::files::AtomicFile;
 
 use crate::failure::Failure;
 use crate::format::Format;
-use crate::{Outcome, note, style};
+use crate::outcome::Outcome;
+use crate::{note, style};
 
 /// Prints text to stdout, wrapped to the terminal's width.
 pub fn print(text: &str) -> Result<(), Failure> {

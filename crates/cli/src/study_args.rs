@@ -11,12 +11,13 @@ use lasthop_study::Document;
 
 use crate::failure::Failure;
 use crate::format::Format;
+use crate::outcome::Outcome;
+use crate::output;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::sweep::bound::Most;
 use crate::sweep::testbed::Order;
 use crate::sweep::{Job, PAGE, Traces};
-use crate::{Outcome, output};
 
 /// Threads.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -126,11 +127,11 @@ impl StudyArgs {
         if json && complete {
             output::print_json(format, document)?;
         } else if !json {
-            let mut shown = text(document);
+            let mut output_text = text(document);
             if let Some(dir) = dir {
-                shown += &format!("\n{file} and {PAGE} are in {}\n", dir.display());
+                output_text += &format!("\n{file} and {PAGE} are in {}\n", dir.display());
             }
-            output::print(&shown)?;
+            output::print(&output_text)?;
         }
         if complete {
             return Ok(Outcome::Done);

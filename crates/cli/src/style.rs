@@ -9,7 +9,7 @@ use lasthop_report::wrap::{columns, wrap};
 /// When to use colours.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Color {
-    /// On terminals, unless `NO_COLOR` asks for none
+    /// On terminals, unless `NO_COLOR` is set
     #[default]
     Auto,
     /// In files and pipes too

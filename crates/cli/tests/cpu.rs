@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use support::{NOBODY, User, World, each, said};
+use support::{NOBODY, User, World, each, text_of};
 
 /// Numbers of this world's measuring processes.
 fn measuring(world: &World) -> Vec<i32> {
@@ -115,7 +115,7 @@ fn ctrl_c_keeps_what_is_finished_and_leaves_nothing() {
         assert_eq!(names.len(), 4, "{names:?}");
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("a signal");
         let output = child.wait_with_output().expect("ended");
-        let (out, err) = said(&output);
+        let (out, err) = text_of(&output);
         assert_eq!(output.status.code(), Some(130), "{out}{err}");
         let told: Value = serde_json::from_str(&out).expect("JSON");
         let count = array(&told, "samples").len();
@@ -144,13 +144,13 @@ fn where_there_is_no_testbed_it_says_why() {
         command.output().expect("started")
     };
     let output = run("testbed cpu");
-    let (out, err) = said(&output);
+    let (out, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
     assert!(err.contains("sysctl user.max_user_namespaces is 0"), "{err}");
 
     // A claim that cannot run does not count as failed.
     let output = run("reproduce A-LIVE --json");
-    let (out, err) = said(&output);
+    let (out, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
     let told: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(told["claims"][0]["verdict"], "not-run");

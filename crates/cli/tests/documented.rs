@@ -2,16 +2,16 @@
 //! name. The table below lists exceptions. A test next to the definition of the arguments parses all
 //! commands, including those.
 
-#[path = "support/shown.rs"]
-mod shown;
+#[path = "support/doc_commands.rs"]
+mod doc_commands;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use doc_commands::{DocCommand, commands, root};
 use serde_json::Value;
-use shown::{Shown, commands, root};
 
 /// Parts of commands that cannot run here, with reasons.
 const NOT_RUN: &[(&str, &str)] = &[
@@ -89,7 +89,7 @@ fn prepare(dir: &Path) {
     let table = "Timestamp,DL_bitrate,UL_bitrate\n2026.05.04_10.00.00,8000,900\n2026.05.04_10.00.01,7000,800\n2026.05.04_10.00.02,9000,700\n";
     fs::write(dir.join("drive-test.csv"), table).expect("written");
     fs::write(dir.join("cooked.txt"), "0 800\n1 700\n2 900\n").expect("written");
-    // FILE on a page stands for any scenario with one point.
+    // FILE on a page means any scenario with one point.
     let varied = my_toml();
     let point = varied.split("[vary]").next().expect("a part before it");
     fs::write(dir.join("FILE"), point).expect("written");
@@ -110,25 +110,25 @@ fn prepare(dir: &Path) {
 
 #[test]
 fn every_command_of_the_documentation_runs() {
-    let mut pages: BTreeMap<String, Vec<Shown>> = BTreeMap::new();
+    let mut pages: BTreeMap<String, Vec<DocCommand>> = BTreeMap::new();
     let (out, run): (Vec<_>, Vec<_>) = commands()
         .into_iter()
-        .partition(|shown| NOT_RUN.iter().any(|(part, _)| shown.command.contains(part)));
+        .partition(|example| NOT_RUN.iter().any(|(part, _)| example.command.contains(part)));
     for (part, why) in NOT_RUN {
         assert!(out.iter().any(|s| s.command.contains(part)), "no page has `{part}` ({why})");
     }
     assert!(run.len() > 50, "only {} commands were found", run.len());
-    for shown in run {
-        pages.entry(shown.page.clone()).or_default().push(shown);
+    for example in run {
+        pages.entry(example.page.clone()).or_default().push(example);
     }
     let mut failed = String::new();
     // A command without files has the same effect on each page, so it runs once.
     let has_file = |command: &str| command.contains(['.', '>']) || command.contains(" -o ");
     let mut done = BTreeSet::new();
-    for shown in pages.values() {
+    for examples in pages.values() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         prepare(dir.path());
-        for Shown { page, line, command } in shown {
+        for DocCommand { page, line, command } in examples {
             if !has_file(command) && !done.insert(command) {
                 continue;
             }
@@ -255,9 +255,9 @@ fn the_six_links_have_the_places_of_their_page() {
         .map(|line| line.trim_end_matches(" |").split(" | ").collect::<Vec<&str>>())
         .map(|cells| [cells[1].to_owned(), cells[2].to_owned()])
         .collect();
-    let shown = commands().into_iter().filter(|shown| shown.page == page);
-    let asked: Vec<String> = shown
-        .map(|shown| shown.command)
+    let examples = commands().into_iter().filter(|example| example.page == page);
+    let asked: Vec<String> = examples
+        .map(|example| example.command)
         .filter(|command| command.starts_with("lasthop advise"))
         .collect();
     assert_eq!((rows.len(), asked.len()), (6, 6), "{rows:?} {asked:?}");

@@ -147,7 +147,7 @@ fn kernels_speak_over_compressed_headers() {
     for (label, _, flow) in &found {
         let losses = label.contains("losses");
         assert_eq!(both(flow, "frame-lost") > 0, losses, "{label}: {flow}");
-        // The decompressor restores what the compressor sent.
+        // The decompressor restores the original headers.
         assert!(losses || both(flow, "desynchronised") == 0, "{label}: {flow}");
         assert_eq!(both(flow, "tcp-checksum"), 0, "{label}: {flow}");
     }

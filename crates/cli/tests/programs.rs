@@ -22,7 +22,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use can_run::can_run;
-use support::{NOBODY, User, World, is_root, said};
+use support::{NOBODY, User, World, is_root, text_of};
 
 /// Bytes per transfer: several errors at a mean of one per 64 KiB.
 const BYTES: usize = 300_000;
@@ -163,7 +163,7 @@ impl Bench<'_> {
     fn succeed(&self, mut command: Command) -> Result<Output, String> {
         self.note(&command, "");
         let output = command.output().map_err(|error| error.to_string())?;
-        let (out, err) = said(&output);
+        let (out, err) = text_of(&output);
         if output.status.success() {
             Ok(output)
         } else {

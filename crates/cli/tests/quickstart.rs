@@ -14,7 +14,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use support::{NOBODY, User, World, said};
+use support::{NOBODY, User, World, text_of};
 
 const RUN: [&str; 6] = ["run", "west97-lan", "--world", "testbed", "--set", "transfer.bytes=300kB"];
 
@@ -100,13 +100,13 @@ fn in_its_midst(world: &World, out: &Path) -> Child {
         .expect("started");
     until("the midst of a sweep", || {
         assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
-        kept(out).len() >= 2 && !halves(out).is_empty() && testbeds(world) > 0
+        finished_runs(out).len() >= 2 && !halves(out).is_empty() && testbeds(world) > 0
     });
     child
 }
 
 /// Lines of finished runs.
-fn kept(out: &Path) -> Vec<String> {
+fn finished_runs(out: &Path) -> Vec<String> {
     let text = fs::read_to_string(out.join("runs.jsonl")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -131,16 +131,16 @@ fn an_interrupted_one_goes_on() {
     let child = in_its_midst(&world, &out);
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it is there");
     let output = child.wait_with_output().expect("ended");
-    let (table, err) = said(&output);
+    let (table, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(130), "{table}{err}");
     assert!(err.contains("the same command goes on from there"), "{err}");
     assert!(halves(&out).is_empty(), "{:?}", halves(&out));
     nothing_is_left(&world);
 
-    let before = kept(&out);
+    let before = finished_runs(&out);
     assert!((2..6).contains(&before.len()), "{before:?}");
     world.good(&[&RUN[..], &["--seeds", "2", "-o", out.to_str().expect("text")]].concat());
-    let after = kept(&out);
+    let after = finished_runs(&out);
     assert_eq!(after[..before.len()], before, "kept runs are not made again");
     assert_eq!(after.len(), 6);
     assert!(out.join("report.html").exists());

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use can_run::can_run;
 use serde_json::Value;
-use support::{NOBODY, User, World, each, said};
+use support::{NOBODY, User, World, each, text_of};
 
 /// Time limit of a program.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -61,7 +61,7 @@ fn run(world: &World, words: &[&str]) -> Output {
 /// Runs a program that must succeed, and returns what it prints.
 fn good(world: &World, words: &[&str]) -> String {
     let output = run(world, words);
-    let (out, err) = said(&output);
+    let (out, err) = text_of(&output);
     assert!(output.status.success(), "{words:?}: {out}{err}");
     out
 }
@@ -124,7 +124,7 @@ fn the_program_is_the_user_and_has_its_streams() {
             .spawn()
             .expect("started");
         child.stdin.take().expect("a pipe").write_all(b"hello").expect("written");
-        let (out, err) = said(&child.wait_with_output().expect("ended"));
+        let (out, err) = text_of(&child.wait_with_output().expect("ended"));
         assert_eq!(out, format!("{uid}\n1ms\n100.64.0.1\nhello"));
         assert_eq!(err, "there\n");
         assert_eq!(good(world, &["-q", "--root", "--", "id", "-u"]), "0\n");
@@ -140,7 +140,7 @@ fn the_program_is_the_user_and_has_its_streams() {
 
 fn summary(world: &World, words: &[&str]) -> Value {
     let output = run(world, &[&["--json"], words].concat());
-    let (out, err) = said(&output);
+    let (out, err) = text_of(&output);
     assert!(output.status.success(), "{words:?}: {out}{err}");
     serde_json::from_str(err.lines().last().expect("a line")).expect("JSON")
 }
@@ -204,7 +204,7 @@ fn what_is_lost_is_told_and_captured() {
             .args(["--", "ping", "-q", "-c", "200", "-i", "0.01", "-W", "1", "far"])
             .output()
             .expect("the program starts");
-        let (_, err) = said(&output);
+        let (_, err) = text_of(&output);
         assert!(err.contains("frame-lost"), "{err}");
         let told: Value =
             serde_json::from_slice(&fs::read(&json).expect("a summary")).expect("JSON");
@@ -234,7 +234,7 @@ fn agents_and_paths_of_scenarios_stand_there() {
         let refused = |words: &[&str]| {
             let output = run(world, &[words, &["--", "true"]].concat());
             assert_eq!(output.status.code(), Some(2), "{words:?}");
-            said(&output).1
+            text_of(&output).1
         };
         assert!(refused(&["--scenario", "leo"]).contains("cells are for runs"));
         assert!(refused(&["--scenario", "no-such"]).contains("no-such"));
@@ -259,7 +259,7 @@ fn one_runs_in_another() {
         let script = "echo $LASTHOP_SHELL_LEVEL $LASTHOP_FAR; exit 9";
         let words = [&["-q", "--delay", "10ms"], &inner[..]].concat();
         let output = run(world, &[&words[..], &["sh", "-c", script]].concat());
-        let (out, err) = said(&output);
+        let (out, err) = text_of(&output);
         assert_eq!(output.status.code(), Some(9), "{out}{err}");
         assert!(out.starts_with("2 100.64.1.1\n"), "{out}{err}");
         let ping = ["ping", "-q", "-c", "3", "-i", "0.2", "-4", "far"];
@@ -415,7 +415,7 @@ fn the_outside_is_behind_the_link() {
         let (Some(address), true) = (own_address(), check["ok"] == true) else {
             // A plain message without an address.
             let output = world.command(&["shell"]).args(words).output().expect("started");
-            let (out, err) = said(&output);
+            let (out, err) = text_of(&output);
             assert!(out == "\n" && err.contains("there is no way to the outside"), "{out}{err}");
             return none_left(world);
         };
@@ -431,7 +431,7 @@ fn the_outside_is_behind_the_link() {
             .arg(&script)
             .output()
             .expect("started");
-        let (out, err) = said(&output);
+        let (out, err) = text_of(&output);
         assert_eq!(out.trim(), "100000", "{err}");
         server.join().expect("it has ended");
         let told: Value = serde_json::from_str(err.lines().last().expect("a line")).expect("JSON");

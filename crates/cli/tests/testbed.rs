@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, Stdio};
 
-use support::{NOBODY, User, World, each, inside, namespaces, said, sleeper};
+use support::{NOBODY, User, World, each, inside, namespaces, sleeper, text_of};
 
 #[test]
 fn up_exec_and_down() {
@@ -32,7 +32,7 @@ fn up_exec_and_down() {
         // No process listens there, and the other kernel refuses: so packets pass in both directions, by
         // name.
         let connect = ["testbed", "exec", "ravel", "--", "bash", "-c", "exec 3<>/dev/tcp/chopin/9"];
-        let (_, err) = said(&world.run(&connect));
+        let (_, err) = text_of(&world.run(&connect));
         assert!(err.contains("Connection refused"), "{err}");
 
         let code = |words: &[&str]| {
@@ -58,7 +58,7 @@ fn up_exec_and_down() {
         std::io::Write::write_all(&mut input, b"echo $LASTHOP_HOST; exit 4\n").expect("written");
         drop(input);
         let output = shell.wait_with_output().expect("ended");
-        assert_eq!((output.status.code(), said(&output).0.as_str()), (Some(4), "chopin\n"));
+        assert_eq!((output.status.code(), text_of(&output).0.as_str()), (Some(4), "chopin\n"));
 
         let mut sleeper = sleeper(world, "testbed", "chopin");
         let told = world.json(&["testbed", "down"]);
@@ -84,7 +84,7 @@ fn several_at_once() {
             started.into_iter().map(|child| child.wait_with_output().expect("ended")).collect();
         let good: Vec<_> = outputs.iter().map(|output| output.status.success()).collect();
         assert!(good[0] && good[1] && (good[2] ^ good[3]), "{outputs:?}");
-        let loser = said(&outputs[if good[2] { 3 } else { 2 }]).1;
+        let loser = text_of(&outputs[if good[2] { 3 } else { 2 }]).1;
         assert!(loser.contains("there is a testbed `c` already"), "{loser}");
 
         assert!(world.refused(&["testbed", "exec", "ravel", "true"]).contains("a, b, c"));
@@ -212,7 +212,7 @@ fn a_kernel_that_forbids_it_is_quoted() {
         command.uid(NOBODY).gid(NOBODY);
     }
     let output = command.output().expect("started");
-    let (out, err) = said(&output);
+    let (out, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
     assert!(err.contains("sysctl user.max_user_namespaces is 0"), "{err}");
     assert!(err.contains("sudo sysctl user.max_user_namespaces=1000"), "{err}");

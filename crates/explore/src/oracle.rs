@@ -1,6 +1,6 @@
 //! Conditions that every run must fulfil.
 
-use lasthop_proto::agent::{AgentConfig, BaseStation as _};
+use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
@@ -72,7 +72,7 @@ pub fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> 
 
 /// Whether an agent of the scenario splits connections.
 pub fn splits(scenario: &Scenario) -> bool {
-    let split = |stage: &Stage| matches!(stage.kind, StageKind::Agent(AgentConfig::Split(_)));
+    let split = |stage: &Stage| matches!(&stage.kind, StageKind::Agent(agent) if agent.splits_connections());
     let cells = scenario.roaming.iter().flat_map(|roaming| &roaming.cells);
     scenario.path.iter().chain(cells.flat_map(|cell| &cell.path)).any(split)
 }

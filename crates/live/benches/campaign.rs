@@ -161,7 +161,7 @@ impl Peer {
         Peer(child, out)
     }
 
-    fn hear(&mut self, word: &str) {
+    fn wait_for(&mut self, word: &str) {
         let mut line = String::new();
         self.1.read_line(&mut line).unwrap();
         assert_eq!(line.trim(), word, "a process of the campaign ended");
@@ -177,11 +177,11 @@ fn many(watch: &mut Watch, processes: usize, each: usize) {
     let ports = || (0..processes).map(|i| 7000 + i);
     let mut servers: Vec<Peer> =
         ports().map(|port| Peer::start("mh", "serve", port, each)).collect();
-    servers.iter_mut().for_each(|server| server.hear("ready"));
+    servers.iter_mut().for_each(|server| server.wait_for("ready"));
     let mut callers: Vec<Peer> =
         ports().map(|port| Peer::start("fh", "call", port, each)).collect();
     for caller in &mut callers {
-        caller.hear("ready");
+        caller.wait_for("ready");
         watch.look();
     }
     // All connections are open now.
@@ -189,7 +189,7 @@ fn many(watch: &mut Watch, processes: usize, each: usize) {
         caller.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     }
     for caller in &mut callers {
-        caller.hear("done");
+        caller.wait_for("done");
         watch.look();
     }
     callers.into_iter().chain(servers).for_each(Peer::end);

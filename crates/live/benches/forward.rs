@@ -195,10 +195,10 @@ fn now() -> Instant {
 
 /// Median round-trip time of one byte over TCP, microseconds.
 fn echo(times: usize) -> f64 {
-    let (tell, told) = channel();
+    let (sender, addresses) = channel();
     let server = within("mh", move || {
         let listener = std::net::TcpListener::bind("10.9.0.2:0").unwrap();
-        tell.send(listener.local_addr().unwrap()).unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_nodelay(true).unwrap();
         let mut byte = [0];
@@ -206,7 +206,7 @@ fn echo(times: usize) -> f64 {
             stream.write_all(&byte).unwrap();
         }
     });
-    let addr = told.recv().unwrap();
+    let addr = addresses.recv().unwrap();
     let took = inside("fh", move || {
         let mut stream = std::net::TcpStream::connect(addr).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -254,10 +254,10 @@ fn gaps(times: usize, only: Option<&str>) {
 fn gap(agent: &str, event: Option<Signal>, length: Duration) -> f64 {
     let station = Far::start(By::Kernel, agent);
     let stopped = event == Some(Signal::SIGSTOP);
-    let (tell, told) = channel();
+    let (sender, addresses) = channel();
     let server = within("mh", move || {
         let listener = std::net::TcpListener::bind("10.9.0.2:0").unwrap();
-        tell.send(listener.local_addr().unwrap()).unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         let mut buffer = [0; 1 << 16];
         let begin = now();
@@ -268,7 +268,7 @@ fn gap(agent: &str, event: Option<Signal>, length: Duration) -> f64 {
         }
         (longest.0, longest.1 - begin)
     });
-    let addr = told.recv().unwrap();
+    let addr = addresses.recv().unwrap();
     let client = within("fh", move || {
         let mut stream = std::net::TcpStream::connect(addr).unwrap();
         stream.set_nodelay(true).unwrap();

@@ -252,13 +252,13 @@ mod tests {
     }
 
     /// Collects all expressions in rules and dashboards.
-    fn asked(value: &Value, into: &mut Vec<String>) {
+    fn expressions(value: &Value, into: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {
                 into.extend(fields.get("expr").and_then(Value::as_str).map(str::to_owned));
-                fields.values().for_each(|value| asked(value, into));
+                fields.values().for_each(|value| expressions(value, into));
             }
-            Value::Array(items) => items.iter().for_each(|value| asked(value, into)),
+            Value::Array(items) => items.iter().for_each(|value| expressions(value, into)),
             _ => {}
         }
     }
@@ -268,8 +268,8 @@ mod tests {
         let dashboard = include_str!("../../../deploy/grafana.json");
         let dashboard: Value = serde_json::from_str(dashboard).unwrap();
         let exported = exported();
-        let (mut queries, mut shown) = (Vec::new(), BTreeSet::new());
-        asked(&dashboard, &mut queries);
+        let (mut queries, mut queried) = (Vec::new(), BTreeSet::new());
+        expressions(&dashboard, &mut queries);
         for query in &queries {
             let words = query.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
             let names: Vec<&str> = words.filter(|word| word.starts_with("lasthop_")).collect();
@@ -277,9 +277,9 @@ mod tests {
             let Some(kind) = exported.get(names[0]) else { panic!("{query} asks for nothing") };
             let rate = query.contains("rate(") || query.contains("increase(");
             assert_eq!(rate, kind == "counter", "{query}: it is a {kind}");
-            shown.insert(names[0]);
+            queried.insert(names[0]);
         }
-        assert!(shown.len() >= 18, "{shown:?}");
+        assert!(queried.len() >= 18, "{queried:?}");
         let variables = dashboard["templating"].to_string();
         for name in ["lasthop_build_info", "lasthop_link_info"] {
             assert!(variables.contains(name) && exported.contains_key(name), "{name}");

@@ -17,7 +17,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::Captures;
 use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use serde::{Deserialize, Serialize};
 
 const SUFFIX: &str = ".pcapng";
@@ -74,12 +74,12 @@ impl Recorded {
 
 /// Counts written bytes.
 #[derive(Debug)]
-struct Counted {
+struct CountingFile {
     file: BufWriter<File>,
     shared: Arc<Shared>,
 }
 
-impl Write for Counted {
+impl Write for CountingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let result = self.file.write(bytes);
         match &result {
@@ -102,23 +102,23 @@ impl Write for Counted {
 pub struct Recorder {
     config: Captures,
     dir: PathBuf,
-    places: Vec<Place>,
+    points: Vec<CapturePoint>,
     /// The stages at the ends, which represent the interfaces.
     ends: [StageId; 2],
     /// Wall-clock time at zero of the station's clock, nanoseconds since 1970.
     epoch: u64,
-    sink: Option<CaptureSink<Counted>>,
+    sink: Option<CaptureSink<CountingFile>>,
     shared: Arc<Shared>,
 }
 
 impl Recorder {
-    /// Starts captures at `places`. `ends` are the interfaces; `epoch` is the wall-clock time at zero.
+    /// Starts captures at `points`. `ends` are the interfaces; `epoch` is the wall-clock time at zero.
     ///
     /// # Errors
     /// If the directory cannot be created or written to.
     pub fn new(
         config: &Captures,
-        places: Vec<Place>,
+        points: Vec<CapturePoint>,
         ends: [StageId; 2],
         epoch: u64,
     ) -> io::Result<Recorder> {
@@ -128,7 +128,7 @@ impl Recorder {
         let last = generations(&dir).last().copied().unwrap_or(0);
         shared.generation.store(last, Ordering::Relaxed);
         let config = config.clone();
-        let mut recorder = Recorder { config, dir, places, ends, epoch, sink: None, shared };
+        let mut recorder = Recorder { config, dir, points, ends, epoch, sink: None, shared };
         recorder.begin()?;
         Ok(recorder)
     }
@@ -144,13 +144,13 @@ impl Recorder {
         self.shared.generation.store(number, Ordering::Relaxed);
         self.shared.bytes.store(0, Ordering::Relaxed);
         let (dir, shared) = (&self.dir, &self.shared);
-        self.sink = Some(CaptureSink::new(&self.places, self.config.payload, |place| {
-            let name = place.map_or(DROPS, |place| place.name.as_str());
+        self.sink = Some(CaptureSink::new(&self.points, self.config.payload, |point| {
+            let name = point.map_or(DROPS, |point| point.name.as_str());
             let file = File::create(dir.join(format!("{name}.{number:06}{SUFFIX}")))?;
-            Ok(Counted { file: BufWriter::new(file), shared: shared.clone() })
+            Ok(CountingFile { file: BufWriter::new(file), shared: shared.clone() })
         })?);
-        let kept = u64::from(self.config.files);
-        for old in generations(dir).into_iter().filter(|old| old + kept <= number) {
+        let retained = u64::from(self.config.files);
+        for old in generations(dir).into_iter().filter(|old| old + retained <= number) {
             for path in files(dir).filter(|path| generation(path) == Some(old)) {
                 fs::remove_file(path)?;
             }
@@ -192,13 +192,13 @@ impl Sink for Recorder {
         let at = Time(at.0.saturating_add(self.epoch));
         // A packet that a host originates has arrived on its interface, and one that it receives leaves
         // there.
-        let (told, carried) = match op {
+        let (reported, carried) = match op {
             Op::Originated(_) if self.ends.contains(&stage) => (true, true),
             Op::Received if self.ends.contains(&stage) => (false, true),
             _ => (true, false),
         };
         if let Some(sink) = &mut self.sink {
-            if told {
+            if reported {
                 sink.packet(at, stage, op, side, packet);
             }
             if carried {
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Each of two places writes one file per generation.
+    /// Each of two points writes one file per generation.
     #[test]
     fn generations_are_told_in_order_and_once() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::SystemTime;
 
 use lasthop_path::{Path as Stages, Stage, Witness};
-use lasthop_proto::agent::{AgentConfig, Needs};
+use lasthop_proto::agent::Needs;
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
-use lasthop_trace::pcapng::Place;
+use lasthop_trace::pcapng::CapturePoint;
 use nix::poll::{PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
@@ -202,27 +202,27 @@ pub fn run(
     file: StationFile,
     socket: &Path,
     reread: impl Fn() -> Result<StationFile, String> + Send + 'static,
-    tell: impl Fn(News) + Send + Sync + 'static,
+    report: impl Fn(News) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
-    let tell = Arc::new(tell);
+    let report = Arc::new(report);
     // Before the first thread starts, so that all threads inherit the mask.
     signals().thread_block().map_err(io::Error::from)?;
     for interface in [&file.left, &file.right] {
         interfaces::warnings(interface)
             .into_iter()
-            .for_each(|warning| tell(News::Warning(warning)));
+            .for_each(|warning| report(News::Warning(warning)));
     }
     heap::keep();
     let _claims = [claim(&file.left)?, claim(&file.right)?];
     let clock = Clock::start();
-    let (path, places) = stages(&file);
+    let (path, points) = stages(&file);
     let last = StageId(path.stages().len() as u16 - 1);
     let counters = Counters::new(path.stages().len());
     let mut ports =
         vec![open(&file.left, StageId(0), Side::Left)?, open(&file.right, last, Side::Right)?];
     let recorder = match &file.capture {
         Some(config) => Some(
-            Recorder::new(config, places, [StageId(0), last], epoch(clock))
+            Recorder::new(config, points, [StageId(0), last], epoch(clock))
                 .map_err(|error| Fault::Capture { dir: config.dir.clone(), error })?,
         ),
         None => None,
@@ -236,15 +236,15 @@ pub fn run(
     }
     let orphaned = reset_orphans(stored, &mut ports);
     if orphaned > 0 {
-        tell(News::Orphaned(orphaned));
+        report(News::Orphaned(orphaned));
     }
     let mut station = Station::new(path, ports, clock)?;
     let mut sink = (Tap(counters.clone()), recorder);
-    if let Some(plane) = data_plane(&file, station.needs(&sink), &*tell)? {
+    if let Some(plane) = data_plane(&file, station.needs(&sink), &*report)? {
         // Also where none end here now: the agent may be changed.
         if let Err(error) = manager.store(STORED, plane.endings()) {
             let what = "a station that is started after a crash will not reset silent connections";
-            tell(News::Warning(format!(
+            report(News::Warning(format!(
                 "{what}: the service manager does not store them: {error}"
             )));
         }
@@ -256,15 +256,15 @@ pub fn run(
     privileges::drop_unused()?;
     if let Err(error) = filter::refuse_unused() {
         let warning = format!("the kernel filters no system calls of this station: {error}");
-        tell(News::Warning(warning));
+        report(News::Warning(warning));
     }
     let about = About { world: "station", name: name.to_owned(), seed: file.seed };
     let handle = station.handle();
     let running =
         Running::new(about, handle.clone(), file.path.clone(), counters.clone(), recorded);
-    let teller = tell.clone();
+    let reporter = report.clone();
     running.log_changes(move |who, changed| {
-        teller(News::Changed { who: who.to_owned(), settings: changed.settings.clone() });
+        reporter(News::Changed { who: who.to_owned(), settings: changed.settings.clone() });
     });
     let guard = control::serve(running.clone(), socket)
         .map_err(|error| Fault::Socket { path: socket.to_owned(), error })?;
@@ -275,20 +275,20 @@ pub fn run(
         ),
         None => None,
     };
-    tell(News::Ready {
+    report(News::Ready {
         socket: guard.path().to_owned(),
         metrics: endpoint.as_ref().map(Endpoint::address),
     });
     let stays = file.forward_after_stop;
     let listener = thread::Builder::new().name("signals".to_owned());
-    let teller = tell.clone();
+    let reporter = report.clone();
     let heard = SignalFd::new(&signals()).map_err(io::Error::from)?;
     listener.spawn(move || {
         loop {
             match heard.read_signal() {
                 Ok(Some(signal)) if signal.ssi_signo == Signal::SIGHUP as u32 => {
                     let who = who(signal.ssi_uid, signal.ssi_pid as i32);
-                    teller(reload(who, &running, &file, &reread));
+                    reporter(reload(who, &running, &file, &reread));
                 }
                 Ok(Some(_)) => {
                     handle.ask(Station::stop);
@@ -310,7 +310,7 @@ pub fn run(
     // Without the station these connections would have no peer.
     let reset = (1..last.0.into()).map(|i| station.reset_endings(i, &mut sink)).sum();
     if reset > 0 {
-        tell(News::Reset(reset));
+        report(News::Reset(reset));
     }
     ended?;
     // A deliberate stop decides whether packets pass without the station. After an error they do.
@@ -360,7 +360,8 @@ fn wants(file: &StationFile) -> Wants {
 /// Whether connections end at an agent of `file`. Then new connections must pass after the end of the
 /// station.
 pub(crate) fn ends_connections(file: &StationFile) -> bool {
-    let splits = |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::Split(_)));
+    let splits =
+        |kind: &StageKind| matches!(kind, StageKind::Agent(agent) if agent.splits_connections());
     file.path.stages().iter().any(|stage| splits(&stage.kind))
 }
 
@@ -369,7 +370,7 @@ pub(crate) fn ends_connections(file: &StationFile) -> bool {
 fn data_plane(
     file: &StationFile,
     needs: Needs,
-    tell: &impl Fn(News),
+    report: &impl Fn(News),
 ) -> Result<Option<Plane>, Fault> {
     let index = |interface: &str| {
         let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
@@ -381,7 +382,7 @@ fn data_plane(
         PlaneChoice::Auto if needs == Needs::Everything && !ends_connections(file) => None,
         choice => match Plane::start(indices) {
             Ok(plane) => {
-                tell(News::Plane { plane: "kernel", instead: None });
+                report(News::Plane { plane: "kernel", instead: None });
                 return Ok(Some(plane));
             }
             Err(refusal) if choice == PlaneChoice::Kernel => return Err(Fault::Plane(refusal)),
@@ -389,7 +390,7 @@ fn data_plane(
         },
     };
     clear_claimed(file)?;
-    tell(News::Plane { plane: "sockets", instead: refused });
+    report(News::Plane { plane: "sockets", instead: refused });
     Ok(None)
 }
 
@@ -412,25 +413,25 @@ fn clear_claimed(file: &StationFile) -> Result<bool, Fault> {
     Ok(found)
 }
 
-/// The stages with a witness at each end, and the places of captures.
-fn stages(file: &StationFile) -> (Stages, Vec<Place>) {
+/// The stages with a witness at each end, and the points of captures.
+fn stages(file: &StationFile) -> (Stages, Vec<CapturePoint>) {
     let models = file.path.stages();
     let room = file.limits.flows;
     let mut stages = vec![Stage::Witness(Box::new(Witness::of_all_within(Side::Right, room)))];
     stages.extend(models.iter().map(|stage| Stage::of_path(stage, file.seed)));
     let last = stages.len();
     stages.push(Stage::Witness(Box::new(Witness::of_all_within(Side::Left, room))));
-    let place = |i: usize, name: &str, is_link| Place {
+    let point = |i: usize, name: &str, is_link| CapturePoint {
         stage: StageId(i as u16),
         name: name.to_owned(),
         is_link,
     };
-    let mut places = vec![place(0, "left", true)];
-    places.extend(
-        models.iter().enumerate().map(|(i, stage)| place(i + 1, &stage.name, stage.kind.is_link())),
+    let mut points = vec![point(0, "left", true)];
+    points.extend(
+        models.iter().enumerate().map(|(i, stage)| point(i + 1, &stage.name, stage.kind.is_link())),
     );
-    places.push(place(last, "right", true));
-    (Stages::new(stages, 1..last, vec![0, last], wants(file)), places)
+    points.push(point(last, "right", true));
+    (Stages::new(stages, 1..last, vec![0, last], wants(file)), points)
 }
 
 fn open(interface: &str, stage: StageId, side: Side) -> Result<Port, Fault> {

@@ -84,7 +84,7 @@ impl Tracer {
     pub fn start(
         ports: &Range<u16>,
         clock: Clock,
-        tell: impl FnMut(Event) + Send + 'static,
+        emit: impl FnMut(Event) + Send + 'static,
     ) -> Result<Tracer, String> {
         let instance = Instance::open(ports)?;
         let shared =
@@ -94,7 +94,7 @@ impl Tracer {
             instance,
             shared: shared.clone(),
             stop: stop.clone(),
-            tell,
+            emit,
             rest: Vec::new(),
             overlong: false,
         };
@@ -176,7 +176,7 @@ struct Reader<F> {
     instance: Instance,
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
-    tell: F,
+    emit: F,
     /// Beginning of an incomplete line.
     rest: Vec<u8>,
     /// Whether the input belongs to a line that exceeds the limit.
@@ -197,7 +197,7 @@ impl<F: FnMut(Event)> Reader<F> {
             }
             let over = stop || read.is_err();
             let until = if over { Time(u64::MAX) } else { Time(now.0.saturating_sub(LATE.0)) };
-            state.follower.advance(until, &mut self.tell);
+            state.follower.advance(until, &mut self.emit);
             let complete = state.follower.complete_until(until);
             self.shared.complete.store(complete.0, Ordering::Release);
             if over {

@@ -5,12 +5,12 @@
 //! simulator's too, so metrics, captures and plots are made the same way.
 
 mod ends;
+mod kernel_events;
 mod limits;
 mod news;
 mod ours;
 mod reports;
 mod sockets;
-mod telling;
 
 use lasthop_proto::agent::BaseStation;
 use std::collections::BTreeMap;
@@ -35,10 +35,10 @@ use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
 use ends::{Ends, Shared};
+use kernel_events::Tracing;
 use ours::Ours;
 use reports::Reports;
 use sockets::Machine;
-use telling::Tracing;
 
 /// Name of the base station's namespace.
 const STATION: &str = "station";
@@ -160,10 +160,10 @@ impl Testbed {
         }
         let connections = connections(scenario, self.next_port);
         let used = connections.iter().filter(|connection| connection.port.is_some()).count() as u16;
-        let (tell, news) = channel();
-        let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &tell);
+        let (news_sender, news) = channel();
+        let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &news_sender);
         let machines = self.machines(scenario, seed, stacks, sink.wants())?;
-        let ends = Shared::new(clock, tell, tracing.watcher());
+        let ends = Shared::new(clock, news_sender, tracing.watcher());
         let ends = Ends::start(&self.net, scenario, ends, news, &connections, machines)?;
         self.next_port = next_port(self.next_port, used);
         let horizon = Time::ZERO + scenario.horizon;
@@ -174,7 +174,7 @@ impl Testbed {
             // Read before the reports, which then include all events up to this time.
             let complete = tracing.complete_until();
             reports.take(&ends);
-            reports.tell(now, complete, sink);
+            reports.forward(now, complete, sink);
             ours.take(station, sink);
             if stop.load(Ordering::Relaxed) {
                 reason = "stopped";
@@ -194,7 +194,7 @@ impl Testbed {
         ends.finish();
         let tcp_events = tracing.finish();
         reports.take(&ends);
-        reports.tell(Time(u64::MAX), Time(u64::MAX), sink);
+        reports.forward(Time(u64::MAX), Time(u64::MAX), sink);
         let at = reports.end(at);
         outcome.map_err(|error| {
             Error::new(format!("the base station stopped: {error}"), "is an interface gone?")

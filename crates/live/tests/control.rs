@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use lasthop_live::clock::Clock;
 use lasthop_live::control::client::{Client, listening};
-use lasthop_live::control::protocol::{Answer, MAX_REQUEST, Request, Status};
+use lasthop_live::control::protocol::{MAX_REQUEST, Request, Response, Status};
 use lasthop_live::control::{About, Guard, MAX_CLIENTS, Running, serve};
 use lasthop_live::counters::{Counters, Tap};
 use lasthop_live::metrics;
@@ -102,24 +102,24 @@ impl Drop for World {
     }
 }
 
-fn get(client: &mut Client, key: &str) -> Answer {
+fn get(client: &mut Client, key: &str) -> Response {
     client.ask(&Request::Get { key: key.to_owned() }).unwrap()
 }
 
-fn set(client: &mut Client, values: &[&str]) -> Answer {
+fn set(client: &mut Client, values: &[&str]) -> Response {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
     client.ask(&Request::Set { values, endings: None }).unwrap()
 }
 
 fn status(client: &mut Client) -> Status {
     match client.ask(&Request::Status {}).unwrap() {
-        Answer::Status(status) => *status,
+        Response::Status(status) => *status,
         other => panic!("{other:?}"),
     }
 }
 
-fn value(text: &str) -> Answer {
-    Answer::Value(Some(text.to_owned()))
+fn value(text: &str) -> Response {
+    Response::Value(Some(text.to_owned()))
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn what_is_set_is_what_is_got() {
     let world = World::new("set");
     let (mut one, mut two) = (world.client(), world.client());
     assert_eq!(get(&mut one, "agent"), value("none"));
-    assert_eq!(get(&mut one, "errors.mean"), Answer::Value(None));
+    assert_eq!(get(&mut one, "errors.mean"), Response::Value(None));
     let model = r#"errors={ model = "exponential", mean = "64KiB" }"#;
-    let Answer::Changed(changed) = set(&mut one, &["agent=snoop", "dupacks=2", model]) else {
+    let Response::Changed(changed) = set(&mut one, &["agent=snoop", "dupacks=2", model]) else {
         panic!("not changed")
     };
     let settings: Vec<_> =
@@ -138,15 +138,15 @@ fn what_is_set_is_what_is_got() {
     assert_eq!((changed.settings[0].new.as_str(), changed.lost), ("snoop", 0));
     // The other client sees the change at once, as a value and in the status.
     assert_eq!(get(&mut two, "errors.mean"), value("64KiB"));
-    let seen = status(&mut two);
-    let names: Vec<&str> = seen.stages.iter().map(|stage| stage.name.as_str()).collect();
+    let state = status(&mut two);
+    let names: Vec<&str> = state.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["left", "agent", "radio", "right"]);
-    assert_eq!(seen.stages[1].config["agent"], "snoop");
-    assert_eq!(seen.stages[1].config["snoop"]["dupacks"], 2);
-    assert_eq!(seen.stages[2].config["errors_right"]["model"]["mean"], 65536);
+    assert_eq!(state.stages[1].config["agent"], "snoop");
+    assert_eq!(state.stages[1].config["snoop"]["dupacks"], 2);
+    assert_eq!(state.stages[2].config["errors_right"]["model"]["mean"], 65536);
     let running = world.handle.ask(|station| format!("{:?}", station.path().stages()[1])).unwrap();
     assert!(running.starts_with("Agent(Snoop("), "{running}");
-    let Answer::Changed(_) = set(&mut two, &["errors=none", "radio.rate=1mbit"]) else {
+    let Response::Changed(_) = set(&mut two, &["errors=none", "radio.rate=1mbit"]) else {
         panic!("not changed")
     };
     assert_eq!(get(&mut one, "radio.rate"), value("1mbit"));
@@ -172,14 +172,14 @@ fn a_request_is_done_as_a_whole_or_not_at_all() {
         (&["path.3.agent=snoop"], "bad-axis", "no stage 3"),
         (&["moths=5"], "unknown-key", "moths"),
     ] {
-        let Answer::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
+        let Response::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
         assert_eq!(trouble.code, code, "{values:?}: {trouble}");
         assert!(trouble.message.contains(says), "{values:?}: {trouble}");
         assert!(!trouble.help.is_empty(), "{values:?}");
         assert_eq!(get(&mut client, "agent"), value("none"), "{values:?}");
     }
-    let seen = status(&mut client);
-    assert_eq!(seen.stages[1].config["agent"], "none");
+    let state = status(&mut client);
+    assert_eq!(state.stages[1].config["agent"], "none");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_hop_gets_another_channel_link_layer_and_medium_access() {
         (&["link-layer=local-recovery", "coding=1.5"], &[("coding", "1.5")]),
     ] {
         let answer = set(&mut client, values);
-        assert!(matches!(answer, Answer::Changed(_)), "{values:?}: {answer:?}");
+        assert!(matches!(answer, Response::Changed(_)), "{values:?}: {answer:?}");
         for (key, is) in keys {
             assert_eq!(get(&mut client, key), value(is), "{values:?}");
         }
@@ -219,10 +219,10 @@ fn a_hop_gets_another_channel_link_layer_and_medium_access() {
         (&["errors={ model = \"packet-loss\", p = 0.1, only = [\"dta\"] }"], "bad-value", "dta"),
         (&["path.2={link={}}"], "bad-path", "would become"),
     ] {
-        let Answer::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
-        let told = format!("{trouble} {}", trouble.help);
-        assert_eq!(trouble.code, code, "{values:?}: {told}");
-        assert!(told.contains(says), "{values:?}: {told}");
+        let Response::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
+        let text = format!("{trouble} {}", trouble.help);
+        assert_eq!(trouble.code, code, "{values:?}: {text}");
+        assert!(text.contains(says), "{values:?}: {text}");
         assert_eq!(get(&mut client, "link-layer"), value("local-recovery"), "{values:?}");
     }
 }
@@ -266,7 +266,7 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
     const ASKS: &str = "LASTHOP_TEST_ASKS";
     if let Some(socket) = std::env::var_os(ASKS) {
         let mut client = Client::connect(Path::new(&socket)).expect("the modes are open");
-        let Answer::Error(trouble) = get(&mut client, "agent") else { panic!("served") };
+        let Response::Error(trouble) = get(&mut client, "agent") else { panic!("served") };
         assert_eq!(trouble.code, "not-allowed", "{trouble}");
         return;
     }
@@ -278,16 +278,19 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
     fs::set_permissions(world.socket(), fs::Permissions::from_mode(0o666)).unwrap();
     // Runs this program again as the user `nobody`, by a name that needs no access to its file.
     let name = "who_is_neither_root_nor_the_owner_is_turned_away";
-    let asked = Command::new("/proc/self/exe")
+    let output = Command::new("/proc/self/exe")
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(ASKS, world.socket())
         .gid(65_534)
         .uid(65_534)
         .output()
         .unwrap();
-    let said = [asked.stdout, asked.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(asked.status.success() && said.contains("1 passed"), "nobody was served:\n{said}");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "nobody was served:\n{printed}"
+    );
     assert_eq!(get(&mut world.client(), "agent"), value("none"), "root is");
 }
 
@@ -334,13 +337,13 @@ fn hostile_clients_get_an_answer_and_no_more() {
         b"{\"do\":\"set\",\"values\":[\"errors={{{{{{{{\"]}\n",
     ] {
         let answer = world.raw(bytes);
-        let shown = String::from_utf8_lossy(bytes);
+        let text = String::from_utf8_lossy(bytes);
         if bytes.trim_ascii().is_empty() {
-            assert_eq!(answer, "", "{shown}");
+            assert_eq!(answer, "", "{text}");
         } else {
             assert!(
                 answer.starts_with("{\"error\":") && answer.ends_with("}\n"),
-                "{shown}: {answer}"
+                "{text}: {answer}"
             );
         }
     }
@@ -368,7 +371,7 @@ fn there_is_room_for_so_many_clients() {
         assert_eq!(get(clients.last_mut().unwrap(), "agent"), value("none"));
     }
     let mut late = world.client();
-    let Answer::Error(trouble) = get(&mut late, "agent") else { panic!("served") };
+    let Response::Error(trouble) = get(&mut late, "agent") else { panic!("served") };
     assert_eq!(trouble.code, "busy");
     drop(clients);
     // A slot becomes free as soon as the station notices the disconnect.
@@ -406,7 +409,7 @@ fn a_station_that_has_stopped_says_so() {
     world.handle.ask(Station::stop);
     // The station may answer requests that arrive before its next turn.
     let trouble = (0..1000).find_map(|_| match client.ask(&Request::Status {}).unwrap() {
-        Answer::Error(trouble) => Some(trouble),
+        Response::Error(trouble) => Some(trouble),
         _ => None,
     });
     assert_eq!(trouble.expect("it stops").code, "gone");
@@ -495,9 +498,9 @@ fn the_figures_are_a_page_that_prometheus_reads() {
     let mut slow = TcpStream::connect(at).unwrap();
     slow.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
     assert!(http(at, get).0.starts_with("HTTP/1.1 200"));
-    let mut told = String::new();
-    slow.read_to_string(&mut told).unwrap();
-    assert!(told.starts_with("HTTP/1.1 400"), "{told}");
+    let mut text = String::new();
+    slow.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 400"), "{text}");
     // Silent or slow clients of any number do not delay others. Each may last two seconds, so all in sequence
     // would take more than six minutes.
     let begun = Clock::start();

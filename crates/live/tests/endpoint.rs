@@ -463,8 +463,8 @@ fn clients_that_are_silent_or_vanish_keep_nobody_out() {
 
 #[test]
 fn a_receiver_that_is_stopped_reports_what_it_had() {
-    struct Told(std::sync::mpsc::Sender<u64>, Vec<Received>);
-    impl DiscardObserver for Told {
+    struct Observer(std::sync::mpsc::Sender<u64>, Vec<Received>);
+    impl DiscardObserver for Observer {
         fn accepted(&mut self, number: u64, _: SocketAddr) {
             let _ = self.0.send(number);
         }
@@ -476,7 +476,7 @@ fn a_receiver_that_is_stopped_reports_what_it_had() {
     let to = listener.local_addr().expect("an address");
     let stop = AtomicBool::new(false);
     let (tell, told) = channel();
-    let mut observer = Told(tell, Vec::new());
+    let mut observer = Observer(tell, Vec::new());
     thread::scope(|scope| {
         let stop = &stop;
         scope.spawn(move || {

@@ -52,7 +52,7 @@ fn scenario(agent: &str) -> Scenario {
 
 /// Counts of the relevant events.
 #[derive(Default, Debug)]
-struct Seen {
+struct EventCounts {
     /// Notifications that the station sent.
     sent: u64,
     /// Notifications that the sender accepted, and those that it ignored.
@@ -61,7 +61,7 @@ struct Seen {
     timeouts: u64,
 }
 
-impl Sink for Seen {
+impl Sink for EventCounts {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
@@ -72,8 +72,8 @@ impl Sink for Seen {
             What::Packet {
                 op: Op::Dropped(Cause::StaleNotice | Cause::UnheededNotice), ..
             } => &mut self.ignored,
-            What::Tcp(told) if told.kind == TcpKind::BadStateNotified => &mut self.heeded,
-            What::Tcp(told) if told.kind == TcpKind::Timeout => &mut self.timeouts,
+            What::Tcp(tcp) if tcp.kind == TcpKind::BadStateNotified => &mut self.heeded,
+            What::Tcp(tcp) if tcp.kind == TcpKind::Timeout => &mut self.timeouts,
             _ => return,
         } += 1;
     }
@@ -87,7 +87,7 @@ fn mac(namespace: &str, dev: &str) -> [u8; 6] {
 }
 
 /// Sends from lasthop's host in `fh` until all data is acknowledged. Returns the counts of its TCP.
-fn send(scenario: &Scenario) -> Seen {
+fn send(scenario: &Scenario) -> EventCounts {
     let macs = [mac("fh", "fl"), mac("mh", "mr")];
     let scenario = scenario.clone();
     inside("fh", move || {
@@ -103,7 +103,7 @@ fn send(scenario: &Scenario) -> Seen {
         for (host, mac) in alone.hosts.iter().zip(macs) {
             station.add_neighbour(host.addr, mac);
         }
-        let mut seen = Seen::default();
+        let mut seen = EventCounts::default();
         let horizon = Time::ZERO + Span::secs(300);
         let mut finished = None;
         let on = |station: &mut Station, _: &mut dyn Sink, now| {
@@ -121,12 +121,13 @@ fn send(scenario: &Scenario) -> Seen {
 }
 
 /// A transfer over the station with this agent. Returns the station's counts and the sender's.
-fn transferred(agent: &str) -> (Seen, Seen) {
+fn transferred(agent: &str) -> (EventCounts, EventCounts) {
     let scenario = scenario(agent);
     let stages = scenario.path.clone();
-    let station =
-        station(Seen::default(), move || stages.iter().map(|s| Stage::of_path(s, 1)).collect());
-    let (tell, told) = channel();
+    let station = station(EventCounts::default(), move || {
+        stages.iter().map(|s| Stage::of_path(s, 1)).collect()
+    });
+    let (tell, tcp) = channel();
     let receiver = within("mh", move || {
         let listener = TcpListener::bind(("10.9.0.2", lasthop_path::DISCARD)).unwrap();
         tell.send(()).unwrap();
@@ -134,7 +135,7 @@ fn transferred(agent: &str) -> (Seen, Seen) {
         listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
         got
     });
-    told.recv().unwrap();
+    tcp.recv().unwrap();
     let sender = send(&scenario);
     let mut bytes = Vec::new();
     Pattern { stream: 1 }.fill(0, BYTES, &mut bytes);

@@ -55,19 +55,19 @@ fn main() -> ExitCode {
 }
 
 /// A directory for a test's testbeds; dropping it removes the directory.
-struct Place(PathBuf);
+struct TestDir(PathBuf);
 
-impl Place {
-    fn new() -> (Place, Home) {
+impl TestDir {
+    fn new() -> (TestDir, Home) {
         let name = format!("lasthop-keep-{}", std::process::id());
-        let place = Place(std::env::temp_dir().join(name));
-        fs::DirBuilder::new().mode(0o700).create(&place.0).expect("a directory");
-        let home = Home::at(place.0.join("home")).expect("a home");
-        (place, home)
+        let dir = TestDir(std::env::temp_dir().join(name));
+        fs::DirBuilder::new().mode(0o700).create(&dir.0).expect("a directory");
+        let home = Home::at(dir.0.join("home")).expect("a home");
+        (dir, home)
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         // Remains of a failed test.
         if let Ok(home) = Home::at(self.0.join("home")) {
@@ -117,7 +117,7 @@ fn names(home: &Home) -> Vec<(String, Status)> {
 }
 
 fn a_testbed_stays_until_it_is_taken_down() {
-    let (_place, home) = Place::new();
+    let (_place, home) = TestDir::new();
     assert_eq!(names(&home), []);
     let none = ("no testbed is up".to_owned(), "start one: `lasthop testbed up`".to_owned());
     assert_eq!(wrong(home.find(None)), none);
@@ -242,7 +242,7 @@ fn inside(host: &str) -> ExitCode {
 }
 
 fn what_a_killed_testbed_leaves_is_removed() {
-    let (_place, home) = Place::new();
+    let (_place, home) = TestDir::new();
     let record = start(&home, "lab");
     let mut sleeper = sleep_inside(&home, "near");
     let pid = sleeper.0.id() as i32;
@@ -288,7 +288,7 @@ fn what_a_killed_testbed_leaves_is_removed() {
 }
 
 fn what_does_not_come_up_says_why() {
-    let (_place, home) = Place::new();
+    let (_place, home) = TestDir::new();
     let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "fail")));
     assert_eq!((what.as_str(), help.as_str()), ("it cannot be served", "ask for something else"));
     assert_eq!(names(&home), []);

@@ -111,13 +111,13 @@ fn take() -> ExitCode {
 }
 
 /// A directory of a test; dropping it removes the directory.
-struct Place(PathBuf);
+struct TestDir(PathBuf);
 
-impl Place {
-    fn new() -> Place {
-        let place = std::env::temp_dir().join(format!("lasthop-shell-{}", std::process::id()));
-        fs::create_dir(&place).expect("a directory");
-        Place(place)
+impl TestDir {
+    fn new() -> TestDir {
+        let dir = std::env::temp_dir().join(format!("lasthop-shell-{}", std::process::id()));
+        fs::create_dir(&dir).expect("a directory");
+        TestDir(dir)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -125,7 +125,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -181,7 +181,7 @@ fn start(wish: &Wish) -> Front {
 }
 
 /// Both outputs of the front at its end.
-fn said(mut front: Front) -> (String, String) {
+fn outputs(mut front: Front) -> (String, String) {
     until("the front ends", || {
         let child = front.0.as_mut().expect("it runs");
         child.try_wait().expect("asked").is_some()
@@ -193,7 +193,7 @@ fn said(mut front: Front) -> (String, String) {
 }
 
 fn ended(front: Front) -> Ended {
-    let (answer, errors) = said(front);
+    let (answer, errors) = outputs(front);
     serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}\n{errors}"))
 }
 
@@ -202,10 +202,10 @@ fn this() -> String {
 }
 
 fn a_program_finds_the_other_host_behind_the_link() {
-    let place = Place::new();
-    let file = place.file("said");
+    let dir = TestDir::new();
+    let file = dir.file("said");
     for (level, root) in [(0, false), (3, true)] {
-        let capture = place.file("capture.pcapng");
+        let capture = dir.file("capture.pcapng");
         let wish = Wish {
             serve: vec![format!("exec {} {GIVE}", this())],
             environment: [("COLOUR", "blue"), ("SAID", &file.display().to_string())]
@@ -270,8 +270,8 @@ fn the_end_of_the_program_is_that_of_the_front() {
 }
 
 fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
-    let place = Place::new();
-    let ready = place.file("ready");
+    let dir = TestDir::new();
+    let ready = dir.file("ready");
     let text = format!(
         "trap 'exit 9' TERM; trap 'exit 8' HUP; echo > {}; while :; do sleep 0.01; done",
         ready.display()
@@ -333,8 +333,8 @@ fn sleepers(pid: u32) -> usize {
 }
 
 fn what_cannot_be_is_said() {
-    let place = Place::new();
-    let nowhere = place.file("no/such/dir").display().to_string();
+    let dir = TestDir::new();
+    let nowhere = dir.file("no/such/dir").display().to_string();
     let plain = || wish(&["true"]);
     for (wish, what) in [
         (Wish { text: between("link = 7"), ..plain() }, "link"),
@@ -349,7 +349,7 @@ fn what_cannot_be_is_said() {
             "the process that held the link ended early (exit status: 0)",
         ),
     ] {
-        let (answer, errors) = said(start(&wish));
+        let (answer, errors) = outputs(start(&wish));
         let (first, help) = answer.split_once('\n').unwrap_or_default();
         assert!(first.contains(what), "{what}: {answer}{errors}");
         assert!(!help.trim().is_empty(), "{what}: {answer}");

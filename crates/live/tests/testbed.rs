@@ -62,7 +62,7 @@ fn enter(hosts: &[HostSpec]) -> Net {
 }
 
 /// Output of a program, which must succeed.
-fn said(program: &str, arguments: &[&str]) -> String {
+fn output_of(program: &str, arguments: &[&str]) -> String {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let output = Command::new(program).args(arguments).env("PATH", path).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
@@ -75,14 +75,14 @@ fn said(program: &str, arguments: &[&str]) -> String {
 }
 
 fn ip_json(arguments: &[&str]) -> Value {
-    let text = said("ip", &[&["-json", "-details"], arguments].concat());
+    let text = output_of("ip", &[&["-json", "-details"], arguments].concat());
     serde_json::from_str(&text).expect("JSON")
 }
 
 /// Bridges all ends in the kernel: every frame from one end goes to the others.
 fn bridge(net: &Net) {
     // Without the spanning tree protocol a bridge forwards as soon as it is up.
-    said(
+    output_of(
         "ip",
         &[
             "link",
@@ -98,9 +98,9 @@ fn bridge(net: &Net) {
         ],
     );
     for host in net.hosts().iter().filter_map(|host| host.station_interface()) {
-        said("ip", &["link", "set", "dev", host, "master", "bridge"]);
+        output_of("ip", &["link", "set", "dev", host, "master", "bridge"]);
     }
-    said("ip", &["link", "set", "dev", "bridge", "up"]);
+    output_of("ip", &["link", "set", "dev", "bridge", "up"]);
 }
 
 fn in_host<T: Send>(net: &Net, host: &str, f: impl FnOnce() -> T + Send) -> T {
@@ -259,7 +259,7 @@ fn every_preset_reads_back() {
 
 /// Output of `ss` for the connections of a host.
 fn connections(net: &Net, host: &str) -> String {
-    in_host(net, host, || said("ss", &["--no-header", "-tinme", "state", "established"]))
+    in_host(net, host, || output_of("ss", &["--no-header", "-tinme", "state", "established"]))
 }
 
 fn the_preset_of_1997_on_the_wire() {
@@ -405,13 +405,13 @@ fn hosts_without_kernel_are_known_to_the_others() {
 
 fn ip_netns_works_inside() {
     let _net = enter(&[ravel(), chopin()]);
-    let listed: BTreeSet<String> = said("ip", &["netns", "list"])
+    let listed: BTreeSet<String> = output_of("ip", &["netns", "list"])
         .lines()
         .filter_map(|line| line.split(' ').next().map(str::to_owned))
         .collect();
     assert_eq!(listed, ["chopin", "ravel", "verdi"].map(str::to_owned).into());
-    assert!(said("ip", &["netns", "exec", "chopin", "ip", "address"]).contains("10.1.0.1/32"));
-    assert!(said("ip", &["netns", "exec", "verdi", "ip", "link"]).contains("chopin"));
+    assert!(output_of("ip", &["netns", "exec", "chopin", "ip", "address"]).contains("10.1.0.1/32"));
+    assert!(output_of("ip", &["netns", "exec", "verdi", "ip", "link"]).contains("chopin"));
 }
 
 fn run_keeps_what_was_in_it() {

@@ -35,7 +35,7 @@ fn scenario(text: &str) -> Scenario {
 }
 
 /// The events of a run, with the metrics computed from them.
-struct Told {
+struct RunRecord {
     metrics: Metrics,
     /// Time, stage and kind of each event by connection.
     tcp: BTreeMap<FlowKey, Vec<(Time, u16, TcpKind)>>,
@@ -43,21 +43,21 @@ struct Told {
     stop: Option<&'static AtomicBool>,
 }
 
-impl Told {
-    fn new(layout: Layout) -> Told {
-        Told { metrics: Metrics::new(layout), tcp: BTreeMap::new(), stop: None }
+impl RunRecord {
+    fn new(layout: Layout) -> RunRecord {
+        RunRecord { metrics: Metrics::new(layout), tcp: BTreeMap::new(), stop: None }
     }
 }
 
-impl Sink for Told {
+impl Sink for RunRecord {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(said) = &event.what {
-            let list = self.tcp.entry(said.flow).or_default();
-            list.push((event.at, event.stage.0, said.kind));
+        if let What::Tcp(tcp) = &event.what {
+            let list = self.tcp.entry(tcp.flow).or_default();
+            list.push((event.at, event.stage.0, tcp.kind));
             if let Some(stop) = self.stop {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -138,36 +138,40 @@ fn each_transfer_arrives_and_is_told_of_as_its_own() {
         let layout = world.layout(&scenario);
         let flows: Vec<FlowKey> = layout.flows.iter().map(|flow| flow.key).collect();
         assert_eq!(flows.len(), BYTES.len());
-        let mut told = Told::new(layout);
+        let mut record = RunRecord::new(layout);
         let stop = AtomicBool::new(false);
-        let end = world.run(&scenario, seed, &lasthop_quic::end, &mut told, &stop).expect("a run");
+        let end =
+            world.run(&scenario, seed, &lasthop_quic::end, &mut record, &stop).expect("a run");
         assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
         assert_eq!(end.wrong, [""; 0], "what arrived is not what was sent");
-        let measured = told.metrics.finish(Time(end.at_ns));
+        let measured = record.metrics.finish(Time(end.at_ns));
         for (index, (flow, bytes)) in measured.flows.iter().zip(BYTES).enumerate() {
-            let told = (flow.delivered, flow.wanted, flow.complete, flow.aborted);
-            assert_eq!(told, (bytes, Some(bytes), true, false), "flow {index}: {}", flow.flow);
+            let result = (flow.delivered, flow.wanted, flow.complete, flow.aborted);
+            assert_eq!(result, (bytes, Some(bytes), true, false), "flow {index}: {}", flow.flow);
         }
         // Events of each sender: from its first SYN to its end, in order of time, at its own stage.
         let transfers = scenario.transfers.iter();
         let senders = transfers.flat_map(|t| vec![t; t.connections() as usize]);
         for (index, (flow, transfer)) in flows.iter().zip(senders).enumerate() {
-            let said = &told.tcp[flow];
-            let back = said.windows(2).find(|pair| pair[0].0 > pair[1].0);
+            let events = &record.tcp[flow];
+            let back = events.windows(2).find(|pair| pair[0].0 > pair[1].0);
             assert!(back.is_none(), "flow {index} goes back in time: {back:?}");
-            assert!(said.iter().all(|(at, ..)| at.0 <= end.at_ns), "flow {index} outlives the run");
+            assert!(
+                events.iter().all(|(at, ..)| at.0 <= end.at_ns),
+                "flow {index} outlives the run"
+            );
             let stage = lasthop_path::host_stage(&scenario, transfer.from).0;
-            assert!(said.iter().all(|(_, at, _)| *at == stage), "flow {index}: another stage");
-            let first = said.first().map(|(at, _, kind)| (*kind, at.since(Time::ZERO)));
+            assert!(events.iter().all(|(_, at, _)| *at == stage), "flow {index}: another stage");
+            let first = events.first().map(|(at, _, kind)| (*kind, at.since(Time::ZERO)));
             let (kind, began) = first.unwrap();
             assert_eq!(kind, TcpKind::Opening, "flow {index}");
             assert!(began >= transfer.start, "flow {index} began at {began}");
-            let has = |kind| said.iter().filter(|(_, _, k)| *k == kind).count();
+            let has = |kind| events.iter().filter(|(_, _, k)| *k == kind).count();
             assert_eq!([TcpKind::Established, TcpKind::Complete].map(has), [1, 1], "flow {index}");
             let moves = |kind: &TcpKind| matches!(kind, TcpKind::Acked | TcpKind::Sampled);
-            let moved = said.iter().filter(|(_, _, kind)| moves(kind)).count();
+            let moved = events.iter().filter(|(_, _, kind)| moves(kind)).count();
             let by_kernel = [0, 1, 6, 7].contains(&index);
-            assert!(moved > 1 || !by_kernel, "flow {index}: no progress is told: {said:?}");
+            assert!(moved > 1 || !by_kernel, "flow {index}: no progress is reported: {events:?}");
             assert_eq!(has(TcpKind::Corrupted), 0, "flow {index}");
         }
         ends_of(&end, &scenario);
@@ -217,12 +221,12 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
     // 80 s.
     for times in [1, 4, 16, 64] {
         let scenario = Scenario { horizon: begun.horizon * times, ..begun.clone() };
-        let mut told = Told::new(world.layout(&scenario));
-        let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet);
+        let mut record = RunRecord::new(world.layout(&scenario));
+        let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut record, &quiet);
         let end = end.expect("a run");
         assert_eq!((end.reason.as_str(), end.wrong.len()), ("horizon", 0));
         assert!(end.at_ns >= scenario.horizon.0, "it ended at {} ns", end.at_ns);
-        let flow = &told.metrics.finish(Time(end.at_ns)).flows[0];
+        let flow = &record.metrics.finish(Time(end.at_ns)).flows[0];
         assert!(!flow.complete, "{flow:?}");
         if flow.delivered > 0 {
             break;
@@ -233,10 +237,10 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
     // Long enough for the whole transfer: only the flag ends it before.
     let scenario = Scenario { horizon: Span::secs(3600), ..begun };
     static STOP: AtomicBool = AtomicBool::new(false);
-    let mut told = Told { stop: Some(&STOP), ..Told::new(world.layout(&scenario)) };
-    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &STOP).expect("a run");
+    let mut record = RunRecord { stop: Some(&STOP), ..RunRecord::new(world.layout(&scenario)) };
+    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut record, &STOP).expect("a run");
     assert_eq!((end.reason.as_str(), end.wrong.len()), ("stopped", 0));
-    assert!(!told.metrics.finish(Time(end.at_ns)).flows[0].complete, "it was not stopped");
+    assert!(!record.metrics.finish(Time(end.at_ns)).flows[0].complete, "it was not stopped");
 }
 
 /// 20 KB take three round trips of 80 ms: the SYN, a window of ten segments, and the rest. A measurement from
@@ -247,11 +251,11 @@ fn takes_three_round_trips(stack: &str) {
          [host.b]\n[[path]]\nlink = {{ rate = \"100mbit\", delay = \"40ms\" }}\n"
     ));
     let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
-    let mut told = Told::new(world.layout(&scenario));
+    let mut record = RunRecord::new(world.layout(&scenario));
     let quiet = AtomicBool::new(false);
-    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet).expect("a run");
+    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut record, &quiet).expect("a run");
     assert_eq!((end.reason.as_str(), end.wrong.len()), ("finished", 0));
-    let flow = &told.metrics.finish(Time(end.at_ns)).flows[0];
+    let flow = &record.metrics.finish(Time(end.at_ns)).flows[0];
     assert!(flow.complete && flow.transfer_time_s >= 0.24, "{flow:?}");
     let limits = end.limits.expect("data was sent");
     let sum: f64 = limits.named().map(|(_, share)| share).sum();
@@ -295,17 +299,17 @@ fn requests_are_answered_by_kernels_and_by_our_hosts() {
     text += "[[path]]\nlink = { rate = \"200mbit\", delay = \"10ms\", queue = \"5000p\" }\n";
     let scenario = scenario(&text);
     let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
-    let mut told = Told::new(world.layout(&scenario));
+    let mut record = RunRecord::new(world.layout(&scenario));
     let quiet = AtomicBool::new(false);
-    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet).expect("a run");
+    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut record, &quiet).expect("a run");
     assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
-    let measured = told.metrics.finish(Time(end.at_ns));
+    let measured = record.metrics.finish(Time(end.at_ns));
     assert_eq!(measured.exchanges.len(), pairs.len() * KINDS.len());
     let wanted = pairs.iter().flat_map(|pair| KINDS.map(|kind| (pair, kind)));
-    for (one, (pair, (rest, asked, connections))) in measured.exchanges.iter().zip(wanted) {
-        assert_eq!((one.asked, one.answered), (asked, asked), "{pair:?} {rest}: {one:?}");
+    for (one, (pair, (rest, requests, connections))) in measured.exchanges.iter().zip(wanted) {
+        assert_eq!((one.asked, one.answered), (requests, requests), "{pair:?} {rest}: {one:?}");
         assert_eq!(one.connections, connections, "{pair:?} {rest}: {one:?}");
-        assert_eq!(one.delivered, asked * 50_000, "{pair:?} {rest}: {one:?}");
+        assert_eq!(one.delivered, requests * 50_000, "{pair:?} {rest}: {one:?}");
         assert_eq!(one.aborted, 0, "{pair:?} {rest}: {one:?}");
         // At least one round trip.
         assert!(one.time_p50_s >= 0.02, "{pair:?} {rest}: {one:?}");

@@ -76,7 +76,7 @@ const DIGESTS: [(&str, &str); 5] = [
 /// Longer tests run after the digests.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Runs a mutant with the tests that reach it: those of its own package, then quick ones of others, digests, and long
+/// Runs a mutant with the tests that reach it: those of its package, then quick ones of others, digests, and long
 /// ones; the quickest first.
 ///
 /// # Errors

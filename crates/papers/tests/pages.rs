@@ -239,7 +239,7 @@ fn figures(results: &[ClaimResult], ids: &[&str]) -> String {
     text
 }
 
-/// `text` with what the record gives between its marks.
+/// `text` with the content of the record between its marks.
 fn filled(text: &str, results: &[ClaimResult]) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -286,7 +286,7 @@ fn the_pages_of_the_papers_are_current() {
     }
 }
 
-/// Claims without chance that run in a moment give what is recorded.
+/// Fast deterministic claims reproduce the record.
 #[test]
 fn the_record_is_of_these_experiments() {
     if env::var_os(ANSWER).is_some() {

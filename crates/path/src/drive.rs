@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Op, Wants, What};
-use lasthop_proto::machine::{Machine, Out, Side, StageId, Told};
+use lasthop_proto::machine::{EventRef, Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::{Addr, FlowKey, Packet};
@@ -136,7 +136,7 @@ impl Path {
             host_stages,
             counts: vec![StageCount::default(); total],
             wakes: WakeTree::new(total),
-            out: Out::telling(wants),
+            out: Out::compact(wants),
             moving: VecDeque::new(),
             leaving: Vec::new(),
             now: Time::ZERO,
@@ -187,7 +187,7 @@ impl Path {
         match &mut self.stages[i] {
             Stage::Junction(_) => return self.move_host(now, outside),
             Stage::Hop(_) if now < self.free_until => return self.wake_hop(now, i, outside),
-            // What a replaced link has just sent leaves this stage with what the new one sends.
+            // Packets that a replaced link has just sent leave this stage together with those of the new link.
             Stage::Line(line) if !self.branches && !has_retired => {
                 if let Some((side, packet)) = line.take_only(now) {
                     self.wakes.set(i, line.next_wake());
@@ -463,10 +463,10 @@ impl Path {
     /// packets stay in `out` for [`Path::forward`].
     fn collect_output<O: Outside>(&mut self, i: usize, wake: Time, outside: &mut O) {
         let (now, stage) = (self.now, StageId(i as u16));
-        self.out.tell(|item| match item {
-            Told::Event(event) => outside.event(event),
-            Told::Packet(op, side, packet) => outside.packet(now, stage, op, side, packet),
-            Told::Delivered(flow, bytes) => outside.delivered(now, stage, flow, bytes),
+        self.out.drain_events(|item| match item {
+            EventRef::Event(event) => outside.event(event),
+            EventRef::Packet(op, side, packet) => outside.packet(now, stage, op, side, packet),
+            EventRef::Delivered(flow, bytes) => outside.delivered(now, stage, flow, bytes),
         });
         let tally = self.out.take_tally();
         let sent = self.out.sends.len() as u64;

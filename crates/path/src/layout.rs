@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::air::Station;
-use lasthop_proto::energy::{Antenna, Told};
+use lasthop_proto::energy::{Antenna, ReportTime};
 use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::MacConfig;
@@ -231,12 +231,12 @@ fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)
             Station(1 + hop.mobiles.iter().position(|m| *m == host.addr).unwrap_or(0) as u8)
         }
     };
-    let told = match hop.mac {
-        MacConfig::Ideal => Told::AtStart,
-        _ => Told::AtEnd { longest: longest(radio, hop) },
+    let reported = match hop.mac {
+        MacConfig::Ideal => ReportTime::AtStart,
+        _ => ReportTime::AtEnd { longest: longest(radio, hop) },
     };
     let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
-    Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, told }))
+    Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, reported }))
 }
 
 /// Upper bound of the air time of a frame.

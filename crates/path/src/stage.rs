@@ -1,6 +1,6 @@
 //! A stage of a path.
 
-use lasthop_proto::agent::{Agent, BaseStation as _, Kept};
+use lasthop_proto::agent::{Agent, BaseStation as _, StoredSegment};
 use lasthop_proto::channel::{Channel, ErrorModel, Scripted, ScriptedErrors};
 use lasthop_proto::hop::Hop;
 use lasthop_proto::link::tc::{Emulator, Police, Tbf};
@@ -57,7 +57,7 @@ pub enum Stage {
     Junction(Junction),
 }
 
-/// A stage without logic of its own; holds its next deadline.
+/// A stage without logic; holds its next deadline.
 #[derive(Clone, Debug, Default)]
 pub struct Junction(pub(crate) Option<Time>);
 
@@ -171,13 +171,13 @@ impl Stage {
 
     /// Calls `each` for every packet that a base station buffers for the last hop, in its agent or its link layer. True
     /// if this stage may buffer any.
-    pub fn kept(&self, each: &mut dyn FnMut(Kept)) -> bool {
+    pub fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) -> bool {
         match self {
-            Stage::Agent(agent) => agent.kept(each),
-            Stage::Hop(hop) => hop.kept(&mut |packet, again| {
+            Stage::Agent(agent) => agent.stored_segments(each),
+            Stage::Hop(hop) => hop.stored_packets(&mut |packet, again| {
                 let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else { return };
                 let (len, attempts) = (packet.body.len(), u32::from(again));
-                each(Kept { flow, seq: segment.seq, len, attempts });
+                each(StoredSegment { flow, seq: segment.seq, len, attempts });
             }),
             _ => return false,
         }
@@ -342,5 +342,5 @@ fn channel(
         Channel::new(model, errors)
     };
     let channel = channel.only(spec.only);
-    if spec.tell_turns { channel.telling() } else { channel }
+    if spec.tell_turns { channel.reporting() } else { channel }
 }

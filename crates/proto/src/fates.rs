@@ -24,7 +24,7 @@ pub enum Fate {
     Followed(Forgery),
 }
 
-/// What a third party forges. Sequence numbers lie 2^30 from the real ones unless said otherwise.
+/// Segments that a third party forges. Their sequence numbers are 2^30 from the real ones, except where noted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forgery {

@@ -80,9 +80,9 @@ pub(crate) fn catch_up<M: Machine>(
     out.gone() - gone
 }
 
-/// A report of [`Out::tell`].
+/// A report of [`Out::drain_events`].
 #[derive(Clone, Copy, Debug)]
-pub enum Told<'a> {
+pub enum EventRef<'a> {
     /// An event.
     Event(&'a Event),
     /// An operation on a packet that is forwarded towards the side: the content of an event without a copy of
@@ -96,7 +96,7 @@ pub enum Told<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Brief {
     /// An operation on a forwarded packet, given by its index in [`Out::sends`].
-    Handed { op: Op, place: usize },
+    Handed { op: Op, index: usize },
     /// Data was delivered to the application.
     Delivered { flow: FlowKey, bytes: u32 },
 }
@@ -113,8 +113,8 @@ pub struct Out {
     pub events: Vec<Event>,
     /// Compact events, each with the number of entries in `events` that precede it.
     briefs: Vec<(usize, Brief)>,
-    /// Whether the driver calls [`Out::tell`] before it removes packets.
-    tells: bool,
+    /// Whether the driver calls [`Out::drain_events`] before it removes packets.
+    compact: bool,
     wants: Wants,
     bulk: bool,
     now: Time,
@@ -143,15 +143,15 @@ impl Out {
         Out { wants, ..Out::default() }
     }
 
-    /// An empty output for a driver that reads events with [`Out::tell`] alone, before it removes packets
+    /// An empty output for a driver that reads events with [`Out::drain_events`] alone, before it removes packets
     /// from [`Out::sends`]. Then events of forwarded packets need no copy.
-    pub fn telling(wants: Wants) -> Out {
-        Out { wants, tells: true, ..Out::default() }
+    pub fn compact(wants: Wants) -> Out {
+        Out { wants, compact: true, ..Out::default() }
     }
 
     /// Reports all events since the last call, oldest first.
     #[inline]
-    pub fn tell(&mut self, mut told: impl FnMut(Told<'_>)) {
+    pub fn drain_events(&mut self, mut each: impl FnMut(EventRef<'_>)) {
         if self.events.is_empty() && self.briefs.is_empty() {
             return;
         }
@@ -163,20 +163,20 @@ impl Out {
                 Some((after, brief)) if *after == events => {
                     next = briefs.next();
                     match *brief {
-                        Brief::Delivered { flow, bytes } => Told::Delivered(flow, bytes),
-                        Brief::Handed { op, place } => {
-                            let Some((side, packet)) = self.sends.get(place) else { continue };
-                            Told::Packet(op, *side, packet)
+                        Brief::Delivered { flow, bytes } => EventRef::Delivered(flow, bytes),
+                        Brief::Handed { op, index } => {
+                            let Some((side, packet)) = self.sends.get(index) else { continue };
+                            EventRef::Packet(op, *side, packet)
                         }
                     }
                 }
                 _ => {
                     let Some(event) = self.events.get(events) else { break };
                     events += 1;
-                    Told::Event(event)
+                    EventRef::Event(event)
                 }
             };
-            told(what);
+            each(what);
         }
         self.briefs.clear();
         if !self.events.is_empty() {
@@ -269,8 +269,8 @@ impl Out {
     }
 
     fn note_handed(&mut self, op: Op, side: Side, packet: &Packet) {
-        if self.tells {
-            let brief = Brief::Handed { op, place: self.sends.len() };
+        if self.compact {
+            let brief = Brief::Handed { op, index: self.sends.len() };
             self.briefs.push((self.events.len(), brief));
         } else {
             self.event(What::Packet { op, side, packet: packet.clone() });
@@ -361,7 +361,7 @@ impl Out {
     /// is needed, for example with the control block.
     #[inline]
     pub(crate) fn delivered(&mut self, flow: FlowKey, bytes: u32) -> bool {
-        let brief = self.tells && !self.wants.has(Wants::DETAIL);
+        let brief = self.compact && !self.wants.has(Wants::DETAIL);
         if brief && self.wants.has(Wants::METRICS) {
             self.briefs.push((self.events.len(), Brief::Delivered { flow, bytes }));
         }
@@ -391,16 +391,16 @@ mod tests {
             (packet.damage, packet.urgent, packet.piece) = (Damage::Ip, true, 9);
             packet.body = Body::copy_of(b"bytes");
         });
-        let place: *const Parts = &*ended;
+        let memory: *const Parts = &*ended;
         out.discard(Side::Right, ended, Cause::QueueFull);
         let made = out.packet(parts());
-        assert!(core::ptr::eq(place, &*made));
+        assert!(core::ptr::eq(memory, &*made));
         assert_eq!(made, Packet::new(parts()));
     }
 
     #[test]
     fn what_happened_is_told_in_its_order() {
-        let mut out = Out::telling(Wants::METRICS);
+        let mut out = Out::compact(Wants::METRICS);
         let packet = Packet::new(parts());
         let flow = packet.flow().unwrap();
         let turn = |good| What::Channel { side: Side::Left, good };
@@ -409,18 +409,20 @@ mod tests {
         out.send_after(Op::Transmitted, Side::Right, packet);
         out.event(turn(false));
         assert!(out.delivered(flow, 8));
-        let mut seen = Vec::new();
-        out.tell(|told| {
-            seen.push(match told {
-                Told::Event(Event { what: What::Channel { good, .. }, .. }) => format!("{good}"),
-                Told::Event(other) => format!("{other:?}"),
-                Told::Packet(op, side, _) => format!("{op:?} {side:?}"),
-                Told::Delivered(_, bytes) => format!("{bytes}"),
+        let mut reported = Vec::new();
+        out.drain_events(|event| {
+            reported.push(match event {
+                EventRef::Event(Event { what: What::Channel { good, .. }, .. }) => {
+                    format!("{good}")
+                }
+                EventRef::Event(other) => format!("{other:?}"),
+                EventRef::Packet(op, side, _) => format!("{op:?} {side:?}"),
+                EventRef::Delivered(_, bytes) => format!("{bytes}"),
             });
         });
-        assert_eq!(seen, ["true", "7", "Transmitted Right", "false", "8"]);
-        // A sink that needs the control block gets a full event, and so does a driver without `tell`.
-        for mut other in [Out::telling(Wants::EVERYTHING), Out::new(Wants::METRICS)] {
+        assert_eq!(reported, ["true", "7", "Transmitted Right", "false", "8"]);
+        // A sink that needs the control block gets a full event, and so does a driver without `drain_events`.
+        for mut other in [Out::compact(Wants::EVERYTHING), Out::new(Wants::METRICS)] {
             assert!(!other.delivered(flow, 7));
         }
     }
@@ -440,7 +442,7 @@ mod tests {
             ("made", |out| out.tally.originated += 1),
             ("ended", |out| out.tally.discarded += 1),
         ];
-        let empty = || Out::telling(Wants::METRICS);
+        let empty = || Out::compact(Wants::METRICS);
         assert!(empty().is_empty());
         for (i, (one, happens)) in things.iter().enumerate() {
             for (other, also) in &things[i..] {

@@ -172,7 +172,7 @@ impl Pair {
         }
     }
 
-    fn said(&self, end: usize) -> Vec<&str> {
+    fn log_of(&self, end: usize) -> Vec<&str> {
         self.log.iter().filter(|(i, _)| *i == end).map(|(_, text)| text.as_str()).collect()
     }
 }
@@ -193,8 +193,8 @@ fn one_status_acknowledges_a_window() {
     let mut pair = Pair::new(&quiet());
     pair.put(0, 0..6);
     pair.run(Span::secs(1), |_, _| false);
-    assert_eq!(pair.said(0), ["0", "1", "2", "3?", "4", "5?"]);
-    assert_eq!(pair.said(1), ["[3]", "[5]"]);
+    assert_eq!(pair.log_of(0), ["0", "1", "2", "3?", "4", "5?"]);
+    assert_eq!(pair.log_of(1), ["[3]", "[5]"]);
     assert_eq!(pair.uppers[1].released, [0, 1, 2, 3, 4, 5]);
 }
 
@@ -203,8 +203,8 @@ fn what_a_window_lacks_is_sent_again_before_the_next_one() {
     let mut pair = Pair::new(&quiet());
     pair.put(0, 0..6);
     pair.run(Span::secs(1), |end, nth| end == 0 && (nth == 0 || nth == 2));
-    assert_eq!(pair.said(0), ["0", "1", "2", "3?", "0", "2?", "4", "5?"]);
-    assert_eq!(pair.said(1), ["[-1 .*.*]", "[3]", "[5]"]);
+    assert_eq!(pair.log_of(0), ["0", "1", "2", "3?", "0", "2?", "4", "5?"]);
+    assert_eq!(pair.log_of(1), ["[-1 .*.*]", "[3]", "[5]"]);
     assert_eq!(pair.uppers[1].released, [0, 1, 2, 3, 4, 5]);
     assert_eq!(pair.uppers[0].repeated, [(0, Cause::LinkNack), (2, Cause::LinkNack)]);
 }
@@ -215,8 +215,8 @@ fn the_base_station_asks_again_when_no_status_comes() {
     pair.put(0, 0..4);
     // The request is lost with its packet, then the answer to the next request.
     pair.run(Span::secs(1), |end, nth| (end, nth) == (0, 3) || (end, nth) == (1, 0));
-    assert_eq!(pair.said(0), ["0", "1", "2", "3?", "?", "?", "3?"]);
-    assert_eq!(pair.said(1), ["[2]", "[2]", "[3]"]);
+    assert_eq!(pair.log_of(0), ["0", "1", "2", "3?", "?", "?", "3?"]);
+    assert_eq!(pair.log_of(1), ["[2]", "[2]", "[3]"]);
     assert_eq!(pair.uppers[1].released, [0, 1, 2, 3]);
 }
 
@@ -227,7 +227,7 @@ fn a_silent_host_is_asked_less_and_less_often() {
     pair.put(0, 0..1);
     pair.run(Span::secs(1), |end, _| end == 0);
     // After 10, 20, 40, and then 80 ms each time.
-    let questions = pair.said(0).len();
+    let questions = pair.log_of(0).len();
     assert!((13..=15).contains(&questions), "{questions}");
 }
 
@@ -238,8 +238,8 @@ fn upwards_the_base_station_says_by_its_timer_what_it_has() {
     pair.put(1, 0..6);
     pair.run(Span::millis(115), |end, nth| end == 1 && nth == 1);
     // The buffer of four is full until the first status, which requests packet 1: it precedes new ones.
-    assert_eq!(pair.said(1), ["0", "1", "2", "3", "1", "4", "5"]);
-    assert_eq!(pair.said(0)[0], "[0 .**]");
+    assert_eq!(pair.log_of(1), ["0", "1", "2", "3", "1", "4", "5"]);
+    assert_eq!(pair.log_of(0)[0], "[0 .**]");
     assert_eq!(pair.uppers[0].released, [0, 1, 2, 3, 4, 5]);
 }
 
@@ -249,11 +249,11 @@ fn the_last_packet_up_is_found_lost_by_the_second_status() {
     let mut pair = Pair::new(&config);
     pair.put(1, 0..1);
     pair.run(Span::secs(2), |end, nth| end == 1 && nth == 0);
-    assert_eq!(pair.said(1), ["0", "0"]);
-    assert_eq!(pair.said(0)[..3], ["[-1]", "[-1]", "[0]"]);
+    assert_eq!(pair.log_of(1), ["0", "0"]);
+    assert_eq!(pair.log_of(0)[..3], ["[-1]", "[-1]", "[0]"]);
     assert_eq!(pair.uppers[0].released, [0]);
     // No more packets arrive. At 50 ms there would be forty in two seconds; the period has grown to 400.
-    assert!(pair.said(0).len() < 10, "{:?}", pair.said(0));
+    assert!(pair.log_of(0).len() < 10, "{:?}", pair.log_of(0));
 }
 
 #[test]
@@ -261,15 +261,15 @@ fn parity_makes_up_for_packets_without_another_round() {
     let mut pair = Pair::new(&AirmailConfig { packet_fec: Some(2), ..quiet() });
     pair.put(0, 0..4);
     pair.run(Span::secs(1), |end, nth| end == 0 && (nth == 1 || nth == 2));
-    assert_eq!(pair.said(0), ["0", "1", "2", "3", "p0", "p1?"]);
-    assert_eq!(pair.said(1), ["[3]"]);
+    assert_eq!(pair.log_of(0), ["0", "1", "2", "3", "p0", "p1?"]);
+    assert_eq!(pair.log_of(1), ["[3]"]);
     assert_eq!(pair.uppers[1].released, [0, 1, 2, 3]);
     // Three losses exceed the parity by one.
     let mut pair = Pair::new(&AirmailConfig { packet_fec: Some(2), ..quiet() });
     pair.put(0, 0..4);
     pair.run(Span::secs(1), |end, nth| end == 0 && nth < 3);
-    assert_eq!(pair.said(0)[6..], ["0", "1", "2?"]);
-    assert_eq!(pair.said(1), ["[-1 ...*]", "[3]"]);
+    assert_eq!(pair.log_of(0)[6..], ["0", "1", "2?"]);
+    assert_eq!(pair.log_of(1), ["[-1 ...*]", "[3]"]);
     assert_eq!(pair.uppers[1].released, [0, 1, 2, 3]);
 }
 

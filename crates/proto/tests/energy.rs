@@ -2,8 +2,8 @@
 
 use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
 use lasthop_proto::energy::{
-    Antenna, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, Told, Work,
-    costs,
+    Antenna, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, ReportTime,
+    Work, costs,
 };
 use lasthop_proto::units::{Energy, Power, Span, Time};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ const OURS: Station = Station(1);
 const DELAY: Span = Span(3);
 
 fn antenna(longest: u64) -> Antenna {
-    Antenna { station: OURS, delay: DELAY, told: Told::AtEnd { longest: Span(longest) } }
+    Antenna { station: OURS, delay: DELAY, reported: ReportTime::AtEnd { longest: Span(longest) } }
 }
 
 fn watts(watts: f64) -> Power {
@@ -60,7 +60,7 @@ fn work(sends: u32) -> Work {
 type Shot = (u8, u64, u64);
 
 /// The reports of the shots, in order, with their times.
-fn told(shots: &[Shot]) -> Vec<(Time, AirEvent)> {
+fn reports(shots: &[Shot]) -> Vec<(Time, AirEvent)> {
     let mut all: Vec<_> = shots
         .iter()
         .map(|(who, start, airtime)| (Time(start + airtime + DELAY.0), frame(*who, *airtime)))
@@ -90,7 +90,7 @@ fn a_collision_that_began_earlier_and_is_told_later_counts_once() {
     let shots = [(2, 100, 300), (0, 200, 100)];
     let mut times = [0; 4];
     let mut count = |state: RadioState, from: Time, to: Time| times[state.index()] += to.0 - from.0;
-    for (at, event) in told(&shots) {
+    for (at, event) in reports(&shots) {
         states.air(at, &event);
         states.settle(states.known(at), &mut count);
     }
@@ -103,7 +103,7 @@ fn a_collision_that_began_earlier_and_is_told_later_counts_once() {
 fn what_a_sending_station_hears_is_no_reception() {
     let meter = {
         let mut meter = Meter::new(hardware(1e9), Some(antenna(1000)));
-        for (at, event) in told(&[(1, 100, 500), (0, 300, 600)]) {
+        for (at, event) in reports(&[(1, 100, 500), (0, 300, 600)]) {
             meter.air(at, &event);
         }
         meter
@@ -116,12 +116,12 @@ fn what_a_sending_station_hears_is_no_reception() {
 
 #[test]
 fn a_medium_that_tells_beginnings_gives_the_same_times() {
-    let at_start = Antenna { told: Told::AtStart, ..antenna(0) };
+    let at_start = Antenna { reported: ReportTime::AtStart, ..antenna(0) };
     let mut early = Meter::new(hardware(1e9), Some(at_start));
     let mut late = Meter::new(hardware(1e9), Some(antenna(90)));
     let shots = [(0, 10, 50), (1, 70, 90), (2, 170, 20)];
     shots.iter().for_each(|(who, start, airtime)| early.air(Time(*start), &frame(*who, *airtime)));
-    told(&shots).iter().for_each(|(at, event)| late.air(*at, event));
+    reports(&shots).iter().for_each(|(at, event)| late.air(*at, event));
     for state in RadioState::ALL {
         let time = |meter: &Meter| meter.finish(Time(500)).0.time(state);
         assert_eq!(time(&early), time(&late), "{state:?}");
@@ -207,11 +207,11 @@ proptest! {
         let dozes: Vec<(u64, bool)> = turns.iter().enumerate().map(|(i, at)| (*at, i % 2 == 0)).collect();
         let mut states = RadioStates::new(antenna(300));
         let mut seen = Vec::new();
-        let mut tell = |state: RadioState, from: Time, to: Time| {
+        let mut record = |state: RadioState, from: Time, to: Time| {
             (from.0..to.0).for_each(|at| { assert_eq!(seen.len() as u64, at); seen.push(state); });
         };
         let mut calls: Vec<(Time, Option<AirEvent>, bool)> =
-            told(&shots).into_iter().map(|(at, event)| (at, Some(event), false)).collect();
+            reports(&shots).into_iter().map(|(at, event)| (at, Some(event), false)).collect();
         calls.extend(dozes.iter().map(|(at, asleep)| (Time(*at), None, *asleep)));
         calls.sort_by_key(|(at, ..)| *at);
         for (at, event, asleep) in calls {
@@ -219,9 +219,9 @@ proptest! {
                 Some(event) => states.air(at, &event),
                 None => states.doze(at, asleep),
             }
-            states.settle(states.known(at), &mut tell);
+            states.settle(states.known(at), &mut record);
         }
-        states.settle(Time(3000), &mut tell);
+        states.settle(Time(3000), &mut record);
         prop_assert_eq!(seen.len(), 3000);
         for (at, state) in seen.iter().enumerate() {
             prop_assert_eq!(*state, expected(&shots, &dozes, at as u64), "at {}", at);
@@ -240,7 +240,7 @@ proptest! {
         hardware.segment = joules(segment);
         let mut meter = Meter::new(hardware, Some(antenna(300)));
         let mut calls: Vec<(Time, Option<AirEvent>, u32)> =
-            told(&shots).into_iter().map(|(at, event)| (at, Some(event), 0)).collect();
+            reports(&shots).into_iter().map(|(at, event)| (at, Some(event), 0)).collect();
         calls.extend(works.iter().map(|(at, sends)| (Time(*at), None, *sends)));
         calls.sort_by_key(|(at, ..)| *at);
         for (at, event, sends) in &calls {

@@ -122,7 +122,7 @@ fn every_length_of_an_ip_header_and_packet_is_read_or_refused() {
 #[test]
 fn every_beginning_of_options_is_walked_once_and_to_its_end() {
     let mut area = [0; 8];
-    // Behind the first three bytes: zeros (end of list), and what is an option for itself.
+    // After the first three bytes: zeros (end of list), or a complete option.
     for rest in [[0; 5], [1, 1, 2, 4, 1]] {
         area[3..].copy_from_slice(&rest);
         for first in 0..1 << 24 {

@@ -51,7 +51,7 @@ fn packet(id: u64) -> Packet {
 
 /// Fates of packets.
 #[derive(Default, Debug)]
-struct Seen {
+struct Fates {
     /// Output times of packets by number, without duplicates.
     out: Vec<(Time, u64)>,
     lost: Vec<u64>,
@@ -63,10 +63,10 @@ struct Seen {
 
 /// Sends packets of [`BYTES`] bytes at these times from the left. Each step checks conservation of packets;
 /// timers are delayed by `late`.
-fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) -> Seen {
+fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) -> Fates {
     let mut line = Varied::new(config, |part| Stream::new(7, part));
     let mut out = Out::new(Wants::EVERYTHING);
-    let mut seen = Seen::default();
+    let mut fates = Fates::default();
     let mut arrivals = arrivals.iter().copied().zip(0_u64..).peekable();
     let (mut arrived, mut departed, mut ended, mut made) = (0, 0, 0, 0);
     loop {
@@ -90,11 +90,11 @@ fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) ->
         for (_, packet) in out.sends.drain(..) {
             departed += 1;
             match packet.id {
-                PacketId(id) if id >> 32 == 1 => seen.out.push((now, id - (1 << 32))),
-                _ => seen.duplicates.0 += 1,
+                PacketId(id) if id >> 32 == 1 => fates.out.push((now, id - (1 << 32))),
+                _ => fates.duplicates.0 += 1,
             }
             if packet.damage != Damage::None {
-                seen.damaged.insert(packet.id.0, packet.damage);
+                fates.damaged.insert(packet.id.0, packet.damage);
             }
         }
         for event in out.events.drain(..) {
@@ -103,17 +103,17 @@ fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) ->
                 Op::Originated(cause) => assert_eq!(cause, Cause::LineDuplicate),
                 Op::Redirected(cause) => {
                     assert_eq!(cause, Cause::Reordered);
-                    seen.reordered.push(packet.id.0);
+                    fates.reordered.push(packet.id.0);
                 }
-                Op::Dropped(Cause::FrameLost) if packet.id.0 >> 32 == 0 => seen.duplicates.1 += 1,
-                Op::Dropped(Cause::FrameLost) => seen.lost.push(packet.id.0 - (1 << 32)),
+                Op::Dropped(Cause::FrameLost) if packet.id.0 >> 32 == 0 => fates.duplicates.1 += 1,
+                Op::Dropped(Cause::FrameLost) => fates.lost.push(packet.id.0 - (1 << 32)),
                 _ => {}
             }
         }
         assert_eq!(arrived + made, departed + ended + line.holds() as u64, "at {now}");
     }
     assert_eq!(line.holds(), 0);
-    seen
+    fates
 }
 
 /// `n` packets at intervals of `ms` milliseconds.
@@ -129,9 +129,9 @@ fn on_time(wake: Time) -> Time {
 fn deviations(n: u64, impairments: Impairments) -> Vec<f64> {
     let jitter = impairments.jitter.0 as f64;
     let sent = each(30_000, n);
-    let seen = play(line(Span::secs(10), impairments), &sent, on_time);
+    let fates = play(line(Span::secs(10), impairments), &sent, on_time);
     let after = |(at, id): &(Time, u64)| at.since(sent[*id as usize]).0 as f64;
-    seen.out.iter().map(|packet| (after(packet) - 1e10) / jitter).collect()
+    fates.out.iter().map(|packet| (after(packet) - 1e10) / jitter).collect()
 }
 
 /// Mean and standard deviation.
@@ -167,8 +167,8 @@ fn jitter_has_the_moments_of_its_distribution() {
 fn a_delay_is_never_less_than_nothing() {
     let impairments = Impairments { jitter: Span::millis(5), ..Default::default() };
     let sent = each(100, 4000);
-    let seen = play(line(Span::ZERO, impairments), &sent, on_time);
-    let at_once = seen.out.iter().filter(|(at, id)| *at == sent[*id as usize]).count() as f64;
+    let fates = play(line(Span::ZERO, impairments), &sent, on_time);
+    let at_once = fates.out.iter().filter(|(at, id)| *at == sent[*id as usize]).count() as f64;
     // Half of all deviations are below zero.
     assert!((at_once - 2000.0).abs() < 4.0 * 31.6, "{at_once}");
 }
@@ -205,16 +205,16 @@ fn what_happens_has_its_probability() {
         corrupt: p(0.2),
         ..Default::default()
     };
-    let seen = play(line(Span::millis(1), impairments), &each(10, n), on_time);
-    let (passed, lost) = seen.duplicates;
+    let fates = play(line(Span::millis(1), impairments), &each(10, n), on_time);
+    let (passed, lost) = fates.duplicates;
     within((passed + lost) as usize, n, 0.05, 1.0);
     // A packet that is both duplicated and lost is not lost; the duplicate is.
-    within(seen.lost.len(), n, 0.1 * 0.95, 1.0);
+    within(fates.lost.len(), n, 0.1 * 0.95, 1.0);
     within(lost as usize, n, 0.05 * (0.1 + 0.9 * 0.1), 1.0);
-    within(seen.damaged.len(), seen.out.len() as u64 + passed, 0.2, 1.0);
+    within(fates.damaged.len(), fates.out.len() as u64 + passed, 0.2, 1.0);
     // A wrong bit is in the 20 bytes of the IP header of every 1000, or after it.
-    let headers = seen.damaged.values().filter(|damage| **damage == Damage::Ip).count();
-    within(headers, seen.damaged.len() as u64, 0.02, 1.0);
+    let headers = fates.damaged.values().filter(|damage| **damage == Damage::Ip).count();
+    within(headers, fates.damaged.len() as u64, 0.02, 1.0);
 }
 
 #[test]
@@ -230,13 +230,13 @@ fn with_a_correlation_of_a_half_shares_are_those_of_the_fabius_function() {
         ..Default::default()
     };
     // Draws of correlation 0.5 count as a third.
-    let seen = play(line(Span::millis(1), impairments), &each(10, n), on_time);
-    within(seen.lost.len(), n, 1.0 / 288.0, 3.0);
-    within(seen.damaged.len(), seen.out.len() as u64, 0.5, 3.0);
+    let fates = play(line(Span::millis(1), impairments), &each(10, n), on_time);
+    within(fates.lost.len(), n, 1.0 / 288.0, 3.0);
+    within(fates.damaged.len(), fates.out.len() as u64, 0.5, 3.0);
     let impairments =
         Impairments { duplicate: p(0.25), duplicate_correlation: half, ..Default::default() };
-    let seen = play(line(Span::millis(1), impairments), &each(10, n), on_time);
-    within(seen.duplicates.0 as usize, n, 5.0 / 72.0, 3.0);
+    let fates = play(line(Span::millis(1), impairments), &each(10, n), on_time);
+    within(fates.duplicates.0 as usize, n, 5.0 / 72.0, 3.0);
 }
 
 #[test]
@@ -245,11 +245,11 @@ fn a_chain_loses_as_its_formula_says() {
     let (step, back, h, k) = (0.02, 0.25, 0.4, 0.99);
     let chain = GilbertElliott { p: p(step), r: Some(p(back)), h: p(h), k: p(k) };
     let impairments = Impairments { loss: Some(Loss::Chain(chain)), ..Default::default() };
-    let seen = play(line(Span::ZERO, impairments), &each(1, n), on_time);
+    let fates = play(line(Span::ZERO, impairments), &each(1, n), on_time);
     let share = (step * (1.0 - h) + back * (1.0 - k)) / (step + back);
     // The state has a correlation of 1 - p - r between consecutive packets.
     let together = 1.0 - step - back;
-    within(seen.lost.len(), n, share, (1.0 + together) / (1.0 - together));
+    within(fates.lost.len(), n, share, (1.0 + together) / (1.0 - together));
 }
 
 #[test]
@@ -257,25 +257,25 @@ fn if_all_are_duplicated_and_lost_one_of_the_two_goes_on() {
     let all = p(1.0);
     let loss = Some(Loss::Random(all));
     let impairments = Impairments { loss, duplicate: all, ..Default::default() };
-    let seen = play(line(Span::millis(3), impairments), &each(1, 100), on_time);
-    assert_eq!((seen.out.len(), seen.duplicates, seen.lost.len()), (100, (0, 100), 0));
+    let fates = play(line(Span::millis(3), impairments), &each(1, 100), on_time);
+    assert_eq!((fates.out.len(), fates.duplicates, fates.lost.len()), (100, (0, 100), 0));
 }
 
 #[test]
 fn each_fifth_packet_is_reordered() {
     // As in tc-netem(8): `delay 10ms reorder 100% gap 5`.
     let impairments = Impairments { reorder: p(1.0), reorder_gap: 5, ..Default::default() };
-    let seen = play(line(Span::millis(10), impairments), &each(1, 1000), on_time);
-    for (at, id) in &seen.out {
+    let fates = play(line(Span::millis(10), impairments), &each(1, 1000), on_time);
+    for (at, id) in &fates.out {
         let delay = if id % 5 == 4 { 0 } else { 10 };
         assert_eq!(*at, Time((id + delay) * MS), "{id}");
     }
-    assert_eq!(seen.reordered.len(), 200);
+    assert_eq!(fates.reordered.len(), 200);
     // At 25% each packet is drawn independently.
     let impairments = Impairments { reorder: p(0.25), ..Default::default() };
     let sent = each(1, 100_000);
-    let seen = play(line(Span::millis(10), impairments), &sent, on_time);
-    let at_once = seen.out.iter().filter(|(at, id)| *at == sent[*id as usize]).count();
+    let fates = play(line(Span::millis(10), impairments), &sent, on_time);
+    let at_once = fates.out.iter().filter(|(at, id)| *at == sent[*id as usize]).count();
     within(at_once, 100_000, 0.25, 1.0);
 }
 
@@ -285,8 +285,8 @@ fn those_who_wait_may_overtake_who_is_under_way() {
     let mut config = line(Span::millis(100), impairments);
     config.line.rate_right = Rate::from_bps(1_000_000);
     // 8 ms each; the second and the fourth take no delay.
-    let seen = play(config, &[Time(0); 4], on_time);
-    let out: Vec<_> = seen.out.iter().map(|(at, id)| (at.0 / MS, *id)).collect();
+    let fates = play(config, &[Time(0); 4], on_time);
+    let out: Vec<_> = fates.out.iter().map(|(at, id)| (at.0 / MS, *id)).collect();
     assert_eq!(out, [(16, 1), (32, 3), (108, 0), (124, 2)]);
 }
 
@@ -296,14 +296,14 @@ fn order_is_kept_where_the_line_says_so() {
     let free = Impairments { jitter, ..Default::default() };
     let kept = Impairments { jitter_order: Order::Kept, ..free.clone() };
     let sent = each(1, 10_000);
-    let seen = play(line(Span::millis(20), kept), &sent, on_time);
-    assert!(seen.out.is_sorted_by_key(|(_, id)| *id) && seen.reordered.is_empty());
-    let seen = play(line(Span::millis(20), free), &sent, on_time);
+    let fates = play(line(Span::millis(20), kept), &sent, on_time);
+    assert!(fates.out.is_sorted_by_key(|(_, id)| *id) && fates.reordered.is_empty());
+    let fates = play(line(Span::millis(20), free), &sent, on_time);
     // Only packets that overtook an earlier one are reported.
-    let behind = |i: usize| seen.out[i + 1..].iter().take(20).any(|(_, id)| *id < seen.out[i].1);
-    let early = (0..seen.out.len()).filter(|i| behind(*i)).map(|i| seen.out[i].1 + (1 << 32));
-    assert_eq!(early.collect::<Vec<_>>(), seen.reordered);
-    assert!(seen.reordered.len() > 2000, "{}", seen.reordered.len());
+    let behind = |i: usize| fates.out[i + 1..].iter().take(20).any(|(_, id)| *id < fates.out[i].1);
+    let early = (0..fates.out.len()).filter(|i| behind(*i)).map(|i| fates.out[i].1 + (1 << 32));
+    assert_eq!(early.collect::<Vec<_>>(), fates.reordered);
+    assert!(fates.reordered.len() > 2000, "{}", fates.reordered.len());
 }
 
 #[test]
@@ -311,8 +311,8 @@ fn only_the_impaired_direction_suffers() {
     let all = Impairments { loss: Some(Loss::Random(p(1.0))), ..Default::default() };
     for (impaired, lost) in [(None, 10), (Some(Side::Right), 10), (Some(Side::Left), 0)] {
         let impairments = Impairments { impaired, ..all.clone() };
-        let seen = play(line(Span::ZERO, impairments), &each(1, 10), on_time);
-        assert_eq!(seen.lost.len(), lost);
+        let fates = play(line(Span::ZERO, impairments), &each(1, 10), on_time);
+        assert_eq!(fates.lost.len(), lost);
     }
 }
 

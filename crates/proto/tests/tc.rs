@@ -52,7 +52,7 @@ fn netem(line: &str) -> Emulator {
 
 /// Fates of packets: output times in nanoseconds, by number.
 #[derive(Default, Debug)]
-struct Seen {
+struct Fates {
     out: Vec<(u64, u64)>,
     dropped: Vec<(u64, Cause)>,
     marked: usize,
@@ -60,16 +60,16 @@ struct Seen {
     reordered: usize,
 }
 
-impl Seen {
+impl Fates {
     fn times(&self) -> Vec<u64> {
         self.out.iter().map(|(at, _)| *at).collect()
     }
 }
 
 /// Sends packets from the left at these times with these lengths, and checks conservation.
-fn play(mut machine: impl Machine, arrivals: &[(u64, u32)], ecn: bool) -> Seen {
+fn play(mut machine: impl Machine, arrivals: &[(u64, u32)], ecn: bool) -> Fates {
     let mut out = Out::new(Wants::EVERYTHING);
-    let mut seen = Seen::default();
+    let mut fates = Fates::default();
     let mut arrivals = arrivals.iter().copied().zip(0_u64..).peekable();
     let (mut inside, mut last) = (0_i64, 0);
     loop {
@@ -96,22 +96,22 @@ fn play(mut machine: impl Machine, arrivals: &[(u64, u32)], ecn: bool) -> Seen {
         for (side, packet) in out.sends.drain(..) {
             assert_eq!(side, Side::Right);
             inside -= 1;
-            seen.damaged += usize::from(packet.damage != Damage::None);
-            seen.out.push((now, number(packet.id)));
+            fates.damaged += usize::from(packet.damage != Damage::None);
+            fates.out.push((now, number(packet.id)));
         }
         for event in out.events.drain(..) {
             let What::Packet { op, packet, .. } = event.what else { continue };
             match op {
-                Op::Dropped(cause) => seen.dropped.push((number(packet.id), cause)),
-                Op::Marked => seen.marked += 1,
-                Op::Redirected(Cause::Reordered) => seen.reordered += 1,
+                Op::Dropped(cause) => fates.dropped.push((number(packet.id), cause)),
+                Op::Marked => fates.marked += 1,
+                Op::Redirected(Cause::Reordered) => fates.reordered += 1,
                 _ => {}
             }
         }
         assert_eq!(machine.holds() as i64, inside, "packets inside at {now}");
     }
     assert_eq!(inside, 0);
-    seen
+    fates
 }
 
 /// Packets of 1000 bytes at these milliseconds.
@@ -123,9 +123,9 @@ fn at(ms: &[u64]) -> Vec<(u64, u32)> {
 fn the_limit_counts_packets_under_way() {
     // 100 packets in 100 ms, of which 50 fit into a delay of 100 ms.
     let arrivals: Vec<_> = (0..100).map(|i| (i * MS, 1000)).collect();
-    let seen = play(netem("delay 100ms limit 50"), &arrivals, false);
-    assert_eq!(seen.out.len(), 50);
-    assert!(seen.dropped.iter().all(|(id, cause)| *id >= 50 && *cause == Cause::QueueFull));
+    let fates = play(netem("delay 100ms limit 50"), &arrivals, false);
+    assert_eq!(fates.out.len(), 50);
+    assert!(fates.dropped.iter().all(|(id, cause)| *id >= 50 && *cause == Cause::QueueFull));
     assert_eq!(play(netem("delay 100ms"), &arrivals, false).dropped.len(), 0);
     assert_eq!(play(netem("limit 0"), &arrivals, false).out.len(), 0);
     // Without a limit it is 1000 packets.
@@ -148,14 +148,14 @@ fn the_rate_counts_the_ethernet_header_and_what_the_line_adds() {
 #[test]
 fn the_rate_comes_after_the_delay() {
     // The second one waits for the first; the third one finds an idle line.
-    let seen = play(netem("delay 5ms rate 1mbit"), &at(&[0, 1, 50]), false);
-    assert_eq!(seen.times(), [13_112_000, 21_224_000, 63_112_000]);
+    let fates = play(netem("delay 5ms rate 1mbit"), &at(&[0, 1, 50]), false);
+    assert_eq!(fates.times(), [13_112_000, 21_224_000, 63_112_000]);
     // With jitter packets remain in order, and are never closer than the rate allows.
     let arrivals: Vec<_> = (0..500).map(|i| (i * 20 * MS, 1000)).collect();
-    let seen = play(netem("delay 100ms 90ms rate 1mbit"), &arrivals, false);
-    assert!(seen.out.is_sorted_by_key(|(_, id)| *id) && seen.reordered == 0);
-    let close = seen.times().windows(2).filter(|pair| pair[1] - pair[0] == 8_112_000).count();
-    assert!(seen.times().windows(2).all(|pair| pair[1] - pair[0] >= 8_112_000), "{close}");
+    let fates = play(netem("delay 100ms 90ms rate 1mbit"), &arrivals, false);
+    assert!(fates.out.is_sorted_by_key(|(_, id)| *id) && fates.reordered == 0);
+    let close = fates.times().windows(2).filter(|pair| pair[1] - pair[0] == 8_112_000).count();
+    assert!(fates.times().windows(2).all(|pair| pair[1] - pair[0] >= 8_112_000), "{close}");
     assert!(close > 100, "those that wait for the one before: {close}");
     // Without a rate they overtake each other.
     assert!(play(netem("delay 100ms 90ms"), &arrivals, false).reordered > 50);
@@ -163,45 +163,45 @@ fn the_rate_comes_after_the_delay() {
 
 #[test]
 fn what_is_reordered_takes_nothing_of_the_rate() {
-    let seen = play(netem("delay 10ms rate 1mbit reorder 100% gap 3"), &at(&[0, 0, 0, 0]), false);
-    assert_eq!(seen.out, [(0, 2), (18_112_000, 0), (26_224_000, 1), (34_336_000, 3)]);
-    assert_eq!(seen.reordered, 1);
+    let fates = play(netem("delay 10ms rate 1mbit reorder 100% gap 3"), &at(&[0, 0, 0, 0]), false);
+    assert_eq!(fates.out, [(0, 2), (18_112_000, 0), (26_224_000, 1), (34_336_000, 3)]);
+    assert_eq!(fates.reordered, 1);
     // Each packet of a line without a gap is drawn independently.
     let many: Vec<_> = (0..40_000).map(|i| (i * MS, 1000)).collect();
-    let seen = play(netem("delay 10ms reorder 25%"), &many, false);
-    let at_once = seen.out.iter().filter(|(at, id)| *at == id * MS).count();
+    let fates = play(netem("delay 10ms reorder 25%"), &many, false);
+    let at_once = fates.out.iter().filter(|(at, id)| *at == id * MS).count();
     assert!((9_650..10_350).contains(&at_once), "{at_once}");
 }
 
 #[test]
 fn a_duplicate_goes_first_and_takes_its_share_of_rate_and_limit() {
-    let seen = play(netem("rate 1mbit duplicate 100%"), &at(&[0]), false);
-    assert_eq!(seen.out, [(8_112_000, COPY), (16_224_000, 0)]);
+    let fates = play(netem("rate 1mbit duplicate 100%"), &at(&[0]), false);
+    assert_eq!(fates.out, [(8_112_000, COPY), (16_224_000, 0)]);
     // The limit is checked before a duplicate is made: a packet that fits is never rejected for its own
     // duplicate.
-    let seen = play(netem("delay 1s limit 3 duplicate 100%"), &at(&[0, 0, 0]), false);
-    let ids: Vec<u64> = seen.out.iter().map(|(_, id)| *id).collect();
+    let fates = play(netem("delay 1s limit 3 duplicate 100%"), &at(&[0, 0, 0]), false);
+    let ids: Vec<u64> = fates.out.iter().map(|(_, id)| *id).collect();
     assert_eq!(ids, [COPY, 0, COPY, 1]);
-    assert_eq!(seen.dropped, [(2, Cause::QueueFull)]);
+    assert_eq!(fates.dropped, [(2, Cause::QueueFull)]);
     // If it is both duplicated and lost, one copy passes.
-    let seen = play(netem("duplicate 100% loss 100%"), &at(&[0, 1]), false);
-    assert_eq!((seen.out, seen.dropped.len()), (vec![(0, 0), (MS, 1)], 0));
+    let fates = play(netem("duplicate 100% loss 100%"), &at(&[0, 1]), false);
+    assert_eq!((fates.out, fates.dropped.len()), (vec![(0, 0), (MS, 1)], 0));
 }
 
 #[test]
 fn lost_packets_take_nothing_of_the_rate() {
     // Every second packet, by a chain that always changes state.
-    let seen = play(netem("rate 1mbit loss gemodel 100% 100%"), &at(&[0; 6]), false);
-    assert_eq!(seen.out, [(8_112_000, 0), (16_224_000, 2), (24_336_000, 4)]);
-    assert!(seen.dropped.iter().all(|(_, cause)| *cause == Cause::FrameLost));
+    let fates = play(netem("rate 1mbit loss gemodel 100% 100%"), &at(&[0; 6]), false);
+    assert_eq!(fates.out, [(8_112_000, 0), (16_224_000, 2), (24_336_000, 4)]);
+    assert!(fates.dropped.iter().all(|(_, cause)| *cause == Cause::FrameLost));
     // Marked instead, if the ends support it; a mark is no loss.
     let line = "loss gemodel 100% 100% ecn";
-    let seen = play(netem(line), &at(&[0; 6]), true);
-    assert_eq!((seen.out.len(), seen.marked), (6, 3));
+    let fates = play(netem(line), &at(&[0; 6]), true);
+    assert_eq!((fates.out.len(), fates.marked), (6, 3));
     assert_eq!(play(netem(line), &at(&[0; 6]), false).out.len(), 3);
     // Four states: from a gap into a burst and back.
-    let seen = play(netem("loss state 100% 0% 100% 0%"), &at(&[0; 5]), false);
-    let lost: Vec<u64> = seen.dropped.iter().map(|(id, _)| *id).collect();
+    let fates = play(netem("loss state 100% 0% 100% 0%"), &at(&[0; 5]), false);
+    let lost: Vec<u64> = fates.dropped.iter().map(|(id, _)| *id).collect();
     assert_eq!(
         lost,
         [0],
@@ -212,19 +212,19 @@ fn lost_packets_take_nothing_of_the_rate() {
 #[test]
 fn packets_leave_in_slots() {
     // A packet that arrives after the last slot opens one, and waits for it.
-    let seen = play(netem("slot 10ms packets 2"), &at(&[0, 0, 0, 0, 0]), false);
-    assert_eq!(seen.times(), [10, 10, 20, 20, 30].map(|ms| ms * MS));
-    let seen = play(netem("slot 10ms bytes 2000"), &at(&[0, 0, 0, 0, 0]), false);
-    assert_eq!(seen.times(), [10, 10, 20, 20, 30].map(|ms| ms * MS));
+    let fates = play(netem("slot 10ms packets 2"), &at(&[0, 0, 0, 0, 0]), false);
+    assert_eq!(fates.times(), [10, 10, 20, 20, 30].map(|ms| ms * MS));
+    let fates = play(netem("slot 10ms bytes 2000"), &at(&[0, 0, 0, 0, 0]), false);
+    assert_eq!(fates.times(), [10, 10, 20, 20, 30].map(|ms| ms * MS));
     let arrivals: Vec<_> = (0..200).map(|i| (i * MS, 1000)).collect();
-    let seen = play(netem("slot 10ms 20ms"), &arrivals, false);
-    let mut slots = seen.times();
+    let fates = play(netem("slot 10ms 20ms"), &arrivals, false);
+    let mut slots = fates.times();
     slots.dedup();
     let apart = |pair: &[u64]| (10 * MS..=21 * MS).contains(&(pair[1] - pair[0]));
     assert!(slots.windows(2).all(apart), "{slots:?}");
-    let seen = play(netem("slot distribution normal 10ms 1ms packets 1"), &arrivals, false);
-    assert_eq!(seen.out.len(), 200);
-    assert!(seen.times().windows(2).skip(1).all(|pair| pair[1] - pair[0] > 5 * MS));
+    let fates = play(netem("slot distribution normal 10ms 1ms packets 1"), &arrivals, false);
+    assert_eq!(fates.out.len(), 200);
+    assert!(fates.times().windows(2).skip(1).all(|pair| pair[1] - pair[0] > 5 * MS));
 }
 
 /// 8 Mbit/s are a byte in a microsecond.
@@ -240,35 +240,35 @@ fn tbf(burst: u32, limit: u32, peak: Option<(Rate, u32)>) -> Tbf {
 #[test]
 fn a_bucket_lets_a_burst_pass_and_then_the_rate() {
     // 3042 bytes are three frames of 1014; then one leaves each 1.014 ms.
-    let seen = play(tbf(3042, 100_000, None), &at(&[0; 6]), false);
-    assert_eq!(seen.times(), [0, 0, 0, 1_014_000, 2_028_000, 3_042_000]);
+    let fates = play(tbf(3042, 100_000, None), &at(&[0; 6]), false);
+    assert_eq!(fates.times(), [0, 0, 0, 1_014_000, 2_028_000, 3_042_000]);
     // After a pause the bucket is full again, and never more than that.
-    let seen = play(tbf(3042, 100_000, None), &at(&[0, 0, 0, 50, 50, 50, 50]), false);
-    assert_eq!(seen.times()[3..], [50 * MS, 50 * MS, 50 * MS, 51_014_000]);
+    let fates = play(tbf(3042, 100_000, None), &at(&[0, 0, 0, 50, 50, 50, 50]), false);
+    assert_eq!(fates.times()[3..], [50 * MS, 50 * MS, 50 * MS, 51_014_000]);
     // Half of it after half of the time.
-    let seen = play(tbf(2028, 100_000, None), &[(0, 1000), (0, 1000), (507_000, 1000)], false);
-    assert_eq!(seen.times(), [0, 0, 1_014_000]);
+    let fates = play(tbf(2028, 100_000, None), &[(0, 1000), (0, 1000), (507_000, 1000)], false);
+    assert_eq!(fates.times(), [0, 0, 1_014_000]);
 }
 
 #[test]
 fn a_bucket_drops_what_its_queue_does_not_hold_and_what_is_longer_than_it() {
     // A packet that leaves at once has never waited; two more fit.
-    let seen = play(tbf(1014, 2100, None), &at(&[0; 5]), false);
+    let fates = play(tbf(1014, 2100, None), &at(&[0; 5]), false);
     assert_eq!(
-        (seen.out.len(), seen.dropped),
+        (fates.out.len(), fates.dropped),
         (3, vec![(3, Cause::QueueFull), (4, Cause::QueueFull)])
     );
-    let seen = play(tbf(1013, 5000, None), &at(&[0]), false);
-    assert_eq!(seen.dropped, [(0, Cause::Policed)]);
+    let fates = play(tbf(1013, 5000, None), &at(&[0]), false);
+    assert_eq!(fates.dropped, [(0, Cause::Policed)]);
 }
 
 #[test]
 fn a_peak_rate_spreads_the_burst() {
     let peak = Some((Rate::from_bps(16_000_000).unwrap(), 1014));
-    let seen = play(tbf(3042, 100_000, peak), &at(&[0; 6]), false);
+    let fates = play(tbf(3042, 100_000, peak), &at(&[0; 6]), false);
     // At twice the rate until the bucket is empty: after n packets 1.014 n ms of tokens are used and half of
     // that is refilled.
-    assert_eq!(seen.times(), [0, 507_000, 1_014_000, 1_521_000, 2_028_000, 3_042_000]);
+    assert_eq!(fates.times(), [0, 507_000, 1_014_000, 1_521_000, 2_028_000, 3_042_000]);
 }
 
 /// Times in milliseconds at which packets left `tc qdisc add dev e0 root tbf rate 1mbit burst 10kb latency 50ms` of Linux 6.18
@@ -286,12 +286,12 @@ fn packets_leave_a_bucket_when_they_leave_that_of_the_kernel() {
     let config =
         TbfConfig { rate, burst: 10_240, limit: 16_490, peak: None, measure, towards: None };
     let arrivals: Vec<_> = (0..40).map(|i| (i * 2 * MS, 1000)).collect();
-    let seen = play(Tbf::new(config), &arrivals, false);
+    let fates = play(Tbf::new(config), &arrivals, false);
     // The kernel's drops are equal, too.
-    let dropped: Vec<u64> = seen.dropped.iter().map(|(id, _)| *id).collect();
+    let dropped: Vec<u64> = fates.dropped.iter().map(|(id, _)| *id).collect();
     assert_eq!(dropped, [34, 35, 36, 38, 39]);
-    let late = seen.out[13..].iter().zip(LEFT_LINUX);
-    assert_eq!(seen.out.len(), 35);
+    let late = fates.out[13..].iter().zip(LEFT_LINUX);
+    assert_eq!(fates.out.len(), 35);
     for ((at, id), linux) in late {
         let behind = linux - *at as f64 / 1e6;
         assert!((0.0..0.15).contains(&behind), "packet {id}: {behind} ms behind");
@@ -311,18 +311,18 @@ fn a_policer_drops_what_exceeds_the_rate() {
     };
     let bytes = By::Bytes { rate: mbyte(), burst: 2028 };
     let arrivals: Vec<_> = (0..10).map(|i| (i * 507_000, 1000)).collect();
-    let seen = play(police(bytes, None), &arrivals, false);
+    let fates = play(police(bytes, None), &arrivals, false);
     // Two fit, and half a packet of tokens is refilled per arrival: from then on every second one passes.
-    let passed: Vec<u64> = seen.out.iter().map(|(_, id)| *id).collect();
+    let passed: Vec<u64> = fates.out.iter().map(|(_, id)| *id).collect();
     assert_eq!(passed, [0, 1, 2, 4, 6, 8]);
-    assert!(seen.dropped.iter().all(|(_, cause)| *cause == Cause::Policed));
-    assert_eq!(seen.times(), [0, 507_000, 1_014_000, 2_028_000, 3_042_000, 4_056_000]);
+    assert!(fates.dropped.iter().all(|(_, cause)| *cause == Cause::Policed));
+    assert_eq!(fates.times(), [0, 507_000, 1_014_000, 2_028_000, 3_042_000, 4_056_000]);
     let long = police(By::Bytes { rate: mbyte(), burst: 10_000 }, None);
     assert_eq!(play(long, &[(0, 2026), (0, 2027)], false).out, [(0, 0)]);
     let packets = By::Packets { rate: 1000, burst: 2 };
-    let seen =
+    let fates =
         play(police(packets, None), &[(0, 100), (0, 1500), (0, 40), (MS, 40), (MS, 40)], false);
-    assert_eq!(seen.out, [(0, 0), (0, 1), (MS, 3)]);
+    assert_eq!(fates.out, [(0, 0), (0, 1), (MS, 3)]);
     let peak = police(By::Bytes { rate: mbyte(), burst: 5000 }, Rate::from_bps(16_000_000));
     assert_eq!(play(peak, &at(&[0, 0, 0, 1]), false).out, [(0, 0), (0, 1), (MS, 3)]);
 }
@@ -348,12 +348,12 @@ proptest! {
     ) {
         let mut now = 0;
         let arrivals: Vec<_> = gaps.iter().map(|(gap, bytes)| { now += gap; (now, *bytes) }).collect();
-        let seen = play(tbf(burst, limit, None), &arrivals, false);
-        prop_assert!(seen.out.is_sorted_by_key(|(_, id)| *id));
+        let fates = play(tbf(burst, limit, None), &arrivals, false);
+        prop_assert!(fates.out.is_sorted_by_key(|(_, id)| *id));
         let bytes = |id: u64| u64::from(arrivals[id as usize].1 + 14);
-        for (i, (from, _)) in seen.out.iter().enumerate() {
+        for (i, (from, _)) in fates.out.iter().enumerate() {
             let mut sum = 0;
-            for (to, id) in &seen.out[i..] {
+            for (to, id) in &fates.out[i..] {
                 sum += bytes(*id);
                 prop_assert!(sum * 1000 <= u64::from(burst) * 1000 + (to - from), "{sum} bytes in {} ns", to - from);
             }
@@ -384,7 +384,7 @@ proptest! {
         }
         let mut sent: Vec<_> = sent.into_iter().map(|ms| (ms * MS, 1000)).collect();
         sent.sort_unstable();
-        let seen = play(netem(&line), &sent, false);
-        prop_assert!(seen.out.len() <= 2 * sent.len());
+        let fates = play(netem(&line), &sent, false);
+        prop_assert!(fates.out.len() <= 2 * sent.len());
     }
 }

@@ -82,7 +82,7 @@ fn turns_are_told_in_time_whether_or_not_anything_is_sent() {
         (28, Side::Right, true, Side::Left),
     ];
     for every in [None, Some(Span::millis(9))] {
-        let right = channel(&ten_and_four(), "right").telling();
+        let right = channel(&ten_and_four(), "right").reporting();
         let mut radio = Radio::new(config(), None, Some(right));
         assert_eq!(turns(&mut radio, 30, every), want);
     }
@@ -90,7 +90,7 @@ fn turns_are_told_in_time_whether_or_not_anything_is_sent() {
 
 #[test]
 fn each_neighbour_hears_of_the_channel_it_sends_into() {
-    let both = |name| Some(channel(&ten_and_four(), name).telling());
+    let both = |name| Some(channel(&ten_and_four(), name).reporting());
     let mut radio = Radio::new(config(), both("left"), both("right"));
     let told = turns(&mut radio, 11, None);
     let want = [(10, Side::Left, false, Side::Right), (10, Side::Right, false, Side::Left)];
@@ -113,7 +113,7 @@ fn a_station_that_comes_late_does_not_tell_the_past() {
         ber_bad: Probability::ZERO,
         deterministic: false,
     });
-    let mut radio = Radio::new(config(), None, Some(channel(&model, "right").telling()));
+    let mut radio = Radio::new(config(), None, Some(channel(&model, "right").reporting()));
     let mut out = Out::new(Wants::EVERYTHING);
     let days = Time::ZERO + Span::secs(20 * 86_400);
     out.begin(Default::default(), days);

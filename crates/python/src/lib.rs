@@ -1,7 +1,7 @@
 //! The private module `_lasthop` of the Python package: values in, values out. Public names, documentation and types
 //! are in `python/lasthop`, which is its only caller.
 //!
-//! A panic becomes a Python exception (the profile unwinds). Runs have threads of their own with the interpreter's lock
+//! A panic becomes a Python exception (the profile unwinds). Runs have separate threads with the interpreter's lock
 //! released, so that a forked child finds no pool of its parent, and Ctrl-C works.
 
 mod control;

@@ -7,7 +7,7 @@ use lasthop_batch::{Done, Provenance, Work, tables};
 use lasthop_proto::machine::StageId;
 use lasthop_runs::Setup;
 use lasthop_scenario::Cell;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -227,7 +227,7 @@ impl Recording {
     fn capture(&self, link: Option<&str>) -> std::io::Result<Vec<u8>> {
         let scenario = &self.cell.scenario;
         let layout = lasthop_runs::layout(scenario);
-        let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
+        let stages = layout.stages.iter().enumerate().map(|(i, stage)| CapturePoint {
             stage: StageId(i as u16),
             name: stage.name.clone(),
             is_link: stage.role.is_link(),

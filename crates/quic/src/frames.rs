@@ -1,6 +1,6 @@
 //! Parses packets as far as needed for the cause of their transmission.
 //!
-//! Packets are not encrypted ([`crate::plain`]), so this reads what the stack wrote.
+//! Packets are not encrypted ([`crate::plain`]), so this reads the stack's frames directly.
 
 use crate::plain::TAG;
 

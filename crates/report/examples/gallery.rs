@@ -10,7 +10,7 @@ use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point, Theme, TimeSequence,
 };
 use lasthop_report::{html, table};
-use lasthop_trace::sequence::{Lost, SendKind, Sent, Series, Window};
+use lasthop_trace::sequence::{Lost, SendKind, SentPacket, Series, Window};
 use lasthop_trace::stalls::Stall;
 
 const MSS: u64 = 1460;
@@ -21,7 +21,7 @@ fn transfer() -> Series {
     let (mut now, mut at, mut cwnd) = (0.05, 0u64, 2920.0f64);
     let mut next = 40;
     for packet in 0..1370u64 {
-        let sent = Sent { at_s: now, start: at, end: at + MSS, kind: SendKind::First };
+        let sent = SentPacket { at_s: now, start: at, end: at + MSS, kind: SendKind::First };
         series.sent.push(sent);
         at += MSS;
         now += 0.0071;
@@ -37,7 +37,7 @@ fn transfer() -> Series {
                 series.timeouts.push(now + wait);
             }
             now += wait;
-            series.sent.push(Sent { at_s: now, kind, ..sent });
+            series.sent.push(SentPacket { at_s: now, kind, ..sent });
             let ssthresh = (cwnd / 2.0).max(2920.0) as u32;
             cwnd = if stall { 1460.0 } else { cwnd / 2.0 };
             series.windows.push(Window { at_s: now, cwnd: cwnd as u32, ssthresh });

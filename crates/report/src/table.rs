@@ -296,7 +296,7 @@ pub fn claim_figures(claim: &ClaimResult) -> Table {
     Table { title: String::new(), columns, rows: claim.measured.iter().map(row).collect() }
 }
 
-/// The conditions of a claim, each with what was measured and what is wanted.
+/// The conditions of a claim, each with the measured and the required value.
 pub fn claim_conditions(claim: &ClaimResult) -> Table {
     let mut columns: Vec<Column> = ["condition", "wanted", "verdict"].map(Column::text).into();
     columns.insert(1, Column::number("measured (95 %)"));

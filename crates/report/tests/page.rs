@@ -6,7 +6,7 @@ use lasthop_report::model::{
     MeasuredFigure, Page, Section, Table, Verdict,
 };
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, TimeSequence};
-use lasthop_trace::sequence::{SendKind, Sent, Series};
+use lasthop_trace::sequence::{SendKind, SentPacket, Series};
 
 const EVIL: &str = "<script>alert(\"x\")</script>' onload='&\u{1b}[2J";
 
@@ -119,7 +119,7 @@ fn no_text_becomes_markup() {
 
 /// The same with an interactive figure.
 fn live(text: &str) -> Page {
-    let sent = |i: u64| Sent { at_s: i as f64, start: i, end: i + 1, kind: SendKind::First };
+    let sent = |i: u64| SentPacket { at_s: i as f64, start: i, end: i + 1, kind: SendKind::First };
     let series = Series {
         flow: text.into(),
         sent: (0..9).map(sent).collect(),

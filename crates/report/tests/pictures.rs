@@ -8,12 +8,12 @@ use lasthop_report::plot::{
 };
 use lasthop_report::table::{self, Look};
 use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
-use lasthop_trace::sequence::{Lost, SendKind, Sent, Series, Window};
+use lasthop_trace::sequence::{Lost, SendKind, SentPacket, Series, Window};
 use lasthop_trace::stalls::Stall;
 
 /// Six packets; the fourth is lost and retransmitted after a timeout.
 fn series() -> Series {
-    let sent = |i: u64, at_s, kind| Sent { at_s, start: i * 1024, end: (i + 1) * 1024, kind };
+    let sent = |i: u64, at_s, kind| SentPacket { at_s, start: i * 1024, end: (i + 1) * 1024, kind };
     let mut all: Vec<_> = (0..4).map(|i| sent(i, 0.1 + i as f64 * 0.1, SendKind::First)).collect();
     all.push(sent(3, 1.4, SendKind::Timeout));
     all.extend((4..6).map(|i| sent(i, 1.1 + i as f64 * 0.1, SendKind::First)));

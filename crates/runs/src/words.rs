@@ -1,4 +1,4 @@
-//! A plan as text.
+//! Describes a plan for `--dry-run` and for reports.
 
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::tc::By;
@@ -7,7 +7,7 @@ use lasthop_proto::units::{Bytes, Rate};
 use lasthop_scenario::model::{Exchange, OnOff, Traffic};
 use lasthop_scenario::{HostSide, Plan, Scenario, Stage, StageKind};
 
-/// The path in one line, from the left hosts to the right ones; stages that vary between cells are marked.
+/// The path in one line, from left to right. Stages that differ between the cells of the plan are marked.
 pub(crate) fn path(plan: &Plan, scenario: &Scenario) -> String {
     let hosts = |side| {
         let those = scenario.hosts.iter().filter(|host| host.side == side);
@@ -34,17 +34,17 @@ pub(crate) fn path(plan: &Plan, scenario: &Scenario) -> String {
     parts.join(" | ")
 }
 
-/// The stages; those that differ between scenarios of the plan are marked.
+/// The stages of `path`. `other` selects the corresponding path of another cell: a stage that differs there is marked.
 fn stages(
     plan: &Plan,
     path: &[Stage],
     other: impl Fn(&Scenario) -> Option<&Vec<Stage>>,
 ) -> Vec<String> {
     let here = path.iter().enumerate().map(|(i, here)| {
-        let shown = stage(here);
+        let text = stage(here);
         let there = |scenario| other(scenario).and_then(|path| path.get(i)).map(stage);
-        let same = plan.cells.iter().all(|cell| there(&cell.scenario).as_ref() == Some(&shown));
-        if same { shown } else { format!("{}: varies", here.name) }
+        let same = plan.cells.iter().all(|cell| there(&cell.scenario).as_ref() == Some(&text));
+        if same { text } else { format!("{}: varies", here.name) }
     });
     here.collect()
 }
@@ -107,10 +107,10 @@ pub(crate) fn transfers(scenario: &Scenario) -> Vec<String> {
                 (Traffic::OnOff(OnOff { on, off }), _) => {
                     format!("on for {}, off for {}", on.mean, off.mean)
                 }
-                (Traffic::Exchange(asked), _) => {
-                    let Exchange { request, response, .. } = asked;
+                (Traffic::Exchange(exchange), _) => {
+                    let Exchange { request, response, .. } = exchange;
                     let each =
-                        if asked.persistent { "one connection" } else { "a connection each" };
+                        if exchange.persistent { "one connection" } else { "a connection each" };
                     format!("requests of {} bytes for {} bytes, {each}", request.0, response.0)
                 }
                 (Traffic::Page(page), _) => match page.connections {

@@ -156,7 +156,7 @@ fn replace(key: &str, node: &mut Node, texts: &[(&str, &str)]) {
     }
 }
 
-/// Name and text of a file that stands in its place.
+/// Name and text of the file that replaces it.
 pub(crate) fn content(node: &Node) -> Option<(&str, &str)> {
     let table = node.as_table()?;
     Some((table.get("file")?.as_str()?, table.get("text")?.as_str()?))

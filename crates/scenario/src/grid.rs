@@ -11,8 +11,8 @@ use crate::vary::{self, Argument, AxisSpec, Change};
 /// Maximum number of cells: tables count them in 32 bits.
 const MOST: usize = u32::MAX as usize;
 
-/// All combinations of a scenario, none of them held in memory. Cell `i` is that of [`crate::Plan::cells`], and has the
-/// same runs.
+/// All combinations of a scenario. Cells are not stored: each call builds its cell. Cell `i` is the same as in
+/// [`crate::Plan::cells`], with the same runs.
 #[derive(Debug)]
 pub struct Grid {
     document: Table,
@@ -123,23 +123,23 @@ impl Grid {
     }
 }
 
-/// A key at the head of a column.
+/// A key in the first line of the table, with one value in each row.
 #[derive(Debug)]
-struct Head(Dotted);
+struct ColumnKey(Dotted);
 
-impl Head {
-    /// Whether an axis varies the same values.
+impl ColumnKey {
+    /// Whether `axis` varies the values of this key.
     fn is(&self, document: &Table, axis: &AxisSpec) -> bool {
         self.0.routes(document).is_ok_and(|routes| vary::same(&routes, &axis.routes))
     }
 }
 
-/// A table of sets.
+/// A table of points: each row sets the keys of its columns.
 #[derive(Debug)]
 struct Points {
     text: String,
-    columns: Vec<Head>,
-    /// Where each row begins and ends in the text.
+    columns: Vec<ColumnKey>,
+    /// Byte range of each row in the text.
     rows: Vec<(usize, usize)>,
 }
 
@@ -151,9 +151,9 @@ impl Points {
         };
         let whole = Location { source: Source::Points, span: 0..0 };
         let columns = fields(text, from, to)?;
-        let columns: Vec<Head> =
-            columns.iter().map(|(key, at)| Head(Dotted::split(key, &whole, *at))).collect();
-        for Head(key) in &columns {
+        let columns: Vec<ColumnKey> =
+            columns.iter().map(|(key, at)| ColumnKey(Dotted::split(key, &whole, *at))).collect();
+        for ColumnKey(key) in &columns {
             key.routes(document)?;
         }
         let rows: Vec<(usize, usize)> = lines.collect();
@@ -185,9 +185,9 @@ impl Points {
         Ok(fields)
     }
 
-    /// The document with the values of a row.
+    /// The document after the changes of a row.
     fn set(&self, mut document: Table, row: usize) -> Result<Table, Error> {
-        for (Head(key), (value, at)) in self.columns.iter().zip(self.row(row)?) {
+        for (ColumnKey(key), (value, at)) in self.columns.iter().zip(self.row(row)?) {
             let node: Node = document::parse_value(&value, Source::Points, at);
             Change::new(&document, key, &node)?.apply(&mut document)?;
         }

@@ -305,7 +305,7 @@ fn halves<'t>(
 const VARY_EXAMPLE: &str = "--vary agent=none,snoop";
 
 /// Retains only the points with these labels of the file's labelled axis `key`. False if the file has no such
-/// axis, or if the name of the axis is a key of its own. A stage is none: it has no bare word for a value.
+/// axis, or if the name of the axis is itself a key. A stage is none: it has no bare word for a value.
 fn choose(
     document: &Table,
     vary: Option<&mut Entry>,

@@ -1,5 +1,4 @@
-//! Links that do what netem does, sources of datagrams, and hosts with links of their own: what is read, and what is
-//! refused.
+//! Links that emulate netem, sources of datagrams, and hosts with separate links: accepted and refused files.
 
 use lasthop_proto::link::tc::By;
 use lasthop_proto::queue::Limit;
@@ -23,7 +22,7 @@ fn refused(text: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
     }
 }
 
-/// The same for a path of its own.
+/// The same for a separate path.
 #[track_caller]
 fn path_refused(path: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
     refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, said);

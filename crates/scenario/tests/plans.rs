@@ -1,4 +1,4 @@
-//! What a scenario file means.
+//! Plans of scenario files.
 
 use std::collections::BTreeSet;
 
@@ -238,7 +238,7 @@ fn what_has_no_effect_is_warned_about() {
     assert!(warnings(&[set("agent=good-packet-size"), set("packet-size=576B")]).is_empty());
     assert_eq!(warnings(&[set("agent=good-packet-size"), set("spacing=1s")]).len(), 1);
     assert_eq!(warnings(&[set("agent=snoop"), set("packet-size=576B")]).len(), 1);
-    // Each half of a split connection has a peer of its own.
+    // Each half of a split connection has its own peer.
     assert!(warnings(&[set("agent=split")]).is_empty());
     let old = set("split-preset=freebsd-2.1");
     assert!(warnings(&[set("agent=split"), old.clone()]).is_empty());
@@ -493,7 +493,7 @@ fn an_axis_called_like_a_stage_is_chosen_by_its_labels() {
     };
     assert_eq!(labels(&[set("base=none")]), ["none"]);
     assert_eq!(labels(&[vary("base=snoop,LL")]), ["LL", "snoop"]);
-    // Only a whole stage could stand there instead.
+    // Only a whole stage would be valid there instead.
     let stage = "base={ name = \"base\", agent = \"snoop\" }";
     assert!(parse(text, "daedalus-lan", &[set(stage)]).is_ok());
 }

@@ -1,4 +1,4 @@
-//! What a scenario may say of QUIC, and what it may not.
+//! QUIC in scenarios: accepted and refused files.
 
 use lasthop_scenario::{Error, QuicCongestion, Scenario, parse};
 

@@ -1,4 +1,4 @@
-//! Files of stations: what they say, and what is wrong with them.
+//! Files of stations: their content and their errors.
 
 use lasthop_proto::units::Bytes;
 use lasthop_scenario::{LivePath, StationFile, parse_station};
@@ -130,7 +130,7 @@ fn the_example_and_the_manual_are_right() {
     let (file, warnings) = parse_station(example).unwrap();
     assert!(warnings.is_empty());
     assert_eq!(file.right, "wlan0");
-    // What is commented out is right as well.
+    // The commented-out parts are valid too.
     let keys = example.lines().filter_map(|line| {
         let key =
             line.strip_prefix("# ").filter(|rest| rest.contains(" = ") || rest.starts_with('['));

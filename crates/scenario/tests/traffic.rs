@@ -1,4 +1,4 @@
-//! Transfers that stop, are on and off, or are short ones in a row: what is read, and what is refused.
+//! Transfers that stop, are on and off, or are short ones in a row: accepted and refused files.
 
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_scenario::{Argument, Code, Traffic, parse};

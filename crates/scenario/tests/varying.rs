@@ -1,4 +1,4 @@
-//! Links that vary, as scenarios say it: inline, in a file, by arguments; and what is wrong with them.
+//! Links that vary, described inline, in a file, or by arguments; and their errors.
 
 use lasthop_proto::link::varied::Pace;
 use lasthop_scenario::files::{Named, named, with};

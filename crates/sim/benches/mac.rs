@@ -33,7 +33,7 @@ impl Air for Quiet {
 
     fn report(&mut self, _: AirEvent) {}
 
-    fn tell(&mut self, outcome: Outcome) {
+    fn outcome(&mut self, outcome: Outcome) {
         if let Outcome::Done { station, .. } = outcome {
             self.finished.push(station);
         }

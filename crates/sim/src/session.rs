@@ -1,4 +1,4 @@
-//! A run in steps, for callers that act in between.
+//! A run that a caller advances in steps, and can inspect or change between them.
 
 use core::borrow::Borrow;
 use core::cell::Cell;
@@ -42,8 +42,7 @@ impl<T: Sink> Sink for EventCounter<'_, T> {
     }
 }
 
-/// A run of a scenario that stands still between steps. In however many steps it is made, the same happens: a
-/// step is a look, not a cause.
+/// A run of a scenario that pauses between steps. The number and size of the steps have no effect on the result.
 ///
 /// ```
 /// use lasthop_proto::units::{Span, Time};
@@ -61,17 +60,17 @@ impl<T: Sink> Sink for EventCounter<'_, T> {
 pub struct Session<S: Borrow<Scenario>>(Engine<S>);
 
 impl<S: Borrow<Scenario>> Session<S> {
-    /// Before the first event of the run of `scenario` with `seed`. `sink` subscribes to events.
+    /// Creates the run of `scenario` with `seed`, before its first event. `sink` selects the events.
     pub fn new(scenario: S, seed: u64, sink: &impl Sink) -> Session<S> {
         Session::with_ends(scenario, seed, &no_ends, sink)
     }
 
-    /// The same with `ends` for hosts with other protocol stacks.
+    /// Like [`Session::new`]; `ends` creates the hosts with other protocol stacks, such as QUIC.
     pub fn with_ends(scenario: S, seed: u64, ends: Ends<'_>, sink: &impl Sink) -> Session<S> {
         Session(Engine::new(scenario, seed, ends, sink.wants()))
     }
 
-    /// Runs until `until`, that instant included, or until the end of the run. Passes every event to `sink`.
+    /// Runs up to and including `until`, or to the end of the run. Passes every event to `sink`.
     pub fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
         self.0.run_while(until, sink, None::<fn(&T, &Path) -> bool>);
     }
@@ -80,30 +79,30 @@ impl<S: Borrow<Scenario>> Session<S> {
     /// This limits the computing time, which a horizon does not.
     pub fn run_bounded<T: Sink>(&mut self, most: u64, sink: &mut T) -> u64 {
         let mut counted = EventCounter { sink, events: 0 };
-        let goes_on = |counted: &EventCounter<'_, T>, _: &Path| counted.events < most;
-        self.0.run_while(Time::NEVER, &mut counted, Some(goes_on));
+        let continues = |counted: &EventCounter<'_, T>, _: &Path| counted.events < most;
+        self.0.run_while(Time::NEVER, &mut counted, Some(continues));
         counted.events
     }
 
     /// Dispatches at most `most` deadlines.
     pub fn run_wakes<T: Sink>(&mut self, most: u64, sink: &mut T) {
         let left = Cell::new(most);
-        let goes_on = |_: &T, _: &Path| {
+        let continues = |_: &T, _: &Path| {
             left.set(left.get() - 1);
             left.get() > 0
         };
         if most > 0 {
-            self.0.run_while(Time::NEVER, sink, Some(goes_on));
+            self.0.run_while(Time::NEVER, sink, Some(continues));
         }
     }
 
-    /// Deadlines that were dispatched one by one.
+    /// Number of deadlines dispatched by the run loop, without those inside hops.
     pub fn wakes(&self) -> u64 {
         self.0.wakes()
     }
 
-    /// Runs until packets have met their fates, at the deadline that was dispatched last. Returns where and their places
-    /// there, in the order of the decisions; empty at the end of the run.
+    /// Runs until a deadline has decided the fate of at least one packet. Returns the choice point of each decided
+    /// packet and its number there, in the order of the decisions; empty at the end of the run.
     pub fn run_past_choice<T: Sink>(&mut self, sink: &mut T) -> Vec<(ChoicePoint, u64)> {
         let before: Vec<(ChoicePoint, u64)> = self.0.path().choices().collect();
         let sum = |path: &Path| path.choices().map(|(_, decided)| decided).sum::<u64>();
@@ -113,21 +112,21 @@ impl<S: Borrow<Scenario>> Session<S> {
         let before =
             |point| before.iter().find(|(at, _)| *at == point).map_or(0, |(_, decided)| *decided);
         let new = path.choices().flat_map(|(point, decided)| {
-            (before(point) + 1..=decided).map(move |place| (point, place))
+            (before(point) + 1..=decided).map(move |number| (point, number))
         });
         let mut new: Vec<(ChoicePoint, u64)> = new.collect();
-        new.sort_by_key(|(point, place)| (path.start_of(*point, *place), *point, *place));
+        new.sort_by_key(|(point, number)| (path.start_of(*point, *number), *point, *number));
         new
     }
 
-    /// A packet can meet `fate` at `point`.
+    /// Whether `fate` is possible for a packet at `point`.
     pub fn can_meet(&self, point: ChoicePoint, fate: Fate) -> bool {
         self.0.path().can_meet(point, fate)
     }
 
-    /// Decides about the packet at `place`, before it meets its fate.
-    pub fn set_fate(&mut self, point: ChoicePoint, place: u64, fate: Fate) {
-        self.0.path_mut().set_fate(point, place, fate);
+    /// Sets the fate of packet `number` at `point`, before the packet arrives there.
+    pub fn set_fate(&mut self, point: ChoicePoint, number: u64, fate: Fate) {
+        self.0.path_mut().set_fate(point, number, fate);
     }
 
     /// A copy in the same state; `None` if a host has another protocol stack.
@@ -138,23 +137,23 @@ impl<S: Borrow<Scenario>> Session<S> {
         self.0.fork().map(Session)
     }
 
-    /// Continues after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
-    /// left.
+    /// Continues after the end of the transfers until no deadline is left, for at most `patience`. Returns whether none
+    /// is left.
     pub fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
         self.0.settle(patience, sink)
     }
 
-    /// The present end of the run; an unfinished one is cut off here.
+    /// Results of the run up to now.
     pub fn end(&self) -> RunEnd {
         self.0.end()
     }
 
-    /// Why the run is over; `None` before.
+    /// The reason for the end of the run; `None` while it continues.
     pub fn ended(&self) -> Option<Reason> {
         self.0.ended()
     }
 
-    /// The time up to which the run was made.
+    /// Simulated time up to which the run has advanced.
     pub fn now(&self) -> Time {
         self.0.now()
     }
@@ -170,17 +169,17 @@ impl<S: Borrow<Scenario>> Session<S> {
         self.0.transfers().get(index)?.control_block()
     }
 
-    /// The stages of the path in their present state.
+    /// The stages of the path, in their current state.
     pub fn stages(&self) -> &[Stage] {
         self.0.stages()
     }
 
-    /// The present state of that transfer.
+    /// The current state of transfer `index`, as in [`Session::control_block`].
     pub fn transfer(&self, index: usize) -> Option<TransferEnd> {
         self.0.transfers().get(index).map(Transfer::end)
     }
 
-    /// The end of the run; an unfinished one is cut off, as by its horizon.
+    /// Results of the run; an unfinished run is cut off at the current time.
     pub fn finish(self) -> RunEnd {
         self.0.end()
     }

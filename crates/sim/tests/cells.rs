@@ -10,7 +10,7 @@ use lasthop_sim::{Reason, RunEnd, layout, run};
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 
-/// Two cells, each on a line of its own, and one handoff at 2 s during a transfer.
+/// Two cells, each on a separate line, and one handoff at 2 s during a transfer.
 const TEXT: &str = r#"
 horizon = "6s"
 transfer = { from = "fixed", to = "mobile", bytes = "unlimited" }

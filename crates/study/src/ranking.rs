@@ -16,19 +16,18 @@ use serde::{Deserialize, Serialize};
 /// Family-wise error of the comparisons.
 pub const LEVEL: f64 = 0.05;
 
-/// A smaller difference, as a share of the smaller value, counts as none, however significant: options of a few bytes
-/// cause such differences.
+/// Smaller relative differences count as a tie even if they are significant: TCP options of a few bytes cause them.
 const NEGLIGIBLE: f64 = 0.005;
 
 /// The result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// This is the baseline.
+    /// The cell is the baseline itself.
     Baseline,
-    /// Significantly more.
+    /// Significantly higher than the baseline.
     Better,
-    /// Significantly less.
+    /// Significantly lower than the baseline.
     Worse,
     /// No significant difference.
     Tie,
@@ -84,16 +83,16 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|value| (*value > 0.0).then(|| libm::log(*value))).collect()
 }
 
-/// The p-value of the test of ratios.
-fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
+/// The p-value of the paired test of ratios; of differences if a value is not positive.
+fn p_value(a: &[f64], b: &[f64]) -> Option<f64> {
     match (logarithms(a), logarithms(b)) {
         (Some(a), Some(b)) => paired_p(&a, &b),
         _ => paired_p(a, b),
     }
 }
 
-/// The level at which Holm's procedure tests each of `p`: `level` divided by the number of open hypotheses, constant
-/// from the first accepted one on.
+/// The level at which Holm's procedure tests each of `p`: `level` divided by the number of untested hypotheses. From the
+/// first hypothesis that is not rejected it is constant.
 fn levels(p: &[Option<f64>], level: f64) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
@@ -111,8 +110,8 @@ fn levels(p: &[Option<f64>], level: f64) -> Vec<f64> {
     levels
 }
 
-/// Holm's step-down correction: each p-value times the number of open hypotheses, monotone and at most 1. A cell
-/// without a p-value is no hypothesis.
+/// Holm's step-down correction: each p-value times the number of untested hypotheses, monotone and at most 1. A cell
+/// without a p-value is not tested.
 fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
@@ -132,16 +131,17 @@ pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
     standings_of_looks(cells, baseline, 1)
 }
 
-/// The same after `looks` interim analyses that decided whether a cell gets more seeds. Each analysis gets its part of
-/// [`LEVEL`].
+/// Like [`standings`], after `looks` interim analyses that decided whether a cell gets more seeds. [`LEVEL`] is divided
+/// equally among the analyses.
 pub fn standings_of_looks(cells: &[Vec<f64>], baseline: usize, looks: u32) -> Vec<Standing> {
     let Some(base) = cells.get(baseline) else { return Vec::new() };
     let looks = f64::from(looks.max(1));
-    let pairs: Vec<(&[f64], &[f64])> = cells.iter().map(|values| alike(values, base)).collect();
+    let pairs: Vec<(&[f64], &[f64])> =
+        cells.iter().map(|values| common_seeds(values, base)).collect();
     let p: Vec<Option<f64>> = pairs
         .iter()
         .enumerate()
-        .map(|(i, (values, base))| (i != baseline).then(|| chance(values, base)).flatten())
+        .map(|(i, (values, base))| (i != baseline).then(|| p_value(values, base)).flatten())
         .collect();
     let corrected: Vec<Option<f64>> =
         holm(&p).into_iter().map(|p| p.map(|p| (p * looks).min(1.0))).collect();
@@ -171,8 +171,8 @@ pub fn standings_of_looks(cells: &[Vec<f64>], baseline: usize, looks: u32) -> Ve
         .collect()
 }
 
-/// The values of the seeds that both have.
-fn alike<'a>(a: &'a [f64], b: &'a [f64]) -> (&'a [f64], &'a [f64]) {
+/// The values of the seeds that both cells have.
+fn common_seeds<'a>(a: &'a [f64], b: &'a [f64]) -> (&'a [f64], &'a [f64]) {
     let common = a.len().min(b.len());
     (&a[..common], &b[..common])
 }
@@ -182,20 +182,20 @@ fn negligible(a: &[f64], b: &[f64]) -> bool {
     (a - b).abs() < NEGLIGIBLE * a.abs().min(b.abs())
 }
 
-/// Ranks by means. A cell shares the rank of the best cell without a significant difference, and starts a rank of its
-/// own where the leader above is significantly better, over all pairs. A cell with fewer seeds has its ratio to the
-/// baseline at these seeds, times the baseline's mean.
+/// Ranks by means. A cell shares the rank of the leader above it, unless the leader is significantly better by the test
+/// over all pairs; then the cell leads the next rank. The mean of a cell with fewer seeds is its ratio to the baseline
+/// at these seeds, times the baseline's mean.
 fn ranks(cells: &[Vec<f64>], baseline: usize, looks: f64) -> Vec<usize> {
     let mut pairs = Vec::new();
     for a in 0..cells.len() {
         pairs.extend((a + 1..cells.len()).map(|b| (a, b)));
     }
-    let of_pair = |(a, b): (usize, usize)| alike(&cells[a], &cells[b]);
+    let of_pair = |(a, b): (usize, usize)| common_seeds(&cells[a], &cells[b]);
     let p: Vec<Option<f64>> = pairs
         .iter()
         .map(|pair| {
             let (a, b) = of_pair(*pair);
-            chance(a, b)
+            p_value(a, b)
         })
         .collect();
     let corrected = holm(&p);
@@ -225,7 +225,7 @@ fn means(cells: &[Vec<f64>], baseline: usize) -> Vec<f64> {
     let most = cells.iter().map(Vec::len).max().unwrap_or(0);
     let base = &cells[baseline];
     let of = |values: &Vec<f64>| {
-        let (own, there) = alike(values, base);
+        let (own, there) = common_seeds(values, base);
         let (own, there) = (mean(own), mean(there));
         if own.is_finite() && there > 0.0 && values.len() < most {
             own / there * mean(base)

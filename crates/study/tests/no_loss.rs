@@ -1,5 +1,5 @@
 //! Advice from captures in which the first transmission of every byte arrived: no loss is reported, whatever the order of the file, its
-//! copies, and what was sent again needlessly.
+//! copies, and needless retransmissions.
 
 #[path = "../../analyze/tests/common/mod.rs"]
 mod common;

@@ -8,7 +8,7 @@ use lasthop_scenario::{Argument, parse};
 use lasthop_study::advise::Estimate;
 use lasthop_study::capture::Capture;
 use lasthop_study::capture::congestion::{Control, Recognition, congestion};
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 const PATH: &str = r#"
 horizon = "15s"
@@ -34,7 +34,7 @@ fn captured(tcp: &str, set: &[&str], seed: u64) -> Analysis {
     let set: Vec<Argument> =
         set.iter().chain([&tcp.as_str()]).map(|s| Argument::Set((*s).to_owned())).collect();
     let (plan, _) = parse(PATH, "test", &set).unwrap();
-    let place = Place { stage: StageId(1), name: "sender".to_owned(), is_link: true };
+    let place = CapturePoint { stage: StageId(1), name: "sender".to_owned(), is_link: true };
     let mut sink = CaptureSink::new(&[place], 0, |_| io::Result::Ok(Vec::new())).unwrap();
     lasthop_sim::run(&plan.cells[0].scenario, seed, &mut sink);
     let file = sink.finish().unwrap().links.remove(0).1;

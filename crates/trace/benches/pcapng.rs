@@ -11,7 +11,7 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq, Timestamps};
 use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 const PACKETS: u64 = 10_000;
 
@@ -32,13 +32,13 @@ fn events() -> Vec<Event> {
 
 fn capture(c: &mut Criterion) {
     let events = events();
-    let places = [Place { stage: StageId(1), name: "radio".into(), is_link: true }];
+    let places = [CapturePoint { stage: StageId(1), name: "radio".into(), is_link: true }];
     let mut group = c.benchmark_group("pcapng");
     group.throughput(Throughput::Elements(PACKETS));
     for (name, payload) in [("headers", 0), ("whole packets", u32::MAX)] {
         group.bench_function(name, |b| {
             b.iter(|| {
-                let open = |_: Option<&Place>| -> io::Result<Vec<u8>> {
+                let open = |_: Option<&CapturePoint>| -> io::Result<Vec<u8>> {
                     Ok(Vec::with_capacity(PACKETS as usize * if payload == 0 { 120 } else { 1600 }))
                 };
                 let mut sink = CaptureSink::new(&places, payload, open).unwrap();

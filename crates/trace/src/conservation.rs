@@ -130,10 +130,10 @@ mod tests {
         assert_eq!((books.received, books.dropped.total(), books.in_flight()), (2, 1, 1));
         assert_eq!(books.check(1), Ok(()));
         for held in [0, 2] {
-            let said = books.check(held).unwrap_err();
+            let error = books.check(held).unwrap_err();
             let wanted =
                 format!("4 sent is not 2 received + 1 dropped {{\"queue-full\": 1}} + {held} held");
-            assert_eq!(said, wanted);
+            assert_eq!(error, wanted);
         }
         assert_eq!(books.wants(), Wants::EVERYTHING);
     }
@@ -157,8 +157,8 @@ mod tests {
             {
                 let books = books(events);
                 assert_eq!(books.ghosts, 2, "{op:?}");
-                let said = books.check(0).unwrap_err();
-                assert_eq!(said, "2 events of packets that do not exist", "{op:?}");
+                let error = books.check(0).unwrap_err();
+                assert_eq!(error, "2 events of packets that do not exist", "{op:?}");
             }
         }
         assert_eq!(

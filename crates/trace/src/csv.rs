@@ -28,7 +28,7 @@ use crate::layout::{Layout, flow_name};
 /// | `side` | direction of travel: `left` or `right` |
 /// | `id` | identity of this transmission |
 /// | `flow` | `source:port>destination:port`; for `tcp-...` from that end point to its peer |
-/// | `seq`, `ack` | numbers as they stand in the TCP header |
+/// | `seq`, `ack` | numbers as in the TCP header |
 /// | `flags` | tcpdump's letters |
 /// | `window` | window field of the header |
 /// | `payload` | TCP payload in bytes |

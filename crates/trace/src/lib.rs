@@ -178,9 +178,9 @@ mod tests {
 
     /// The calls of a sink, one word each.
     #[derive(Default)]
-    struct Told(Vec<&'static str>);
+    struct CallLog(Vec<&'static str>);
 
-    impl Sink for Told {
+    impl Sink for CallLog {
         fn wants(&self) -> Wants {
             Wants::METRICS
         }
@@ -200,7 +200,7 @@ mod tests {
 
     const ALL: [&str; 4] = ["event", "packet", "delivered", "passage"];
 
-    fn tell(sink: &mut dyn Sink) {
+    fn call_all(sink: &mut dyn Sink) {
         let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
         let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
         let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
@@ -214,25 +214,25 @@ mod tests {
 
     #[test]
     fn whoever_stands_before_a_sink_hands_on_all_and_wants_what_it_wants() {
-        let mut told = Told::default();
+        let mut log = CallLog::default();
         {
-            let mut behind = &mut told;
+            let mut behind = &mut log;
             assert_eq!(behind.wants(), Wants::METRICS, "a reference");
-            tell(&mut behind);
+            call_all(&mut behind);
         }
-        assert_eq!(told.0, ALL, "a reference");
+        assert_eq!(log.0, ALL, "a reference");
 
-        let mut some = Some(Told::default());
-        assert_eq!((some.wants(), None::<Told>.wants()), (Wants::METRICS, Wants::NOTHING));
-        tell(&mut some);
+        let mut some = Some(CallLog::default());
+        assert_eq!((some.wants(), None::<CallLog>.wants()), (Wants::METRICS, Wants::NOTHING));
+        call_all(&mut some);
         assert_eq!(some.unwrap().0, ALL, "one that is there");
-        tell(&mut None::<Told>);
+        call_all(&mut None::<CallLog>);
 
-        let mut pair = (Told::default(), Told::default());
+        let mut pair = (CallLog::default(), CallLog::default());
         assert_eq!(pair.wants(), Wants::METRICS);
-        assert_eq!((Nothing, Told::default()).wants(), Wants::METRICS, "what one of two wants");
-        assert_eq!((Told::default(), Nothing).wants(), Wants::METRICS, "what one of two wants");
-        tell(&mut pair);
+        assert_eq!((Nothing, CallLog::default()).wants(), Wants::METRICS, "what one of two wants");
+        assert_eq!((CallLog::default(), Nothing).wants(), Wants::METRICS, "what one of two wants");
+        call_all(&mut pair);
         assert_eq!((&pair.0.0[..], &pair.1.0[..]), (&ALL[..], &ALL[..]), "both of two");
     }
 }

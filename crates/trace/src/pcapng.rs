@@ -16,7 +16,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_proto::wire::emit::{EmitError, Prefix, emit_prefix};
 
-pub use sink::{CaptureSink, CaptureStats, Captures, Place};
+pub use sink::{CapturePoint, CaptureSink, CaptureStats, Captures};
 
 /// Link type of packets that begin with their IP header, version 4 or 6.
 pub const LINKTYPE_RAW: u16 = 101;

@@ -17,7 +17,7 @@ const KNOWN: usize = 1 << 12;
 /// moved.
 #[derive(Default, Clone)]
 pub struct Record {
-    events: Pages<Kept>,
+    events: Pages<StoredEvent>,
     packets: Pages<Parts>,
     others: Pages<What>,
     /// Index in `packets` of the latest packet, by the low bits of its number.
@@ -26,16 +26,16 @@ pub struct Record {
 
 /// An event without its packet or content.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct StoredEvent {
     at: Time,
     /// Index in `packets` or `others`.
-    place: u32,
+    index: u32,
     stage: StageId,
     /// The operation on the packet, if the event is about one.
     done: Option<(Op, Side)>,
 }
 
-const _: () = assert!(size_of::<Kept>() <= 24);
+const _: () = assert!(size_of::<StoredEvent>() <= 24);
 
 /// A list that grows by pages, so that entries never move.
 #[derive(Clone)]
@@ -55,8 +55,8 @@ impl<T> Pages<T> {
         self.0.last().map_or(0, |last| (self.0.len() - 1) * PAGE + last.len())
     }
 
-    fn get(&self, place: usize) -> &T {
-        &self.0[place / PAGE][place % PAGE]
+    fn get(&self, index: usize) -> &T {
+        &self.0[index / PAGE][index % PAGE]
     }
 
     /// Appends an entry and returns its index.
@@ -80,13 +80,13 @@ impl Record {
     /// The events in order.
     pub fn events(&self) -> impl ExactSizeIterator<Item = Event> {
         (0..self.events.len()).map(|i| {
-            let Kept { at, place, stage, done } = *self.events.get(i);
+            let StoredEvent { at, index, stage, done } = *self.events.get(i);
             let what = match done {
                 Some((op, side)) => {
-                    let packet = Packet::new(self.packets.get(place as usize).clone());
+                    let packet = Packet::new(self.packets.get(index as usize).clone());
                     What::Packet { op, side, packet }
                 }
-                None => self.others.get(place as usize).clone(),
+                None => self.others.get(index as usize).clone(),
             };
             Event { at, stage, what }
         })
@@ -94,7 +94,7 @@ impl Record {
 
     /// Index of this packet; stores a new one.
     #[inline]
-    fn place_of(&mut self, packet: &Packet) -> u32 {
+    fn index_of(&mut self, packet: &Packet) -> u32 {
         if self.known.is_empty() {
             self.known = vec![u32::MAX; KNOWN];
         }
@@ -116,13 +116,13 @@ impl Sink for Record {
         if let What::Packet { op, side, packet } = what {
             return self.packet(*at, *stage, *op, *side, packet);
         }
-        let place = self.others.push(what.clone()) as u32;
-        self.events.push(Kept { at: *at, place, stage: *stage, done: None });
+        let index = self.others.push(what.clone()) as u32;
+        self.events.push(StoredEvent { at: *at, index, stage: *stage, done: None });
     }
 
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        let place = self.place_of(packet);
-        self.events.push(Kept { at, place, stage, done: Some((op, side)) });
+        let index = self.index_of(packet);
+        self.events.push(StoredEvent { at, index, stage, done: Some((op, side)) });
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_was_told_comes_back_and_a_packet_that_stays_the_same_is_kept_once() {
-        let seen = [
+        let operations = [
             (Op::Originated(Cause::Data), packet(1)),
             (Op::Transmitted, packet(1)),
             // It has the same cache entry as the first packet.
@@ -150,16 +150,16 @@ mod tests {
             (Op::Damaged, packet(1).with(|packet| packet.damage = Damage::Ip)),
             (Op::Dropped(Cause::IpChecksum), packet(1).with(|packet| packet.damage = Damage::Ip)),
         ];
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let mut record = Record::default();
-        for (i, (op, packet)) in seen.into_iter().enumerate() {
+        for (i, (op, packet)) in operations.into_iter().enumerate() {
             let (at, stage, side) = (Time(i as u64), StageId(i as u16), Side::Left);
             let what = What::Packet { op, side, packet };
-            told.push(Event { at, stage, what });
+            events.push(Event { at, stage, what });
             let good = i % 2 == 0;
-            told.push(Event { at, stage, what: What::Channel { side, good } });
+            events.push(Event { at, stage, what: What::Channel { side, good } });
         }
-        for event in &told {
+        for event in &events {
             match &event.what {
                 What::Packet { op: Op::Transmitted, side, packet } => {
                     record.packet(event.at, event.stage, Op::Transmitted, *side, packet);
@@ -167,7 +167,7 @@ mod tests {
                 _ => record.event(event),
             }
         }
-        assert!(record.events().eq(told));
+        assert!(record.events().eq(events));
         assert_eq!(record.events().len(), 12);
         assert_eq!(record.packets.len(), 4);
     }

@@ -38,7 +38,7 @@ pub enum SendKind {
 
 /// An originated data packet.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SentPacket {
     /// Time, seconds since the start of the run.
     pub at_s: f64,
     /// First byte, from 0.
@@ -86,7 +86,7 @@ pub struct Series {
     /// `source:port>destination:port`.
     pub flow: String,
     /// Sent data packets, oldest first.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentPacket>,
     /// The ACK line: time in seconds, and the first unacknowledged byte at the sender.
     pub acked: Vec<(f64, u64)>,
     /// Lost data packets, oldest first.
@@ -123,18 +123,18 @@ pub enum Watch {
 struct Thinned<T> {
     items: Vec<T>,
     stride: usize,
-    seen: usize,
+    offered: usize,
 }
 
 impl<T> Thinned<T> {
     const LIMIT: usize = 1 << 17;
 
     fn new() -> Thinned<T> {
-        Thinned { items: Vec::new(), stride: 1, seen: 0 }
+        Thinned { items: Vec::new(), stride: 1, offered: 0 }
     }
 
     fn push(&mut self, item: T) {
-        if self.seen.is_multiple_of(self.stride) {
+        if self.offered.is_multiple_of(self.stride) {
             self.items.push(item);
             if self.items.len() == Self::LIMIT {
                 let mut keep = false;
@@ -145,7 +145,7 @@ impl<T> Thinned<T> {
                 self.stride *= 2;
             }
         }
-        self.seen += 1;
+        self.offered += 1;
     }
 }
 
@@ -161,8 +161,8 @@ pub struct Sequence {
     completion: Completion,
     aborted: Option<Time>,
     // Retransmissions are few and all relevant, so they are not thinned together with first transmissions.
-    first: Thinned<Sent>,
-    again: Thinned<Sent>,
+    first: Thinned<SentPacket>,
+    again: Thinned<SentPacket>,
     acked: Thinned<(f64, u64)>,
     lost: Thinned<Lost>,
     timeouts: Thinned<f64>,
@@ -240,7 +240,7 @@ impl Sequence {
     /// The series of a run that ended at `end`.
     pub fn finish(self, end: Time) -> Series {
         let end_s = self.completion.at().or(self.aborted).unwrap_or(end).as_secs_f64();
-        let cells = self.stays.told(end);
+        let cells = self.stays.listed(end);
         let mut sent = self.first.items;
         sent.extend(self.again.items);
         sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
@@ -291,7 +291,7 @@ impl Sequence {
             if kind == SendKind::Again && end > self.highest { SendKind::First } else { kind };
         self.highest = self.highest.max(end);
         self.stalls.begin(at);
-        let sent = Sent { at_s: at.as_secs_f64(), start, end, kind };
+        let sent = SentPacket { at_s: at.as_secs_f64(), start, end, kind };
         if kind == SendKind::First { self.first.push(sent) } else { self.again.push(sent) }
     }
 
@@ -301,7 +301,12 @@ impl Sequence {
         if end > start {
             self.highest = end;
             self.stalls.begin(at);
-            self.first.push(Sent { at_s: at.as_secs_f64(), start, end, kind: SendKind::First });
+            self.first.push(SentPacket {
+                at_s: at.as_secs_f64(),
+                start,
+                end,
+                kind: SendKind::First,
+            });
         }
     }
 

@@ -129,7 +129,7 @@ mod tests {
     use crate::Sink;
     use crate::conservation::Conservation;
     use crate::csv::EventCsv;
-    use crate::pcapng::{CaptureSink, Place};
+    use crate::pcapng::{CapturePoint, CaptureSink};
     use crate::sequence::{Sequence, Watch};
 
     const OPS: [Op; 7] = [
@@ -142,12 +142,12 @@ mod tests {
         Op::Transmitted,
     ];
 
-    /// All operations on packets at the radio. The sink receives events, or packets if `shown`.
-    fn happen<S: Sink>(mut sink: S, shown: bool) -> S {
+    /// All operations on packets at the radio. The sink receives events, or packets if `as_events`.
+    fn happen<S: Sink>(mut sink: S, as_events: bool) -> S {
         for (i, op) in (0..).zip(OPS) {
             let packet = data(FLOW, (i / 2).into(), 1 + 100 * i, 100);
             let at = 1000 * u64::from(i);
-            if shown {
+            if as_events {
                 sink.packet(Time(at), StageId(3), op, Side::Right, &packet);
             } else {
                 sink.event(&packet_event(at, 3, op, packet));
@@ -158,29 +158,29 @@ mod tests {
 
     #[test]
     fn a_sink_makes_the_same_of_a_packet_that_it_is_shown_and_of_the_event() {
-        let csv = |shown| {
-            let rows = happen(EventCsv::new(&layout(), Vec::new()), shown).finish().unwrap();
+        let csv = |as_events| {
+            let rows = happen(EventCsv::new(&layout(), Vec::new()), as_events).finish().unwrap();
             String::from_utf8(rows).unwrap()
         };
         assert_eq!(csv(true), csv(false));
         assert_eq!(csv(true).lines().count(), 1 + OPS.len());
 
-        let books = |shown| format!("{:?}", happen(Conservation::default(), shown));
+        let books = |as_events| format!("{:?}", happen(Conservation::default(), as_events));
         assert_eq!(books(true), books(false));
         assert_ne!(books(true), format!("{:?}", Conservation::default()));
 
-        let series = |shown| {
-            let sink = happen(Sequence::new(FLOW, Watch::EndPoints), shown);
+        let series = |as_events| {
+            let sink = happen(Sequence::new(FLOW, Watch::EndPoints), as_events);
             format!("{:?}", sink.finish(Time(9000)))
         };
         assert_eq!(series(true), series(false));
         let nothing = Sequence::new(FLOW, Watch::EndPoints).finish(Time(9000));
         assert_ne!(series(true), format!("{nothing:?}"));
 
-        let capture = |shown| {
-            let place = Place { name: "radio".into(), stage: StageId(3), is_link: true };
-            let sink = CaptureSink::new(&[place], 64, |_| Ok(Vec::new())).unwrap();
-            let captures = happen(sink, shown).finish().unwrap();
+        let capture = |as_events| {
+            let point = CapturePoint { name: "radio".into(), stage: StageId(3), is_link: true };
+            let sink = CaptureSink::new(&[point], 64, |_| Ok(Vec::new())).unwrap();
+            let captures = happen(sink, as_events).finish().unwrap();
             let links = captures.links.into_iter().map(|(_, bytes)| bytes);
             links.chain([captures.drops]).collect::<Vec<Vec<u8>>>()
         };

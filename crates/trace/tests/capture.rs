@@ -8,7 +8,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
 use lasthop_trace::Sink;
 use lasthop_trace::capture::{CaptureError, Frame, LinkType, open};
-use lasthop_trace::pcapng::{CaptureSink, Interface, Place, Writer};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink, Interface, Writer};
 use proptest::prelude::*;
 
 fn packet(id: u64, seq: u32, len: u32) -> Packet {
@@ -243,8 +243,11 @@ fn event(at: u64, stage: u16, op: Op, packet: &Packet) -> Event {
 
 #[test]
 fn a_run_is_captured_at_each_link() {
-    let place =
-        |stage, name: &str, is_link| Place { stage: StageId(stage), name: name.into(), is_link };
+    let place = |stage, name: &str, is_link| CapturePoint {
+        stage: StageId(stage),
+        name: name.into(),
+        is_link,
+    };
     let places = [place(0, "fixed", false), place(1, "line", true), place(3, "radio", true)];
     let mut opened = Vec::new();
     let mut sink = CaptureSink::new(&places, 0, |place| {
@@ -296,8 +299,8 @@ fn a_run_is_captured_at_each_link() {
 }
 
 /// The places of a line behind a host.
-fn short_path() -> [Place; 2] {
-    [(0, "fixed", false), (1, "line", true)].map(|(stage, name, is_link)| Place {
+fn short_path() -> [CapturePoint; 2] {
+    [(0, "fixed", false), (1, "line", true)].map(|(stage, name, is_link)| CapturePoint {
         stage: StageId(stage),
         name: name.into(),
         is_link,

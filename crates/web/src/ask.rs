@@ -22,11 +22,10 @@ enum Ask {
     Choices(ScenarioRequest),
     /// A run with its events.
     Run(RunRequest),
-    /// RunRequest event in full.
+    /// One event of a run, in full.
     Event {
         #[serde(flatten)]
         one: RunRequest,
-        /// Its index.
         index: usize,
     },
     /// The state of hosts and base stations at a time of the run.

@@ -56,7 +56,6 @@ impl Columns {
         self.add(name, "u16", halves.len(), halves.iter().flat_map(|n| n.to_le_bytes()));
     }
 
-    /// Bytes.
     pub fn bytes(&mut self, name: &str, bytes: &[u8]) {
         self.add(name, "u8", bytes.len(), bytes.iter().copied());
     }

@@ -1,4 +1,4 @@
-//! RunRequest event in full.
+//! One event of a run, in full.
 
 use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, Wants, What};
 use lasthop_proto::machine::{Side, StageId};

@@ -3,7 +3,7 @@
 use lasthop_proto::machine::StageId;
 use lasthop_runs::layout;
 use lasthop_trace::csv::EventCsv;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -43,16 +43,16 @@ pub(crate) fn file(one: &RunRequest, form: Form) -> Result<Vec<u8>, ErrorAnswer>
             cut
         }
         Form::Pcapng => {
-            let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
+            let stages = layout.stages.iter().enumerate().map(|(i, stage)| CapturePoint {
                 stage: StageId(i as u16),
                 name: stage.name.clone(),
                 is_link: stage.role.is_link(),
             });
-            let stages: Vec<Place> = stages.collect();
+            let stages: Vec<CapturePoint> = stages.collect();
             let mut sink = CaptureSink::new(&stages, PAYLOAD, |_| Ok(Vec::new())).map_err(wrong)?;
             let (_, cut) = driven(&scenario, seed, most, &mut sink);
             for (stage, bytes) in sink.finish().map_err(wrong)?.links {
-                let name = stages.get(usize::from(stage.0)).map_or("link", |place| &place.name);
+                let name = stages.get(usize::from(stage.0)).map_or("link", |point| &point.name);
                 columns.bytes(&format!("file.{}", names.len()), &bytes);
                 names.push(format!("{name}.pcapng"));
             }

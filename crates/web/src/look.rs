@@ -33,39 +33,39 @@ pub(crate) fn look(one: &RunRequest, at: f64) -> Result<Vec<u8>, ErrorAnswer> {
         .enumerate()
         .map(|(i, stage)| {
             let name = layout.stages.get(i).map_or("", |info| &info.name);
-            let mut told = json!({ "stage": i, "name": name, "holds": stage.holds() });
-            let kept = buffered(stage, &watched.0);
+            let mut state = json!({ "stage": i, "name": name, "holds": stage.holds() });
+            let stored = buffered(stage, &watched.0);
             if let Some(agent) = stage.agent() {
-                told["agent"] = json!({ "flows": agent.flows() });
+                state["agent"] = json!({ "flows": agent.flows() });
             }
-            told["kept"] = json!(kept);
-            told
+            state["kept"] = json!(stored);
+            state
         })
         .collect();
     let senders: Vec<Value> = (0..8)
         .map_while(|i| session.transfer(i).map(|_| session.control_block(i)))
         .map(|tcb| json!(tcb))
         .collect();
-    let told = json!({ "t": at.as_secs_f64(), "stages": stages, "senders": senders });
-    Ok(Columns::default().envelope(&told))
+    let state = json!({ "t": at.as_secs_f64(), "stages": stages, "senders": senders });
+    Ok(Columns::default().envelope(&state))
 }
 
 /// The packets buffered by an agent or the link layer of a base station; `None` for other stages.
 fn buffered(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
     let mut all = Vec::new();
-    let keeps = stage.kept(&mut |kept| {
+    let may_store = stage.stored_segments(&mut |segment| {
         if all.len() == MOST {
             return;
         }
-        let from = positions.position(kept.flow, kept.seq);
+        let from = positions.position(segment.flow, segment.seq);
         all.push(json!({
-            "flow": flow_name(&kept.flow),
+            "flow": flow_name(&segment.flow),
             "from": from,
-            "to": from.map(|from| from + u64::from(kept.len)),
-            "attempts": kept.attempts,
+            "to": from.map(|from| from + u64::from(segment.len)),
+            "attempts": segment.attempts,
         }));
     });
-    keeps.then_some(all)
+    may_store.then_some(all)
 }
 
 /// A sink that records the first sequence numbers of flows.

@@ -1,4 +1,4 @@
-//! RunRequest run as columns: series of plots, events, and metrics.
+//! A run as columns: series of plots, events, and metrics.
 
 use lasthop_proto::units::Time;
 use lasthop_runs::{Recording, layout, record_by};

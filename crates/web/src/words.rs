@@ -11,61 +11,57 @@ pub(crate) fn sentence(what: &What) -> &'static str {
             | Op::Repeated(cause)
             | Op::Dropped(cause)
             | Op::Redirected(cause) => cause.what(),
-            Op::Transmitted => "A link has carried it to its far end.",
-            Op::Marked => "A queue marked it instead of dropping it: congestion is near.",
-            Op::Damaged => "The channel damaged it. Whoever checks the checksum will drop it.",
-            Op::Received => "A host took it in.",
+            Op::Transmitted => "A link has transmitted it to its other end.",
+            Op::Marked => "A queue marked it instead of dropping it, to signal congestion.",
+            Op::Damaged => {
+                "The channel damaged it. The next node that verifies its checksum drops it."
+            }
+            Op::Received => "A host received it.",
         },
         What::Tcp(tcp) => end_point(tcp.kind),
         What::Split(tcp) => match tcp.kind {
             TcpKind::Timeout => "The timer of the base station's own connection expired.",
             TcpKind::Delivered { .. } => {
-                "The base station has taken data in, as the end point of one connection, and sends it on over the other."
+                "The base station received data on one connection and forwards it on the other."
             }
-            _ => "The base station's end of a split connection has moved on.",
+            _ => "The state of the base station's own connection has changed.",
         },
         What::Agent { note, .. } => agent(note),
         What::Channel { good: true, .. } => "The channel is good again.",
-        What::Channel { good: false, .. } => {
-            "The channel is bad: most of what is sent now is damaged."
-        }
+        What::Channel { good: false, .. } => "The channel is bad: most packets are damaged now.",
         What::Air(air) => match air.fate {
-            FrameFate::Received => "A frame was on the air, and arrived.",
-            FrameFate::Damaged => "A frame was on the air, and the channel damaged it.",
-            FrameFate::Collided => "Two frames were on the air at once, and neither arrived.",
-            FrameFate::Missed => "A frame was on the air while its receiver did not listen.",
+            FrameFate::Received => "A frame was transmitted and received.",
+            FrameFate::Damaged => "A frame was transmitted, and the channel damaged it.",
+            FrameFate::Collided => "Two frames were transmitted at once and collided.",
+            FrameFate::Missed => "A frame was transmitted while its receiver was not listening.",
         },
         What::Doze { asleep: true, .. } => "A radio goes to sleep.",
         What::Doze { asleep: false, .. } => "A radio wakes up.",
         What::Link { note, .. } => match note {
-            LinkNote::Duplicate => "A frame came that had come before; the link layer dropped it.",
-            LinkNote::OutOfWindow => {
-                "A frame came from outside of the window; the link layer dropped it."
-            }
-            LinkNote::BadAck => "A link ACK acknowledged what was never sent, and was ignored.",
+            LinkNote::Duplicate => "The link layer dropped a duplicate frame.",
+            LinkNote::OutOfWindow => "The link layer dropped a frame outside the window.",
+            LinkNote::BadAck => "The link layer ignored an ACK of a frame that was never sent.",
             LinkNote::WindowFull => {
-                "The link layer's window is used up: its oldest packet goes again."
+                "The link layer's window is full, so it retransmits the oldest packet."
             }
-            LinkNote::ChannelBad => {
-                "The link layer sends nothing for a while, since the channel is bad."
-            }
+            LinkNote::ChannelBad => "The link layer pauses because the channel is bad.",
         },
         What::Handoff { arrived: true, .. } => "The mobile host has come into this cell.",
         What::Handoff { arrived: false, .. } => "The mobile host has left this cell.",
         What::State { arrived: true, .. } => {
-            "The agent goes on with what the old base station knew."
+            "The agent continues with the state of the old base station."
         }
         What::State { arrived: false, .. } => {
-            "What the old base station knew is sent after the host."
+            "The old base station sends its agent's state to the new one."
         }
         What::Client(client) => match client.news {
             ClientNews::PageAsked => "A user asks for a page.",
-            ClientNews::PageBegins => "The first byte of the page is there.",
-            ClientNews::PageLoaded => "The page is there with all its objects.",
+            ClientNews::PageBegins => "The first byte of the page has arrived.",
+            ClientNews::PageLoaded => "The page and all its objects have arrived.",
             ClientNews::VideoAsked => "A user asks for a video.",
-            ClientNews::Segment(_) => "A segment of the video is there.",
+            ClientNews::Segment(_) => "A segment of the video has arrived.",
             ClientNews::Plays => "The video plays.",
-            ClientNews::Stalls => "The buffer is empty, and the picture stands still.",
+            ClientNews::Stalls => "The buffer is empty, and the video stalls.",
             ClientNews::Ends => "The video has ended.",
         },
         What::Work(_) => "A host's stack has done its work for a segment.",
@@ -78,82 +74,86 @@ fn end_point(kind: TcpKind) -> &'static str {
         TcpKind::Opening => "The sender opens the connection with a SYN.",
         TcpKind::Established => "The handshake is complete.",
         TcpKind::Acked => "An ACK moved the left edge of the window; more may be sent.",
-        TcpKind::DupAck => "A duplicate ACK: the receiver got something behind a hole.",
+        TcpKind::DupAck => "A duplicate ACK: the receiver got data behind a hole.",
         TcpKind::FastRetransmit => {
-            "Enough duplicate ACKs: the sender takes the segment for lost, sends it again, and reduces its window."
+            "After enough duplicate ACKs the sender considers the segment lost, retransmits it, and reduces its window."
         }
         TcpKind::RecoveryEnded => {
-            "All that was in flight at the loss is acknowledged; fast recovery is over."
+            "All data in flight at the loss is acknowledged; fast recovery ends."
         }
-        TcpKind::Undone => "What was taken for lost had only been late: the window is restored.",
+        TcpKind::Undone => "The data had been late, not lost: the window is restored.",
         TcpKind::Timeout => {
-            "No ACK came in time. The sender sends the oldest segment again and begins with a window of one segment."
+            "No ACK arrived in time. The sender retransmits the oldest segment with a window of one segment."
         }
         TcpKind::PartialAck => {
-            "A partial ACK of the base station: it is busy with the loss, and the sender's timer starts anew."
+            "A partial ACK of the base station, which repairs the loss: the sender restarts its timer."
         }
         TcpKind::LossNotified => {
-            "The sender was told that the radio lost a segment, and keeps its window."
+            "The sender was notified of a loss on the radio, and does not reduce its window."
         }
         TcpKind::BadStateNotified => {
-            "The base station says that the link is bad; the sender's timer starts anew."
+            "The base station reported a bad link; the sender restarts its timer."
         }
-        TcpKind::Quenched => "The base station asks the sender to slow down; the window closes.",
+        TcpKind::Quenched => {
+            "The base station requested a lower rate; the sender closes its congestion window."
+        }
         TcpKind::CongestionEchoed => {
-            "The receiver echoed a mark of congestion; the window is reduced."
+            "The receiver echoed a congestion mark; the sender reduces its window."
         }
-        TcpKind::AckFactor { .. } => {
-            "The receiver changes how many segments it acknowledges at once."
-        }
+        TcpKind::AckFactor { .. } => "The receiver changes the number of segments per ACK.",
         TcpKind::TailLossProbe => {
-            "No ACK for two round trips: a probe shall bring one forth before the timer expires."
+            "No ACK arrived for two round trips: the sender sends a probe before the timer expires."
         }
         TcpKind::WindowProbe => "The receiver's window is closed; the sender probes it.",
-        TcpKind::Delivered { .. } => "Data was handed to the application, in order.",
-        TcpKind::Corrupted => {
-            "A byte was about to be delivered that was never sent: a fault of lasthop."
-        }
+        TcpKind::Delivered { .. } => "Data was delivered to the application in order.",
+        TcpKind::Corrupted => "A wrong byte would have been delivered: a fault of lasthop.",
         TcpKind::Complete => "All data is acknowledged.",
-        TcpKind::Asked => "A client asks.",
-        TcpKind::Answered => "The client has its answer.",
+        TcpKind::Asked => "A client sends a request.",
+        TcpKind::Answered => "The client has received the response.",
         TcpKind::Closed => "Both directions are closed.",
-        TcpKind::Aborted => "The connection was given up or reset.",
-        TcpKind::Sampled => "The end point was looked at.",
+        TcpKind::Aborted => "The connection was aborted or reset.",
+        TcpKind::Sampled => "The state of the connection was sampled.",
     }
 }
 
 fn agent(note: &AgentNote) -> &'static str {
     match note {
-        AgentNote::FlowSeen => "The base station begins to watch the connection.",
-        AgentNote::FlowForgotten => "The base station forgets the connection.",
-        AgentNote::CacheEvicted => "The base station's cache is full: a packet is left out.",
+        AgentNote::FlowSeen => "The base station starts to track the connection.",
+        AgentNote::FlowForgotten => "The base station removes the state of the connection.",
+        AgentNote::CacheEvicted => "The base station's cache is full: it does not store a packet.",
         AgentNote::SenderRetransmission => {
-            "A retransmission by the sender passes: what answers it will not be hidden."
+            "The sender retransmits: the duplicate ACKs that follow are not suppressed."
         }
         AgentNote::CongestionHole => {
-            "A hole in the sequence before the base station: lost in the wired network, the sender's own matter."
+            "Data was lost in the wired network, before the base station: the sender must repair it."
         }
-        AgentNote::NoticeWithheld => "Another notice had just been sent; this one is kept back.",
+        AgentNote::NoticeWithheld => {
+            "A notification is withheld because another one was just sent."
+        }
         AgentNote::SegmentClamped { .. } => {
             "The base station lowered the segment size that a SYN announces."
         }
-        AgentNote::NoRoom => "The base station has no room for another connection.",
+        AgentNote::NoRoom => "The base station has reached its limit of connections.",
         AgentNote::BlocksHidden => {
-            "The base station took the SACK blocks out of the ACK: the hole is its own matter."
+            "The base station removed the SACK blocks from the ACK, since it repairs the loss itself."
         }
         AgentNote::LossLeft => {
-            "The base station leaves the next loss to the sender, to see whether it slows down."
+            "The base station leaves the next loss to the sender, to test whether it reduces its rate."
         }
         AgentNote::FlowLeftAlone => {
-            "The sender does not slow down after losses: the base station leaves it alone."
+            "The sender does not reduce its rate after losses: the base station ignores the connection."
         }
         AgentNote::FlowRepaired => {
-            "The sender slows down after losses: the base station repairs them."
+            "The sender reduces its rate after losses: the base station repairs them."
         }
         AgentNote::LocalRtt { .. } => "The base station measured a round trip over the radio.",
-        AgentNote::HostGone => "The mobile host does not answer; its sender's window is closed.",
-        AgentNote::HostBack => "The mobile host is back; its sender's window opens.",
-        AgentNote::Bypassed => "The ends have gone on without the base station.",
+        AgentNote::HostGone => {
+            "The mobile host does not respond; the base station closes the sender's window."
+        }
+        AgentNote::HostBack => {
+            "The mobile host responds again; the base station opens the sender's window."
+        }
+        AgentNote::Bypassed => "The connection continues without the base station.",
     }
 }
 

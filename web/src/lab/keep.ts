@@ -1,10 +1,10 @@
-// Files of what a column shows.
+// Saves the content of a column as a file.
 
 import { save } from '../plots/dom.ts';
 import type { Lab } from './app.ts';
 import type { Column } from './column.ts';
 
-/** Saves what a column shows, in one of the forms. */
+/** Saves the content of a column. `form` is png, svg, toml, csv or pcapng. */
 export async function keep(lab: Lab, column: Column, form: string): Promise<void> {
   const stem = `lasthop-${lab.checked?.name ?? 'run'}-${column.scheme}`;
   if (form === 'png') save((await column.png())!, `${stem}.png`);
@@ -16,7 +16,7 @@ export async function keep(lab: Lab, column: Column, form: string): Promise<void
   }
 }
 
-/** The scenario; a comment above it has the settings of sliders, by which a command makes the same run. */
+/** The scenario, after a comment with the command that repeats the run with the settings of the sliders. */
 function changedText(lab: Lab): string {
   const { text, set } = lab.scene as { text: string; set: string[] };
   if (set.length === 0) return text;

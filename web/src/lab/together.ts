@@ -1,4 +1,4 @@
-// Several seeds of each column as one band: mean and 95 % interval.
+// Runs several seeds of each column and draws their mean with its 95 % confidence interval.
 
 import type { Engine } from '../engine/engine.ts';
 import { type CurveData, CurvePlot, type TimeCursor } from '../plots/index.ts';
@@ -10,7 +10,7 @@ export class Together {
   words = '';
   #plot: CurvePlot | null = null;
 
-  /** Draws `runs` seeds of each column; stops as soon as `current` answers no. */
+  /** Draws the band of `runs` seeds for each column. Stops as soon as `current` returns false. */
   async show(
     engine: Engine,
     columns: readonly Column[],

@@ -1,30 +1,33 @@
-// Where each packet is at each time: the ways between the events that tell of it.
+// Computes the movements of packets along the path between their events, for the animation.
 
 import type { Recording } from './recording.ts';
 
-/** What a packet is, by its look. */
+/** Kind of a packet, which determines its look. */
 export type Look = 'data' | 'again' | 'local' | 'ack' | 'notice';
 
-/** A way of a packet along the path. Places are stages; a link reaches half a place to both sides of its own. */
+/**
+ * The movements of all packets, sorted by start time; each array has one entry per movement. Positions are stage
+ * numbers. A link extends half a position to both sides of its stage.
+ */
 export interface Ways {
   from: Float64Array;
   to: Float64Array;
   start: Float64Array;
   end: Float64Array;
-  /** Up to here the packet waits in the queue of its link. */
+  /** Time at which the packet leaves the queue of its link. */
   leaves: Float64Array;
   look: Uint8Array;
-  /** Whether the channel had damaged it on this way. */
+  /** Whether the channel damaged the packet before or during this movement. */
   hurt: Uint8Array;
-  /** The event that made the packet, from which its bytes are known; -1 if none did. */
+  /** Index of the event that originated the packet, which has its bytes; -1 if there is none. */
   origin: Int32Array;
-  /** The event that ends the packet's life by a loss; -1 if it arrives. */
+  /** Index of the event of the packet's loss; -1 if it arrives. */
   loss: Int32Array;
-  /** The longest way, in seconds: how far back one must look. */
+  /** Duration of the longest movement in seconds: movements at time t start after t - longest. */
   longest: number;
 }
 
-/** A packet whose life ended. */
+/** The dropped packets; each array has one entry per packet. */
 export interface Deaths {
   t: Float64Array;
   place: Float64Array;
@@ -33,7 +36,7 @@ export interface Deaths {
 
 export const LOOKS: Look[] = ['data', 'again', 'local', 'ack', 'notice'];
 
-/** No packet has as many bytes. */
+/** Upper bound of packet lengths, for keys of a map. */
 const SIZES = 1 << 20;
 
 const AGAIN = new Set(['fast-retransmit', 'timeout-retransmit', 'eln-retransmit', 'tail-loss-probe', 'window-probe']);
@@ -48,7 +51,7 @@ function lookOf(cause: string): number {
   return DATA.has(cause) ? 0 : 4;
 }
 
-/** Finds the ways of all packets of a recording. */
+/** Computes the movements and drops of all packets of a recording. */
 export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
   const from: number[] = [];
   const to: number[] = [];
@@ -58,12 +61,12 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
   const hurt: number[] = [];
   const origin: number[] = [];
   const packets: number[] = [];
-  // The shortest crossing of each link by packets of one size is the one without a queue.
+  // The shortest crossing of a link by packets of one size includes no queueing delay.
   const crossing: number[] = [];
   const least = new Map<number, number>();
   const losses = new Map<number, number>();
   const deaths: { t: number; place: number; event: number }[] = [];
-  // By packet: where it was last, when, what it looks like, whether it is damaged, and the number of its last way.
+  // By packet: its last position and time, its look, whether it is damaged, and the index of its last movement.
   const last = new Map<number, { place: number; t: number; look: number; hurt: number; way: number; origin: number }>();
   let longest = 0;
   for (let i = 0; i < run.t.length; i++) {
@@ -80,7 +83,7 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
       if (!known) last.set(packet, { place: stage - by, t, look: 0, hurt: 1, way: -1, origin: -1 });
       else {
         known.hurt = 1;
-        // Damage may be told after the transmission that brought it.
+        // Damage may be reported after the transmission that caused it.
         if (end[known.way] === t) hurt[known.way] = 1;
       }
     } else if (event === 'transmitted') {
@@ -110,7 +113,7 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
       last.delete(packet);
     }
   }
-  // In the order of their beginnings, so that those of a time are found by halving.
+  // Sorted by start time, for binary search.
   const order = Uint32Array.from(start.keys()).sort((a, b) => start[a]! - start[b]!);
   const sorted = (values: number[]) => Float64Array.from(order, (i) => values[i]!);
   return {
@@ -134,7 +137,7 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
   };
 }
 
-/** The first place in `values`, which are in order, that is not below `value`. */
+/** Index of the first entry of the sorted `values` that is at least `value`. */
 export function first(values: Float64Array, value: number): number {
   let [low, high] = [0, values.length];
   while (low < high) {

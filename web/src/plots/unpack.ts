@@ -1,9 +1,9 @@
-// Reads what crates/report/src/data packs into a page: columns of numbers, by their differences, compressed, in base64.
+// Decodes the columns that crates/report/src/data embeds in a page: base64, then DEFLATE, then differences of numbers.
 
-/** Name, how many numbers, and by what whole numbers are divided; 0 where numbers stand as they are. */
+/** Name, number of values, and divisor of the stored integers; a divisor of 0 means that the values are doubles. */
 export type Column = [name: string, length: number, scale: number];
 
-/** The columns by their names. */
+/** Decodes `data`, which has all `columns` in order. Returns the values by column name. */
 export async function unpack(columns: Column[], data: string): Promise<Map<string, Float64Array>> {
   const packed = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
@@ -13,17 +13,17 @@ export async function unpack(columns: Column[], data: string): Promise<Map<strin
   for (const [name, length, scale] of columns) {
     const values = new Float64Array(length);
     if (scale === 0) {
-      at = readPlain(bytes, at, values);
+      at = readDoubles(bytes, at, values);
     } else {
-      at = readWhole(bytes, at, values, scale);
+      at = readIntegers(bytes, at, values, scale);
     }
     found.set(name, values);
   }
   return found;
 }
 
-/** Bytes of the same weight stand together. */
-function readPlain(bytes: Uint8Array, at: number, values: Float64Array): number {
+/** Doubles, stored by significance: first the lowest byte of all values, then the next one. */
+function readDoubles(bytes: Uint8Array, at: number, values: Float64Array): number {
   const { length } = values;
   const view = new DataView(new ArrayBuffer(8));
   for (let i = 0; i < length; i++) {
@@ -33,8 +33,11 @@ function readPlain(bytes: Uint8Array, at: number, values: Float64Array): number 
   return at + 8 * length;
 }
 
-/** Seven bits a byte, the least first; the lowest bit is the sign. Beyond 32 bits only doubles are exact. */
-function readWhole(bytes: Uint8Array, at: number, values: Float64Array, scale: number): number {
+/**
+ * Differences in variable-length encoding: seven bits per byte, the lowest first; the lowest bit of a difference is its
+ * sign. The arithmetic uses doubles, since integer operators are limited to 32 bits.
+ */
+function readIntegers(bytes: Uint8Array, at: number, values: Float64Array, scale: number): number {
   let last = 0;
   for (let i = 0; i < values.length; i++) {
     let value = 0;
@@ -45,7 +48,7 @@ function readWhole(bytes: Uint8Array, at: number, values: Float64Array, scale: n
       value += (byte & 0x7f) * weight;
       weight *= 128;
     } while (byte & 0x80);
-    // Twice the value, or twice the distance below zero less one.
+    // Zigzag encoding: 2n for n >= 0, and -2n - 1 for n < 0.
     last += value % 2 === 0 ? value / 2 : -(value + 1) / 2;
     values[i] = last / scale;
   }

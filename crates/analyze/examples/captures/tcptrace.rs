@@ -173,7 +173,8 @@ fn differences(
     }
     let resent = sent.retransmissions.total();
     if resent != theirs.resent {
-        let unseen = sent.losses.iter().filter(|loss| loss.seen == lasthop_analyze::Seen::Never);
+        let unseen =
+            sent.losses.iter().filter(|loss| loss.seen == lasthop_analyze::LossLocation::Never);
         let unseen = unseen.count() as u64;
         let why = match shared("retransmissions") {
             Some(why) => why,

@@ -18,7 +18,7 @@ const REMEDY: &str = "let ICMP \"fragmentation needed\" (IPv6: \"packet too big\
     `net.ipv4.tcp_mtu_probing=1`";
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentSegment {
     start: i64,
     end: i64,
     /// Payload in bytes of one packet on the wire.
@@ -42,7 +42,7 @@ struct Failed {
 }
 
 impl Failed {
-    fn add(&mut self, sent: &Sent) {
+    fn add(&mut self, sent: &SentSegment) {
         self.least = Some(self.least.map_or(sent.size, |least| least.min(sent.size)));
         self.segments += u64::from(sent.packets);
         // Of a super-segment one packet is repeated.
@@ -55,7 +55,7 @@ impl Failed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlackHole {
     /// Unacknowledged segments in the order of their bytes.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentSegment>,
     next: i64,
     /// The largest payload of a packet that arrived.
     passed: Option<u32>,
@@ -84,7 +84,7 @@ impl BlackHole {
         }
         if !again && start >= self.next && self.sent.len() < FOLLOWED {
             let packets = ((end - start) as u32).div_ceil(size.max(1)).max(1);
-            self.sent.push_back(Sent {
+            self.sent.push_back(SentSegment {
                 start,
                 end,
                 size,
@@ -140,7 +140,7 @@ impl BlackHole {
         self.sent.partition_point(|sent| sent.end <= start)
     }
 
-    fn arrived(&mut self, sent: &Sent) {
+    fn arrived(&mut self, sent: &SentSegment) {
         match sent.cut {
             Some(cut) => {
                 self.passed = self.passed.max(Some(cut));

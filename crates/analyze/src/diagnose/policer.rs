@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use lasthop_trace::stats::quantile;
 
 use super::{Confidence, Diagnosis, Finding};
-use crate::reading::{Cause, Direction, PointKind, Seen};
+use crate::reading::{Cause, Direction, LossLocation, PointKind};
 use crate::verdict::{binomial, upper_tail};
 
 /// Losses, and flights with losses, that show a rate (the same as in the paper: 15 and 3).
@@ -65,7 +65,7 @@ const LEAST_FULL: u32 = 500;
 
 /// One transmission of a packet.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct Transmission {
     /// Seconds.
     at: f64,
     /// Bytes of the IP packet.
@@ -103,9 +103,9 @@ impl Fit {
 }
 
 /// All transmissions of `data` in packets of at most `full` bytes, with those that were lost.
-fn transmissions(data: &Direction, full: u32) -> Vec<Sent> {
+fn transmissions(data: &Direction, full: u32) -> Vec<Transmission> {
     let headers = HEADERS + if data.timestamps { STAMPS } else { 0 };
-    let mut all: Vec<Sent> = Vec::new();
+    let mut all: Vec<Transmission> = Vec::new();
     // The latest transmission by its first byte: its end, and its index.
     let mut latest: BTreeMap<i64, (i64, usize)> = BTreeMap::new();
     let mut losses: VecDeque<_> = data.losses.iter().collect();
@@ -136,7 +136,7 @@ fn transmissions(data: &Direction, full: u32) -> Vec<Sent> {
             let bytes = f64::from((next - start) as u32 + headers);
             latest.insert(start, (next, all.len()));
             let at = point.at.as_secs_f64();
-            all.push(Sent { at, bytes, lost: false, event: false, rtt: None });
+            all.push(Transmission { at, bytes, lost: false, event: false, rtt: None });
             start = next;
         }
     }
@@ -144,7 +144,7 @@ fn transmissions(data: &Direction, full: u32) -> Vec<Sent> {
 }
 
 /// Marks the losses before which nothing was lost for a round trip of `rtt` seconds.
-fn mark_events(all: &mut [Sent], rtt: f64) -> usize {
+fn mark_events(all: &mut [Transmission], rtt: f64) -> usize {
     let (mut count, mut last) = (0, f64::NEG_INFINITY);
     for sent in all.iter_mut().filter(|sent| sent.lost) {
         sent.event = sent.at - last > rtt;
@@ -155,7 +155,7 @@ fn mark_events(all: &mut [Sent], rtt: f64) -> usize {
 }
 
 /// Follows a token bucket from the first loss on, when it is empty.
-fn follow(all: &[Sent], rate: f64, depth: f64, slack: f64) -> Fit {
+fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
     let mut fit = Fit { rate, depth, ..Fit::default() };
     let (mut level, mut at) = (0.0, all.first().map_or(0.0, |sent| sent.at));
     for sent in all {
@@ -179,7 +179,13 @@ fn follow(all: &[Sent], rate: f64, depth: f64, slack: f64) -> Fit {
 
 /// The token bucket that explains the losses best. `mean` bytes per second passed between losses; bytes and seconds
 /// `before` the first one.
-fn best_fit(all: &[Sent], mean: f64, before: (f64, f64), packet: f64, rtt: f64) -> Option<Fit> {
+fn best_fit(
+    all: &[Transmission],
+    mean: f64,
+    before: (f64, f64),
+    packet: f64,
+    rtt: f64,
+) -> Option<Fit> {
     let mut best: Option<Fit> = None;
     let mut search =
         |around: f64, step: f64, steps: core::ops::RangeInclusive<i32>, depths: &[f64]| {
@@ -212,9 +218,9 @@ fn best_fit(all: &[Sent], mean: f64, before: (f64, f64), packet: f64, rtt: f64) 
 
 /// The policer that explains the losses of `data`, sent in packets of at most `full` bytes.
 pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
-    let seen = data.losses.iter().filter(|loss| loss.seen == Seen::Before).count();
-    if seen < LOSSES
-        || seen < data.losses.len()
+    let after_capture = data.losses.iter().filter(|loss| loss.seen == LossLocation::Before).count();
+    if after_capture < LOSSES
+        || after_capture < data.losses.len()
         || matches!(data.verdict.cause, Cause::Queue | Cause::Both)
     {
         return None;
@@ -227,7 +233,7 @@ pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
     let first = all.iter().position(|sent| sent.lost)?;
     let last = all.iter().rposition(|sent| sent.lost)?;
     let seconds = all[last].at - all[first].at;
-    let passed = |part: &[Sent]| -> f64 {
+    let passed = |part: &[Transmission]| -> f64 {
         part.iter().filter(|sent| !sent.lost).map(|sent| sent.bytes).sum()
     };
     let mean = passed(&all[first..last]) / seconds;

@@ -27,7 +27,7 @@ pub(super) struct Lost(BTreeMap<i64, Carried>);
 
 /// The loss that a retransmission reveals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shown {
+pub(super) struct RevealedLoss {
     /// First byte and end of the lost packet; `None` if its loss is known already.
     pub(super) loss: Option<(i64, i64)>,
     /// A retransmission was lost.
@@ -70,7 +70,7 @@ impl Lost {
     }
 
     /// Processes the retransmission of `start..end`.
-    pub(super) fn sent_again(&mut self, start: i64, end: i64) -> Shown {
+    pub(super) fn sent_again(&mut self, start: i64, end: i64) -> RevealedLoss {
         let mut lost: Option<(i64, i64)> = None;
         let (mut known, mut repeatedly) = (false, false);
         while let Some((first, packet)) = self.overlapping(start, end) {
@@ -90,7 +90,7 @@ impl Lost {
             }
         }
         self.insert(start, Carried { end, again: true, known: false });
-        Shown { loss: lost.or((!known).then_some((start, end))), repeatedly }
+        RevealedLoss { loss: lost.or((!known).then_some((start, end))), repeatedly }
     }
 
     fn insert(&mut self, first: i64, packet: Carried) {

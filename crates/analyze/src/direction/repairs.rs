@@ -2,11 +2,11 @@
 
 use lasthop_proto::units::{Span, Time};
 
-use super::lost::Shown;
+use super::lost::RevealedLoss;
 use super::order::SHORTEST_TIMEOUT;
 use super::{Data, Episode, OUTSTANDING, Repair, Tracker};
 use crate::config::Config;
-use crate::reading::{Loss, Retransmission, Seen};
+use crate::reading::{Loss, LossLocation, Retransmission};
 use crate::verdict::Label;
 
 /// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).
@@ -54,7 +54,7 @@ impl Tracker {
         unseen: bool,
     ) -> Retransmission {
         let (original, label) = self.mark_again(start, end, data.full);
-        let Shown { loss, repeatedly } = self.lost_segments.sent_again(start, end);
+        let RevealedLoss { loss, repeatedly } = self.lost_segments.sent_again(start, end);
         let (from, to) = loss.unwrap_or((start, end));
         // The segment just before the lost one met the same queue. A lost retransmission met the current queue.
         let behind = self.samples.partition_point(|(end, _)| *end <= start);
@@ -89,7 +89,7 @@ impl Tracker {
         // Data may always have met a queue, above all that of a sender limited by its window; the handshake did not.
         let handshake = data.first_rtt.map_or(0.0, Span::as_secs_f64);
         let shortest = self.rtt.spread().map_or(0.0, |rtt| rtt.min.min(handshake));
-        let kept = self.reading.losses.len() < config.losses;
+        let listed = self.reading.losses.len() < config.losses;
         if self.repairs.len() >= OUTSTANDING
             && let Some(oldest) = self.repairs.pop_front()
         {
@@ -103,7 +103,7 @@ impl Tracker {
             timestamp: data.timestamp,
             soon: Span::from_secs_f64(shortest * TOO_SOON),
             after_timeout: repair == Retransmission::AfterTimeout,
-            loss: (kept && !part).then_some(self.reading.losses.len()),
+            loss: (listed && !part).then_some(self.reading.losses.len()),
             trial: (first && !repeatedly && !unseen).then_some(label),
             repeatedly,
             part,
@@ -114,7 +114,7 @@ impl Tracker {
         if part {
             return repair;
         }
-        if !kept {
+        if !listed {
             self.reading.losses_omitted += 1;
             return repair;
         }
@@ -125,7 +125,7 @@ impl Tracker {
             sent: original,
             offset: from,
             len: u32::try_from(to - from).unwrap_or(data.len),
-            seen: if unseen { Seen::Never } else { Seen::Before },
+            seen: if unseen { LossLocation::Never } else { LossLocation::Before },
             repair,
             reported,
             rtt_before,
@@ -255,17 +255,17 @@ impl Tracker {
         let active = self.last_data.max(self.acked_at);
         let wait = active.map_or(Span::ZERO, |active| data.at.since(active));
         let round = self.last_rtt.map_or(Span::ZERO, Span::from_secs_f64);
-        let told = data.dupacks >= 2 && start >= self.una || self.sacked > start;
+        let signalled = data.dupacks >= 2 && start >= self.una || self.sacked > start;
         let answers = wait < SHORTEST_TIMEOUT.max(round);
         // A loss in the first flight of a long path is repaired a round trip later, when nothing was acknowledged yet.
         let reports = data.dupacks >= DUPLICATES || self.sacked > start;
         let heard = self.heard.is_some_and(|at| data.at.since(at) < AT_ONCE.max(Span(round.0 / 4)));
         match self.episode {
             None if reports && heard => Retransmission::Fast,
-            _ if !answers && (start == self.una || !told) => Retransmission::Timeout,
+            _ if !answers && (start == self.una || !signalled) => Retransmission::Timeout,
             Some(Episode { after_timeout: true, .. }) => Retransmission::AfterTimeout,
             Some(_) => Retransmission::Recovery,
-            None if told => Retransmission::Fast,
+            None if signalled => Retransmission::Fast,
             None => Retransmission::Other,
         }
     }

@@ -10,7 +10,7 @@ use super::Tracker;
 /// Farther from the present numbers than the largest window of RFC 7323: these are other numbers.
 const FAR: i64 = 1 << 30;
 
-/// A SYN may stand in the file behind the data that follows it, at most this many bytes: an initial window and more.
+/// Maximum amount of data, in bytes, that may precede its SYN in the file: more than an initial window.
 const SYN_LATE: i64 = 128 << 10;
 
 /// Sequence numbers as offsets that do not wrap.

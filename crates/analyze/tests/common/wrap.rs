@@ -1,4 +1,4 @@
-//! Random encapsulations of IP packets, written by the formats' definitions and not by what the reader knows of them.
+//! Random encapsulations of IP packets, written from the formats' definitions, independently of the reader.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Results as Arrow tables. Columns are called as in the JSON, their units stand in the field's metadata (`unit`), and
+//! Results as Arrow tables. Columns are called as in the JSON, their units are in the field's metadata (`unit`), and
 //! where the numbers are from in the schema's (`lasthop`, a [`Provenance`] as JSON).
 //!
 //! | table | a row is | columns |
@@ -56,7 +56,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Appends a column; an empty unit stands for none.
+    /// Appends a column; an empty unit means no unit.
     pub fn push(&mut self, name: impl Into<String>, unit: &str, array: impl Array + 'static) {
         self.push_array(name, unit, Arc::new(array));
     }

@@ -8,9 +8,10 @@ use lasthop_scenario::{Plan, Run, World};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 /// The runs of a cell, for JSON.
 #[derive(Serialize)]

@@ -10,7 +10,8 @@ use lasthop_report::table::render;
 use lasthop_study::battery::{self, Lifetimes, Network, Options, Over, Radio, Session};
 
 use crate::failure::Failure;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,56 +19,56 @@ Examples:
   lasthop battery nb-iot lte-m --over mqtt --session full
                                                      a TLS handshake for each report
   lasthop battery lte-m --release-assistance --rest edrx:81.92s
-                                                     what the network is asked for
-  lasthop battery lora-sf12 --reports 700            what the duty cycle allows
+                                                     early release, long sleep cycles
+  lasthop battery lora-sf12 --reports 700            limited by the duty cycle
   lasthop battery --capacity 8.9Wh --base 40uW -o out
-                                                     a battery of your own; numbers and a picture
+                                                     another device; writes numbers and a picture
 
-A radio sleeps, wakes up, connects, moves a few packets, and goes back to sleep in steps that
-the network sets. Packets over TCP come from runs of the simulator.
-docs/how-to/energy-iot.md says what the figures rest on, and how they compare with published ones.";
+For each report a radio wakes up, connects, transfers a few packets, and returns to sleep in steps that
+the network determines. The simulator runs the transfers over TCP.
+docs/how-to/energy-iot.md lists the sources of the figures and compares them with published ones.";
 
-/// How long does a battery last that reports by LTE-M, NB-IoT, LoRaWAN, Wi-Fi or Bluetooth Low Energy?
+/// Compute the battery lifetime of a device that reports over LTE-M, NB-IoT, LoRaWAN, Wi-Fi or Bluetooth Low Energy
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Radios, by name [default: all]
     #[arg(value_name = "RADIO", value_parser = radio)]
     radios: Vec<Radio>,
-    /// Reports a day
+    /// Reports per day
     #[arg(long, value_name = "N", default_value_t = 24.0, help_heading = "The device")]
     reports: f64,
-    /// Bytes of the application in a report
+    /// Application bytes in each report
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "The device")]
     bytes: u64,
-    /// What carries a report over IP
+    /// Protocol of the reports over IP
     #[arg(long, value_enum, default_value_t = Carrier::Coap, help_heading = "The device")]
     over: Carrier,
-    /// What security costs a report: a DTLS or TLS handshake or none, a resumed one, or a session that is kept
+    /// DTLS or TLS session of the reports
     #[arg(long, value_enum, default_value_t = Security::Kept, help_heading = "The device")]
     session: Security,
-    /// What the battery holds
+    /// Capacity of the battery
     #[arg(long, value_name = "ENERGY", default_value = "5Wh", help_heading = "The device")]
     capacity: Energy,
-    /// How much of it the battery loses in a year by itself
+    /// Share of the capacity that the battery loses in a year without load
     #[arg(long, value_name = "SHARE", default_value = "1%", help_heading = "The device")]
     self_discharge: Probability,
-    /// What the rest of the device draws, on average
+    /// Mean power of the rest of the device
     #[arg(long, value_name = "POWER", default_value = "0W", help_heading = "The device")]
     base: Power,
-    /// LTE-M, NB-IoT: from the last packet until the network releases the connection
+    /// LTE-M, NB-IoT: time from the last packet to the release of the connection
     #[arg(long, value_name = "TIME", help_heading = "The network")]
     inactivity: Option<Span>,
-    /// LTE-M, NB-IoT: how long the device can be paged then
+    /// LTE-M, NB-IoT: time after the release in which the device can be paged
     #[arg(long, value_name = "TIME", help_heading = "The network")]
     active: Option<Span>,
-    /// LTE-M, NB-IoT: how it rests: psm, drx:TIME or edrx:TIME
-    #[arg(long, value_name = "HOW", value_parser = rest, help_heading = "The network")]
+    /// LTE-M, NB-IoT: sleep mode between reports: psm, drx:TIME or edrx:TIME
+    #[arg(long, value_name = "MODE", value_parser = rest, help_heading = "The network")]
     rest: Option<Rest>,
-    /// LTE-M, NB-IoT: the device says when nothing follows, and is released at once
+    /// LTE-M, NB-IoT: the device announces its last packet, and the network releases it immediately
     #[arg(long, help_heading = "The network")]
     release_assistance: bool,
-    /// Runs of each transfer, with seeds from 1
+    /// Number of runs of each transfer, with the seeds 1 to N
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
@@ -88,11 +89,11 @@ enum Carrier {
 enum Security {
     /// No security
     None,
-    /// A whole handshake for each report
+    /// A full handshake for each report
     Full,
     /// A resumed session for each report
     Resumed,
-    /// A connection id of DTLS, or a connection of TLS that stays open
+    /// One session for all reports: a DTLS connection ID, or an open TLS connection
     Kept,
 }
 
@@ -109,7 +110,7 @@ fn rest(word: &str) -> Result<Rest, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let asked = Options {
+    let options = Options {
         radios: if args.radios.is_empty() { Radio::all() } else { args.radios.clone() },
         reports: args.reports,
         bytes: args.bytes,
@@ -134,7 +135,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         },
         runs: args.seeds,
     };
-    let answer = battery::answer(&asked)?;
+    let answer = battery::answer(&options)?;
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
         output::write(

@@ -6,9 +6,10 @@ use lasthop_scenario::Handoffs;
 use lasthop_study::compare;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::scenario::Text;
 use crate::study_args::StudyArgs;
-use crate::{Outcome, format, show};
+use crate::{format, show};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,8 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
-use crate::{Cli, Outcome, output};
+use crate::outcome::Outcome;
+use crate::{Cli, output};
 
 const EXAMPLES: &str = "\
 Examples:

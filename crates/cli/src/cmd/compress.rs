@@ -14,8 +14,9 @@ use serde::Serialize;
 use super::run::Changes;
 use crate::compress;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::scenario::Text;
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 /// Limit of bytes read from a file.
 const LONGEST: u64 = 8 << 20;
@@ -83,7 +84,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let cells = answer::<Failure>(&plan, &levels, given, &mut |plan| {
         Ok(Results::simulated(plan, Setup::default()))
     })?;
-    let shown = CompressionAnswer {
+    let answer = CompressionAnswer {
         file: args.file.display().to_string(),
         bytes: data.len(),
         machine_instructions_per_s: speed,
@@ -91,9 +92,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         cells,
     };
     if json {
-        output::print_json(format::COMPRESS, &shown)?;
+        output::print_json(format::COMPRESS, &answer)?;
     } else {
-        output::print(&tables(&shown, &plan.axes))?;
+        output::print(&tables(&answer, &plan.axes))?;
     }
     Ok(Outcome::Done)
 }
@@ -115,9 +116,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The compressed size, and its cost.
-fn tables(shown: &CompressionAnswer, axes: &[Axis]) -> String {
+fn tables(answer: &CompressionAnswer, axes: &[Axis]) -> String {
     let data = Table {
-        title: format!("{}: {}", shown.file, plural(shown.bytes as u64, "byte")),
+        title: format!("{}: {}", answer.file, plural(answer.bytes as u64, "byte")),
         ..Table::new(
             [
                 Column::text("level"),
@@ -126,7 +127,7 @@ fn tables(shown: &CompressionAnswer, axes: &[Axis]) -> String {
                 Column::number("fastest .. slowest"),
                 Column::number("instructions/byte"),
             ],
-            shown.levels.iter().map(|m| {
+            answer.levels.iter().map(|m| {
                 vec![
                     m.level.clone(),
                     format!("{:.1} %", m.ratio * 100.0),
@@ -138,12 +139,12 @@ fn tables(shown: &CompressionAnswer, axes: &[Axis]) -> String {
         )
     };
     let look = style::look();
-    let mut text = render(&data, look) + "\n\n" + &render(&costs(&shown.cells, axes), look) + "\n";
+    let mut text = render(&data, look) + "\n\n" + &render(&costs(&answer.cells, axes), look) + "\n";
     text += &style::dim(&style::paragraph(
         "Joules for 10^6 bytes of the original, radio and rest of the node for as long as it takes included; means\n\
          over runs ± 95 % confidence interval. Break-even: nanoseconds of the node's processor for a byte.\n",
     ));
-    for cell in &shown.cells {
+    for cell in &answer.cells {
         text += &recommendation(cell);
     }
     text

@@ -6,14 +6,15 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lasthop_live::control::client::{Client, directories, listening};
-use lasthop_live::control::protocol::{Answer, Endings, Request, Status, Trouble};
+use lasthop_live::control::protocol::{Endings, Request, Response, Status, Trouble};
 use lasthop_proto::units::Span;
 use lasthop_report::number::Units;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::study_args;
-use crate::{Outcome, format, output, style, watch};
+use crate::{format, output, style, watch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,7 +93,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     };
     let mut client = Client::connect(&socket).map_err(|error| cannot_connect(&socket, error))?;
     let mut ask = |request: &Request| match client.ask(request) {
-        Ok(Answer::Error(trouble)) => Err(RequestError::Trouble(trouble)),
+        Ok(Response::Error(trouble)) => Err(RequestError::Trouble(trouble)),
         Ok(answer) => Ok(answer),
         Err(error) => {
             let help = match error.kind() {
@@ -105,12 +106,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let units = args.units;
     match &args.what {
         What::Get { key: None } => match (ask(&Request::Status {})?, json) {
-            (Answer::Status(status), true) => output::print_json(format::CTL, &status)?,
-            (Answer::Status(status), false) => {
+            (Response::Status(status), true) => output::print_json(format::CTL, &status)?,
+            (Response::Status(status), false) => {
                 output::print(&watch::table(None, &status, units))?;
             }
-            (Answer::Link(status), true) => output::print_json(format::CTL, &status)?,
-            (Answer::Link(status), false) => output::print(&watch::link(&status))?,
+            (Response::Link(status), true) => output::print_json(format::CTL, &status)?,
+            (Response::Link(status), false) => output::print(&watch::link(&status))?,
             _ => return Err(strange()),
         },
         What::Get { key: Some(key) } => output::exact(&get(&mut ask, key, json)?)?,
@@ -121,7 +122,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 _ => None,
             };
             let request = Request::Set { values: values.clone(), endings };
-            let Answer::Changed(changed) = ask(&request)? else {
+            let Response::Changed(changed) = ask(&request)? else {
                 return Err(strange());
             };
             for warning in changed.warnings.iter().filter(|_| !json) {
@@ -181,8 +182,8 @@ enum RequestError {
 }
 
 impl From<RequestError> for Failure {
-    fn from(asked: RequestError) -> Failure {
-        match asked {
+    fn from(error: RequestError) -> Failure {
+        match error {
             RequestError::Trouble(trouble) => Failure::input(trouble.message, trouble.help),
             RequestError::Failure(failure) => failure,
         }
@@ -193,12 +194,12 @@ fn strange() -> Failure {
     Failure::input("the station gave the answer to another question", "is it of another version?")
 }
 
-type Ask<'a> = &'a mut dyn FnMut(&Request) -> Result<Answer, RequestError>;
+type Ask<'a> = &'a mut dyn FnMut(&Request) -> Result<Response, RequestError>;
 
 fn status(ask: Ask<'_>) -> Result<Status, Failure> {
     match ask(&Request::Status {})? {
-        Answer::Status(status) => Ok(*status),
-        Answer::Link(_) => Err(Failure::input(
+        Response::Status(status) => Ok(*status),
+        Response::Link(_) => Err(Failure::input(
             "this is a tunnel, which is not watched like a station",
             "ask it: `lasthop ctl get`, `lasthop ctl get --json`",
         )),
@@ -209,7 +210,7 @@ fn status(ask: Ask<'_>) -> Result<Status, Failure> {
 /// The value of a key of the path, or otherwise of the station's status.
 fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
     let trouble = match ask(&Request::Get { key: key.to_owned() }) {
-        Ok(Answer::Value(value)) => {
+        Ok(Response::Value(value)) => {
             return match (json, value) {
                 (true, value) => valued(key, &value),
                 (false, Some(value)) => Ok(format!("{value}\n")),
@@ -223,7 +224,7 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
         {
             trouble
         }
-        Err(asked) => return Err(asked.into()),
+        Err(error) => return Err(error.into()),
     };
     let status = serde_json::to_value(status(ask)?).unwrap_or(Value::Null);
     match find(&status, key) {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +36,6 @@ struct Check {
     required: bool,
     /// The finding.
     found: String,
-    /// Its purpose.
     purpose: Cow<'static, str>,
     /// The remedy, if it is missing.
     remedy: Cow<'static, str>,

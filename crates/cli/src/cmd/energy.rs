@@ -5,9 +5,10 @@ use lasthop_runs::Setup;
 use lasthop_study::energy::{self, Question};
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::scenario::Text;
 use crate::study_args::StudyArgs;
-use crate::{Outcome, format, show};
+use crate::{format, show};
 
 const EXAMPLES: &str = "\
 Examples:

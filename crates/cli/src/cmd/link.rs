@@ -12,8 +12,9 @@ use lasthop_scenario::{Error, Key, TunnelFile, parse_tunnel};
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
+use crate::outcome::Outcome;
 use crate::scenario::{read, regular};
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,8 @@ use lasthop_scenario::{Family, examples};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{Outcome, format, output, style};
+use crate::outcome::Outcome;
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -150,10 +151,10 @@ fn table() -> String {
             let gap = if text.is_empty() { "" } else { "\n" };
             let _ = writeln!(text, "{gap}{}", style::heading(title(system.kind)));
         }
-        let (key, what, asked) = (system.key, system.what, system.asked());
+        let (key, what, selector) = (system.key, system.what, system.selector());
         let _ = writeln!(text, "  {key:<width$}  {}  {what}", status(system.status));
-        if !asked.is_empty() {
-            let _ = writeln!(text, "  {:<width$}           {}", "", style::dim(&asked));
+        if !selector.is_empty() {
+            let _ = writeln!(text, "  {:<width$}           {}", "", style::dim(&selector));
         }
     }
     let published = all.iter().filter(|system| system.tier > 0);

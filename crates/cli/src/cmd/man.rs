@@ -6,7 +6,8 @@ use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
 use crate::failure::Failure;
-use crate::{Cli, Outcome, output};
+use crate::outcome::Outcome;
+use crate::{Cli, output};
 
 const EXAMPLES: &str = "\
 Examples:

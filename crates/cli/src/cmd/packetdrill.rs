@@ -12,8 +12,9 @@ use lasthop_packetdrill::script::{FaultKind, Script};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::stop::Stop;
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,11 +93,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             HELP,
         )?;
         let file = path.display().to_string();
-        let shown = one(args, file, &text, own, kernel, &stop)?;
+        let outcome = one(args, file, &text, own, kernel, &stop)?;
         if !json {
-            output::print(&script_text(args, &shown))?;
+            output::print(&script_text(args, &outcome))?;
         }
-        results.push(shown);
+        results.push(outcome);
     }
     let sides: Vec<(&str, Vec<(&str, &Verdict)>)> = [("self", own), ("kernel", kernel)]
         .into_iter()
@@ -255,17 +256,17 @@ pub fn run_on_kernel() -> Result<Outcome, Failure> {
 }
 
 fn verdicts<'a>(results: &'a [ScriptOutcome], side: &str) -> Vec<(&'a str, &'a Verdict)> {
-    let of = |shown: &'a ScriptOutcome| match side {
-        "self" => shown.own.as_ref(),
-        _ => shown.kernel.as_ref(),
+    let of = |outcome: &'a ScriptOutcome| match side {
+        "self" => outcome.own.as_ref(),
+        _ => outcome.kernel.as_ref(),
     };
     results.iter().filter_map(|r| Some((r.file.as_str(), &of(r)?.verdict))).collect()
 }
 
 /// The text of a script's result.
-fn script_text(args: &Args, shown: &ScriptOutcome) -> String {
+fn script_text(args: &Args, outcome: &ScriptOutcome) -> String {
     let mut text = String::new();
-    let sides = [("self", &shown.own), ("kernel", &shown.kernel)];
+    let sides = [("self", &outcome.own), ("kernel", &outcome.kernel)];
     let several = args.against == "both";
     for (name, played) in sides {
         let Some(played) = played else { continue };
@@ -273,7 +274,7 @@ fn script_text(args: &Args, shown: &ScriptOutcome) -> String {
         if args.trace {
             played.trace.iter().for_each(|entry| text += &line(entry));
         }
-        let file = &shown.file;
+        let file = &outcome.file;
         text += &match &played.verdict {
             Verdict::Pass => format!("{} {file}{side}\n", style::good("pass")),
             Verdict::Fail { line, expected, got } => format!(
@@ -288,7 +289,7 @@ fn script_text(args: &Args, shown: &ScriptOutcome) -> String {
             text += &format!("  {} {file}:{line}: not applied: {note}\n", style::dim("note"));
         }
     }
-    if let Some(difference) = &shown.difference {
+    if let Some(difference) = &outcome.difference {
         text += &format!("  first difference, by {}:\n", difference.what);
         difference.before.iter().for_each(|entry| text += &line(entry));
         for (name, entries) in [("self", &difference.first), ("kernel", &difference.second)] {

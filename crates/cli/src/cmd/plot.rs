@@ -9,8 +9,9 @@ use lasthop_study::sweep::single::{self, Kind, NoFigure, Request};
 use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::sweep::files;
-use crate::{Outcome, format, output, study_args};
+use crate::{format, output, study_args};
 
 const EXAMPLES: &str = "\
 Examples:

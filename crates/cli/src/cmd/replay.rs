@@ -2,102 +2,80 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_study::replay::{
-    self, Comparison, Criterion, KernelOrders, NAME, Order, PATH, Pattern, Recording, SENDERS,
-};
-use serde::Serialize;
+use lasthop_study::replay::{self, KernelOrders, NAME, PATH, Pattern, Recording, SENDERS};
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
+use crate::show::replay::ReplayAnswer;
 use crate::stop::Stop;
 use crate::sweep::testbed::{self, Order as Runs};
-use crate::{Outcome, format, output, show};
+use crate::{format, output, show};
 
 /// Size limit of a recording, bytes.
 const LARGEST: u64 = 64 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop replay                                        50 patterns, Linux' Reno beside ours
-  lasthop replay --kernel linux-cubic --patterns 10     CUBIC, fewer of them
-  lasthop replay --drop-data 31                         one loss of your choice
-  lasthop replay --drop-data 3,8-10 --drop-acks 5       several, and an ACK
-  lasthop replay --every 2 --among 8                    every one or two losses among 8 packets and ACKs
-  lasthop replay --times 3 --record reno.json           keep what the kernel does, three times each
-  lasthop replay --against reno.json                    ours beside that: needs no rights
+  lasthop replay                                        50 random patterns, Reno
+  lasthop replay --kernel linux-cubic --patterns 10     10 random patterns, CUBIC
+  lasthop replay --drop-data 31                         lose the 31st packet with data
+  lasthop replay --drop-data 3,8-10 --drop-acks 5       lose four packets and one ACK
+  lasthop replay --every 2 --among 8                    all patterns of one or two losses
+  lasthop replay --times 3 --record reno.json           run the kernel three times, and record it
+  lasthop replay --against reno.json                    compare with the recording, without the kernel
 
-Losses are named by the places of packets among those that come to the router; the first one is 1.
-It needs what `lasthop run --world testbed` needs; `lasthop doctor` looks for that.
-docs/how-to/replay.md says how to read the table, and what is known to differ.";
+--drop-data and --drop-acks count the packets that arrive at the router, from 1.
+The kernel runs in a testbed, like `lasthop run --world testbed`; `lasthop doctor` checks the requirements.
+docs/how-to/replay.md explains the table and lists the known differences.";
 
-/// Lose the same packets for the kernel's TCP and for ours, and compare what the two send, in which order
+/// Compare the kernel's TCP with lasthop's under the same packet losses
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The kernel's congestion control; ours is rack, cubic or bbr
+    /// Congestion control of the kernel; lasthop uses its rack, cubic or bbr
     #[arg(long, value_name = "NAME", default_value = SENDERS[0].0, value_parser = SENDERS.map(|(name, _)| name))]
     kernel: String,
-    /// Packets with data that are lost
-    #[arg(long, value_name = "PLACES")]
+    /// Lose these packets with data: numbers and ranges, separated by commas
+    #[arg(long, value_name = "NUMBERS")]
     drop_data: Option<String>,
-    /// ACKs that are lost
-    #[arg(long, value_name = "PLACES")]
+    /// Lose these ACKs: numbers and ranges, separated by commas
+    #[arg(long, value_name = "NUMBERS")]
     drop_acks: Option<String>,
-    /// Without losses of your choice: how many patterns are drawn
+    /// Number of random loss patterns
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with_all = ["drop_data", "drop_acks"],
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     patterns: u32,
-    /// Instead of drawn patterns every pattern of at most N losses among the first packets with data and the first ACKs
+    /// Run every pattern of at most N losses among the first packets and ACKs, instead of random patterns
     #[arg(long, value_name = "N", conflicts_with_all = ["drop_data", "drop_acks", "patterns", "seed"],
           value_parser = clap::value_parser!(u32).range(1..=3))]
     every: Option<u32>,
-    /// With --every: among how many packets with data, and as many ACKs
+    /// With --every: number of packets with data, and of ACKs, that can be lost
     #[arg(long, value_name = "K", default_value_t = 8, requires = "every", value_parser = clap::value_parser!(u64).range(1..=40))]
     among: u64,
-    /// What they are drawn by
+    /// Seed of the random patterns
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How many of the segments that are sent are compared
+    /// Number of sent segments to compare
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     segments: u32,
-    /// How often the kernel runs with each pattern: it does not do the same each time
+    /// Number of runs of the kernel with each pattern, since its behaviour varies
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     times: u32,
-    /// Write what the kernel sent to this file
+    /// Record the kernel's segments in this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Compare with what was recorded in this file; the kernel does not run
+    /// Compare with the recording in this file, without running the kernel
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "every", "among", "seed", "times", "record"])]
     against: Option<PathBuf>,
-}
-
-/// The answer.
-#[derive(Serialize, Debug)]
-pub struct ReplayAnswer {
-    /// The kernel's congestion control.
-    pub kernel: String,
-    /// The kernel's release.
-    pub release: String,
-    /// The name of lasthop's sender.
-    pub ours: &'static str,
-    /// Number of compared segments.
-    pub segments: u32,
-    /// Number of patterns without differences.
-    pub equal: usize,
-    /// Number of patterns of the command line.
-    pub asked: usize,
-    /// Runs left out because the base station was too slow.
-    pub spoiled: usize,
-    /// The result of each pattern.
-    pub patterns: Vec<Comparison>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let recorded = args.against.as_deref().map(read).transpose()?;
     let stop = Stop::listen()?;
-    let (shown, recording) = match &recorded {
+    let (answer, recording) = match &recorded {
         Some(recording) => (against(args, recording, &stop)?, None),
         None => live(args, json, &stop)?,
     };
@@ -105,11 +83,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::write(path, output::json(recording)?.as_bytes())?;
     }
     if json {
-        output::print_json(format::REPLAY, &shown)?;
+        output::print_json(format::REPLAY, &answer)?;
     } else {
-        output::print(&show::replay::text(&shown))?;
+        output::print(&show::replay::text(&answer))?;
     }
-    Ok(if shown.patterns.len() < shown.asked && stop.requested() {
+    Ok(if answer.patterns.len() < answer.asked && stop.requested() {
         Outcome::Interrupted
     } else {
         Outcome::Done
@@ -151,28 +129,18 @@ fn nothing_yet(
     })
 }
 
-impl ReplayAnswer {
-    /// Adds one pattern.
-    fn add(&mut self, pattern: &Pattern, kernel: &[Order], ours: &Order) {
-        let kernel = (Criterion::of(&self.kernel), kernel);
-        let compared = Comparison::new(pattern, kernel, ours, self.segments as usize);
-        self.equal += usize::from(compared.is_equal());
-        self.patterns.push(compared);
-    }
-}
-
 /// Compares lasthop's TCP with a recording.
 fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<ReplayAnswer, Failure> {
     let Recording { kernel, release, patterns, .. } = recording;
-    let mut shown = nothing_yet(args, kernel, release, patterns.len())?;
+    let mut answer = nothing_yet(args, kernel, release, patterns.len())?;
     for recorded in patterns {
         if stop.requested() {
             break;
         }
         let KernelOrders { pattern, .. } = recorded;
-        shown.add(pattern, &recorded.orders(), &replay::simulate(shown.ours, pattern)?);
+        answer.add(pattern, &recorded.orders(), &replay::simulate(answer.ours, pattern)?);
     }
-    Ok(shown)
+    Ok(answer)
 }
 
 /// Compares lasthop's TCP with the kernel of this machine.
@@ -192,12 +160,12 @@ fn live(
         }],
     };
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut shown = nothing_yet(args, &args.kernel, release.trim(), patterns.len())?;
+    let mut answer = nothing_yet(args, &args.kernel, release.trim(), patterns.len())?;
     let mut recording = Recording::new(&args.kernel, release.trim());
     let progress = Progress::new(patterns.len() as u64, json);
     for pattern in &patterns {
         progress.show(pattern.to_string());
-        let ours = replay::simulate(shown.ours, pattern)?;
+        let ours = replay::simulate(answer.ours, pattern)?;
         let runs = Runs {
             name: NAME.to_owned(),
             text: PATH.to_owned(),
@@ -212,7 +180,7 @@ fn live(
             if lost_frames == 0 {
                 kernel.push(order)
             } else {
-                shown.spoiled += 1
+                answer.spoiled += 1
             }
             Ok(())
         });
@@ -224,11 +192,11 @@ fn live(
             break;
         }
         if !kernel.is_empty() {
-            shown.add(pattern, &kernel, &ours);
+            answer.add(pattern, &kernel, &ours);
             recording.add(pattern, &kernel);
         }
         progress.step(&pattern.to_string());
     }
     progress.finish();
-    Ok((shown, Some(recording)))
+    Ok((answer, Some(recording)))
 }

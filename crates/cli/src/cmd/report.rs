@@ -7,8 +7,9 @@ use lasthop_study::sweep::side_by_side::{self, NamedResults};
 use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::sweep::{self, files};
-use crate::{Outcome, format, output};
+use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::{bare, plan};
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
@@ -17,7 +18,7 @@ use crate::study_args::{self, Jobs};
 use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Traces, files};
-use crate::{Outcome, demo, format, output, show};
+use crate::{demo, format, output, show};
 
 /// The scenario of `lasthop run` without arguments.
 const DEMONSTRATION: &str = "quickstart";
@@ -215,13 +216,13 @@ fn execute(
         return Ok(outcome(&results));
     }
     let demonstration = args.scenario.is_none() && args.changes.is_empty();
-    let mut shown = String::new();
+    let mut text = String::new();
     if demonstration {
-        shown += &demo::story(plan, &results);
+        text += &demo::story(plan, &results);
     }
-    shown += &show::sweep::text(&results, units(plan, args));
+    text += &show::sweep::text(&results, units(plan, args));
     if demonstration {
-        shown += &format!("\n{}", demo::moral(&results));
+        text += &format!("\n{}", demo::moral(&results));
     }
     if let Some(dir) = job.output {
         let traces = match size(&dir.join("trace")) {
@@ -237,9 +238,9 @@ fn execute(
                 format!(", traces ({:.1} MB; see --trace{early})", bytes as f64 / 1e6)
             }
         };
-        shown += &format!("\nresults{traces} and {} are in {}\n", sweep::PAGE, dir.display());
+        text += &format!("\nresults{traces} and {} are in {}\n", sweep::PAGE, dir.display());
     }
-    output::print(&shown)?;
+    output::print(&text)?;
     Failure::if_stuck(results.stuck())?;
     Ok(outcome(&results))
 }

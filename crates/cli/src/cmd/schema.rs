@@ -4,7 +4,8 @@ use clap::ValueEnum;
 use lasthop_scenario::{File, json_schema};
 
 use crate::failure::Failure;
-use crate::{Outcome, output};
+use crate::outcome::Outcome;
+use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -42,7 +42,7 @@ Examples:
   lasthop send laptop --file image.iso              a file; `-` instead of it reads stdin
   lasthop send laptop --congestion reno --debug tcb.csv
   lasthop send laptop --count 4 --repeat 10 --every 30s --json
-  lasthop send                                      a menu, with what was chosen last
+  lasthop send                                      a menu with the last settings
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.
 --debug writes the sender's control block every 2 ms, in the columns of `lasthop run -o`.
@@ -52,25 +52,25 @@ Exit code 1 if a transfer broke off, 130 after Ctrl-C.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where to; the port is 9009 if not given [default: asks, on a terminal]
+    /// Receiver; the default port is 9009 [default: a menu, on a terminal]
     #[arg(value_name = "HOST[:PORT]")]
     destination: Option<Destination>,
-    /// Send what comes from stdin
+    /// Send the data from stdin
     #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["bytes", "file"])]
     stdin: Option<String>,
-    /// Send so many bytes of a fixed pattern, which `lasthop discard --verify` knows [default: 2MB]
+    /// Number of bytes to send, in the pattern that `lasthop discard --verify` checks [default: 2MB]
     #[arg(long, short, value_name = "SIZE", conflicts_with = "file")]
     bytes: Option<Bytes>,
     /// Send a file
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Transfers at the same time
+    /// Number of simultaneous transfers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     count: u16,
-    /// Do it N times, one after the other
+    /// Number of repetitions, one after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     repeat: u32,
-    /// Begin again no sooner than this after the last beginning
+    /// Minimum time between the starts of two repetitions
     #[arg(long, value_name = "TIME", requires = "repeat")]
     every: Option<Span>,
     /// Congestion control of the kernel, such as `reno` or `cubic`
@@ -91,10 +91,10 @@ pub struct Args {
     /// Write the control block over time to this file
     #[arg(long, value_name = "FILE")]
     debug: Option<PathBuf>,
-    /// How long to wait for the connection
+    /// Abort if the connection is not open after this time
     #[arg(long, value_name = "TIME", default_value = "10s")]
     connect_timeout: Span,
-    /// Give up when nothing moved for so long
+    /// Abort a transfer without progress for this time
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
     /// The units of rates: megabits, or kilobytes of 1024 bytes

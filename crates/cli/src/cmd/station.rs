@@ -8,9 +8,10 @@ use lasthop_scenario::{Error, Setting, StationFile, Warning, files, parse_statio
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
+use crate::outcome::Outcome;
 use crate::scenario::{read, regular, with_files};
 use crate::snippet::Severity;
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,8 +68,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let socket = socket?;
     let path = args.file.clone();
-    let reread = move || load(&path).map(|(file, _)| file).map_err(|failure| told(&failure));
-    let done = service::run(&name, file, &socket, reread, move |news| tell(&news, json));
+    let reread =
+        move || load(&path).map(|(file, _)| file).map_err(|failure| reload_error(&failure));
+    let done = service::run(&name, file, &socket, reread, move |news| print_news(&news, json));
     done.map_err(|fault| failed(&fault))?;
     Ok(Outcome::Done)
 }
@@ -78,8 +80,8 @@ fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
     if json {
         output::exact(&format::STATION.line(&json!({ "cleared": found })))?;
     } else {
-        let said = if found { "cleared" } else { "there was nothing" };
-        output::print(&format!("{} and {}: {said}\n", file.left, file.right))?;
+        let text = if found { "cleared" } else { "there was nothing" };
+        output::print(&format!("{} and {}: {text}\n", file.left, file.right))?;
     }
     Ok(Outcome::Done)
 }
@@ -104,7 +106,7 @@ fn load(path: &Path) -> Result<(StationFile, Vec<Located>), Failure> {
     }
 }
 
-fn told(failure: &Failure) -> String {
+fn reload_error(failure: &Failure) -> String {
     match failure {
         Failure::Scenario(located) => format!("\n{}", located.rendered(Severity::Error)),
         failure => failure.to_string(),
@@ -191,7 +193,7 @@ fn failed(fault: &Fault) -> Failure {
 }
 
 /// Changed keys in the format of `lasthop ctl set`.
-fn shown(settings: &[Setting]) -> String {
+fn changes(settings: &[Setting]) -> String {
     let lines = settings.iter().map(|Setting { key, old, new }| {
         format!("{key}: {} -> {new}", old.as_deref().unwrap_or("(default)"))
     });
@@ -199,7 +201,7 @@ fn shown(settings: &[Setting]) -> String {
 }
 
 /// Prints an event. A closed output does not stop the station.
-fn tell(news: &News, json: bool) {
+fn print_news(news: &News, json: bool) {
     let result = match (news, json) {
         (News::Ready { socket, metrics }, true) => output::exact(
             &format::STATION.line(&json!({ "ready": { "socket": socket, "metrics": metrics } })),
@@ -250,10 +252,10 @@ fn tell(news: &News, json: bool) {
         (News::Reloaded { who, stages, settings }, false) => output::print(&format!(
             "the file was read again: new are {}: {}; asked by {who}\n",
             stages.join(", "),
-            shown(settings)
+            changes(settings)
         )),
         (News::Changed { who, settings }, false) => {
-            output::print(&format!("set by {who}: {}\n", shown(settings)))
+            output::print(&format!("set by {who}: {}\n", changes(settings)))
         }
         (News::Warning(text), false) => {
             eprint!("{}", style::stderr_wrapped(&format!("{} {text}\n", style::bold("warning:"))));

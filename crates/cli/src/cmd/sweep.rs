@@ -11,11 +11,12 @@ use lasthop_scenario::{Argument, Grid};
 
 use crate::cmd::run::Changes;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::scenario::{Text, read};
 use crate::stop::Stop;
 use crate::study_args::Jobs;
-use crate::{Outcome, format, output};
+use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,8 +90,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let store = Directory::create(&args.store).map_err(failed)?;
     let stop = Stop::listen()?;
     let progress = Progress::of_runs(grid.runs(), json);
-    let (asked, step) = (|| stop.requested(), |done: Done| progress.at(done.runs, done.of));
-    let work = Work { jobs: args.jobs.count(), stop: &asked, progress: &step };
+    let (stopped, step) = (|| stop.requested(), |done: Done| progress.at(done.runs, done.of));
+    let work = Work { jobs: args.jobs.count(), stop: &stopped, progress: &step };
     let swept = sweep(&batches, &store, args.shard, &work);
     progress.finish();
     let swept = swept.map_err(failed)?;
@@ -98,7 +99,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::print_json(format::SWEEP, &swept.document())?;
     } else {
         let left = swept.batches - swept.found - swept.made;
-        let mut shown = format!(
+        let mut text = format!(
             "{}: {} of {} batches were there, {} made ({})",
             store.title(),
             swept.found,
@@ -107,9 +108,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             plural(swept.runs, "run")
         );
         if left > 0 {
-            shown += &format!(", {left} left: the same command goes on");
+            text += &format!(", {left} left: the same command goes on");
         }
-        output::print(&(shown + "\n"))?;
+        output::print(&(text + "\n"))?;
     }
     Ok(if swept.is_complete() { Outcome::Done } else { Outcome::Interrupted })
 }
@@ -130,12 +131,12 @@ pub fn run_merge(args: &MergeArgs, json: bool) -> Result<Outcome, Failure> {
     if json {
         output::print_json(format::MERGE, &merged.document())?;
     } else {
-        let mut shown =
+        let mut text =
             format!("{} of {}, digest {}\n", merged.rows, plural(merged.of, "run"), merged.digest);
         if let Some(dir) = &args.output {
-            shown += &format!("runs.parquet is in {}\n", dir.display());
+            text += &format!("runs.parquet is in {}\n", dir.display());
         }
-        output::print(&shown)?;
+        output::print(&text)?;
     }
     Ok(Outcome::Done)
 }

@@ -8,9 +8,9 @@ use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::Outcome;
 use crate::child;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_live::testbed::Error;
@@ -69,16 +69,16 @@ fn runs(order: &Order) -> Result<(), Error> {
             }
         };
         let over = result.is_err() || stop.load(Ordering::Relaxed);
-        let told = match &result {
+        let reported = match &result {
             Ok(result) if !over => write_line(&Line::Run(Box::new(result.clone()))),
             _ => false,
         };
-        if let (false, Some(trace)) = (told, written) {
+        if let (false, Some(trace)) = (reported, written) {
             // A partial trace, or one without a reader.
             let _ = std::fs::remove_dir_all(&trace.folder);
         }
         result?;
-        if !told {
+        if !reported {
             break;
         }
     }

@@ -6,27 +6,27 @@ use clap::{Subcommand, ValueEnum};
 use lasthop_proto::link::varied::Trace;
 use lasthop_proto::units::{Rate, Span};
 use lasthop_study::traces::{self, ConvertedTrace, Hints, Model, Replay, Statistics};
-use serde::Serialize;
 
 use super::analyze::GIB;
 use crate::failure::Failure;
-use crate::{Outcome, format, output, show};
+use crate::outcome::Outcome;
+use crate::show::trace::TraceSummary;
+use crate::{format, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop trace show lte.up                          rates, outages, a picture
-  lasthop trace make lte --rate 12mbit -o lte.up     a synthetic cellular link
-  lasthop trace convert phone.pcapng -o phone.down   what a capture carried
-  lasthop run today --set core.link.trace=lte.up     a scenario over it
+  lasthop trace make lte --rate 12mbit -o lte.up     make a synthetic cellular link
+  lasthop trace show lte.up                          print its rates, outages and a picture
+  lasthop trace convert phone.pcapng -o phone.down   make a trace from a capture
+  lasthop run today --set core.link.trace=lte.up     run a scenario over the trace
 
-A trace is a file as Mahimahi's mm-link takes it: a line is a time in
-milliseconds at which 1504 bytes may pass, and behind the last one it begins
-again.
-docs/reference/links-that-vary.md tells more.";
+A trace is a file for Mahimahi's mm-link. Each line is a time in milliseconds
+at which the link can carry 1504 bytes. After the last line the trace repeats.
+docs/reference/links-that-vary.md describes the formats and models.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  lasthop trace show lte.up                        windows of a second
+  lasthop trace show lte.up                        rates over windows of 1 s
   lasthop trace show lte.up --window 100ms --svg lte.svg
   lasthop trace show lte.up --json | jq .longest_outage_s";
 
@@ -37,26 +37,25 @@ Examples:
   lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
   lasthop trace make leo --rate 100mbit --gap 80ms --duration 300s -o leo.down
 
-The same seed makes the same trace. docs/reference/links-that-vary.md says what each
-model is.";
+The same seed makes the same trace. docs/reference/links-that-vary.md describes
+the models.";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
-  lasthop trace convert phone.pcapng -o phone.down   the direction that carried more
-  lasthop trace convert result.json -o wifi.trace    what `iperf3 --json` printed
+  lasthop trace convert phone.pcapng -o phone.down   a capture: the direction with more bytes
+  lasthop trace convert result.json -o wifi.trace    the output of `iperf3 --json`
   lasthop trace convert rates.csv -o rates.trace     lines such as `2.5s,10mbit`
-  lasthop trace convert drive.csv --direction up     a table of a phone, times of day
-  lasthop trace convert drive.csv --to csv -o up.csv   # `rates` of a link
-  lasthop trace convert lte.up --to csv -o lte.csv   for `rates` of a link, or a plot
-  lasthop trace convert bw.toml -o bw.trace          rates of Rattan's, in TOML or JSON
+  lasthop trace convert drive.csv --direction up     measurements of a phone with times of day
+  lasthop trace convert drive.csv --to csv -o up.csv   # the same, for `rates` of a link
+  lasthop trace convert lte.up --to csv -o lte.csv   a trace, for `rates` of a link or a plot
+  lasthop trace convert bw.toml -o bw.trace          rates of a Rattan trace, in TOML or JSON
   lasthop trace convert delay.json -o delays.csv     its delays or losses, for `delays`
 
-What the file is, its first bytes say. What a table means is shown: columns,
-units, span and gaps. A capture or a result tells what was
-carried: that is what the link could carry only where the sender had always
-more to send.";
+The first bytes of the file determine its format. For a table the command prints
+its columns, units, span and gaps. A capture or a result contains the carried
+traffic. It shows the capacity of the link only while the sender had data waiting.";
 
-/// Show, make and convert traces of links that vary
+/// Show, make and convert traces: the capacity of a link over time
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -66,13 +65,13 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Show what a trace holds: rates, the longest outage, a picture
+    /// Print the rates and the longest outage of a trace, with a picture
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
-        /// A trace, or what `convert` reads
+        /// Trace, or a file that `convert` can read
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Time over which rates are counted
+        /// Length of a window; each rate is the mean of one window
         #[arg(long, value_name = "TIME", default_value = "1s")]
         window: Span,
         /// Also write the picture to this file
@@ -84,24 +83,24 @@ enum Verb {
     /// Make a synthetic trace
     #[command(after_help = MAKE_EXAMPLES)]
     Make(Make),
-    /// Make a trace of a capture, an iperf3 result, a trace of Rattan or a CSV file, or a CSV file of a trace
+    /// Convert a capture, an iperf3 result, a Rattan trace or a CSV file to a trace, or a trace to a CSV file
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert {
-        /// Capture, iperf3 result in JSON, trace of Rattan, CSV file or trace
+        /// Capture, iperf3 result in JSON, Rattan trace, CSV file or trace
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// What is made; a CSV file of a trace, and a trace of everything else, without it
+        /// Output format [default: csv for a trace, mahimahi for other files]
         #[arg(long, value_name = "FORM")]
         to: Option<Form>,
-        /// Time over which rates of a CSV file are counted
+        /// Length of a window for the rates of a CSV file
         #[arg(long, value_name = "TIME", default_value = "100ms")]
         window: Span,
-        /// How long a trace of a CSV file lasts; until its period or its last line without it
+        /// Period of a trace from a CSV file [default: the period of the file, or the time of its last line]
         #[arg(long, value_name = "TIME")]
         duration: Option<Span>,
         #[command(flatten)]
         meant: TableOptions,
-        /// File that is written; stdout without it
+        /// Write to this file instead of stdout
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -110,16 +109,16 @@ enum Verb {
 /// Facts that a measured table or result lacks.
 #[derive(clap::Args, Debug, Default)]
 struct TableOptions {
-    /// Direction, where a table or a result has both: towards the device that measured, or from it
+    /// Direction to convert, if a table or a result has both
     #[arg(long, value_name = "DIRECTION")]
     direction: Option<Way>,
-    /// Column of a table that has the rates: its name, or its number from 1 on
+    /// Column of the rates in a table: its name, or its number from 1
     #[arg(long, value_name = "COLUMN")]
     column: Option<String>,
-    /// Column of a table that has the times
+    /// Column of the times in a table: its name, or its number from 1
     #[arg(long, value_name = "COLUMN")]
     time_column: Option<String>,
-    /// Unit of the rates of a table, for example kbit or Mbit/s
+    /// Unit of the rates in a table, for example kbit or Mbit/s
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
 }
@@ -137,36 +136,36 @@ impl TableOptions {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Way {
-    /// Towards the device
+    /// Towards the measuring device
     Down,
-    /// From the device
+    /// From the measuring device
     Up,
 }
 
 #[derive(clap::Args, Debug)]
 struct Make {
-    /// What it is like
+    /// Model of the link
     #[arg(value_name = "MODEL")]
     model: Kind,
-    /// The rate: the highest of lte, the mean of leo
+    /// Rate of constant, maximum rate of lte, or mean rate of leo
     #[arg(long, value_name = "RATE", default_value = "12mbit")]
     rate: Rate,
-    /// The rates of markov, which goes from each to its neighbours
+    /// Rates of markov in order; it changes only between neighbours
     #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "1mbit,5mbit,20mbit")]
     rates: Vec<Rate>,
-    /// The mean time that markov stays at a rate
+    /// Mean time that markov stays at a rate
     #[arg(long, value_name = "TIME", default_value = "1s")]
     dwell: Span,
-    /// How long leo carries nothing at a hand-off
+    /// Outage of leo at each hand-off
     #[arg(long, value_name = "TIME", default_value = "80ms")]
     gap: Span,
-    /// How long it lasts until it begins again
+    /// Period after which the trace repeats
     #[arg(long, value_name = "TIME", default_value = "60s")]
     duration: Span,
-    /// What is drawn by
+    /// Seed of the random numbers
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// File that is written; stdout without it
+    /// Write to this file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -175,33 +174,20 @@ struct Make {
 enum Kind {
     /// The same rate at all times
     Constant,
-    /// Rates that change at random
+    /// A rate that changes at random times
     Markov,
-    /// A cellular link: a rate that walks at random, with outages
+    /// A cellular link: the rate is a random walk with outages
     Lte,
-    /// A low orbit: another satellite every 15 s
+    /// A link by satellites in low orbit, with a hand-off every 15 s
     Leo,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
-    /// A trace of Mahimahi's mm-link
+    /// A trace for Mahimahi's mm-link
     Mahimahi,
-    /// Lines of a time and a rate
+    /// A CSV file: each line has a time and a rate
     Csv,
-}
-
-/// A trace file and its statistics.
-#[derive(Serialize, Debug)]
-pub struct TraceSummary {
-    /// The file.
-    pub file: PathBuf,
-    /// Its statistics.
-    #[serde(flatten)]
-    pub statistics: Statistics,
-    /// Interpretation of a table or a result.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub understood: Vec<String>,
 }
 
 /// Runs the command.

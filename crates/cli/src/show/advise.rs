@@ -12,7 +12,7 @@ use lasthop_study::compare::{PointRanking, Row, theory};
 use lasthop_study::ranking::Judgement;
 use lasthop_study::tables;
 
-use super::note;
+use super::notes::note;
 use crate::style;
 
 /// Minimum share of the link's capacity that needs no remedy.

@@ -20,7 +20,7 @@ pub fn text(capture: &Capture) -> String {
         writeln!(text, "{}: {}", style::heading(&capture.file), heading.next().unwrap_or_default());
     heading.for_each(|line| text += &format!("{line}\n"));
     if !capture.analysis.connections.is_empty() {
-        text += &format!("\n{}\n", super::table(&summary(capture, LISTED)));
+        text += &format!("\n{}\n", super::notes::table(&summary(capture, LISTED)));
     }
     let transfers = capture.transfers();
     for transfer in transfers.iter().take(DESCRIBED) {

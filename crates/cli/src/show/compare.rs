@@ -4,7 +4,7 @@ use lasthop_report::number::{Units, plural};
 use lasthop_study::Document;
 use lasthop_study::compare::{NOTE, Points, matrix, ranking, theory};
 
-use super::{missing, note, table, too_few};
+use super::notes::{missing, note, table, too_few};
 use crate::style;
 
 /// Legend of the table of several points.

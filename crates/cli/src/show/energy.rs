@@ -4,7 +4,7 @@ use lasthop_report::number::{plural, short};
 use lasthop_study::Document;
 use lasthop_study::energy::{Energy, NOTE, hosts, parts, ranking, verdict};
 
-use super::{missing, note, table, too_few};
+use super::notes::{missing, note, table, too_few};
 use crate::style;
 
 /// Below this run time, seconds, the start of a transfer dominates the result.

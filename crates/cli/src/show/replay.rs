@@ -2,10 +2,10 @@
 
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::plural;
-use lasthop_study::replay::{Comparison, Criterion, Pattern, SentSegment};
+use lasthop_study::replay::{Comparison, Criterion, Order, Pattern, SentSegment};
+use serde::Serialize;
 
-use super::{note, table};
-use crate::cmd::replay::ReplayAnswer;
+use super::notes::{note, table};
 use crate::style;
 
 /// Legend of the table.
@@ -14,6 +14,37 @@ time: ours over the kernel's until half of the segments have been delivered.
 equal: segments that both send in the same order before the first difference.
 Then what each sends there: the segment (the first one is 0), why, and after how
 many milliseconds.";
+
+/// Result of a replay.
+#[derive(Serialize, Debug)]
+pub struct ReplayAnswer {
+    /// The kernel's congestion control.
+    pub kernel: String,
+    /// The kernel's release.
+    pub release: String,
+    /// The name of lasthop's sender.
+    pub ours: &'static str,
+    /// Number of compared segments.
+    pub segments: u32,
+    /// Number of patterns without differences.
+    pub equal: usize,
+    /// Number of patterns of the command line.
+    pub asked: usize,
+    /// Runs left out because the base station was too slow.
+    pub spoiled: usize,
+    /// The result of each pattern.
+    pub patterns: Vec<Comparison>,
+}
+
+impl ReplayAnswer {
+    /// Adds one pattern.
+    pub fn add(&mut self, pattern: &Pattern, kernel: &[Order], ours: &Order) {
+        let kernel = (Criterion::of(&self.kernel), kernel);
+        let compared = Comparison::new(pattern, kernel, ours, self.segments as usize);
+        self.equal += usize::from(compared.is_equal());
+        self.patterns.push(compared);
+    }
+}
 
 /// The whole answer for a terminal.
 pub fn text(answer: &ReplayAnswer) -> String {

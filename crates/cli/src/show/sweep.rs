@@ -6,7 +6,7 @@ use lasthop_report::wrap::columns;
 use lasthop_runs::Results;
 use lasthop_study::sweep::{self, Room, remarks, table};
 
-use super::note;
+use super::notes::note;
 use crate::style;
 
 /// The whole answer for a terminal.

@@ -1,18 +1,32 @@
 //! A trace of a link as text.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use lasthop_proto::units::{Rate, Span};
 use lasthop_report::number::plural;
+use lasthop_study::traces::Statistics;
+use serde::Serialize;
 
 use crate::braille::Dots;
-use crate::cmd::trace::TraceSummary;
 use crate::style;
 
 const COLUMNS: usize = 64;
 /// Characters in front of the picture.
 const LABELS: usize = 12;
 const ROWS: usize = 8;
+
+/// A trace file and its statistics.
+#[derive(Serialize, Debug)]
+pub struct TraceSummary {
+    pub file: PathBuf,
+    /// Its statistics.
+    #[serde(flatten)]
+    pub statistics: Statistics,
+    /// Interpretation of a table or a result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub understood: Vec<String>,
+}
 
 /// Numbers and a picture.
 pub fn text(summary: &TraceSummary) -> String {

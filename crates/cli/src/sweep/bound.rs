@@ -54,7 +54,6 @@ impl core::fmt::Display for Most {
 /// A file that adds written bytes to a shared counter.
 #[derive(Debug)]
 pub struct CountedFile<W> {
-    /// The file.
     pub file: W,
     /// Bytes written to all files.
     pub bytes: Rc<Cell<u64>>,
@@ -75,7 +74,6 @@ impl<W: Write> Write for CountedFile<W> {
 /// A sink that ignores events once its files reach their limit.
 #[derive(Debug)]
 pub struct Bounded<S> {
-    /// The sink.
     pub sink: S,
     /// The size of its files.
     pub bytes: Rc<Cell<u64>>,

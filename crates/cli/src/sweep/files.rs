@@ -16,7 +16,7 @@ use lasthop_study::sweep::{CellSeries, heading};
 use lasthop_trace::Sink;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::layout::Layout;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use lasthop_trace::sequence::Series;
 
 use super::bound::{self, Bounded, CountedFile};
@@ -123,17 +123,17 @@ pub fn contents(
         let file = File::create(dir.join(name)).map(BufWriter::new)?;
         Ok::<_, io::Error>(CountedFile { file, bytes: bytes.clone() })
     };
-    let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
+    let stages = layout.stages.iter().enumerate().map(|(i, stage)| CapturePoint {
         stage: StageId(i as u16),
         name: stage.name.clone(),
         is_link: stage.role.is_link(),
     });
     let mut taken = vec!["drops".to_owned()];
-    let captures = CaptureSink::new(&stages.collect::<Vec<_>>(), PAYLOAD, |place| {
-        let Some(place) = place else { return create("drops.pcapng") };
-        let mut name = file_name(&place.name);
+    let captures = CaptureSink::new(&stages.collect::<Vec<_>>(), PAYLOAD, |point| {
+        let Some(point) = point else { return create("drops.pcapng") };
+        let mut name = file_name(&point.name);
         if taken.contains(&name) {
-            name += &format!("-{}", place.stage.0);
+            name += &format!("-{}", point.stage.0);
         }
         taken.push(name.clone());
         create(&format!("{name}.pcapng"))

@@ -39,7 +39,6 @@ pub enum Traces {
 /// All input of the runs, resolved.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// The plan for a process of the testbed; cell, seeds and trace are filled in.
     pub order: Order,

@@ -88,7 +88,6 @@ pub enum Line {
 /// Progress of a run, which lasts as long as its transfers.
 #[derive(Clone, Copy, Serialize, Deserialize, Debug)]
 pub struct Progress {
-    /// Its seed.
     pub seed: u64,
     /// Delivered bytes of all transfers.
     pub delivered: u64,

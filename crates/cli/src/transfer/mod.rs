@@ -17,7 +17,6 @@ use crate::failure::Failure;
 pub struct Destination {
     /// A name or an address.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 

@@ -41,7 +41,7 @@ fn serve(directory: &std::path::Path) -> Served {
 }
 
 /// Status and body of a response.
-fn asked(served: &Served, line: &str, headers: &str, body: &[u8]) -> (u16, Vec<u8>) {
+fn request(served: &Served, line: &str, headers: &str, body: &[u8]) -> (u16, Vec<u8>) {
     let mut stream = TcpStream::connect(&served.host).expect("it listens");
     let length = body.len();
     let head = format!(
@@ -66,22 +66,22 @@ fn the_laboratory_is_served_to_its_own_page_alone() {
     let served = serve(directory.path());
     let own = format!("Host: {}\r\n", served.host);
 
-    let (status, page) = asked(&served, "GET /", &own, &[]);
+    let (status, page) = request(&served, "GET /", &own, &[]);
     assert_eq!(status, 200);
     let page = String::from_utf8(page).unwrap();
     assert!(page.contains("lasthop-served") && page.contains("Content-Security-Policy"));
 
-    let (status, scenarios) = asked(&served, "GET /scenarios.json", &own, &[]);
+    let (status, scenarios) = request(&served, "GET /scenarios.json", &own, &[]);
     let scenarios: serde_json::Value = serde_json::from_slice(&scenarios).unwrap();
     assert_eq!((status, &scenarios), (200, &json!([{ "name": "mine.toml", "text": text }])));
 
     let question =
         envelope::question(&json!({ "ask": "run", "text": text, "scheme": "snoop" }), &[]);
-    let (status, answered) = asked(&served, "POST /ask", &own, &question);
+    let (status, answered) = request(&served, "POST /ask", &own, &question);
     assert_eq!(status, 200);
     assert!(answered == answer(&question), "the same bytes as the module's");
 
-    let refused = |line: &str, headers: &str| asked(&served, line, headers, &[]).0;
+    let refused = |line: &str, headers: &str| request(&served, line, headers, &[]).0;
     assert_eq!(refused("GET /", "Host: attacker.example\r\n"), 403);
     assert_eq!(refused("POST /ask", &format!("{own}Origin: http://attacker.example\r\n")), 403);
     assert_eq!(refused("GET /", ""), 403);
@@ -98,7 +98,7 @@ fn ctrl_c_ends_it_as_it_ends_a_station() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut served = serve(directory.path());
     let host = format!("Host: {}\r\n", served.host);
-    assert_eq!(asked(&served, "GET /", &host, &[]).0, 200);
+    assert_eq!(request(&served, "GET /", &host, &[]).0, 200);
     // An idle connection does not delay the end.
     let silent = TcpStream::connect(&served.host).expect("it listens");
     let pid = nix::unistd::Pid::from_raw(served.child.id().cast_signed());

@@ -25,7 +25,7 @@ struct Quiet {
 }
 
 /// Reads until the end or an error.
-fn hear(mut stream: TcpStream) -> Result<String, ErrorKind> {
+fn read_all(mut stream: TcpStream) -> Result<String, ErrorKind> {
     stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).map(|_| text).map_err(|error| error.kind())
@@ -41,7 +41,7 @@ impl Quiet {
             let (mut stream, _) = listener.accept().unwrap();
             stream.write_all(b"welcome").unwrap();
             stream.shutdown(std::net::Shutdown::Write).unwrap();
-            hear(stream)
+            read_all(stream)
         });
         listening.recv().unwrap();
         let (say, said): (_, Receiver<&str>) = channel();
@@ -181,7 +181,7 @@ fn connections_drain_when_asked_for() {
         assert!(told.contains("1 connection ends"), "{told}");
         world.write(&world.text().replace("split", "none"));
         station.signal("HUP");
-        assert!(station.said("the file was read again: new are agent"));
+        assert!(station.printed("the file was read again: new are agent"));
         assert_eq!(quiet.close("hello"), [Ok("welcome".to_owned()), Ok("hello".to_owned())]);
         assert!(world.wait(|status| status["stages"][1]["flows"] == 0));
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
@@ -195,7 +195,7 @@ fn a_station_that_stops_resets_what_ends_at_it() {
         let station = world.station(&[]);
         let several = [5001, 5002].map(Quiet::open);
         station.signal("TERM");
-        assert!(station.said("connections that ended here were reset: 2"));
+        assert!(station.printed("connections that ended here were reset: 2"));
         assert_eq!(station.end("TERM"), Some(0));
         for quiet in several {
             assert_eq!(quiet.cut(), RESET);
@@ -243,7 +243,7 @@ fn the_next_station_resets_what_ended_at_a_killed_one() {
         // Whatever forwards then.
         world.write(&world.text().replace("kernel", "sockets"));
         let next = world.station(&[]);
-        assert!(next.said(RESET_BY_NEXT));
+        assert!(next.printed(RESET_BY_NEXT));
         several.into_iter().for_each(assert_reset);
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
     });
@@ -285,7 +285,7 @@ impl Manager {
     }
 
     /// Hears until something is stored, or until the station says `words`.
-    fn hear(&mut self, words: &str) {
+    fn wait_for(&mut self, words: &str) {
         loop {
             let mut text = [0; 256];
             let mut room = nix::cmsg_space!([i32; 4]);
@@ -333,7 +333,7 @@ fn the_service_manager_hands_the_connections_of_a_killed_station_over() {
         socket.set_read_timeout(Some(Duration::from_secs(180))).unwrap();
         let mut manager = Manager { socket, stored: None };
         let station = manager.start(&world);
-        manager.hear("READY=1");
+        manager.wait_for("READY=1");
         assert!(manager.stored.is_some(), "its connections are stored");
         let several = open_split(|| {
             let status = world.ctl(&["--socket", "/run/user/base.sock", "get", "--json"]);
@@ -341,13 +341,13 @@ fn the_service_manager_hands_the_connections_of_a_killed_station_over() {
         });
         assert_eq!(station.end("KILL"), None);
         let next = manager.start(&world);
-        assert!(next.said(RESET_BY_NEXT));
+        assert!(next.printed(RESET_BY_NEXT));
         several.into_iter().for_each(assert_reset);
-        manager.hear("READY=1");
+        manager.wait_for("READY=1");
         // A clean stop leaves nothing for the next one.
         assert_eq!(next.end("TERM"), Some(0));
-        manager.hear("STOPPING=1");
-        manager.hear("FDSTOREREMOVE=1\nFDNAME=endings");
+        manager.wait_for("STOPPING=1");
+        manager.wait_for("FDSTOREREMOVE=1\nFDNAME=endings");
         assert_eq!(manager.stored, None);
     });
 }

@@ -30,8 +30,8 @@ fn an_agent_and_errors_change_while_a_transfer_runs() {
         let station = world.station(&[]);
         let transfer = world.transfer(8_000_000);
         let model = "errors-data={ model = \"exponential\", mean = \"64KiB\" }";
-        let told = world.ctl(&["set", "agent=snoop", model]);
-        assert!(told.starts_with("agent: none -> snoop\n"), "{told}");
+        let output = world.ctl(&["set", "agent=snoop", model]);
+        assert!(output.starts_with("agent: none -> snoop\n"), "{output}");
         assert!(world.wait(|status| status["stages"][2]["right"]["damaged"].as_u64() > Some(3)));
         assert!(world.wait(|status| {
             let made = &status["stages"][1]["right"]["originated"];
@@ -99,8 +99,8 @@ fn connections_keep_to_the_good_packet_size() {
         let status = world.status();
         assert_eq!(status["stages"][1]["config"]["agent"], "good-packet-size");
         assert_eq!(status["stages"][1]["flows"], 0);
-        let (code, told) = world.fails(&["ctl", "set", "packet-size=512B"]);
-        assert!(code == Some(2) && told.contains("is set beside `bad-period`"), "{told}");
+        let (code, output) = world.fails(&["ctl", "set", "packet-size=512B"]);
+        assert!(code == Some(2) && output.contains("is set beside `bad-period`"), "{output}");
         assert_eq!(station.end("TERM"), Some(0));
     });
 }
@@ -167,8 +167,8 @@ fn a_radio_gets_a_link_layer_while_a_transfer_runs() {
             let of = |key: &str| stage["packets"][key].as_u64().unwrap();
             assert_eq!(of("arrived"), of("departed") + of("ended"), "{stage:#}");
         }
-        let (code, told) = world.fails(&["ctl", "set", "path.2={ agent = \"none\" }"]);
-        assert!(code == Some(2) && told.contains("would become"), "{told}");
+        let (code, output) = world.fails(&["ctl", "set", "path.2={ agent = \"none\" }"]);
+        assert!(code == Some(2) && output.contains("would become"), "{output}");
         assert_eq!(station.end("TERM"), Some(0));
     });
 }
@@ -181,35 +181,35 @@ fn the_socket_belongs_to_one_station() {
         let meta = std::fs::symlink_metadata(world.socket()).unwrap();
         assert!(meta.file_type().is_socket());
         assert_eq!(meta.mode() & 0o777, 0o600);
-        let (code, told) = world.fails(&["station", "FILE"]);
+        let (code, output) = world.fails(&["station", "FILE"]);
         assert_eq!(code, Some(2));
         assert!(
-            told.contains("lx has a station already") && told.contains("other interfaces"),
-            "{told}"
+            output.contains("lx has a station already") && output.contains("other interfaces"),
+            "{output}"
         );
         world.second_interfaces();
-        let (code, told) =
+        let (code, output) =
             world.fails(&["station", "/run/second.toml", "--socket", "/run/lasthop/base.sock"]);
         assert_eq!(code, Some(2));
         assert!(
-            told.contains("another station listens there") && told.contains("[control]"),
-            "{told}"
+            output.contains("another station listens there") && output.contains("[control]"),
+            "{output}"
         );
         // Even an open socket serves its owner only: the kernel reports the user of the peer. A user who is
         // root only in a namespace has no second user to test with.
         if std::fs::read_to_string("/proc/self/uid_map").unwrap().contains("4294967295") {
             std::fs::set_permissions("/run/lasthop", PermissionsExt::from_mode(0o755)).unwrap();
             std::fs::set_permissions(world.socket(), PermissionsExt::from_mode(0o666)).unwrap();
-            let told =
+            let output =
                 world.as_nobody(&["ctl", "--socket", "/run/lasthop/base.sock", "get", "agent"]);
-            assert!(told.contains("this station is not yours"), "{told}");
+            assert!(output.contains("this station is not yours"), "{output}");
         }
         // The first station was not affected.
         assert_eq!(world.ctl(&["get", "agent"]), "none\n");
         assert_eq!(first.end("KILL"), None);
         assert!(world.socket().exists(), "killed, it could not remove its socket");
-        let (_, told) = world.fails(&["ctl", "get"]);
-        assert!(told.contains("no station or testbed runs here"), "{told}");
+        let (_, output) = world.fails(&["ctl", "get"]);
+        assert!(output.contains("no station or testbed runs here"), "{output}");
         let second = world.station(&[]);
         assert_eq!(world.ctl(&["get", "agent"]), "none\n");
         assert_eq!(second.end("TERM"), Some(0));
@@ -221,47 +221,47 @@ fn the_socket_belongs_to_one_station() {
 fn what_cannot_run_says_why() {
     inside("what_cannot_run_says_why", || {
         let world = World::new(PATH);
-        let told = world.lasthop(&["station", "FILE", "--check"]);
-        assert!(told.contains("good: lx | agent | radio | rx"), "{told}");
+        let output = world.lasthop(&["station", "FILE", "--check"]);
+        assert!(output.contains("good: lx | agent | radio | rx"), "{output}");
         assert!(
-            told.contains("plane: packet sockets of the station forward, as the file says"),
-            "{told}"
+            output.contains("plane: packet sockets of the station forward, as the file says"),
+            "{output}"
         );
         assert!(
-            told.contains("agent: agent = none") && told.contains("it would run here"),
-            "{told}"
+            output.contains("agent: agent = none") && output.contains("it would run here"),
+            "{output}"
         );
         world.ip("link set rx down");
         world.ip("link set lx mtu 1400");
-        let told = world.lasthop(&["station", "FILE", "--check"]);
+        let output = world.lasthop(&["station", "FILE", "--check"]);
         assert!(
-            told.contains("mind  rx: is down") && told.contains("link set dev rx up"),
-            "{told}"
+            output.contains("mind  rx: is down") && output.contains("link set dev rx up"),
+            "{output}"
         );
-        assert!(told.contains("lx takes packets of 1400 bytes, rx of 1500"), "{told}");
+        assert!(output.contains("lx takes packets of 1400 bytes, rx of 1500"), "{output}");
         world.ip("link set rx up");
         world.ip("link set lx mtu 1500");
         world.write(&world.text().replace("lx", "nosuch"));
         // The file is valid, but the interface is missing here.
-        let (code, told) = world.says_no(&["station", "FILE", "--check"]);
+        let (code, output) = world.says_no(&["station", "FILE", "--check"]);
         assert_eq!(code, Some(1));
-        assert!(told.contains("good") && told.contains("no interface `nosuch`"), "{told}");
-        assert!(told.contains("it would not run here"), "{told}");
-        let (code, told) = world.fails(&["station", "FILE"]);
+        assert!(output.contains("good") && output.contains("no interface `nosuch`"), "{output}");
+        assert!(output.contains("it would not run here"), "{output}");
+        let (code, output) = world.fails(&["station", "FILE"]);
         assert_eq!(code, Some(2));
-        assert!(told.contains("no interface `nosuch`") && told.contains("lx, "), "{told}");
+        assert!(output.contains("no interface `nosuch`") && output.contains("lx, "), "{output}");
         world.write(&world.text().replace("nosuch", "rx"));
-        let (_, told) = world.fails(&["station", "FILE"]);
-        assert!(told.contains("the same interface twice") && told.contains(":2:"), "{told}");
+        let (_, output) = world.fails(&["station", "FILE"]);
+        assert!(output.contains("the same interface twice") && output.contains(":2:"), "{output}");
         world.write(&format!("left = \"lx\"\nright = \"rx\"\nplane = \"sockets\"\n{PATH}"));
-        let told = world.without_rights(&["station", "FILE"]);
+        let output = world.without_rights(&["station", "FILE"]);
         assert!(
-            told.contains("CAP_NET_RAW") && told.contains("setcap") && told.contains("sudo"),
-            "{told}"
+            output.contains("CAP_NET_RAW") && output.contains("setcap") && output.contains("sudo"),
+            "{output}"
         );
         world.ip("addr add 192.0.2.1/24 dev lx");
         let station = world.station(&[]);
-        assert!(station.said("lx has addresses of its own (192.0.2.1/"));
+        assert!(station.printed("lx has addresses of its own (192.0.2.1/"));
         assert_eq!(station.end("TERM"), Some(0));
     });
 }
@@ -276,19 +276,19 @@ fn the_kernel_forwards_for_who_is_not_root() {
         let world = World::new("[[path]]\nagent = \"snoop\"\n");
         world.write(&world.text().replace("sockets", "auto"));
         let plane = |name: &str| {
-            let told = world.ctl(&["--socket", "/run/user/base.sock", "get", "--json"]);
-            let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
-            told["plane"][name].as_u64()
+            let output = world.ctl(&["--socket", "/run/user/base.sock", "get", "--json"]);
+            let output: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+            output["plane"][name].as_u64()
         };
         let station = world.station_of_nobody("+net_raw,+net_admin,+bpf");
-        assert!(station.said("the kernel forwards; the station is shown"));
+        assert!(station.printed("the kernel forwards; the station is shown"));
         assert_eq!(world.transfer(2_000_000).join().expect("the transfer is whole"), 2_000_000);
         assert!(plane("copied") > Some(0), "{:?}", plane("copied"));
         assert_eq!(station.end("TERM"), Some(0));
         // With fewer capabilities packet sockets are used, and a message names the missing ones.
         for less in ["+net_raw", "+net_raw,+net_admin", "+net_raw,+bpf"] {
             let station = world.station_of_nobody(less);
-            assert!(station.said("since the kernel cannot by itself"), "{less}");
+            assert!(station.printed("since the kernel cannot by itself"), "{less}");
             assert_eq!(world.transfer(200_000).join().expect("the transfer is whole"), 200_000);
             assert_eq!(plane("copied"), None);
             assert_eq!(station.end("TERM"), Some(0));
@@ -305,16 +305,16 @@ fn a_hangup_has_the_file_read_again() {
         world.write(&text.replace("\"none\"", "\"seq-cache\""));
         station.signal("HUP");
         let own = std::fs::read_to_string("/proc/self/comm").unwrap();
-        assert!(station.said(&format!(
+        assert!(station.printed(&format!(
             "none -> seq-cache; asked by root ({}, process {})",
             own.trim(),
             std::process::id()
         )));
         assert_eq!(world.ctl(&["get", "agent"]), "seq-cache\n");
         world.ctl(&["set", "agent=snoop", "dupacks=2"]);
-        assert!(station.said("agent: seq-cache -> snoop, dupacks: (default) -> 2"));
+        assert!(station.printed("agent: seq-cache -> snoop, dupacks: (default) -> 2"));
         world.ctl(&["set", "agent=seq-cache"]);
-        assert!(station.said("(lasthop, process "), "who it was");
+        assert!(station.printed("(lasthop, process "), "who it was");
         for (other, says) in [
             (text.replace("\"none\"", "\"snop\""), "did you mean `snoop`?"),
             (text.replace("lx", "ly"), "nothing is changed: `left` need a restart"),
@@ -322,7 +322,7 @@ fn a_hangup_has_the_file_read_again() {
         ] {
             world.write(&other);
             station.signal("HUP");
-            assert!(station.said(says), "{says}");
+            assert!(station.printed(says), "{says}");
             assert_eq!(world.ctl(&["get", "agent"]), "seq-cache\n");
         }
         assert_eq!(station.end("TERM"), Some(0));
@@ -387,9 +387,9 @@ fn two_stations_are_told_apart() {
         let one = world.station(&[]);
         world.second_interfaces();
         let two = world.station_of("/run/second.toml", &["--socket", "/run/lasthop/two.sock"]);
-        let (code, told) = world.fails(&["ctl", "get"]);
+        let (code, output) = world.fails(&["ctl", "get"]);
         assert_eq!(code, Some(2));
-        assert!(told.contains("2 stations run here") && told.contains("--socket"), "{told}");
+        assert!(output.contains("2 stations run here") && output.contains("--socket"), "{output}");
         let get = ["--socket", "/run/lasthop/two.sock", "get", "agent"];
         assert_eq!(world.ctl(&get), "none\n");
         assert_eq!((one.end("TERM"), two.end("TERM")), (Some(0), Some(0)));

@@ -108,7 +108,7 @@ fn transfer(bytes: usize) -> f64 {
     seconds
 }
 
-fn told(rates: &[f64]) -> String {
+fn mean_text(rates: &[f64]) -> String {
     let all = Summary::of(rates);
     format!("{:.2} ± {:.2}", all.mean, all.ci95)
 }
@@ -126,8 +126,8 @@ fn quic_beside_the_simulator() {
             let ratio = Summary::of(&ours).mean / Summary::of(&theirs).mean;
             println!(
                 "| {rate} Mb/s, {delay} ms, {loss} % | {} | {} | {ratio:.3} |",
-                told(&ours),
-                told(&theirs)
+                mean_text(&ours),
+                mean_text(&theirs)
             );
         }
     });

@@ -207,7 +207,7 @@ pub fn start(mut command: Command) -> Running {
         });
     }
     let running = Running { child, lines, heard: Arc::default() };
-    assert!(running.said("running; control socket"), "{:?}", running.heard.lock());
+    assert!(running.printed("running; control socket"), "{:?}", running.heard.lock());
     running
 }
 
@@ -298,7 +298,7 @@ impl Running {
     }
 
     /// Whether the output contains `words`, now or within some time.
-    pub fn said(&self, words: &str) -> bool {
+    pub fn printed(&self, words: &str) -> bool {
         let mut heard = self.heard.lock().unwrap();
         loop {
             if let Some(at) = heard.iter().position(|line| line.contains(words)) {

@@ -86,7 +86,7 @@ impl World {
     /// Runs a command that must succeed. Returns its output.
     pub fn good(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = said(&output);
+        let (out, err) = text_of(&output);
         assert!(output.status.success(), "{:?} {arguments:?}: {out}{err}", self.user);
         out
     }
@@ -98,7 +98,7 @@ impl World {
     /// Runs a command that must be rejected as bad input. Returns its error.
     pub fn refused(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = said(&output);
+        let (out, err) = text_of(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
         err
     }
@@ -130,7 +130,7 @@ pub fn is_root() -> bool {
     fs::metadata("/proc/self").expect("/proc").uid() == 0
 }
 
-pub fn said(output: &Output) -> (String, String) {
+pub fn text_of(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }

@@ -65,11 +65,11 @@ impl Far {
             .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let mut far = Far { child, out };
-        far.hear("ready");
+        far.wait_for("ready");
         far
     }
 
-    fn hear(&mut self, word: &str) {
+    fn wait_for(&mut self, word: &str) {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
         assert_eq!(line.trim(), word, "the station ended");
@@ -82,7 +82,7 @@ impl Far {
     /// Replaces the agent.
     pub fn set(&mut self, agent: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{agent}").unwrap();
-        self.hear("set");
+        self.wait_for("set");
     }
 
     /// Its resident memory, bytes.
@@ -100,10 +100,10 @@ impl Far {
     /// Stops the station. Returns its processor time, seconds.
     pub fn stop(mut self) -> f64 {
         drop(self.child.stdin.take());
-        let mut said = String::new();
-        self.out.read_to_string(&mut said).unwrap();
+        let mut output = String::new();
+        self.out.read_to_string(&mut output).unwrap();
         self.child.wait().unwrap();
-        said.trim().parse().unwrap()
+        output.trim().parse().unwrap()
     }
 }
 

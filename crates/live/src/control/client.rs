@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::protocol::{Answer, Request};
+use super::protocol::{Request, Response};
 use crate::testbed::keep::Home;
 
 /// Size limit of an answer, bytes.
@@ -35,7 +35,7 @@ impl Client {
     ///
     /// # Errors
     /// If the station closes the connection, or sends an answer of an unknown form (`InvalidData`).
-    pub fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+    pub fn ask(&mut self, request: &Request) -> io::Result<Response> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         // A refused client receives its answer without a request, on a connection that is already closed.
@@ -46,7 +46,7 @@ impl Client {
             sent.and(read)?;
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the station went away"));
         }
-        Answer::parse(&line).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))
+        Response::parse(&line).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))
     }
 }
 

@@ -9,7 +9,7 @@ pub mod protocol;
 mod running;
 mod server;
 
-use protocol::{Answer, Changed, Request};
+use protocol::{Changed, Request, Response};
 
 pub use running::{About, Running};
 pub(crate) use server::who;
@@ -18,7 +18,7 @@ pub use server::{Guard, MAX_CLIENTS, serve};
 /// A program that answers requests over a control socket.
 pub trait Served: Send + Sync {
     /// Answers a request.
-    fn answer(&self, request: &Request) -> Answer;
+    fn answer(&self, request: &Request) -> Response;
 
     /// Called after the client `who` has changed a setting.
     fn changed(&self, who: &str, changed: &Changed) {

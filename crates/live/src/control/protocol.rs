@@ -10,7 +10,7 @@
 //! Requests carry no version, and both sides may have different ones. Existing names and meanings never
 //! change; new requests, keys and answers are added. A station refuses an unknown request or an unknown key
 //! in a request before it does anything, and reports its version. A client ignores unknown keys of an answer.
-//! It reports the station's version if it understands no answer ([`Answer::parse`]).
+//! It reports the station's version if it understands no answer ([`Response::parse`]).
 
 use std::fmt;
 
@@ -96,7 +96,7 @@ impl Request {
 /// An answer of the station.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum Response {
     /// The status of a station.
     Status(Box<Status>),
     /// The status of a tunnel.
@@ -109,17 +109,17 @@ pub enum Answer {
     Error(Trouble),
 }
 
-impl Answer {
+impl Response {
     /// Parses a line.
     ///
     /// # Errors
     /// If this version does not understand the line; with the station's version, where the line contains it.
-    pub fn parse(line: &[u8]) -> Result<Answer, String> {
+    pub fn parse(line: &[u8]) -> Result<Response, String> {
         serde_json::from_slice(line).map_err(|error| {
             let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
-            let told =
+            let version =
                 ["status", "link"].iter().find_map(|answer| value[answer]["version"].as_str());
-            let who = told
+            let who = version
                 .map_or("of another version".to_owned(), |version| format!("lasthop {version}"));
             format!("an answer that lasthop {VERSION} does not understand; is it {who}? ({error})")
         })
@@ -145,7 +145,7 @@ pub struct Changed {
 pub struct Trouble {
     /// A stable identifier for scripts.
     pub code: String,
-    /// What is wrong.
+    /// The problem, as a sentence.
     pub message: String,
     /// The key concerned; empty if there is none.
     pub key: String,
@@ -214,26 +214,26 @@ mod tests {
     /// each other.
     #[test]
     fn what_an_earlier_client_asks_and_an_earlier_station_answers_is_understood() {
-        let kept = |name: &str| {
+        let stored = |name: &str| {
             let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/control/");
             std::fs::read_to_string(format!("{kept}{name}")).expect("it is there")
         };
-        let requests = kept("requests.jsonl");
+        let requests = stored("requests.jsonl");
         for line in requests.lines() {
             let request = Request::parse(line.as_bytes()).unwrap_or_else(|e| panic!("{line}: {e}"));
             let again = serde_json::to_string(&request).expect("it is JSON");
             assert_eq!(again, line, "it is asked so today");
         }
-        let answers = kept("answers.jsonl");
+        let answers = stored("answers.jsonl");
         let read =
-            |line: &str| Answer::parse(line.as_bytes()).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let answers: Vec<Answer> = answers.lines().map(read).collect();
+            |line: &str| Response::parse(line.as_bytes()).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let answers: Vec<Response> = answers.lines().map(read).collect();
         let kinds = answers.iter().map(|answer| match answer {
-            Answer::Status(status) => format!("status of {} stages", status.stages.len()),
-            Answer::Link(link) => format!("link {}", link.tun),
-            Answer::Value(value) => format!("value {value:?}"),
-            Answer::Changed(changed) => format!("changed {}", changed.settings[0].key),
-            Answer::Error(trouble) => format!("error {}", trouble.code),
+            Response::Status(status) => format!("status of {} stages", status.stages.len()),
+            Response::Link(link) => format!("link {}", link.tun),
+            Response::Value(value) => format!("value {value:?}"),
+            Response::Changed(changed) => format!("changed {}", changed.settings[0].key),
+            Response::Error(trouble) => format!("error {}", trouble.code),
         });
         let kinds: Vec<String> = kinds.collect();
         assert_eq!(
@@ -255,8 +255,8 @@ mod tests {
     fn another_version_is_told() {
         // Additional keys of a later station are ignored.
         let more = r#"{"changed":{"settings":[],"warnings":[],"lost":0,"moved":3}}"#;
-        assert!(Answer::parse(more.as_bytes()).is_ok());
-        let parse = |line: &str| Answer::parse(line.as_bytes()).unwrap_err();
+        assert!(Response::parse(more.as_bytes()).is_ok());
+        let parse = |line: &str| Response::parse(line.as_bytes()).unwrap_err();
         let other = parse(r#"{"status":{"version":"9.1.0","stages":{}}}"#);
         assert!(other.contains("is it lasthop 9.1.0?"), "{other}");
         assert!(parse(r#"{"histogram":[]}"#).contains("is it of another version?"));

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Served;
 use super::protocol::{
-    Answer, Changed, Endings, PortStatus, Request, StageStatus, Status, Trouble,
+    Changed, Endings, PortStatus, Request, Response, StageStatus, Status, Trouble,
 };
 use crate::counters::Counters;
 use crate::metrics::{self, Figures};
@@ -155,16 +155,16 @@ impl Running {
     pub fn status(&self) -> Result<Status, Trouble> {
         // The lock keeps the path unchanged until both are read.
         let path = self.path();
-        let seen = self.handle.ask(Seen::of).ok_or_else(gone)?;
+        let snapshot = self.handle.ask(Snapshot::of).ok_or_else(gone)?;
         let models = path.stages();
-        let stages = seen.stages.into_iter().enumerate().map(|(i, mut stage)| {
+        let stages = snapshot.stages.into_iter().enumerate().map(|(i, mut stage)| {
             stage.happened = self.counters.at(i);
-            let model = i.checked_sub(seen.first).and_then(|i| models.get(i));
+            let model = i.checked_sub(snapshot.first).and_then(|i| models.get(i));
             if let Some(model) = model {
                 stage.name.clone_from(&model.name);
                 stage.config = serde_json::to_value(&model.kind).unwrap_or(Value::Null);
             } else {
-                stage.name = if i < seen.first { "left" } else { "right" }.to_owned();
+                stage.name = if i < snapshot.first { "left" } else { "right" }.to_owned();
             }
             stage
         });
@@ -173,23 +173,25 @@ impl Running {
             world: self.about.world.to_owned(),
             name: self.about.name.clone(),
             seed: self.about.seed,
-            uptime_ns: seen.uptime_ns,
-            ports: seen.ports,
+            uptime_ns: snapshot.uptime_ns,
+            ports: snapshot.ports,
             stages: stages.collect(),
             capture: self.recorded.as_ref().map(Recorded::status),
-            plane: seen.plane,
+            plane: snapshot.plane,
         })
     }
 }
 
 impl Served for Running {
-    fn answer(&self, request: &Request) -> Answer {
+    fn answer(&self, request: &Request) -> Response {
         let answer = match request {
-            Request::Status {} => self.status().map(|status| Answer::Status(Box::new(status))),
-            Request::Get { key } => self.path().get(key).map(Answer::Value).map_err(Trouble::from),
-            Request::Set { values, endings } => self.set(values, *endings).map(Answer::Changed),
+            Request::Status {} => self.status().map(|status| Response::Status(Box::new(status))),
+            Request::Get { key } => {
+                self.path().get(key).map(Response::Value).map_err(Trouble::from)
+            }
+            Request::Set { values, endings } => self.set(values, *endings).map(Response::Changed),
         };
-        answer.unwrap_or_else(Answer::Error)
+        answer.unwrap_or_else(Response::Error)
     }
 
     fn changed(&self, who: &str, changed: &Changed) {
@@ -210,7 +212,7 @@ fn gone() -> Trouble {
 }
 
 /// The part of the status that only the station's loop can read.
-struct Seen {
+struct Snapshot {
     first: usize,
     uptime_ns: u64,
     ports: Vec<PortStatus>,
@@ -218,8 +220,8 @@ struct Seen {
     plane: Option<PlaneStatus>,
 }
 
-impl Seen {
-    fn of(station: &mut Station) -> Seen {
+impl Snapshot {
+    fn of(station: &mut Station) -> Snapshot {
         let path = station.path();
         let counts = path.counts();
         let stages = path.stages().iter().zip(counts).map(|(stage, (_, packets))| {
@@ -254,7 +256,7 @@ impl Seen {
             shows: format!("{:?}", plane.needs()).to_lowercase(),
             counts: plane.counts(),
         });
-        Seen {
+        Snapshot {
             plane,
             first: path.inner().start,
             uptime_ns: station.clock().now().0,

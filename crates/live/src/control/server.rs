@@ -19,7 +19,7 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::{Uid, User};
 
 use super::Served;
-use super::protocol::{Answer, MAX_REQUEST, Request, Trouble};
+use super::protocol::{MAX_REQUEST, Request, Response, Trouble};
 use crate::clock::Clock;
 
 /// Client limit; root has one more.
@@ -136,13 +136,13 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
         clients.wanted.store(taken >= MAX_CLIENTS, Ordering::Relaxed);
         if let Some(refused) = client.refused(taken) {
             let mut client = client;
-            let _ = client.say(&Answer::Error(refused));
+            let _ = client.say(&Response::Error(refused));
             continue;
         }
-        let place = Place::taken(&clients);
+        let slot = ClientSlot::take(&clients);
         // Without a thread the client is dropped, which closes its connection.
         let _ = thread::Builder::new().name("control-client".to_owned()).spawn(move || {
-            let _place = place;
+            let _slot = slot;
             let mut client = client;
             let _ = client.attend();
         });
@@ -158,16 +158,16 @@ struct Clients {
 }
 
 /// One of the client slots; dropping it frees the slot.
-struct Place(Arc<Clients>);
+struct ClientSlot(Arc<Clients>);
 
-impl Place {
-    fn taken(clients: &Arc<Clients>) -> Place {
+impl ClientSlot {
+    fn take(clients: &Arc<Clients>) -> ClientSlot {
         clients.taken.fetch_add(1, Ordering::Relaxed);
-        Place(clients.clone())
+        ClientSlot(clients.clone())
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientSlot {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
@@ -212,7 +212,7 @@ impl Client {
         None
     }
 
-    fn say(&mut self, answer: &Answer) -> io::Result<()> {
+    fn say(&mut self, answer: &Response) -> io::Result<()> {
         let mut line = serde_json::to_vec(answer)?;
         line.push(b'\n');
         self.stream.write_all(&line)
@@ -233,7 +233,7 @@ impl Client {
             if self.makes_room(clock.now().since(since)) {
                 let help = "connect again";
                 let trouble = Trouble::new("busy", "others wait, and nothing was asked", help);
-                return self.say(&Answer::Error(trouble));
+                return self.say(&Response::Error(trouble));
             }
             if pending.len() > MAX_REQUEST || is_late(&clock, since, pending.is_empty()) {
                 let why = match pending.len() {
@@ -242,7 +242,7 @@ impl Client {
                     _ => "the request is too long",
                 };
                 let help = format!("one line of at most {MAX_REQUEST} bytes, ended by a newline");
-                return self.say(&Answer::Error(Trouble::new("bad-request", why, help)));
+                return self.say(&Response::Error(Trouble::new("bad-request", why, help)));
             }
             if !readable(&self.stream) {
                 continue;
@@ -273,12 +273,12 @@ impl Client {
         let answer = match Request::parse(line) {
             Ok(request) => {
                 let answer = self.running.answer(&request);
-                if let Answer::Changed(changed) = &answer {
+                if let Response::Changed(changed) = &answer {
                     self.running.changed(&self.who(), changed);
                 }
                 answer
             }
-            Err(trouble) => Answer::Error(trouble),
+            Err(trouble) => Response::Error(trouble),
         };
         self.say(&answer)
     }

@@ -202,7 +202,7 @@ pub fn answer(
 pub fn ask(
     client: &Client,
     session: &Session<'_>,
-    mut tell: impl FnMut(Time, FlowKey, TcpKind),
+    mut report: impl FnMut(Time, FlowKey, TcpKind),
 ) -> Result<(), EndpointError> {
     let Client { exchange, stop, .. } = *client;
     let mut buffer = vec![0; CHUNK];
@@ -224,7 +224,7 @@ pub fn ask(
             talk.closes = !exchange.persistent;
             talk.asked += 1;
             asked += 1;
-            talk.flow.into_iter().for_each(|flow| tell(now, flow, TcpKind::Asked));
+            talk.flow.into_iter().for_each(|flow| report(now, flow, TcpKind::Asked));
             // Periods do not drift, however late this thread runs.
             next = exchange.every.map(|every| at + every);
             next = next.filter(|at| may_ask(&exchange, stop, asked, *at));
@@ -243,7 +243,7 @@ pub fn ask(
             }
             let Some(done) = done else { return false };
             for _ in 0..done {
-                talk.flow.into_iter().for_each(|flow| tell(at, flow, TcpKind::Answered));
+                talk.flow.into_iter().for_each(|flow| report(at, flow, TcpKind::Answered));
             }
             talk.closes |= exchange.persistent && ends && talk.done >= talk.asked;
             talk.write(&buffer).is_ok() && !talk.is_over()

@@ -85,7 +85,7 @@ impl Sampler {
     }
 
     /// Emits an event that only this end knows, with the latest block.
-    pub fn tell(&self, now: Time, kind: TcpKind, mut out: impl FnMut(Event)) {
+    pub fn emit(&self, now: Time, kind: TcpKind, mut out: impl FnMut(Event)) {
         if let Some(info) = &self.last {
             out(self.event(now, kind, info.tcb()));
         }
@@ -166,7 +166,7 @@ mod tests {
         let address = Addr::v4(127, 0, 0, 1);
         let flow = FlowKey { src: address, dst: address, src_port: 1, dst_port: 2 };
         let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2)).beside_tracepoints(true);
-        let mut told = Vec::new();
+        let mut kinds = Vec::new();
         for snapshot in [
             open,
             TcpInfo { total_rto: Some(1), bytes_acked: 1449, ..open },
@@ -174,11 +174,11 @@ mod tests {
             TcpInfo { state: Some(State::FinWait1), bytes_acked: 1449, ..open },
         ] {
             sampler.look(Time(1), &snapshot, |event| match event.what {
-                What::Tcp(tcp) => told.push(tcp.kind),
+                What::Tcp(tcp) => kinds.push(tcp.kind),
                 other => panic!("{other:?}"),
             });
         }
-        assert_eq!(told, [TcpKind::Established, TcpKind::Acked]);
+        assert_eq!(kinds, [TcpKind::Established, TcpKind::Acked]);
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub fn send(
         last_byte: None,
         all_acked: None,
         moved: connected,
-        told: connected,
+        reported: connected,
     };
     let end = match transfer.run() {
         Ok(end) => end,
@@ -191,7 +191,7 @@ pub fn send(
     };
     let ended = session.clock.now();
     transfer.look(ended, true);
-    transfer.tell(match end {
+    transfer.emit(match end {
         End::Closed => TcpKind::Closed,
         _ => TcpKind::Aborted,
     });
@@ -257,7 +257,7 @@ struct Transfer<'a> {
     /// Time of the latest progress.
     moved: Time,
     /// Time of the latest progress report.
-    told: Time,
+    reported: Time,
 }
 
 impl Transfer<'_> {
@@ -400,7 +400,7 @@ impl Transfer<'_> {
         if self.exhausted && waiting == 0 && self.all_acked.is_none() {
             self.all_acked = Some(now);
             self.look(now, true);
-            self.tell(TcpKind::Complete);
+            self.emit(TcpKind::Complete);
         }
         Ok(())
     }
@@ -415,15 +415,15 @@ impl Transfer<'_> {
         }
     }
 
-    fn tell(&mut self, kind: TcpKind) {
+    fn emit(&mut self, kind: TcpKind) {
         if let Some(sampler) = &self.sampler {
-            sampler.tell(self.session.clock.now(), kind, |event| self.observer.event(&event));
+            sampler.emit(self.session.clock.now(), kind, |event| self.observer.event(&event));
         }
     }
 
     fn progress(&mut self, now: Time, must: bool) {
-        if must || now.since(self.told) >= LOOK {
-            self.told = now;
+        if must || now.since(self.reported) >= LOOK {
+            self.reported = now;
             let Transfer { written, acked, of, .. } = *self;
             self.observer.progress(Progress { written, acked, of });
         }

@@ -44,7 +44,7 @@ pub fn front(
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
     let signals = SignalFd::with_flags(&signals, flags).tried(|| "wait for signals")?;
     // A keeper that rejects the order reports the reason in a line.
-    let _ = tell(&mut words, &Order { wish, user });
+    let _ = write_line(&mut words, &Order { wish, user });
     let ended = converse(&signals, words, lines, note);
     if let Some(terminal) = terminal {
         terminal.take_back();
@@ -73,7 +73,7 @@ fn start(own: &impl Fn(&[&str]) -> Command) -> Result<(Child, File, File), Error
     Ok((keeper.tried(|| "start a process")?, words.into(), lines.into()))
 }
 
-fn tell(words: &mut File, what: &impl serde::Serialize) -> io::Result<()> {
+fn write_line(words: &mut File, what: &impl serde::Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     words.write_all(&line)
@@ -94,7 +94,7 @@ fn converse(
             while let Ok(Some(signal)) = signals.read_signal() {
                 // The program does not share the terminal's signals, so each is forwarded.
                 if signal.ssi_code <= 0 {
-                    let _ = tell(&mut words, &Word::Signal(signal.ssi_signo as i32));
+                    let _ = write_line(&mut words, &Word::Signal(signal.ssi_signo as i32));
                 }
             }
             if !wait(&[lines.get_ref().as_fd()], PollTimeout::ZERO) {
@@ -114,7 +114,7 @@ fn converse(
                     // The program alone has stopped: the front stops too. A later SIGCONT for the front is
                     // meant for the program.
                     let _ = raise(Signal::SIGSTOP);
-                    let _ = tell(&mut words, &Word::Signal(Signal::SIGCONT as i32));
+                    let _ = write_line(&mut words, &Word::Signal(Signal::SIGCONT as i32));
                 }
             }
         }

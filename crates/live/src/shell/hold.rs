@@ -46,10 +46,10 @@ type Own<'a> = &'a dyn Fn(&[&str]) -> Command;
 
 /// The pipe to the front.
 #[derive(Clone)]
-struct Answer(Arc<Mutex<File>>);
+struct FrontPipe(Arc<Mutex<File>>);
 
-impl Answer {
-    fn say(&self, line: &Line) {
+impl FrontPipe {
+    fn write(&self, line: &Line) {
         let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
         // A write error means that the front has exited, which ends this process too.
@@ -71,22 +71,22 @@ pub fn hold(order: i32, answer: i32, own: Own<'_>) -> Result<(), Error> {
         file
     };
     let (order, answer) = (open(order, false)?, open(answer, true)?);
-    let answer = Answer(Arc::new(Mutex::new(answer)));
+    let front = FrontPipe(Arc::new(Mutex::new(answer)));
     let mut words = BufReader::new(order);
     let mut line = String::new();
     words.read_line(&mut line).tried(|| "hear what to do")?;
     let order = serde_json::from_str(&line).tried(|| "understand what to do")?;
-    match kept(order, words, &answer, own) {
-        Ok(ended) => answer.say(&Line::Ended(Box::new(ended))),
-        Err(Error { message, help }) => answer.say(&Line::Failed { message, help }),
+    match run(order, words, &front, own) {
+        Ok(ended) => front.write(&Line::Ended(Box::new(ended))),
+        Err(Error { message, help }) => front.write(&Line::Failed { message, help }),
     }
     Ok(())
 }
 
-fn kept(
+fn run(
     order: Order,
     words: BufReader<File>,
-    answer: &Answer,
+    front: &FrontPipe,
     own: Own<'_>,
 ) -> Result<Ended, Error> {
     let Order { wish, user } = order;
@@ -108,7 +108,7 @@ fn kept(
     let joined = outside.map(|outside| outside.join(&net));
     if let Some(Err(error)) = &joined {
         let why = &error.message;
-        answer.say(&Line::Note(format!(
+        front.write(&Line::Note(format!(
             "there is no way to the outside, but to `{FAR}` only: {why}"
         )));
     }
@@ -116,7 +116,7 @@ fn kept(
     if let Some(Joined { helper, names, .. }) = joined {
         let names = if names { ", names too" } else { "" };
         let program = helper.program();
-        answer.say(&Line::Note(format!("{program} carries IPv4 to the outside{names}")));
+        front.write(&Line::Note(format!("{program} carries IPv4 to the outside{names}")));
     }
     let clock = Clock::start();
     let mut path = scenario.path;
@@ -143,8 +143,8 @@ fn kept(
         *program = Some(pid);
         pid
     };
-    answer.say(&Line::Runs);
-    let waiter = attend(pid, station.handle(), answer.clone());
+    front.write(&Line::Runs);
+    let waiter = attend(pid, station.handle(), front.clone());
     let mut sinks = (Tally::new(&path, joined.is_some()), capture.as_mut());
     let run = station.run(&mut sinks, &mut |_, _, _| true);
     run.tried(|| "go on: the base station stopped")?;
@@ -310,7 +310,7 @@ fn start(
 
 /// Reaps all children of this process namespace and reports each change of `program`. Stops the station at
 /// its end.
-fn attend(program: Pid, station: Handle, answer: Answer) -> thread::JoinHandle<Option<End>> {
+fn attend(program: Pid, station: Handle, front: FrontPipe) -> thread::JoinHandle<Option<End>> {
     thread::spawn(move || {
         let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
         let end = loop {
@@ -319,8 +319,8 @@ fn attend(program: Pid, station: Handle, answer: Answer) -> thread::JoinHandle<O
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
                     break Some(End::Signal(signal as i32));
                 }
-                Ok(WaitStatus::Stopped(pid, _)) if pid == program => answer.say(&Line::Stopped),
-                Ok(WaitStatus::Continued(pid)) if pid == program => answer.say(&Line::Continued),
+                Ok(WaitStatus::Stopped(pid, _)) if pid == program => front.write(&Line::Stopped),
+                Ok(WaitStatus::Continued(pid)) if pid == program => front.write(&Line::Continued),
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
                 Err(_) => break None,
             }

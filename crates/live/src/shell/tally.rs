@@ -101,7 +101,7 @@ impl Tally {
     }
 
     /// The entry of `id`; another packet may occupy it.
-    fn place(&mut self, id: PacketId) -> &mut (PacketId, Time) {
+    fn slot(&mut self, id: PacketId) -> &mut (PacketId, Time) {
         &mut self.followed[id.0 as usize % FOLLOWED]
     }
 
@@ -116,7 +116,7 @@ impl Tally {
     /// The counts. The program is on the right.
     pub(super) fn tallied(&self) -> Tallied {
         let [left, right] =
-            [Side::Left, Side::Right].map(|side| self.directions[side.index()].told());
+            [Side::Left, Side::Right].map(|side| self.directions[side.index()].direction());
         Tallied { down: right, up: left }
     }
 }
@@ -158,15 +158,15 @@ impl Sink for Tally {
                 };
                 // Delay at the time when the last bit was sent.
                 let propagation = delay(Time(at.0.saturating_sub(delay(at).0)));
-                let place = self.place(id);
-                if place.0 == id {
-                    let waited = at.since(place.1).saturating_sub(propagation);
-                    place.1 = at;
+                let slot = self.slot(id);
+                if slot.0 == id {
+                    let waited = at.since(slot.1).saturating_sub(propagation);
+                    slot.1 = at;
                     self.directions[side.index()].waits.add(waited);
                 }
             }
             Op::Dropped(cause) if cause.is_loss() => self.directions[side.index()].lost.add(cause),
-            Op::Originated(cause) if !is_of_a_host(cause) => *self.place(id) = (id, at),
+            Op::Originated(cause) if !is_of_a_host(cause) => *self.slot(id) = (id, at),
             Op::Repeated(_) => self.directions[side.index()].repeated += 1,
             Op::Marked | Op::MarkedBy(_) => self.directions[side.index()].marked += 1,
             Op::Damaged => self.directions[side.index()].damaged += 1,
@@ -182,7 +182,7 @@ impl Sink for Tally {
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
         match passage {
             Passage::In => {
-                *self.place(packet.id) = (packet.id, at);
+                *self.slot(packet.id) = (packet.id, at);
                 self.directions[side.index()].first.get_or_insert(at);
             }
             Passage::Out if side == Side::Left && self.counted_at.is_some() => {}
@@ -198,7 +198,7 @@ fn is_of_a_host(cause: Cause) -> bool {
 }
 
 impl Counts {
-    fn told(&self) -> Direction {
+    fn direction(&self) -> Direction {
         let seconds = self.first.map(|first| self.last.since(first).as_secs_f64());
         let rate =
             seconds.filter(|seconds| *seconds >= SHORTEST).map(|s| self.bytes as f64 * 8.0 / s);
@@ -210,7 +210,7 @@ impl Counts {
             repeated: self.repeated,
             marked: self.marked,
             damaged: self.damaged,
-            queue_delay: self.waits.told(),
+            queue_delay: self.waits.waits(),
         }
     }
 }
@@ -261,7 +261,7 @@ impl Histogram {
         self.max.as_secs_f64() * 1000.0
     }
 
-    fn told(&self) -> Option<Waits> {
+    fn waits(&self) -> Option<Waits> {
         let max_ms = self.max.as_secs_f64() * 1000.0;
         let quantile = |q| self.quantile(q).min(max_ms);
         (self.count > 0).then(|| Waits { median_ms: quantile(0.5), p99_ms: quantile(0.99), max_ms })
@@ -421,9 +421,9 @@ mod tests {
     #[test]
     fn quantiles_are_near_the_values() {
         let mut histogram = Histogram::default();
-        assert_eq!(histogram.told(), None);
+        assert_eq!(histogram.waits(), None);
         (1..=10_000).for_each(|i| histogram.add(Span::micros(i * 10)));
-        let Waits { median_ms, p99_ms, max_ms } = histogram.told().unwrap();
+        let Waits { median_ms, p99_ms, max_ms } = histogram.waits().unwrap();
         assert!((median_ms / 50.0 - 1.0).abs() < 0.01, "{median_ms}");
         assert!((p99_ms / 99.0 - 1.0).abs() < 0.01, "{p99_ms}");
         assert_eq!(max_ms, 100.0);
@@ -432,7 +432,7 @@ mod tests {
         assert!((short.quantile(0.5) - 0.0505).abs() < 1e-9, "{}", short.quantile(0.5));
         let mut long = Histogram::default();
         long.add(Span::secs(3000));
-        assert_eq!(long.told().unwrap().max_ms, 3e6);
+        assert_eq!(long.waits().unwrap().max_ms, 3e6);
         assert!((long.quantile(0.5) / 3e6 - 1.0).abs() < 0.01, "{}", long.quantile(0.5));
     }
 }

@@ -14,7 +14,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 use super::News;
 use super::seal::Ciphers;
-use super::status::Shown;
+use super::status::SharedStatus;
 use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::notify::Manager;
@@ -47,7 +47,7 @@ pub(super) struct Driver {
     whole: bool,
     peer: Option<SocketAddr>,
     status: TunnelStatus,
-    shown: Arc<Shown>,
+    shared: Arc<SharedStatus>,
     renewed: Time,
     ask_at: Time,
     datagrams: Vec<Datagram>,
@@ -62,7 +62,7 @@ impl Driver {
         tunnel: Tunnel<Ciphers>,
         mtu: u16,
         status: TunnelStatus,
-        shown: Arc<Shown>,
+        shared: Arc<SharedStatus>,
     ) -> io::Result<Driver> {
         let clock = Clock::start();
         Ok(Driver {
@@ -74,7 +74,7 @@ impl Driver {
             whole: true,
             peer: None,
             status,
-            shown,
+            shared,
             renewed: Time::ZERO,
             ask_at: Time::NEVER,
             datagrams: Vec::new(),
@@ -95,7 +95,7 @@ impl Driver {
         &mut self,
         over: &AtomicBool,
         manager: &mut Manager,
-        tell: &dyn Fn(News),
+        report: &dyn Fn(News),
     ) -> io::Result<()> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let mut alarm = Alarm::new()?;
@@ -123,13 +123,13 @@ impl Driver {
                 self.tunnel.on_wake(now);
             }
             self.flush()?;
-            self.look_after(now, tell);
+            self.look_after(now, report);
             manager.alive(now);
             if over.load(Ordering::Relaxed) {
                 self.tunnel.close(now);
                 self.flush()?;
                 self.status.update(&self.tunnel, now.0);
-                self.shown.put(&self.status);
+                self.shared.put(&self.status);
                 return Ok(());
             }
         }
@@ -203,24 +203,24 @@ impl Driver {
         Ok(())
     }
 
-    fn look_after(&mut self, now: Time, tell: &dyn Fn(News)) {
+    fn look_after(&mut self, now: Time, report: &dyn Fn(News)) {
         for notice in self.tunnel.take_notices() {
-            tell(News::Notice(notice));
+            report(News::Notice(notice));
         }
         let session = self.tunnel.session();
         let (agreed, peer) = (session.agreed(), session.peer());
         match (self.peer, peer, agreed) {
             (None, Some(peer), Some(agreed)) => {
                 (self.renewed, self.ask_at) = (Time::ZERO, Time::ZERO);
-                tell(News::Up { peer, mtu: agreed.mtu, window: agreed.window });
+                report(News::Up { peer, mtu: agreed.mtu, window: agreed.window });
             }
             (Some(_), None, _) => {
                 (self.renewed, self.ask_at) = (Time::ZERO, Time::NEVER);
-                tell(News::Down);
+                report(News::Down);
             }
             (Some(was), Some(peer), _) if was != peer => {
                 self.ask_at = Time::ZERO;
-                tell(News::Moved(peer));
+                report(News::Moved(peer));
             }
             _ => {}
         }
@@ -234,16 +234,16 @@ impl Driver {
                 self.tunnel.doubt(now, hint);
             }
         }
-        self.fit(tell);
+        self.fit(report);
         if now.since(self.renewed) >= RENEW {
             self.renewed = now;
             self.status.update(&self.tunnel, now.0);
-            self.shown.put(&self.status);
+            self.shared.put(&self.status);
         }
     }
 
     /// Sets the interface's MTU to that of path and session. Keeps the MTU after the peer is lost.
-    fn fit(&mut self, tell: &dyn Fn(News)) {
+    fn fit(&mut self, report: &dyn Fn(News)) {
         let mtu = self.tunnel.mtu();
         if mtu == self.mtu || self.peer.is_none() {
             return;
@@ -251,12 +251,12 @@ impl Driver {
         match ip::batch(&[format!("link set {} mtu {mtu}", self.status.tun)]) {
             Ok(()) => {
                 self.mtu = mtu;
-                tell(News::Mtu(mtu));
+                report(News::Mtu(mtu));
             }
             Err(error) => {
                 // No second attempt with the same MTU.
                 self.mtu = mtu;
-                tell(News::Warning(error.message));
+                report(News::Warning(error.message));
             }
         }
     }

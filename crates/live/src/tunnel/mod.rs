@@ -33,7 +33,7 @@ use crate::{control, notify::Manager, shortage};
 
 use driver::Driver;
 use seal::{Ciphers, KEY};
-use status::Shown;
+use status::SharedStatus;
 
 /// Initial assumption for an unknown path MTU, bytes.
 const ETHERNET: u32 = 1500;
@@ -220,7 +220,7 @@ pub fn run(
     file: &TunnelFile,
     key: Option<[u8; KEY]>,
     socket: &Path,
-    tell: impl Fn(News) + Send + Sync + 'static,
+    report: impl Fn(News) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
     // Before the first thread starts, so that all threads inherit the mask.
@@ -234,22 +234,22 @@ pub fn run(
     let path = file.peer.and_then(path_mtu::below).unwrap_or(ETHERNET);
     let mtu = inside(file, path, framing)?;
     if let Some(warning) = narrow_for_v6(mtu, &file.addresses) {
-        tell(News::Warning(warning));
+        report(News::Warning(warning));
     }
     if key.is_none() {
-        tell(News::Warning(
+        report(News::Warning(
             "THE TUNNEL IS OPEN: it has no key, so whoever sees its packets can read them and speak for either end; \
              make one with `lasthop link --keygen`, and name it on both sides: `key-file = \"/etc/lasthop/link.key\"`"
                 .to_owned(),
         ));
     }
     let (device, tun) = device(file, mtu)?;
-    let shown = Arc::new(Shown::default());
-    let guard = control::serve(shown.clone(), socket)
+    let shared = Arc::new(SharedStatus::default());
+    let guard = control::serve(shared.clone(), socket)
         .map_err(|error| Fault::Listen { at: socket.display().to_string(), error })?;
     let endpoint = match file.metrics {
         Some(at) => Some(
-            metrics::serve(shown.clone(), at)
+            metrics::serve(shared.clone(), at)
                 .map_err(|error| Fault::Listen { at: at.to_string(), error })?,
         ),
         None => None,
@@ -262,7 +262,7 @@ pub fn run(
         keyed: key.is_some(),
         ..TunnelStatus::default()
     };
-    tell(News::Ready {
+    report(News::Ready {
         tun,
         listen: udp.local_addr()?,
         socket: guard.path().to_owned(),
@@ -276,8 +276,8 @@ pub fn run(
     })?;
     let mut manager = Manager::from_environment();
     manager.say("READY=1");
-    let mut driver = Driver::new(device, udp, tunnel, mtu, status, shown)?;
-    let ended = driver.run(&over, &mut manager, &tell);
+    let mut driver = Driver::new(device, udp, tunnel, mtu, status, shared)?;
+    let ended = driver.run(&over, &mut manager, &report);
     manager.say("STOPPING=1");
     ended.map_err(Fault::from)
 }

@@ -73,8 +73,8 @@ fn read(state: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
 
 impl Seal for Ciphers {
     /// Empty after a valid answer.
-    type Call = Option<HandshakeState>;
-    type Answer = HandshakeState;
+    type Initiator = Option<HandshakeState>;
+    type Responder = HandshakeState;
     type Keys = Both;
 
     fn code(&self, key: Key<'_>, bytes: &[u8]) -> [u8; 32] {
@@ -88,13 +88,13 @@ impl Seal for Ciphers {
         mac(&self.codes, bytes).verify_truncated_left(tag).is_ok()
     }
 
-    fn call(&self, offer: &[u8]) -> Option<(Self::Call, Vec<u8>)> {
+    fn call(&self, offer: &[u8]) -> Option<(Self::Initiator, Vec<u8>)> {
         let mut state = self.builder().and_then(Builder::build_initiator).ok()?;
         let first = write(&mut state, offer)?;
         Some((Some(state), first))
     }
 
-    fn hear(&self, first: &[u8]) -> Option<(HandshakeState, Vec<u8>)> {
+    fn read_call(&self, first: &[u8]) -> Option<(HandshakeState, Vec<u8>)> {
         let mut state = self.builder().and_then(Builder::build_responder).ok()?;
         let offer = read(&mut state, first)?;
         Some((state, offer))
@@ -105,7 +105,7 @@ impl Seal for Ciphers {
         Some((Both(state.into_stateless_transport_mode().ok()?), second))
     }
 
-    fn finish(&self, call: &mut Self::Call, second: &[u8]) -> Option<(Both, Vec<u8>)> {
+    fn finish(&self, call: &mut Self::Initiator, second: &[u8]) -> Option<(Both, Vec<u8>)> {
         let offer = read(call.as_mut()?, second)?;
         Some((Both(call.take()?.into_stateless_transport_mode().ok()?), offer))
     }
@@ -138,7 +138,7 @@ mod tests {
 
     fn handshake(caller: &Ciphers, callee: &Ciphers) -> Option<[Both; 2]> {
         let (mut call, first) = caller.call(&[1; OFFER]).unwrap();
-        let (answer, offer) = callee.hear(&first)?;
+        let (answer, offer) = callee.read_call(&first)?;
         assert_eq!(offer, [1; OFFER]);
         let (theirs, second) = callee.answer(answer, &[2; OFFER]).unwrap();
         // A forged answer does not end the call.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::seal::Ciphers;
 use crate::control::Served;
-use crate::control::protocol::{Answer, Request, Trouble};
+use crate::control::protocol::{Request, Response, Trouble};
 use crate::metrics::{Figures, Labels, Page};
 use crate::status::{Counts, TunnelStatus};
 
@@ -63,9 +63,9 @@ impl TunnelStatus {
 
 /// The latest status of a running tunnel, renewed by its loop.
 #[derive(Debug, Default)]
-pub(super) struct Shown(Mutex<TunnelStatus>);
+pub(super) struct SharedStatus(Mutex<TunnelStatus>);
 
-impl Shown {
+impl SharedStatus {
     pub fn put(&self, status: &TunnelStatus) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(status);
     }
@@ -75,11 +75,11 @@ impl Shown {
     }
 }
 
-impl Served for Shown {
-    fn answer(&self, request: &Request) -> Answer {
+impl Served for SharedStatus {
+    fn answer(&self, request: &Request) -> Response {
         match request {
-            Request::Status {} => Answer::Link(Box::new(self.get())),
-            _ => Answer::Error(Trouble::new(
+            Request::Status {} => Response::Link(Box::new(self.get())),
+            _ => Response::Error(Trouble::new(
                 "not-here",
                 "a tunnel has no path with keys",
                 "`lasthop ctl get` shows everything; what the file says is changed by a restart",
@@ -88,7 +88,7 @@ impl Served for Shown {
     }
 }
 
-impl Figures for Shown {
+impl Figures for SharedStatus {
     fn page(&self) -> Result<String, String> {
         Ok(self.get().page())
     }
@@ -132,12 +132,12 @@ mod tests {
     /// Readers see the latest stored status; unavailable values produce an error.
     #[test]
     fn what_is_shown_is_the_last_picture() {
-        let shown = Shown::default();
-        shown.put(&TunnelStatus { waiting: 3, ..TunnelStatus::default() });
-        shown.put(&TunnelStatus { waiting: 4, ..TunnelStatus::default() });
+        let shared = SharedStatus::default();
+        shared.put(&TunnelStatus { waiting: 3, ..TunnelStatus::default() });
+        shared.put(&TunnelStatus { waiting: 4, ..TunnelStatus::default() });
         assert!(
-            matches!(shown.answer(&Request::Status {}), Answer::Link(found) if found.waiting == 4)
+            matches!(shared.answer(&Request::Status {}), Response::Link(found) if found.waiting == 4)
         );
-        assert_eq!(shown.page(), Ok(shown.get().page()));
+        assert_eq!(shared.page(), Ok(shared.get().page()));
     }
 }

@@ -13,9 +13,9 @@ use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_scenario::{Scenario, Traffic, Transfer};
 
+use super::kernel_events::Sending;
 use super::news::News;
 use super::sockets::Machine;
-use super::telling::Sending;
 use super::{Connection, SAMPLE, has_tcp};
 use crate::clock::Clock;
 use crate::endpoint::{
@@ -103,37 +103,37 @@ pub(super) struct Shared {
     clock: Clock,
     stop: Arc<AtomicBool>,
     unfinished: Arc<AtomicUsize>,
-    tell: Sender<News>,
+    news: Sender<News>,
     watcher: Option<Watcher>,
 }
 
 /// Counts an application as ended when it is dropped, even by a panic.
-struct Counted(Arc<AtomicUsize>);
+struct UnfinishedGuard(Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for UnfinishedGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
 /// Forwards the transfers of a receiver.
-struct Telling(Sender<News>);
+struct ReportForwarder(Sender<News>);
 
-impl DiscardObserver for Telling {
+impl DiscardObserver for ReportForwarder {
     fn received(&mut self, transfer: &Received) {
         let _ = self.0.send(News::Received(transfer.clone()));
     }
 }
 
 impl Shared {
-    pub(super) fn new(clock: Clock, tell: Sender<News>, watcher: Option<Watcher>) -> Shared {
+    pub(super) fn new(clock: Clock, news: Sender<News>, watcher: Option<Watcher>) -> Shared {
         let (stop, unfinished) = (Arc::default(), Arc::default());
-        Shared { clock, stop, unfinished, tell, watcher }
+        Shared { clock, stop, unfinished, news, watcher }
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> UnfinishedGuard {
         self.unfinished.fetch_add(1, Ordering::Release);
-        Counted(self.unfinished.clone())
+        UnfinishedGuard(self.unfinished.clone())
     }
 
     fn receive(
@@ -158,7 +158,7 @@ impl Shared {
             let _counted = counted;
             let session = Session { clock: shared.clock, stop: &shared.stop };
             // A failed listener shows as missing transfers.
-            let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
+            let _ = discard(&listener, &options, &session, &mut ReportForwarder(shared.news));
         })
     }
 
@@ -197,12 +197,12 @@ impl Shared {
             if !session.wait_until(client.start).unwrap_or(false) {
                 return;
             }
-            let tell = |at, flow, kind| {
+            let report = |at, flow, kind| {
                 let what = What::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
-                let _ = shared.tell.send(News::Event(Event { at, stage, what }));
+                let _ = shared.news.send(News::Event(Event { at, stage, what }));
             };
             // A broken connection shows as missing responses.
-            let _ = ask(&client, &session, tell);
+            let _ = ask(&client, &session, report);
         })
     }
 
@@ -218,11 +218,11 @@ impl Shared {
         let shared = self.clone();
         net.spawn_in(name, move || {
             let stopped = || shared.stop.load(Ordering::Relaxed);
-            let tell = |news| {
-                let _ = shared.tell.send(news);
+            let report = |news| {
+                let _ = shared.news.send(news);
             };
-            let stood = machine.run(shared.clock, stopped, || drop(counted), tell);
-            let _ = shared.tell.send(News::Stood(host, stood));
+            let stood = machine.run(shared.clock, stopped, || drop(counted), report);
+            let _ = shared.news.send(News::Stood(host, stood));
         })
     }
 
@@ -258,7 +258,7 @@ impl Shared {
             }
             let mut source = Source::Pattern { pattern, bytes };
             let mut sending = Sending {
-                tell: shared.tell.clone(),
+                news: shared.news.clone(),
                 to: options.to,
                 stage,
                 watcher: shared.watcher.clone(),
@@ -267,7 +267,7 @@ impl Shared {
             let report = send(&options, &mut source, &session, &mut sending);
             drop(sending);
             let report = report.map_err(|error| error.to_string());
-            let _ = shared.tell.send(News::Sent(index, report.map(Box::new)));
+            let _ = shared.news.send(News::Sent(index, report.map(Box::new)));
         })
     }
 }

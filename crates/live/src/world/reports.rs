@@ -66,7 +66,7 @@ impl Reports {
 
     /// Forwards events in order: those before `complete`, up to which tracepoints were read, and before `now`
     /// minus the delay of the senders' reports.
-    pub(super) fn tell(&mut self, now: Time, complete: Time, sink: &mut dyn Sink) {
+    pub(super) fn forward(&mut self, now: Time, complete: Time, sink: &mut dyn Sink) {
         self.events.sort_by_key(|event| event.at);
         let is_known = |event: &Event| event.at < complete && event.at + SETTLED <= now;
         let known = self.events.partition_point(is_known);
@@ -246,9 +246,9 @@ mod tests {
         }
         let (mut reports, mut times) = (Reports::default(), Times(Vec::new()));
         reports.events = [500, 30, 10].map(event).to_vec();
-        reports.tell(Time::ZERO + Span::millis(519), Time::ZERO + Span::millis(20), &mut times);
+        reports.forward(Time::ZERO + Span::millis(519), Time::ZERO + Span::millis(20), &mut times);
         reports.events.push(event(25));
-        reports.tell(Time::ZERO + Span::millis(519), Time::ZERO + Span::secs(1), &mut times);
+        reports.forward(Time::ZERO + Span::millis(519), Time::ZERO + Span::secs(1), &mut times);
         let ms = |ms| Time::ZERO + Span::millis(ms);
         assert_eq!(times.0, [10, 25, 30].map(ms), "the last is not 20 ms old");
     }
@@ -277,20 +277,20 @@ mod tests {
         assert_eq!(wrong(&|_| {}), none);
         for index in 0..3 {
             let name = format!("transfer {} from fixed to mobile", index + 1);
-            let told = |what: &str| vec![format!("{name}: {what}")];
+            let fault = |what: &str| vec![format!("{name}: {what}")];
             assert_eq!(
                 wrong(&|r| r.received[index].end = End::Idle),
-                told("gave up: nothing moved any more")
+                fault("gave up: nothing moved any more")
             );
             assert_eq!(
                 wrong(&|r| r.received[index].sha256 = "dd".into()),
-                told("other bytes arrived than were sent")
+                fault("other bytes arrived than were sent")
             );
-            assert_eq!(wrong(&|r| r.received[index].peer = peer(999)), told("nothing arrived"));
+            assert_eq!(wrong(&|r| r.received[index].peer = peer(999)), fault("nothing arrived"));
             let refused = |r: &mut Reports| {
                 r.sent.insert(index, Err("refused".to_owned()));
             };
-            assert_eq!(wrong(&refused), told("refused"));
+            assert_eq!(wrong(&refused), fault("refused"));
         }
         assert_eq!(wrong(&|r| r.received.swap(0, 1)), none, "in whatever order they end");
     }

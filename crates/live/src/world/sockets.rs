@@ -88,17 +88,17 @@ impl Machine {
         clock: Clock,
         stopped: impl Fn() -> bool,
         idle: impl FnOnce(),
-        mut tell: impl FnMut(News),
+        mut report: impl FnMut(News),
     ) -> io::Result<Stood> {
         let mut buf = vec![0; LARGEST * BATCH];
         let mut idle = Some(idle);
         while !stopped() {
-            self.hear(clock, &mut buf, &mut tell)?;
+            self.receive(clock, &mut buf, &mut report)?;
             let now = clock.now();
             if self.end.next_wake().is_some_and(|at| at <= now) {
                 self.out.begin(self.stage, now);
                 self.end.on_wake(now, &mut self.out);
-                self.drain(&mut tell)?;
+                self.drain(&mut report)?;
             }
             if self.end.unfinished() == 0
                 && let Some(idle) = idle.take()
@@ -116,11 +116,11 @@ impl Machine {
     }
 
     /// Passes received datagrams to the machine.
-    fn hear(
+    fn receive(
         &mut self,
         clock: Clock,
         buf: &mut [u8],
-        tell: &mut impl FnMut(News),
+        report: &mut impl FnMut(News),
     ) -> io::Result<()> {
         for port in self.sockets.keys().copied().collect::<Vec<_>>() {
             loop {
@@ -143,7 +143,7 @@ impl Machine {
                         self.out.begin(self.stage, now);
                         // The side only sets the direction in the events of its own packets.
                         self.end.on_packet(now, Side::Right, packet, &mut self.out);
-                        self.drain(tell)?;
+                        self.drain(report)?;
                     }
                 }
             }
@@ -152,7 +152,7 @@ impl Machine {
     }
 
     /// Sends the machine's packets, and reports the events of its connections.
-    fn drain(&mut self, tell: &mut impl FnMut(News)) -> io::Result<()> {
+    fn drain(&mut self, report: &mut impl FnMut(News)) -> io::Result<()> {
         for (_, packet) in self.out.sends.drain(..) {
             let Some(flow) = packet.datagram_flow() else { continue };
             let Some(Socket { socket, state }) = self.sockets.get(&flow.src_port) else { continue };
@@ -177,7 +177,7 @@ impl Machine {
             // Packets are reported by the stages that carry them.
             if let What::Tcp(said) = &event.what {
                 self.right &= said.kind != TcpKind::Corrupted;
-                tell(News::Event(event));
+                report(News::Event(event));
             }
         }
         Ok(())

@@ -13,14 +13,14 @@ use lasthop_live::offload;
 use lasthop_proto::wire::{Damage, Packet};
 
 #[derive(Default)]
-struct Seen {
+struct Totals {
     passes: u64,
     malformed: u64,
     packets: u64,
     digest: Digest,
 }
 
-impl Seen {
+impl Totals {
     fn outgoing(&mut self, outgoing: Option<Outgoing>) {
         match outgoing {
             Some(Outgoing::Same(_)) => self.digest.bytes(b"same"),
@@ -96,21 +96,21 @@ impl Seen {
 pub fn net(frames: &[(String, Vec<u8>)]) {
     let mut blocks = Vec::new();
     for (name, bytes) in frames {
-        let mut seen = Seen::default();
-        seen.frame(bytes);
+        let mut totals = Totals::default();
+        totals.frame(bytes);
         for at in (0..bytes.len().min(110)).chain([bytes.len() - 1]) {
             for change in [0x01, 0x80, 0x14] {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= change;
-                seen.frame(&bytes);
+                totals.frame(&bytes);
             }
-            seen.frame(&bytes[..at]);
+            totals.frame(&bytes[..at]);
         }
         let mut block = Block::new(name);
-        block.put("passes by", seen.passes);
-        block.put("malformed", seen.malformed);
-        block.put("packets", seen.packets);
-        block.put("digest", seen.digest.text());
+        block.put("passes by", totals.passes);
+        block.put("malformed", totals.malformed);
+        block.put("packets", totals.packets);
+        block.put("digest", totals.digest.text());
         blocks.push(block);
     }
     check("frames.txt", &blocks);

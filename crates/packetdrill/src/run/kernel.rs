@@ -53,16 +53,16 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// What the system forbids, and how to allow it.
+    /// The operation that the system forbids, and how to allow it.
     pub fn enter() -> Result<Kernel, Error> {
         let device = Tunnelled::enter("192.168.0.1/16", "192.168.0.2")?;
         let reader = device
             .share()
             .map_err(|error| Error::new(format!("cannot share the device: {error}"), ""))?;
-        let (tell, packets) = channel();
+        let (sender, packets) = channel();
         thread::spawn(move || {
             while let Ok(bytes) = reader.read() {
-                if tell.send((now(), bytes)).is_err() {
+                if sender.send((now(), bytes)).is_err() {
                     return;
                 }
             }
@@ -160,10 +160,10 @@ impl World for Kernel {
         {
             self.fds.remove(&fd);
         }
-        let (tell, heard) = channel();
+        let (sender, heard) = channel();
         thread::spawn(move || {
             let reply = job();
-            let _ = tell.send((now(), reply));
+            let _ = sender.send((now(), reply));
         });
         // A blocking call gets a moment to enter the kernel before the next packet arrives.
         let patience = if call.until.is_some() { Duration::from_millis(1) } else { PATIENCE };

@@ -1,9 +1,9 @@
 //! Section 5: one battery, idle and sending. Nothing else calibrates the energy model.
 
-use super::RUN_S;
 use super::budget::{Budget, Draw, FACTORS, IDLE_MIN, SENDING_MIN};
 use super::cases::{Case, FROM_TWO, MTUS, STOCK, USUAL, batch, kbps, minutes, node, seeds};
 use super::range::LONG as CLAIM;
+use super::setup::RUN_S;
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 

@@ -6,7 +6,7 @@ use lasthop_report::model::{Figure, Table};
 use lasthop_trace::metrics::{NodeEnergy, RunMetrics};
 use lasthop_trace::stats::Summary;
 
-use super::{RUN_S, TESTBED};
+use super::setup::{RUN_S, TESTBED};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::measure::timeouts;
 use crate::table::{row, table};

@@ -7,8 +7,8 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::checksum::reference::{Order, by_definition, in_words};
 use lasthop_proto::wire::checksum::{Sum, checksum};
 
-use super::CLAIM;
 use super::clock::{Task, Times, by_turns};
+use super::setup::CLAIM;
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, short};
 

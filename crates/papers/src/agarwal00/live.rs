@@ -8,7 +8,7 @@ use lasthop_report::model::Table;
 use lasthop_trace::cpu_time::{Case, Change, Ends, Measurement, Wire};
 use lasthop_trace::stats::{Middle, Summary};
 
-use super::CLAIM;
+use super::setup::CLAIM;
 use crate::live::{NoMeasurement, SIZES};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, short};

@@ -10,7 +10,7 @@ use lasthop_proto::wire::{Addr, FlowKey};
 use lasthop_trace::Sink;
 
 use super::clock::{Task, by_turns};
-use super::{CLAIM, TESTBED};
+use super::setup::{CLAIM, TESTBED};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, scenario};
 

@@ -15,10 +15,11 @@ mod live;
 mod lookup;
 mod options;
 mod range;
+mod setup;
 mod sizes;
 mod untested;
 
-use crate::{Claim, Paper};
+use crate::Paper;
 
 pub(crate) const PAPER: Paper = Paper {
     key: "agarwal00",
@@ -40,14 +41,6 @@ pub(crate) const PAPER: Paper = Paper {
     assumed: assumed::ASSUMED,
     untested: untested::UNTESTED,
 };
-
-const CLAIM: Claim = Claim::of("agarwal00");
-
-/// Two laptops and an interfering node (5, Figure 5.1; 5.11).
-const TESTBED: &str = include_str!("testbed.toml");
-
-/// Duration of a run in seconds: steady state. With intermittent interference it is five minutes, with one burst.
-const RUN_S: f64 = 100.0;
 
 #[cfg(test)]
 mod tests;

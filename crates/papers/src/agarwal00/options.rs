@@ -100,7 +100,7 @@ fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         draws.push(pair.draws());
         saving.push([pair.stock.each(per_joule("sender")), pair.changed.each(per_joule("sender"))]);
     }
-    // "Comparable" (6): neither saves more than twice what the other does.
+    // "Comparable" (6): neither saves more than twice as much as the other.
     let [_, stamps, prediction] = &saving[..] else { return Ok(()) };
     let series = [&stamps[1], &stamps[0], &prediction[1], &prediction[0]];
     let times =

@@ -3,7 +3,7 @@
 //! The cost of the work on a segment is not among them: base and capacity would follow from it, and every experiment
 //! has a table with half and twice the cost. Section 4.5 gives the ACK frequency of the receiver.
 
-use super::TESTBED as TEXT;
+use super::setup::{self, TESTBED as TEXT};
 use crate::{Claim, Open, Testbed, Values};
 
 /// Steady state: ten seconds give the same result as a hundred, except for rare events.
@@ -15,9 +15,9 @@ const WHOLE: Testbed =
     Testbed { key: "agarwal00", texts: &[TEXT], open: OPEN, shorter: &[], seeds: 2 };
 
 /// A claim about the testbed.
-pub(super) const CLAIM: Claim = Claim { testbed: Some(&STEADY), ..super::CLAIM };
+pub(super) const CLAIM: Claim = Claim { testbed: Some(&STEADY), ..setup::CLAIM };
 /// A claim whose runs cannot be shorter: an emptied battery, intermittent interference, rare events.
-pub(super) const LONG: Claim = Claim { testbed: Some(&WHOLE_RUNS), ..super::CLAIM };
+pub(super) const LONG: Claim = Claim { testbed: Some(&WHOLE_RUNS), ..setup::CLAIM };
 
 const LINUX: &str = "Linux 2.2: SACK";
 const RADIO: &str = "802.11b in ad-hoc mode";

@@ -104,7 +104,7 @@ fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         let life = gain(without, with, minutes("sender"));
         finding.measure(format!("MTU {mtu}, SACK off: bytes"), bytes, "%");
         finding.measure(format!("MTU {mtu}, SACK off: lifetime"), life, "%");
-        // Off is ahead at the largest MTU only, on below it, by what a figure could show.
+        // Off is ahead only at the largest MTU and on below it, by a difference that a figure could show.
         let what = format!("MTU {mtu}: bytes with SACK off above on in %");
         match *mtu == MTUS[MTUS.len() - 1] {
             true => finding.above(what, bytes, VISIBLE),

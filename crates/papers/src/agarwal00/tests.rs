@@ -3,11 +3,11 @@
 use lasthop_proto::tcp::config::{Prediction, Variant};
 use lasthop_trace::metrics::RunMetrics;
 
-use super::TESTBED;
 use super::cases::{
     BY_TIME, Case, Changes, FROM_TWO, MTUS, PREDICTED, RTS, SACK_OFF, SCALE_OFF, STAMPS_OFF, STOCK,
     USUAL, kbps, node,
 };
+use super::setup::TESTBED;
 use crate::scenario;
 
 /// Two simulated seconds of a case.

@@ -1,13 +1,12 @@
 //! How throughput is averaged over runs (1), and its standard deviation (5).
 
+use super::lan;
+use super::range::CLAIM;
+use super::setup::{AVERAGING_KEY, BAD, SIZES, Scheme};
 use super::size::Sweep;
-use super::{BAD, CLAIM, SIZES, Scheme, lan};
 use crate::measure::kbps;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs};
-
-/// The reading of "the total data received by the end user and the connection time" (1) where a result has several runs.
-pub(super) const KEY: &str = "reading.averaging";
 
 /// Throughput of several runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +19,7 @@ pub(super) enum Averaging {
 
 impl Averaging {
     pub(super) fn of(bench: &Bench<'_>) -> Averaging {
-        match bench.setting(KEY) {
+        match bench.setting(AVERAGING_KEY) {
             Some("runs") => Averaging::Runs,
             _ => Averaging::Totals,
         }

@@ -1,7 +1,8 @@
 //! Source quench instead of EBSN (4.2.2), and the effect of the source's clock (4.2.1, 6).
 
 use super::averages::Averaging;
-use super::{BAD, CLAIM, Scheme, many, wan};
+use super::range::CLAIM;
+use super::setup::{BAD, Scheme, many, wan};
 use crate::measure::timeouts;
 use crate::table::{Cell, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};

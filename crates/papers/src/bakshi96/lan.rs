@@ -3,8 +3,9 @@
 use lasthop_report::model::Figure;
 
 use super::averages::Averaging;
+use super::range::CLAIM;
 use super::recovery::{BACKOFFS, given_up, sensitivity};
-use super::{CLAIM, LAN, Scheme, bound, sent_again};
+use super::setup::{LAN, SLOT_KEY, Scheme, bound, sent_again};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
 
@@ -12,13 +13,10 @@ use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
 pub(super) const BAD_MS: [u32; 4] = [400, 800, 1200, 1600];
 const SCHEMES: [Scheme; 3] = [Scheme::Basic, Scheme::Ebsn, Scheme::Recovery];
 
-/// The reading of CDPD's back-off on a link of another rate.
-pub(super) const SLOT: &str = "reading.slot";
-
 /// The limits of the back-off in slots of 60 bits, which take less time at 2 Mb/s than at 19.2 kb/s; none if the slot is
 /// a time.
 fn slots(bench: &Bench<'_>) -> Vec<String> {
-    if bench.setting(SLOT) != Some("60-bits") {
+    if bench.setting(SLOT_KEY) != Some("60-bits") {
         return Vec::new();
     }
     // ms at 19.2 kb/s to us at 2 Mb/s.

@@ -1,7 +1,7 @@
 //! Alternatives to the assumptions.
 
-use super::{LAN, WAN, averages, lan};
-use crate::{Open, Testbed, Values};
+use super::setup::{AVERAGING_KEY, LAN, SLOT_KEY, WAN};
+use crate::{Claim, Open, Testbed, Values};
 
 const TCP: &str = "TCP is the Tahoe of";
 const RECOVERY: &str = "Local recovery is stop-and-wait";
@@ -11,16 +11,18 @@ const AVERAGING: &str = "Several runs have the throughput";
 pub(super) static TESTBED: Testbed =
     Testbed { key: "bakshi96", texts: &[WAN, LAN], open: OPEN, shorter: &[], seeds: 4 };
 
+pub(super) const CLAIM: Claim = Claim { testbed: Some(&TESTBED), ..Claim::of("bakshi96") };
+
 const OPEN: &[Open] = &[
     Open {
-        keys: &[averages::KEY],
+        keys: &[AVERAGING_KEY],
         assumed: "totals",
         values: Values::Words(&["totals", "runs"]),
         assumption: AVERAGING,
         why: "All bytes over all time, or the mean of each run's throughput.",
     },
     Open {
-        keys: &[lan::SLOT],
+        keys: &[SLOT_KEY],
         assumed: "time",
         values: Values::Words(&["time", "60-bits"]),
         assumption: BACKOFF,

@@ -6,8 +6,9 @@ use lasthop_report::plot::LineSeries;
 use lasthop_trace::stats::Summary;
 
 use super::averages::Averaging;
+use super::range::CLAIM;
+use super::setup::{BAD, SIZES, Scheme, WAN, many, packet_size, sent_again, wan};
 use super::size::{Sweep, What, bounds, with_bounds};
-use super::{BAD, CLAIM, SIZES, Scheme, WAN, many, packet_size, sent_again, wan};
 use crate::figure::published_line;
 use crate::measure::{dropped, kbps};
 use crate::table::{Cell, row, table};

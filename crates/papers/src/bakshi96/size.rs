@@ -4,7 +4,8 @@ use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::LineSeries;
 
 use super::averages::Averaging;
-use super::{BAD, CLAIM, SIZES, Scheme, bound, published, sent_again, wan};
+use super::range::CLAIM;
+use super::setup::{BAD, SIZES, Scheme, bound, published, sent_again, wan};
 use crate::figure::{Axes, line, lines};
 use crate::measure::stall_time;
 use crate::table::{Cell, table};

@@ -2,11 +2,12 @@
 
 use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::PacketTrace;
-use lasthop_trace::sequence::{BadPeriod, SendKind, Sent, Series};
+use lasthop_trace::sequence::{BadPeriod, SendKind, SentPacket, Series};
 use lasthop_trace::stats::Summary;
 
+use super::range::CLAIM;
 use super::recovery::BACKOFFS;
-use super::{CLAIM, Scheme, WAN};
+use super::setup::{Scheme, WAN};
 use crate::figure::figure;
 use crate::measure::kbps;
 use crate::table::{Cell, row, table};
@@ -131,7 +132,8 @@ fn by_period(trace: &Trace, number: u32) -> Table {
     );
     for (bad, expired) in trace.series.bad.iter().zip(&trace.expired) {
         let until = bad.from_s + GOOD_S + BAD_S;
-        let again = |s: &&Sent| s.kind != SendKind::First && s.at_s >= bad.from_s && s.at_s < until;
+        let again =
+            |s: &&SentPacket| s.kind != SendKind::First && s.at_s >= bad.from_s && s.at_s < until;
         let again = trace.series.sent.iter().filter(again).count();
         let times: Vec<String> = expired.iter().map(|at| format!("{at:.2} s")).collect();
         let period = format!("{}-{} s", bad.from_s, bad.to_s);
@@ -228,7 +230,8 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     // The time-out in the first bad period: its packet and its time.
     let late = |t: &Trace| {
         let at = *t.expired.first()?.first()?;
-        let again = |sent: &&Sent| (sent.at_s - at).abs() < 0.001 && sent.kind != SendKind::First;
+        let again =
+            |sent: &&SentPacket| (sent.at_s - at).abs() < 0.001 && sent.kind != SendKind::First;
         let packet = t.series.sent.iter().find(again)?.start / u64::from(PAYLOAD);
         Some((packet as f64, at))
     };

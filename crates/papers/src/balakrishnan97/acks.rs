@@ -39,7 +39,7 @@ const SCHEMES: [Scheme; 3] = [
     ("AF", &[ADAPTED, "path.return.link.discipline-left=ack-filter"]),
 ];
 
-/// The rows of Table 1: a return channel, what is set for it, and what was published in Mb/s.
+/// The rows of Table 1: a return channel, its settings, and the published rate in Mb/s.
 #[expect(clippy::approx_constant, reason = "6.28 Mb/s was published")]
 const CHANNELS: [(&str, &[&str], [f64; 3]); 4] = [
     ("9.6 kb/s", &["path.return.link.rate-left=9.6kbit"], [1.78, 3.64, 6.28]),
@@ -184,7 +184,7 @@ pub(super) const ASYMMETRY: Claim = Claim {
     ..CLAIM
 };
 
-/// 4.3: how many packets an ACK stands for.
+/// 4.3: number of packets that an ACK acknowledges.
 fn asymmetry(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     for (i, (channel, ..)) in CHANNELS.iter().enumerate() {

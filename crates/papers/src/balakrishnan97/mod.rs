@@ -17,7 +17,7 @@ mod topologies;
 mod untested;
 mod web;
 
-use crate::{Claim, Paper};
+use crate::Paper;
 
 pub(crate) const PAPER: Paper = Paper {
     key: "balakrishnan97",
@@ -45,5 +45,3 @@ pub(crate) const PAPER: Paper = Paper {
     assumed: assumed::ASSUMED,
     untested: untested::UNTESTED,
 };
-
-const CLAIM: Claim = Claim::of("balakrishnan97");

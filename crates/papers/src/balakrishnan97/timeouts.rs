@@ -10,7 +10,7 @@ use crate::finding::Bound;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted};
 
-/// Users who fetch over connections of their own.
+/// Users with separate connections.
 const USERS: u32 = 40;
 /// Further numbers of users: how much the load decides.
 const OTHERS: [u32; 4] = [10, 20, 80, 160];
@@ -142,7 +142,7 @@ fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     Ok(())
 }
 
-/// Other loads, and senders that do what the paper reckons with.
+/// Other loads, and senders that behave as the paper assumes.
 fn others(bench: &mut Bench<'_>, finding: &mut Finding, usual: &Counts) -> Result<(), Interrupted> {
     let mut rows = table(
         "Time-outs by the number of users, % of all",

@@ -3,7 +3,8 @@
 use lasthop_trace::metrics::RunMetrics;
 
 use super::cases::Protocol::{self, Tulip, TulipPlain, Unaided};
-use super::{CLAIM, TESTBED};
+use super::range::CLAIM;
+use super::setup::TESTBED;
 use crate::measure::flow_kbps;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted};

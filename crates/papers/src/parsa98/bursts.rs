@@ -2,7 +2,8 @@
 
 use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, case, delay, deviation, run, timeouts};
-use super::{CLAIM, TESTBED};
+use super::range::CLAIM;
+use super::setup::TESTBED;
 use crate::figure::{WHISKERS, bar, bars, published_bar, sequence};
 use crate::measure::kbps;
 use crate::table::{Cell, mean_and_interval, table};
@@ -20,7 +21,7 @@ pub(super) fn bursts(packets: u32) -> String {
 /// A row of Table 2: throughput in kb/s, delay and its deviation in ms.
 type Row = [f64; 3];
 
-/// What was published for bursts of 2, 4 and 6 packets: TULIP, then snoop.
+/// The published values for bursts of 2, 4 and 6 packets: TULIP, then snoop.
 const TABLE: [(u32, Row, Row); 3] = [
     (2, [587.3, 540.0, 56.0], [562.6, 582.0, 60.0]),
     (4, [550.0, 579.0, 74.0], [527.6, 621.0, 84.0]),

@@ -4,7 +4,7 @@ use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::{Curve, LineSeries, Pen};
 use lasthop_trace::metrics::{RunMetrics, StageMetrics};
 
-use super::TESTBED;
+use super::setup::TESTBED;
 use crate::figure::{Axes, curves, line, lines};
 use crate::measure::kbps;
 use crate::table::{row, table};

@@ -5,7 +5,8 @@ use lasthop_trace::stats::Summary;
 
 use super::cases::Protocol::{Tulip, Unaided};
 use super::cases::{Protocol, Window, bit_errors, case, run, timeouts};
-use super::{CLAIM, TESTBED};
+use super::range::CLAIM;
+use super::setup::TESTBED;
 use crate::figure::sequence;
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
@@ -168,10 +169,10 @@ fn unaided(bench: &Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), I
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_trace::sequence::{Lost, Sent};
+    use lasthop_trace::sequence::{Lost, SentPacket};
 
-    fn sent(at_s: f64, packet: u64, kind: SendKind) -> Sent {
-        Sent { at_s, start: packet * 1400, end: (packet + 1) * 1400, kind }
+    fn sent(at_s: f64, packet: u64, kind: SendKind) -> SentPacket {
+        SentPacket { at_s, start: packet * 1400, end: (packet + 1) * 1400, kind }
     }
 
     /// The events of 5.1.3, and the same without the redundant packet.

@@ -2,9 +2,9 @@
 
 use lasthop_trace::metrics::RunMetrics;
 
-use super::CLAIM;
 use super::cases::Protocol::{self, Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, bit_errors, delay, deviation};
+use super::range::CLAIM;
 use super::throughput::{HIGH, LOW};
 use crate::{Bench, Claim, Finding, Interrupted};
 

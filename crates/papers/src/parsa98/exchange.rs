@@ -11,11 +11,11 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
 use lasthop_report::plot::{Message, Messages};
 
-use super::CLAIM;
 use crate::figure::figure;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
+use super::range::CLAIM;
 /// The network layer above an end.
 #[derive(Default)]
 struct Network {

@@ -10,11 +10,12 @@ mod closer;
 mod delay;
 mod exchange;
 mod range;
+mod setup;
 mod throughput;
 mod trips;
 mod untested;
 
-use crate::{Claim, Paper};
+use crate::Paper;
 
 pub(crate) const PAPER: Paper = Paper {
     key: "parsa98",
@@ -40,15 +41,11 @@ pub(crate) const PAPER: Paper = Paper {
     untested: untested::UNTESTED,
 };
 
-const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("parsa98") };
-
-/// A source on a wire, a base station, a wireless host (5, Figure 8).
-const TESTBED: &str = include_str!("testbed.toml");
-
 #[cfg(test)]
 mod tests {
     use lasthop_proto::machine::Side;
 
+    use super::setup::TESTBED;
     use super::*;
     use crate::scenario;
 

@@ -7,7 +7,8 @@ use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, TulipPlain, Unaided};
 use super::cases::{
     Sweeps, Window, bit_errors, case, delay, deviation, goodput, ideal_goodput, run, timeouts,
 };
-use super::{CLAIM, TESTBED};
+use super::range::CLAIM;
+use super::setup::TESTBED;
 use crate::figure::{Axes, BANDS, curves, progress, published_line};
 use crate::measure::{count, kbps, transfer_time};
 use crate::table::{Cell, mean_and_interval, row, table};

@@ -13,7 +13,8 @@ use lasthop_trace::stats::{Moments, Summary};
 
 use super::cases::Protocol::Tulip;
 use super::cases::{Window, bit_errors, case};
-use super::{CLAIM, TESTBED};
+use super::range::CLAIM;
+use super::setup::TESTBED;
 use crate::figure::{Axes, curves};
 use crate::{Bench, Claim, Finding, Interrupted};
 

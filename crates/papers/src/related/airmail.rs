@@ -3,7 +3,7 @@
 use lasthop_proto::machine::Side;
 use lasthop_trace::metrics::RunMetrics;
 
-use super::{CLAIM, built_in, rate};
+use super::setup::{CLAIM, built_in, rate};
 use crate::table::{mean_and_interval, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
 

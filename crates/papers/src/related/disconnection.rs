@@ -2,7 +2,7 @@
 
 use lasthop_runs::Recording;
 
-use super::{CLAIM, built_in};
+use super::setup::{CLAIM, built_in};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 

@@ -8,12 +8,10 @@ mod airmail;
 mod disconnection;
 mod hand_off;
 mod scheduling;
+mod setup;
 mod transaction;
 
-use lasthop_trace::metrics::RunMetrics;
-
-use crate::measure::KB;
-use crate::{Claim, Paper};
+use crate::Paper;
 
 pub(crate) const PAPER: Paper = Paper {
     key: "related",
@@ -39,19 +37,6 @@ pub(crate) const PAPER: Paper = Paper {
     ],
     untested: &[],
 };
-
-const CLAIM: Claim = Claim::of("related");
-
-/// The built-in scenario `name` without its axes.
-fn built_in(name: &str) -> &'static str {
-    let text = lasthop_scenario::example(name).map_or("", |example| example.text);
-    text.split("[vary]").next().unwrap_or(text)
-}
-
-/// Delivered payload over the whole run, in KB/s.
-fn rate(m: &RunMetrics) -> f64 {
-    m.sum(|flow| flow.delivered) as f64 / m.end_s / KB
-}
 
 #[cfg(test)]
 mod tests {

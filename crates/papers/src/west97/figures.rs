@@ -2,7 +2,8 @@
 
 use lasthop_trace::stats::{Summary, regression};
 
-use super::{CLAIM, WAN};
+use super::range::CLAIM;
+use super::setup::WAN;
 use crate::figure;
 use crate::measure::{KB, count, stall_time, throughput, transfer_time};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
@@ -91,7 +92,7 @@ fn stalled(runs: &Runs, ideal_s: f64) -> Estimate {
 /// Figure 10: stalls account for nearly all of Reno's loss of throughput.
 fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let ideal = bench.runs(LAN, UNCHANGED)?.mean(transfer_time);
-    // What is unusual takes many runs to see.
+    // Rare events need many runs.
     let reno = bench.with_many(|bench| bench.runs(LAN, &[SINGLE]))?;
     let share = stalled(&reno, ideal);
     finding.measure("stall time over time lost", share.scaled(100.0), "%");

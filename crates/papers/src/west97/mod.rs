@@ -7,10 +7,11 @@ mod assumed;
 mod figures;
 mod open;
 mod range;
+mod setup;
 mod tables;
 mod untested;
 
-use crate::{Claim, Paper};
+use crate::Paper;
 
 pub(crate) const PAPER: Paper = Paper {
     key: "west97",
@@ -38,33 +39,9 @@ pub(crate) const PAPER: Paper = Paper {
     untested: untested::UNTESTED,
 };
 
-const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("west97") };
-
-/// The LAN with the wireless link slowed to 14.6 KB/s (5.3).
-const SLOW: &str = include_str!("slow.toml");
-/// Chopin to Tucson (5.1, Figure 11).
-const WAN: &str = include_str!("wan.toml");
-/// A satellite hop (5.3 end, 7.0).
-const SATELLITE: &str = include_str!("satellite.toml");
-/// Several connections (7.0).
-const MANY: &str = include_str!("many.toml");
-
-/// Each error destroys six consecutive packets (5.2.2).
-const BURSTS: &str =
-    r#"errors={ model = "packet-bursts", packets = 6, mean = "64KiB", on = ["data", "ack"] }"#;
-/// Snoop at the base station.
-const SNOOP: &[&str] = &["agent=snoop"];
-/// Snoop with partial acknowledgements as measured in the paper (4.2): one for every packet, and a sender with a
-/// constant timeout.
-const ACKP: &[&str] =
-    &["agent=snoop+ackp", "path.verdi.ackp-mode=every-packet", "host.fixed.ackp=constant"];
-/// Snoop with partial acknowledgements as designed in the paper (3.3, 3.4).
-const ACKP_FULL: &[&str] =
-    &["agent=snoop+ackp", "path.verdi.ackp-mode=full", "host.fixed.ackp=rearm"];
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::setup::{ACKP, ACKP_FULL, BURSTS, MANY, SATELLITE, SLOW, SNOOP, WAN};
     use crate::scenario;
     use crate::testbed::{SINGLE, WEST97_LAN as LAN};
 

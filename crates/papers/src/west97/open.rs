@@ -4,8 +4,9 @@
 use lasthop_proto::event::Cause;
 use lasthop_trace::stats::Summary;
 
+use super::range::CLAIM;
 use super::range::{CROWD, FAR};
-use super::{ACKP, ACKP_FULL, BURSTS, CLAIM, MANY, SATELLITE, SNOOP};
+use super::setup::{ACKP, ACKP_FULL, BURSTS, MANY, SATELLITE, SNOOP};
 use crate::measure::{dropped, jain, throughput, wired};
 use crate::table::{Cell, mean_and_interval, row, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};

@@ -1,8 +1,8 @@
 //! Alternatives to the assumptions.
 
-use super::{MANY, SATELLITE, SLOW, WAN};
+use super::setup::{MANY, SATELLITE, SLOW, WAN};
 use crate::testbed::WEST97_LAN as LAN;
-use crate::{Open, Testbed, Values};
+use crate::{Claim, Open, Testbed, Values};
 
 const SNOOP: &str = "Snoop retransmits on one duplicate ACK";
 const TIMERS: &str = "Timers and round trips follow 4.4BSD's";
@@ -10,6 +10,8 @@ const TIMERS: &str = "Timers and round trips follow 4.4BSD's";
 /// The testbed of the tables and of the wide-area transfers.
 pub(super) const TESTBED: Testbed =
     Testbed { key: "west97", texts: &[LAN, SLOW, WAN], open: OPEN, shorter: &[], seeds: 3 };
+
+pub(super) const CLAIM: Claim = Claim { testbed: Some(&TESTBED), ..Claim::of("west97") };
 
 /// The satellite hop, whose buffers are part of the question.
 pub(super) const FAR: Testbed = Testbed {

@@ -2,7 +2,8 @@
 
 use lasthop_proto::event::Cause;
 
-use super::{ACKP, ACKP_FULL, BURSTS, CLAIM, SLOW, SNOOP};
+use super::range::CLAIM;
+use super::setup::{ACKP, ACKP_FULL, BURSTS, SLOW, SNOOP};
 use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::measure::{count, stall_time, throughput, timeouts, transfer_time, wired, wireless};
 use crate::table::{Cell, row, table};

@@ -26,7 +26,7 @@ impl Path {
     pub(super) fn wake_hop<O: Outside>(&mut self, now: Time, i: usize, outside: &mut O) {
         self.wakes.set(i, None);
         let others = self.next_wake().unwrap_or(Time::NEVER);
-        // A replaced link here has deadlines of its own.
+        // A replaced link here has separate deadlines.
         let until = if self.retired.is_empty() { others.min(self.free_until) } else { now };
         let stage = StageId(i as u16);
         self.out.begin(stage, now);

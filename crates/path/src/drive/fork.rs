@@ -94,7 +94,6 @@ pub enum ChoicePoint {
 }
 
 impl ChoicePoint {
-    /// Its stage.
     pub fn stage(self) -> StageId {
         let (ChoicePoint::Router(stage) | ChoicePoint::Channel(stage, _)) = self;
         stage

@@ -16,7 +16,7 @@ mod way;
 use core::ops::Range;
 use std::collections::VecDeque;
 
-use lasthop_proto::agent::{AgentConfig, Handover};
+use lasthop_proto::agent::Handover;
 use lasthop_proto::event::{Cause, Op, What};
 use lasthop_proto::flows::AddrMap;
 use lasthop_proto::machine::{Out, Side};
@@ -147,7 +147,7 @@ impl Roam {
             let at = cell.path.iter().position(is_agent);
             let agent = at.map(|at| start + at + 1);
             let splits = at.is_some_and(|at| {
-                matches!(cell.path[at].kind, StageKind::Agent(AgentConfig::Split(_)))
+                matches!(&cell.path[at].kind, StageKind::Agent(agent) if agent.splits_connections())
             });
             let split = agent.filter(|_| splits && roaming.handoff.state.is_some());
             cells.push(CellStages {

@@ -85,7 +85,7 @@ impl Notifier {
     }
 
     //= bakshi96#4.2.3: one is sent after every unsuccessful attempt to transmit over the wireless link
-    fn tell(&mut self, now: Time, quote: &Quote, out: &mut Out) {
+    fn notify(&mut self, now: Time, quote: &Quote, out: &mut Out) {
         if self.last.is_some_and(|last| now.since(last) < self.spacing) {
             if out.wants(Wants::METRICS) {
                 let note = AgentNote::NoticeWithheld;
@@ -111,7 +111,7 @@ impl Machine for Notifier {
         match signal {
             // A base station further on need not notify the source again.
             Signal::AttemptFailed { flow, seq, len, .. } if from == Side::Right => {
-                self.tell(now, &Quote { flow, seq, len }, out);
+                self.notify(now, &Quote { flow, seq, len }, out);
             }
             _ => out.signal(from.other(), signal),
         }

@@ -65,7 +65,7 @@ pub struct End {
 
 impl End {
     /// Records that its peer acknowledges `ack` with a window of `window` bytes.
-    fn hear(&mut self, ack: Seq, window: u32) {
+    fn record_ack(&mut self, ack: Seq, window: u32) {
         let edge = ack + window;
         if self.acked.is_none_or(|acked| acked.lt(ack)) {
             self.edge = if self.acked.is_some() && edge.lt(self.edge) { self.edge } else { edge };
@@ -115,7 +115,7 @@ impl Track {
                 Some(shift) => window << shift,
                 None => (window << SHIFT_MAX).min(UNSCALED).max(window),
             };
-            self.ends[from.other().index()].hear(segment.ack, window);
+            self.ends[from.other().index()].record_ack(segment.ack, window);
         }
     }
 

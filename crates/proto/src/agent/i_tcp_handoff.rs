@@ -22,9 +22,9 @@
 //!
 //! The other agents have no state per connection, or none that is worth a packet.
 
-use super::seq_cache::Flow as Seen;
-use super::snoop::flow::Flow as Snooped;
-use super::snoop_nack::Flow as Asked;
+use super::seq_cache::Flow as CacheFlow;
+use super::snoop::flow::Flow as SnoopFlow;
+use super::snoop_nack::Flow as NackFlow;
 use super::split::Moved;
 use crate::describe::{Kind, System};
 use crate::travel::{Reader, Travels, Writer};
@@ -56,11 +56,11 @@ type Of<F> = Vec<(FlowKey, F)>;
 #[derive(Clone, Debug)]
 pub(super) enum State {
     /// State of snoop and its variants.
-    Snoop(Of<Snooped>),
+    Snoop(Of<SnoopFlow>),
     /// State of snoop for both directions.
-    SnoopNack(Of<Snooped>, Of<Asked>),
+    SnoopNack(Of<SnoopFlow>, Of<NackFlow>),
     /// State of the cache of sequence numbers.
-    SeqCache(Of<Seen>),
+    SeqCache(Of<CacheFlow>),
     /// State of split connections.
     Split(Of<Box<Moved>>),
 }
@@ -101,7 +101,7 @@ impl Handover {
     pub fn flows(&self) -> usize {
         match &self.state {
             State::Snoop(flows) => flows.len(),
-            State::SnoopNack(flows, asked) => flows.len().max(asked.len()),
+            State::SnoopNack(flows, nacks) => flows.len().max(nacks.len()),
             State::SeqCache(flows) => flows.len(),
             State::Split(pairs) => pairs.len(),
         }
@@ -129,9 +129,9 @@ impl Handover {
         (FORM, self.host).write(&mut to);
         match &self.state {
             State::Snoop(flows) => put(1, flows, &mut to),
-            State::SnoopNack(flows, asked) => {
+            State::SnoopNack(flows, nacks) => {
                 put(2, flows, &mut to);
-                asked.write(&mut to);
+                nacks.write(&mut to);
             }
             State::SeqCache(flows) => put(3, flows, &mut to),
             State::Split(pairs) => put(4, pairs, &mut to),
@@ -179,9 +179,9 @@ impl Handover {
         }
         match &self.state {
             State::Snoop(flows) => all(self.host, flows, |key, flow| flow.is_sound(key)),
-            State::SnoopNack(flows, asked) => {
+            State::SnoopNack(flows, nacks) => {
                 all(self.host, flows, |key, flow| flow.is_sound(key))
-                    && all(self.host, asked, |_, flow| flow.is_sound())
+                    && all(self.host, nacks, |_, flow| flow.is_sound())
             }
             State::SeqCache(flows) => all(self.host, flows, |_, flow| flow.is_sound()),
             State::Split(pairs) => all(self.host, pairs, |_, pair| pair.is_sound()),

@@ -103,7 +103,7 @@ pub trait Config {
 
 /// A packet that an agent stores for retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct StoredSegment {
     /// Its flow.
     pub flow: FlowKey,
     /// Sequence number of its first byte.
@@ -132,7 +132,7 @@ pub trait BaseStation: Machine + Debug {
     }
 
     /// Calls `each` with each packet stored for retransmission, flow by flow, in the order of the bytes.
-    fn kept(&self, each: &mut dyn FnMut(Kept)) {
+    fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) {
         let _ = each;
     }
 
@@ -275,6 +275,11 @@ macro_rules! agents {
                 }
             }
 
+            /// Whether TCP connections end at the base station: each side has its own connection.
+            pub fn splits_connections(&self) -> bool {
+                matches!(self, AgentConfig::Split(_))
+            }
+
             /// Whether it helps data to the left, or has no effect at all.
             pub fn helps_both_ways(&self) -> bool {
                 match self {
@@ -344,8 +349,8 @@ impl BaseStation for Agent {
         self.inner().peak_state_bytes()
     }
 
-    fn kept(&self, each: &mut dyn FnMut(Kept)) {
-        self.inner().kept(each);
+    fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) {
+        self.inner().stored_segments(each);
     }
 
     fn takes_bulk(&self) -> bool {

@@ -41,7 +41,7 @@ use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::{
-    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Kept, Read, ackp, snoop_smart,
+    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, snoop_smart,
 };
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::{AgentNote, Cause, Wants, What};
@@ -280,9 +280,9 @@ impl BaseStation for Snoop {
         self.peak
     }
 
-    fn kept(&self, each: &mut dyn FnMut(Kept)) {
+    fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) {
         for i in self.flows.watched() {
-            self.flows[i].cache.entries().filter_map(Entry::kept).for_each(&mut *each);
+            self.flows[i].cache.entries().filter_map(Entry::stored_segment).for_each(&mut *each);
         }
     }
 

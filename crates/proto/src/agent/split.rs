@@ -37,8 +37,8 @@ use super::flows::Flows;
 use super::i_tcp_handoff::Handover;
 use super::none::admit;
 use super::{
-    Agent, AgentConfig, BaseStation, Bypass, Config, Ending, Kept, MtcpConfig, Read, flows, m_tcp,
-    split_sack,
+    Agent, AgentConfig, BaseStation, Bypass, Config, Ending, MtcpConfig, Read, StoredSegment,
+    flows, m_tcp, split_sack,
 };
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
@@ -191,7 +191,7 @@ pub struct Split {
     awaited: Vec<Addr>,
     /// The agent that handles everything except the existing pairs, if this one is being replaced.
     successor: Option<Box<Agent>>,
-    /// Pairs that were added or removed since the last report, if a data plane asks for reports.
+    /// Pairs that were added or removed since the last report, if a data plane requested reports.
     changes: Option<Vec<Ending>>,
 }
 
@@ -334,11 +334,11 @@ impl BaseStation for Split {
     }
 
     /// Data written by one end and unacknowledged by the other, divided like the wireless segments.
-    fn kept(&self, each: &mut dyn FnMut(Kept)) {
+    fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) {
         for i in self.pairs.watched() {
-            self.pairs[i].iter().for_each(|pair| pair.kept(each));
+            self.pairs[i].iter().for_each(|pair| pair.stored_segments(each));
         }
-        self.successor.iter().for_each(|next| next.kept(each));
+        self.successor.iter().for_each(|next| next.stored_segments(each));
     }
 
     fn takes_bulk(&self) -> bool {

@@ -238,13 +238,13 @@ pub fn damage_at(position: u32, packet: &Packet) -> Damage {
 pub struct Channel {
     errors: AnyErrors,
     only: Kinds,
-    tells: bool,
+    reports_changes: bool,
 }
 
 impl Channel {
     /// The channel of `model`, with draws from `stream`. It applies to every frame.
     pub fn new(model: &ErrorModel, stream: Stream) -> Channel {
-        Channel { errors: model.errors(stream, None), only: Kinds::ALL, tells: false }
+        Channel { errors: model.errors(stream, None), only: Kinds::ALL, reports_changes: false }
     }
 
     /// Like [`Channel::new`], with fades drawn from `states` that depend on that stream and the time alone.
@@ -252,7 +252,11 @@ impl Channel {
     /// each other"), and changes can be reported immediately. Models whose states do not depend on time
     /// ignore `states`.
     pub fn with_states(model: &ErrorModel, stream: Stream, states: Stream) -> Channel {
-        Channel { errors: model.errors(stream, Some(states)), only: Kinds::ALL, tells: false }
+        Channel {
+            errors: model.errors(stream, Some(states)),
+            only: Kinds::ALL,
+            reports_changes: false,
+        }
     }
 
     /// Restricts the channel to frames of `kinds`.
@@ -264,14 +268,14 @@ impl Channel {
 
     /// Makes the radio report changes of state immediately, to the world and to its neighbours.
     #[must_use]
-    pub fn telling(mut self) -> Channel {
-        self.tells = true;
+    pub fn reporting(mut self) -> Channel {
+        self.reports_changes = true;
         self
     }
 
     /// Whether changes of state are reported immediately.
-    pub fn tells(&self) -> bool {
-        self.tells
+    pub fn reports_changes(&self) -> bool {
+        self.reports_changes
     }
 
     /// Whether the channel applies to frames of this kind. If not, [`Channel::pass`] must not be called: such
@@ -303,12 +307,13 @@ impl Channel {
     ) -> Harm {
         let before = self.is_good();
         let mut count = 0;
-        let mut told = |byte| {
+        let mut record_hit = |byte| {
             count += 1;
             hit(byte);
         };
-        let told = &mut told;
-        let whole = each!(&mut self.errors, e => e.pass_symbols(start, duration, bytes, told));
+        let record_hit = &mut record_hit;
+        let whole =
+            each!(&mut self.errors, e => e.pass_symbols(start, duration, bytes, record_hit));
         let after = self.is_good();
         Harm { bytes: count, whole, turned: (after != before).then_some(after) }
     }

@@ -133,7 +133,7 @@ impl System {
     }
 
     /// Scenario syntax or command that selects it.
-    pub fn asked(&self) -> String {
+    pub fn selector(&self) -> String {
         self.syntax.replace('*', self.key)
     }
 }
@@ -147,7 +147,7 @@ impl Serialize for System {
         row.serialize_field("tier", tier)?;
         row.serialize_field("worlds", worlds)?;
         row.serialize_field("status", status)?;
-        row.serialize_field("where", &self.asked())?;
+        row.serialize_field("where", &self.selector())?;
         row.serialize_field("what", what)?;
         row.serialize_field("source", source)?;
         row.end()

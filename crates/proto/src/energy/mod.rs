@@ -21,7 +21,7 @@ pub use hardware::{Hardware, RadioPower};
 pub use meter::{Meter, Totals};
 pub use operation::{Operation, Work};
 pub use presets::{PRESETS, Preset};
-pub use radio::{Antenna, RadioState, RadioStates, Told};
+pub use radio::{Antenna, RadioState, RadioStates, ReportTime};
 
 /// Description of the model, for lists.
 pub const ENERGY_MODEL: System = System::new(

@@ -41,12 +41,12 @@ pub struct Antenna {
     /// Propagation delay between two stations.
     pub delay: Span,
     /// When the hop reports a transmission.
-    pub told: Told,
+    pub reported: ReportTime,
 }
 
 /// When a hop reports a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum ReportTime {
     /// At its beginning, in collision-free media.
     AtStart,
     /// After its end has been received; no transmission is longer than `longest`.
@@ -83,11 +83,11 @@ impl RadioStates {
 
     /// Records a transmission that any station has started or finished.
     pub fn air(&mut self, at: Time, event: &AirEvent) {
-        let Antenna { station, delay, told } = self.antenna;
+        let Antenna { station, delay, reported } = self.antenna;
         let before = |span: Span| Time(at.0.saturating_sub(span.0));
-        let start = match told {
-            Told::AtStart => at,
-            Told::AtEnd { .. } => before(event.airtime + delay),
+        let start = match reported {
+            ReportTime::AtStart => at,
+            ReportTime::AtEnd { .. } => before(event.airtime + delay),
         };
         let (stretches, from) = match event.station == station {
             true => (&mut self.own, start),
@@ -103,9 +103,9 @@ impl RadioStates {
 
     /// Time up to which all states are final, after all events until `now`.
     pub fn known(&self, now: Time) -> Time {
-        match self.antenna.told {
-            Told::AtStart => now,
-            Told::AtEnd { longest } => {
+        match self.antenna.reported {
+            ReportTime::AtStart => now,
+            ReportTime::AtEnd { longest } => {
                 Time(now.0.saturating_sub((longest + self.antenna.delay).0)).max(self.settled)
             }
         }
@@ -113,7 +113,7 @@ impl RadioStates {
 
     /// Settles everything up to `until` and reports each state with its beginning and end, in order and
     /// without gaps.
-    pub fn settle(&mut self, until: Time, mut tell: impl FnMut(RadioState, Time, Time)) {
+    pub fn settle(&mut self, until: Time, mut each: impl FnMut(RadioState, Time, Time)) {
         while self.settled < until {
             let from = self.settled;
             while let Some((_, asleep)) = self.dozes.front().filter(|(at, _)| *at <= from) {
@@ -130,7 +130,7 @@ impl RadioStates {
                 (false, false, false) => RadioState::Idle,
             };
             let to = until.min(turn).min(own_turn).min(heard_turn);
-            tell(state, from, to);
+            each(state, from, to);
             self.settled = to;
         }
     }
@@ -178,8 +178,8 @@ impl Stretches {
 mod tests {
     use super::*;
 
-    fn radio(told: Told) -> RadioStates {
-        RadioStates::new(Antenna { station: Station(0), delay: Span::micros(2), told })
+    fn radio(reported: ReportTime) -> RadioStates {
+        RadioStates::new(Antenna { station: Station(0), delay: Span::micros(2), reported })
     }
 
     /// A hop that reports a transmission at its end leaves the duration of the longest one open. The settled
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn what_is_known_is_what_no_transmission_can_change() {
         let now = Time(1_000_000);
-        assert_eq!(radio(Told::AtStart).known(now), now);
-        let mut late = radio(Told::AtEnd { longest: Span::micros(98) });
+        assert_eq!(radio(ReportTime::AtStart).known(now), now);
+        let mut late = radio(ReportTime::AtEnd { longest: Span::micros(98) });
         assert_eq!(late.known(now), Time(900_000));
         assert_eq!(late.known(Time(50_000)), Time::ZERO);
         late.settle(Time(950_000), |_, _, _| {});

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Generates [`Cause`] from the list of causes with their names, which serde uses too. The docstring of each
-/// is shown to users.
+/// is part of the user documentation.
 macro_rules! causes {
     ($($(#[doc = $what:literal])* $Cause:ident = $name:literal,)*) => {
         /// Cause of the origination, marking or dropping of a packet. Every cause is visible to users.
@@ -38,9 +38,9 @@ causes! {
     // ---- why a packet exists
     /// A host sends bytes for the first time.
     Data = "data",
-    /// A host acknowledges, or updates its window.
+    /// A host acknowledges data or updates its window.
     Ack = "ack",
-    /// SYN, FIN or RST without data.
+    /// A host sends a SYN, FIN or RST without data.
     Control = "control",
     /// A source sends a datagram.
     Datagram = "datagram",
@@ -48,9 +48,9 @@ causes! {
     FastRetransmit = "fast-retransmit",
     /// A host retransmits because its timer expired.
     TimeoutRetransmit = "timeout-retransmit",
-    /// A host retransmits because it was told of a wireless loss.
+    /// A host retransmits because it was notified of a wireless loss (ELN).
     ElnRetransmit = "eln-retransmit",
-    /// A host sends its last segment again because no ACK came for two round trips (RFC 8985).
+    /// A host repeats its last segment because no ACK arrived for two round trips (RFC 8985).
     TailLossProbe = "tail-loss-probe",
     /// A host probes a closed window.
     WindowProbe = "window-probe",
@@ -60,109 +60,109 @@ causes! {
     LocalTimeout = "local-timeout",
     /// The base station retransmits because its persist timer expired.
     LocalPersist = "local-persist",
-    /// The base station forged a partial acknowledgement.
+    /// The base station sends a partial acknowledgement in the receiver's name.
     PartialAck = "partial-ack",
-    /// An agent filled in an ACK that is missing behind a slow return link.
+    /// An agent recreates an ACK that was removed before a slow return link.
     ReconstructedAck = "reconstructed-ack",
-    /// The base station or receiver tells the sender of a wireless loss.
+    /// The base station or the receiver notifies the sender of a wireless loss.
     LossNotification = "loss-notification",
-    /// The base station tells the source that the wireless link is in a bad state (EBSN).
+    /// The base station notifies the source of a bad state of the wireless link (EBSN).
     BadStateNotification = "bad-state-notification",
-    /// The base station tells the source to slow down, because the wireless link is in a bad state.
+    /// The base station requests a lower rate from the source because the wireless link is in a bad state.
     SourceQuench = "source-quench",
-    /// The base station sends on, as an end point of its own, what it took in from the other end.
+    /// The base station splits the connection and forwards data of one end on its own connection to the other.
     SplitData = "split-data",
-    /// The base station acknowledges, or updates a window, as an end point of its own.
+    /// The base station splits the connection and acknowledges data or updates its window.
     SplitAck = "split-ack",
-    /// SYN, FIN or RST of the base station's own end.
+    /// The base station splits the connection and sends a SYN, FIN or RST without data.
     SplitControl = "split-control",
-    /// The base station probes a closed window.
+    /// The base station splits the connection and probes a closed window.
     SplitProbe = "split-probe",
-    /// A link layer retransmits because its peer reported the packet missing.
+    /// A link layer retransmits because its peer reported the packet as missing.
     LinkNack = "link-nack",
-    /// A link layer retransmits because no acknowledgement came in time.
+    /// A link layer retransmits because no acknowledgement arrived in time.
     LinkTimeout = "link-timeout",
-    /// A link layer retransmits its oldest packet because its window is used up.
+    /// A link layer retransmits its oldest packet because its window is full.
     LinkWindowFull = "link-window-full",
-    /// A link layer had given it up, and a copy that was still on its way has arrived all the same.
+    /// A copy of the packet arrives after the link layer has discarded the original.
     LateCopy = "late-copy",
-    /// A line carries a packet twice: this is the second one.
+    /// A line duplicates a packet: this is the second copy.
     LineDuplicate = "line-duplicate",
-    /// A router with fates forges it, as a third party does that sees the connection.
+    /// A router with `fates` forges the packet, like an attacker who observes the connection.
     Forged = "forged",
-    /// A line lets it overtake packets that were sent before it.
+    /// A line reorders packets: this one overtakes earlier ones.
     Reordered = "reordered",
-    /// The wired side sends a copy to a cell that the host may come to.
+    /// The wired side sends a copy to a cell that the host may enter.
     HandoffCopy = "handoff-copy",
-    /// A base station keeps it for a host that is not in its cell.
+    /// A base station buffers the packet for a host that is not in its cell.
     HandoffKept = "handoff-kept",
-    /// A base station sends it after a host that has left its cell.
+    /// A base station forwards the packet to a host that has left its cell.
     HandoffForwarded = "handoff-forwarded",
-    /// A base station sends it again because it went out over the radio that the host has left.
+    /// The new base station repeats a packet that the old one sent over the radio that the host has left.
     HandoffRepeated = "handoff-repeated",
     // ---- why a packet ended
-    /// The queue was full.
+    /// The queue is full.
     QueueFull = "queue-full",
-    /// Random early detection chose it, and it could not be marked.
+    /// Active queue management selects the packet and cannot mark it.
     EarlyDrop = "early-drop",
-    /// A policer had no tokens for it, or it is longer than a token bucket is deep.
+    /// A policer has no tokens left for the packet, or the packet is larger than the token bucket.
     Policed = "policed",
-    /// The IP header checksum was wrong.
+    /// The IP header checksum is wrong.
     IpChecksum = "ip-checksum",
-    /// The TCP checksum was wrong.
+    /// The TCP checksum is wrong.
     TcpChecksum = "tcp-checksum",
-    /// The base station hid a duplicate ACK of a wireless loss from the sender.
+    /// The base station hides a duplicate ACK from the sender because it reports a wireless loss.
     SuppressedDupAck = "suppressed-dup-ack",
-    /// The base station dropped an ACK older than one it has seen.
+    /// The base station drops an ACK that is older than one it has received.
     SpuriousAck = "spurious-ack",
-    /// A queue removed an ACK because a newer one of its connection says the same and more.
+    /// A queue removes an ACK because a newer one of its connection acknowledges more.
     SupersededAck = "superseded-ack",
-    /// The base station took it in as the end of a connection that it has split: its data goes on in packets
-    /// of the base station's own.
+    /// The base station splits the connection and consumes the packet; its data continues in packets with the
+    /// cause `split-data`.
     SplitTaken = "split-taken",
     /// No connection or host has this address.
     NoSuchConnection = "no-such-connection",
-    /// A message of a base station quotes a segment of ours that is not in flight: a forgery, or too late.
+    /// A base station's notification quotes a segment that is not in flight: it is late or forged.
     StaleNotice = "stale-notice",
-    /// A message of a base station that this host is not set up to obey.
+    /// A host receives a base station's notification of a kind that its configuration ignores.
     UnheededNotice = "unheeded-notice",
-    /// The scenario asked for this loss (competing traffic).
+    /// The scenario requires this loss, which represents competing traffic.
     CrossTraffic = "cross-traffic",
-    /// The frame that carried it was damaged, collided, or was lost by its line, and no link layer retransmits.
+    /// The frame is damaged, collides, or is lost by the line, and no link layer retransmits it.
     FrameLost = "frame-lost",
-    /// The link layer gave it up after as many tries as it may make.
+    /// The link layer discards the packet after its maximum number of transmissions.
     LinkGaveUp = "link-gave-up",
-    /// Medium access gave it up: no answer after as many tries as it may make.
+    /// Medium access discards the frame after its maximum number of unacknowledged attempts.
     RetryLimit = "retry-limit",
-    /// A piece of it was lost, so that it cannot be put together.
+    /// A fragment is lost, so the packet cannot be reassembled.
     PieceLost = "piece-lost",
-    /// The access point has no room to keep it for a station whose radio sleeps.
+    /// The access point's buffer for a station whose radio sleeps is full.
     PowerSaveFull = "power-save-full",
-    /// Its compressed header could not be restored, because of a frame that was lost before it.
+    /// Its compressed header cannot be restored because an earlier frame was lost.
     Desynchronised = "desynchronised",
-    /// Its host is not in the cell (any more).
+    /// The destination is not in the cell, or has left it.
     LeftCell = "left-cell",
-    /// The mobile host that sends it is in no cell.
+    /// The mobile host that sends the packet is in no cell.
     NoCell = "no-cell",
-    /// A base station has no room to keep it for a host that is not in its cell.
+    /// A base station's buffer for hosts outside its cell is full.
     HandoffFull = "handoff-full",
-    /// A packet for a host that left or may come is not needed: the host has it or went elsewhere, or the next base
-    /// station has its contents in the state that moved.
+    /// A packet buffered for a hand-off is obsolete: the host has it or is elsewhere, or the next base station
+    /// received its content with the agent's state.
     HandoffStale = "handoff-stale",
-    /// The line was out.
+    /// The line is in an outage.
     Outage = "outage",
-    /// A queue of several classes chose it by the probability of classic traffic, and it could not be marked.
+    /// A queue with several classes selects the packet by the classic probability and cannot mark it.
     ClassicDrop = "classic-drop",
-    /// So much has come that marks do not help any more.
+    /// The queue is overloaded, so it drops packets instead of marking them.
     OverloadDrop = "overload-drop",
     // ---- why a packet was marked
-    /// It waited longer in the low-latency queue than such packets may.
+    /// The packet waited longer in the low-latency queue than its threshold.
     StepMark = "step-mark",
-    /// The delay of classic traffic demands it, by the coupled probability.
+    /// A low-latency packet is selected by the coupled probability, which grows with the delay of classic traffic.
     CoupledMark = "coupled-mark",
-    /// It was chosen by the probability of classic traffic.
+    /// A packet is selected by the probability of classic traffic.
     ClassicMark = "classic-mark",
-    /// Every packet of the low-latency queue is, since so much has come.
+    /// The low-latency queue is overloaded, so all its packets are marked.
     OverloadMark = "overload-mark",
 }
 

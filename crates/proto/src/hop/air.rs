@@ -7,7 +7,7 @@ use crate::air::{AirEvent, FrameKind, Station};
 use crate::channel::{Fate, Traffic};
 use crate::event::{Wants, What};
 use crate::link::fec::{Code, Coding};
-use crate::link::transmitter::tell_turn;
+use crate::link::transmitter::report_turn;
 use crate::mac::{Air, Outcome};
 use crate::machine::{Out, Side};
 use crate::units::{Span, Time};
@@ -61,9 +61,9 @@ impl Air for AirView<'_> {
         };
         // A channel that reports its changes immediately has reported this one.
         if let Some(good) = turned
-            && !(channel.tells() && channel.turns().is_some())
+            && !(channel.reports_changes() && channel.turns().is_some())
         {
-            tell_turn(side, good, channel.tells(), self.out);
+            report_turn(side, good, channel.reports_changes(), self.out);
         }
         damaged
     }
@@ -74,7 +74,7 @@ impl Air for AirView<'_> {
         }
     }
 
-    fn tell(&mut self, outcome: Outcome) {
+    fn outcome(&mut self, outcome: Outcome) {
         self.outcomes.push_back(outcome);
     }
 }

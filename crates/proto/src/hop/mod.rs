@@ -34,7 +34,7 @@ use pieces::{Cutter, Gatherer};
 use upper::{Ended, Upper, UpperView};
 pub use waiting::Tally;
 use waiting::{Scheduler, Waiting};
-use wakes::{Due, Said};
+use wakes::{Due, PollCache};
 
 /// Configuration of a radio hop, in addition to its medium.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -48,11 +48,11 @@ pub struct HopConfig {
     /// Coding of frames on the air.
     pub coding: Coding,
     /// Mobile hosts with separate stations; if empty, all hosts on the right share one station.
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "addresses")]
     pub mobiles: Vec<Addr>,
 }
 
-fn shown<S: serde::Serializer>(addrs: &[Addr], s: S) -> Result<S::Ok, S::Error> {
+fn addresses<S: serde::Serializer>(addrs: &[Addr], s: S) -> Result<S::Ok, S::Error> {
     s.collect_seq(addrs.iter().map(Addr::to_string))
 }
 
@@ -94,18 +94,18 @@ pub struct Hop {
     /// have changed, since the driver and the hop read them more often.
     due: Due,
     /// Cached poll results, by station.
-    said: Vec<Said>,
+    polled: Vec<PollCache>,
 }
 
 impl Hop {
-    /// Calls `tell` with each packet that the base station's end of the link layer stores until it has
+    /// Calls `each` with each packet that the base station's end of the link layer stores until it has
     /// crossed the hop, and whether it is sent more than once. A fragmented packet is reported with its last
     /// fragment.
-    pub fn kept(&self, tell: &mut dyn FnMut(&Packet, bool)) {
+    pub fn stored_packets(&self, each: &mut dyn FnMut(&Packet, bool)) {
         let Some(base) = self.ends.first() else { return };
-        base.kept(&mut |load, again| {
+        base.stored_loads(&mut |load, again| {
             let whole = !matches!(load, Load::Piece(piece) if piece.index + 1 < piece.count);
-            load.packet().filter(|_| whole).into_iter().for_each(|packet| tell(packet, again));
+            load.packet().filter(|_| whole).into_iter().for_each(|packet| each(packet, again));
         });
     }
 
@@ -147,7 +147,7 @@ impl Hop {
         let turns = channels.iter().flat_map(|pair| {
             let sides = Side::BOTH.into_iter().zip(pair);
             let telling = |(side, channel): (Side, &Option<Channel>)| {
-                let turns = channel.as_ref().filter(|c| c.tells())?.turns()?;
+                let turns = channel.as_ref().filter(|c| c.reports_changes())?.turns()?;
                 Some((side, turns))
             };
             sides.filter_map(telling).collect::<Vec<_>>()
@@ -169,9 +169,9 @@ impl Hop {
             outcomes: VecDeque::new(),
             inside: 0,
             due: Due::NOTHING,
-            said: vec![Said::NOTHING; usize::from(count)],
+            polled: vec![PollCache::NOTHING; usize::from(count)],
         };
-        hop.ask_when_due();
+        hop.update_deadlines();
         hop
     }
 
@@ -193,7 +193,7 @@ impl Hop {
     pub fn forget_channels(&mut self) {
         self.channels.iter_mut().for_each(|pair| *pair = [None, None]);
         self.turns.clear();
-        self.ask_when_due();
+        self.update_deadlines();
     }
 
     /// The channel between the base station and the first mobile station, towards `side`.
@@ -219,7 +219,7 @@ impl Hop {
         out: &mut Out,
         call: impl FnOnce(&mut LinkLayer, &mut dyn Above) -> T,
     ) -> T {
-        self.said[i].forget();
+        self.polled[i].forget();
         let upper = &mut self.uppers[i];
         let view = &mut UpperView { upper, ended: &mut self.ended, inside: &mut self.inside, out };
         call(&mut self.ends[i], view)
@@ -254,18 +254,18 @@ impl Hop {
     /// Handles outcomes of the medium and passes frames to it, until both are idle at `now`.
     fn exchange(&mut self, now: Time, out: &mut Out) {
         // Without reports of all changes, every idle station must be polled.
-        let silent = self.is_scheduled() || !self.medium.tells_all();
+        let silent = self.is_scheduled() || !self.medium.reports_idle();
         loop {
             while let Some(outcome) = self.outcomes.pop_front() {
                 self.handle(now, outcome, out);
             }
             for i in 0..self.ends.len() {
-                if !(self.said[i].may_send || silent) || !self.medium.is_idle(Station(i as u8)) {
+                if !(self.polled[i].may_send || silent) || !self.medium.is_idle(Station(i as u8)) {
                     continue;
                 }
                 match self.with_end(i, out, |end, above| end.next_frame(now, above)) {
                     Some(frame) => self.request(now, frame, Access::Contend, out),
-                    None => self.said[i].may_send = false,
+                    None => self.polled[i].may_send = false,
                 }
             }
             if self.outcomes.is_empty() {
@@ -345,7 +345,7 @@ impl Hop {
                 self.request(now, reply, Access::Reply, out);
             }
         } else if let Some(frame) = self.medium.waiting(to).filter(|frame| frame.to == from) {
-            self.said[to.index()].forget();
+            self.polled[to.index()].forget();
             if !self.ends[to.index()].amend(now, frame) {
                 return;
             }
@@ -375,7 +375,7 @@ impl Hop {
 /// Input of the base station's scheduler.
 impl Hop {
     /// Updates the scheduler's time; the oracle reports the channels whose states depend on time.
-    fn tell_scheduler(&mut self, now: Time) {
+    fn update_scheduler(&mut self, now: Time) {
         let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
         scheduler.advance(now);
         if !scheduler.asks_oracle() {
@@ -436,11 +436,11 @@ impl Machine for Hop {
             Side::Left => (0, self.mobile(packet.dst)),
             Side::Right => (self.mobile(packet.src).index(), Station::BASE),
         };
-        self.tell_scheduler(now);
+        self.update_scheduler(now);
         self.uppers[i].waiting.enter(now, from.other(), to, packet, out);
-        self.said[i].may_send = true;
+        self.polled[i].may_send = true;
         self.exchange(now, out);
-        self.ask_when_due();
+        self.update_deadlines();
         self.inside -= out.gone() - gone;
     }
 

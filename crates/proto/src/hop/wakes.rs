@@ -3,7 +3,7 @@
 use super::Hop;
 use super::waiting::Waiting;
 use crate::link::end::LinkEnd;
-use crate::link::transmitter::tell_turn;
+use crate::link::transmitter::report_turn;
 use crate::mac::Mac;
 use crate::machine::{Machine, Out, StageId};
 use crate::units::Time;
@@ -28,7 +28,7 @@ impl Due {
 
 /// Cached poll result of a link end; stale after any input.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
+pub(super) struct PollCache {
     /// The end's deadline, and whether it is stale.
     pub wake: Time,
     pub stale: bool,
@@ -36,8 +36,8 @@ pub(super) struct Said {
     pub may_send: bool,
 }
 
-impl Said {
-    pub const NOTHING: Said = Said { wake: Time::NEVER, stale: true, may_send: true };
+impl PollCache {
+    pub const NOTHING: PollCache = PollCache { wake: Time::NEVER, stale: true, may_send: true };
 
     /// Invalidates the cache after an input to the end or to the layer above it.
     pub fn forget(&mut self) {
@@ -52,13 +52,13 @@ fn first(wakes: impl IntoIterator<Item = Option<Time>>) -> Time {
 
 impl Hop {
     /// Updates the deadlines of all parts.
-    pub(super) fn ask_when_due(&mut self) {
+    pub(super) fn update_deadlines(&mut self) {
         self.due.ends = Time::NEVER;
-        for (end, said) in self.ends.iter().zip(&mut self.said) {
-            if core::mem::take(&mut said.stale) {
-                said.wake = end.next_wake().unwrap_or(Time::NEVER);
+        for (end, cache) in self.ends.iter().zip(&mut self.polled) {
+            if core::mem::take(&mut cache.stale) {
+                cache.wake = end.next_wake().unwrap_or(Time::NEVER);
             }
-            self.due.ends = self.due.ends.min(said.wake);
+            self.due.ends = self.due.ends.min(cache.wake);
         }
         let turns = first(self.turns.iter().map(|(_, turns)| Some(turns.next())));
         let scheduler = match &self.uppers[0].waiting {
@@ -66,11 +66,11 @@ impl Hop {
             Waiting::InOrder { .. } => None,
         };
         self.due.others = first([scheduler]).min(turns);
-        self.ask_medium();
+        self.update_medium_deadline();
     }
 
     /// Updates the deadline of medium access only.
-    pub(super) fn ask_medium(&mut self) {
+    pub(super) fn update_medium_deadline(&mut self) {
         self.due.medium = first([self.medium.next_wake()]);
         self.due.any = self.due.medium.min(self.due.ends).min(self.due.others);
     }
@@ -109,29 +109,29 @@ impl Hop {
     pub(super) fn step(&mut self, at: Time, out: &mut Out) {
         for (side, turns) in &mut self.turns {
             while let Some(good) = turns.take(at) {
-                tell_turn(*side, good, true, out);
+                report_turn(*side, good, true, out);
             }
         }
         let scheduled = self.is_scheduled();
         if scheduled {
-            self.tell_scheduler(at);
+            self.update_scheduler(at);
         }
         if self.due.medium <= at {
             self.with_medium(out, |mac, air| mac.on_wake(at, air));
         }
         let alone = self.due.ends.min(self.due.others) > at && !scheduled;
-        if alone && self.outcomes.is_empty() && self.medium.tells_all() {
+        if alone && self.outcomes.is_empty() && self.medium.reports_idle() {
             // Only medium access was affected, so all other deadlines are unchanged.
-            return self.ask_medium();
+            return self.update_medium_deadline();
         }
         if self.due.ends <= at {
             for i in 0..self.ends.len() {
-                if self.said[i].wake <= at {
+                if self.polled[i].wake <= at {
                     self.with_end(i, out, |end, above| end.on_wake(at, above));
                 }
             }
         }
         self.exchange(at, out);
-        self.ask_when_due();
+        self.update_deadlines();
     }
 }

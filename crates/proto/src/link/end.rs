@@ -101,9 +101,9 @@ pub trait LinkEnd {
         false
     }
 
-    /// Calls `tell` with each load stored until the other end has it, in sending order, and whether it is
+    /// Calls `each` with each load stored until the other end has it, in sending order, and whether it is
     /// sent more than once. The default has no stored loads.
-    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
-        let _ = tell;
+    fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
+        let _ = each;
     }
 }

@@ -84,7 +84,7 @@ impl LinkEnd for LinkLayer {
         each!(self, end => end.amend(now, frame))
     }
 
-    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
-        each!(self, end => end.kept(tell));
+    fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
+        each!(self, end => end.stored_loads(each));
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, Frame, Header, Load};
 use super::layer::{LinkLayerConfig, Read};
-use super::ll_peer::{Peer, Sent};
+use super::ll_peer::{Peer, PendingPacket};
 use super::ll_sack;
 use crate::air::Station;
 use crate::describe::{Descriptor, Keys, Kind, System};
@@ -132,9 +132,9 @@ impl Ll {
 }
 
 impl LinkEnd for Ll {
-    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+    fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         let sent = self.peers.iter().flat_map(|peer| &peer.sent).filter(|sent| !sent.acked);
-        sent.for_each(|sent| tell(&sent.load, sent.tries > 1 || sent.again.is_some()));
+        sent.for_each(|sent| each(&sent.load, sent.tries > 1 || sent.again.is_some()));
     }
 
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
@@ -188,7 +188,7 @@ impl LinkEnd for Ll {
             && let Some(load) = above.take(to)
         {
             let peer = &mut self.peers[to.index()];
-            peer.sent.push_back(Sent {
+            peer.sent.push_back(PendingPacket {
                 load,
                 transmission: 0,
                 deadline: None,

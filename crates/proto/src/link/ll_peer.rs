@@ -9,7 +9,7 @@ use crate::units::{Span, Time};
 
 /// A sent packet without an acknowledgement.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct PendingPacket {
     pub load: Load,
     /// Number of its last transmission.
     pub transmission: u32,
@@ -29,7 +29,7 @@ pub(super) struct Peer {
     // Sender.
     /// Sequence number of the first of `sent`.
     pub una: u32,
-    pub sent: VecDeque<Sent>,
+    pub sent: VecDeque<PendingPacket>,
     pub transmission: u32,
     srtt: Option<(Span, Span)>,
     // Receiver.
@@ -116,11 +116,11 @@ impl Peer {
         if ahead >= u32::from(window) {
             let behind = self.cumulative.wrapping_sub(seq) < u32::from(window);
             if behind {
-                self.hear(transmission);
+                self.record_transmission(transmission);
             }
             return Err(if behind { LinkNote::Duplicate } else { LinkNote::OutOfWindow });
         }
-        self.hear(transmission);
+        self.record_transmission(transmission);
         let i = ahead as usize;
         if self.beyond.len() <= i {
             self.beyond.resize(i + 1, false);
@@ -135,7 +135,7 @@ impl Peer {
         Ok(())
     }
 
-    fn hear(&mut self, transmission: u32) {
+    fn record_transmission(&mut self, transmission: u32) {
         if (transmission.wrapping_sub(self.heard) as i32) > 0 {
             self.heard = transmission;
         }

@@ -13,7 +13,7 @@ use crate::units::{Span, Time};
 use crate::wire::Packet;
 
 use super::RadioConfig;
-use super::transmitter::{Transmitter, tell_turn};
+use super::transmitter::{Transmitter, report_turn};
 use super::varied::{Sky, Varying};
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Radio {
     ) -> Radio {
         let direction = |side: Side, channel: Option<Channel>| Direction {
             transmitter: config.transmitter(side, &stream),
-            turns: channel.as_ref().filter(|c| c.tells()).and_then(Channel::turns),
+            turns: channel.as_ref().filter(|c| c.reports_changes()).and_then(Channel::turns),
             channel,
         };
         let directions = [direction(Side::Left, left), direction(Side::Right, right)];
@@ -104,7 +104,7 @@ impl<const VARIES: bool> Radio<VARIES> {
             if let Some(good) = fate.turned
                 && direction.turns.is_none()
             {
-                tell_turn(side, good, channel.tells(), out);
+                report_turn(side, good, channel.reports_changes(), out);
             }
             if let Some(position) = fate.damaged_at {
                 packet.damage = damage_at(position, &packet);
@@ -142,11 +142,11 @@ impl<const VARIES: bool> Radio<VARIES> {
 
     /// Reports due changes of the channels.
     #[inline]
-    fn tell_turns(&mut self, now: Time, out: &mut Out) {
+    fn report_turns(&mut self, now: Time, out: &mut Out) {
         for side in Side::BOTH {
             let Some(turns) = &mut self.directions[side.index()].turns else { continue };
             while let Some(good) = turns.take(now) {
-                tell_turn(side, good, true, out);
+                report_turn(side, good, true, out);
             }
         }
     }
@@ -198,7 +198,7 @@ impl<const VARIES: bool> Machine for Radio<VARIES> {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        self.tell_turns(now, out);
+        self.report_turns(now, out);
         if let Some(sky) = self.sky.as_mut().filter(|_| VARIES) {
             sky.on_wake(now, out);
         }

@@ -1,8 +1,8 @@
 //! A serial line with optional header compression and frame losses.
 //!
-//! Otherwise it is a [`Line`](super::Line). Headers are compressed at the start of the transmission: packets
-//! that a queue drops or reorders must not desynchronise the ends. So the queue counts whole packets, and the
-//! line carries compressed ones. Captures show whole packets, like a packet filter above the compression.
+//! In all other respects it is a [`Line`](super::Line). Headers are compressed when the transmission starts, so a
+//! packet that the queue drops or reorders cannot desynchronise the two ends. The queue therefore counts uncompressed
+//! packets. Captures contain uncompressed packets too, like a packet filter above the compression.
 
 use std::collections::VecDeque;
 
@@ -30,29 +30,28 @@ pub struct SerialConfig {
     pub line: LineConfig,
     /// Header compression of both directions.
     pub compression: Option<CompressionConfig>,
-    /// Length of a pure ACK on the line in bytes, whatever its header; simulators in papers give ACKs a fixed
-    /// size.
+    /// Fixed length of a pure ACK on the line in bytes, as in the simulators of papers; `None` means its real length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_size: Option<u32>,
     /// Probability that a frame is lost, whatever its length.
     pub frame_loss: Probability,
-    /// Fates of frames towards the right by their place in that direction. Only [`Fate::Dropped`](super::Fate::Dropped) has
+    /// Fates of frames towards the right, by their number in that direction. Only [`Fate::Dropped`](super::Fate::Dropped) has
     /// an effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_fates_right: Option<Script>,
     /// The same towards the left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_fates_left: Option<Script>,
-    /// Whether the far end detects a loss: framing with a check sequence does, and notifies the decompressor.
+    /// Whether the receiver detects lost frames, as with a frame check sequence, and notifies the decompressor.
     pub loss_noticed: bool,
 }
 
-/// A frame under way.
+/// Content of a frame in flight.
 #[derive(Clone, Debug)]
 enum Frame {
     /// A packet with its form on the line.
     Packet { packet: Packet, form: Compressed },
-    /// A decompressor's request for a whole header.
+    /// A decompressor's request for an uncompressed header.
     Request([u8; REQUEST_LEN as usize]),
 }
 
@@ -62,7 +61,7 @@ struct UnderWay {
     frame: Frame,
 }
 
-/// The two ends of a direction.
+/// Compressor and decompressor of a direction.
 #[derive(Clone, Debug)]
 struct Ends {
     compressor: Compressor,
@@ -77,7 +76,7 @@ struct Direction {
     loss: f64,
     chance: Stream,
     script: Option<ScriptedErrors>,
-    /// Requests precede packets.
+    /// Requests to send; they have priority over packets.
     requests: VecDeque<[u8; REQUEST_LEN as usize]>,
     ends: Option<Box<Ends>>,
 }
@@ -125,7 +124,7 @@ impl Serial {
         self.directions[side.index()].script.as_ref()
     }
 
-    /// The same, to change it.
+    /// Mutable access to [`Serial::script`].
     pub fn script_mut(&mut self, side: Side) -> Option<&mut ScriptedErrors> {
         self.directions[side.index()].script.as_mut()
     }
@@ -155,13 +154,13 @@ impl Serial {
                     }
                     Err(packet) => out.discard(side, packet, Cause::Desynchronised),
                 }
-                self.ask(now, side, out);
+                self.send_request(now, side, out);
             }
             Frame::Request(_) if lost => {}
             Frame::Request(bytes) => {
-                let asked = &mut self.directions[side.other().index()];
-                asked.catch_up(now, side.other(), out);
-                if let Some(ends) = &mut asked.ends {
+                let sender = &mut self.directions[side.other().index()];
+                sender.catch_up(now, side.other(), out);
+                if let Some(ends) = &mut sender.ends {
                     ends.compressor.on_request(&bytes);
                 }
             }
@@ -169,8 +168,8 @@ impl Serial {
         true
     }
 
-    /// Sends the requests of the decompressor for packets towards `side`.
-    fn ask(&mut self, now: Time, side: Side, out: &mut Out) {
+    /// Sends a pending request of the decompressor for packets towards `side`.
+    fn send_request(&mut self, now: Time, side: Side, out: &mut Out) {
         let decompressor =
             self.directions[side.index()].ends.as_mut().map(|ends| &mut ends.decompressor);
         let Some(request) = decompressor.and_then(Decompressor::request) else { return };
@@ -218,7 +217,7 @@ impl Direction {
         }
     }
 
-    /// The packet that the far end restores, or the original packet as an error.
+    /// The packet after decompression, or the original packet if decompression fails.
     fn restore(&mut self, packet: Packet, form: Compressed) -> Result<Packet, Packet> {
         let Some(ends) = self.ends.as_mut().filter(|_| form.kind != Kind::Ip) else {
             return Ok(packet);

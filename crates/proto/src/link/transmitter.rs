@@ -35,9 +35,9 @@ impl<T> Pipe<T> {
 
     /// Adds `what` with the arrival time `at`, which may be before others.
     pub fn insert(&mut self, at: Time, what: T) {
-        let place = self.under_way.partition_point(|(other, _)| *other <= at);
+        let index = self.under_way.partition_point(|(other, _)| *other <= at);
         self.next = self.next.min(at);
-        self.under_way.insert(place, (at, what));
+        self.under_way.insert(index, (at, what));
     }
 
     /// Removes the first one, if it arrives by `now`.
@@ -243,7 +243,7 @@ impl<T> Transmitter<T> {
 
 /// Reports a change of the channel towards `side` to good or bad, as an event, and with `neighbour` also to
 /// the neighbour that sends into it.
-pub(crate) fn tell_turn(side: Side, good: bool, neighbour: bool, out: &mut Out) {
+pub(crate) fn report_turn(side: Side, good: bool, neighbour: bool, out: &mut Out) {
     out.event(What::Channel { side, good });
     if neighbour {
         out.signal(side.other(), Signal::ChannelGood(good));

@@ -266,7 +266,7 @@ impl Dcf {
         let (to, kind, bytes) = (frame.to, frame.kind(), frame.bytes);
         job.more = self.power.as_ref().is_some_and(|power| power.keeps(to));
         let airtime = self.phy.data_time(bytes);
-        air.tell(Outcome::Trans { station: Station(s as u8), to, airtime });
+        air.outcome(Outcome::Trans { station: Station(s as u8), to, airtime });
         let claim = self.phy.sifs + self.phy.propagation + self.ack_time;
         self.send(now, s, to, kind, bytes, airtime, claim, air);
         self.stations[s].phase = Phase::AwaitAck;
@@ -323,9 +323,9 @@ impl Dcf {
         let Sending::Frame(frame) = what else { return };
         let to = frame.to;
         if !acked {
-            air.tell(Outcome::Failed { frame, cause: Cause::RetryLimit, delivered });
+            air.outcome(Outcome::Failed { frame, cause: Cause::RetryLimit, delivered });
         }
-        air.tell(Outcome::Done { station, to, acked: Some(acked) });
+        air.outcome(Outcome::Done { station, to, acked: Some(acked) });
     }
 
     /// A transmission is over: each station processes it.
@@ -392,7 +392,7 @@ impl Dcf {
                     && !core::mem::replace(&mut job.delivered, true)
                     && let Some(frame) = job.frame().cloned()
                 {
-                    air.tell(Outcome::Arrived { frame, intact: true, may_reply: false });
+                    air.outcome(Outcome::Arrived { frame, intact: true, may_reply: false });
                 }
             }
             _ => {}
@@ -499,7 +499,7 @@ impl Mac for Dcf {
         node.job.is_none() && node.next.is_empty()
     }
 
-    fn tells_all(&self) -> bool {
+    fn reports_idle(&self) -> bool {
         // Beacons, polls and announcements produce no outcome.
         self.power.is_none()
     }

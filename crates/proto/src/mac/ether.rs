@@ -232,8 +232,8 @@ mod tests {
     #[derive(Clone, Default)]
     struct Ears {
         damages: bool,
-        asked: u32,
-        told: Vec<AirEvent>,
+        queries: u32,
+        reports: Vec<AirEvent>,
     }
 
     impl Air for Ears {
@@ -246,15 +246,15 @@ mod tests {
             _: Time,
             _: Span,
         ) -> bool {
-            self.asked += 1;
+            self.queries += 1;
             self.damages
         }
 
         fn report(&mut self, event: AirEvent) {
-            self.told.push(event);
+            self.reports.push(event);
         }
 
-        fn tell(&mut self, _: Outcome) {}
+        fn outcome(&mut self, _: Outcome) {}
     }
 
     /// A transmission from one station to another, from `start` on for `nanos` nanoseconds.
@@ -278,7 +278,7 @@ mod tests {
         while let Some(at) = ether.next().or_none() {
             while ether.ended(at, air).is_some() || ether.begun(at).is_some() {}
         }
-        let mut fates: Vec<_> = air.told.iter().map(|e| (e.station.0, e.fate)).collect();
+        let mut fates: Vec<_> = air.reports.iter().map(|e| (e.station.0, e.fate)).collect();
         fates.sort_by_key(|(from, _)| *from);
         fates
     }
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_channel_is_asked_once_for_each_frame_and_never_for_a_broadcast() {
-        for (to, damages, fate, asked) in [
+        for (to, damages, fate, queries) in [
             (Station(1), true, Damaged, 1),
             (Station(1), false, Received, 1),
             (Station::ALL, true, Received, 0),
@@ -343,7 +343,7 @@ mod tests {
             let mut air = Ears { damages, ..Ears::default() };
             let sent = vec![flight(0, to, 0, 5000)];
             assert_eq!(fates(&mut Ether::new(4, DELAY), &mut air, sent), [(0, fate)]);
-            assert_eq!(air.asked, asked, "{to:?}");
+            assert_eq!(air.queries, queries, "{to:?}");
         }
     }
 

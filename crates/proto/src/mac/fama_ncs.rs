@@ -218,7 +218,7 @@ impl FamaNcs {
                     let short = short.saturating_sub(self.rts_time);
                     let rest = answer + self.cts_time + self.phy.sifs + claim;
                     let hold = rest.saturating_sub(short);
-                    air.tell(Outcome::Wait { station, from, hold });
+                    air.outcome(Outcome::Wait { station, from, hold });
                 }
                 self.phy.sifs
             }
@@ -240,13 +240,13 @@ impl FamaNcs {
                 let (to, kind, bytes) = (frame.to, frame.kind(), frame.bytes);
                 let airtime = self.phy.data_time(bytes);
                 self.stations[s].sending = Some(to);
-                air.tell(Outcome::Trans { station, to, airtime });
+                air.outcome(Outcome::Trans { station, to, airtime });
                 self.send(now, s, to, kind, bytes, airtime, Span::ZERO, Some(frame), air);
                 airtime
             }
             Action::Finish => {
                 if let Some(to) = self.stations[s].sending.take() {
-                    air.tell(Outcome::Done { station, to, acked: None });
+                    air.outcome(Outcome::Done { station, to, acked: None });
                 }
                 leave
             }
@@ -275,7 +275,7 @@ impl FamaNcs {
             false => Grace::Any,
         };
         let may_reply = self.stations[s].grace != Grace::None;
-        air.tell(Outcome::Arrived { frame: *frame, intact: true, may_reply });
+        air.outcome(Outcome::Arrived { frame: *frame, intact: true, may_reply });
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a transmission")]
@@ -322,7 +322,7 @@ impl FamaNcs {
             self.on(now, s, event, Some(&mut heard), air);
             // The hop needs the end of every frame, unreadable ones included.
             if mine && let Some(frame) = heard.flight.frame.take() {
-                air.tell(Outcome::Arrived { frame: *frame, intact: false, may_reply: false });
+                air.outcome(Outcome::Arrived { frame: *frame, intact: false, may_reply: false });
             }
         }
     }

@@ -289,7 +289,7 @@ impl Hops {
             };
             if heard <= at {
                 self.nodes[i].radio = Radio::Polling { side, heard, until, answered: true };
-                self.hear(at, i, side, out);
+                self.poll(at, i, side, out);
             }
         }
         for i in 0..self.nodes.len() {
@@ -304,7 +304,7 @@ impl Hops {
     }
 
     /// The neighbour on `side` of station `i` hears its poll.
-    fn hear(&mut self, at: Time, i: usize, side: Side, out: &mut Out) {
+    fn poll(&mut self, at: Time, i: usize, side: Side, out: &mut Out) {
         let Some(next) = self.neighbour(i, side) else { return };
         let (poll, bytes) = (self.poll_time(), self.config.poll);
         if self.nodes[next].radio != Radio::Idle {

@@ -100,11 +100,11 @@ impl Ideal {
         let airtime = self.airtime(frame.bytes);
         self.stations[i].free_at = start + airtime;
         self.stations[i].sending = Some(to);
-        air.tell(Outcome::Trans { station, to, airtime });
+        air.outcome(Outcome::Trans { station, to, airtime });
         let hold = airtime.saturating_sub(self.airtime(SHORT_ANSWER));
         if self.half_duplex && hold > Span::ZERO {
             for other in (0..self.stations.len()).filter(|other| *other != i) {
-                air.tell(Outcome::Wait { station: Station(other as u8), from: station, hold });
+                air.outcome(Outcome::Wait { station: Station(other as u8), from: station, hold });
             }
         }
         let damaged = air.damages(station, to, frame.kind(), frame.bytes, start, airtime);
@@ -133,11 +133,11 @@ impl Mac for Ideal {
             if sender.free_at <= now
                 && let Some(to) = sender.sending.take()
             {
-                air.tell(Outcome::Done { station: Station(i as u8), to, acked: None });
+                air.outcome(Outcome::Done { station: Station(i as u8), to, acked: None });
             }
         }
         while let Some((frame, intact)) = self.flying.take(now) {
-            air.tell(Outcome::Arrived { frame, intact, may_reply: true });
+            air.outcome(Outcome::Arrived { frame, intact, may_reply: true });
         }
         self.start(now, air);
     }

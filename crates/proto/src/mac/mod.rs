@@ -113,7 +113,7 @@ pub trait Air {
     fn report(&mut self, event: AirEvent);
 
     /// Reports an outcome to the hop.
-    fn tell(&mut self, outcome: Outcome);
+    fn outcome(&mut self, outcome: Outcome);
 }
 
 /// The medium, and the medium access of every station on it.
@@ -131,7 +131,7 @@ pub trait Mac {
     fn is_idle(&self, station: Station) -> bool;
 
     /// Whether a station becomes idle only with an [`Outcome`].
-    fn tells_all(&self) -> bool {
+    fn reports_idle(&self) -> bool {
         true
     }
 
@@ -215,8 +215,8 @@ impl Mac for Medium {
         each!(self, mac => mac.is_idle(station))
     }
 
-    fn tells_all(&self) -> bool {
-        each!(self, mac => mac.tells_all())
+    fn reports_idle(&self) -> bool {
+        each!(self, mac => mac.reports_idle())
     }
 
     fn timing(&self) -> Timing {

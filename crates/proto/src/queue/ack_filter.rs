@@ -9,7 +9,7 @@
 //! number is never removed, nor is a duplicate that fast retransmit counts. The rules are cited in `clears`,
 //! `is_plain` and `Memory::note`.
 //!
-//! **Room.** An ACK that does not fit even in place of an older one is dropped as in any full queue, and
+//! **Room.** An ACK that does not fit even in the slot of an older one is dropped as in any full queue, and
 //! removes nothing.
 //!
 //! **Cost.** An ACK finds its connection by one look-up, and through it a chain of removable ACKs; it never
@@ -47,7 +47,7 @@ const WINDOW: i32 = 1 << 30;
 
 /// An entry of the queue.
 #[derive(Clone, Debug)]
-struct Place {
+struct Slot {
     /// Serial number, ascending from head to tail.
     serial: u64,
     /// `None` if it was removed.
@@ -71,7 +71,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 /// The filtering queue. See the head of the file.
 #[derive(Clone, Debug, Default)]
 pub struct AckFilter {
-    places: VecDeque<Place>,
+    slots: VecDeque<Slot>,
     next: u64,
     holes: usize,
     memory: Memory,
@@ -187,30 +187,30 @@ pub(crate) fn clears(new: &Segment, old: &Segment) -> bool {
 }
 
 impl AckFilter {
-    fn place(&mut self, serial: u64) -> Option<&mut Place> {
-        let index = self.places.binary_search_by_key(&serial, |place| place.serial).ok()?;
-        self.places.get_mut(index)
+    fn slot(&mut self, serial: u64) -> Option<&mut Slot> {
+        let index = self.slots.binary_search_by_key(&serial, |slot| slot.serial).ok()?;
+        self.slots.get_mut(index)
     }
 
     /// Length of the ACK at `serial` if `new` removes it, and the serial number of the one before it.
     fn cleared(&mut self, serial: u64, new: &Segment) -> Option<(u32, Option<u64>)> {
-        let place = self.place(serial)?;
-        let waiting = place.waiting.as_ref()?;
+        let slot = self.slot(serial)?;
+        let waiting = slot.waiting.as_ref()?;
         let old = waiting.packet.segment()?;
-        clears(new, old).then_some((waiting.bytes, place.previous))
+        clears(new, old).then_some((waiting.bytes, slot.previous))
     }
 
     fn push(&mut self, waiting: Waiting, previous: Option<u64>, room: &mut Room) -> u64 {
         let serial = self.next;
         self.next += 1;
         room.add(waiting.bytes);
-        self.places.push_back(Place { serial, waiting: Some(waiting), previous });
+        self.slots.push_back(Slot { serial, waiting: Some(waiting), previous });
         serial
     }
 
     fn compact(&mut self) {
-        if self.holes > HOLES + (self.places.len() - self.holes) {
-            self.places.retain(|place| place.waiting.is_some());
+        if self.holes > HOLES + (self.slots.len() - self.holes) {
+            self.slots.retain(|slot| slot.waiting.is_some());
             self.holes = 0;
         }
     }
@@ -244,7 +244,7 @@ impl AckFilter {
         if first.is_some() {
             while let Some(serial) = older {
                 let Some((gone, previous)) = self.cleared(serial, segment) else { break };
-                let Some(ended) = self.place(serial).and_then(|place| place.waiting.take()) else {
+                let Some(ended) = self.slot(serial).and_then(|slot| slot.waiting.take()) else {
                     break;
                 };
                 self.holes += 1;
@@ -291,8 +291,8 @@ impl Order for AckFilter {
     }
 
     fn leave(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
-        while let Some(place) = self.places.pop_front() {
-            match place.waiting {
+        while let Some(slot) = self.slots.pop_front() {
+            match slot.waiting {
                 Some(waiting) => {
                     room.remove(waiting.bytes);
                     return Some(waiting);

@@ -71,7 +71,7 @@ fn what_was_said_once_is_worth_nothing_again() {
 fn there_is_no_way_back_to_another_version() {
     let mut world = World::pair(NONE, 1);
     world.run_for(Span::secs(1));
-    let said = world.log.len();
+    let sent = world.log.len();
     for version in [0, 1, 3] {
         for kind in [1, 2, 3, 5, 6, 7] {
             // The length of the first version.
@@ -82,7 +82,7 @@ fn there_is_no_way_back_to_another_version() {
             world.inject(1, at(9), &bytes);
         }
     }
-    assert_eq!(world.log.len(), said, "nobody is answered");
+    assert_eq!(world.log.len(), sent, "nobody is answered");
     assert_eq!(world.session(1).bad_version, 18);
     assert_eq!(world.notices[1], [Notice::OtherVersion(at(9), 0)], "said once");
     assert_eq!(world.states(), UP);
@@ -173,12 +173,12 @@ fn nobody_else_can_say_that_a_session_is_lost() {
         world.inject(1, at(0), &bytes);
     }
     // An established end cannot be made to send it either.
-    let said = world.log.len();
+    let sent = world.log.len();
     let mut stranger = sealed.clone();
     stranger[1] ^= 1;
     world.inject(0, at(66), &stranger);
     world.inject(1, at(66), &stranger);
-    assert_eq!(world.log.len(), said);
+    assert_eq!(world.log.len(), sent);
     world.run_for(Span::secs(1));
     assert_eq!(world.states(), UP);
     assert_eq!(world.session(0).sessions, 1);
@@ -188,8 +188,8 @@ fn nobody_else_can_say_that_a_session_is_lost() {
 struct Counting(Toy, Rc<Cell<u32>>);
 
 impl Seal for Counting {
-    type Call = Vec<u8>;
-    type Answer = Vec<u8>;
+    type Initiator = Vec<u8>;
+    type Responder = Vec<u8>;
     type Keys = ToyKeys;
 
     fn code(&self, key: Key<'_>, bytes: &[u8]) -> [u8; 32] {
@@ -204,8 +204,8 @@ impl Seal for Counting {
         self.0.call(offer)
     }
 
-    fn hear(&self, first: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-        self.0.hear(first)
+    fn read_call(&self, first: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.0.read_call(first)
     }
 
     fn answer(&self, answer: Vec<u8>, offer: &[u8]) -> Option<(ToyKeys, Vec<u8>)> {
@@ -306,9 +306,9 @@ fn caller(n: u8) -> (Session<Toy>, Vec<u8>) {
 /// Immediate answer of `end`, if any.
 fn answer(end: &mut Session<Toy>, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
     end.on_datagram(now, from, &mut bytes.to_vec());
-    let mut said = end.take_outbox();
-    assert!(said.len() < 2);
-    said.pop().map(|(_, bytes)| bytes)
+    let mut sent = end.take_outbox();
+    assert!(sent.len() < 2);
+    sent.pop().map(|(_, bytes)| bytes)
 }
 
 fn answering() -> Session<Toy> {
@@ -326,14 +326,14 @@ const WELCOME: u8 = 2;
 fn a_welcome_that_nothing_follows_is_confirmed_six_times_and_counted() {
     let (mut caller, hello) = caller(9);
     let welcome = answer(&mut answering(), Time::ZERO, at(0), &hello).unwrap();
-    let mut said = usize::from(answer(&mut caller, Time::ZERO, at(1), &welcome).is_some());
+    let mut sent = usize::from(answer(&mut caller, Time::ZERO, at(1), &welcome).is_some());
     while caller.state() == State::Confirming {
         assert_eq!(caller.counts().unconfirmed, 0);
         let now = caller.next_wake().unwrap();
         caller.on_wake(now);
-        said += caller.take_outbox().len();
+        sent += caller.take_outbox().len();
     }
-    assert_eq!((said, caller.state()), (6, State::Idle));
+    assert_eq!((sent, caller.state()), (6, State::Idle));
     let counts = caller.counts();
     assert_eq!((counts.unconfirmed, counts.vanished, counts.sessions), (1, 0, 0));
 }
@@ -343,8 +343,8 @@ fn a_welcome_that_nothing_follows_is_confirmed_six_times_and_counted() {
 fn hellos_beyond_the_limit_are_asked_for_a_cookie_and_beyond_the_next_are_dropped() {
     let mut end = answering();
     for n in 0..8 {
-        let said = answer(&mut end, Time::ZERO, at(n), &caller(50 + n).1).unwrap();
-        assert_eq!((said[0], end.counts().flooded), (WELCOME, 0), "{n}");
+        let sent = answer(&mut end, Time::ZERO, at(n), &caller(50 + n).1).unwrap();
+        assert_eq!((sent[0], end.counts().flooded), (WELCOME, 0), "{n}");
     }
     for n in 0..17 {
         let (mut caller, hello) = caller(100 + n);
@@ -354,8 +354,8 @@ fn hellos_beyond_the_limit_are_asked_for_a_cookie_and_beyond_the_next_are_droppe
         assert_eq!(again[0], HELLO);
         assert!(answer(&mut caller, Time::ZERO, at(1), &cookie).is_none(), "the same once more");
         // The cookie is invalid from another address.
-        let said = answer(&mut end, Time::ZERO, at(n), &again);
-        assert_eq!(said.map(|said| said[0]), (n < 16).then_some(WELCOME), "{n}");
+        let sent = answer(&mut end, Time::ZERO, at(n), &again);
+        assert_eq!(sent.map(|sent| sent[0]), (n < 16).then_some(WELCOME), "{n}");
     }
     assert_eq!(end.counts().flooded, 18);
 }
@@ -381,8 +381,8 @@ fn a_cookie_is_good_for_its_half_minute_and_the_next() {
         let cookie = answer(&mut end, Time::ZERO + made, at(0), &hello).unwrap();
         let again = answer(&mut caller, Time::ZERO, at(1), &cookie).unwrap();
         flood(&mut end, used, 70);
-        let said = answer(&mut end, Time::ZERO + used, at(from), &again).unwrap();
-        assert_eq!(said[0] == WELCOME, good, "{made:?} {used:?} {from}");
+        let sent = answer(&mut end, Time::ZERO + used, at(from), &again).unwrap();
+        assert_eq!(sent[0] == WELCOME, good, "{made:?} {used:?} {from}");
     }
 }
 

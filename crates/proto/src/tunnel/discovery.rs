@@ -238,7 +238,7 @@ mod tests {
     }
 
     /// The probes of a search without losses on a path of this width, in order.
-    fn asked(width: u32, hint: Option<u32>) -> Vec<u32> {
+    fn probes(width: u32, hint: Option<u32>) -> Vec<u32> {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
         if let Some(hint) = hint {
             found.doubt(Time::ZERO, Some(hint));
@@ -262,11 +262,11 @@ mod tests {
     /// Order of the probes: the longest, a hint, the common length, then the middle of the open range.
     #[test]
     fn a_search_asks_the_longest_then_the_likely_then_the_middle() {
-        assert_eq!(asked(1500, None), [1500]);
-        assert_eq!(asked(1280, None), [1500, 1280, 1390, 1335, 1307, 1293, 1286, 1283]);
-        assert_eq!(asked(1400, None), [1500, 1280, 1390, 1445, 1417, 1403, 1396, 1399]);
-        assert_eq!(asked(1400, Some(1400)), [1500, 1400, 1450, 1425, 1412, 1406, 1403]);
-        assert_eq!(asked(600, Some(576)).last(), Some(&602), "what is taken to pass is not asked");
+        assert_eq!(probes(1500, None), [1500]);
+        assert_eq!(probes(1280, None), [1500, 1280, 1390, 1335, 1307, 1293, 1286, 1283]);
+        assert_eq!(probes(1400, None), [1500, 1280, 1390, 1445, 1417, 1403, 1396, 1399]);
+        assert_eq!(probes(1400, Some(1400)), [1500, 1400, 1450, 1425, 1412, 1406, 1403]);
+        assert_eq!(probes(600, Some(576)).last(), Some(&602), "what is taken to pass is not asked");
     }
 
     /// A length that failed before passes: longer ones are open again.

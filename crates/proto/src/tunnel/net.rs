@@ -13,14 +13,14 @@ use super::*;
 use crate::link::tulip::Reliable;
 
 /// Figures of `world` under `name`.
-fn told(name: &str, world: &World) -> Block {
+fn figures(name: &str, world: &World) -> Block {
     let mut block = Block::new(name);
-    let mut said = Digest::default();
+    let mut digest = Digest::default();
     let mut bytes = 0;
     for datagram in &world.log {
         bytes += datagram.len();
-        said.bytes(datagram);
-        said.bytes(&datagram.len().to_be_bytes());
+        digest.bytes(datagram);
+        digest.bytes(&datagram.len().to_be_bytes());
     }
     block.put("time", format!("{:?}", world.now));
     block.put("datagrams", world.log.len());
@@ -38,7 +38,7 @@ fn told(name: &str, world: &World) -> Block {
         block.put(&format!("end {i} state"), format!("{:?}", end.session().state()));
         block.put(&format!("end {i} digest"), rest.text());
     }
-    block.put("digest of datagrams", said.text());
+    block.put("digest of datagrams", digest.text());
     block
 }
 
@@ -95,7 +95,7 @@ fn tunnels_do_what_they_did() {
             configs.iter_mut().for_each(set);
             let mut world = World::new(configs, harm, 5);
             talk(&mut world, 120);
-            blocks.push(told(&format!("{name}, {harm_name}"), &world));
+            blocks.push(figures(&format!("{name}, {harm_name}"), &world));
         }
     }
     // A narrow path that widens, a peer that moves, one that restarts, one that leaves, two callers.
@@ -105,7 +105,7 @@ fn tunnels_do_what_they_did() {
     world.width = 1500;
     world.run_for(Span::secs(40));
     talk(&mut world, 60);
-    blocks.push(told("a narrow way", &world));
+    blocks.push(figures("a narrow way", &world));
     let mut world = World::pair(NONE, 7);
     talk(&mut world, 30);
     world.places[0] = at(9);
@@ -115,7 +115,7 @@ fn tunnels_do_what_they_did() {
     world.start(1, config(None));
     world.run_for(Span::secs(9));
     talk(&mut world, 30);
-    blocks.push(told("moves and restarts", &world));
+    blocks.push(figures("moves and restarts", &world));
     let mut world = World::new([config(Some(at(1))), config(Some(at(0)))], NONE, 8);
     talk(&mut world, 30);
     world.harm = Harm { lose: 1.0, ..NONE };
@@ -127,7 +127,7 @@ fn tunnels_do_what_they_did() {
         end.close(now);
     }
     world.run_for(Span::secs(9));
-    blocks.push(told("both call, silence, goodbye", &world));
+    blocks.push(figures("both call, silence, goodbye", &world));
     check("tunnels.txt", &blocks);
 }
 
@@ -142,22 +142,22 @@ fn changed_messages_do_what_they_did() {
         let mut world = World::pair(NONE, 9);
         world.run_for(Span::millis(before));
         for (n, message) in log.iter().enumerate().take(12) {
-            for place in (0..message.len().min(90)).chain([message.len() - 1]) {
+            for index in (0..message.len().min(90)).chain([message.len() - 1]) {
                 for change in [1, 0x80] {
                     let mut message = message.clone();
-                    message[place] ^= change;
+                    message[index] ^= change;
                     world.inject(1, at(0), &message);
                     world.inject(0, at(1), &message);
                 }
                 if n % 4 == 0 {
-                    world.inject(1, at(5), &message[..place]);
+                    world.inject(1, at(5), &message[..index]);
                 }
             }
             world.inject(n % 2, at(1), message);
             world.run_for(Span::millis(1));
         }
         talk(&mut world, 10);
-        blocks.push(told(&format!("after {before} ms"), &world));
+        blocks.push(figures(&format!("after {before} ms"), &world));
     }
     check("changed-messages.txt", &blocks);
 }

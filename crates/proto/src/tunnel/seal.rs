@@ -20,9 +20,9 @@ pub enum Key<'a> {
 /// depend on ephemeral secrets of this handshake, which are discarded (forward secrecy).
 pub trait Seal {
     /// A caller's handshake state while it waits for the answer.
-    type Call;
+    type Initiator;
     /// A callee's handshake state before its answer.
-    type Answer;
+    type Responder;
     /// The keys of a session.
     type Keys: SessionKeys;
 
@@ -35,18 +35,22 @@ pub trait Seal {
 
     /// Starts a handshake: the first message, which carries `offer`. `None` if the system provides no random
     /// numbers.
-    fn call(&self, offer: &[u8]) -> Option<(Self::Call, Vec<u8>)>;
+    fn call(&self, offer: &[u8]) -> Option<(Self::Initiator, Vec<u8>)>;
 
     /// Reads the first message: returns the caller's offer, if the caller has the key. This is cheap: it
     /// multiplies no public key.
-    fn hear(&self, first: &[u8]) -> Option<(Self::Answer, Vec<u8>)>;
+    fn read_call(&self, first: &[u8]) -> Option<(Self::Responder, Vec<u8>)>;
 
     /// Creates the second message, which carries `offer`, and the keys.
-    fn answer(&self, answer: Self::Answer, offer: &[u8]) -> Option<(Self::Keys, Vec<u8>)>;
+    fn answer(&self, responder: Self::Responder, offer: &[u8]) -> Option<(Self::Keys, Vec<u8>)>;
 
     /// Reads the second message: returns the keys and the callee's offer. After an invalid message the call
     /// can continue.
-    fn finish(&self, call: &mut Self::Call, second: &[u8]) -> Option<(Self::Keys, Vec<u8>)>;
+    fn finish(
+        &self,
+        initiator: &mut Self::Initiator,
+        second: &[u8],
+    ) -> Option<(Self::Keys, Vec<u8>)>;
 }
 
 /// Keys of a session for both directions.
@@ -106,8 +110,8 @@ impl Toy {
 }
 
 impl Seal for Toy {
-    type Call = Vec<u8>;
-    type Answer = Vec<u8>;
+    type Initiator = Vec<u8>;
+    type Responder = Vec<u8>;
     type Keys = ToyKeys;
 
     fn code(&self, key: Key<'_>, bytes: &[u8]) -> [u8; 32] {
@@ -126,7 +130,7 @@ impl Seal for Toy {
         Some((first.clone(), first))
     }
 
-    fn hear(&self, first: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn read_call(&self, first: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         Some((first.to_vec(), self.open(first)?))
     }
 

@@ -115,7 +115,7 @@ pub struct Session<S: Seal> {
     /// Random number of this process.
     end: [u8; 16],
     state: State,
-    calling: Option<Calling<S::Call>>,
+    calling: Option<Calling<S::Initiator>>,
     /// Answered hellos.
     pending: Vec<Pending<S::Keys>>,
     live: Option<Live<S::Keys>>,

@@ -22,7 +22,7 @@ fn failed(port: u16, seq: u32, tries: u32) -> Signal {
 }
 
 /// The agent's response to `signal` from the right at `ms`.
-fn tell(agent: &mut Agent, ms: u64, signal: Signal) -> Out {
+fn respond(agent: &mut Agent, ms: u64, signal: Signal) -> Out {
     let now = Time(ms * 1_000_000);
     let mut out = Out::new(Wants::METRICS);
     out.begin(Default::default(), now);
@@ -41,7 +41,7 @@ fn each_failed_attempt_is_told_to_its_source() {
         for tries in 1..=13 {
             for port in [1024, 1025] {
                 let seq = u32::from(port) * 7;
-                let mut out = tell(&mut agent, 1, failed(port, seq, tries));
+                let mut out = respond(&mut agent, 1, failed(port, seq, tries));
                 assert!(
                     out.signals.is_empty(),
                     "the source is told once, not by each base station"
@@ -73,7 +73,7 @@ fn a_limited_rate_keeps_messages_back_and_says_so() {
         let mut agent = Agent::new(&config);
         let mut sent = Vec::new();
         for ms in [0, 1, 99, 100, 150, 199, 200, 1000] {
-            let out = tell(&mut agent, ms, failed(1024, 1, 1));
+            let out = respond(&mut agent, ms, failed(1024, 1, 1));
             match &out.events[0].what {
                 What::Agent { flow: f, note: AgentNote::NoticeWithheld } => {
                     assert_eq!(*f, flow(1024));
@@ -89,7 +89,7 @@ fn a_limited_rate_keeps_messages_back_and_says_so() {
 #[test]
 fn other_signals_pass_and_so_do_packets() {
     let mut agent = Agent::new(&EBSN);
-    let out = tell(&mut agent, 0, Signal::ChannelGood(false));
+    let out = respond(&mut agent, 0, Signal::ChannelGood(false));
     assert_eq!(out.signals, [(Side::Left, Signal::ChannelGood(false))]);
     assert!(out.sends.is_empty() && out.events.is_empty());
     // A failure on the wired side is not one of the wireless link.
@@ -128,7 +128,7 @@ fn every_other_agent_passes_signals_on() {
         AgentConfig::GoodPacketSize(lasthop_proto::agent::PacketSizes::bakshi96()),
     ];
     for config in others {
-        let out = tell(&mut Agent::new(&config), 0, failed(1024, 1, 1));
+        let out = respond(&mut Agent::new(&config), 0, failed(1024, 1, 1));
         assert_eq!(out.signals, [(Side::Left, failed(1024, 1, 1))], "{config:?}");
     }
 }

@@ -70,7 +70,7 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
         wake_until(&mut agent, &mut out, at, |out| drain(out, config, isn, &mut record));
         let Some(side) = side else {
             if words[1] == "kept" {
-                record.push(kept(&agent, words[0], isn));
+                record.push(unacknowledged(&agent, words[0], isn));
                 continue;
             }
             record.push(words.join(" "));
@@ -98,9 +98,9 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
 }
 
 /// The agent's unacknowledged data: sender and bytes of each piece.
-fn kept(agent: &Agent, at: &str, isn: [Seq; 2]) -> String {
+fn unacknowledged(agent: &Agent, at: &str, isn: [Seq; 2]) -> String {
     let mut all = vec![at.to_owned(), "kept".to_owned()];
-    agent.kept(&mut |piece| {
+    agent.stored_segments(&mut |piece| {
         assert_eq!(piece.attempts, 0);
         let (whose, isn) =
             if piece.flow.src == FIXED { ("fixed", isn[0]) } else { ("mobile", isn[1]) };

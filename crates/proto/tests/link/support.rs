@@ -80,7 +80,7 @@ pub type Fate = Vec<Span>;
 
 /// An event.
 #[derive(Clone, Debug)]
-pub enum Seen {
+pub enum LogEntry {
     /// A frame was sent.
     Sent { frame: Box<Frame>, lost: bool },
     /// Packets were released at a station.
@@ -95,7 +95,7 @@ pub struct World {
     pub ends: Vec<Tulip>,
     pub uppers: Vec<Upper>,
     /// All events, in order.
-    pub log: Vec<Seen>,
+    pub log: Vec<LogEntry>,
     /// Transitions of the sender of each end to its only peer, in a world of two.
     pub moves: BTreeSet<(SendState, SendEvent, SendState)>,
     /// Transitions of the receivers.
@@ -207,7 +207,8 @@ impl World {
                 self.moves.insert((before, SendEvent::Trans, self.send_state(i)));
             }
             let copies = fate(&frame);
-            self.log.push(Seen::Sent { frame: Box::new(frame.clone()), lost: copies.is_empty() });
+            self.log
+                .push(LogEntry::Sent { frame: Box::new(frame.clone()), lost: copies.is_empty() });
             for more in copies {
                 self.counter += 1;
                 let arrives = ends_at + self.timing.propagation + more;
@@ -241,7 +242,7 @@ impl World {
                 let list = self.ends[i].retransmission_list(from);
                 let released =
                     self.uppers[i].released[before..].iter().map(|(_, id)| *id).collect();
-                self.log.extend([Seen::List(list), Seen::Released(released)]);
+                self.log.extend([LogEntry::List(list), LogEntry::Released(released)]);
                 if self.waiting[i].is_none() && self.sending[i].is_none() {
                     let before = self.send_state(i);
                     self.waiting[i] = self.ends[i].reply(now, from, &mut self.uppers[i]);

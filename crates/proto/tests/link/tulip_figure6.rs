@@ -8,19 +8,19 @@ use lasthop_proto::link::frame::{BitVector, Frame};
 use lasthop_proto::link::tulip::TulipConfig;
 use lasthop_proto::units::{Span, Time};
 
-use crate::support::{Seen, World, arq, packet, timing};
+use crate::support::{LogEntry, World, arq, packet, timing};
 
 fn bits(vector: &BitVector) -> String {
     (0..vector.len()).map(|i| u8::from(vector.get(i)).to_string()).collect()
 }
 
 /// The events, in the notation of the figure: a star for each earlier transmission of a packet.
-fn lines(log: &[Seen]) -> Vec<String> {
+fn lines(log: &[LogEntry]) -> Vec<String> {
     let mut tries: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut line = |seen: &Seen| match seen {
-        Seen::Released(ids) => (!ids.is_empty()).then(|| format!("up {ids:?}")),
-        Seen::List(seqs) => (!seqs.is_empty()).then(|| format!("R{seqs:?}")),
-        Seen::Sent { frame, lost } => {
+    let mut line = |entry: &LogEntry| match entry {
+        LogEntry::Released(ids) => (!ids.is_empty()).then(|| format!("up {ids:?}")),
+        LogEntry::List(seqs) => (!seqs.is_empty()).then(|| format!("R{seqs:?}")),
+        LogEntry::Sent { frame, lost } => {
             let header = arq(frame);
             let lost = if *lost { " lost" } else { "" };
             Some(match (header.seq, &header.ack) {

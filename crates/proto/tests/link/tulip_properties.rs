@@ -131,7 +131,7 @@ fn headers() -> impl Strategy<Value = (u8, Header, bool)> {
     (prop_oneof![5 => Just(0u8), 1 => any::<u8>()], header, any::<bool>())
 }
 
-fn told(header: ArqHeader) -> Vec<LinkNote> {
+fn notes(header: ArqHeader) -> Vec<LinkNote> {
     let mut end = Tulip::new(&TulipConfig::default(), Station(1), 2, timing(Span::millis(2)));
     let mut upper = Upper::default();
     let load = if header.seq.is_some() { Load::Packet(packet(1, 9)) } else { Load::None };
@@ -146,14 +146,14 @@ fn told(header: ArqHeader) -> Vec<LinkNote> {
 fn what_is_dropped_is_noted() {
     let ack = |cumulative, len, heard| {
         let ack = LinkAck { cumulative, vector: BitVector::zeros(len), heard };
-        told(ArqHeader { ack: Some(ack), ..ArqHeader::default() })
+        notes(ArqHeader { ack: Some(ack), ..ArqHeader::default() })
     };
     assert_eq!(ack(15, 8, 0), [], "nothing was sent, and nothing is acknowledged");
     assert_eq!(ack(3, 8, 0), [LinkNote::BadAck], "never sent");
     assert_eq!(ack(16, 8, 0), [LinkNote::BadAck], "no such number");
     assert_eq!(ack(15, 9, 0), [LinkNote::BadAck], "longer than the window");
     assert_eq!(ack(15, 8, 1), [LinkNote::BadAck], "no such transmission");
-    let seq = |seq| told(ArqHeader { seq: Some(seq), transmission: 1, ack: None });
+    let seq = |seq| notes(ArqHeader { seq: Some(seq), transmission: 1, ack: None });
     assert_eq!(seq(16), [LinkNote::OutOfWindow]);
     assert_eq!(seq(8), [LinkNote::Duplicate], "the numbers behind the window have been received");
 }

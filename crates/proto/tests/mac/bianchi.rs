@@ -90,7 +90,7 @@ impl Air for Counter {
         self.collided += u64::from(event.fate == FrameFate::Collided);
     }
 
-    fn tell(&mut self, outcome: Outcome) {
+    fn outcome(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Arrived { .. } => self.delivered += 1,
             Outcome::Done { station, .. } => self.finished.push(station),

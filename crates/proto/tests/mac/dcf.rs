@@ -28,9 +28,11 @@ fn on_an_idle_channel_a_frame_goes_after_a_difs_and_is_acknowledged() {
     let acked = arrived + Span::micros(10 + 192 + 112) + DELAY;
     assert_eq!(air.air[0].0, arrived);
     assert_eq!(air.air[1].0, acked);
-    assert!(matches!(air.told[0], (Time(50_000), Outcome::Trans { .. })));
-    assert!(matches!(air.told[1].1, Outcome::Arrived { intact: true, .. }));
-    assert!(matches!(&air.told[2], (at, Outcome::Done { acked: Some(true), .. }) if *at == acked));
+    assert!(matches!(air.outcomes[0], (Time(50_000), Outcome::Trans { .. })));
+    assert!(matches!(air.outcomes[1].1, Outcome::Arrived { intact: true, .. }));
+    assert!(
+        matches!(&air.outcomes[2], (at, Outcome::Done { acked: Some(true), .. }) if *at == acked)
+    );
 }
 
 /// 802.11 9.6: an answer has the highest basic rate that does not exceed that of the frame.
@@ -101,9 +103,9 @@ fn a_frame_whose_ack_is_lost_is_handed_up_once() {
     run(&mut mac, &mut air, END, |_, _, _, _| {});
     let count = |kind| air.air.iter().filter(|(_, e)| e.kind == kind).count();
     assert_eq!((count(FrameKind::Data), count(FrameKind::MacAck)), (3, 3));
-    let arrived = air.told.iter().filter(|(_, o)| matches!(o, Outcome::Arrived { .. })).count();
+    let arrived = air.outcomes.iter().filter(|(_, o)| matches!(o, Outcome::Arrived { .. })).count();
     assert_eq!(arrived, 1);
-    assert!(matches!(air.told.last(), Some((_, Outcome::Done { acked: Some(true), .. }))));
+    assert!(matches!(air.outcomes.last(), Some((_, Outcome::Done { acked: Some(true), .. }))));
 }
 
 #[test]
@@ -124,10 +126,10 @@ fn after_as_many_tries_as_the_limit_the_frame_is_given_up() {
         run(&mut mac, &mut air, END, |_, _, _, _| {});
         let count = |kind| air.air.iter().filter(|(_, e)| e.kind == kind).count();
         assert_eq!((count(FrameKind::Rts), count(FrameKind::Data)), tries, "{lost:?}");
-        let n = air.told.len();
-        let Outcome::Failed { cause, delivered, .. } = &air.told[n - 2].1 else { panic!() };
+        let n = air.outcomes.len();
+        let Outcome::Failed { cause, delivered, .. } = &air.outcomes[n - 2].1 else { panic!() };
         assert_eq!((*cause, *delivered), (Cause::RetryLimit, reached));
-        assert!(matches!(air.told[n - 1].1, Outcome::Done { acked: Some(false), .. }));
+        assert!(matches!(air.outcomes[n - 1].1, Outcome::Done { acked: Some(false), .. }));
         assert_eq!(mac.next_wake(), None, "nothing is left, post back-off included");
     }
 }
@@ -144,7 +146,7 @@ fn who_waits_as_long_collides() {
     let fates: Vec<FrameFate> = air.air.iter().map(|(_, e)| e.fate).collect();
     assert_eq!(fates[..2], [FrameFate::Collided; 2]);
     let done =
-        air.told.iter().filter(|(_, o)| matches!(o, Outcome::Done { acked: Some(true), .. }));
+        air.outcomes.iter().filter(|(_, o)| matches!(o, Outcome::Done { acked: Some(true), .. }));
     assert_eq!(done.count(), 2);
 }
 

@@ -15,13 +15,13 @@ pub type Harm = Box<dyn FnMut(Station, FrameKind, Time) -> bool>;
 pub struct Recorder {
     pub now: Time,
     pub air: Vec<(Time, AirEvent)>,
-    pub told: Vec<(Time, Outcome)>,
+    pub outcomes: Vec<(Time, Outcome)>,
     pub harm: Harm,
 }
 
 impl Recorder {
     pub fn new(harm: impl FnMut(Station, FrameKind, Time) -> bool + 'static) -> Recorder {
-        Recorder { now: Time::ZERO, air: Vec::new(), told: Vec::new(), harm: Box::new(harm) }
+        Recorder { now: Time::ZERO, air: Vec::new(), outcomes: Vec::new(), harm: Box::new(harm) }
     }
 
     pub fn perfect() -> Recorder {
@@ -51,8 +51,8 @@ impl Air for Recorder {
         self.air.push((self.now, event));
     }
 
-    fn tell(&mut self, outcome: Outcome) {
-        self.told.push((self.now, outcome));
+    fn outcome(&mut self, outcome: Outcome) {
+        self.outcomes.push((self.now, outcome));
     }
 }
 
@@ -65,8 +65,8 @@ pub fn run<M: Mac>(
 ) {
     let mut heard = 0;
     loop {
-        while heard < air.told.len() {
-            let (at, outcome) = &air.told[heard];
+        while heard < air.outcomes.len() {
+            let (at, outcome) = &air.outcomes[heard];
             let (at, outcome) = (*at, copy(outcome));
             heard += 1;
             hear(mac, air, at, &outcome);

@@ -41,14 +41,14 @@ fn a_frame_goes_behind_an_rts_and_a_cts() {
     let clear = RTS + DELAY + TURN + CTS + DELAY;
     let sent = clear + TURN + data(1440);
     let at = |want: &dyn Fn(&Outcome) -> bool| {
-        air.told.iter().find(|(_, told)| want(told)).map(|(at, _)| *at)
+        air.outcomes.iter().find(|(_, outcomes)| want(outcomes)).map(|(at, _)| *at)
     };
     assert_eq!(at(&|o| matches!(o, Outcome::Trans { .. })), Some(micros(clear + TURN)));
     assert_eq!(at(&|o| matches!(o, Outcome::Done { acked: None, .. })), Some(micros(sent)));
     let arrived = at(&|o| matches!(o, Outcome::Arrived { intact: true, may_reply: true, .. }));
     assert_eq!(arrived, Some(micros(sent + DELAY)));
     // WAIT lasts from the end of a short answer, had one begun with this RTS, to the end of the data.
-    let until = air.told.iter().find_map(|(at, told)| match told {
+    let until = air.outcomes.iter().find_map(|(at, outcomes)| match outcomes {
         Outcome::Wait { station: Station(1), from: Station(0), hold } => Some(*at + *hold),
         _ => None,
     });
@@ -72,7 +72,9 @@ fn a_cts_dominates_an_rts() {
         run(&mut mac, &mut air, END, |_, _, _, _| {});
         let time = |kind| air.air.iter().find(|(_, e)| e.kind == kind).unwrap().1.airtime;
         assert!(time(FrameKind::Cts) > time(FrameKind::Rts) + delay * 2, "{delay}");
-        assert!(air.told.iter().any(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. })));
+        assert!(
+            air.outcomes.iter().any(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. }))
+        );
     }
 }
 
@@ -133,7 +135,7 @@ fn only_rts_within_a_propagation_delay_collide() {
             air.air.iter().all(|(_, e)| e.kind == FrameKind::Rts || e.fate == FrameFate::Received)
         );
         let arrived =
-            air.told.iter().filter(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. }));
+            air.outcomes.iter().filter(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. }));
         assert_eq!(arrived.count(), 2, "{gap}");
     }
 }
@@ -153,7 +155,7 @@ fn a_handshake_is_tried_again_and_a_data_frame_is_not() {
         let count = |kind| air.air.iter().filter(|(_, e)| e.kind == kind).count();
         let (rts, cts, data) =
             (count(FrameKind::Rts), count(FrameKind::Cts), count(FrameKind::Data));
-        let arrived = air.told.iter().filter_map(|(_, o)| match o {
+        let arrived = air.outcomes.iter().filter_map(|(_, o)| match o {
             Outcome::Arrived { intact, .. } => Some(*intact),
             _ => None,
         });

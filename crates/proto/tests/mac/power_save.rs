@@ -36,7 +36,7 @@ fn awake(air: &Recorder, stations: u8, end: Time) -> BTreeMap<u8, Span> {
     let mut since: BTreeMap<u8, Option<Time>> =
         (1..stations).map(|s| (s, Some(Time::ZERO))).collect();
     let mut sum: BTreeMap<u8, Span> = (1..stations).map(|s| (s, Span::ZERO)).collect();
-    for (at, outcome) in &air.told {
+    for (at, outcome) in &air.outcomes {
         let Outcome::Doze { station, asleep } = outcome else { continue };
         let since = since.get_mut(&station.0).expect("the access point never sleeps");
         assert_eq!(since.is_some(), *asleep, "{station:?} at {at}: neither twice");
@@ -60,7 +60,7 @@ fn count(air: &Recorder, kind: FrameKind) -> usize {
 
 fn arrived(air: &Recorder, to: u8) -> usize {
     let mine = |outcome: &Outcome| matches!(outcome, Outcome::Arrived { frame, .. } if frame.to == Station(to));
-    air.told.iter().filter(|(_, outcome)| mine(outcome)).count()
+    air.outcomes.iter().filter(|(_, outcome)| mine(outcome)).count()
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_is_for_a_station_that_sleeps_waits_for_the_beacon() {
     assert_eq!(after[..6], [Beacon, PsPoll, MacAck, Data, MacAck, Beacon]);
     assert!(after[5..].iter().all(|kind| *kind == Beacon));
     assert_eq!(arrived(&air, 1), 1);
-    let (at, _) = air.told.iter().find(|(_, o)| matches!(o, Outcome::Arrived { .. })).unwrap();
+    let (at, _) = air.outcomes.iter().find(|(_, o)| matches!(o, Outcome::Arrived { .. })).unwrap();
     assert!(at.since(asked) < BEACON + Span::millis(20));
     assert!(air.air.iter().all(|(_, event)| event.fate == FrameFate::Received));
 }
@@ -137,10 +137,10 @@ fn a_longer_listen_interval_waits_longer() {
             run(&mut mac, &mut air, asked, |_, _, _, _| {});
             air.now = asked;
             mac.request(asked, frame(0, 1, 100), Access::Contend, &mut air);
-            let before = air.told.len();
+            let before = air.outcomes.len();
             let next = asked + Span::millis(1777);
             run(&mut mac, &mut air, next, |_, _, _, _| {});
-            let mut behind = air.told[before..].iter();
+            let mut behind = air.outcomes[before..].iter();
             let (at, _) = behind.find(|(_, o)| matches!(o, Outcome::Arrived { .. })).unwrap();
             waited = waited + at.since(asked);
             asked = next;
@@ -162,7 +162,7 @@ fn who_has_something_to_send_wakes_at_once() {
         air.now = asked;
         mac.request(asked, frame(1, 0, 1000), Access::Contend, &mut air);
         assert!(matches!(
-            air.told.last(),
+            air.outcomes.last(),
             Some((at, Outcome::Doze { station: Station(1), asleep: false })) if *at == asked
         ));
         run(&mut mac, &mut air, asked + Span::millis(20), |_, _, _, _| {});
@@ -180,7 +180,7 @@ fn what_the_access_point_cannot_keep_ends_with_a_cause() {
     let full = |o: &Outcome| {
         matches!(o, Outcome::Failed { cause: Cause::PowerSaveFull, delivered: false, .. })
     };
-    assert_eq!(air.told.iter().filter(|(_, o)| full(o)).count(), 2);
+    assert_eq!(air.outcomes.iter().filter(|(_, o)| full(o)).count(), 2);
     run(&mut mac, &mut air, secs(1), |_, _, _, _| {});
     assert_eq!(arrived(&air, 1), 3);
 }
@@ -222,8 +222,10 @@ fn nothing_is_lost_where_polls_and_beacons_are() {
         }
         run(&mut mac, &mut air, asked + Span::secs(3), |_, _, _, _| {});
         assert_eq!((arrived(&air, 1), arrived(&air, 2)), (100, 100));
-        let failed =
-            air.told.iter().filter(|(_, o)| matches!(o, Outcome::Failed { delivered: false, .. }));
+        let failed = air
+            .outcomes
+            .iter()
+            .filter(|(_, o)| matches!(o, Outcome::Failed { delivered: false, .. }));
         assert_eq!(failed.count(), 0);
         let _ = awake(&air, 3, asked + Span::secs(3));
     }

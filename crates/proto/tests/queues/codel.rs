@@ -20,14 +20,19 @@ pub fn data(port: u16, id: u64, capable: bool) -> Packet {
 
 /// Observations of a line that sends a packet a millisecond for `millis`, with `arrivals(millisecond)`
 /// packets before each: the milliseconds of drops by causes, and of marks.
-pub struct Seen {
+pub struct Observations {
     pub drops: Vec<u64>,
     pub marks: Vec<u64>,
     /// Waiting time of the packet that left in each millisecond.
     pub waited: Vec<u64>,
 }
 
-pub fn watch(mut bench: Bench, millis: u64, arrivals: impl Fn(u64) -> u64, capable: bool) -> Seen {
+pub fn watch(
+    mut bench: Bench,
+    millis: u64,
+    arrivals: impl Fn(u64) -> u64,
+    capable: bool,
+) -> Observations {
     let (mut drops, mut marks, mut waited) = (Vec::new(), Vec::new(), Vec::new());
     for now in 0..millis {
         for _ in 0..arrivals(now) {
@@ -42,7 +47,7 @@ pub fn watch(mut bench: Bench, millis: u64, arrivals: impl Fn(u64) -> u64, capab
         waited.extend(packet.map(|packet| now - packet.id.0));
         bench.wait(Span::millis(1));
     }
-    Seen { drops, marks, waited }
+    Observations { drops, marks, waited }
 }
 
 fn codel(config: CodelConfig) -> Bench {
@@ -50,14 +55,14 @@ fn codel(config: CodelConfig) -> Bench {
 }
 
 /// Two packets a millisecond for 10 s: the queue never drains, for any number of drops.
-fn overload(config: CodelConfig, capable: bool) -> Seen {
+fn overload(config: CodelConfig, capable: bool) -> Observations {
     watch(codel(config), 10_000, |_| 2, capable)
 }
 
 //= rfc8289: the next drop comes interval / sqrt(count) after the last
 #[test]
 fn a_standing_queue_is_dropped_from_at_the_times_of_the_control_law() {
-    let seen = overload(CodelConfig::default(), false);
+    let observed = overload(CodelConfig::default(), false);
     // The packet that leaves in millisecond 9 arrived in millisecond 4: the first that has waited for 5 ms.
     let (mut due, mut count) = (109.0_f64, 1.0_f64);
     let mut want = Vec::new();
@@ -68,19 +73,19 @@ fn a_standing_queue_is_dropped_from_at_the_times_of_the_control_law() {
     }
     assert!(want.len() > 2000, "{}", want.len());
     let millisecond = |(a, b): (&u64, &u64)| a.abs_diff(*b) <= 1;
-    let off = seen.drops.iter().zip(&want).find(|pair| !millisecond(*pair));
+    let off = observed.drops.iter().zip(&want).find(|pair| !millisecond(*pair));
     assert_eq!(off, None);
-    assert!(seen.drops.len().abs_diff(want.len()) <= 1);
-    assert_eq!(&seen.drops[..5], [109, 209, 280, 338, 388]);
+    assert!(observed.drops.len().abs_diff(want.len()) <= 1);
+    assert_eq!(&observed.drops[..5], [109, 209, 280, 338, 388]);
 }
 
 #[test]
 fn a_burst_that_is_gone_within_the_interval_passes() {
     // 90 packets at once, then one every two milliseconds: the queue lasts longer than an interval, but is
     // above the target for less than one.
-    let seen =
+    let observed =
         watch(codel(CodelConfig::default()), 1000, |now| if now == 0 { 90 } else { 0 }, false);
-    assert!(seen.drops.is_empty() && seen.waited[80] == 80);
+    assert!(observed.drops.is_empty() && observed.waited[80] == 80);
     // A queue that returns to two packets once in an interval is not a standing queue.
     let waves = |now: u64| if now.is_multiple_of(90) { 90 } else { 0 };
     assert!(watch(codel(CodelConfig::default()), 5000, waves, false).drops.is_empty());
@@ -99,17 +104,17 @@ fn the_last_packet_is_never_dropped() {
 
 #[test]
 fn what_can_be_marked_is_marked_and_leaves() {
-    let seen = overload(CodelConfig::default(), true);
-    assert!(seen.drops.is_empty() && seen.marks.len() > 2000);
-    assert_eq!(&seen.marks[..5], [109, 209, 280, 338, 388]);
-    let told = CodelConfig { mark: false, ..CodelConfig::default() };
-    let seen = overload(told, true);
-    assert!(seen.marks.is_empty() && seen.drops.len() > 2000);
+    let observed = overload(CodelConfig::default(), true);
+    assert!(observed.drops.is_empty() && observed.marks.len() > 2000);
+    assert_eq!(&observed.marks[..5], [109, 209, 280, 338, 388]);
+    let unmarked = CodelConfig { mark: false, ..CodelConfig::default() };
+    let observed = overload(unmarked, true);
+    assert!(observed.marks.is_empty() && observed.drops.len() > 2000);
 }
 
 #[test]
 fn dropping_goes_on_where_it_was_if_the_queue_stands_again_soon() {
-    // It stands for 2 s, is empty for a moment, and stands again.
+    // The queue is occupied for 2 s, empty for a moment, and occupied again.
     let twice = |pause: u64| {
         move |now: u64| match now {
             0..2000 => 2,
@@ -118,9 +123,9 @@ fn dropping_goes_on_where_it_was_if_the_queue_stands_again_soon() {
         }
     };
     let first_second = |pause: u64| {
-        let seen = watch(codel(CodelConfig::default()), 8000, twice(pause), false);
+        let observed = watch(codel(CodelConfig::default()), 8000, twice(pause), false);
         let begin = 4000 + pause;
-        seen.drops.iter().filter(|at| (begin..begin + 1000).contains(*at)).count()
+        observed.drops.iter().filter(|at| (begin..begin + 1000).contains(*at)).count()
     };
     let (soon, late) = (first_second(0), first_second(3000));
     assert!(soon > 2 * late, "{soon} {late}");

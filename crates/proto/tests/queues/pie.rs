@@ -2,7 +2,7 @@
 
 use lasthop_proto::queue::{Discipline, PieConfig};
 
-use super::codel::{PLENTY, Seen, watch};
+use super::codel::{Observations, PLENTY, watch};
 use super::script::Bench;
 
 fn pie(config: PieConfig) -> Bench {
@@ -14,21 +14,26 @@ fn mean(values: &[u64]) -> f64 {
 }
 
 /// Five packets in four milliseconds, a fifth too many, for `millis`.
-fn overload(config: PieConfig, millis: u64, capable: bool) -> Seen {
+fn overload(config: PieConfig, millis: u64, capable: bool) -> Observations {
     watch(pie(config), millis, |now| 1 + u64::from(now.is_multiple_of(4)), capable)
 }
 
 #[test]
 fn the_delay_of_an_overload_is_held_at_the_target() {
-    let seen = overload(PieConfig::default(), 60_000, false);
-    let settled = &seen.waited[30_000..];
+    let observed = overload(PieConfig::default(), 60_000, false);
+    let settled = &observed.waited[30_000..];
     assert!((mean(settled) - 15.0).abs() < 3.0, "{} ms", mean(settled));
     // A fifth is excess: that share is dropped.
-    let ended = seen.drops.iter().filter(|at| **at >= 30_000).count() as f64 / (30_000.0 * 1.25);
+    let ended =
+        observed.drops.iter().filter(|at| **at >= 30_000).count() as f64 / (30_000.0 * 1.25);
     assert!((ended - 0.2).abs() < 0.01, "{ended}");
     let slow = PieConfig { target: lasthop_proto::units::Span::millis(60), ..PieConfig::default() };
-    let seen = overload(slow, 60_000, false);
-    assert!((mean(&seen.waited[30_000..]) - 60.0).abs() < 6.0, "{}", mean(&seen.waited[30_000..]));
+    let observed = overload(slow, 60_000, false);
+    assert!(
+        (mean(&observed.waited[30_000..]) - 60.0).abs() < 6.0,
+        "{}",
+        mean(&observed.waited[30_000..])
+    );
 }
 
 //= rfc8033: a burst after an idle time passes
@@ -47,9 +52,9 @@ fn a_burst_after_an_idle_time_passes() {
 fn small_chances_mark_and_large_ones_drop() {
     // An excess of a hundredth needs a probability of a hundredth; one of a half more than a tenth.
     let little = |now: u64| 1 + u64::from(now.is_multiple_of(100));
-    let seen = watch(pie(PieConfig::default()), 60_000, little, true);
+    let observed = watch(pie(PieConfig::default()), 60_000, little, true);
     // Marks alone do not shorten this queue, so the probability grows until packets are dropped.
-    assert!(seen.marks[0] < seen.drops[0] && seen.marks.len() > 10);
+    assert!(observed.marks[0] < observed.drops[0] && observed.marks.len() > 10);
     let all = PieConfig { mark_below: 1.0, ..PieConfig::default() };
     assert!(watch(pie(all), 60_000, little, true).drops.is_empty());
 }
@@ -57,8 +62,8 @@ fn small_chances_mark_and_large_ones_drop() {
 #[test]
 fn an_idle_queue_forgets_its_chance() {
     let pause = |now: u64| if now < 10_000 { 2 } else { u64::from(now >= 40_000) };
-    let seen = watch(pie(PieConfig::default()), 60_000, pause, false);
-    assert!(seen.drops.iter().any(|at| *at < 10_000));
-    let after = seen.drops.iter().filter(|at| **at >= 40_000).count();
+    let observed = watch(pie(PieConfig::default()), 60_000, pause, false);
+    assert!(observed.drops.iter().any(|at| *at < 10_000));
+    let after = observed.drops.iter().filter(|at| **at >= 40_000).count();
     assert_eq!(after, 0, "as many come as go");
 }

@@ -73,14 +73,14 @@ impl Bench {
         let bytes = packet.wire_len();
         self.queue.enter(self.now, Side::Left, packet, bytes, &mut self.out);
         self.kept += 1;
-        let ended = self.told();
+        let ended = self.take_drops();
         self.kept -= ended.len();
         assert_eq!(self.queue.len(), self.kept, "conservation");
         ended
     }
 
     /// Takes the queue's events: dropped packets with causes; marks are counted.
-    fn told(&mut self) -> Vec<(Packet, Cause)> {
+    fn take_drops(&mut self) -> Vec<(Packet, Cause)> {
         let mut ended = Vec::new();
         for event in self.out.events.drain(..) {
             match event.what {
@@ -105,7 +105,7 @@ impl Bench {
     pub fn leave(&mut self) -> Option<Packet> {
         let left = self.queue.leave(self.now, Side::Left, &mut self.out);
         let packet = left.map(|waiting| waiting.packet);
-        self.ended = self.told();
+        self.ended = self.take_drops();
         self.kept -= self.ended.len() + usize::from(packet.is_some());
         assert_eq!(self.queue.len(), self.kept, "conservation");
         packet

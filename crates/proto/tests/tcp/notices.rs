@@ -11,7 +11,7 @@ use lasthop_proto::wire::{Addr, FlowKey, Notice, Packet, Quote, Seq};
 use crate::fine;
 use crate::script::check;
 
-fn told() -> TcpConfig {
+fn notified() -> TcpConfig {
     TcpConfig { ebsn: true, quench: true, initial_window: 2, ..fine() }
 }
 
@@ -19,7 +19,7 @@ fn told() -> TcpConfig {
 fn a_bad_state_starts_the_timer_again_and_does_nothing_else() {
     //= bakshi96#4.2.3
     check(
-        &told(),
+        &notified(),
         "
         10ms   established
         10ms   > . 1+1000 ack 1
@@ -47,7 +47,7 @@ fn a_bad_state_starts_the_timer_again_and_does_nothing_else() {
 fn a_round_trip_is_still_measured() {
     //= bakshi96#4.2.3: the estimate is adjusted by the first new acknowledgement after it, large delay and all
     check(
-        &told(),
+        &notified(),
         "
         10ms   established
         10ms   > . 1+1000 ack 1
@@ -67,7 +67,7 @@ fn a_round_trip_is_still_measured() {
 fn what_is_not_in_flight_is_not_believed() {
     //= rfc5927#section-4.1
     check(
-        &told(),
+        &notified(),
         "
         0ms    ! bad-state 0 => stale-notice   # nothing was sent
         0ms    open
@@ -95,7 +95,7 @@ fn what_is_not_in_flight_is_not_believed() {
 #[test]
 fn without_a_running_timer_there_is_none_to_start() {
     check(
-        &told(),
+        &notified(),
         "
         10ms   established
         10ms   > . 1+1000 ack 1
@@ -116,7 +116,7 @@ fn without_a_running_timer_there_is_none_to_start() {
 fn a_quench_closes_the_window_and_keeps_the_threshold() {
     //= bakshi96#4.2.2: it stems the flow of further packets, but prevents no time-out
     check(
-        &TcpConfig { initial_window: 4, initial_ssthresh: 9000, ..told() },
+        &TcpConfig { initial_window: 4, initial_ssthresh: 9000, ..notified() },
         "
         10ms   established
         10ms   > . 1+1000 x4 ack 1
@@ -135,7 +135,7 @@ fn a_quench_closes_the_window_and_keeps_the_threshold() {
 #[test]
 fn a_sender_that_is_not_set_up_to_obey_does_not() {
     check(
-        &TcpConfig { ebsn: false, quench: false, ..told() },
+        &TcpConfig { ebsn: false, quench: false, ..notified() },
         "
         10ms   established
         10ms   > . 1+1000 ack 1

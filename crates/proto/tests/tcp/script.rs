@@ -177,7 +177,7 @@ impl Player {
                 "handoff" => self.connection.on_handoff(at, &mut self.out),
                 "read" => self.connection.read(at, number(2).expect(line), &mut self.out),
                 "<" => self.put(at, &words[2..]),
-                "!" => self.tell(at, words[2], number(3).expect(line) as u32),
+                "!" => self.notice(at, words[2], number(3).expect(line) as u32),
                 "tcb" | "end" => {}
                 other => panic!("{line}: what is {other}?"),
             }
@@ -215,7 +215,7 @@ impl Player {
     }
 
     /// Delivers a base station's message about the segment at `position`.
-    fn tell(&mut self, at: Time, what: &str, position: u32) {
+    fn notice(&mut self, at: Time, what: &str, position: u32) {
         let notice = match what {
             "bad-state" => Notice::BadState,
             "quench" => Notice::SourceQuench,

@@ -1,6 +1,6 @@
 //! How a page holds numbers: a JSON object for each plot, with packed columns. `web/src/plots/unpack.ts` reads it.
 
-use lasthop_trace::sequence::{BadPeriod, CellStay, Lost, SendKind, Sent, Series, Window};
+use lasthop_trace::sequence::{BadPeriod, CellStay, Lost, SendKind, SentPacket, Series, Window};
 use lasthop_trace::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
@@ -119,17 +119,17 @@ fn column<'a, T: 'a>(
 fn sequence(series: &Series, every: usize) -> Vec<(String, Vec<f64>)> {
     let mut columns = Vec::new();
     for kind in KINDS {
-        let all: Vec<&Sent> = series.sent.iter().filter(|sent| sent.kind == kind).collect();
+        let all: Vec<&SentPacket> = series.sent.iter().filter(|sent| sent.kind == kind).collect();
         let step = if kind == SendKind::First { every } else { 1 };
-        let kept: Vec<&Sent> = all.into_iter().step_by(step).collect();
-        if kept.is_empty() {
+        let chosen: Vec<&SentPacket> = all.into_iter().step_by(step).collect();
+        if chosen.is_empty() {
             continue;
         }
         let name = word(kind);
-        let kept = || kept.iter().copied();
-        columns.push(column(format!("{name}.t"), kept(), |s| s.at_s));
-        columns.push(column(format!("{name}.from"), kept(), |s| s.start as f64));
-        columns.push(column(format!("{name}.length"), kept(), |s| (s.end - s.start) as f64));
+        let each = || chosen.iter().copied();
+        columns.push(column(format!("{name}.t"), each(), |s| s.at_s));
+        columns.push(column(format!("{name}.from"), each(), |s| s.start as f64));
+        columns.push(column(format!("{name}.length"), each(), |s| (s.end - s.start) as f64));
     }
     let acked = || series.acked.iter().step_by(every);
     let windows = || series.windows.iter().step_by(every);
@@ -157,11 +157,11 @@ fn points(chart: &Chart, every: usize) -> Vec<(String, Vec<f64>)> {
     let mut columns = Vec::new();
     for (i, (_, curves)) in chart.panels.iter().enumerate() {
         for (k, curve) in curves.iter().enumerate() {
-            let kept = || curve.points.iter().step_by(every);
-            columns.push(column(format!("{i}.{k}.x"), kept(), |p| p.0));
-            columns.push(column(format!("{i}.{k}.y"), kept(), |p| p.1));
+            let each = || curve.points.iter().step_by(every);
+            columns.push(column(format!("{i}.{k}.x"), each(), |p| p.0));
+            columns.push(column(format!("{i}.{k}.y"), each(), |p| p.1));
             if curve.points.iter().any(|p| p.2 != 0.0) {
-                columns.push(column(format!("{i}.{k}.spread"), kept(), |p| p.2));
+                columns.push(column(format!("{i}.{k}.spread"), each(), |p| p.2));
             }
         }
     }
@@ -206,13 +206,13 @@ impl TryFrom<EmbeddedData> for Data {
         };
         Ok(match embedded {
             EmbeddedData::Table(table) => Data::Table(table),
-            EmbeddedData::Sequence(kept) => {
-                let series = series(&columns(&kept.packed)?, &kept);
-                Data::Sequence { title: kept.title, series }
+            EmbeddedData::Sequence(embedded) => {
+                let series = series(&columns(&embedded.packed)?, &embedded);
+                Data::Sequence { title: embedded.title, series }
             }
-            EmbeddedData::Chart(kept) => {
-                let columns = columns(&kept.packed)?;
-                let panels = kept.panels.iter().enumerate().map(|(i, panel)| {
+            EmbeddedData::Chart(embedded) => {
+                let columns = columns(&embedded.packed)?;
+                let panels = embedded.panels.iter().enumerate().map(|(i, panel)| {
                     let curves = panel.curves.iter().enumerate();
                     let curves = curves.map(|(k, (name, pen))| {
                         let spread = columns.of(&format!("{i}.{k}.spread"));
@@ -225,22 +225,22 @@ impl TryFrom<EmbeddedData> for Data {
                     (panel.y.clone(), curves.collect())
                 });
                 let chart = Chart {
-                    x_label: kept.x,
-                    log_x: kept.log,
-                    end_s: kept.end,
+                    x_label: embedded.x,
+                    log_x: embedded.log,
+                    end_s: embedded.end,
                     panels: panels.collect(),
                 };
-                Data::Chart { title: kept.title, chart }
+                Data::Chart { title: embedded.title, chart }
             }
         })
     }
 }
 
-fn series(columns: &Columns, kept: &Sequence) -> Series {
-    let mut sent: Vec<Sent> = Vec::new();
+fn series(columns: &Columns, embedded: &Sequence) -> Series {
+    let mut sent: Vec<SentPacket> = Vec::new();
     for kind in KINDS {
         let all = columns.spans(word(kind));
-        sent.extend(all.map(|(at_s, start, end)| Sent { at_s, start, end, kind }));
+        sent.extend(all.map(|(at_s, start, end)| SentPacket { at_s, start, end, kind }));
     }
     sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     let windows = columns.pairs("windows.t", "windows.cwnd").zip(columns.of("windows.ssthresh"));
@@ -249,10 +249,10 @@ fn series(columns: &Columns, kept: &Sequence) -> Series {
         cwnd: cwnd as u32,
         ssthresh: *ssthresh as u32,
     });
-    let cells = columns.pairs("cell.from", "cell.to").zip(&kept.cells);
+    let cells = columns.pairs("cell.from", "cell.to").zip(&embedded.cells);
     let lost = columns.spans("lost");
     Series {
-        flow: kept.flow.clone(),
+        flow: embedded.flow.clone(),
         sent,
         acked: columns.pairs("ack.t", "ack.to").map(|(at, to)| (at, to as u64)).collect(),
         lost: lost.map(|(at_s, start, end)| Lost { at_s, start, end }).collect(),
@@ -269,7 +269,7 @@ fn series(columns: &Columns, kept: &Sequence) -> Series {
         cells: cells
             .map(|((from_s, to_s), cell)| CellStay { cell: cell.clone(), from_s, to_s })
             .collect(),
-        end_s: kept.end,
+        end_s: embedded.end,
     }
 }
 
@@ -304,11 +304,11 @@ mod tests {
             at += 9_000_000 + (i * 2_654_435_761) % 1_000_000;
             let at_s = at as f64 / 1e9;
             let (start, end) = (i * 1460, (i + 1) * 1460);
-            series.sent.push(Sent { at_s, start, end, kind: SendKind::First });
+            series.sent.push(SentPacket { at_s, start, end, kind: SendKind::First });
             if i % 100 == 0 {
                 let kind = if i % 200 == 0 { SendKind::Fast } else { SendKind::Timeout };
                 series.lost.push(Lost { at_s, start, end });
-                series.sent.push(Sent { at_s: at_s + 1e-6, start, end, kind });
+                series.sent.push(SentPacket { at_s: at_s + 1e-6, start, end, kind });
             }
             if i % 2 == 0 {
                 series.acked.push((at_s, start));
@@ -354,7 +354,7 @@ mod tests {
         let fitted = fitted(&[&long, &small, &long], most);
         assert!(fitted.iter().map(EmbeddedData::size).sum::<usize>() <= most);
         let every = |embedded: &EmbeddedData| match embedded {
-            EmbeddedData::Sequence(kept) => kept.every,
+            EmbeddedData::Sequence(embedded) => embedded.every,
             _ => 0,
         };
         assert_eq!(every(&fitted[1]), 1, "what is small stays whole");

@@ -80,7 +80,7 @@ impl BarChart {
                 canvas.text("l", middle, bottom + 20.0 + 16.0 * line as f64, Anchor::Middle, words);
             }
         }
-        for (one, _) in drawn.iter().zip(readable(&drawn)).filter(|(_, readable)| *readable) {
+        for (one, _) in drawn.iter().zip(drawn_labels(&drawn)).filter(|(_, readable)| *readable) {
             canvas.text("v", one.middle, one.label_at, Anchor::Middle, &one.label);
         }
         canvas.line("s-axis", (LEFT, bottom), (right, bottom), 1.2);
@@ -179,32 +179,32 @@ impl DrawnBar {
         }
     }
 
-    /// Half the width of the number in pixels; digits are narrower than letters.
+    /// Half the width of the label in pixels; digits are narrower than letters.
     fn half(&self) -> f64 {
         text_width(&self.label) * 0.44
     }
 }
 
-/// The legible numbers: those that overlap no other bar and no number of a higher bar.
-fn readable(drawn: &[DrawnBar]) -> Vec<bool> {
+/// For each bar, whether its label can be drawn: it overlaps no other bar and no drawn label of a higher bar.
+fn drawn_labels(drawn: &[DrawnBar]) -> Vec<bool> {
     const HEIGHT: f64 = 11.0;
     let mut order: Vec<usize> = (0..drawn.len()).collect();
     order.sort_by(|a, b| drawn[*b].value.total_cmp(&drawn[*a].value));
-    let mut kept = vec![false; drawn.len()];
+    let mut labelled = vec![false; drawn.len()];
     for i in order {
         let one = &drawn[i];
         let covered = drawn.iter().enumerate().any(|(j, other)| {
             let on_bar = one.middle + one.half() > other.left
                 && one.middle - one.half() < other.right
                 && one.label_at > other.top;
-            let on_number = kept[j]
+            let on_label = labelled[j]
                 && (one.middle - other.middle).abs() < one.half() + other.half()
                 && (one.label_at - other.label_at).abs() < HEIGHT;
-            j != i && (on_bar || on_number)
+            j != i && (on_bar || on_label)
         });
-        kept[i] = !covered;
+        labelled[i] = !covered;
     }
-    kept
+    labelled
 }
 
 /// `label` in one line, or in two where it is longer than `width`.

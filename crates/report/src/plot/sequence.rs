@@ -165,7 +165,7 @@ fn outside((from, to): (f64, f64), gaps: &[(f64, f64)]) -> Vec<(f64, f64)> {
     pieces
 }
 
-/// Shades stalls; gaps between cells within them have a colour of their own.
+/// Shades stalls; gaps between cells within them have a separate colour.
 fn draw_stalls(
     canvas: &mut Canvas,
     stalls: &[Stall],
@@ -332,11 +332,11 @@ fn steps_path(points: &[(f64, f64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_trace::sequence::{Lost, Sent};
+    use lasthop_trace::sequence::{Lost, SentPacket};
 
     #[test]
     fn a_hundred_thousand_packets_stay_light() {
-        let sent = (0..100_000u64).map(|i| Sent {
+        let sent = (0..100_000u64).map(|i| SentPacket {
             at_s: i as f64 * 1e-3,
             start: i * 1460,
             end: (i + 1) * 1460,
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn losses_and_stalls_are_drawn_where_they_are() {
         let series = Series {
-            sent: vec![Sent { at_s: 1.0, start: 0, end: 1024, kind: SendKind::Timeout }],
+            sent: vec![SentPacket { at_s: 1.0, start: 0, end: 1024, kind: SendKind::Timeout }],
             lost: vec![Lost { at_s: 0.5, start: 0, end: 1024 }],
             stalls: vec![Stall { from_s: 0.5, to_s: 1.5 }],
             end_s: 2.0,

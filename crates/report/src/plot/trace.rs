@@ -108,7 +108,7 @@ impl PacketTrace<'_> {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_trace::sequence::{BadPeriod, Sent};
+    use lasthop_trace::sequence::{BadPeriod, SentPacket};
 
     use super::*;
 
@@ -120,7 +120,7 @@ mod tests {
     fn numbers_begin_again_and_retransmissions_stand_beside() {
         let sent = |at_s, number: u64, kind| {
             let start = number * 536;
-            Sent { at_s, start, end: start + 536, kind }
+            SentPacket { at_s, start, end: start + 536, kind }
         };
         let series = Series {
             sent: vec![

@@ -149,7 +149,7 @@ fn difference(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec
     ways.into_iter().filter(|way| a.get(*way) != b.get(*way)).cloned().collect()
 }
 
-/// A value that may stand at a key and is not its default, as it would be written.
+/// A valid value of a key, other than its default, as written in a file.
 fn other(form: &Form, default: &Value) -> String {
     let text = |value: Value| written(&value).unwrap();
     match (form, default) {
@@ -316,7 +316,7 @@ fn options_of_agents() {
         };
         check(&list(agent.read), &[], &beside, &mut done);
     }
-    // A list of tables, whose keys stand in its rows.
+    // A list of tables, whose keys are in its rows.
     let text = |rows: &str| {
         stage(&format!(
             "[[path]]\nagent = \"good-packet-size\"\npacket-sizes = [{rows}]\n\

@@ -84,7 +84,7 @@ fn keys_in_the_braces_of_a_stage() {
             };
             let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
             let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
-            // It takes no time of its own, and one stage must.
+            // It takes no time itself, and one stage must.
             let line = if kind == "cross" { "[[path]]\nlink = { rate = \"9mbit\" }\n" } else { "" };
             let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{line}{files}"));
             if let ("link", ["loss", key]) = (kind, way) {

@@ -6,7 +6,7 @@ use lasthop_scenario::{Code, parse};
 
 use super::{HEAD, PATH, braces, other, part};
 
-/// Keys that the testbed itself obeys, since they say what a host is and where.
+/// Keys that the testbed itself obeys, since they define the hosts and their positions.
 const OF_THE_TESTBED: [&str; 7] =
     ["side", "addr", "preset", "kernel", "stack", "access", "battery"];
 
@@ -96,7 +96,7 @@ fn keys_become_settings_of_linux() {
     for (key, wanted) in cases {
         assert_eq!(host(key), pairs(wanted), "{key}");
     }
-    // A kernel that is named has a sender of its own.
+    // A named kernel has its own sender.
     assert_eq!(host("kernel = \"linux-bbr\"\ntcp = \"tahoe\""), pairs(&[]));
     // With our TCP all is as in the simulator, which takes keys of the kernel's as well.
     assert_eq!(host("stack = \"lasthop\"\ntcp = \"bbr3\"\npacing = true"), pairs(&[]));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{HOSTS, PATH, braces, check, part};
 
 /// A transfer of requests and responses without and with `key = value`.
-fn asked(key: &str, value: &str) -> (String, String) {
+fn exchanges(key: &str, value: &str) -> (String, String) {
     let text = |set: &str| {
         let keys = format!("request = \"300B\", response = \"9kB\", exchanges = 5{set}");
         let old = keys.split(", ").filter(|old| set.is_empty() || !old.starts_with(key));
@@ -63,7 +63,7 @@ fn keys_of_transfers() {
             ["quic", _] => (value, "bytes = \"1MB\", protocol = \"quic\", "),
             ["bytes"] => (value, ""),
             ["request" | "response" | "think" | "persistent" | "exchanges"] => {
-                return Some(asked(way[0], value));
+                return Some(exchanges(way[0], value));
             }
             _ => (value, "bytes = \"1MB\", "),
         };

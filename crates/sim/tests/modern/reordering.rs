@@ -79,7 +79,7 @@ fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
             (&["core.link.duplicate=5%"], 0),
         ] {
             let (repeats, data) = repeats(sender, link);
-            // A quarter of what the link carries: CUBIC has 4500 a run with 60 ms, six runs of Linux 3000 to 11,400.
+            // A quarter of the link's capacity: CUBIC has 4500 a run with 60 ms, six runs of Linux 3000 to 11,400.
             assert!(data > RUNS * 3300, "{sender} {link:?}: {data} segments");
             assert!(repeats <= RUNS * most, "{sender} {link:?}: {repeats} of {data} sent again");
         }

@@ -89,25 +89,26 @@ fn change(what: &str, link: &Link) -> Option<Change> {
 pub(super) fn flips<E: From<Error>>(
     link: &Link,
     facts: &[Fact],
-    asked: (&[String], &[String], f64),
+    options: (&[String], &[String], f64),
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Flips>, E> {
-    let (again, helps, gain) = asked;
+    let (again, helps, gain) = options;
     let schemes = &again[..again.len().min(LOOKED_AT)];
     let first = helps.first().map(String::as_str);
     let mut all = Flips::default();
     for fact in facts.iter().filter(|fact| fact.from == Basis::Assumed) {
         let Some(change) = change(fact.what, link) else { continue };
         let mut best = |link: &Link| -> Result<Option<Option<String>>, E> {
-            let asked = Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
-            let Some(document) = compared(link, (RUNS, false), &asked, &[], run)? else {
+            let options =
+                Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
+            let Some(document) = compared(link, (RUNS, false), &options, &[], run)? else {
                 return Ok(None);
             };
             all.runs += u64::from(RUNS) * (schemes.len() as u64 + 1);
             Ok(document.results.points.first().map(|place| turned(place, first, gain)))
         };
         let mut found = Vec::new();
-        let mut tell = |at: String, best: &str| {
+        let mut add_flip = |at: String, best: &str| {
             let (what, assumed) = (fact.what, fact.value.clone());
             let best = (!best.is_empty()).then(|| best.to_owned());
             found.push(Flip { what, assumed, at, best });
@@ -118,7 +119,7 @@ pub(super) fn flips<E: From<Error>>(
                     let mut other = link.clone();
                     set(&mut other, word);
                     let Some(best) = best(&other)? else { return Ok(None) };
-                    best.iter().for_each(|best| tell((*word).to_owned(), best));
+                    best.iter().for_each(|best| add_flip((*word).to_owned(), best));
                 }
             }
             Change::Number(from, ends, set, write) => {
@@ -140,7 +141,7 @@ pub(super) fn flips<E: From<Error>>(
                             Some(Some(best)) => (turns, winner) = (middle, best),
                         }
                     }
-                    tell(write(turns), &winner);
+                    add_flip(write(turns), &winner);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Losses that a capture cannot show, and the capture that would.
 
-use lasthop_analyze::{Diagnosis, Opening, Seen};
+use lasthop_analyze::{Diagnosis, LossLocation, Opening};
 use lasthop_report::number::plural;
 
 use super::estimate::Estimate;
@@ -10,7 +10,7 @@ use crate::capture::Transfer;
 pub(super) fn note(transfer: &Transfer<'_>, estimate: &mut Estimate) {
     let Transfer { data, back, connection, .. } = transfer;
     let losses = &data.losses;
-    let unseen = losses.iter().filter(|loss| loss.seen == Seen::Never).count();
+    let unseen = losses.iter().filter(|loss| loss.seen == LossLocation::Never).count();
     let guessed = data.order_evidence.age_alone;
     let no_loss = |estimate: &mut Estimate| {
         (estimate.loss, estimate.burst) = (None, None);

@@ -7,7 +7,7 @@ use lasthop_proto::units::Time;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
 use lasthop_report::plot::{Plot, TimeSequence};
-use lasthop_trace::sequence::{Lost, SendKind, Sent, Series};
+use lasthop_trace::sequence::{Lost, SendKind, SentPacket, Series};
 use lasthop_trace::stalls::Stall;
 
 use super::matched::{self, Pair};
@@ -203,7 +203,7 @@ pub fn series(transfer: &Transfer<'_>) -> Series {
             PointKind::DuplicateAck => continue,
         };
         let end = start + u64::from(point.len);
-        series.sent.push(Sent { at_s: at_s(point.at), start, end, kind });
+        series.sent.push(SentPacket { at_s: at_s(point.at), start, end, kind });
     }
     series
 }

@@ -79,7 +79,7 @@ pub enum NoFigure {
 ///
 /// # Errors
 ///
-/// The results lack what the request names.
+/// The results lack the requested data.
 pub fn figure(
     results: &Results,
     recorded: &[CellSeries],
@@ -274,10 +274,10 @@ fn ranking(results: &Results, cells: &[usize], request: &Request<'_>) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_trace::sequence::Sent;
+    use lasthop_trace::sequence::SentPacket;
 
-    fn sent(at_s: f64, start: u64, kind: SendKind) -> Sent {
-        Sent { at_s, start, end: start + 10, kind }
+    fn sent(at_s: f64, start: u64, kind: SendKind) -> SentPacket {
+        SentPacket { at_s, start, end: start + 10, kind }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub const MAX_RECORD: u32 = 16 << 20;
 pub const MAX_INTERFACES: usize = 1 << 16;
 
 /// The first bytes of a file as text if possible, otherwise as numbers.
-fn shown(first: &[u8; 4]) -> String {
+fn display_magic(first: &[u8; 4]) -> String {
     match core::str::from_utf8(first) {
         Ok(text) if text.chars().all(|c| c.is_ascii_graphic() || c == ' ') => format!("`{text}`"),
         _ => format!("the bytes {first:02x?}"),
@@ -45,7 +45,7 @@ fn shown(first: &[u8; 4]) -> String {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The first bytes are those of no capture format.
-    #[error("this is neither pcap nor pcapng: the file begins with {}{hint}", shown(first))]
+    #[error("this is neither pcap nor pcapng: the file begins with {}{hint}", display_magic(first))]
     NotACapture {
         /// The first four bytes.
         first: [u8; 4],

@@ -115,15 +115,15 @@ mod tests {
     }
 
     /// An owned copy of a frame.
-    type Seen = (u64, Time, u32, Vec<u8>, u32, Option<Side>, Option<String>);
+    type OwnedFrame = (u64, Time, u32, Vec<u8>, u32, Option<Side>, Option<String>);
 
-    fn seen(frame: &Frame<'_>) -> Seen {
+    fn owned(frame: &Frame<'_>) -> OwnedFrame {
         let comment = frame.comment.map(str::to_owned);
         let Frame { number, at, interface, bytes, wire_len, direction, .. } = *frame;
         (number, at, interface, bytes.to_vec(), wire_len, direction, comment)
     }
 
-    fn whole(file: &[u8]) -> (Vec<Seen>, Option<CaptureError>, bool) {
+    fn whole(file: &[u8]) -> (Vec<OwnedFrame>, Option<CaptureError>, bool) {
         let mut capture = match open(file) {
             Ok(capture) => capture,
             Err(error) => return (Vec::new(), Some(error), false),
@@ -131,7 +131,7 @@ mod tests {
         let (mut frames, mut failed) = (Vec::new(), None);
         for frame in &mut capture {
             match frame {
-                Ok(frame) => frames.push(seen(&frame)),
+                Ok(frame) => frames.push(owned(&frame)),
                 Err(error) => failed = Some(error),
             }
         }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     /// Reads with a buffer, in pieces of these sizes, cyclically.
-    fn in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<Seen>, Option<CaptureError>, bool) {
+    fn in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<OwnedFrame>, Option<CaptureError>, bool) {
         let mut pieces = Pieces::default();
         let (mut frames, mut buffer, mut taken) = (Vec::new(), Vec::new(), 0);
         for size in sizes.iter().cycle() {
@@ -147,7 +147,7 @@ mod tests {
             buffer.extend_from_slice(&file[taken..next]);
             taken = next;
             let last = taken == file.len();
-            match pieces.read(&buffer, last, |frame| frames.push(seen(&frame))) {
+            match pieces.read(&buffer, last, |frame| frames.push(owned(&frame))) {
                 Ok(used) => drop(buffer.drain(..used)),
                 Err(error) => return (frames, Some(error), false),
             }

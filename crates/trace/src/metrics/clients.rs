@@ -56,7 +56,7 @@ pub struct Videos {
 
 /// Data of one client.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct ClientRecord {
     /// Request time of the page in progress, and results of loaded pages.
     page: Option<Time>,
     pages: u64,
@@ -65,8 +65,8 @@ struct Seen {
     /// Time of the first segment's request, and the delay until playback.
     video: Option<Time>,
     startup: Option<Span>,
-    stands: Option<Time>,
-    stood: Span,
+    stalled_at: Option<Time>,
+    stall_time: Span,
     rebuffers: u64,
     rates: Vec<u64>,
     ended: bool,
@@ -74,51 +74,51 @@ struct Seen {
 
 /// Data of all clients.
 #[derive(Debug, Default)]
-pub(super) struct Clients(BTreeMap<FlowKey, Seen>);
+pub(super) struct Clients(BTreeMap<FlowKey, ClientRecord>);
 
 impl Clients {
     /// Handles an event of a client.
     pub fn event(&mut self, at: Time, event: &ClientEvent) {
-        let seen = self.0.entry(event.client).or_default();
+        let record = self.0.entry(event.client).or_default();
         let since = |begin: Option<Time>| begin.map(|begin| at.since(begin));
         match event.news {
             ClientNews::PageAsked => {
-                seen.page = Some(at);
-                seen.pages += 1;
+                record.page = Some(at);
+                record.pages += 1;
             }
-            ClientNews::PageBegins => seen.first_bytes.extend(since(seen.page)),
-            ClientNews::PageLoaded => seen.loads.extend(since(seen.page.take())),
-            ClientNews::VideoAsked => seen.video = Some(at),
-            ClientNews::Segment(rate) => seen.rates.push(rate.bps()),
-            ClientNews::Plays => match since(seen.stands.take()) {
-                Some(stood) => seen.stood = seen.stood + stood,
-                None => seen.startup = since(seen.video),
+            ClientNews::PageBegins => record.first_bytes.extend(since(record.page)),
+            ClientNews::PageLoaded => record.loads.extend(since(record.page.take())),
+            ClientNews::VideoAsked => record.video = Some(at),
+            ClientNews::Segment(rate) => record.rates.push(rate.bps()),
+            ClientNews::Plays => match since(record.stalled_at.take()) {
+                Some(stall_time) => record.stall_time = record.stall_time + stall_time,
+                None => record.startup = since(record.video),
             },
             ClientNews::Stalls => {
-                seen.stands = Some(at);
-                seen.rebuffers += 1;
+                record.stalled_at = Some(at);
+                record.rebuffers += 1;
             }
-            ClientNews::Ends => seen.ended = true,
+            ClientNews::Ends => record.ended = true,
         }
     }
 
-    fn of(&self, info: &ExchangeInfo) -> impl Iterator<Item = &Seen> + Clone {
+    fn of(&self, info: &ExchangeInfo) -> impl Iterator<Item = &ClientRecord> + Clone {
         let key = (info.from, info.to, info.port);
         let fits = move |flow: &FlowKey| (flow.src, flow.dst, flow.dst_port) == key;
-        self.0.iter().filter(move |(flow, _)| fits(flow)).map(|(_, seen)| seen)
+        self.0.iter().filter(move |(flow, _)| fits(flow)).map(|(_, record)| record)
     }
 
     /// The pages of a table, if there are any.
     pub fn pages(&self, info: &ExchangeInfo) -> Option<Pages> {
         let those = self.of(info);
-        let asked = those.clone().map(|seen| seen.pages).sum();
-        let sorted = |of: fn(&Seen) -> &Vec<Span>| {
+        let asked = those.clone().map(|record| record.pages).sum();
+        let sorted = |of: fn(&ClientRecord) -> &Vec<Span>| {
             let mut all: Vec<f64> =
                 those.clone().flat_map(of).copied().map(Span::as_secs_f64).collect();
             all.sort_by(f64::total_cmp);
             all
         };
-        let (loads, first) = (sorted(|seen| &seen.loads), sorted(|seen| &seen.first_bytes));
+        let (loads, first) = (sorted(|record| &record.loads), sorted(|record| &record.first_bytes));
         let [load_p50_s, load_p95_s, load_max_s] = [0.50, 0.95, 1.0].map(|q| quantile(&loads, q));
         (asked > 0).then(|| Pages {
             asked,
@@ -134,23 +134,24 @@ impl Clients {
 
     /// The videos of a table, if there are any, for a run that ended at `end`.
     pub fn videos(&self, info: &ExchangeInfo, end: Time) -> Option<Videos> {
-        let those = self.of(info).filter(|seen| seen.video.is_some());
-        let sum = |of: fn(&Seen) -> u64| those.clone().map(of).sum::<u64>();
-        let startups = those.clone().filter_map(|seen| seen.startup).map(Span::as_secs_f64);
-        let stood = those.clone().map(|seen| {
+        let those = self.of(info).filter(|record| record.video.is_some());
+        let sum = |of: fn(&ClientRecord) -> u64| those.clone().map(of).sum::<u64>();
+        let startups = those.clone().filter_map(|record| record.startup).map(Span::as_secs_f64);
+        let stall_time = those.clone().map(|record| {
             // An interruption in progress lasts until the end.
-            seen.stood + seen.stands.map_or(Span::ZERO, |since| end.since(since))
+            record.stall_time + record.stalled_at.map_or(Span::ZERO, |since| end.since(since))
         });
-        let rates = those.clone().flat_map(|seen| &seen.rates).map(|bps| *bps as f64);
-        let segments = sum(|seen| seen.rates.len() as u64);
+        let rates = those.clone().flat_map(|record| &record.rates).map(|bps| *bps as f64);
+        let segments = sum(|record| record.rates.len() as u64);
         let clients = sum(|_| 1);
-        let changes = |seen: &Seen| seen.rates.windows(2).filter(|w| w[0] != w[1]).count() as u64;
+        let changes =
+            |record: &ClientRecord| record.rates.windows(2).filter(|w| w[0] != w[1]).count() as u64;
         (clients > 0).then(|| Videos {
             clients,
-            ended: sum(|seen| seen.ended.into()),
+            ended: sum(|record| record.ended.into()),
             startup_s: startups.clone().sum::<f64>() / startups.count().max(1) as f64,
-            rebuffers: sum(|seen| seen.rebuffers),
-            rebuffer_time_s: stood.map(Span::as_secs_f64).sum(),
+            rebuffers: sum(|record| record.rebuffers),
+            rebuffer_time_s: stall_time.map(Span::as_secs_f64).sum(),
             segments,
             bitrate: rates.sum::<f64>() / segments.max(1) as f64,
             switches: those.clone().map(changes).sum(),
@@ -179,11 +180,11 @@ pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
         let segments = sum(|v| v.segments as f64);
         let bitrate = sum(|v| v.bitrate * v.segments as f64) / segments.max(1.0);
         let startup = videos().map(|v| v.startup_s).fold(0.0, f64::max);
-        let (stood, switches) = (sum(|v| v.rebuffer_time_s), sum(|v| v.switches as f64));
+        let (stall_time, switches) = (sum(|v| v.rebuffer_time_s), sum(|v| v.switches as f64));
         all.extend([
             Scalar { name: "video_startup", unit: "s", value: startup },
             Scalar { name: "video_rebuffers", unit: "1", value: sum(|v| v.rebuffers as f64) },
-            Scalar { name: "video_rebuffer_time", unit: "s", value: stood },
+            Scalar { name: "video_rebuffer_time", unit: "s", value: stall_time },
             Scalar { name: "video_bitrate", unit: "bit/s", value: bitrate },
             Scalar { name: "video_switches", unit: "1", value: switches },
         ]);
@@ -203,11 +204,11 @@ mod tests {
         let ms = |ms: u64| Time(ms * 1_000_000);
         let mut clients = Clients::default();
         assert_eq!((clients.pages(&info), clients.videos(&info, ms(0))), (None, None));
-        let mut tell = |at, news| clients.event(ms(at), &ClientEvent { client, news });
-        tell(100, ClientNews::PageAsked);
-        tell(150, ClientNews::PageBegins);
-        tell(400, ClientNews::PageLoaded);
-        tell(500, ClientNews::PageAsked);
+        let mut record = |at, news| clients.event(ms(at), &ClientEvent { client, news });
+        record(100, ClientNews::PageAsked);
+        record(150, ClientNews::PageBegins);
+        record(400, ClientNews::PageLoaded);
+        record(500, ClientNews::PageAsked);
         let pages = clients.pages(&info).expect("pages");
         assert_eq!((pages.asked, pages.loaded), (2, 1));
         assert_eq!((pages.load_mean_s, pages.load_max_s, pages.first_byte_p50_s), (0.3, 0.3, 0.05));

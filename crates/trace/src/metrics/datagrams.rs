@@ -105,7 +105,7 @@ impl Grade {
 
 /// Receiver's data of a source.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct SourceRecord {
     sent: u64,
     /// Next expected number, and missing numbers before it.
     next: u64,
@@ -121,17 +121,17 @@ struct Seen {
 
 /// Data of all sources.
 #[derive(Debug, Default)]
-pub(super) struct Sources(BTreeMap<FlowKey, Seen>);
+pub(super) struct Sources(BTreeMap<FlowKey, SourceRecord>);
 
 impl Sources {
     /// Records a sent or arrived datagram. Ignores one that no known source has sent.
     pub fn event(&mut self, at: Time, datagram: &Datagram, arrived: bool) {
         if !arrived {
             self.0.entry(datagram.flow).or_default().sent += 1;
-        } else if let Some(seen) = self.0.get_mut(&datagram.flow)
-            && datagram.number < seen.sent
+        } else if let Some(record) = self.0.get_mut(&datagram.flow)
+            && datagram.number < record.sent
         {
-            seen.arrives(at, datagram);
+            record.arrives(at, datagram);
         }
     }
 
@@ -139,34 +139,34 @@ impl Sources {
     pub fn of(&self, info: &DatagramInfo, loaded: Option<Range<Time>>) -> Datagrams {
         let fits =
             |flow: &FlowKey| (flow.src, flow.dst, flow.dst_port) == (info.from, info.to, info.port);
-        let those = || self.0.iter().filter(|(flow, _)| fits(flow)).map(|(_, seen)| seen);
-        let sum = |of: fn(&Seen) -> u64| those().map(of).sum::<u64>();
-        let mut delays: Vec<Span> = those().flat_map(|seen| &seen.delays).copied().collect();
+        let those = || self.0.iter().filter(|(flow, _)| fits(flow)).map(|(_, record)| record);
+        let sum = |of: fn(&SourceRecord) -> u64| those().map(of).sum::<u64>();
+        let mut delays: Vec<Span> = those().flat_map(|record| &record.delays).copied().collect();
         delays.sort();
-        let lost = sum(|seen| seen.missing.len() as u64);
+        let lost = sum(|record| record.missing.len() as u64);
         let voice = info.voice.map(|voice| score(voice, &delays, lost));
         let delays: Vec<f64> = delays.into_iter().map(Span::as_secs_f64).collect();
         let arrived = delays.len() as u64;
-        let pairs = sum(|seen| (seen.delays.len() as u64).saturating_sub(1));
+        let pairs = sum(|record| (record.delays.len() as u64).saturating_sub(1));
         let [delay_p50_s, delay_p95_s, delay_p99_s, delay_max_s] =
             [0.50, 0.95, 0.99, 1.0].map(|q| quantile(&delays, q));
         Datagrams {
             from: info.from.to_string(),
             to: info.to.to_string(),
             cross: info.cross,
-            sent: sum(|seen| seen.sent),
+            sent: sum(|record| record.sent),
             arrived,
             lost,
-            duplicates: sum(|seen| seen.duplicates),
-            late: sum(|seen| seen.late),
-            delivered: sum(|seen| seen.delivered),
+            duplicates: sum(|record| record.duplicates),
+            late: sum(|record| record.late),
+            delivered: sum(|record| record.delivered),
             loss: lost as f64 / (lost + arrived).max(1) as f64,
             delay_mean_s: delays.iter().sum::<f64>() / delays.len().max(1) as f64,
             delay_p50_s,
             delay_p95_s,
             delay_p99_s,
             delay_max_s,
-            jitter_s: those().map(|seen| seen.differences).sum::<f64>() / pairs.max(1) as f64,
+            jitter_s: those().map(|record| record.differences).sum::<f64>() / pairs.max(1) as f64,
             voice,
             load: loaded.filter(|_| info.probe).and_then(|loaded| load(those(), &loaded)),
         }
@@ -174,9 +174,12 @@ impl Sources {
 }
 
 /// Increase of the round-trip time of these sources under load.
-fn load<'s>(those: impl Iterator<Item = &'s Seen> + Clone, loaded: &Range<Time>) -> Option<Load> {
+fn load<'s>(
+    those: impl Iterator<Item = &'s SourceRecord> + Clone,
+    loaded: &Range<Time>,
+) -> Option<Load> {
     let median = |when: &dyn Fn(Time) -> bool| {
-        let pairs = those.clone().flat_map(|seen| seen.times.iter().zip(&seen.delays));
+        let pairs = those.clone().flat_map(|record| record.times.iter().zip(&record.delays));
         let mut trips: Vec<f64> =
             pairs.filter(|(at, _)| when(**at)).map(|(_, trip)| trip.as_secs_f64()).collect();
         trips.sort_by(f64::total_cmp);
@@ -188,7 +191,7 @@ fn load<'s>(those: impl Iterator<Item = &'s Seen> + Clone, loaded: &Range<Time>)
     Some(Load { idle_s, loaded_s, rise_s, rpm: 60.0 / loaded_s, grade: Grade::of(rise_s) })
 }
 
-impl Seen {
+impl SourceRecord {
     fn arrives(&mut self, at: Time, datagram: &Datagram) {
         if datagram.number >= self.next {
             self.missing.extend(self.next..datagram.number);
@@ -238,7 +241,10 @@ mod tests {
         sources.event(Time::ZERO, &datagram(0), false);
         sources.event(Time::ZERO, &datagram(u64::MAX), true);
         sources.event(Time::ZERO, &datagram(0), true);
-        let seen = &sources.0[&flow];
-        assert_eq!((seen.sent, seen.next, seen.missing.len(), seen.delays.len()), (1, 1, 0, 1));
+        let record = &sources.0[&flow];
+        assert_eq!(
+            (record.sent, record.next, record.missing.len(), record.delays.len()),
+            (1, 1, 0, 1)
+        );
     }
 }

@@ -47,12 +47,12 @@ pub(super) struct Rare {
     /// Packets of all kinds that entered the path, if there are exchanges.
     pub(super) entered: u64,
     /// Request times of its client, and durations of exchanges.
-    pub(super) asked: Option<Box<Asked>>,
+    pub(super) exchanges: Option<Box<ExchangeTimes>>,
 }
 
 /// The exchanges of a connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ExchangeTimes {
     /// Times of unanswered requests, the oldest first.
     pub(super) open: VecDeque<Time>,
     /// Durations of answered exchanges.

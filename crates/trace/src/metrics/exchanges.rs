@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::Metrics;
 use super::clients::{Pages, Videos};
 use super::flow::Flow;
+use super::flow_pair::FlowPair;
 use super::short::quantile;
-use super::told::Told;
 use crate::layout::ExchangeInfo;
 
 /// The exchanges of a table's clients. The time of an exchange is from the request to the last byte of the
@@ -68,7 +68,7 @@ impl Exchanges {
     /// Sums up connections, each given as the flow of its requests.
     pub(super) fn of<'a>(
         info: &ExchangeInfo,
-        connections: impl Iterator<Item = Told<'a>>,
+        connections: impl Iterator<Item = FlowPair<'a>>,
         end: Time,
     ) -> Exchanges {
         let mut all = Exchanges {
@@ -78,9 +78,9 @@ impl Exchanges {
             ..Exchanges::default()
         };
         let mut times: Vec<Span> = Vec::new();
-        for told in connections {
-            let (there, back) = (told.metrics(end), told.reversed().metrics(end));
-            let Told { flow: requests, acks: responses, .. } = told;
+        for pair in connections {
+            let (there, back) = (pair.metrics(end), pair.reversed().metrics(end));
+            let FlowPair { flow: requests, acks: responses, .. } = pair;
             all.connections += 1;
             all.aborted += u64::from(there.aborted || back.aborted);
             all.delivered += back.delivered;
@@ -89,9 +89,9 @@ impl Exchanges {
             all.timeouts += there.timeouts + back.timeouts;
             all.fast_retransmits += there.fast_retransmits + back.fast_retransmits;
             all.retransmissions += there.host_retransmissions() + back.host_retransmissions();
-            if let Some(asked) = requests.has_rare().and_then(|rare| rare.asked.as_ref()) {
-                all.asked += (asked.open.len() + asked.times.len()) as u64;
-                times.extend(&asked.times);
+            if let Some(exchanges) = requests.has_rare().and_then(|rare| rare.exchanges.as_ref()) {
+                all.asked += (exchanges.open.len() + exchanges.times.len()) as u64;
+                times.extend(&exchanges.times);
             }
         }
         times.sort();
@@ -110,7 +110,7 @@ impl Metrics {
         let tables = self.layout.exchanges.iter();
         tables
             .map(|info| {
-                let those = self.flows.iter().filter(|told| told.asks(info));
+                let those = self.flows.iter().filter(|pair| pair.asks(info));
                 Exchanges {
                     pages: self.clients.pages(info),
                     videos: self.clients.videos(info, end),

@@ -3,7 +3,7 @@
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
 
-use super::told::Told;
+use super::flow_pair::FlowPair;
 use super::{Metrics, NodeEnergy, RunMetrics, ShortTransfers, StageMetrics};
 use crate::layout::{Role, ShortInfo};
 use crate::stats::jain_index;
@@ -16,11 +16,11 @@ impl Metrics {
         let (exchanges, short, stages) =
             (self.exchanges(end), self.short(end), self.stage_metrics());
         let timeout_causes = self.timeout_causes();
-        let alone = |told: Told<'_>| {
-            let alone = told.flow.counts() && !told.is_grouped(&self.layout);
-            alone.then(|| told.metrics(end))
+        let alone = |pair: FlowPair<'_>| {
+            let alone = pair.flow.counts() && !pair.is_grouped(&self.layout);
+            alone.then(|| pair.metrics(end))
         };
-        let measured = core::mem::take(&mut self.flows).told_one_by_one(alone);
+        let measured = core::mem::take(&mut self.flows).map_flows(alone);
         let ours = || measured.iter().filter(|f| !f.cross);
         let throughputs: Vec<f64> = ours().map(|f| f.throughput).collect();
         let opened = ours().filter_map(|f| f.opened_s).fold(f64::INFINITY, f64::min);
@@ -57,7 +57,7 @@ impl Metrics {
             exchanges,
             datagrams,
             energy: self.energy(end),
-            visits: self.visits.told(&self.layout, end),
+            visits: self.visits.listed(&self.layout, end),
             handoffs: self.visits.handoffs(),
             flows: measured,
         }
@@ -71,8 +71,8 @@ impl Metrics {
 
     /// Timeouts by cause over all flows other than cross traffic.
     fn timeout_causes(&self) -> Option<TimeoutCauses> {
-        let ours = self.flows.iter().filter(|told| !told.is_cross(&self.layout));
-        let causes = ours.filter_map(|told| told.flow.timeout_causes());
+        let ours = self.flows.iter().filter(|pair| !pair.is_cross(&self.layout));
+        let causes = ours.filter_map(|pair| pair.flow.timeout_causes());
         let all = causes.fold(TimeoutCauses::default(), TimeoutCauses::plus);
         (all.total() > 0).then_some(all)
     }
@@ -88,12 +88,12 @@ impl Metrics {
             .filter(first)
             .map(|(_, info)| {
                 let those = self.flows.iter();
-                let those = those.filter(|told| told.is_between(info) && told.flow.begun());
+                let those = those.filter(|pair| pair.is_between(info) && pair.flow.begun());
                 ShortTransfers {
                     from: info.from.to_string(),
                     to: info.to.to_string(),
                     cross: info.cross,
-                    ..ShortTransfers::of(those.map(|told| told.metrics(end)))
+                    ..ShortTransfers::of(those.map(|pair| pair.metrics(end)))
                 }
             })
             .collect()
@@ -111,7 +111,7 @@ impl Metrics {
                 let info = self.layout.stages.get(i);
                 let in_cell = self.layout.cells.iter().any(|stages| stages.contains(&i));
                 let radio = info.is_some_and(|info| info.role == Role::Radio);
-                let flows = self.flows.iter().map(|told| told.flow);
+                let flows = self.flows.iter().map(|pair| pair.flow);
                 let this_way = flows.filter(|f| f.counts() && f.towards == side);
                 let ideal: u64 = this_way.map(|f| f.ideal(radio)).sum();
                 all.push(StageMetrics {

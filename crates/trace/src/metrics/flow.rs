@@ -10,7 +10,7 @@ use lasthop_proto::wire::{PacketId, Segment, Seq};
 use super::Marks;
 use super::carried::{Carried, Declared};
 use super::episodes::{Episodes, InForce, Rare};
-use super::seen::{Seen, first_byte};
+use super::flow_event::{FlowEvent, first_byte};
 use super::timers::Allowed;
 use crate::timeouts::TimeoutCauses;
 
@@ -137,7 +137,7 @@ impl Flow {
     }
 
     fn open(&mut self, at: Time) {
-        // Events of kernel senders arrive late, possibly after their data was seen.
+        // Events of kernel senders arrive late, possibly after their data was seen on a link.
         self.opened = Due::at(at.min(self.opened.or_never()));
         if let Some(carried) = &mut self.carried {
             carried.stalls.begin(at);
@@ -146,21 +146,21 @@ impl Flow {
 
     /// Reads one word of each cache line that `take` will change, as a prefetch. The result has no meaning.
     #[inline]
-    pub(super) fn touch(&self, seen: &Seen) -> u64 {
+    pub(super) fn touch(&self, event: &FlowEvent) -> u64 {
         let Some(carried) = &self.carried else { return 0 };
-        match seen {
-            Seen::Originated { .. } | Seen::Carried { .. } => carried.offered,
-            Seen::Crossed { .. } => carried.wireless_packets,
-            Seen::Delivered { .. } => carried.offered ^ carried.delivered ^ carried.wanted,
-            Seen::Dropped { .. } | Seen::DupAck { .. } => 0,
+        match event {
+            FlowEvent::Originated { .. } | FlowEvent::Carried { .. } => carried.offered,
+            FlowEvent::Crossed { .. } => carried.wireless_packets,
+            FlowEvent::Delivered { .. } => carried.offered ^ carried.delivered ^ carried.wanted,
+            FlowEvent::Dropped { .. } | FlowEvent::DupAck { .. } => 0,
         }
     }
 
     /// Counts a buffered event.
     #[inline]
-    pub(super) fn take(&mut self, seen: Seen) {
-        match seen {
-            Seen::Originated { cause, first, len, at, .. } => {
+    pub(super) fn take(&mut self, event: FlowEvent) {
+        match event {
+            FlowEvent::Originated { cause, first, len, at, .. } => {
                 self.originate(cause);
                 match len {
                     0 if cause == Cause::Data => self.carried().empty += 1,
@@ -168,21 +168,21 @@ impl Flow {
                     len => self.offer(at, first, len),
                 }
             }
-            Seen::Carried { marks, first, len, at, .. } => {
+            FlowEvent::Carried { marks, first, len, at, .. } => {
                 self.carried().count(marks);
                 if marks.has(Marks::FIRST) {
                     self.offer(at, first, len);
                 }
             }
-            Seen::Crossed { first, len, id, .. } => {
+            FlowEvent::Crossed { first, len, id, .. } => {
                 let (carried, start, end) = self.span(first, len);
                 if !carried.cross(id, start, end) {
                     self.episodes().redundant += 1;
                 }
             }
-            Seen::Delivered { bytes, at, .. } => self.deliver(at, bytes),
-            Seen::Dropped { cause, .. } => self.episodes().dropped.add(cause),
-            Seen::DupAck { srtt, rto, .. } => {
+            FlowEvent::Delivered { bytes, at, .. } => self.deliver(at, bytes),
+            FlowEvent::Dropped { cause, .. } => self.episodes().dropped.add(cause),
+            FlowEvent::DupAck { srtt, rto, .. } => {
                 self.episodes().dupacks += 1;
                 self.sample(srtt, rto);
             }
@@ -193,7 +193,7 @@ impl Flow {
     /// the flow's data.
     #[inline(always)]
     fn span(&mut self, first: Seq, len: u32) -> (&mut Carried, u64, u64) {
-        // A flow without a seen SYN begins with its first seen packet.
+        // A flow without a captured SYN begins with its first captured packet.
         let origin = *self.origin.get_or_insert(Seq(first.0.wrapping_sub(1)));
         let carried = self.carried();
         let start = first.unwrap_near(origin, carried.offered).unwrap_or(0);
@@ -201,7 +201,7 @@ impl Flow {
     }
 
     /// Records a data packet that enters the path. Hosts of the simulator originate it; packets of other
-    /// hosts are seen on the first link. Only the first occurrence of each byte counts.
+    /// hosts are observed on the first link. Only the first occurrence of each byte counts.
     #[inline]
     fn offer(&mut self, at: Time, first: Seq, len: u32) {
         let (carried, _, end) = self.span(first, len);
@@ -306,13 +306,13 @@ impl Flow {
                 self.carried().stalls.end(at);
             }
             TcpKind::Asked => {
-                self.rare().asked.get_or_insert_default().open.push_back(at);
+                self.rare().exchanges.get_or_insert_default().open.push_back(at);
                 return;
             }
             TcpKind::Answered => {
-                let asked = self.rare().asked.get_or_insert_default();
-                let begun = asked.open.pop_front();
-                asked.times.extend(begun.map(|begun| at.since(begun)));
+                let exchanges = self.rare().exchanges.get_or_insert_default();
+                let begun = exchanges.open.pop_front();
+                exchanges.times.extend(begun.map(|begun| at.since(begun)));
                 return;
             }
             // Events of the other direction, or of a full trace only.

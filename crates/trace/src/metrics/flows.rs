@@ -10,8 +10,8 @@ use lasthop_proto::wire::{FlowKey, Packet, Segment, Transport};
 
 use super::carried::Declared;
 use super::flow::Flow;
-use super::seen::Seen;
-use super::told::Told;
+use super::flow_event::FlowEvent;
+use super::flow_pair::FlowPair;
 use crate::layout::FlowInfo;
 
 /// Number of buffered events at which flows count them.
@@ -31,7 +31,7 @@ pub(super) struct Flows {
     keys: Vec<FlowKey>,
     /// Both directions of each connection.
     connections: Vec<[Flow; 2]>,
-    waiting: Vec<Seen>,
+    waiting: Vec<FlowEvent>,
     /// Cache of connection indices.
     guesses: Guesses,
     /// Indices of all connections. It stores no keys, since the found connection is read anyway.
@@ -52,8 +52,8 @@ impl Flows {
 
     #[inline(never)]
     fn look_up(&mut self, key: FlowKey, towards: Side) -> usize {
-        let place = self.guesses.of(&key);
-        let id = match place.and_then(|place| self.direction(place, &key)) {
+        let index = self.guesses.of(&key);
+        let id = match index.and_then(|index| self.direction(index, &key)) {
             Some(id) => id,
             None => self.find(key, towards),
         };
@@ -63,9 +63,9 @@ impl Flows {
 
     /// The number of the flow with this key, if it exists.
     pub(super) fn known(&self, key: FlowKey) -> Option<usize> {
-        let is_it = |place: &u32| self.direction(*place, &key).is_some();
-        let place = *self.index.find(hash(connection(key)), is_it)?;
-        self.direction(place, &key)
+        let is_it = |index: &u32| self.direction(*index, &key).is_some();
+        let index = *self.index.find(hash(connection(key)), is_it)?;
+        self.direction(index, &key)
     }
 
     /// The flow with this number, for constant properties.
@@ -87,11 +87,11 @@ impl Flows {
 
     /// Buffers an event.
     #[inline]
-    pub(super) fn note(&mut self, seen: Seen) {
+    pub(super) fn note(&mut self, event: FlowEvent) {
         if self.waiting.len() >= WAITING {
             self.settle();
         }
-        self.waiting.push(seen);
+        self.waiting.push(event);
     }
 
     /// Counts all buffered events.
@@ -101,32 +101,32 @@ impl Flows {
         for some in waiting.chunks(TOGETHER) {
             // A few flows are in a near cache anyway.
             if self.keys.len() > TOGETHER {
-                let touch = |seen: &Seen| self.flow(seen.flow()).touch(seen);
-                core::hint::black_box(some.iter().fold(0, |all, seen| all ^ touch(seen)));
+                let touch = |event: &FlowEvent| self.flow(event.flow()).touch(event);
+                core::hint::black_box(some.iter().fold(0, |all, event| all ^ touch(event)));
             }
-            some.iter().for_each(|seen| self.unsettled(seen.flow()).take(*seen));
+            some.iter().for_each(|event| self.unsettled(event.flow()).take(*event));
         }
         waiting.clear();
         self.waiting = waiting;
     }
 
     /// All flows, in the order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Told<'_>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = FlowPair<'_>> {
         self.keys.iter().zip(&self.connections).flat_map(|(key, ways)| both(*key, ways))
     }
 
-    /// Applies `tell` to all flows, in the order of their numbers. Frees each connection before the next one,
+    /// Applies `f` to all flows, in the order of their numbers. Frees each connection before the next one,
     /// since its result needs as much memory.
-    pub(super) fn told_one_by_one<T>(self, tell: impl Fn(Told<'_>) -> Option<T>) -> Vec<T> {
+    pub(super) fn map_flows<T>(self, f: impl Fn(FlowPair<'_>) -> Option<T>) -> Vec<T> {
         let connections = self.keys.into_iter().zip(self.connections);
-        connections.flat_map(|(key, ways)| both(key, &ways).map(&tell)).flatten().collect()
+        connections.flat_map(|(key, ways)| both(key, &ways).map(&f)).flatten().collect()
     }
 
-    /// The number of the flow with this key, if it belongs to the connection at `place`.
+    /// The number of the flow with this key, if it belongs to the connection at `index`.
     #[inline]
-    fn direction(&self, place: u32, key: &FlowKey) -> Option<usize> {
-        let own = self.keys.get(place as usize)?;
-        let first = 2 * place as usize;
+    fn direction(&self, index: u32, key: &FlowKey) -> Option<usize> {
+        let own = self.keys.get(index as usize)?;
+        let first = 2 * index as usize;
         // The ports first, since most keys differ there.
         let ports = (key.src_port, key.dst_port);
         if (own.src_port, own.dst_port) == ports && own == key {
@@ -147,13 +147,13 @@ impl Flows {
 
     #[cold]
     fn add(&mut self, key: FlowKey, towards: Side) -> usize {
-        let place = self.keys.len();
+        let index = self.keys.len();
         self.keys.push(key);
         self.connections.push([towards, towards.other()].map(Flow::new));
-        let hash_of = |place: &u32| hash(connection(self.keys[*place as usize]));
-        self.index.insert_unique(hash(connection(key)), place as u32, hash_of);
+        let hash_of = |index: &u32| hash(connection(self.keys[*index as usize]));
+        self.index.insert_unique(hash(connection(key)), index as u32, hash_of);
         self.guesses.added(self.keys.iter());
-        2 * place
+        2 * index
     }
 
     /// Inserts the flows of the layout. All connections of a transfer share one description.
@@ -204,10 +204,10 @@ impl Flows {
 }
 
 /// Both directions of a connection, each with the other.
-fn both(key: FlowKey, [first, second]: &[Flow; 2]) -> [Told<'_>; 2] {
+fn both(key: FlowKey, [first, second]: &[Flow; 2]) -> [FlowPair<'_>; 2] {
     [
-        Told { key, flow: first, acks: second },
-        Told { key: key.reversed(), flow: second, acks: first },
+        FlowPair { key, flow: first, acks: second },
+        FlowPair { key: key.reversed(), flow: second, acks: first },
     ]
 }
 
@@ -264,9 +264,9 @@ mod tests {
                 assert_eq!((flows.known(there), flows.known(back)), (Some(2 * i), Some(2 * i + 1)));
             }
         }
-        let told: Vec<FlowKey> = flows.iter().map(|told| told.key).collect();
-        assert_eq!(told.len(), 2 * all.len());
-        assert_eq!(told[..2], [key(1, 1), key(1, 1).reversed()]);
+        let keys: Vec<FlowKey> = flows.iter().map(|pair| pair.key).collect();
+        assert_eq!(keys.len(), 2 * all.len());
+        assert_eq!(keys[..2], [key(1, 1), key(1, 1).reversed()]);
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         let dropped =
             |flow: &Flow| flow.episodes.as_ref().map_or(0, |own| own.dropped.get(Cause::QueueFull));
         for _ in 0..WAITING + 3 {
-            flows.note(Seen::Dropped { cause: Cause::QueueFull, flow: id as u32 });
+            flows.note(FlowEvent::Dropped { cause: Cause::QueueFull, flow: id as u32 });
         }
         assert_eq!(dropped(flows.flow(id)), WAITING as u64, "no more than that waits");
         assert_eq!(dropped(flows.settled(id)), WAITING as u64 + 3);

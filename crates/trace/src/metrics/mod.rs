@@ -17,13 +17,13 @@ mod episodes;
 mod exchanges;
 mod finish;
 mod flow;
+mod flow_event;
 mod flow_metrics;
+mod flow_pair;
 mod flows;
 mod model;
-mod seen;
 mod short;
 mod timers;
-mod told;
 mod visits;
 pub mod voice;
 
@@ -47,8 +47,8 @@ use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq, Transport};
 use self::air::AirCounter;
 use self::clients::Clients;
 use self::datagrams::Sources;
+use self::flow_event::{FlowEvent, first_byte};
 use self::flows::Flows;
-use self::seen::{Seen, first_byte};
 use crate::Sink;
 use crate::counts::CauseCounts;
 use crate::layout::{Layout, Role};
@@ -218,12 +218,12 @@ impl Metrics {
                 let marks = counter.marks;
                 let Some(id) = self.flows.of_packet(packet, side) else { return };
                 let flow = id as u32;
-                self.flows.note(Seen::Dropped { cause, flow });
+                self.flows.note(FlowEvent::Dropped { cause, flow });
                 let Some(segment) = packet.segment().filter(|_| is_data) else { return };
                 if marks.has(Marks::FIRST) {
                     let (first, len) = (first_byte(segment), packet.body.len());
                     let marks = Marks::FIRST;
-                    self.flows.note(Seen::Carried { marks, flow, first, len, at });
+                    self.flows.note(FlowEvent::Carried { marks, flow, first, len, at });
                 }
                 // Damaged packets never counted as crossed.
                 if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
@@ -238,7 +238,7 @@ impl Metrics {
                         None => (Seq(0), 0),
                     };
                     let flow = id as u32;
-                    self.flows.note(Seen::Originated { cause, flow, first, len, at });
+                    self.flows.note(FlowEvent::Originated { cause, flow, first, len, at });
                 }
             }
             Op::Repeated(cause) => {
@@ -290,10 +290,10 @@ impl Metrics {
         };
         let first = first_byte(segment);
         if marks.has(Marks::COUNTED) {
-            self.flows.note(Seen::Carried { marks, flow, first, len, at });
+            self.flows.note(FlowEvent::Carried { marks, flow, first, len, at });
         }
         if marks.has(Marks::LAST) && packet.damage == Damage::None {
-            self.flows.note(Seen::Crossed { flow, first, len, id: packet.id });
+            self.flows.note(FlowEvent::Crossed { flow, first, len, id: packet.id });
         }
     }
 
@@ -344,7 +344,7 @@ impl Metrics {
         match event.kind {
             TcpKind::DupAck => {
                 let Tcb { srtt, rto, .. } = event.tcb;
-                self.flows.note(Seen::DupAck { flow: id as u32, srtt, rto });
+                self.flows.note(FlowEvent::DupAck { flow: id as u32, srtt, rto });
                 self.flows.unsettled(id).rare().timers.duplicate_ack(&event.tcb);
             }
             TcpKind::Timeout => {
@@ -393,7 +393,7 @@ impl Sink for Metrics {
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
         self.events += 1;
         let id = self.flows.id(flow, self.towards(stage));
-        self.flows.note(Seen::Delivered { flow: (id ^ 1) as u32, bytes, at });
+        self.flows.note(FlowEvent::Delivered { flow: (id ^ 1) as u32, bytes, at });
         self.visits.delivered(at, [flow.src, flow.dst]);
         let nodes = self.powered.iter_mut();
         nodes.for_each(|node| node.delivered(at, stage, flow.dst, bytes.into()));

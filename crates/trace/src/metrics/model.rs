@@ -326,8 +326,8 @@ impl RunMetrics {
         }
         // Includes exchanges, whose connections are not in `flows`.
         let with_asked = |name, flows: &dyn Fn(&FlowMetrics) -> u64, of: fn(&Exchanges) -> u64| {
-            let asked = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
-            Scalar { name, unit: "1", value: (self.sum(flows) + asked) as f64 }
+            let exchanged = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
+            Scalar { name, unit: "1", value: (self.sum(flows) + exchanged) as f64 }
         };
         all.extend([
             with_asked("timeouts", &|f| f.timeouts, |e| e.timeouts),
@@ -379,7 +379,7 @@ impl RunMetrics {
     }
 
     /// Adds the numbers of requests and responses, if there are any; over several tables the longest times.
-    fn asked(&self, all: &mut Vec<Scalar>) {
+    fn exchange_scalars(&self, all: &mut Vec<Scalar>) {
         let ours = || self.exchanges.iter().filter(|e| !e.cross);
         if ours().next().is_none() {
             return;
@@ -449,14 +449,14 @@ impl RunMetrics {
                 Scalar { name: "short_timeouts", unit: "1", value: timeouts },
             ]);
         }
-        self.asked(all);
+        self.exchange_scalars(all);
         clients::scalars(&self.exchanges, all);
         self.datagrams(all);
         let cross = self.flows.iter().filter(|f| f.cross).map(|f| f.delivered);
         let short = self.short.iter().filter(|s| s.cross).map(|s| s.delivered);
-        let asked = self.exchanges.iter().filter(|e| e.cross).map(|e| e.delivered);
+        let exchanged = self.exchanges.iter().filter(|e| e.cross).map(|e| e.delivered);
         let delivered =
-            cross.chain(short).chain(asked).fold(None, |sum, d| Some(sum.unwrap_or(0) + d));
+            cross.chain(short).chain(exchanged).fold(None, |sum, d| Some(sum.unwrap_or(0) + d));
         if let Some(delivered) = delivered.filter(|_| self.end_s > 0.0) {
             let value = delivered as f64 / self.end_s;
             all.push(Scalar { name: "cross_throughput", unit: "B/s", value });

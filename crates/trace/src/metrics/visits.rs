@@ -49,7 +49,7 @@ fn is_zero(n: &u64) -> bool {
 
 /// A visit under construction.
 #[derive(Debug)]
-struct Seen {
+struct VisitRecord {
     host: Addr,
     stage: StageId,
     from: Time,
@@ -68,7 +68,7 @@ struct Mobile {
 /// Collects visits and pauses at hand-offs.
 #[derive(Debug, Default)]
 pub(super) struct Visits {
-    seen: Vec<Seen>,
+    visits: Vec<VisitRecord>,
     mobiles: BTreeMap<Addr, Mobile>,
     handoffs: Handoffs,
 }
@@ -77,16 +77,17 @@ impl Visits {
     /// Handles the arrival of a host in the cell of the base station at `stage`, or its departure.
     pub(super) fn turn(&mut self, at: Time, stage: StageId, host: Addr, arrived: bool) {
         if !arrived {
-            let open =
-                |visit: &&mut Seen| (visit.host, visit.stage, visit.to) == (host, stage, None);
-            if let Some(visit) = self.seen.iter_mut().find(open) {
+            let open = |visit: &&mut VisitRecord| {
+                (visit.host, visit.stage, visit.to) == (host, stage, None)
+            };
+            if let Some(visit) = self.visits.iter_mut().find(open) {
                 visit.to = Some(at);
             }
             return;
         }
-        let listed = (self.seen.len() < LISTED).then_some(self.seen.len());
+        let listed = (self.visits.len() < LISTED).then_some(self.visits.len());
         if listed.is_some() {
-            self.seen.push(Seen { host, stage, from: at, to: None, pause_s: None });
+            self.visits.push(VisitRecord { host, stage, from: at, to: None, pause_s: None });
         }
         let mobile = self.mobiles.entry(host).or_default();
         // Without an earlier delivery it is no handoff. A pause over several handoffs belongs to the first.
@@ -118,7 +119,7 @@ impl Visits {
             all.pause_mean_s += (pause_s - all.pause_mean_s) / all.count as f64;
             all.pause_max_s = all.pause_max_s.max(pause_s);
             if let Some(visit) = visit {
-                self.seen[visit].pause_s = Some(pause_s);
+                self.visits[visit].pause_s = Some(pause_s);
             }
         }
     }
@@ -128,14 +129,14 @@ impl Visits {
         (!self.mobiles.is_empty()).then_some(self.handoffs)
     }
 
-    pub(super) fn told(&self, layout: &Layout, end: Time) -> Vec<Visit> {
-        let told = self.seen.iter().map(|visit| Visit {
+    pub(super) fn listed(&self, layout: &Layout, end: Time) -> Vec<Visit> {
+        let listed = self.visits.iter().map(|visit| Visit {
             host: visit.host.to_string(),
             cell: layout.name(visit.stage).to_owned(),
             from_s: visit.from.as_secs_f64(),
             to_s: visit.to.unwrap_or(end).as_secs_f64(),
             pause_s: visit.pause_s,
         });
-        told.collect()
+        listed.collect()
     }
 }

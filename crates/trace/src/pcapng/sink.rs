@@ -14,7 +14,7 @@ use crate::Sink;
 
 /// A stage of the path with its name in the capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct CapturePoint {
     /// The stage.
     pub stage: StageId,
     /// Name of its interface: `radio`, `2:link`.
@@ -30,7 +30,7 @@ pub struct CaptureStats {
     pub packets: u64,
     /// Packets without an encoding.
     pub unwritable: u64,
-    /// Events at stages without a [`Place`].
+    /// Events at stages without a [`CapturePoint`].
     pub elsewhere: u64,
     /// Damage that is missing in the comments: it was reported too late after the transmission, or for a
     /// packet without one.
@@ -40,7 +40,7 @@ pub struct CaptureStats {
 /// The finished captures.
 #[derive(Debug)]
 pub struct Captures<W> {
-    /// One capture per link, in the order of the places: each transmitted packet once.
+    /// One capture per link, in the order of the capture points: each transmitted packet once.
     pub links: Vec<(StageId, W)>,
     /// Every dropped packet, with the reason as a comment and the stage as the interface.
     pub drops: W,
@@ -116,21 +116,21 @@ impl<W: Write> CaptureSink<W> {
     /// # Errors
     /// Errors of `open`, and of writing the heads of the captures.
     pub fn new(
-        places: &[Place],
+        points: &[CapturePoint],
         payload: u32,
-        mut open: impl FnMut(Option<&Place>) -> io::Result<W>,
+        mut open: impl FnMut(Option<&CapturePoint>) -> io::Result<W>,
     ) -> io::Result<CaptureSink<W>> {
         let mut links = Vec::new();
-        for place in places.iter().filter(|place| place.is_link) {
-            let mut writer = Writer::new(open(Some(place))?)?;
-            let description = format!("stage {}: packets it began to send", place.stage.0);
+        for point in points.iter().filter(|point| point.is_link) {
+            let mut writer = Writer::new(open(Some(point))?)?;
+            let description = format!("stage {}: packets it began to send", point.stage.0);
             let interface = writer.interface(&Interface {
-                name: &place.name,
+                name: &point.name,
                 description: &description,
                 ..Interface::default()
             })?;
             links.push(Link {
-                stage: place.stage,
+                stage: point.stage,
                 writer,
                 interface,
                 held: VecDeque::with_capacity(HELD),
@@ -140,18 +140,18 @@ impl<W: Write> CaptureSink<W> {
         }
         let mut drops = Writer::new(open(None)?)?;
         let mut routes = Vec::new();
-        for place in places {
-            let description = format!("stage {}: packets that ended here", place.stage.0);
+        for point in points {
+            let description = format!("stage {}: packets that ended here", point.stage.0);
             let id = drops.interface(&Interface {
-                name: &place.name,
+                name: &point.name,
                 description: &description,
                 ..Interface::default()
             })?;
-            let index = usize::from(place.stage.0);
+            let index = usize::from(point.stage.0);
             if routes.len() <= index {
                 routes.resize(index + 1, None);
             }
-            let link = links.iter().position(|link| place.is_link && link.stage == place.stage);
+            let link = links.iter().position(|link| point.is_link && link.stage == point.stage);
             routes[index] = Some(Route { link, drops: id });
         }
         Ok(CaptureSink {

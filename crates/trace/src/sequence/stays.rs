@@ -49,7 +49,7 @@ impl Stays {
         }
     }
 
-    pub(super) fn told(&self, end: Time) -> Vec<CellStay> {
+    pub(super) fn listed(&self, end: Time) -> Vec<CellStay> {
         let name = |stage| self.bases.iter().find(|(base, _)| *base == stage);
         let stays = self.stays.iter().filter_map(|(stage, from, to)| {
             Some(CellStay {

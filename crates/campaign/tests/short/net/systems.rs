@@ -55,7 +55,7 @@ fn presets() {
     check("presets.txt", &PRESETS.map(|(name, _)| preset(name)));
 }
 
-/// A block for each key of a host with one sender. Each sender is a test of its own, so that tests run in parallel.
+/// A block for each key of a host with one sender. Each sender is a separate test, so that tests run in parallel.
 fn host(file: &str, preset: &str, tcp: &str, at: At, draft: Draft) {
     let mut blocks = Vec::new();
     for listed in &keys_of_hosts("rfc") {

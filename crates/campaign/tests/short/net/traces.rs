@@ -17,7 +17,7 @@ use lasthop_trace::conservation::Conservation;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::layout::flow_name;
 use lasthop_trace::metrics::Metrics;
-use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use lasthop_trace::sequence::{Sequence, Watch};
 use lasthop_trace::{Record, Sink, capture};
 
@@ -53,11 +53,11 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     replay(&record, &mut tcb);
     block.put("table of control blocks", digest(&tcb.finish().expect("it is written")));
 
-    let stages: Vec<Place> = layout
+    let stages: Vec<CapturePoint> = layout
         .stages
         .iter()
         .enumerate()
-        .map(|(i, stage)| Place {
+        .map(|(i, stage)| CapturePoint {
             stage: StageId(i as u16),
             name: stage.name.clone(),
             is_link: stage.role.is_link(),

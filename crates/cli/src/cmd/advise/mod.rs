@@ -16,8 +16,9 @@ use lasthop_study::compare;
 
 use super::analyze;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::study_args::{self, Jobs, Maker};
-use crate::{Outcome, format, output, show};
+use crate::{format, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -313,17 +314,17 @@ fn repair_first(faults: &[Fault], notes: &[String], json: bool) -> Result<Outcom
 
 /// The command that repeats the question, from its words. Options for output and threads are left out.
 fn again(words: impl Iterator<Item = String>) -> String {
-    let mut shown = vec!["lasthop".to_owned()];
+    let mut command_line = vec!["lasthop".to_owned()];
     let mut words = words;
     while let Some(word) = words.next() {
         match word.as_str() {
             "-o" | "--output" | "-j" | "--jobs" => drop(words.next()),
             "--json" => {}
             word if ["--output=", "--jobs="].iter().any(|left| word.starts_with(left)) => {}
-            word => shown.push(output::quoted(word)),
+            word => command_line.push(output::quoted(word)),
         }
     }
-    shown.join(" ")
+    command_line.join(" ")
 }
 
 /// Estimates the link from a capture.

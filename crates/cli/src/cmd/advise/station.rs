@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lasthop_live::control::client::Client;
-use lasthop_live::control::protocol::{Answer, Request, Status};
+use lasthop_live::control::protocol::{Request, Response, Status};
 use lasthop_proto::event::Cause;
 use lasthop_proto::units::{Probability, Rate};
 use lasthop_study::advise::Estimate;
@@ -23,7 +23,7 @@ pub fn ask(socket: &Path) -> Result<Estimate, Failure> {
         .and_then(|mut client| client.ask(&Request::Status {}))
         .map_err(wrong)?;
     match answer {
-        Answer::Status(status) => of_status(&status),
+        Response::Status(status) => of_status(&status),
         _ => Err(Failure::input(
             format!("{}: not a station", socket.display()),
             "a tunnel cannot tell what its path would do without it; give `--rate`, `--delay` and `--loss`",

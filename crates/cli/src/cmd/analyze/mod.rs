@@ -18,8 +18,9 @@ use lasthop_study::capture::{
 };
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::sweep::PAGE;
-use crate::{Outcome, format, output, show};
+use crate::{format, output, show};
 
 pub use file::read;
 

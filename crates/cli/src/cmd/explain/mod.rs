@@ -14,9 +14,10 @@ use serde::Serialize;
 
 use self::cache::ConditionCache;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,9 +106,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let watch = Watch(Stop::listen()?);
     lasthop_batch::start_threads()?;
-    let mut kept = ConditionCache::open(dir.as_deref(), &question.claims)?;
+    let mut cache = ConditionCache::open(dir.as_deref(), &question.claims)?;
     let explained = question.answer(&mut |trial: &Trial<'_>, sets: &[Vec<String>]| {
-        kept.judge_all(trial, sets, &watch, &Progress::of_work(sets.len() as u64, json))
+        cache.judge_all(trial, sets, &watch, &Progress::of_work(sets.len() as u64, json))
     })?;
     let Some(explained) = explained else {
         return Ok(output::interrupted(dir.as_deref()));
@@ -142,7 +143,6 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The question.
 fn question(args: &Args) -> Result<Question, Failure> {
     let mut question = Question::new(&args.claims, args.testbed)?;
     question.sets = args.sets as usize;

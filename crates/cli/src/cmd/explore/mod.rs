@@ -13,11 +13,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
 use crate::study_args::Jobs;
-use crate::{Outcome, format, output};
+use crate::{format, output};
 use page::page;
 use store::Store;
 
@@ -82,7 +83,7 @@ pub struct Args {
 
 /// The answer.
 #[derive(Serialize, Debug)]
-struct Answer {
+struct Results {
     faults: u32,
     first: u64,
     fates: Vec<&'static str>,
@@ -152,7 +153,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             Cell { labels: cell.labels.clone(), found, commands }
         })
         .collect();
-    let answer = Answer {
+    let answer = Results {
         faults: args.faults,
         first: args.first,
         fates: options.fates.iter().map(|fate| fate.word()).collect(),

@@ -9,7 +9,7 @@ use lasthop_report::number::{plural, short};
 use lasthop_report::table::render;
 use lasthop_scenario::Plan;
 
-use super::{Answer, Args, command};
+use super::{Args, Results, command};
 use crate::style;
 
 /// Runs that exceed their bound are listed up to this number.
@@ -35,7 +35,7 @@ fn peak_memory() -> Option<u64> {
 }
 
 /// Everything, for a terminal.
-pub(super) fn page(plan: &Plan, args: &Args, answer: &Answer, speed: &str) -> String {
+pub(super) fn page(plan: &Plan, args: &Args, answer: &Results, speed: &str) -> String {
     let mut text = format!(
         "{}: {}, {}, {speed}\n\n{}\n\n{}\n",
         style::heading(&plan.name),
@@ -71,7 +71,7 @@ pub(super) fn page(plan: &Plan, args: &Args, answer: &Answer, speed: &str) -> St
 }
 
 /// A row for each combination of the axes.
-fn cells(args: &Args, answer: &Answer) -> Table {
+fn cells(args: &Args, answer: &Results) -> Table {
     let axes = answer.axes.iter().map(Column::text);
     let columns = axes.chain([Column::number("runs"), Column::number("violations")]);
     let levels = (0..=args.faults).map(|faults| Column::number(plural(faults.into(), "fault")));
@@ -100,7 +100,7 @@ fn slowest(found: &Exploration, faults: u32) -> Option<&Run> {
 
 /// By how much the slowest run with most faults is slower than that of the cell that differs in the agent only, which is
 /// `none` there.
-fn against_none(answer: &Answer, cell: &super::Cell, faults: u32) -> Option<String> {
+fn against_none(answer: &Results, cell: &super::Cell, faults: u32) -> Option<String> {
     let axis = answer.axes.iter().position(|axis| axis.rsplit('.').next() == Some("agent"))?;
     let mut labels = cell.labels.clone();
     *labels.get_mut(axis)? = "none".to_owned();
@@ -110,7 +110,7 @@ fn against_none(answer: &Answer, cell: &super::Cell, faults: u32) -> Option<Stri
 }
 
 /// The runs that exceed their bound by most, at most one of each combination.
-fn furthest(answer: &Answer) -> Vec<(&super::Cell, &lasthop_explore::Costly)> {
+fn furthest(answer: &Results) -> Vec<(&super::Cell, &lasthop_explore::Costly)> {
     let mut all: Vec<_> = answer
         .cells
         .iter()
@@ -126,7 +126,7 @@ fn furthest(answer: &Answer) -> Vec<(&super::Cell, &lasthop_explore::Costly)> {
 }
 
 /// A row for each value of the first axis, over all values of the others; a column for each fate of single faults.
-pub(super) fn survival(answer: &Answer) -> Table {
+pub(super) fn survival(answer: &Results) -> Table {
     let first = answer.axes.first().map_or("", String::as_str);
     let columns = core::iter::once(Column::text(first));
     let columns = columns.chain(answer.fates.iter().map(|fate| Column::text(*fate)));

@@ -6,7 +6,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
 use crate::failure::Failure;
-use crate::{Outcome, format, output};
+use crate::outcome::Outcome;
+use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:

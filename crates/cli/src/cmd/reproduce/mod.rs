@@ -1,8 +1,8 @@
 //! `lasthop reproduce`: published and measured results, with a verdict for each.
 
 mod page;
-mod shown;
 mod store;
+mod terminal;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,9 +15,10 @@ use lasthop_runs::{Observer, RunResult};
 
 use crate::cpu::ForClaims;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, format, note, output};
+use crate::{format, note, output};
 use store::{Origin, Store, StoredClaim};
 
 const EXAMPLES: &str = "\
@@ -157,19 +158,19 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let done = evaluate_all(args, &chosen, store.as_ref(), &origin, json)?;
 
     if json {
-        let claims: Vec<_> = done.iter().map(|kept| kept.answer(&origin)).collect();
+        let claims: Vec<_> = done.iter().map(|claim| claim.answer(&origin)).collect();
         output::print_json(format::REPRODUCE, &serde_json::json!({ "claims": claims }))?;
     } else {
         if note::is_verbose() {
-            shown::verdicts(&done)?;
-            shown::assumptions(&chosen)?;
+            terminal::verdicts(&done)?;
+            terminal::assumptions(&chosen)?;
         }
-        shown::summary(&done)?;
+        terminal::summary(&done)?;
     }
     if let Some(store) = &store {
         let report = page::write(store, &origin)?;
         if !json {
-            shown::where_else(
+            terminal::where_else(
                 &report,
                 note::is_verbose(),
                 done.iter().filter(|k| k.found).count(),
@@ -179,7 +180,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if done.len() < chosen.len() {
         return Ok(output::interrupted(directory.as_deref()));
     }
-    let failed = done.iter().any(|kept| kept.result.verdict == Verdict::Fails);
+    let failed = done.iter().any(|claim| claim.result.verdict == Verdict::Fails);
     Ok(if failed && args.check { Outcome::No } else { Outcome::Done })
 }
 
@@ -191,9 +192,9 @@ fn evaluate_all(
     origin: &Origin,
     json: bool,
 ) -> Result<Vec<StoredClaim>, Failure> {
-    let mut kept: Vec<Option<StoredClaim>> =
+    let mut stored: Vec<Option<StoredClaim>> =
         chosen.iter().map(|claim| store.filter(|_| !args.fresh)?.valid(claim.id, origin)).collect();
-    let missing = chosen.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+    let missing = chosen.iter().zip(&stored).filter(|(_, stored)| stored.is_none());
     let watch = Watch {
         stop: Stop::listen()?,
         progress: Progress::of_work(missing.map(|(claim, _)| claim.cost).sum(), json),
@@ -214,7 +215,7 @@ fn evaluate_all(
     let width = chosen.iter().map(|claim| claim.id.len()).max().unwrap_or(0);
     let mut done = Vec::new();
     for (i, claim) in chosen.iter().enumerate() {
-        let one = match kept[i].take() {
+        let one = match stored[i].take() {
             Some(one) => one,
             None => {
                 watch.begin(claim, i + 1, chosen.len());
@@ -234,7 +235,7 @@ fn evaluate_all(
             }
         };
         if !json {
-            watch.progress.suspend(|| shown::claim(&one, width, note::is_verbose()))?;
+            watch.progress.suspend(|| terminal::claim(&one, width, note::is_verbose()))?;
         }
         done.push(one);
     }

@@ -10,7 +10,7 @@ use crate::scenario::{Text, with_files};
 const OWN: [&str; 8] =
     ["rate", "rate_back", "delay", "loss", "queue", "discipline", "trace", "agent"];
 
-/// What the link is like.
+/// Properties of the link.
 #[derive(clap::Args, Debug, Default)]
 pub struct Link {
     /// Rate towards the program, and from it without --rate-back [default: infinitely fast]

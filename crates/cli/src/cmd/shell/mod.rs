@@ -1,7 +1,7 @@
 //! `lasthop shell`: any program behind any link.
 
 mod link;
-mod told;
+mod summary;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -13,8 +13,9 @@ use lasthop_scenario::LivePath;
 
 use super::testbed::{own, prompted};
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::scenario::Text;
-use crate::{Outcome, format, note, output, style};
+use crate::{format, note, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,14 +63,14 @@ pub struct Args {
     program: Vec<OsString>,
 }
 
-/// What the hidden commands take.
+/// Arguments of the hidden commands.
 #[derive(clap::Args, Debug)]
 pub struct Hold {
     order: i32,
     answer: i32,
 }
 
-/// What the hidden commands take.
+/// Arguments of the hidden commands.
 #[derive(clap::Args, Debug)]
 pub struct Run {
     /// The user and the group to become again, or `-`.
@@ -104,7 +105,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if json {
         eprint!("{}", format::SHELL.line(&ended));
     } else if !note::is_quiet() {
-        eprint!("{}", told::text(&ended, &args.link.label()));
+        eprint!("{}", summary::text(&ended, &args.link.label()));
     }
     Ok(end(&ended))
 }

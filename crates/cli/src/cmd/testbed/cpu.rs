@@ -16,9 +16,10 @@ use serde::Serialize;
 use crate::child;
 use crate::cpu::{Line, Order, measure};
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -220,8 +221,8 @@ pub fn serve() -> Result<Outcome, Failure> {
             raised.store(true, Ordering::Relaxed);
         });
         let cases = cases(&order.sizes);
-        let told = |sample| write_line(&Line::Sample(sample));
-        laboratory.run(&cases, order.bytes, order.rounds, &stop, told)
+        let report = |sample| write_line(&Line::Sample(sample));
+        laboratory.run(&cases, order.bytes, order.rounds, &stop, report)
     });
     match result {
         Ok(()) => Ok(Outcome::Done),

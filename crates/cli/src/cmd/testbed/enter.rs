@@ -10,7 +10,8 @@ use lasthop_live::testbed::keep::join::VARIABLE;
 use lasthop_live::testbed::keep::{Home, Record, join};
 
 use crate::failure::Failure;
-use crate::{Outcome, style};
+use crate::outcome::Outcome;
+use crate::style;
 
 /// Arguments of `exec`.
 #[derive(clap::Args, Debug)]

@@ -19,8 +19,9 @@ use lasthop_scenario::LivePath;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::sweep::testbed::Order;
-use crate::{Outcome, format, output, style};
+use crate::{format, output, style};
 
 /// Default name of a testbed.
 const DEFAULT_NAME: &str = "testbed";

@@ -69,7 +69,7 @@ pub struct Laboratory {
     listener: TcpListener,
     about: About,
     /// Counters of the hosts after the last transfer, the base of the next one.
-    counted: Option<transfer::Counted>,
+    counted: Option<transfer::EndCounters>,
     /// Whether each cable has carried a test transfer.
     tried: bool,
 }

@@ -30,10 +30,10 @@ const PATIENCE: u64 = 30;
 const TIMESTAMPS: u32 = 12;
 
 /// Counters of the sender and the receiver.
-pub(super) type Counted = [Counters; 2];
+pub(super) type EndCounters = [Counters; 2];
 
 /// Result of the writing thread.
-struct Sent {
+struct WriterResult {
     spent: u64,
     info: TcpInfo,
 }
@@ -53,7 +53,7 @@ impl Laboratory {
         for host in [SENDER, RECEIVER] {
             self.net.in_host(host, || set_options(case.change))??;
         }
-        let count = || -> Result<Counted, Error> {
+        let count = || -> Result<EndCounters, Error> {
             Ok([self.net.counters(SENDER)?, self.net.counters(RECEIVER)?])
         };
         let counted = match self.counted.take() {
@@ -128,10 +128,10 @@ fn check(
         return wrong(format!("{} bytes of {bytes} arrived", sample.bytes));
     }
     let found = [info.timestamps, info.sack, info.window_scaling];
-    let asked = asked(case.change);
-    if found != asked {
+    let wanted = enabled_options(case.change);
+    if found != wanted {
         return wrong(format!(
-            "the ends agreed on timestamps, SACK, window scaling: {found:?}; asked for {asked:?}"
+            "the ends agreed on timestamps, SACK, window scaling: {found:?}; asked for {wanted:?}"
         ));
     }
     // The first transfer from an address only stores the bound for the next ones.
@@ -141,7 +141,7 @@ fn check(
             info.cwnd
         ));
     }
-    let payload = u32::from(case.mss) - if asked[0] { TIMESTAMPS } else { 0 };
+    let payload = u32::from(case.mss) - if wanted[0] { TIMESTAMPS } else { 0 };
     if sample.payload != payload {
         return wrong(format!("segments carry {} bytes instead of {payload}", sample.payload));
     }
@@ -152,14 +152,14 @@ fn check(
 }
 
 /// Whether timestamps, SACK and window scaling are on.
-fn asked(change: Change) -> [bool; 3] {
+fn enabled_options(change: Change) -> [bool; 3] {
     [Change::NoTimestamps, Change::NoSack, Change::NoScaling].map(|off| change != off)
 }
 
 /// Sets the options of future connections, in the calling thread's namespace.
 fn set_options(change: Change) -> Result<(), Error> {
     let keys = ["tcp_timestamps", "tcp_sack", "tcp_window_scaling"];
-    keys.into_iter().zip(asked(change)).try_for_each(|(key, on)| {
+    keys.into_iter().zip(enabled_options(change)).try_for_each(|(key, on)| {
         preset::write_sysctl(&format!("ipv4/{key}"), if on { "1" } else { "0" })
     })
 }
@@ -226,7 +226,7 @@ fn send(
     session: &Session<'_>,
     bytes: u64,
     processor: usize,
-) -> Result<Sent, Error> {
+) -> Result<WriterResult, Error> {
     threads::stay_on(processor)?;
     let chunk = vec![0x5a; CHUNK];
     let began = threads::own()?;
@@ -249,7 +249,7 @@ fn send(
     move_all().map_err(|error| failed("the sender", &error))?;
     let spent = threads::own()? - began;
     let info = TcpInfo::of(&stream).tried(|| "read TCP_INFO")?;
-    Ok(Sent { spent, info })
+    Ok(WriterResult { spent, info })
 }
 
 /// Reads until the other end closes. Returns the number of bytes and the CPU time.
@@ -376,27 +376,27 @@ mod tests {
             retransmitted: 0,
             window: 1,
         };
-        let said = |case: Case, measured: bool, sample: &Sample, info: &TcpInfo| {
-            let told = check(case, (77, measured), sample, info);
-            told.map_err(|error| error.message.split_once(": ").unwrap().1.to_owned())
+        let checked = |case: Case, measured: bool, sample: &Sample, info: &TcpInfo| {
+            let result = check(case, (77, measured), sample, info);
+            result.map_err(|error| error.message.split_once(": ").unwrap().1.to_owned())
         };
-        assert_eq!(said(case, true, &good, &info), Ok(()));
+        assert_eq!(checked(case, true, &good, &info), Ok(()));
         let wide = TcpInfo { cwnd: FLIGHT + 1, ..info };
-        assert_eq!(said(case, false, &good, &wide), Ok(()), "the trial may have any window");
+        assert_eq!(checked(case, false, &good, &wide), Ok(()), "the trial may have any window");
         let wrong = |what: &str| Err(what.to_owned());
         let text = "the congestion window is 201 segments, wanted 200 at most";
-        assert_eq!(said(case, true, &good, &wide), wrong(text));
+        assert_eq!(checked(case, true, &good, &wide), wrong(text));
         let less = Sample { bytes: 76, ..good };
-        assert_eq!(said(case, true, &less, &info), wrong("76 bytes of 77 arrived"));
+        assert_eq!(checked(case, true, &less, &info), wrong("76 bytes of 77 arrived"));
         let small = Sample { payload: 1000, ..good };
         let text = "segments carry 1000 bytes instead of 988";
-        assert_eq!(said(case, true, &small, &info), wrong(text));
+        assert_eq!(checked(case, true, &small, &info), wrong(text));
         let text = "packets were not taken in by the threads that are there for it";
         for (sender, receiver) in [(0, 1), (1, 0), (0, 0)] {
             let idle = Sample { sender: spent(sender), receiver: spent(receiver), ..good };
-            assert_eq!(said(case, true, &idle, &info), wrong(text), "{sender}, {receiver}");
+            assert_eq!(checked(case, true, &idle, &info), wrong(text), "{sender}, {receiver}");
             let together = Case { wire: Wire::Whole, ..case };
-            assert_eq!(said(together, true, &idle, &info), Ok(()), "nobody can tell them apart");
+            assert_eq!(checked(together, true, &idle, &info), Ok(()), "nobody can tell them apart");
         }
         // Each disabled option must be off, and all others on.
         for (i, change) in
@@ -411,10 +411,10 @@ mod tests {
                 window_scaling: at != 2,
                 ..info
             };
-            assert_eq!(said(case, true, &sample, &off(i)), Ok(()), "{change:?}");
+            assert_eq!(checked(case, true, &sample, &off(i)), Ok(()), "{change:?}");
             for other in [0, 1, 2, 3].into_iter().filter(|other| *other != i) {
-                let told = said(case, true, &sample, &off(other)).unwrap_err();
-                assert!(told.starts_with("the ends agreed on"), "{change:?}: {told}");
+                let error = checked(case, true, &sample, &off(other)).unwrap_err();
+                assert!(error.starts_with("the ends agreed on"), "{change:?}: {error}");
             }
         }
     }

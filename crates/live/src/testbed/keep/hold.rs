@@ -46,7 +46,7 @@ struct Order {
 /// Output of the background process.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Answer {
+enum Reply {
     Ready,
     Failed { message: String, help: String },
 }
@@ -73,7 +73,7 @@ impl Ready {
     ///
     /// If `up` has exited: the testbed is unused, and the server should end.
     pub fn say(self) -> Result<(), Error> {
-        answer(&Answer::Ready).tried(|| "tell that the testbed is up")?;
+        answer(&Reply::Ready).tried(|| "tell that the testbed is up")?;
         // From now on output goes to the log, and the terminal is released.
         dup2_stdout(io::stderr()).tried(|| "let go of the terminal")?;
         Ok(())
@@ -189,8 +189,8 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
         let _ = stdin.write_all(&order);
     }
     match listen(&mut child) {
-        Heard::Answer(Answer::Ready) => Ok(()),
-        Heard::Answer(Answer::Failed { message, help }) => {
+        Heard::Reply(Reply::Ready) => Ok(()),
+        Heard::Reply(Reply::Failed { message, help }) => {
             let _ = child.wait();
             Err(Error::new(message, help))
         }
@@ -215,7 +215,7 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
 
 /// First line of a child.
 enum Heard {
-    Answer(Answer),
+    Reply(Reply),
     /// It exceeded the time limit.
     Nothing,
     /// It ended, or its line is invalid.
@@ -241,10 +241,10 @@ fn listen(child: &mut Child) -> Heard {
         }
     }
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    serde_json::from_slice(line).map_or(Heard::End, Heard::Answer)
+    serde_json::from_slice(line).map_or(Heard::End, Heard::Reply)
 }
 
-fn answer(answer: &Answer) -> io::Result<()> {
+fn answer(answer: &Reply) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     let mut out = io::stdout().lock();
@@ -269,7 +269,7 @@ pub fn hold(
     let held = held(serve);
     if let Err(Error { message, help }) = &held {
         // The log contains the error too.
-        let _ = answer(&Answer::Failed { message: message.clone(), help: help.clone() });
+        let _ = answer(&Reply::Failed { message: message.clone(), help: help.clone() });
     }
     held
 }

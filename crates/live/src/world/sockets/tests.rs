@@ -16,34 +16,34 @@ fn flow(src_port: u16, dst_port: u16) -> FlowKey {
 
 /// Packets that a [`Peer`] received.
 #[derive(Clone, Debug, Default)]
-struct Seen(Arc<Mutex<Vec<(Packet, Side)>>>);
+struct ReceivedPackets(Arc<Mutex<Vec<(Packet, Side)>>>);
 
 /// A host that records received packets, and emits the events and packets below at its timer.
 #[derive(Debug, Default)]
 struct Peer {
-    seen: Seen,
+    received: ReceivedPackets,
     opened: Vec<TransferState>,
     /// Delivered bytes by the other end's port.
     delivered: BTreeMap<u16, u64>,
     unfinished: usize,
     wake: Option<Time>,
     /// Events to emit at its timer.
-    says: Vec<TcpKind>,
+    emits: Vec<TcpKind>,
     /// Packets to send at its timer.
     sends: Vec<Packet>,
 }
 
 impl Stages for Peer {
     fn on_packet(&mut self, _: Time, from: Side, packet: Packet, _: &mut Out) {
-        self.seen.0.lock().unwrap().push((packet, from));
+        self.received.0.lock().unwrap().push((packet, from));
         self.unfinished = self.unfinished.saturating_sub(1);
     }
 
     fn on_wake(&mut self, _: Time, out: &mut Out) {
         self.wake = None;
-        for kind in self.says.drain(..) {
-            let said = TcpEvent { flow: flow(1, 2), kind, tcb: Tcb::default() };
-            out.event(What::Tcp(said));
+        for kind in self.emits.drain(..) {
+            let event = TcpEvent { flow: flow(1, 2), kind, tcb: Tcb::default() };
+            out.event(What::Tcp(event));
         }
         for packet in self.sends.drain(..) {
             out.send(Side::Right, packet);
@@ -91,8 +91,8 @@ fn machine(end: Peer) -> (Machine, u16) {
 /// many arrive at once.
 #[test]
 fn what_is_heard_reaches_the_machine_as_it_was_sent() {
-    let seen = Seen::default();
-    let (mut machine, port) = machine(Peer { seen: seen.clone(), ..Peer::default() });
+    let received = ReceivedPackets::default();
+    let (mut machine, port) = machine(Peer { received: received.clone(), ..Peer::default() });
     let from = UdpSocket::bind((HERE.ip(), 0)).unwrap();
     let from_port = from.local_addr().unwrap().port();
     let state = UdpSocketState::new((&from).into()).unwrap();
@@ -109,8 +109,8 @@ fn what_is_heard_reaches_the_machine_as_it_was_sent() {
         state.send((&from).into(), &transmit).unwrap();
     }
     let mut buf = vec![0; LARGEST * BATCH];
-    machine.hear(Clock::start(), &mut buf, &mut |_| ()).unwrap();
-    let heard = seen.0.lock().unwrap();
+    machine.receive(Clock::start(), &mut buf, &mut |_| ()).unwrap();
+    let heard = received.0.lock().unwrap();
     assert_eq!(heard.len(), all.len());
     for ((packet, side), (bytes, mark)) in heard.iter().zip(&all) {
         assert_eq!(packet.datagram_flow(), Some(flow(from_port, port)));
@@ -158,30 +158,30 @@ fn what_the_machine_sends_leaves_with_its_mark() {
 /// and continues until it is stopped.
 #[test]
 fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
-    for (says, right) in [
+    for (emits, right) in [
         (vec![TcpKind::Opening, TcpKind::Complete], true),
         (vec![TcpKind::Opening, TcpKind::Corrupted, TcpKind::Complete], false),
     ] {
         let (at, bytes) = (Time::ZERO + Span::millis(20), b"to itself".to_vec());
-        let seen = Seen::default();
+        let received = ReceivedPackets::default();
         let (mut machine, port) = machine(Peer::default());
         // It receives its own packet and has no more work.
         let own = datagram(flow(port, port), &bytes, 0);
         machine.end = Box::new(Peer {
-            seen: seen.clone(),
+            received: received.clone(),
             unfinished: 1,
             wake: Some(at),
-            says: says.clone(),
+            emits: emits.clone(),
             sends: vec![own],
             ..Peer::default()
         });
         let clock = Clock::start();
-        let (told, idle) = (Cell::new(Vec::new()), Cell::new(0));
-        let tell = |news| {
-            let News::Event(event) = news else { panic!("only events are told") };
-            let mut all = told.take();
+        let (events, idle) = (Cell::new(Vec::new()), Cell::new(0));
+        let report = |news| {
+            let News::Event(event) = news else { panic!("only events are reported") };
+            let mut all = events.take();
             all.push(event);
-            told.set(all);
+            events.set(all);
         };
         // Two more rounds after it has become idle.
         let rounds = Cell::new(0);
@@ -189,16 +189,16 @@ fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
             rounds.set(rounds.get() + u32::from(idle.get() > 0));
             rounds.get() > 2
         };
-        let stood = machine.run(clock, stopped, || idle.set(idle.get() + 1), tell).unwrap();
+        let stood = machine.run(clock, stopped, || idle.set(idle.get() + 1), report).unwrap();
         assert_eq!((stood.right, idle.get()), (right, 1));
-        assert_eq!(seen.0.lock().unwrap().len(), 1, "it heard itself once");
-        let told = told.take();
-        for (event, kind) in told.iter().zip(&says) {
-            let What::Tcp(said) = &event.what else { panic!("{event:?}") };
-            assert_eq!((said.kind, event.stage), (*kind, StageId(3)));
+        assert_eq!(received.0.lock().unwrap().len(), 1, "it heard itself once");
+        let events = events.take();
+        for (event, kind) in events.iter().zip(&emits) {
+            let What::Tcp(tcp) = &event.what else { panic!("{event:?}") };
+            assert_eq!((tcp.kind, event.stage), (*kind, StageId(3)));
             assert!(event.at >= at, "it woke too early: {:?}", event.at);
         }
-        assert_eq!(told.len(), says.len());
+        assert_eq!(events.len(), emits.len());
     }
 }
 
@@ -239,7 +239,7 @@ fn each_transfer_that_went_wrong_is_told_by_its_number() {
         [sender, Peer { delivered, ..Peer::default() }]
     };
     let stood = |end: Peer, right| Ok(Stood { end: Box::new(end), right });
-    let told = |change: &dyn Fn(&mut [Peer; 2]), all: bool| {
+    let faults = |change: &dyn Fn(&mut [Peer; 2]), all: bool| {
         let mut ends = right();
         change(&mut ends);
         let [sender, receiver] = ends;
@@ -247,24 +247,24 @@ fn each_transfer_that_went_wrong_is_told_by_its_number() {
         wrong(scenario, &both)
     };
     let none = [""; 0];
-    assert_eq!(told(&|_| (), true), none);
+    assert_eq!(faults(&|_| (), true), none);
     let numbers = [1, 2, 5];
     let each = |what: &str| numbers.map(|n| format!("transfer {n} from a to c: {what}"));
     for (nth, number) in numbers.into_iter().enumerate() {
         let one = |what: &str| vec![format!("transfer {number} from a to c: {what}")];
         let port = nth as u16 + 1;
         let aborts = |ends: &mut [Peer; 2]| ends[0].opened[nth].aborted = true;
-        assert_eq!(told(&aborts, true), one("the connection was given up"));
+        assert_eq!(faults(&aborts, true), one("the connection was given up"));
         for bytes in [999, 1001] {
             let other = |ends: &mut [Peer; 2]| {
                 ends[1].delivered.insert(port, bytes);
             };
-            assert_eq!(told(&other, true), one(&format!("{bytes} of 1000 bytes arrived")));
+            assert_eq!(faults(&other, true), one(&format!("{bytes} of 1000 bytes arrived")));
         }
         let fewer = |ends: &mut [Peer; 2]| ends[0].opened.truncate(nth);
-        assert_eq!(told(&fewer, true), each("it was not opened")[nth..]);
+        assert_eq!(faults(&fewer, true), each("it was not opened")[nth..]);
     }
-    assert_eq!(told(&|_| (), false), each("other bytes arrived than were sent"));
+    assert_eq!(faults(&|_| (), false), each("other bytes arrived than were sent"));
     let [sender, receiver] = right();
     let lone = BTreeMap::from([(from, stood(sender, true))]);
     assert_eq!(wrong(scenario, &lone), each("a host did not run"));

@@ -44,7 +44,7 @@ impl Snoop {
         let pure = segment.seq_len(packet.body.len()) == 0;
         let acked = flow.acked.unwrap_or(0);
         if segment.flags.has(Flags::ECE) {
-            flow.shown();
+            flow.loss_visible();
         }
         if ack < acked {
             return (pure && !flow.leaves()).then_some(Cause::SpuriousAck);
@@ -54,13 +54,13 @@ impl Snoop {
             flow.cut(self.config.selective);
             self.cached += flow.cache.bytes();
         }
-        let told = self.config.selective && flow.hear(now, segment);
+        let reported = self.config.selective && flow.record_sack(now, segment);
         let window = flow.receiver.compare_window(segment);
         let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
         let repeats = ack == acked && pure && window == WindowNews::Same;
-        let shows_loss = !was_shut && (told || repeats);
-        if shows_loss && self.config.show_congestion && flow.meets_congestion(told) {
+        let shows_loss = !was_shut && (reported || repeats);
+        if shows_loss && self.config.show_congestion && flow.meets_congestion(reported) {
             note(out, key, AgentNote::LossLeft);
         }
         let mut hidden = None;
@@ -83,21 +83,21 @@ impl Snoop {
             let verdict = match window {
                 WindowNews::Overtaken if flow.repairs(&self.config) => Verdict::Suppress,
                 WindowNews::Overtaken => Verdict::Forward,
-                _ => flow.duplicate(now, told, &self.config),
+                _ => flow.duplicate(now, reported, &self.config),
             };
             if verdict == Verdict::Retransmit {
                 self.retransmit(now, i, Cause::LocalDupAck, out);
             }
             let hides = self.config.dup_acks == DupAcks::Suppress;
             if !hides || verdict == Verdict::Forward {
-                self.flows[i].shown();
+                self.flows[i].loss_visible();
             }
             hidden = (hides && verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
         } else if was_shut {
             // The timers were stopped. Segments sent into the closed window may have been dropped.
             flow.restart(now, &self.config);
         }
-        if told && !self.flows[i].is_shut() && !self.flows[i].leaves() {
+        if reported && !self.flows[i].is_shut() && !self.flows[i].leaves() {
             while let Some(packet) = self.flows[i].repair(now, &self.config) {
                 out.originate(Side::Right, packet, Cause::LocalDupAck);
             }

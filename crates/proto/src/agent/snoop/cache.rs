@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::agent::Kept;
+use crate::agent::StoredSegment;
 use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer, can_travel, travels};
 use crate::wire::{FlowKey, Packet};
@@ -32,11 +32,11 @@ travels!(Entry { start, end, packet, sent_as, attempts, by_sender, reported });
 const PIECES: u32 = 1024;
 
 impl Entry {
-    /// Its description for [`Kept`].
-    pub(super) fn kept(&self) -> Option<Kept> {
+    /// Its description for [`StoredSegment`].
+    pub(super) fn stored_segment(&self) -> Option<StoredSegment> {
         let (flow, segment) = (self.packet.flow()?, self.packet.segment()?);
         let attempts = self.attempts;
-        Some(Kept { flow, seq: segment.seq, len: self.packet.body.len(), attempts })
+        Some(StoredSegment { flow, seq: segment.seq, len: self.packet.body.len(), attempts })
     }
 
     /// Whether it is a consistent packet of `flow`, not at the end of the position range.

@@ -219,8 +219,8 @@ impl Flow {
     }
 
     /// Records the receiver's SACK blocks in `segment`. Returns whether there were any.
-    pub(super) fn hear(&mut self, now: Time, segment: &Segment) -> bool {
-        let mut told = false;
+    pub(super) fn record_sack(&mut self, now: Time, segment: &Segment) -> bool {
+        let mut reported = false;
         for (left, right) in segment.options().sack.as_slice() {
             // Data that never passed here cannot have been received.
             if let (Some(start), Some(end)) = (self.position(*left), self.position(*right))
@@ -228,7 +228,7 @@ impl Flow {
             {
                 self.reports.learn(self.cache.entries_mut(), start, end);
                 self.depth.arrived(now, start, end, false);
-                told = true;
+                reported = true;
             }
         }
         //= balakrishnan97#3.1.2: SMART names the segment that has caused an ACK; here each behind a hole
@@ -238,9 +238,9 @@ impl Flow {
         {
             let caused = self.cache.entries_mut().filter(|entry| entry.start == start);
             self.reports.learn(caused, start, u64::MAX);
-            told = true;
+            reported = true;
         }
-        told
+        reported
     }
 
     /// The first packet that the reports show as lost, for a local retransmission.
@@ -252,8 +252,8 @@ impl Flow {
     }
 
     /// Handles a repetition of the last ACK, without data and with the same window. If the receiver also
-    /// reports SACK blocks (`told`), those determine the retransmissions.
-    pub(super) fn duplicate(&mut self, now: Time, told: bool, config: &SnoopConfig) -> Verdict {
+    /// reports SACK blocks (`reported`), those determine the retransmissions.
+    pub(super) fn duplicate(&mut self, now: Time, reported: bool, config: &SnoopConfig) -> Verdict {
         let Some(acked) = self.acked else { return Verdict::Forward };
         self.heard = (self.heard + 1).min(self.sent);
         if self.answers > 0 {
@@ -270,7 +270,7 @@ impl Flow {
             return Verdict::Forward;
         }
         self.dups += 1;
-        if told {
+        if reported {
             return Verdict::Suppress;
         }
         if first.attempts == 0 && !self.gaps.contains(first.start) {
@@ -312,7 +312,7 @@ impl Flow {
         }
         if start > self.top {
             // Lost before the base station.
-            reaction.shown();
+            reaction.loss_visible();
         }
         let stamps = packet.segment()?.timestamps?;
         let segment = packet.body.len() / packet.pieces().max(1);
@@ -320,10 +320,10 @@ impl Flow {
     }
 
     /// Records that the sender sees a loss or a congestion mark.
-    pub(super) fn shown(&mut self) {
-        self.gaps.shown();
+    pub(super) fn loss_visible(&mut self) {
+        self.gaps.dupack_forwarded();
         if let Some(reaction) = &mut self.reaction {
-            reaction.shown();
+            reaction.loss_visible();
         }
     }
 
@@ -333,10 +333,10 @@ impl Flow {
             || self.reaction.as_ref().is_some_and(|reaction| reaction.leaves())
     }
 
-    /// Whether an ACK shows a congestive loss, by its blocks (`told`) or by its number alone. Then the losses
+    /// Whether an ACK shows a congestive loss, by its blocks (`reported`) or by its number alone. Then the losses
     /// of all packets sent so far are left to the sender: local repairs would reveal its reduction of the
     /// window as spurious.
-    pub(super) fn meets_congestion(&mut self, told: bool) -> bool {
+    pub(super) fn meets_congestion(&mut self, reported: bool) -> bool {
         if self.leaves() || self.acked.is_none_or(|acked| acked >= self.top) {
             return false;
         }
@@ -346,7 +346,7 @@ impl Flow {
         let lost = self.cache.entries().filter(lost).count();
         let full = far > Span::ZERO && self.depth.is_full(far);
         let full = full || Depth::is_many(lost, self.cache.len());
-        if !full || told && lost == 0 {
+        if !full || reported && lost == 0 {
             return false;
         }
         self.left = self.top;

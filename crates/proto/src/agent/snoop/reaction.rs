@@ -171,7 +171,7 @@ pub(super) struct Reaction {
     peak: u64,
     low: u32,
     /// Remaining rounds that may show the reaction to a visible loss.
-    shown: u32,
+    explained: u32,
     /// Flights of the last rounds.
     recent: [u64; 3],
     trial: Option<Trial>,
@@ -199,7 +199,7 @@ impl Reaction {
             segment: 0,
             peak: 0,
             low: 0,
-            shown: 0,
+            explained: 0,
             recent: [0; 3],
             trial: None,
             unmoved: 0,
@@ -245,14 +245,14 @@ impl Reaction {
     }
 
     /// Records that the sender sees a loss or a congestion mark.
-    pub(super) fn shown(&mut self) {
-        self.shown = EXPLAINED_ROUNDS;
+    pub(super) fn loss_visible(&mut self) {
+        self.explained = EXPLAINED_ROUNDS;
         (self.peak, self.low) = (0, 0);
     }
 
     /// Records that losses below position `until` are left to the sender, since the queue is full.
     pub(super) fn congested(&mut self, until: u64) {
-        self.shown();
+        self.loss_visible();
         let mut level = self.recent.into_iter().fold(self.flight, u64::max);
         if let Some(trial) = self.trial {
             level = match trial.phase {
@@ -306,7 +306,7 @@ impl Reaction {
 
     /// Records the sender's retransmission.
     pub(super) fn retransmitted(&mut self, now: Time) {
-        self.shown();
+        self.loss_visible();
         if let State::Shows { level, .. } = self.state {
             let period = Period::new(now);
             self.state = State::After { level, recovery: RECOVERY_ROUNDS, period };
@@ -417,8 +417,8 @@ impl Reaction {
 
     /// Whether the flight is far below its peak without a loss that explains it.
     fn suspects(&mut self, now: Time, flight: u64) -> bool {
-        if self.shown > 0 {
-            self.shown -= 1;
+        if self.explained > 0 {
+            self.explained -= 1;
             return false;
         }
         if flight >= self.peak {

@@ -6,7 +6,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use crate::agent::{Kept, MtcpConfig};
+use crate::agent::{MtcpConfig, StoredSegment};
 use crate::machine::{Out, Side};
 use crate::tcp::connection::Connection;
 use crate::tcp::{Connection as Half, Settings};
@@ -286,13 +286,13 @@ impl Pair {
     }
 
     /// Data received from one end and unacknowledged by the other, in pieces of a segment.
-    pub(super) fn kept(&self, each: &mut dyn FnMut(Kept)) {
+    pub(super) fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) {
         for half in &self.halves {
             let (mut seq, mut left, most) = half.unacknowledged();
             while left > 0 {
                 let len = left.min(u64::from(most)) as u32;
                 // Retransmissions of TCP have their own events.
-                each(Kept { flow: half.flow, seq, len, attempts: 0 });
+                each(StoredSegment { flow: half.flow, seq, len, attempts: 0 });
                 seq = seq + len;
                 left -= u64::from(len);
             }

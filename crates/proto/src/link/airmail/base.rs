@@ -54,7 +54,7 @@ struct Peer {
     closed: bool,
     ask: Ask,
     /// Number of the last polling transmission.
-    asked: u32,
+    polled_in: u32,
     /// Successive polls without a status.
     silent: u32,
     /// Remaining and total number of the window's parity packets.
@@ -73,7 +73,7 @@ struct Peer {
     /// Successive statuses without new information.
     idle: u32,
     /// Values of the last sent status: transmissions heard, and received frames.
-    told: (u32, u32),
+    sent_status: (u32, u32),
     up: Levels,
 }
 
@@ -83,7 +83,7 @@ impl Peer {
             outgoing: Outgoing::default(),
             closed: false,
             ask: Ask::NotYet,
-            asked: 0,
+            polled_in: 0,
             silent: 0,
             parity: (0, 0),
             first_round: false,
@@ -93,7 +93,7 @@ impl Peer {
             incoming: Incoming::default(),
             status_at: Some(status_at),
             idle: 0,
-            told: (0, 0),
+            sent_status: (0, 0),
             up: Levels::new(config.byte_fec),
         }
     }
@@ -114,7 +114,7 @@ impl Peer {
                 self.amount.learn(lost);
             }
         }
-        if self.ask != Ask::NotYet && self.ask != Ask::Asking && !after(self.asked, ack.heard) {
+        if self.ask != Ask::NotYet && self.ask != Ask::Asking && !after(self.polled_in, ack.heard) {
             (self.ask, self.silent) = (Ask::NotYet, 0);
         }
         if self.closed && self.outgoing.slots.is_empty() {
@@ -126,13 +126,13 @@ impl Peer {
     /// The status for the data of the mobile host.
     fn status(&mut self) -> Status {
         let Incoming { heard, came, .. } = self.incoming;
-        let sent = heard.wrapping_sub(self.told.0);
+        let sent = heard.wrapping_sub(self.sent_status.0);
         self.idle = match sent == 0 && !self.incoming.has_gap() {
             true => (self.idle + 1).min(DOUBLINGS),
             false => 0,
         };
-        self.up.learn(sent, sent.saturating_sub(came.wrapping_sub(self.told.1)));
-        self.told = (heard, came);
+        self.up.learn(sent, sent.saturating_sub(came.wrapping_sub(self.sent_status.1)));
+        self.sent_status = (heard, came);
         Status { ack: self.incoming.ack(), came: came as u8, strength: self.up.strength() }
     }
 
@@ -144,8 +144,8 @@ impl Peer {
 
 impl Base {
     /// Reports stored packets for all stations.
-    pub(super) fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
-        self.peers.iter().for_each(|peer| peer.outgoing.kept(tell));
+    pub(super) fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
+        self.peers.iter().for_each(|peer| peer.outgoing.stored_loads(each));
     }
 
     /// The end for a hop with `stations` stations.
@@ -183,7 +183,7 @@ impl Base {
     ) {
         let (window, latest) = (self.window, now + self.status_period);
         let Some(peer) = self.peers.get_mut(from.index()) else { return };
-        peer.incoming.hear(header.transmission);
+        peer.incoming.record_transmission(header.transmission);
         if let Some(status) = &header.status {
             peer.take_in(from, status, above);
         }
@@ -219,8 +219,8 @@ impl Base {
 
     pub(super) fn next_wake(&self) -> Option<Time> {
         let times = self.peers.iter().skip(1).flat_map(|peer| {
-            let asked = if let Ask::Waiting(at) = peer.ask { Some(at) } else { None };
-            asked.into_iter().chain(peer.status_at)
+            let poll_at = if let Ask::Waiting(at) = peer.ask { Some(at) } else { None };
+            poll_at.into_iter().chain(peer.status_at)
         });
         times.min()
     }
@@ -230,7 +230,7 @@ impl Base {
         let peer = &mut self.peers[i];
         let status = peer.status_at.is_none().then(|| peer.status());
         if header.poll {
-            (peer.ask, peer.asked) = (Ask::Asking, header.transmission);
+            (peer.ask, peer.polled_in) = (Ask::Asking, header.transmission);
         }
         self.sending = Some((i, header.poll, status.is_some()));
         self.turn = i + 1;

@@ -23,7 +23,7 @@ pub struct Mobile {
     outgoing: Outgoing,
     incoming: Incoming,
     /// Whether the base station has polled.
-    asked: bool,
+    polled: bool,
     /// The strength that the base station requests.
     strength: Strength,
     /// The window with received parity, and the indices of its parity packets.
@@ -34,8 +34,8 @@ pub struct Mobile {
 
 impl Mobile {
     /// Reports stored packets for the base station.
-    pub(super) fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
-        self.outgoing.kept(tell);
+    pub(super) fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
+        self.outgoing.stored_loads(each);
     }
 
     /// The end at `station`.
@@ -45,7 +45,7 @@ impl Mobile {
             window: config.window,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
-            asked: false,
+            polled: false,
             strength: config.byte_fec.unwrap_or_default(),
             parity: None,
             sending: None,
@@ -60,8 +60,8 @@ impl Mobile {
         load: Load,
         above: &mut dyn Above,
     ) {
-        self.incoming.hear(header.transmission);
-        self.asked |= header.poll;
+        self.incoming.record_transmission(header.transmission);
+        self.polled |= header.poll;
         if let Some(status) = header.status {
             self.strength = status.strength;
             self.take_in(from, &status, above);
@@ -123,8 +123,8 @@ impl Mobile {
     /// The status, if the base station has polled.
     //= ayanoglu95: the mobile terminal combines several acknowledgments into one
     fn answer(&mut self) -> Option<Status> {
-        let asked = core::mem::take(&mut self.asked);
-        asked.then(|| Status {
+        let polled = core::mem::take(&mut self.polled);
+        polled.then(|| Status {
             ack: self.incoming.ack(),
             came: self.incoming.came as u8,
             strength: Strength::None,
@@ -141,7 +141,7 @@ impl Mobile {
     }
 
     pub(super) fn next_frame(&mut self, above: &mut dyn Above) -> Option<Frame> {
-        let place = match self.outgoing.again() {
+        let index = match self.outgoing.again() {
             // Retransmissions precede new packets.
             Some((i, cause)) => {
                 above.repeat(Station::BASE, &self.outgoing.slots[i].load, cause);
@@ -152,7 +152,7 @@ impl Mobile {
             }
             None => None,
         };
-        let Some(i) = place else { return self.status() };
+        let Some(i) = index else { return self.status() };
         let (seq, transmission, load) = self.outgoing.send(i);
         self.sending = Some(seq);
         let (status, strength) = (self.answer(), self.strength);

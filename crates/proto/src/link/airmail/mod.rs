@@ -29,7 +29,7 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | type; whether a status is asked for, is there, and which code the bytes have |
+//! | 1 | type; whether a status is requested, whether one is present, and which code the bytes have |
 //! | 2 + 2 | number of the packet (of the first one that parity covers), number of the transmission |
 //! | 2 | parity alone: how many packets it covers, and which of the parity packets it is |
 //! | 7 + n | a status: last packet in order (2), last transmission heard (2), frames that came, code to be used, bits |
@@ -210,8 +210,8 @@ macro_rules! either {
 }
 
 impl LinkEnd for Airmail {
-    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
-        either!(self, end => end.kept(tell));
+    fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
+        either!(self, end => end.stored_loads(each));
     }
 
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {

@@ -41,9 +41,9 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// Reports unacknowledged packets, and whether they are sent more than once.
-    pub fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+    pub fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         let slots = self.slots.iter().filter(|slot| !slot.acked);
-        slots.for_each(|slot| tell(&slot.load, slot.repeated || slot.again.is_some()));
+        slots.for_each(|slot| each(&slot.load, slot.repeated || slot.again.is_some()));
     }
 
     /// Counts a transmission and returns its number.
@@ -132,7 +132,7 @@ pub(super) struct Incoming {
 
 impl Incoming {
     /// Records a received frame.
-    pub fn hear(&mut self, transmission: u32) {
+    pub fn record_transmission(&mut self, transmission: u32) {
         self.came = self.came.wrapping_add(1);
         if after(transmission, self.heard) {
             self.heard = transmission;
@@ -205,18 +205,18 @@ mod tests {
     fn what_has_not_arrived_is_kept() {
         let mut out = Outgoing::default();
         (1..=5).for_each(|id| {
-            let place = out.push(load(id));
-            out.send(place);
+            let index = out.push(load(id));
+            out.send(index);
         });
         out.push(load(6));
         out.slots[1].acked = true;
         out.slots[2].again = Some(Cause::LinkNack);
         out.send(3);
-        let mut kept = Vec::new();
-        out.kept(&mut |load, again| {
+        let mut stored = Vec::new();
+        out.stored_loads(&mut |load, again| {
             let Load::Packet(packet) = load else { panic!("{load:?}") };
-            kept.push((packet.id.0, again));
+            stored.push((packet.id.0, again));
         });
-        assert_eq!(kept, [(1, false), (3, true), (4, true), (5, false), (6, false)]);
+        assert_eq!(stored, [(1, false), (3, true), (4, true), (5, false), (6, false)]);
     }
 }

@@ -25,7 +25,7 @@ use crate::event::LinkNote;
 use crate::units::{Span, Time};
 
 use receiver::Receiver;
-use sender::{Answer, Chosen, Sender};
+use sender::{AckResult, Chosen, Sender};
 pub use service::{Opaque, Reliable, Rule, Service};
 use states::{ReceiveState, SendState};
 
@@ -300,9 +300,9 @@ impl Tulip {
         let Some(ack) = &header.ack else { return };
         let peer = &mut self.peers[from.index()];
         match peer.sender.acknowledge(ack) {
-            Answer::Bad => above.note(from, LinkNote::BadAck),
-            Answer::Old => {}
-            Answer::Taken { last } => {
+            AckResult::Bad => above.note(from, LinkNote::BadAck),
+            AckResult::Old => {}
+            AckResult::Taken { last } => {
                 if last && self.config.pacing == Pacing::HalfDuplex {
                     self.hold = None;
                 }
@@ -323,8 +323,8 @@ impl Tulip {
 }
 
 impl LinkEnd for Tulip {
-    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
-        self.peers.iter().for_each(|peer| peer.sender.kept(tell));
+    fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
+        self.peers.iter().for_each(|peer| peer.sender.stored_loads(each));
     }
 
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {

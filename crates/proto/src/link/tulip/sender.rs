@@ -35,7 +35,7 @@ struct Slot {
 
 /// Result of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
+pub(super) enum AckResult {
     /// It acknowledges packets that were never sent.
     Bad,
     /// A newer one has overtaken it.
@@ -86,9 +86,9 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Reports unacknowledged packets, and whether they are sent more than once.
-    pub fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+    pub fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         for (seq, slot) in (self.base..).zip(&self.slots).filter(|(_, slot)| !slot.acked) {
-            tell(&slot.load, slot.last != slot.first || self.lost.contains(&seq));
+            each(&slot.load, slot.last != slot.first || self.lost.contains(&seq));
         }
     }
 
@@ -225,23 +225,23 @@ impl Sender {
     }
 
     /// Handles an acknowledgement.
-    pub fn acknowledge(&mut self, ack: &LinkAck) -> Answer {
+    pub fn acknowledge(&mut self, ack: &LinkAck) -> AckResult {
         let modulus = 2 * self.window;
         let cumulative = u64::from(ack.cumulative);
         let bits = u64::from(ack.vector.len());
         if cumulative >= modulus || bits > self.window || after(ack.heard, self.transmissions) {
-            return Answer::Bad;
+            return AckResult::Bad;
         }
         // Number of covered packets from the oldest on.
         let covered = (cumulative + 1 + modulus - self.base % modulus) % modulus;
         let len = self.slots.len() as u64;
         if covered > len {
-            return if covered > self.window { Answer::Old } else { Answer::Bad };
+            return if covered > self.window { AckResult::Old } else { AckResult::Bad };
         }
         let set = |i: &u64| ack.vector.get(*i as u16);
         let highest = (0..bits).rev().find(set).map_or(covered, |i| covered + i + 1);
         if highest > len {
-            return Answer::Bad;
+            return AckResult::Bad;
         }
         // Packets first sent after the last transmission heard cannot be acknowledged. Then the numbers have
         // wrapped since, and the acknowledgement is a late one.
@@ -249,10 +249,10 @@ impl Sender {
             && let Some(slot) = self.slots.get(highest as usize - 1)
             && after(slot.first, ack.heard)
         {
-            return Answer::Old;
+            return AckResult::Old;
         }
         self.take_in(ack, covered, highest);
-        Answer::Taken { last: ack.heard == self.transmissions }
+        AckResult::Taken { last: ack.heard == self.transmissions }
     }
 
     fn take_in(&mut self, ack: &LinkAck, covered: u64, highest: u64) {
@@ -342,11 +342,11 @@ mod tests {
         let again = sender.choose(PEER, &Rule::default(), &mut above).expect("the oldest");
         assert_eq!((again.seq, above.0), (Some((0, 3)), 1));
         // The second packet was heard before the retransmission could be.
-        assert_eq!(sender.acknowledge(&ack(&[1], 2)), Answer::Taken { last: false });
+        assert_eq!(sender.acknowledge(&ack(&[1], 2)), AckResult::Taken { last: false });
         assert_eq!(sender.retransmission_list(), [], "its third transmission may arrive yet");
         // Now the retransmission is obsolete as well.
         sender.send(Load::None);
-        assert_eq!(sender.acknowledge(&ack(&[1, 2], 4)), Answer::Taken { last: true });
+        assert_eq!(sender.acknowledge(&ack(&[1, 2], 4)), AckResult::Taken { last: true });
         assert_eq!(sender.retransmission_list(), [0]);
     }
 
@@ -358,11 +358,14 @@ mod tests {
         for n in 0..1000 {
             sender.expired = true;
             sender.choose(PEER, &Rule::default(), &mut above).expect("the oldest");
-            let kept = sender.order.len();
-            assert!(kept <= 4 * usize::from(WINDOW), "{kept} transmissions after {n} repetitions");
+            let stored = sender.order.len();
+            assert!(
+                stored <= 4 * usize::from(WINDOW),
+                "{stored} transmissions after {n} repetitions"
+            );
         }
         // The last transmission of each packet is still known, so an answer finds the lost ones.
-        assert_eq!(sender.acknowledge(&ack(&[], 1003)), Answer::Taken { last: true });
+        assert_eq!(sender.acknowledge(&ack(&[], 1003)), AckResult::Taken { last: true });
         assert_eq!(sender.retransmission_list(), [1, 2]);
     }
 }

@@ -67,16 +67,16 @@ pub const SENDER: [Row<SendState, SendEvent>; 14] = [
     (Idle, Lack, Idle, "nothing is left to acknowledge"),
     (Handed, Trans, Waiting, "T1 starts"),
     (Handed, Refused, Ready, "the oldest may go again"),
-    (Handed, Lack, Handed, "the list is made anew"),
+    (Handed, Lack, Handed, "the list is rebuilt"),
     (Waiting, Lack, Idle, "T1 is stopped, all is acknowledged"),
-    (Waiting, Lack, Ready, "T1 is stopped, the list is made anew"),
-    (Waiting, Lack, Waiting, "a late one: the list is made anew"),
+    (Waiting, Lack, Ready, "T1 is stopped, the list is rebuilt"),
+    (Waiting, Lack, Waiting, "a late one: the list is rebuilt"),
     (Waiting, Choose, Handed, "a packet goes with an acknowledgement that is owed"),
     (Waiting, T1, Ready, "no answer came"),
     (Waiting, T1, Idle, "it was acknowledged before it was sent again"),
     (Ready, Choose, Handed, "from the list, else a new one, else the oldest"),
     (Ready, Lack, Idle, "all is acknowledged"),
-    (Ready, Lack, Ready, "the list is made anew"),
+    (Ready, Lack, Ready, "the list is rebuilt"),
 ];
 
 /// The receiver of one sender.
@@ -85,7 +85,7 @@ pub const RECEIVER: [Row<ReceiveState, ReceiveEvent>; 7] = [
     (InOrder, Ahead, Gap, "kept, its bit set"),
     (InOrder, Again, InOrder, "dropped"),
     (Gap, Next, InOrder, "handed up with all that waited for it"),
-    (Gap, Next, Gap, "handed up with what is in order behind it"),
+    (Gap, Next, Gap, "handed up, with the packets that follow it in order"),
     (Gap, Ahead, Gap, "kept, its bit set"),
     (Gap, Again, Gap, "dropped"),
 ];

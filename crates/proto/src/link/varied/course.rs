@@ -411,8 +411,8 @@ mod tests {
     #[test]
     fn it_reads_from_left_to_right() {
         let course = Rates::parse("0s 10mbit, 5s 2mbit, 8s to 6mbit, 10s again").unwrap();
-        let seen = [0, 4999, 5000, 6500, 8000, 9999, 10_000, 15_000].map(|ms| mbit(&course, ms));
-        assert_eq!(seen, [10.0, 10.0, 2.0, 4.0, 6.0, 6.0, 10.0, 2.0]);
+        let levels = [0, 4999, 5000, 6500, 8000, 9999, 10_000, 15_000].map(|ms| mbit(&course, ms));
+        assert_eq!(levels, [10.0, 10.0, 2.0, 4.0, 6.0, 6.0, 10.0, 2.0]);
         assert_eq!(course.stretch(Time(11_000_000_000)).until, Time(15_000_000_000));
         assert_eq!(course.mean(), (10.0 * 5.0 + 4.0 * 3.0 + 6.0 * 2.0) * 1e5);
     }
@@ -429,13 +429,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
-        let told = |text| Rates::parse_csv(text).unwrap_err();
-        assert_eq!(told("0s,1mbit\n1s,2mbps\n").line, Some(2));
-        assert_eq!(told("0,1mbit\n1,2mbit\n").line, Some(2));
+        let error = |text| Rates::parse_csv(text).unwrap_err();
+        assert_eq!(error("0s,1mbit\n1s,2mbps\n").line, Some(2));
+        assert_eq!(error("0,1mbit\n1,2mbit\n").line, Some(2));
         assert!(
-            told("0s,1mbit\n3s,1mbit\n2s,1mbit\n").message.contains("2s does not come after 3s")
+            error("0s,1mbit\n3s,1mbit\n2s,1mbit\n").message.contains("2s does not come after 3s")
         );
-        assert_eq!(told("").message, "it is empty");
+        assert_eq!(error("").message, "it is empty");
         for text in [
             "5s 1mbit",
             "0s to 1mbit",
@@ -455,8 +455,9 @@ mod tests {
     #[test]
     fn outages_are_true_within() {
         let course = Course::parse_outages("0s-1s, 4s-4.5s, 10s again").unwrap();
-        let seen = [0, 1000, 4000, 4500, 10_000, 14_499].map(|ms| course.at(Time(ms * 1_000_000)));
-        assert_eq!(seen, [true, false, true, false, true, true]);
+        let levels =
+            [0, 1000, 4000, 4500, 10_000, 14_499].map(|ms| course.at(Time(ms * 1_000_000)));
+        assert_eq!(levels, [true, false, true, false, true, true]);
         let until_the_end = Course::parse_outages("8s-10s, 10s again").unwrap();
         assert_eq!(
             [7, 8, 9, 10, 18].map(|s| until_the_end.at(Time(s * 1_000_000_000))),

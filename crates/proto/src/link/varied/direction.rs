@@ -152,7 +152,7 @@ impl Direction {
         let mut left = u128::from(bytes) * 8 * 1_000_000_000;
         let mut now = start;
         while left > 0 {
-            let (is_out, mut until) = match weather.kept {
+            let (is_out, mut until) = match weather.buffers {
                 true => weather.outage(now),
                 false => (false, Time::NEVER),
             };
@@ -263,7 +263,7 @@ impl Direction {
     pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
         while let Some(UnderWay { mut packet, lost, done }) = self.transmitter.pipe.take(now) {
             if self.impaired.is_some() {
-                done.tell(side, &mut packet, lost.is_some(), out);
+                done.report(side, &mut packet, lost.is_some(), out);
             }
             match lost {
                 Some(cause) => out.discard(side, packet, cause),
@@ -314,7 +314,7 @@ impl Direction {
 
 impl Done {
     /// Reports the effects of the line on `packet`, which leaves, or would if it were not lost.
-    fn tell(self, side: Side, packet: &mut Packet, lost: bool, out: &mut Out) {
+    fn report(self, side: Side, packet: &mut Packet, lost: bool, out: &mut Out) {
         if self.duplicate {
             out.introduce(side, packet, Cause::LineDuplicate);
         }

@@ -90,7 +90,7 @@ impl Varying {
         );
         let what = "when the line is out, in both directions";
         let outages = text(k, "outages", "\"4s-4.5s, 15s again\"", what, false)
-            .and_then(|text| told(k, "outages", None, Course::parse_outages(&text.text)));
+            .and_then(|text| accept(k, "outages", None, Course::parse_outages(&text.text)));
         let mut outage_packets = OutagePackets::Keep;
         let words = [("keep", OutagePackets::Keep), ("drop", OutagePackets::Drop)];
         let what = "whether packets wait for the end of an outage, or those on the line are lost";
@@ -255,14 +255,14 @@ fn text(
 }
 
 /// Returns the parsed value, or reports the error.
-fn told<T>(k: &mut Keys<'_>, key: &str, file: Option<&str>, read: Result<T, Wrong>) -> Option<T> {
+fn accept<T>(k: &mut Keys<'_>, key: &str, file: Option<&str>, read: Result<T, Wrong>) -> Option<T> {
     read.map_err(|Wrong { line, message, help }| {
-        let place = match (file, line) {
+        let source = match (file, line) {
             (Some(file), Some(line)) => format!("{file}, line {line}: "),
             (Some(file), None) => format!("{file}: "),
             _ => format!("`{}`: ", k.path(key)),
         };
-        k.refuse(key, format!("{place}{message}"), "cannot be read", help);
+        k.refuse(key, format!("{source}{message}"), "cannot be read", help);
     })
     .ok()
 }
@@ -291,7 +291,7 @@ fn course<T: Level>(
         None => Course::parse(&given.text),
         Some(_) => Course::parse_csv(&given.text),
     };
-    told(k, key, given.file.as_deref(), read)
+    accept(k, key, given.file.as_deref(), read)
 }
 
 /// Reads a key with a trace.
@@ -310,5 +310,5 @@ fn trace(
         let help = "a trace is what Mahimahi's `mm-link` takes; `lasthop trace convert` makes one of other files";
         Wrong { line: None, message: error.to_string(), help: help.to_owned() }
     });
-    told(k, key, Some(&name), read)
+    accept(k, key, Some(&name), read)
 }

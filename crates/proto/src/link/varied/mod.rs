@@ -36,7 +36,7 @@ use crate::units::{Probability, Rate, Span, Time};
 use crate::wire::Packet;
 
 use super::LineConfig;
-use super::transmitter::tell_turn;
+use super::transmitter::report_turn;
 use direction::Direction;
 
 pub use course::{Course, Level, Stretch, Wrong};
@@ -118,7 +118,7 @@ struct Weather {
     delays: Option<Course<Span>>,
     losses: Option<Course<Probability>>,
     outages: Option<Course<bool>>,
-    kept: bool,
+    buffers: bool,
 }
 
 impl Weather {
@@ -145,12 +145,12 @@ impl Weather {
 
     /// Whether the transmitter pauses at `at`.
     fn stands_still(&self, at: Time) -> bool {
-        self.kept && self.outage(at).0
+        self.buffers && self.outage(at).0
     }
 
     /// Cause of the loss of a packet sent in `during`, if it is lost.
     fn loss(&self, during: Range<Time>, chance: &mut Stream) -> Option<Cause> {
-        if !self.kept && self.outages.is_some() {
+        if !self.buffers && self.outages.is_some() {
             let (out, until) = self.outage(during.start);
             if out || until < during.end && during.end != Time::NEVER {
                 return Some(Cause::Outage);
@@ -180,7 +180,7 @@ impl Varied {
             delays: config.delays,
             losses: config.losses,
             outages: config.outages,
-            kept: config.outage_packets == OutagePackets::Keep,
+            buffers: config.outage_packets == OutagePackets::Keep,
         };
         Varied { turn: weather.first_turn(), weather, directions }
     }
@@ -190,9 +190,9 @@ impl Varied {
         while self.turn <= now {
             let (is_out, until) = self.weather.outage(self.turn);
             for side in Side::BOTH {
-                tell_turn(side, !is_out, false, out);
+                report_turn(side, !is_out, false, out);
                 let interrupted = self.directions[side.index()].in_transmission(self.turn);
-                if let Some(packet) = interrupted.filter(|_| is_out && self.weather.kept) {
+                if let Some(packet) = interrupted.filter(|_| is_out && self.weather.buffers) {
                     out.packet_event(Op::Redirected(Cause::Outage), side, packet);
                 }
             }

@@ -7,7 +7,7 @@
 use super::{Course, OutagePackets, Pace, Varying, Weather};
 use crate::event::{Cause, Op};
 use crate::link::RadioConfig;
-use crate::link::transmitter::{Pipe, tell_turn};
+use crate::link::transmitter::{Pipe, report_turn};
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
@@ -38,7 +38,7 @@ impl Sky {
             delays: varying.delays,
             losses: varying.losses,
             outages: varying.outages,
-            kept: varying.outage_packets == OutagePackets::Keep,
+            buffers: varying.outage_packets == OutagePackets::Keep,
         };
         let chance = Side::BOTH.map(|side| stream(&format!("loss.{}", side.word())));
         let (turn, overhead, lost) = (weather.first_turn(), config.overhead, Default::default());
@@ -60,7 +60,7 @@ impl Sky {
             let (is_out, until) = self.weather.outage(at);
             let shut = rates.map(|rates| rates.stretch(at)).filter(|s| s.value.is_none());
             at = match shut {
-                _ if is_out && self.weather.kept => until,
+                _ if is_out && self.weather.buffers => until,
                 // Along a ramp from zero the rate reaches a bit per second soon.
                 Some(rising) if rising.slope > 0.0 => {
                     (at + Span((1.0 / rising.slope) as u64 + 1)).min(rising.until)
@@ -106,7 +106,7 @@ impl Sky {
     pub fn on_wake(&mut self, now: Time, out: &mut Out) {
         while self.turn <= now {
             let (is_out, until) = self.weather.outage(self.turn);
-            Side::BOTH.into_iter().for_each(|side| tell_turn(side, !is_out, false, out));
+            Side::BOTH.into_iter().for_each(|side| report_turn(side, !is_out, false, out));
             self.turn = until;
         }
         for side in Side::BOTH {

@@ -112,11 +112,11 @@ impl Serialize for Trace {
         let digest = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
             (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b)
         });
-        let mut shown = serializer.serialize_struct("Trace", 3)?;
-        shown.serialize_field("opportunities", &self.times.len())?;
-        shown.serialize_field("period_ms", &self.period())?;
-        shown.serialize_field("digest", &format!("{digest:032x}"))?;
-        shown.end()
+        let mut fields = serializer.serialize_struct("Trace", 3)?;
+        fields.serialize_field("opportunities", &self.times.len())?;
+        fields.serialize_field("period_ms", &self.period())?;
+        fields.serialize_field("digest", &format!("{digest:032x}"))?;
+        fields.end()
     }
 }
 
@@ -173,15 +173,15 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_is_refused_with_its_line() {
-        let told = |text| Trace::parse(text).unwrap_err().to_string();
-        assert!(told("").contains("empty"));
-        assert!(told("1\n\n2\n").starts_with("line 2 is empty"));
-        assert!(told("1\n-3\n").starts_with("line 2: `-3`"));
-        assert!(told("1\n+3\n").starts_with("line 2: `+3`"));
-        assert!(told("1\n2.5\n").starts_with("line 2: `2.5`"));
-        assert!(told("1\n99999999999\n").starts_with("line 2: `99999999999`"));
-        assert!(told("7\n9\n8\n").starts_with("line 3: 8 comes after 9"));
-        assert!(told("0\n0\n").contains("all times are 0"));
+        let error = |text| Trace::parse(text).unwrap_err().to_string();
+        assert!(error("").contains("empty"));
+        assert!(error("1\n\n2\n").starts_with("line 2 is empty"));
+        assert!(error("1\n-3\n").starts_with("line 2: `-3`"));
+        assert!(error("1\n+3\n").starts_with("line 2: `+3`"));
+        assert!(error("1\n2.5\n").starts_with("line 2: `2.5`"));
+        assert!(error("1\n99999999999\n").starts_with("line 2: `99999999999`"));
+        assert!(error("7\n9\n8\n").starts_with("line 3: 8 comes after 9"));
+        assert!(error("0\n0\n").contains("all times are 0"));
         assert_eq!(Trace::parse("0\r\n5\r\n").unwrap().times(), [0, 5]);
     }
 

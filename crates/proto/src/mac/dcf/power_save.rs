@@ -87,7 +87,7 @@ struct Dozer {
     /// The access point assumes that it is awake until it announces otherwise.
     open: bool,
     /// Frames that the access point buffers for it.
-    kept: VecDeque<Job>,
+    buffered: VecDeque<Job>,
     /// The access point is sending the polled frame.
     answering: bool,
 }
@@ -109,7 +109,7 @@ impl PowerSave {
 
     /// Whether frames for `to` are buffered.
     pub(super) fn keeps(&self, to: Station) -> bool {
-        self.dozers.get(to.index()).is_some_and(|dozer| !dozer.kept.is_empty())
+        self.dozers.get(to.index()).is_some_and(|dozer| !dozer.buffered.is_empty())
     }
 
     pub(super) fn next_wake(&self) -> Time {
@@ -204,12 +204,12 @@ impl Dcf {
         if dozer.open {
             return Some(frame);
         }
-        if dozer.kept.len() < power.config.buffer as usize {
-            dozer.kept.push_back(Job::new(Sending::Frame(frame)));
+        if dozer.buffered.len() < power.config.buffer as usize {
+            dozer.buffered.push_back(Job::new(Sending::Frame(frame)));
         } else {
             let (station, to, acked) = (frame.from, frame.to, Some(false));
-            air.tell(Outcome::Failed { frame, cause: Cause::PowerSaveFull, delivered: false });
-            air.tell(Outcome::Done { station, to, acked });
+            air.outcome(Outcome::Failed { frame, cause: Cause::PowerSaveFull, delivered: false });
+            air.outcome(Outcome::Done { station, to, acked });
         }
         None
     }
@@ -248,14 +248,14 @@ impl Dcf {
         node.unreadable = false;
         // The station has not heard earlier transmissions.
         node.drawn = node.drawn.max(now + self.phy.difs);
-        air.tell(Outcome::Doze { station: Station(s as u8), asleep: false });
+        air.outcome(Outcome::Doze { station: Station(s as u8), asleep: false });
     }
 
     /// Puts the radio of station `s` to sleep. An unfinished backoff continues when it wakes.
     fn doze(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         self.busy(now, s);
         self.ether.sleep(s);
-        air.tell(Outcome::Doze { station: Station(s as u8), asleep: true });
+        air.outcome(Outcome::Doze { station: Station(s as u8), asleep: true });
     }
 
     /// Whether station `s` has no reason to stay awake.
@@ -296,7 +296,7 @@ impl Dcf {
         }
         if let Some(power) = &mut self.power {
             let dozers = power.dozers.iter();
-            power.tim = dozers.map(|d| d.answering || !d.open && !d.kept.is_empty()).collect();
+            power.tim = dozers.map(|d| d.answering || !d.open && !d.buffered.is_empty()).collect();
         }
         self.send(now, s, to, kind, bytes, airtime, Span::ZERO, air);
         self.stations[s].phase = Phase::Broadcasting;
@@ -348,7 +348,7 @@ impl Dcf {
         if dozer.answering {
             return;
         }
-        let Some(job) = dozer.kept.pop_front() else { return };
+        let Some(job) = dozer.buffered.pop_front() else { return };
         dozer.answering = true;
         self.stations[0].next.push_back(job);
         self.advance(now, 0);
@@ -359,7 +359,7 @@ impl Dcf {
         let Some(power) = &mut self.power else { return };
         let dozer = &mut power.dozers[s];
         dozer.open = true;
-        self.stations[0].next.extend(dozer.kept.drain(..));
+        self.stations[0].next.extend(dozer.buffered.drain(..));
         self.advance(now, 0);
     }
 
@@ -371,11 +371,11 @@ impl Dcf {
         let node = &mut self.stations[0];
         let mine = |job: &Job| job.frame().is_some_and(|frame| frame.to.index() == s);
         let waiting = node.job.take_if(|job| mine(job)).into_iter().chain(node.next.drain(..));
-        let (mut kept, rest): (VecDeque<Job>, VecDeque<Job>) = waiting.partition(mine);
+        let (mut buffered, rest): (VecDeque<Job>, VecDeque<Job>) = waiting.partition(mine);
         node.next = rest;
         // The station may announce it twice: later frames follow.
-        kept.append(&mut dozer.kept);
-        dozer.kept = kept;
+        buffered.append(&mut dozer.buffered);
+        dozer.buffered = buffered;
     }
 
     /// Station `s` has read a frame of the link layer from `from`.

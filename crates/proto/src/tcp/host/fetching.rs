@@ -14,7 +14,7 @@ use crate::wire::FlowKey;
 
 use super::Host;
 
-fn tell(client: FlowKey, news: ClientNews, out: &mut Out) {
+fn report(client: FlowKey, news: ClientNews, out: &mut Out) {
     if out.wants(Wants::METRICS) {
         out.event(What::Client(ClientEvent { client, news }));
     }
@@ -58,8 +58,8 @@ impl Host {
 
     /// Lets a client continue, and returns when it is due again unless arriving data wakes it.
     pub(super) fn step_fetching(&mut self, now: Time, index: usize, out: &mut Out) -> Option<Time> {
-        let App::Fetching(place) = &mut self.apps.all[index] else { return None };
-        let mut client = place.take()?;
+        let App::Fetching(slot) = &mut self.apps.all[index] else { return None };
+        let mut client = slot.take()?;
         let next = match &mut client {
             Client::Browser(browser) => self.load_on(now, browser, index, out),
             Client::Player(player) => self.play_on(now, player, index, out),
@@ -72,8 +72,8 @@ impl Host {
             }
             return None;
         };
-        if let App::Fetching(place) = &mut self.apps.all[index] {
-            *place = Some(client);
+        if let App::Fetching(slot) = &mut self.apps.all[index] {
+            *slot = Some(client);
         }
         next.or_none()
     }
@@ -98,7 +98,7 @@ impl Host {
             }
             browser.lanes.retain(|lane| !self.connections[lane.connection].is_over());
             browser.begin();
-            tell(browser.client, ClientNews::PageAsked, out);
+            report(browser.client, ClientNews::PageAsked, out);
         }
         let mut came = false;
         for lane in &mut browser.lanes {
@@ -114,7 +114,7 @@ impl Host {
             }
         }
         if came && !core::mem::replace(&mut browser.begins, true) {
-            tell(browser.client, ClientNews::PageBegins, out);
+            report(browser.client, ClientNews::PageBegins, out);
         }
         browser.first |= browser.begins && !browser.waits();
         while let Some((lane, size)) = browser.next() {
@@ -130,7 +130,7 @@ impl Host {
             return Some(Time::NEVER);
         }
         browser.loading = false;
-        tell(browser.client, ClientNews::PageLoaded, out);
+        report(browser.client, ClientNews::PageLoaded, out);
         Some(now + browser.think()).filter(|next| browser.may(*next))
     }
 
@@ -145,7 +145,7 @@ impl Host {
         let client = player.client;
         if let Some(connection) = player.connection {
             if self.connections[connection].fetched().0 > u64::from(player.there) {
-                tell(client, ClientNews::Segment(player.arrives(now)), out);
+                report(client, ClientNews::Segment(player.arrives(now)), out);
             }
             if player.waits() && self.connections[connection].is_over() {
                 return None;
@@ -153,18 +153,18 @@ impl Host {
         }
         if player.runs_dry(now) {
             if player.has_all(now) {
-                tell(client, ClientNews::Ends, out);
+                report(client, ClientNews::Ends, out);
                 return None;
             }
-            tell(client, ClientNews::Stalls, out);
+            report(client, ClientNews::Stalls, out);
         }
         if player.plays(now) {
-            tell(client, ClientNews::Plays, out);
+            report(client, ClientNews::Plays, out);
         }
         let asks = player.asks(now);
         if asks.is_some_and(|at| at <= now) {
             if player.asked == 0 {
-                tell(client, ClientNews::VideoAsked, out);
+                report(client, ClientNews::VideoAsked, out);
             }
             let connection = match player.connection {
                 Some(connection) => connection,

@@ -240,7 +240,7 @@ proptest! {
         for (at, len) in pieces {
             let from = 1 + at;
             have[at as usize..at as usize + len as usize].fill(true);
-            // The connection cuts what was received before; do as it does.
+            // The connection removes bytes that were received before, and so does this test.
             let cut = r.nxt.saturating_sub(from).min(len.into()) as u32;
             let part = body(from, len).slice(cut, u32::MAX);
             if part.is_empty() { continue; }

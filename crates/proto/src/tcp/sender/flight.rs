@@ -25,7 +25,7 @@ const NAMED_MAX: usize = 1 << 14;
 
 /// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentSegment {
     /// First position.
     pub from: u64,
     /// Length in bytes, 32 bits: a record occupies exactly one cache line.
@@ -46,7 +46,7 @@ pub struct Sent {
     pub stamp: Stamp,
 }
 
-const _: () = assert!(size_of::<Sent>() == 64);
+const _: () = assert!(size_of::<SentSegment>() == 64);
 
 /// History of the losses and retransmissions of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,12 +63,22 @@ enum Mark {
     Spurious,
 }
 
-impl Sent {
+impl SentSegment {
     /// Positions `from` to `to`, sent for the first time.
-    fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> Sent {
+    fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> SentSegment {
         let len = (to - from) as u32;
         let mark = Mark::None;
-        Sent { from, len, at, order: 0, again: false, sacked: false, lost: false, mark, stamp }
+        SentSegment {
+            from,
+            len,
+            at,
+            order: 0,
+            again: false,
+            sacked: false,
+            lost: false,
+            mark,
+            stamp,
+        }
     }
     /// One past its last position.
     pub fn to(&self) -> u64 {
@@ -90,7 +100,7 @@ impl Sent {
 /// The segments in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Flight {
-    records: VecDeque<Sent>,
+    records: VecDeque<SentSegment>,
     board: Scoreboard,
     /// Estimated bytes in the network.
     pipe: u64,
@@ -145,12 +155,12 @@ impl Flight {
     }
 
     /// The segment with the lowest positions.
-    pub fn first(&self) -> Option<&Sent> {
+    pub fn first(&self) -> Option<&SentSegment> {
         self.records.front()
     }
 
     /// The segment with the highest positions.
-    pub fn last(&self) -> Option<&Sent> {
+    pub fn last(&self) -> Option<&SentSegment> {
         self.records.back()
     }
 
@@ -165,7 +175,7 @@ impl Flight {
     }
 
     /// The segment that begins at `from`.
-    pub fn find(&self, from: u64) -> Option<&Sent> {
+    pub fn find(&self, from: u64) -> Option<&SentSegment> {
         // It is usually the first one, so a linear search is fast.
         self.records.iter().find(|r| r.from == from)
     }
@@ -198,7 +208,11 @@ impl Flight {
         let (from, to, order) = (chunk.from, chunk.end(), self.order);
         if self.records.back().is_none_or(|last| from >= last.to()) {
             if self.records.len() < NAMED_MAX {
-                self.push(Sent { order, again, ..Sent::new(now, from, to, Stamp::default()) });
+                self.push(SentSegment {
+                    order,
+                    again,
+                    ..SentSegment::new(now, from, to, Stamp::default())
+                });
             }
         } else if let Some(i) = self.position(from) {
             let r = &mut self.records[i];
@@ -216,7 +230,7 @@ impl Flight {
         }
     }
 
-    fn push(&mut self, new: Sent) {
+    fn push(&mut self, new: SentSegment) {
         self.pipe += new.bytes();
         self.records.push_back(new);
     }
@@ -247,7 +261,7 @@ impl Flight {
             self.repeated.push_back((r.from, now));
         }
         if to > end {
-            self.push(Sent::new(now, from.max(end), to, stamp));
+            self.push(SentSegment::new(now, from.max(end), to, stamp));
         }
         if self.repeated.len() > 2 * self.records.len() + 16 {
             self.forget_stale();
@@ -271,7 +285,7 @@ impl Flight {
 
     /// Removes the data below `una`. Calls `each` for each affected segment, with the number of its removed bytes.
     #[inline]
-    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent, u64)) {
+    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&SentSegment, u64)) {
         while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
             let gone = una.min(r.to()) - r.from;
             if r.sacked {
@@ -294,7 +308,7 @@ impl Flight {
 
     /// Records a report of the receiver for `from` to `to`. Calls `each` for each newly reported segment. Returns
     /// whether the report has news.
-    pub fn report(&mut self, from: u64, to: u64, mut each: impl FnMut(&Sent)) -> bool {
+    pub fn report(&mut self, from: u64, to: u64, mut each: impl FnMut(&SentSegment)) -> bool {
         let gaps: Vec<(u64, u64)> = self.board.gaps(from, to).collect();
         if gaps.is_empty() || !self.board.add(from, to) {
             return false;
@@ -336,7 +350,7 @@ impl Flight {
 
     /// Calls `verdict` for the unreported segments, lowest first, until it returns [`Judgement::Later`]. Returns
     /// whether any segment was newly marked as lost or reported.
-    pub fn review(&mut self, mut verdict: impl FnMut(&Sent) -> Judgement) -> bool {
+    pub fn review(&mut self, mut verdict: impl FnMut(&SentSegment) -> Judgement) -> bool {
         let mut news = false;
         for i in 0..self.records.len() {
             let r = &self.records[i];

@@ -66,7 +66,7 @@ mod tests {
         assert!((58..=61).contains(&seen[10]), "{seen:?}");
     }
 
-    /// Samples and what the largest is after each.
+    /// Samples, each with the maximum after it.
     fn follows(span: u64, samples: &[(u64, u64, u64)]) {
         let mut most = Maximum::new(span);
         for (at, value, wanted) in samples {

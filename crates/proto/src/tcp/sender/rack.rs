@@ -18,7 +18,7 @@ use crate::tcp::word::Word;
 use crate::units::{Due, Rate, Span, Time};
 
 use super::bursts::{self, BurstInput, Bursts, new_data};
-use super::flight::{Flight, Judgement, Sent};
+use super::flight::{Flight, Judgement, SentSegment};
 use super::growth::{Acked, Growth, Sample};
 use super::prr::Prr;
 use super::rate::RateMeter;
@@ -253,7 +253,7 @@ impl Recovery for Rack {
         let w = &core.window;
         let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
         let (meter, losses) = (&mut self.meter, &mut self.losses);
-        let late = |sent: &Sent| sent.at + patience <= now;
+        let late = |sent: &SentSegment| sent.at + patience <= now;
         self.flight.expire(late, |sent| losses.note(meter, now, sent));
         self.losses.report(core);
         self.active = false;

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(meter.lost_since(&stamp), 7);
     }
 
-    /// The application bounds until more than what was in the network then has arrived, at least a byte.
+    /// The rate counts as application-limited until more bytes have arrived than were in flight, and at least one.
     #[test]
     fn the_application_bounds_until_all_of_that_time_has_arrived() {
         for (pipe, until) in [(0, 1), (1, 1), (5000, 5000)] {

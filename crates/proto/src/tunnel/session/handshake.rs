@@ -31,7 +31,7 @@ pub(super) struct Calling<C> {
     tag: [u8; TAG],
     pub tries: u32,
     /// When the last hello was sent, and when the next is due.
-    said: Time,
+    sent: Time,
     pub at: Time,
 }
 
@@ -181,7 +181,7 @@ impl<S: Seal> Session<S> {
             self.say(from, &Plain::Cookie { hello: tag, cookie });
             return;
         }
-        let heard = self.seal.hear(noise);
+        let heard = self.seal.read_call(noise);
         let Some((answer, offer)) = heard.and_then(|(a, offer)| Some((a, Offer::read(&offer)?)))
         else {
             self.counts.bad_tag += 1;
@@ -231,7 +231,7 @@ impl<S: Seal> Session<S> {
             self.counts.stale += 1;
             return;
         };
-        let (own, rtt) = (calling.own, now.since(calling.said));
+        let (own, rtt) = (calling.own, now.since(calling.sent));
         if offer.end == self.end {
             return self.reflected(now, from);
         }
@@ -261,8 +261,8 @@ impl<S: Seal> Session<S> {
     ) -> bool {
         let answers =
             |pending: &Pending<_>| pending.own == identity && pending.since + GOOD_FOR > now;
-        let Some(place) = self.pending.iter().position(answers) else { return false };
-        let rtt_us = match self.pending[place].keys.open(counter, datagram, HEAD) {
+        let Some(index) = self.pending.iter().position(answers) else { return false };
+        let rtt_us = match self.pending[index].keys.open(counter, datagram, HEAD) {
             Some(&[CONFIRM, a, b, c, d]) => u32::from_be_bytes([a, b, c, d]),
             Some(_) => {
                 self.counts.bad_body += 1;
@@ -275,17 +275,17 @@ impl<S: Seal> Session<S> {
         };
         // Both ends have called at once: both choose the session of the caller with the greater number.
         if let (State::Confirming, Some(live)) = (self.state, &self.live)
-            && live.end == self.pending[place].offer.end
+            && live.end == self.pending[index].offer.end
             && self.end > live.end
         {
             self.counts.unexpected += 1;
             return true;
         }
         let was_up = self.is_up();
-        let end = self.pending[place].offer.end;
+        let end = self.pending[index].offer.end;
         let is_renewal = was_up && self.live.as_ref().is_some_and(|live| live.end == end);
         if self.step(Input::Confirm) {
-            let pending = self.pending.swap_remove(place);
+            let pending = self.pending.swap_remove(index);
             self.counts.restarts += u64::from(was_up && !is_renewal);
             self.calling = None;
             let (own, rtt) = (pending.own, Span::micros(rtt_us.into()));
@@ -367,18 +367,18 @@ impl<S: Seal> Session<S> {
     }
 
     /// A call whose first hello is due; `None` if the system provided no key.
-    pub(super) fn new_call(&mut self, now: Time) -> Option<Calling<S::Call>> {
+    pub(super) fn new_call(&mut self, now: Time) -> Option<Calling<S::Initiator>> {
         let offer = self.offer();
         let (call, first) = self.seal.call(&offer.write())?;
         let (own, none) = (offer.identity, [0; TAG]);
-        Some(Calling { call, first, own, cookie: none, tag: none, tries: 0, said: now, at: now })
+        Some(Calling { call, first, own, cookie: none, tag: none, tries: 0, sent: now, at: now })
     }
 
     pub(super) fn call(&mut self, now: Time) {
         let (Some(mut calling), Some(peer)) = (self.calling.take(), self.config.peer) else {
             return;
         };
-        calling.said = now;
+        calling.sent = now;
         calling.at = now + pause(calling.tries);
         calling.tries += 1;
         calling.tag =

@@ -96,7 +96,7 @@ mod tests {
     }
 
     /// The receiver echoes `echo`.
-    fn hear(flow: &mut Flow, echo: u32) {
+    fn record_echo(flow: &mut Flow, echo: u32) {
         let mut segment = Segment::new(2, 1, Seq(0), Seq(0), Flags::ACK);
         segment.timestamps = Some(Timestamps { value: 1, echo });
         flow.receiver.sent(&segment, 0);
@@ -120,7 +120,7 @@ mod tests {
             ] {
                 let mut flow = caching(3, base.wrapping_add(cached));
                 flow.learn_clock(packet(0, base.wrapping_add(latest)).segment().unwrap());
-                hear(&mut flow, base.wrapping_add(echo));
+                record_echo(&mut flow, base.wrapping_add(echo));
                 let again = flow.retransmit(Time(1), &config).unwrap();
                 let stamps = again.segment().unwrap().timestamps.unwrap();
                 let wanted = Timestamps { value: base.wrapping_add(sent), echo: 7 };
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn without_timestamps_nothing_is_stamped() {
         let mut flow = caching(2, 5);
-        hear(&mut flow, 6);
+        record_echo(&mut flow, 6);
         flow.learn_clock(packet(0, 9).segment().unwrap());
         let plain = packet(0, 5).with(|packet| {
             if let Transport::Tcp(segment) = &mut packet.transport {

@@ -19,14 +19,14 @@ struct Gap {
     since: Time,
     /// Timestamp of the data behind it.
     stamp: Option<u32>,
-    /// Whether the sender was shown a duplicate ACK since then.
-    shown: bool,
+    /// Whether a duplicate ACK was forwarded to the sender since then.
+    visible: bool,
 }
 
 /// The holes that the receiver has not acknowledged yet.
 ///
 /// Data that fills a hole was retransmitted by the sender, or overtaken on its way to the base station. It was
-/// overtaken if the sender cannot have noticed the hole: no duplicate ACK was shown to it, or the data has no
+/// overtaken if the sender cannot have noticed the hole: it received no duplicate ACK, or the data has no
 /// later timestamp than the data behind the hole. No sender's timer is shorter than the minimum local timeout.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps(VecDeque<Gap>);
@@ -38,12 +38,12 @@ impl Gaps {
             self.0.pop_front();
         }
         let stamp = segment.timestamps.map(|stamps| stamps.value);
-        self.0.push_back(Gap { start, end, since: now, stamp, shown: false });
+        self.0.push_back(Gap { start, end, since: now, stamp, visible: false });
     }
 
-    /// Records a duplicate ACK that the sender sees.
-    pub(super) fn shown(&mut self) {
-        self.0.iter_mut().for_each(|gap| gap.shown = true);
+    /// Records a duplicate ACK that is forwarded to the sender.
+    pub(super) fn dupack_forwarded(&mut self) {
+        self.0.iter_mut().for_each(|gap| gap.visible = true);
     }
 
     /// Removes acknowledged holes.
@@ -73,7 +73,7 @@ impl Gaps {
         self.at(position).is_some_and(|gap| {
             let stamps = segment.timestamps.map(|stamps| stamps.value).zip(gap.stamp);
             let earlier = stamps.is_some_and(|(own, behind)| own.wrapping_sub(behind) as i32 <= 0);
-            now.since(gap.since) < config.min_timeout && (earlier || !gap.shown)
+            now.since(gap.since) < config.min_timeout && (earlier || !gap.visible)
         })
     }
 }

@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// 15 percent, a segment at least, of what is four segments at least.
+    /// 15 percent, but at least one segment, of a quantity of at least four segments.
     #[test]
     fn some_of_what_the_path_bears_is_left_to_others_outside_of_probes() {
         for (long, left) in

@@ -158,7 +158,7 @@ fn a_cycle_fills_the_path_looks_for_more_and_gives_way() {
     assert!(2 * steady > paces.len(), "{paces:?}");
 }
 
-/// Between probes: the model is what was delivered, and at least seven tenths of what it was.
+/// Between probes the model equals the delivered amount, but at least seven tenths of its previous value.
 #[test]
 fn losses_between_probes_are_followed_until_the_next_one() {
     let mut path = Path::cruising();
@@ -173,7 +173,7 @@ fn losses_between_probes_are_followed_until_the_next_one() {
     assert_eq!(path.bbr.max_rate(), RATE);
 }
 
-/// Two percent of what was in flight are borne, and not more.
+/// Losses of up to two percent of the data in flight are tolerated.
 #[test]
 fn a_probe_that_loses_too_much_is_remembered_and_the_next_one_is_careful() {
     let of = |lost: u64| {

@@ -1,6 +1,6 @@
 //! Loss marks of the segments in flight.
 
-use super::{Flight, Judgement, Mark, Sent};
+use super::{Flight, Judgement, Mark, SentSegment};
 
 impl Flight {
     /// Number of segments that count as lost, including retransmitted ones, and number of retransmitted and unreported
@@ -25,7 +25,7 @@ impl Flight {
 
     /// Marks the segments that `verdict` declares lost. It is called for those in the network, in the order of their
     /// transmission, until it returns [`Judgement::Later`]. Returns the number of newly lost bytes.
-    pub fn judge(&mut self, mut verdict: impl FnMut(&Sent) -> Judgement) -> u64 {
+    pub fn judge(&mut self, mut verdict: impl FnMut(&SentSegment) -> Judgement) -> u64 {
         let before = self.lost;
         let mut i = self.index(self.first_pending);
         let mut decided = true;
@@ -98,7 +98,7 @@ impl Flight {
                     let (from, len) = (whole.from + u64::from(most), whole.len - most);
                     self.records[i].len = most;
                     i += 1;
-                    self.records.insert(i, Sent { from, len, ..whole });
+                    self.records.insert(i, SentSegment { from, len, ..whole });
                 }
             }
             i += 1;
@@ -136,7 +136,11 @@ impl Flight {
     /// data, so all reports are removed.
     //= rfc2018#section-8: a timeout with the first segment reported shows that the receiver has reneged
     //= rfc8985#section-6.3: the first segment, and those sent more than a round trip and the reordering window ago
-    pub fn expire(&mut self, verdict: impl Fn(&Sent) -> bool, mut each: impl FnMut(&Sent)) {
+    pub fn expire(
+        &mut self,
+        verdict: impl Fn(&SentSegment) -> bool,
+        mut each: impl FnMut(&SentSegment),
+    ) {
         if self.records.front().is_some_and(|r| r.sacked) {
             self.board.clear();
             self.sacked_segments = 0;
@@ -178,7 +182,8 @@ impl Flight {
         }
         if r.to() > limit && !self.is_full() {
             self.records[i].len = (limit - self.records[i].from) as u32;
-            self.records.insert(i + 1, Sent { from: limit, len: (r.to() - limit) as u32, ..r });
+            self.records
+                .insert(i + 1, SentSegment { from: limit, len: (r.to() - limit) as u32, ..r });
             return Some((r.from, limit));
         }
         Some((r.from, r.to()))

@@ -12,15 +12,15 @@ fn flight(segments: u64) -> Flight {
 #[test]
 fn a_segment_is_reported_once_it_is_reported_whole() {
     let mut f = flight(3);
-    let mut told = Vec::new();
-    assert!(f.report(1001, 1500, |r| told.push(r.from)));
-    assert!(told.is_empty());
-    assert!(f.report(1500, 2001, |r| told.push(r.from)));
-    assert!(!f.report(1001, 2001, |r| told.push(r.from)));
-    assert_eq!((told, f.pipe(), f.sacked_segments()), (vec![1001], 2000, 1));
+    let mut reported = Vec::new();
+    assert!(f.report(1001, 1500, |r| reported.push(r.from)));
+    assert!(reported.is_empty());
+    assert!(f.report(1500, 2001, |r| reported.push(r.from)));
+    assert!(!f.report(1001, 2001, |r| reported.push(r.from)));
+    assert_eq!((reported, f.pipe(), f.sacked_segments()), (vec![1001], 2000, 1));
 }
 
-/// What the limit ends at is whole; what reaches beyond it is cut there, and the rest waits on.
+/// A segment that ends at the limit stays whole. A segment beyond it is cut there, and the rest waits.
 #[test]
 fn what_is_lost_is_cut_where_it_reaches_beyond_the_limit() {
     let mut f = flight(3);
@@ -98,7 +98,7 @@ proptest! {
                     f.sent(Time(now), from, to, Stamp::default());
                 }
             }
-            let sum = |which: &dyn Fn(&Sent) -> bool| -> u64 {
+            let sum = |which: &dyn Fn(&SentSegment) -> bool| -> u64 {
                 f.records.iter().filter(|r| which(r)).map(|r| r.to() - r.from).sum()
             };
             prop_assert_eq!(sum(&|_| true), nxt - una);

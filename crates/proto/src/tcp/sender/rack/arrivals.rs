@@ -1,6 +1,6 @@
 //! RACK's processing of the segments that an ACK reports.
 
-use crate::tcp::sender::flight::Sent;
+use crate::tcp::sender::flight::SentSegment;
 use crate::tcp::sender::rate::RateMeter;
 use crate::tcp::sender::recovery::AckSummary;
 use crate::tcp::sender::tlp::Probed;
@@ -136,7 +136,7 @@ impl Trips {
 impl Arrived<'_> {
     /// Records the arrival of `bytes` of the segment `sent`.
     #[inline]
-    fn take(&mut self, sent: &Sent, bytes: u64) {
+    fn take(&mut self, sent: &SentSegment, bytes: u64) {
         self.meter.delivered(self.now, bytes, sent.stamp, sent.at);
         let facts = &mut *self.facts;
         let rtt = self.now.since(sent.at);

@@ -1,6 +1,6 @@
 //! Lost segments, until they are reported to the window growth.
 
-use crate::tcp::sender::flight::Sent;
+use crate::tcp::sender::flight::SentSegment;
 use crate::tcp::sender::growth::{Growth as _, Lost};
 use crate::tcp::sender::rate::RateMeter;
 use crate::tcp::sender::recovery::Outstanding;
@@ -15,7 +15,7 @@ pub(super) struct Losses(Vec<Lost>);
 
 impl Losses {
     /// Records the loss of `sent`.
-    pub(super) fn note(&mut self, meter: &mut RateMeter, now: Time, sent: &Sent) {
+    pub(super) fn note(&mut self, meter: &mut RateMeter, now: Time, sent: &SentSegment) {
         meter.lose(sent.bytes());
         self.0.push(Lost {
             now,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A command on a page.
 #[derive(Debug)]
-pub struct Shown {
+pub struct DocCommand {
     /// The page, from the root of the repository.
     pub page: String,
     /// Its line number, from 1.
@@ -21,7 +21,7 @@ pub fn root() -> PathBuf {
 }
 
 /// All commands, page by page.
-pub fn commands() -> Vec<Shown> {
+pub fn commands() -> Vec<DocCommand> {
     let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
     let mut folders = vec!["docs".to_owned()];
     while let Some(folder) = folders.pop() {
@@ -40,14 +40,14 @@ pub fn commands() -> Vec<Shown> {
     pages.iter().flat_map(|page| of_page(page)).collect()
 }
 
-fn of_page(page: &str) -> Vec<Shown> {
+fn of_page(page: &str) -> Vec<DocCommand> {
     of_text(page, &fs::read_to_string(root().join(page)).expect("a page can be read"))
 }
 
 /// The commands in the code blocks of a text; `page` is its name.
-pub fn of_text(page: &str, text: &str) -> Vec<Shown> {
+pub fn of_text(page: &str, text: &str) -> Vec<DocCommand> {
     let (mut fenced, mut indented, mut blank) = (false, false, true);
-    let mut found: Vec<Shown> = Vec::new();
+    let mut found: Vec<DocCommand> = Vec::new();
     let mut goes_on = false;
     for (number, line) in text.lines().enumerate() {
         if line.trim_start().starts_with("```") {
@@ -67,7 +67,7 @@ pub fn of_text(page: &str, text: &str) -> Vec<Shown> {
         } else if let Some(command) = command(part) {
             goes_on = part.ends_with('\\');
             let command = command.trim_end_matches('\\').trim().to_owned();
-            found.push(Shown { page: page.to_owned(), line: number + 1, command });
+            found.push(DocCommand { page: page.to_owned(), line: number + 1, command });
         }
     }
     found

@@ -8,7 +8,7 @@ use super::Marks;
 
 /// An event of the flow with this number, in three words. `first` is the sequence number of its first byte.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Seen {
+pub(super) enum FlowEvent {
     /// A packet with `len` bytes of data was originated for this cause.
     Originated { cause: Cause, flow: u32, first: Seq, len: u32, at: Time },
     /// A link with these marks carried a packet with data.
@@ -23,18 +23,18 @@ pub(super) enum Seen {
     DupAck { flow: u32, srtt: Span, rto: Span },
 }
 
-const _: () = assert!(size_of::<Seen>() == 24);
+const _: () = assert!(size_of::<FlowEvent>() == 24);
 
-impl Seen {
+impl FlowEvent {
     /// The number of the flow.
     #[inline]
     pub(super) fn flow(&self) -> usize {
-        let (Seen::Originated { flow, .. }
-        | Seen::Carried { flow, .. }
-        | Seen::Crossed { flow, .. }
-        | Seen::Delivered { flow, .. }
-        | Seen::Dropped { flow, .. }
-        | Seen::DupAck { flow, .. }) = self;
+        let (FlowEvent::Originated { flow, .. }
+        | FlowEvent::Carried { flow, .. }
+        | FlowEvent::Crossed { flow, .. }
+        | FlowEvent::Delivered { flow, .. }
+        | FlowEvent::Dropped { flow, .. }
+        | FlowEvent::DupAck { flow, .. }) = self;
         *flow as usize
     }
 }

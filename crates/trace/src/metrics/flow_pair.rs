@@ -13,16 +13,16 @@ use crate::layout::{ExchangeInfo, Layout, ShortInfo, flow_name};
 
 /// A flow and the opposite direction of its connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told<'a> {
+pub(super) struct FlowPair<'a> {
     pub(super) key: FlowKey,
     pub(super) flow: &'a Flow,
     pub(super) acks: &'a Flow,
 }
 
-impl Told<'_> {
+impl FlowPair<'_> {
     /// The opposite direction.
     pub(super) fn reversed(self) -> Self {
-        Told { key: self.key.reversed(), flow: self.acks, acks: self.flow }
+        FlowPair { key: self.key.reversed(), flow: self.acks, acks: self.flow }
     }
 
     /// Whether it belongs to a group of flows that are reported together.
@@ -54,7 +54,7 @@ impl Told<'_> {
 
     /// The metrics of this flow.
     pub(super) fn metrics(&self, end: Time) -> FlowMetrics {
-        let Told { flow, acks, .. } = *self;
+        let FlowPair { flow, acks, .. } = *self;
         // The receiver of the data may have opened the connection.
         let opened = flow.opened.or_never().min(acks.opened.or_never()).or_none();
         let none = Carried::default();

@@ -24,14 +24,14 @@ pub(super) enum Tracing {
 
 impl Tracing {
     /// Follows senders with these ports.
-    pub(super) fn start(ports: Range<u16>, clock: Clock, tell: &Sender<News>) -> Tracing {
+    pub(super) fn start(ports: Range<u16>, clock: Clock, news: &Sender<News>) -> Tracing {
         if ports.is_empty() {
             return Tracing::Needless;
         }
-        let tell = tell.clone();
+        let news = news.clone();
         let told = move |event| {
             // After the end of the run the channel has no receiver.
-            let _ = tell.send(News::Event(event));
+            let _ = news.send(News::Event(event));
         };
         Tracer::start(&ports, clock, told).map_or_else(Tracing::TcpInfo, Tracing::Tracepoints)
     }
@@ -64,7 +64,7 @@ impl Tracing {
 
 /// Forwards the events of a sender.
 pub(super) struct Sending {
-    pub(super) tell: Sender<News>,
+    pub(super) news: Sender<News>,
     pub(super) to: SocketAddr,
     pub(super) stage: StageId,
     pub(super) watcher: Option<Watcher>,
@@ -85,6 +85,6 @@ impl SendObserver for Sending {
 
     fn event(&mut self, event: &Event) {
         // After the end of the run the channel has no receiver.
-        let _ = self.tell.send(News::Event(event.clone()));
+        let _ = self.news.send(News::Event(event.clone()));
     }
 }

@@ -20,8 +20,8 @@ fn brief(result: &ClaimResult) -> &str {
 }
 
 /// Prints one claim: a line with a name of `width` columns, or with `verbose` all text of the report.
-pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Failure> {
-    let r = &kept.result;
+pub fn claim(claim: &StoredClaim, width: usize, verbose: bool) -> Result<(), Failure> {
+    let r = &claim.result;
     let word = format!("{:<9}", r.verdict.word());
     let verdict = match r.verdict {
         Verdict::Holds => style::good(&word),
@@ -32,7 +32,7 @@ pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Fail
     // Padded before colours are added, which have no width.
     let id = style::heading(&format!("{:<width$}", r.id));
     if verbose {
-        return in_full(kept, &format!("{id}  {verdict}  ({})", r.place));
+        return in_full(claim, &format!("{id}  {verdict}  ({})", r.place));
     }
     let columns = match style::look() {
         Look::Terminal(columns) => usize::from(columns),
@@ -56,15 +56,15 @@ fn cut(text: &str, columns: usize) -> String {
     format!("{} …", whole.lines().next().unwrap_or_default())
 }
 
-fn in_full(kept: &StoredClaim, heading: &str) -> Result<(), Failure> {
+fn in_full(claim: &StoredClaim, heading: &str) -> Result<(), Failure> {
     let look = style::look();
     let mut text = format!("{heading}\n");
-    let own = [table::claim_figures(&kept.result), table::claim_conditions(&kept.result)];
-    for t in kept.tables.iter().chain(&own) {
+    let own = [table::claim_figures(&claim.result), table::claim_conditions(&claim.result)];
+    for t in claim.tables.iter().chain(&own) {
         text.push_str(&table::render(t, look));
         text.push('\n');
     }
-    text.push_str(&format!("{}\n\n", kept.result.reason));
+    text.push_str(&format!("{}\n\n", claim.result.reason));
     output::print(&text)
 }
 
@@ -72,7 +72,10 @@ fn in_full(kept: &StoredClaim, heading: &str) -> Result<(), Failure> {
 pub fn verdicts(done: &[StoredClaim]) -> Result<(), Failure> {
     let results: Vec<ClaimResult> = done
         .iter()
-        .map(|kept| ClaimResult { reason: brief(&kept.result).to_owned(), ..kept.result.clone() })
+        .map(|claim| ClaimResult {
+            reason: brief(&claim.result).to_owned(),
+            ..claim.result.clone()
+        })
         .collect();
     output::print(&table::render(&table::verdicts(&results), style::look()))
 }
@@ -94,17 +97,17 @@ pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
 
 /// Number of claims that hold, separately for the papers and for other works.
 pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
-    let of = |key: &str| done.iter().filter(move |kept| kept.result.paper == key).collect();
+    let of = |key: &str| done.iter().filter(move |claim| claim.result.paper == key).collect();
     let is_apart =
-        |kept: &&StoredClaim| APART.iter().any(|(_, work)| work.key == kept.result.paper);
-    let own: Vec<&StoredClaim> = done.iter().filter(|kept| !is_apart(kept)).collect();
+        |claim: &&StoredClaim| APART.iter().any(|(_, work)| work.key == claim.result.paper);
+    let own: Vec<&StoredClaim> = done.iter().filter(|claim| !is_apart(claim)).collect();
     let apart = APART.map(|(name, work)| (format!("claims of {name}"), of(work.key)));
     let mut text = "\n".to_owned();
     for (name, all) in [("claims".to_owned(), own)].into_iter().chain(apart) {
         if all.is_empty() {
             continue;
         }
-        let count = |verdict| all.iter().filter(|kept| kept.result.verdict == verdict).count();
+        let count = |verdict| all.iter().filter(|claim| claim.result.verdict == verdict).count();
         let (holds, fails) = (count(Verdict::Holds), count(Verdict::Fails));
         text += &format!("{name}: {}, holds: {holds}, fails: {fails}", all.len());
         for (verdict, words) in [(Verdict::Undecided, "undecided"), (Verdict::NotRun, "not run")] {
@@ -118,11 +121,11 @@ pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Prints the location of the report, and the number of claims from earlier runs (`kept`).
-pub fn where_else(report: &Path, verbose: bool, kept: usize) -> Result<(), Failure> {
+/// Prints the location of the report, and the number of claims from earlier runs (`stored`).
+pub fn where_else(report: &Path, verbose: bool, stored: usize) -> Result<(), Failure> {
     let mut text = String::new();
-    if kept > 0 {
-        text += &format!("kept from an earlier run: {kept} (--fresh evaluates them again)\n");
+    if stored > 0 {
+        text += &format!("kept from an earlier run: {stored} (--fresh evaluates them again)\n");
     }
     if !verbose {
         text += "tables, figures and assumptions: in the report, or with --verbose\n";
