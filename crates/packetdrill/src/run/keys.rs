@@ -64,7 +64,7 @@ pub fn word(name: &str) -> Option<&'static Word> {
         "reno" => "rack",
         other => other,
     };
-    let known = ["rack", "cubic", "bbr", "vegas", "veno", "hybla", "westwood", "bbr3"];
+    let known = ["rack", "cubic", "bbr", "vegas", "veno", "htcp", "hybla", "westwood", "bbr3"];
     words::TCPS.iter().find(|word| word.key == key && known.contains(&key))
 }
 

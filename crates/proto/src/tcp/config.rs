@@ -244,6 +244,8 @@ pub enum Congestion {
     Hybla,
     /// A loss sets the window to the measured capacity of the path (Westwood+, Grieco and Mascolo 2004).
     Westwood,
+    /// Growth increases with the time since the last loss (Leith and Shorten 2004).
+    Htcp,
     /// A loss without a queue reduces the window by a fifth (Fu and Liew 2003).
     Veno,
     /// Each mark causes a small reduction (draft-briscoe-iccrg-prague-congestion-control). Needs

@@ -2,8 +2,8 @@
 //! its keyword.
 
 use super::sender::{
-    bbr, bbr3, cubic, eln, hybla, integrated, newreno, prague, rack, reno, right_edge, sack, smart,
-    snack, tahoe, vegas, veno, westwood,
+    bbr, bbr3, cubic, eln, htcp, hybla, integrated, newreno, prague, rack, reno, right_edge, sack,
+    smart, snack, tahoe, vegas, veno, westwood,
 };
 pub use super::word::Word;
 
@@ -21,6 +21,7 @@ pub const TCPS: &[Word] = &[
     cubic::WORD,
     bbr::WORD,
     bbr3::WORD,
+    htcp::WORD,
     hybla::WORD,
     westwood::WORD,
     veno::WORD,

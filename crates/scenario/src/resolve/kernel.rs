@@ -170,7 +170,7 @@ fn congestion(word: &str) -> Fate {
             all.push(sysctl("tcp_sack", 1));
             all
         }),
-        "cubic" | "bbr" | "hybla" | "westwood" | "veno" | "vegas" => sets(word),
+        "cubic" | "bbr" | "htcp" | "hybla" | "westwood" | "veno" | "vegas" => sets(word),
         "bbr3" => Err("the BBR of Linux is version 1, `tcp = \"bbr\"`".to_owned()),
         "prague" => Err("the Prague of Linux is not part of its main line".to_owned()),
         word => Err(format!("Linux has no sender `{word}`")),

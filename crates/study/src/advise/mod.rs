@@ -39,7 +39,8 @@ const OUTGROWN: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "right-edge"];
 /// Schemes that depend on the delivery of damaged packets.
 const BY_DAMAGE: [&str; 3] = ["eln", "eln-rxmt", "eln-named"];
 /// Modern senders.
-const OF_TODAY: [&str; 8] = ["linux", "rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"];
+const OF_TODAY: [&str; 9] =
+    ["linux", "rack", "cubic", "bbr", "bbr3", "htcp", "hybla", "westwood", "veno"];
 
 /// Parties that may change something: the option's name, and that of [`lasthop_scenario::Scheme::change`].
 pub const PARTIES: [(&str, &str); 6] = [

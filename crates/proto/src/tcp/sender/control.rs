@@ -9,6 +9,7 @@ use super::cubic::Cubic;
 use super::custom::CustomGrowth;
 use super::family::variants;
 use super::growth::{Acked, Growth, Loss, Lost, Sample};
+use super::htcp::Htcp;
 use super::hybla::Hybla;
 use super::linux_cubic::LinuxCubic;
 use super::linux_reno::LinuxReno;
@@ -36,6 +37,7 @@ variants! {
         Vegas(Box<Vegas>): (None, Congestion::Vegas, _) => Box::new(Vegas::new(config.vegas)),
         Hybla(Box<Hybla>): (None, Congestion::Hybla, _) => Box::default(),
         Westwood(Box<Westwood>): (None, Congestion::Westwood, _) => Box::new(Westwood::new(config)),
+        Htcp(Box<Htcp>): (None, Congestion::Htcp, _) => Box::new(Htcp::new(config)),
         Prague(Box<Prague>): (None, Congestion::Prague, _) => Box::default(),
         Veno(Box<Veno>): (None, Congestion::Veno, _) => Box::new(Veno::new(config)),
     }

@@ -18,6 +18,7 @@ mod family;
 pub mod fast_rtx_handoff;
 pub mod flight;
 pub mod growth;
+pub mod htcp;
 pub mod hybla;
 pub mod hystart;
 pub mod integrated;
