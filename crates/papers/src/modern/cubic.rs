@@ -1,33 +1,15 @@
-//! Results published since the five papers that lasthop's machines can answer, each cited by title and section.
-//!
-//! These claims are separate from those of the papers, as related work is. Only what could be read is here.
+//! RFC 9438: windows of CUBIC and Reno at given losses, and the losses that permit a given rate.
 
 use lasthop_trace::metrics::RunMetrics;
 
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted, Paper};
+use crate::{Bench, Claim, Estimate, Finding, Interrupted};
 
-pub(crate) const PAPER: Paper = Paper {
-    key: "modern",
-    title: "Results published since (not among the claims of the papers)",
-    claims: &[CUBIC_RENO],
-    assumed: &[
-        (
-            "Each packet is lost with the stated probability, independently of others; receivers acknowledge each \
-             packet.",
-            "RFC 9438 5.1 computes windows from deterministic losses, one in 1/p packets, and without delayed ACKs.",
-        ),
-        (
-            "Slow start ends at the published window.",
-            "The tables are of the steady state, which a transfer without losses at its start reaches late.",
-        ),
-    ],
-    untested: &[],
-};
+use super::{CLAIM, TOLERANCE};
 
 /// Segments of 1000 bytes over a link that never limits them.
-const LINK: &str = r#"
+pub(super) const LINK: &str = r#"
 name = "rfc9438"
 horizon = "100s"
 transfer = { from = "server", to = "client", bytes = "unlimited" }
@@ -64,7 +46,7 @@ const TABLES: [Row; 5] = [
     (10, 1e-3, 38.0, 38.0),
 ];
 
-const CUBIC_RENO: Claim = Claim {
+pub(super) const WINDOWS: Claim = Claim {
     id: "M-CUBIC-RENO",
     place: "RFC 9438 (L. Xu and others: CUBIC for Fast and Long-Distance Networks, 2023), 5.1, Tables 1 and 2",
     setup: "one transfer with CUBIC or Reno, random losses of 1e-2 to 1e-4, round trips of 10 and 100 ms",
@@ -72,7 +54,7 @@ const CUBIC_RENO: Claim = Claim {
             100 ms 187 against 120",
     cost: 60,
     run: Some(cubic_reno),
-    ..Claim::of("modern")
+    ..CLAIM
 };
 
 /// The mean window in segments: what is delivered in a round trip.
@@ -100,7 +82,7 @@ fn cubic_reno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
             let mean = runs.summary(window(f64::from(round_trip) / 1000.0));
             let case = format!("{name}, {round_trip} ms, losses of {p}");
             finding.compare(&case, mean, "segments", published);
-            finding.near(format!("{case}: window in segments"), mean, published, 0.25);
+            finding.near(format!("{case}: window in segments"), mean, published, TOLERANCE);
             both.push((mean, runs));
         }
         let above = both[1].1.percent_above(&both[0].1, window(1.0));
@@ -137,5 +119,82 @@ fn cubic_reno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
         series,
         caption,
     ));
+    Ok(())
+}
+
+/// A row of Table 3: sender, its name in scenarios, rate in Mb/s, losses, and mean window in segments.
+type Needed = (&'static str, &'static str, f64, f64, f64);
+
+const NEEDED: [Needed; 6] = [
+    ("Reno", "newreno", 1.0, 2.0e-2, 8.3),
+    ("Reno", "newreno", 10.0, 2.0e-4, 83.3),
+    ("Reno", "newreno", 100.0, 2.0e-6, 833.3),
+    ("CUBIC", "cubic", 1.0, 2.0e-2, 8.3),
+    ("CUBIC", "cubic", 10.0, 2.9e-4, 83.3),
+    ("CUBIC", "cubic", 100.0, 1.4e-5, 833.3),
+];
+/// Duration of a transfer in seconds: five losses of Reno at 100 Mb/s.
+const LONG: f64 = 300.0;
+
+pub(super) const RATES: Claim = Claim {
+    id: "M-CUBIC-RATES",
+    place: "RFC 9438 (L. Xu and others: CUBIC for Fast and Long-Distance Networks, 2023), 5.2, Table 3",
+    setup: "one transfer with packets of 1500 bytes and a round trip of 100 ms; one in 1/p packets is lost",
+    published: "1, 10 and 100 Mb/s need losses of 2.0e-2, 2.0e-4 and 2.0e-6 with Reno, and of 2.0e-2, 2.9e-4 and \
+                1.4e-5 with CUBIC",
+    cost: 60,
+    run: Some(rates),
+    ..CLAIM
+};
+
+/// Packets of 1500 bytes in Mb/s.
+fn packets_mbps(m: &RunMetrics) -> f64 {
+    let packets = |flow: &lasthop_trace::metrics::FlowMetrics| {
+        flow.delivered as f64 / f64::from(flow.mss) / flow.transfer_time_s
+    };
+    m.flows.first().map_or(f64::NAN, packets) * 1500.0 * 8.0 / 1e6
+}
+
+/// RFC 9438 5.2.
+fn rates(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    let changes = NEEDED.map(|(_, tcp, mbps, p, window)| {
+        let gap = (1.0 / p).round() as u64;
+        // Enough losses for twice the published rate.
+        let packets = 2.0 * mbps * 1e6 / 12_000.0 * LONG;
+        let lost: Vec<String> = (1..=(packets * p) as u64).map(|n| (n * gap).to_string()).collect();
+        [
+            format!("host.server.tcp={tcp}"),
+            format!("horizon={LONG}s"),
+            "host.server.mss=1460".to_owned(),
+            "host.client.mss=1460".to_owned(),
+            format!("host.server.initial-ssthresh={:.0}", 1460.0 * window),
+            format!("losses.cross.drop-data={}", lost.join(", ")),
+        ]
+    });
+    let cases: Vec<(&[String], u32)> = changes.iter().map(|change| (&change[..], 1)).collect();
+    let all = bench.batch(LINK, &cases)?;
+    let mut rows =
+        table("Rates in Mb/s at the published losses", "<sender | <losses | Mb/s | published");
+    let mut curves = [("Reno", Vec::new()), ("CUBIC", Vec::new())];
+    for ((name, _, mbps, p, _), runs) in NEEDED.iter().zip(&all) {
+        let rate = Estimate::from(runs.mean(packets_mbps));
+        let case = format!("{name}, losses of {p:e}");
+        finding.compare(&case, rate, "Mb/s", *mbps);
+        finding.near(format!("{case}: rate in Mb/s"), rate, *mbps, TOLERANCE);
+        rows.rows.push(row(&[name, &format!("{p:e}"), &rate, mbps]));
+        let curve = curves.iter_mut().find(|(of, _)| of == name);
+        curve.into_iter().for_each(|(_, points)| points.push((*p, rate)));
+    }
+    finding.tables.push(rows);
+    let published = |name: &str| {
+        let of = NEEDED.iter().filter(|row| row.0 == name).map(|row| (row.3, row.2));
+        published_line(format!("published: {name}"), of.collect::<Vec<_>>())
+    };
+    let mut series: Vec<_> = curves.into_iter().map(|(name, points)| line(name, points)).collect();
+    series.extend(["Reno", "CUBIC"].map(published));
+    let axes = Axes { x: "share of packets lost", y: "rate (Mb/s)", log_x: true };
+    let caption = "Packets of 1500 bytes, a round trip of 100 ms. Rings are those of Table 3.";
+    finding.figures.push(lines("RFC 9438, Table 3: rates and losses", axes, series, caption));
     Ok(())
 }

@@ -1,0 +1,229 @@
+//! Cardwell and others 2017, Figures 6 to 8: the queue of a BBR flow, and shares of several.
+
+use lasthop_report::plot::{Curve, Pen};
+use lasthop_trace::sequence::Series;
+
+use super::{CLAIM, TOLERANCE};
+use crate::figure::{Axes, curves};
+use crate::table::{row, table};
+use crate::{Bench, Bound, Claim, Finding, Interrupted};
+
+/// 10 Mb/s and 40 ms, with a buffer of eight products of rate and delay.
+const ONE: &str = r#"
+name = "bbr-queue"
+horizon = "40s"
+transfer = { from = "server", to = "client", bytes = "unlimited" }
+
+[host.server]
+preset = "linux"
+[host.client]
+preset = "linux"
+
+[[path]]
+name = "line"
+link = { rate = "10mbit", delay = "20ms", queue = "267p" }
+"#;
+
+/// Payload of a packet.
+const PAYLOAD: f64 = 1448.0;
+/// Product of rate and delay in packets, and the buffer of the scenario in those.
+const PRODUCT: f64 = 10e6 * 0.04 / 12_000.0;
+const BUFFER: f64 = 8.0;
+
+pub(super) const QUEUE: Claim = Claim {
+    id: "M-BBR-QUEUE",
+    place: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion \
+            Control, CACM 60(2), 2017, Figures 6 and 7",
+    setup: "one flow with BBR version 1 or CUBIC over 10 Mb/s and 40 ms; data in flight beyond the product of rate \
+            and delay is the queue",
+    published: "startup of BBR queues up to two products and then drains them; after it there is essentially no \
+                queue; CUBIC fills the buffer, then cycles from 70 to 100 % of it",
+    cost: 1,
+    run: Some(queue),
+    ..CLAIM
+};
+
+/// Time in seconds and queue in products of rate and delay, at each ACK.
+fn queue_of(series: &Series) -> Vec<(f64, f64)> {
+    let mut sent = series.sent.iter().peekable();
+    let mut highest = 0;
+    let point = |(at, acked): &(f64, u64)| {
+        while let Some(next) = sent.next_if(|next| next.at_s <= *at) {
+            highest = highest.max(next.end);
+        }
+        (*at, highest.saturating_sub(*acked) as f64 / PAYLOAD / PRODUCT - 1.0)
+    };
+    series.acked.iter().map(point).collect()
+}
+
+/// Queues of a part of the time.
+fn part(queue: &[(f64, f64)], from: f64, to: f64) -> Vec<f64> {
+    queue.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, queue)| *queue).collect()
+}
+
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NAN, f64::max)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    let mut drawn = Vec::new();
+    let mut all = Vec::new();
+    for (name, change) in [("BBR", "host.server.tcp=bbr"), ("CUBIC", "host.server.tcp=cubic")] {
+        bench.go_on()?;
+        let recording = bench.record(ONE, &[change], bench.first_seed);
+        let series = recording.series.first().cloned().unwrap_or_default();
+        let queue = queue_of(&series);
+        let points = queue.iter().map(|(at, queue)| (*at, queue.max(0.0), 0.0)).collect();
+        drawn.push(Curve { name: name.to_owned(), pen: Pen::Line, points });
+        all.push((queue, series.lost.first().map(|lost| lost.at_s)));
+    }
+    let [(bbr, _), (cubic, lost)] = &all[..] else { return Ok(()) };
+    let startup = most(&part(bbr, 0.0, 1.0));
+    let positive =
+        |queue: Vec<f64>| queue.into_iter().map(|queue| queue.max(0.0)).collect::<Vec<_>>();
+    let steady = mean(&positive(part(bbr, 1.0, 8.0)));
+    finding.compare("BBR, longest queue of the first second", startup, "products", 2.0);
+    finding.wanted(
+        "BBR, longest queue of the first second, products,",
+        startup,
+        Bound::AtMost(2.0),
+    );
+    finding.compare("BBR, mean queue from 1 to 8 s", steady, "products", 0.0);
+    finding.below("BBR, mean queue from 1 to 8 s, products,", steady, 0.1);
+    // A cycle begins with a loss at a full buffer; the first recovery is no part of it.
+    let from = lost.map_or(f64::NAN, |at| at + 1.0);
+    let cycles = part(cubic, from, 40.0);
+    let full = 100.0 * most(&cycles) / BUFFER;
+    let least = 100.0 * cycles.iter().copied().fold(f64::NAN, f64::min) / BUFFER;
+    finding.compare(
+        "CUBIC, least queue after the first loss, part of the buffer",
+        least,
+        "%",
+        70.0,
+    );
+    finding.compare(
+        "CUBIC, longest queue after the first loss, part of the buffer",
+        full,
+        "%",
+        100.0,
+    );
+    finding.within("CUBIC, least queue after the first loss, % of the buffer,", least, 65.0, 75.0);
+    finding.within(
+        "CUBIC, longest queue after the first loss, % of the buffer,",
+        full,
+        95.0,
+        105.0,
+    );
+    let mut rows = table("Queues in products of rate and delay", "<figure | measured | published");
+    rows.rows.push(row(&[&"BBR, startup, longest", &startup, &"at most 2"]));
+    rows.rows.push(row(&[&"BBR, 1 to 8 s, mean", &steady, &"essentially none"]));
+    rows.rows.push(row(&[
+        &"CUBIC, cycle, least",
+        &(least * BUFFER / 100.0),
+        &"70 % of the buffer of 8",
+    ]));
+    rows.rows.push(row(&[&"CUBIC, cycle, longest", &(full * BUFFER / 100.0), &"the buffer of 8"]));
+    finding.tables.push(rows);
+    for (name, level) in [("published: buffer", BUFFER), ("published: 70 % of it", 0.7 * BUFFER)] {
+        let points = vec![(0.0, level, 0.0), (40.0, level, 0.0)];
+        drawn.push(Curve { name: name.to_owned(), pen: Pen::Dashes, points });
+    }
+    let axes = Axes { x: "time (s)", y: "queue (products of rate and delay)", log_x: false };
+    let caption = "10 Mb/s and 40 ms, a buffer of eight products.";
+    finding.figures.push(curves("BBR 2017, Figures 6 and 7: queues", axes, drawn, caption));
+    Ok(())
+}
+
+/// Five flows on 100 Mb/s and 10 ms, which begin two seconds apart.
+const SEVERAL: &str = r#"
+name = "bbr-shares"
+horizon = "60s"
+
+[[transfer]]
+from = "server"
+to = "client"
+bytes = "unlimited"
+[[transfer]]
+from = "server"
+to = "client"
+bytes = "unlimited"
+start = "2s"
+[[transfer]]
+from = "server"
+to = "client"
+bytes = "unlimited"
+start = "4s"
+[[transfer]]
+from = "server"
+to = "client"
+bytes = "unlimited"
+start = "6s"
+[[transfer]]
+from = "server"
+to = "client"
+bytes = "unlimited"
+start = "8s"
+
+[host.server]
+preset = "linux"
+tcp = "bbr"
+[host.client]
+preset = "linux"
+
+[[path]]
+name = "line"
+link = { rate = "100mbit", delay = "5ms", queue = "833p" }
+"#;
+
+pub(super) const FAIR: Claim = Claim {
+    id: "M-BBR-FAIR",
+    place: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion \
+            Control, CACM 60(2), 2017, Figure 8",
+    setup: "five flows with BBR version 1 over 100 Mb/s and 10 ms, which begin two seconds apart",
+    published: "throughputs of several BBR flows on 100 Mb/s and 10 ms converge to a fair share",
+    cost: 6,
+    run: Some(fair),
+    ..CLAIM
+};
+
+/// Acknowledged Mb/s from `from` to `to`.
+fn rate(series: &Series, from: f64, to: f64) -> f64 {
+    let acked = |at: f64| {
+        let before = series.acked.iter().take_while(|(time, _)| *time <= at).last();
+        before.map_or(0.0, |(_, acked)| *acked as f64)
+    };
+    (acked(to) - acked(from)) * 8.0 / 1e6 / (to - from)
+}
+
+fn fair(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    bench.go_on()?;
+    let recording = bench.record(SEVERAL, &[] as &[&str], bench.first_seed);
+    let mut rows = table("Mb/s of each flow", "<flow | 10 to 20 s | 50 to 60 s | fair share");
+    let all: Vec<f64> = recording.series.iter().map(|series| rate(series, 50.0, 60.0)).collect();
+    let share = all.iter().sum::<f64>() / all.len() as f64;
+    let mut drawn = Vec::new();
+    for (i, series) in recording.series.iter().enumerate() {
+        let name = format!("flow {}", i + 1);
+        finding.compare(format!("{name}, 50 to 60 s"), all[i], "Mb/s", share);
+        finding.near(format!("{name}, 50 to 60 s, Mb/s,"), all[i], share, TOLERANCE);
+        rows.rows.push(row(&[&name, &rate(series, 10.0, 20.0), &all[i], &share]));
+        let points = (0..60).map(f64::from);
+        let points = points.map(|at| (at + 0.5, rate(series, at, at + 1.0), 0.0)).collect();
+        drawn.push(Curve { name, pen: Pen::Line, points });
+    }
+    finding.wanted("flows with data", all.len() as f64, Bound::Within(5.0, 5.0));
+    finding.tables.push(rows);
+    let points = vec![(10.0, share, 0.0), (60.0, share, 0.0)];
+    let name = "published: the fair share".to_owned();
+    drawn.push(Curve { name, pen: Pen::Dashes, points });
+    let axes = Axes { x: "time (s)", y: "throughput (Mb/s)", log_x: false };
+    let caption = "Means of a second. Flows begin two seconds apart.";
+    finding.figures.push(curves("BBR 2017, Figure 8: shares of five flows", axes, drawn, caption));
+    Ok(())
+}

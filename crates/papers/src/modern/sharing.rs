@@ -1,0 +1,216 @@
+//! Ware and others 2019, and Sarpkaya and others 2025: the share of a BBR flow next to loss-based flows.
+
+use lasthop_trace::metrics::RunMetrics;
+use lasthop_trace::stats::quantile;
+
+use super::{CLAIM, delivered, quarter};
+use crate::figure::{Axes, line, lines, published_line};
+use crate::table::{row, table};
+use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
+
+/// Buffers in products of rate and delay.
+const BUFFERS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+/// CUBIC flows next to one BBR flow.
+const FLOWS: [u32; 5] = [1, 2, 4, 8, 16];
+/// Buffer of that comparison.
+const DEEP: f64 = 32.0;
+/// Rate in packets of 1500 bytes per second, round trip and duration in seconds.
+const RATE: f64 = 10e6 / 12_000.0;
+const ROUND_TRIP: f64 = 0.04;
+const DURATION: f64 = 400.0;
+/// Published median errors of the model next to CUBIC and next to Reno, in percent.
+const ERRORS: [f64; 2] = [5.0, 8.0];
+
+pub(super) const BBR: Claim = Claim {
+    id: "M-BBR-CUBIC",
+    place: "R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry: Modeling BBR's Interactions with Loss-Based Congestion \
+            Control, IMC 2019, equations 9 to 11 and Figure 8",
+    setup: "one BBR flow (version 1) next to one CUBIC or Reno flow for 400 s over 10 Mb/s and 40 ms, buffers of 1 to \
+            64 products of rate and delay; next to 1 to 16 CUBIC flows with 32",
+    published: "the flow's part of the link is (1 - p)(d - Probe) / d with p = 1/2 - 1/(2X) - 4N/q, whatever the \
+                number of loss-based flows; the median error is 5 % for CUBIC and 8 % for Reno",
+    cost: 150,
+    run: Some(bbr),
+    ..CLAIM
+};
+
+pub(super) const BBR3: Claim = Claim {
+    id: "M-BBR3-CUBIC",
+    place: "F. B. Sarpkaya, A. Srivastava, F. Fund, S. Panwar: BBR's Sharing Behavior with CUBIC and Reno, IFIP \
+            2025, arXiv:2505.07741, abstract",
+    setup: "the flows of M-BBR-CUBIC with BBR version 3",
+    published: "the steady-state model describes BBR version 1, above all next to one loss-based flow; predictions \
+                for version 3 differ clearly from its behaviour",
+    cost: 100,
+    run: Some(bbr3),
+    ..CLAIM
+};
+
+/// One flow of `tcp` and `others` flows of `other`.
+fn text(tcp: &str, other: &str, others: u32) -> String {
+    format!(
+        r#"
+name = "sharing"
+horizon = "{DURATION}s"
+
+[[transfer]]
+from = "bbr"
+to = "client"
+bytes = "unlimited"
+[[transfer]]
+from = "rival"
+to = "client"
+bytes = "unlimited"
+count = {others}
+
+[host.bbr]
+preset = "linux"
+side = "left"
+tcp = "{tcp}"
+[host.rival]
+preset = "linux"
+side = "left"
+tcp = "{other}"
+[host.client]
+preset = "linux"
+
+[[path]]
+name = "noise"
+cross = {{ jitter = "100us" }}
+[[path]]
+name = "line"
+link = {{ rate = "10mbit", delay = "20ms", queue = "33p" }}
+"#
+    )
+}
+
+/// The model's part of the link in percent, for one BBR flow and a buffer of `x` products.
+fn model(x: f64) -> f64 {
+    let q = x * RATE * ROUND_TRIP;
+    let p = (0.5 - 0.5 / x - 4.0 / q).max(0.0);
+    // Probing takes as long as the queue takes to drain, 200 ms and a round trip, every 10 s.
+    let probing = (q / RATE + 0.2 + ROUND_TRIP) / 10.0;
+    100.0 * (1.0 - p) * (1.0 - probing)
+}
+
+/// Part of the first flow in percent.
+fn part(m: &RunMetrics) -> f64 {
+    let all: f64 = (0..m.flows.len()).map(|i| delivered(m, i)).sum();
+    100.0 * delivered(m, 0) / all
+}
+
+/// The runs with each buffer.
+fn by_buffer(bench: &mut Bench<'_>, tcp: &str, other: &str) -> Result<Vec<Runs>, Interrupted> {
+    let sets = BUFFERS.map(|x| [format!("line.link.queue={:.0}p", x * RATE * ROUND_TRIP)]);
+    let seeds = quarter(bench);
+    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
+    bench.batch(&text(tcp, other, 1), &cases)
+}
+
+/// The median error of the model in percent.
+fn median_error(all: &[Runs]) -> Estimate {
+    let parts: Vec<Vec<f64>> = all.iter().map(|runs| runs.each(part)).collect();
+    let series: Vec<&[f64]> = parts.iter().map(Vec::as_slice).collect();
+    Estimate::of(&series, |means| {
+        let error = |(mean, x): (&f64, &f64)| 100.0 * (model(*x) / mean - 1.0).abs();
+        let errors: Vec<f64> = means.iter().zip(&BUFFERS).map(error).collect();
+        quantile(&errors, 0.5).unwrap_or(f64::NAN)
+    })
+}
+
+/// Adds measured and computed parts of `tcp` next to CUBIC and Reno; the median errors.
+fn compare(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+    (name, tcp): (&str, &str),
+    title: &str,
+) -> Result<[Estimate; 2], Interrupted> {
+    finding.runs = quarter(bench);
+    let mut rows = table(
+        format!("Part of the link of one {name} flow in %"),
+        "<buffer, products | next to CUBIC | next to Reno | model",
+    );
+    let both = [by_buffer(bench, tcp, "cubic")?, by_buffer(bench, tcp, "rack")?];
+    for (i, x) in BUFFERS.iter().enumerate() {
+        let parts = [&both[0][i], &both[1][i]].map(|runs| runs.summary(part));
+        for (rival, part) in ["CUBIC", "Reno"].iter().zip(parts) {
+            finding.compare(format!("{rival}, buffer of {x}: {name}"), part, "%", model(*x));
+        }
+        rows.rows.push(row(&[&crate::short(*x), &parts[0], &parts[1], &model(*x)]));
+    }
+    finding.tables.push(rows);
+    let means = |runs: &[Runs]| {
+        BUFFERS.iter().copied().zip(runs.iter().map(|r| r.summary(part))).collect::<Vec<_>>()
+    };
+    let series = vec![
+        line(&format!("{name} next to CUBIC"), means(&both[0])),
+        line(&format!("{name} next to Reno"), means(&both[1])),
+        published_line("published: model of version 1".to_owned(), BUFFERS.map(|x| (x, model(x)))),
+    ];
+    let axes =
+        Axes { x: "buffer (products of rate and delay)", y: "part of the link (%)", log_x: true };
+    let caption = "10 Mb/s and 40 ms, flows of 400 s.";
+    finding.figures.push(lines(title, axes, series, caption));
+    Ok([median_error(&both[0]), median_error(&both[1])])
+}
+
+fn bbr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let title = "Ware 2019, Figure 8: the part of a BBR flow";
+    let errors = compare(bench, finding, ("BBR", "bbr"), title)?;
+    for ((rival, error), published) in ["CUBIC", "Reno"].iter().zip(errors).zip(ERRORS) {
+        finding.compare(
+            format!("median error of the model next to {rival}"),
+            error,
+            "%",
+            published,
+        );
+        let what = format!("median error of the model next to {rival}, %,");
+        finding.wanted(what, error, Bound::AtMost(published));
+    }
+    let mut rows = table("Part of one BBR flow with a buffer of 32 products", "CUBIC flows | %");
+    let queue = [format!("line.link.queue={:.0}p", DEEP * RATE * ROUND_TRIP)];
+    let seeds = quarter(bench);
+    let mut alone = None;
+    for others in FLOWS {
+        let runs =
+            bench.batch(&text("bbr", "cubic", others), &[(&queue[..], seeds)])?.swap_remove(0);
+        let of = runs.summary(part);
+        rows.rows.push(row(&[&others, &of]));
+        finding.compare(format!("{others} CUBIC flows: BBR"), of, "%", model(DEEP));
+        match &alone {
+            None => alone = Some(runs),
+            Some(alone) => {
+                let more = runs.percent_above(alone, part);
+                finding.equal(format!("part next to {others} CUBIC flows and to one"), more, 10.0);
+            }
+        }
+    }
+    finding.tables.push(rows);
+    Ok(())
+}
+
+fn bbr3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let title = "Sarpkaya 2025: the part of a flow with BBR version 3";
+    let errors = compare(bench, finding, ("BBR 3", "bbr3"), title)?;
+    for ((rival, tcp), error) in [("CUBIC", "cubic"), ("Reno", "rack")].iter().zip(errors) {
+        let before = median_error(&by_buffer(bench, "bbr", tcp)?);
+        finding.measure(
+            format!("median error of the model next to {rival}, version 1"),
+            before,
+            "%",
+        );
+        finding.measure(
+            format!("median error of the model next to {rival}, version 3"),
+            error,
+            "%",
+        );
+        // Clearly: more than the largest published error for version 1, and more than that of version 1 here.
+        let least = before.high().max(ERRORS[1]);
+        finding.above(
+            format!("median error of the model next to {rival}, version 3, %,"),
+            error,
+            least,
+        );
+    }
+    Ok(())
+}
