@@ -27,9 +27,10 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "RFC 5348 defines the rate p by events and recommends t_RTO = 4 R, or at least 1 s.",
     ),
     (
-        "M-HYSTART: downloads of 10 MB with five round trips; standard slow start is that of Reno with RACK, HyStart++ \
+        "M-HYSTART: downloads of ten products of rate and delay, most of which are slow start, with five round trips; \
+         standard slow start is that of Reno with RACK, HyStart++ \
          that of CUBIC. A reduction of at least the published one counts.",
-        "RFC 9406 speaks of a variety of tests without naming them.",
+        "RFC 9406 speaks of a variety of tests without naming them. Longer downloads would compare CUBIC and Reno.",
     ),
     (
         "M-RACK: three duplicate ACKs is RFC 6675. Rate, round trip and losses are ours.",
@@ -41,7 +42,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "The paper gives rate, round trip, losses and duration, and these words.",
     ),
     (
-        "M-BBR-QUEUE: a buffer of eight products of rate and delay; essentially no queue is less than a tenth of a product.",
+        "M-BBR-QUEUE: a buffer of eight products of rate and delay; essentially no queue is less than a tenth of a product. \
+         Small packets on the line measure the queue of BBR, the window shows the cycle of CUBIC.",
         "The buffer of Figures 6 and 7 is not given. It must exceed two products several times.",
     ),
     (
@@ -49,8 +51,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "The paper says several flows.",
     ),
     (
-        "M-BBR-CUBIC, M-BBR3-CUBIC: parts are those of whole runs of 400 s, with the time before convergence.",
-        "The model is for the time after it, which is most of a run.",
+        "M-BBR-CUBIC, M-BBR3-CUBIC: flows converge in 100 s; parts are those of the 300 s after it.",
+        "The model is for the time after convergence, and its part of the link does not depend on how long that is.",
     ),
     (
         "M-SPLIT: queues are FIFO with one product of rate and delay. No TLS, no HTTP. Published values were read from the \
@@ -65,7 +67,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     ),
     (
         "M-CODEL, M-FQ-CODEL: 10 Mb/s; close to 100 % is at least 95 %, very little is at most 5 points. Packets of 100 bytes measure \
-         the queue.",
+         the queue. Reno without a queue is that of RFC 5681 with SACK and an ACK for each segment.",
         "The draft names ranges of rates and round trips, and these words.",
     ),
     (

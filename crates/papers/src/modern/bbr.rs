@@ -88,6 +88,10 @@ fn loss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     let fall = cubic[0].ratio(&cubic[1], goodput);
     finding.compare("CUBIC at 0.001 % by CUBIC at 0.1 %", fall, "", 10.0);
     finding.near("CUBIC at 0.001 % by CUBIC at 0.1 %", fall, 10.0, TOLERANCE);
+    finding.note(
+        "A reproduction of the figure with Linux 4.11 (L. Hsiao, J. Muindi, 2017, published data) has 85, 77 and 70 Mb/s \
+         for BBR at 1, 5 and 15 %, and 98.8 and 5.9 Mb/s for CUBIC at 0.001 and 0.1 %",
+    );
     let means = |runs: &[crate::Runs]| {
         LOSSES.iter().copied().zip(runs.iter().map(|r| r.summary(goodput))).collect::<Vec<_>>()
     };

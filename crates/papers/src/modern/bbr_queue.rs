@@ -1,6 +1,7 @@
 //! Cardwell and others 2017, Figures 6 to 8: the queue of a BBR flow, and shares of several.
 
 use lasthop_report::plot::{Curve, Pen};
+use lasthop_trace::metrics::{Datagrams, RunMetrics};
 use lasthop_trace::sequence::Series;
 
 use super::{CLAIM, TOLERANCE};
@@ -8,20 +9,41 @@ use crate::figure::{Axes, curves};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// 10 Mb/s and 40 ms, with a buffer of eight products of rate and delay.
+/// 10 Mb/s and 40 ms, with a buffer of eight products of rate and delay. Small packets cross the line only: in the
+/// first second, and from then on until the eighth.
 const ONE: &str = r#"
 name = "bbr-queue"
-horizon = "40s"
-transfer = { from = "server", to = "client", bytes = "unlimited" }
+horizon = "60s"
+
+[[transfer]]
+from = "server"
+to = "client"
+bytes = "unlimited"
+[[transfer]]
+from = "probe"
+to = "client"
+udp = { rate = "80kbit", size = "100B" }
+stop = "1s"
+[[transfer]]
+from = "probe"
+to = "client"
+udp = { rate = "80kbit", size = "100B" }
+start = "1s"
+stop = "8s"
 
 [host.server]
 preset = "linux"
+side = "left"
+access = { delay = "20ms" }
+[host.probe]
+preset = "linux"
+side = "left"
 [host.client]
 preset = "linux"
 
 [[path]]
 name = "line"
-link = { rate = "10mbit", delay = "20ms", queue = "267p" }
+link = { rate = "10mbit", queue = "267p" }
 "#;
 
 /// Payload of a packet.
@@ -34,8 +56,7 @@ pub(super) const QUEUE: Claim = Claim {
     id: "M-BBR-QUEUE",
     place: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion \
             Control, CACM 60(2), 2017, Figures 6 and 7",
-    setup: "one flow with BBR version 1 or CUBIC over 10 Mb/s and 40 ms; data in flight beyond the product of rate \
-            and delay is the queue",
+    setup: "one flow with BBR version 1 or CUBIC over 10 Mb/s and 40 ms; small packets measure the queue",
     published: "startup of BBR queues up to two products and then drains them; after it there is essentially no \
                 queue; CUBIC fills the buffer, then cycles from 70 to 100 % of it",
     cost: 1,
@@ -43,7 +64,7 @@ pub(super) const QUEUE: Claim = Claim {
     ..CLAIM
 };
 
-/// Time in seconds and queue in products of rate and delay, at each ACK.
+/// Time in seconds and data in flight beyond the product of rate and delay, in products, at each ACK.
 fn queue_of(series: &Series) -> Vec<(f64, f64)> {
     let mut sent = series.sent.iter().peekable();
     let mut highest = 0;
@@ -56,17 +77,11 @@ fn queue_of(series: &Series) -> Vec<(f64, f64)> {
     series.acked.iter().map(point).collect()
 }
 
-/// Queues of a part of the time.
-fn part(queue: &[(f64, f64)], from: f64, to: f64) -> Vec<f64> {
-    queue.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, queue)| *queue).collect()
-}
-
-fn most(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NAN, f64::max)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+/// Waits of the small packets `i` in products of rate and delay: longest and mean.
+fn waits(m: &RunMetrics, i: usize) -> [f64; 2] {
+    // A wait of 40 ms is a product.
+    let of = |probe: &Datagrams| [probe.delay_max_s / 0.04, probe.delay_mean_s / 0.04];
+    m.datagrams.get(i).map_or([f64::NAN; 2], of)
 }
 
 fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -77,64 +92,45 @@ fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
         bench.go_on()?;
         let recording = bench.record(ONE, &[change], bench.first_seed);
         let series = recording.series.first().cloned().unwrap_or_default();
-        let queue = queue_of(&series);
-        let points = queue.iter().map(|(at, queue)| (*at, queue.max(0.0), 0.0)).collect();
-        drawn.push(Curve { name: name.to_owned(), pen: Pen::Line, points });
-        all.push((queue, series.lost.first().map(|lost| lost.at_s)));
+        let points = queue_of(&series).into_iter().map(|(at, queue)| (at, queue.max(0.0), 0.0));
+        drawn.push(Curve { name: name.to_owned(), pen: Pen::Line, points: points.collect() });
+        all.push((recording.result.metrics, series));
     }
-    let [(bbr, _), (cubic, lost)] = &all[..] else { return Ok(()) };
-    let startup = most(&part(bbr, 0.0, 1.0));
-    let positive =
-        |queue: Vec<f64>| queue.into_iter().map(|queue| queue.max(0.0)).collect::<Vec<_>>();
-    let steady = mean(&positive(part(bbr, 1.0, 8.0)));
+    let [(bbr, _), (_, cubic)] = &all[..] else { return Ok(()) };
+    let [startup, _] = waits(bbr, 0);
+    let [_, steady] = waits(bbr, 1);
     finding.compare("BBR, longest queue of the first second", startup, "products", 2.0);
-    finding.wanted(
-        "BBR, longest queue of the first second, products,",
-        startup,
-        Bound::AtMost(2.0),
-    );
+    let what = "BBR, longest queue of the first second, products,";
+    finding.wanted(what, startup, Bound::AtMost(2.0));
     finding.compare("BBR, mean queue from 1 to 8 s", steady, "products", 0.0);
     finding.below("BBR, mean queue from 1 to 8 s, products,", steady, 0.1);
-    // A cycle begins with a loss at a full buffer; the first recovery is no part of it.
-    let from = lost.map_or(f64::NAN, |at| at + 1.0);
-    let cycles = part(cubic, from, 40.0);
-    let full = 100.0 * most(&cycles) / BUFFER;
-    let least = 100.0 * cycles.iter().copied().fold(f64::NAN, f64::min) / BUFFER;
-    finding.compare(
-        "CUBIC, least queue after the first loss, part of the buffer",
-        least,
-        "%",
-        70.0,
-    );
-    finding.compare(
-        "CUBIC, longest queue after the first loss, part of the buffer",
-        full,
-        "%",
-        100.0,
-    );
-    finding.within("CUBIC, least queue after the first loss, % of the buffer,", least, 65.0, 75.0);
-    finding.within(
-        "CUBIC, longest queue after the first loss, % of the buffer,",
-        full,
-        95.0,
-        105.0,
-    );
-    let mut rows = table("Queues in products of rate and delay", "<figure | measured | published");
-    rows.rows.push(row(&[&"BBR, startup, longest", &startup, &"at most 2"]));
-    rows.rows.push(row(&[&"BBR, 1 to 8 s, mean", &steady, &"essentially none"]));
-    rows.rows.push(row(&[
-        &"CUBIC, cycle, least",
-        &(least * BUFFER / 100.0),
-        &"70 % of the buffer of 8",
-    ]));
-    rows.rows.push(row(&[&"CUBIC, cycle, longest", &(full * BUFFER / 100.0), &"the buffer of 8"]));
+    // A cycle begins with a loss at a full buffer; the recovery of a second is no part of it.
+    let from = cubic.lost.first().map_or(f64::NAN, |lost| lost.at_s + 1.0);
+    let windows = cubic.windows.iter().filter(|window| window.at_s > from);
+    let queues =
+        windows.map(|window| 100.0 * (f64::from(window.cwnd) / PAYLOAD / PRODUCT - 1.0) / BUFFER);
+    let queues: Vec<f64> = queues.collect();
+    let full = queues.iter().copied().fold(f64::NAN, f64::max);
+    let least = queues.iter().copied().fold(f64::NAN, f64::min);
+    let least_is = "CUBIC, least queue after the first loss, part of the buffer";
+    let full_is = "CUBIC, longest queue after the first loss, part of the buffer";
+    finding.compare(least_is, least, "%", 70.0);
+    finding.compare(full_is, full, "%", 100.0);
+    finding.within(format!("{least_is}, %,"), least, 65.0, 75.0);
+    finding.within(format!("{full_is}, %,"), full, 95.0, 105.0);
+    let mut rows = table("Queues", "<figure | measured | published");
+    rows.rows.push(row(&[&"BBR, startup, longest, products", &startup, &"at most 2"]));
+    rows.rows.push(row(&[&"BBR, 1 to 8 s, mean, products", &steady, &"essentially none"]));
+    rows.rows.push(row(&[&"CUBIC, cycle, least, % of the buffer", &least, &"70"]));
+    rows.rows.push(row(&[&"CUBIC, cycle, longest, % of the buffer", &full, &"100"]));
     finding.tables.push(rows);
     for (name, level) in [("published: buffer", BUFFER), ("published: 70 % of it", 0.7 * BUFFER)] {
-        let points = vec![(0.0, level, 0.0), (40.0, level, 0.0)];
+        let points = vec![(0.0, level, 0.0), (60.0, level, 0.0)];
         drawn.push(Curve { name: name.to_owned(), pen: Pen::Dashes, points });
     }
-    let axes = Axes { x: "time (s)", y: "queue (products of rate and delay)", log_x: false };
-    let caption = "10 Mb/s and 40 ms, a buffer of eight products.";
+    let axes = Axes { x: "time (s)", y: "data beyond the product (products)", log_x: false };
+    let caption = "10 Mb/s and 40 ms, a buffer of eight products. Data in flight counts until it is acknowledged in order, so \
+                   recoveries exceed the buffer.";
     finding.figures.push(curves("BBR 2017, Figures 6 and 7: queues", axes, drawn, caption));
     Ok(())
 }

@@ -187,6 +187,7 @@ fn rates(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
         curve.into_iter().for_each(|(_, points)| points.push((*p, rate)));
     }
     finding.tables.push(rows);
+    as_written(bench, finding, &changes)?;
     let published = |name: &str| {
         let of = NEEDED.iter().filter(|row| row.0 == name).map(|row| (row.3, row.2));
         published_line(format!("published: {name}"), of.collect::<Vec<_>>())
@@ -196,5 +197,28 @@ fn rates(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     let axes = Axes { x: "share of packets lost", y: "rate (Mb/s)", log_x: true };
     let caption = "Packets of 1500 bytes, a round trip of 100 ms. Rings are those of Table 3.";
     finding.figures.push(lines("RFC 9438, Table 3: rates and losses", axes, series, caption));
+    Ok(())
+}
+
+/// Adds the rates of CUBIC as RFC 9438 writes it: the preset has that of Linux.
+fn as_written(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+    changes: &[[String; 6]],
+) -> Result<(), Interrupted> {
+    let growth = "host.server.growth=rfc5681".to_owned();
+    let all = NEEDED.iter().zip(changes).filter(|(row, _)| row.0 == "CUBIC");
+    let (needed, sets): (Vec<_>, Vec<Vec<String>>) =
+        all.map(|(row, change)| (row, change.iter().chain([&growth]).cloned().collect())).unzip();
+    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], 1)).collect();
+    let runs = bench.batch(LINK, &cases)?;
+    let mut rows = table("CUBIC with the growth of RFC 9438", "<losses | Mb/s | published");
+    for ((_, _, mbps, p, _), runs) in needed.into_iter().zip(&runs) {
+        let rate = runs.mean(packets_mbps);
+        let case = format!("CUBIC of the RFC, losses of {p:e}");
+        finding.compare(case, rate, "Mb/s", mbps);
+        rows.rows.push(row(&[&format!("{p:e}"), &rate, &mbps]));
+    }
+    finding.tables.push(rows);
     Ok(())
 }

@@ -25,6 +25,7 @@ send-buffer = "1MB"
 window-scale = true
 [host.client]
 preset = "rfc"
+sack = true
 mss = 1000
 timestamps = false
 recv-buffer = "1MB"

@@ -6,7 +6,7 @@ use crate::measure::{count, throughput, timeouts};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// A download of 10 MB over 100 Mb/s with a buffer of one bandwidth-delay product.
+/// A download over 100 Mb/s with a buffer of one bandwidth-delay product.
 const LINK: &str = r#"
 name = "hystart"
 transfer = { from = "server", to = "client", bytes = "10MB" }
@@ -30,8 +30,8 @@ const TRIPS: [u32; 5] = [10, 20, 50, 100, 200];
 pub(super) const HYSTART: Claim = Claim {
     id: "M-HYSTART",
     place: "RFC 9406 (P. Balasubramanian, Y. Huang, M. Olson: HyStart++: Modified Slow Start for TCP, 2023), 5",
-    setup: "10 MB over 100 Mb/s with a buffer of one bandwidth-delay product, round trips of 10 to 200 ms; CUBIC \
-            with HyStart++, and standard slow start",
+    setup: "downloads of ten bandwidth-delay products over 100 Mb/s with a buffer of one, round trips of 10 to 200 ms; \
+            CUBIC with HyStart++, and standard slow start",
     published: "over a variety of tests HyStart++ halves retransmitted bytes, and improves goodput",
     cost: 4,
     run: Some(hystart),
@@ -50,11 +50,12 @@ fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     let again = count(|flow| flow.host_retransmissions());
     for trip in TRIPS {
         let packets = (100e6 * f64::from(trip) / 1e3 / 12_000.0).round();
+        let bytes = format!("transfer.bytes={}kB", 125 * trip);
         let delay = format!("line.link.delay={}us", 500 * trip);
         let queue = format!("line.link.queue={packets}p");
         let mut both = Vec::new();
         for (i, tcp) in ["host.server.tcp=rack", "host.server.tcp=cubic"].into_iter().enumerate() {
-            let runs = bench.alike(LINK, &[tcp, delay.as_str(), queue.as_str()])?;
+            let runs = bench.alike(LINK, &[tcp, bytes.as_str(), delay.as_str(), queue.as_str()])?;
             sums[i] += runs.mean(&again);
             rates[i] += runs.mean(throughput) / TRIPS.len() as f64;
             both.push(runs);
@@ -77,7 +78,8 @@ fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     );
     finding.above("mean goodput with HyStart++ by that of slow start", rates[1] / rates[0], 1.0);
     let series = [("standard slow start", false), ("HyStart++", false)];
-    let caption = "10 MB over 100 Mb/s with a buffer of one bandwidth-delay product. Published: half as many.";
+    let caption =
+        "Ten bandwidth-delay products over 100 Mb/s with a buffer of one. Published: half as many.";
     finding.figures.push(bars(
         "RFC 9406, 5: retransmitted segments",
         "segments sent again",
