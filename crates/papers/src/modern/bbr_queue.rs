@@ -182,7 +182,7 @@ pub(super) const FAIR: Claim = Claim {
             Control, CACM 60(2), 2017, Figure 8",
     setup: "five flows with BBR version 1 over 100 Mb/s and 10 ms, which begin two seconds apart",
     published: "throughputs of several BBR flows on 100 Mb/s and 10 ms converge to a fair share",
-    cost: 6,
+    cost: 4,
     run: Some(fair),
     ..CLAIM
 };

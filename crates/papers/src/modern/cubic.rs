@@ -142,7 +142,7 @@ pub(super) const RATES: Claim = Claim {
     setup: "one transfer with packets of 1500 bytes and a round trip of 100 ms; one in 1/p packets is lost",
     published: "1, 10 and 100 Mb/s need losses of 2.0e-2, 2.0e-4 and 2.0e-6 with Reno, and of 2.0e-2, 2.9e-4 and \
                 1.4e-5 with CUBIC",
-    cost: 60,
+    cost: 20,
     run: Some(rates),
     ..CLAIM
 };

@@ -2,7 +2,7 @@
 
 use lasthop_trace::metrics::RunMetrics;
 
-use super::{CLAIM, TOLERANCE, delivered, quarter};
+use super::{CLAIM, TOLERANCE, delivered};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted};
@@ -52,7 +52,7 @@ pub(super) const ROUND_TRIPS: Claim = Claim {
     published: "with the same round trip CUBIC flows have the same throughput; with different ones throughputs are \
                 in inverse proportion to round trips, whatever the losses; with Reno they may be in proportion to \
                 the square",
-    cost: 60,
+    cost: 210,
     run: Some(round_trips),
     ..CLAIM
 };
@@ -70,8 +70,6 @@ fn trips(m: &RunMetrics) -> f64 {
 }
 
 fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let seeds = quarter(bench);
-    finding.runs = seeds;
     let cases = SENDERS.iter().flat_map(|(name, tcp)| FAR.map(|far| (*name, *tcp, far)));
     let cases: Vec<(&str, [String; 3], u32)> = cases
         .map(|(name, tcp, far)| {
@@ -80,7 +78,8 @@ fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inter
             (name, [near, other, format!("host.far.access.delay={}ms", far / 2 - 10)], far)
         })
         .collect();
-    let sets: Vec<(&[String], u32)> = cases.iter().map(|(_, set, _)| (&set[..], seeds)).collect();
+    let sets: Vec<(&[String], u32)> =
+        cases.iter().map(|(_, set, _)| (&set[..], bench.seeds)).collect();
     let all = bench.batch(LINK, &sets)?;
     let mut rows = table(
         "Throughput of the flow with a round trip of 80 ms, divided by that of the other",

@@ -2,7 +2,7 @@
 
 use lasthop_trace::metrics::RunMetrics;
 
-use super::{CLAIM, TOLERANCE, quarter};
+use super::{CLAIM, TOLERANCE};
 use crate::figure::{bar, bars, published_bar};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
@@ -71,7 +71,7 @@ pub(super) const SPLIT: Claim = Claim {
     published: "splitting does not help BBR version 1 markedly (by less than a half); it multiplies the throughput of \
                 CUBIC where one segment is short and the other has no loss, and that of BBR version 3 in all three \
                 networks, in two of them more than that of CUBIC",
-    cost: 80,
+    cost: 95,
     run: Some(split),
     ..CLAIM
 };
@@ -108,8 +108,6 @@ fn factor(split: &Runs, direct: &Runs) -> Estimate {
 }
 
 fn split(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let seeds = quarter(bench);
-    finding.runs = seeds;
     let mut rows = table(
         "Goodput by rate",
         "<network | <sender | split | published | end to end | published | factor",
@@ -120,7 +118,7 @@ fn split(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
             .iter()
             .flat_map(|(_, tcp)| ["split", "none"].map(|agent| changes(network, tcp, agent)))
             .collect();
-        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
+        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
         let all = bench.batch(PATH, &cases)?;
         let mut factors = Vec::new();
         let mut groups = Vec::new();
