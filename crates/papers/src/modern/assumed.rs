@@ -51,6 +51,11 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "The paper says several flows.",
     ),
     (
+        "M-BBR-CUBIC: equations and set-up of Ware 2019 are those that a published reimplementation quotes; the errors are \
+         from the author's article of 2024.",
+        "The paper itself could not be read.",
+    ),
+    (
         "M-BBR-CUBIC, M-BBR3-CUBIC: flows converge in 100 s; parts are those of the 300 s after it.",
         "The model is for the time after convergence, and its part of the link does not depend on how long that is.",
     ),

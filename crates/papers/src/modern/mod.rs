@@ -1,7 +1,8 @@
 //! Results published from 2004 to 2025 that lasthop's machines can answer, each cited by authors, title and section.
 //!
-//! These claims are separate from those of the papers, as related work is. Each source was read: papers, RFCs, drafts,
-//! or the published artifact of a paper. Scenarios follow the published set-up; assumptions are listed.
+//! These claims are separate from those of the papers, as related work is. The cited part of each source was read: a
+//! paper, an RFC, a draft, or the published artifact of a paper. Scenarios follow the published set-up; assumptions are
+//! listed.
 
 mod assumed;
 mod bbr;
