@@ -1,0 +1,189 @@
+//! Nichols and Jacobson 2013: utilization and waiting times under CoDel.
+
+use lasthop_trace::metrics::RunMetrics;
+
+use super::{CLAIM, TOLERANCE, quarter, utilization};
+use crate::figure::{Axes, line, lines};
+use crate::table::{row, table};
+use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted};
+
+/// Senders behind links of their own, and small packets that cross the bottleneck only and measure its queue.
+const LINK: &str = r#"
+name = "codel"
+horizon = "120s"
+
+[[transfer]]
+from = "server"
+to = "client"
+bytes = "unlimited"
+count = 1
+[[transfer]]
+from = "probe"
+to = "client"
+udp = { rate = "16kbit", size = "100B", arrivals = "poisson" }
+
+[host.server]
+preset = "linux"
+side = "left"
+access = { delay = "50ms" }
+[host.probe]
+preset = "linux"
+side = "left"
+[host.client]
+preset = "linux"
+delayed-ack = "off"
+
+[[path]]
+name = "line"
+link = { rate = "10mbit", queue = "1000p", discipline-right = "codel" }
+"#;
+
+/// Reno of RFC 5681 with SACK. Each ACK releases a segment, so that no bursts need a queue.
+const NO_QUEUE: &str = r#"
+name = "no-queue"
+horizon = "120s"
+transfer = { from = "server", to = "client", bytes = "unlimited" }
+
+[host.server]
+preset = "rfc"
+tcp = "sack"
+send-buffer = "4MB"
+window-scale = true
+[host.client]
+preset = "rfc"
+sack = true
+recv-buffer = "4MB"
+window-scale = true
+delayed-ack = "off"
+
+[[path]]
+name = "line"
+link = { rate = "10mbit", delay = "50ms", queue = "1p" }
+"#;
+
+/// Rate of the line in Mb/s.
+const RATE: f64 = 10.0;
+const SENDERS: [(&str, &str); 3] =
+    [("Reno", "rack"), ("CUBIC", "cubic"), ("Westwood+", "westwood")];
+/// Round trips in ms of which 5 ms are 5 to 10 %.
+const TRIPS: [u32; 2] = [50, 100];
+/// Targets in ms, and round trips in ms for them.
+const TARGETS: [u32; 5] = [1, 2, 5, 10, 20];
+const WIDE: [u32; 3] = [30, 100, 300];
+
+pub(super) const CODEL: Claim = Claim {
+    id: "M-CODEL",
+    place: "K. Nichols, V. Jacobson: Controlled Delay Active Queue Management, \
+            draft-nichols-tsvwg-codel-01, 2013 (later RFC 8289), 3.2 and 3.3",
+    setup: "one or more long transfers over 10 Mb/s with round trips of 30 to 300 ms, under CoDel with an interval of \
+            100 ms and targets of 1 to 20 ms, and without a queue",
+    published: "Reno without a queue uses 75 %; a small standing queue of 5 to 10 % of the round trip gives close to \
+                100 % with Reno, CUBIC and Westwood; below 5 ms utilization suffers in some cases, above 5 ms it \
+                gains very little; the median delay of long transfers tends to the target",
+    cost: 51,
+    run: Some(codel),
+    ..CLAIM
+};
+
+/// Median delay of the small packets in ms.
+fn waits(m: &RunMetrics) -> f64 {
+    m.datagrams.first().map_or(f64::NAN, |probe| probe.delay_p50_s * 1e3)
+}
+
+fn used(m: &RunMetrics) -> f64 {
+    utilization("line", RATE)(m)
+}
+
+fn far(trip: u32) -> String {
+    format!("host.server.access.delay={}us", 500 * trip)
+}
+
+fn codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let seeds = quarter(bench);
+    finding.runs = seeds;
+    let none = Estimate::from(bench.alike(NO_QUEUE, &[] as &[&str])?.mean(used));
+    finding.compare("Reno without a queue: utilization", none, "%", 75.0);
+    finding.near("Reno without a queue: utilization, %,", none, 75.0, 0.05);
+    // With a standing queue of 5 ms.
+    let mut rows = table("Utilization in % with CoDel, target 5 ms", "<sender | 50 ms | 100 ms");
+    for (name, tcp) in SENDERS {
+        let sets = TRIPS.map(|trip| [format!("host.server.tcp={tcp}"), far(trip)]);
+        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
+        let all = bench.batch(LINK, &cases)?;
+        let all = [&all[0], &all[1]].map(|runs| runs.summary(used));
+        for (trip, of) in TRIPS.iter().zip(all) {
+            finding.compare(format!("{name}, {trip} ms: utilization"), of, "%", 100.0);
+            let what = format!("{name}, {trip} ms: utilization, %,");
+            finding.wanted(what, of, Bound::AtLeast(95.0));
+        }
+        rows.rows.push(row(&[&name, &all[0], &all[1]]));
+    }
+    finding.tables.push(rows);
+    by_target(bench, finding)?;
+    by_flows(bench, finding)
+}
+
+/// Utilization with each target, of one Reno flow.
+fn by_target(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let seeds = quarter(bench);
+    let mut rows = table(
+        "Utilization in % of one Reno flow by target",
+        "<round trip | 1 ms | 2 ms | 5 ms | 10 ms | 20 ms",
+    );
+    let mut suffers = Vec::new();
+    let mut series = Vec::new();
+    for trip in WIDE {
+        let target = |ms: u32| format!("line.link.codel.target={ms}ms");
+        let sets = TARGETS.map(|ms| ["host.server.tcp=rack".to_owned(), far(trip), target(ms)]);
+        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
+        let all = bench.batch(LINK, &cases)?;
+        let means: Vec<_> = all.iter().map(|runs| runs.summary(used)).collect();
+        let mut cells = vec![format!("{trip} ms")];
+        cells.extend(means.iter().map(crate::table::mean_and_interval));
+        rows.rows.push(cells);
+        let [least, _, five, _, most] = &all[..] else { continue };
+        suffers.push(five.difference(least, used));
+        let gain = most.difference(five, used);
+        let what = format!("{trip} ms: utilization with 20 ms above that with 5 ms, points,");
+        finding.wanted(what, gain, Bound::AtMost(5.0));
+        let points = TARGETS.iter().map(|ms| f64::from(*ms)).zip(means);
+        series.push(line(&format!("round trip of {trip} ms"), points));
+    }
+    finding.tables.push(rows);
+    // In some cases: in at least one.
+    let most = suffers.into_iter().max_by(|a, b| a.low().total_cmp(&b.low()));
+    if let Some(most) = most {
+        finding.above("largest loss of utilization with 1 ms instead of 5 ms, points,", most, 0.0);
+    }
+    let axes = Axes { x: "target (ms)", y: "utilization (%)", log_x: true };
+    let caption = "One Reno flow on 10 Mb/s. Published: no gain above 5 ms.";
+    finding.figures.push(lines("CoDel 2013, 3.3: the target", axes, series, caption));
+    Ok(())
+}
+
+/// Waiting times by the number of flows, next to a queue without management.
+fn by_flows(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let seeds = quarter(bench);
+    let mut rows = table(
+        "Median waits in ms with CUBIC and round trips of 100 ms",
+        "flows | CoDel | published | FIFO of 1000 packets",
+    );
+    for flows in [2_u32, 4, 8] {
+        let text = LINK.replace("count = 1", &format!("count = {flows}"));
+        let sets = ["codel", "fifo"].map(|queue| {
+            [
+                "host.server.tcp=cubic".to_owned(),
+                far(100),
+                format!("line.link.discipline-right={queue}"),
+            ]
+        });
+        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
+        let all = bench.batch(&text, &cases)?;
+        let [managed, fifo] = [&all[0], &all[1]].map(|runs| runs.summary(waits));
+        finding.compare(format!("{flows} flows: median wait"), managed, "ms", 5.0);
+        finding.near(format!("{flows} flows: median wait, ms,"), managed, 5.0, TOLERANCE);
+        rows.rows.push(row(&[&flows, &managed, &5.0, &fifo]));
+    }
+    finding.tables.push(rows);
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! RFC 5348 3.1: the throughput equation of Reno.
+
+use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
+
+use super::{CLAIM, TOLERANCE, quarter};
+use crate::figure::{Axes, line, lines, published_line};
+use crate::table::{row, table};
+use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+
+/// Segments of 1000 bytes over a link that never limits them. The timeout is a second, four round trips.
+const LINK: &str = r#"
+name = "tfrc"
+horizon = "300s"
+transfer = { from = "server", to = "client", bytes = "unlimited" }
+
+[host.server]
+preset = "rfc"
+tcp = "reno"
+mss = 1000
+send-buffer = "4MB"
+window-scale = true
+rto-min = "1s"
+[host.client]
+preset = "rfc"
+mss = 1000
+recv-buffer = "4MB"
+window-scale = true
+delayed-ack = "off"
+
+[[path]]
+name = "losses"
+cross = { loss = "1%" }
+[[path]]
+name = "far"
+link = { rate = "1gbit", delay = "125ms", queue = "10000p" }
+"#;
+
+/// Round trip, timeout and segment of the scenario, in seconds and bytes.
+const ROUND_TRIP: f64 = 0.25;
+const TIMEOUT: f64 = 1.0;
+const SEGMENT: f64 = 1000.0;
+/// Random losses in percent.
+const LOSSES: [f64; 6] = [0.1, 0.3, 1.0, 3.0, 5.0, 10.0];
+
+pub(super) const EQUATION: Claim = Claim {
+    id: "M-TFRC",
+    place: "RFC 5348 (S. Floyd, M. Handley, J. Padhye, J. Widmer: TCP Friendly Rate Control (TFRC), 2008), 3.1",
+    setup: "Reno with segments of 1000 bytes, a round trip of 250 ms, a timeout of 1 s and random losses of 0.1 to \
+            10 %; each segment is acknowledged",
+    published: "the rate is s / (R sqrt(2bp/3) + t_RTO 3 sqrt(3bp/8) p (1 + 32 p^2)), with a loss event rate p, \
+                b = 1 and t_RTO = 4 R",
+    cost: 1,
+    run: Some(equation),
+    ..CLAIM
+};
+
+/// Sent data packets.
+fn sent(flow: &FlowMetrics) -> f64 {
+    (flow.new_packets + flow.host_retransmissions()) as f64
+}
+
+/// Sending rate in bytes per second.
+fn rate(m: &RunMetrics) -> f64 {
+    m.flows.first().map_or(f64::NAN, |flow| sent(flow) * SEGMENT / m.end_s)
+}
+
+/// Loss events by sent packets: recoveries and timeouts.
+fn events(m: &RunMetrics) -> f64 {
+    let of = |flow: &FlowMetrics| (flow.fast_retransmits + flow.timeouts) as f64 / sent(flow);
+    m.flows.first().map_or(f64::NAN, of)
+}
+
+/// The equation with b = 1, in bytes per second.
+fn law(p: f64) -> f64 {
+    let by_acks = ROUND_TRIP * (2.0 * p / 3.0).sqrt();
+    let by_timeouts = TIMEOUT * 3.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
+    SEGMENT / (by_acks + by_timeouts)
+}
+
+fn equation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let seeds = quarter(bench);
+    finding.runs = seeds;
+    let sets = LOSSES.map(|loss| [format!("losses.cross.loss={loss}%")]);
+    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
+    let all = bench.batch(LINK, &cases)?;
+    let mut rows = table(
+        "Sending rates in kB/s",
+        "packets lost, % | loss events, % of packets | kB/s | by the equation",
+    );
+    let mut points = Vec::new();
+    for (loss, runs) in LOSSES.iter().zip(&all) {
+        let (rates, ps) = (runs.each(rate), runs.each(events));
+        let of_law = Estimate::of(&[&ps], |m| law(m[0]) / 1e3);
+        let measured = Estimate::of(&[&rates], |m| m[0] / 1e3);
+        let case = format!("losses of {loss} %");
+        finding.compare(format!("{case}: sending rate"), measured, "kB/s", of_law.value);
+        let ratio = Estimate::of(&[&rates, &ps], |m| m[0] / law(m[1]));
+        finding.near(format!("{case}: sending rate by the equation"), ratio, 1.0, TOLERANCE);
+        let p = Estimate::of(&[&ps], |m| 100.0 * m[0]);
+        rows.rows.push(row(&[loss, &p, &measured, &of_law]));
+        points.push((p.value / 100.0, measured));
+    }
+    finding.tables.push(rows);
+    let published: Vec<(f64, f64)> = points.iter().map(|(p, _)| (*p, law(*p) / 1e3)).collect();
+    let series =
+        vec![line("Reno", points), published_line("published: the equation".to_owned(), published)];
+    let axes = Axes { x: "loss events by packets", y: "sending rate (kB/s)", log_x: true };
+    let caption = "Segments of 1000 bytes, a round trip of 250 ms, a timeout of 1 s.";
+    finding.figures.push(lines("RFC 5348, 3.1: the rate of Reno", axes, series, caption));
+    Ok(())
+}

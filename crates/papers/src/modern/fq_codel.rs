@@ -1,0 +1,100 @@
+//! Nichols and Jacobson 2013: utilization with a queue for each flow under CoDel, next to CoDel alone.
+
+use super::{CLAIM, quarter, utilization};
+use crate::figure::{WHISKERS, bar, bars};
+use crate::table::{row, table};
+use crate::{Bench, Bound, Claim, Finding, Interrupted};
+
+const HOSTS: &str = r#"
+[host.server]
+preset = "linux"
+tcp = "cubic"
+side = "left"
+access = { delay = "50ms" }
+[host.home]
+preset = "linux"
+tcp = "cubic"
+
+[[path]]
+name = "line"
+link = { rate = "10mbit", queue = "1000p", discipline = "codel" }
+"#;
+
+/// Rate of the line in Mb/s.
+const RATE: f64 = 10.0;
+
+const DOWN: &str = r#"
+[[transfer]]
+from = "server"
+to = "home"
+bytes = "unlimited"
+count = 2
+"#;
+const UP: &str = r#"
+[[transfer]]
+from = "home"
+to = "server"
+bytes = "unlimited"
+count = 2
+"#;
+const CALLS: &str = r#"
+[[transfer]]
+from = "server"
+to = "home"
+udp = { voice = "g711" }
+"#;
+const WEB: &str = r#"
+[[transfer]]
+from = "server"
+to = "home"
+web = { sessions = 10 }
+"#;
+
+/// Traffic of the draft, by name.
+const MIXES: [(&str, &[&str]); 4] = [
+    ("downloads", &[DOWN]),
+    ("downloads and uploads", &[DOWN, UP]),
+    ("downloads and a call", &[DOWN, CALLS]),
+    ("downloads and web users", &[DOWN, WEB]),
+];
+
+pub(super) const FQ_CODEL: Claim = Claim {
+    id: "M-FQ-CODEL",
+    place: "K. Nichols, V. Jacobson: Controlled Delay Active Queue Management, \
+            draft-nichols-tsvwg-codel-01, 2013 (later RFC 8289), 3.7",
+    setup: "two downloads with CUBIC over 10 Mb/s and 100 ms, alone, with uploads, a call or web users, under CoDel and \
+            FQ-CoDel",
+    published: "with CoDel on a queue for each flow utilization is consistently better than with one queue, generally \
+                very close to 100 %, also with transfers in both directions, calls and web traffic",
+    cost: 20,
+    run: Some(fq_codel),
+    ..CLAIM
+};
+
+fn fq_codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let seeds = quarter(bench);
+    finding.runs = seeds;
+    let mut rows = table("Utilization in % towards the home", "<traffic | CoDel | FQ-CoDel");
+    let mut groups = Vec::new();
+    let used = utilization("line", RATE);
+    for (name, transfers) in MIXES {
+        let text =
+            format!("name = \"fq-codel\"\nhorizon = \"120s\"\n{}{HOSTS}", transfers.concat());
+        let sets = [["line.link.discipline=codel"], ["line.link.discipline=fq-codel"]];
+        let cases: Vec<(&[&str], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
+        let both = bench.batch(&text, &cases)?;
+        let [one, each] = [both[0].summary(&used), both[1].summary(&used)];
+        finding.measure(format!("{name}: CoDel"), one, "%");
+        finding.compare(format!("{name}: FQ-CoDel"), each, "%", 100.0);
+        let more = both[1].difference(&both[0], &used);
+        finding.above(format!("{name}: utilization of FQ-CoDel above CoDel, points,"), more, 0.0);
+        finding.wanted(format!("{name}: FQ-CoDel, %,"), each, Bound::AtLeast(95.0));
+        rows.rows.push(row(&[&name, &one, &each]));
+        groups.push((name, vec![bar(one), bar(each)]));
+    }
+    finding.tables.push(rows);
+    let series = [("CoDel", false), ("FQ-CoDel", false)];
+    let title = "CoDel 2013, 3.7: one queue, and one for each flow";
+    finding.figures.push(bars(title, "utilization (%)", series, groups, WHISKERS));
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! RFC 6937 3.1: how PRR and RFC 6675 answer each ACK of a recovery.
+
+use std::fmt::Write as _;
+
+use lasthop_report::plot::{Curve, Pen};
+
+use super::CLAIM;
+use crate::figure::{Axes, curves};
+use crate::table::{row, table};
+use crate::{Bench, Bound, Claim, Finding, Interrupted};
+
+/// A flight of 20 segments of 1000 bytes. Each takes 1.04 ms on the line, so ACKs return one by one.
+const LINK: &str = r#"
+name = "prr"
+horizon = "5s"
+transfer = { from = "server", to = "client", bytes = "1MB" }
+
+[host.server]
+preset = "rfc"
+mss = 1000
+initial-window = 20
+limited-transmit = true
+timestamps = false
+send-buffer = "1MB"
+window-scale = true
+[host.client]
+preset = "rfc"
+sack = true
+mss = 1000
+timestamps = false
+recv-buffer = "1MB"
+window-scale = true
+delayed-ack = "off"
+
+[[path]]
+name = "losses"
+cross = { drop-data = "" }
+[[path]]
+name = "line"
+link = { rate = "8mbit", delay = "100ms", queue = "1000p" }
+"#;
+
+/// From one ACK to the next, in seconds.
+const APART: f64 = 1040.0 * 8.0 / 8e6;
+/// Segments of the flight.
+const FLIGHT: usize = 20;
+
+/// An example: algorithm, sender, packets that are lost, first ACK, and the ACKs with the segments sent on each.
+type Example = (&'static str, &'static str, &'static str, usize, &'static [(usize, u32)]);
+
+const EXAMPLES: [Example; 4] = [
+    (
+        "PRR, one loss",
+        "rack",
+        "1",
+        1,
+        &[
+            (1, 1),
+            (2, 1),
+            (3, 1),
+            (5, 1),
+            (7, 1),
+            (9, 1),
+            (11, 1),
+            (13, 1),
+            (15, 1),
+            (18, 1),
+            (19, 1),
+        ],
+    ),
+    (
+        "RFC 6675, one loss",
+        "sack",
+        "1",
+        1,
+        &[
+            (1, 1),
+            (2, 1),
+            (3, 1),
+            (12, 1),
+            (13, 1),
+            (14, 1),
+            (15, 1),
+            (16, 1),
+            (17, 1),
+            (18, 1),
+            (19, 1),
+        ],
+    ),
+    ("PRR, 15 losses", "rack", "1-15", 15, &[(15, 1), (16, 1), (17, 2), (18, 2), (19, 2)]),
+    ("RFC 6675, 15 losses", "sack", "1-15", 15, &[(15, 1), (16, 1), (17, 7), (18, 1), (19, 1)]),
+];
+
+pub(super) const PRR: Claim = Claim {
+    id: "M-PRR",
+    place: "RFC 6937 (M. Mathis, N. Dukkipati, Y. Cheng: Proportional Rate Reduction for TCP, 2013), 3.1",
+    setup: "a flight of 20 segments, of which the first or the first 15 are lost; limited transmit",
+    published: "the segments sent on each returning ACK: with PRR (slow start reduction bound) one on every second \
+                ACK, with RFC 6675 none until the 12th; after 15 losses PRR sends two on each ACK, RFC 6675 seven \
+                at once",
+    cost: 1,
+    run: Some(prr),
+    ..CLAIM
+};
+
+/// The number of segments sent on each ACK, from ACK 0 on.
+fn answers(bench: &Bench<'_>, tcp: &str, lost: &str, first: usize) -> [u32; FLIGHT] {
+    let changes = [format!("host.server.tcp={tcp}"), format!("losses.cross.drop-data={lost}")];
+    let recording = bench.record(LINK, &changes, bench.first_seed);
+    let sent = recording.series.first().map_or(&[][..], |series| &series.sent);
+    // The flight leaves at once; everything later answers ACKs.
+    let flight = sent.first().map_or(0.0, |sent| sent.at_s);
+    let later: Vec<f64> =
+        sent.iter().map(|sent| sent.at_s).filter(|at| *at > flight + 0.05).collect();
+    let mut counts = [0; FLIGHT];
+    for at in &later {
+        let ack = first + ((at - later[0]) / APART).round() as usize;
+        if let Some(count) = counts.get_mut(ack) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// ACKs with the segments sent on each: `17: 7` for seven segments.
+fn list(counts: &[u32; FLIGHT]) -> String {
+    let mut text = String::new();
+    for (ack, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let separator = if text.is_empty() { "" } else { ", " };
+        let _ = match count {
+            1 => write!(text, "{separator}{ack}"),
+            count => write!(text, "{separator}{ack}: {count}"),
+        };
+    }
+    text
+}
+
+/// Segments sent up to each ACK.
+fn sums(counts: &[u32; FLIGHT]) -> Vec<(f64, f64, f64)> {
+    let mut sum = 0;
+    let point = |(ack, count): (usize, &u32)| {
+        sum += count;
+        (ack as f64, f64::from(sum), 0.0)
+    };
+    counts.iter().enumerate().map(point).collect()
+}
+
+fn prr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    let mut rows = table(
+        "ACKs on which segments are sent, one segment unless a number follows",
+        "<example | <published | <measured",
+    );
+    let mut drawn = Vec::new();
+    for (name, tcp, lost, first, published) in EXAMPLES {
+        bench.go_on()?;
+        let mut wanted = [0; FLIGHT];
+        published.iter().for_each(|(ack, count)| wanted[*ack] = *count);
+        let measured = answers(bench, tcp, lost, first);
+        let different = measured.iter().zip(&wanted).filter(|(a, b)| a != b).count();
+        rows.rows.push(row(&[&name, &list(&wanted), &list(&measured)]));
+        let total = |counts: &[u32; FLIGHT]| f64::from(counts.iter().sum::<u32>());
+        finding.compare(
+            format!("{name}: segments sent in the round trip"),
+            total(&measured),
+            "",
+            total(&wanted),
+        );
+        let text = format!("{name}: {different} ACKs have another answer, wanted none");
+        finding.judge(
+            format!("{name}: ACKs with another answer"),
+            different as f64,
+            Bound::AtMost(0.0),
+            text,
+        );
+        if first == 1 {
+            let curve = |name: String, pen, counts| Curve { name, pen, points: sums(counts) };
+            drawn.push(curve(name.to_owned(), Pen::Steps, &measured));
+            drawn.push(curve(format!("published: {name}"), Pen::Points, &wanted));
+        }
+    }
+    finding.tables.push(rows);
+    finding.note(
+        "The diagrams follow from the algorithms with a threshold of 11, half of the 22 segments in flight after limited \
+         transmit. The text gives 10, half of 20, and RFC 5681 does not count limited transmit: ours is 10",
+    );
+    let axes = Axes { x: "returning ACK", y: "segments sent", log_x: false };
+    let caption = "The first of 20 segments is lost. RFC 6675 is silent for half a window.";
+    finding.figures.push(curves("RFC 6937, 3.1: a recovery", axes, drawn, caption));
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! RFC 8985: losses that RACK-TLP detects more efficiently than three duplicate ACKs.
+
+use lasthop_trace::metrics::RunMetrics;
+
+use super::CLAIM;
+use crate::figure::{WHISKERS, bar, bars};
+use crate::measure::{count, mbps, timeouts};
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted};
+
+const HOSTS: &str = r#"
+[host.server]
+preset = "linux"
+[host.client]
+preset = "linux"
+
+[[path]]
+name = "losses"
+cross = { loss = "0%" }
+[[path]]
+name = "line"
+link = { rate = "10mbit", delay = "25ms", queue = "100p" }
+"#;
+
+/// Exchanges with answers of four segments.
+const SHORT: &str = r#"
+name = "rack-short"
+horizon = "600s"
+[[transfer]]
+from = "client"
+to = "server"
+request = "400B"
+response = "5800B"
+think = "100ms"
+persistent = true
+exchanges = 500
+"#;
+
+/// A transfer without end.
+const BULK: &str = r#"
+name = "rack-bulk"
+horizon = "60s"
+transfer = { from = "server", to = "client", bytes = "unlimited" }
+"#;
+
+pub(super) const RACK: Claim = Claim {
+    id: "M-RACK",
+    place: "RFC 8985 (Y. Cheng, N. Cardwell, N. Dukkipati, P. Jha: The RACK-TLP Loss Detection Algorithm for TCP, \
+            2021), abstract",
+    setup: "RACK-TLP and three duplicate ACKs with SACK, over 10 Mb/s and 50 ms: answers of four segments with 2 % \
+            of loss, a transfer with 5 % of loss, and a transfer without loss whose packets take up to 10 ms longer",
+    published: "RACK-TLP detects losses more efficiently for flights that the application limits, for lost \
+                retransmissions, and with reordering; a probe of the tail avoids timeouts",
+    cost: 9,
+    run: Some(rack),
+    ..CLAIM
+};
+
+fn exchange_timeouts(m: &RunMetrics) -> f64 {
+    m.exchanges.first().map_or(f64::NAN, |exchanges| exchanges.timeouts as f64)
+}
+
+/// 99th percentile of the time of an exchange in ms.
+fn slow_exchange(m: &RunMetrics) -> f64 {
+    m.exchanges.first().map_or(f64::NAN, |exchanges| exchanges.time_p99_s * 1e3)
+}
+
+/// A measured quantity and its value in a run.
+type Quantity = (&'static str, fn(&RunMetrics) -> f64, bool);
+
+fn redundant(m: &RunMetrics) -> f64 {
+    count(|flow| flow.redundant)(m)
+}
+
+/// Cases: name, transfer, changes, and the quantities, each with whether RACK-TLP should have more of it.
+const CASES: [(&str, &str, &[&str], &[Quantity]); 3] = [
+    (
+        "flights of four segments",
+        SHORT,
+        &["losses.cross.loss=2%"],
+        &[
+            ("time-outs of 500 exchanges", exchange_timeouts, false),
+            ("99th percentile of an exchange, ms", slow_exchange, false),
+        ],
+    ),
+    (
+        "lost retransmissions",
+        BULK,
+        &["losses.cross.loss=5%"],
+        &[("time-outs in 60 s", timeouts, false), ("throughput, Mb/s", mbps, true)],
+    ),
+    (
+        "reordering",
+        BULK,
+        &["line.link.jitter=5ms", "line.link.delay=30ms", "line.link.impaired=right"],
+        &[("segments sent again for nothing", redundant, false), ("throughput, Mb/s", mbps, true)],
+    ),
+];
+
+fn rack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows =
+        table("Two ways to detect losses", "<case | <figure | three duplicate ACKs | RACK-TLP");
+    let mut groups = Vec::new();
+    for (name, transfer, changes, quantities) in CASES {
+        let text = format!("{transfer}{HOSTS}");
+        let sets = ["host.server.tcp=sack", "host.server.tcp=rack"].map(|tcp| {
+            let mut set = vec![tcp];
+            set.extend(changes);
+            set
+        });
+        let cases: Vec<(&[&str], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
+        let both = bench.batch(&text, &cases)?;
+        for (what, of, more) in quantities {
+            let [old, new] = [both[0].summary(of), both[1].summary(of)];
+            finding.measure(format!("{name}: {what}, three duplicate ACKs"), old, "");
+            finding.measure(format!("{name}: {what}, RACK-TLP"), new, "");
+            let gain = both[1].difference(&both[0], of).scaled(if *more { 1.0 } else { -1.0 });
+            let order = if *more { "more" } else { "less" };
+            finding.above(format!("{name}: {what}, {order} with RACK-TLP"), gain, 0.0);
+            rows.rows.push(row(&[&name, what, &old, &new]));
+            if *more || *what == "time-outs of 500 exchanges" {
+                groups.push((format!("{name}: {what}"), vec![bar(old), bar(new)]));
+            }
+        }
+    }
+    finding.tables.push(rows);
+    let series = [("three duplicate ACKs", false), ("RACK-TLP", false)];
+    finding.figures.push(bars(
+        "RFC 8985: detection of losses",
+        "see the names of the groups",
+        series,
+        groups,
+        WHISKERS,
+    ));
+    Ok(())
+}

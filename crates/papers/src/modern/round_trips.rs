@@ -1,0 +1,128 @@
+//! RFC 9438 3.3: how flows with different round trips share a link.
+
+use lasthop_trace::metrics::RunMetrics;
+
+use super::{CLAIM, TOLERANCE, delivered};
+use crate::figure::{Axes, line, lines, published_line};
+use crate::table::{row, table};
+use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+
+/// Two senders with links of their own before a shared one; the queue is that of the shorter round trip.
+const LINK: &str = r#"
+name = "round-trips"
+horizon = "300s"
+
+[[transfer]]
+from = "near"
+to = "client"
+bytes = "unlimited"
+[[transfer]]
+from = "far"
+to = "client"
+bytes = "unlimited"
+
+[host.near]
+preset = "linux"
+side = "left"
+access = { delay = "30ms" }
+[host.far]
+preset = "linux"
+side = "left"
+access = { delay = "30ms" }
+[host.client]
+preset = "linux"
+
+[[path]]
+name = "noise"
+cross = { jitter = "100us" }
+[[path]]
+name = "line"
+link = { rate = "20mbit", delay = "10ms", queue = "133p" }
+"#;
+
+/// Round trips without queueing in ms.
+const NEAR: u32 = 80;
+const FAR: [u32; 3] = [80, 160, 320];
+const SENDERS: [(&str, &str); 2] = [("CUBIC", "cubic"), ("Reno", "rack")];
+
+pub(super) const ROUND_TRIPS: Claim = Claim {
+    id: "M-CUBIC-RTT",
+    place: "RFC 9438 (L. Xu and others: CUBIC for Fast and Long-Distance Networks, 2023), 3.3 and 5.6",
+    setup: "two transfers of 300 s share 20 Mb/s; round trips of 80 ms, and of 80, 160 or 320 ms; CUBIC or Reno",
+    published: "with the same round trip CUBIC flows have the same throughput; with different ones throughputs are \
+                in inverse proportion to round trips, whatever the losses; with Reno they may be in proportion to \
+                the square",
+    cost: 83,
+    run: Some(round_trips),
+    ..CLAIM
+};
+
+fn throughputs(m: &RunMetrics) -> f64 {
+    delivered(m, 0) / delivered(m, 1)
+}
+
+/// Round trip of the far flow, with queueing, by that of the near flow.
+fn trips(m: &RunMetrics) -> f64 {
+    match &m.flows[..] {
+        [near, far, ..] => far.srtt.mean_s / near.srtt.mean_s,
+        _ => f64::NAN,
+    }
+}
+
+fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let cases = SENDERS.iter().flat_map(|(name, tcp)| FAR.map(|far| (*name, *tcp, far)));
+    let cases: Vec<(&str, [String; 3], u32)> = cases
+        .map(|(name, tcp, far)| {
+            let senders = ["near", "far"].map(|host| format!("host.{host}.tcp={tcp}"));
+            let [near, other] = senders;
+            (name, [near, other, format!("host.far.access.delay={}ms", far / 2 - 10)], far)
+        })
+        .collect();
+    let sets: Vec<(&[String], u32)> =
+        cases.iter().map(|(_, set, _)| (&set[..], bench.seeds)).collect();
+    let all = bench.batch(LINK, &sets)?;
+    let mut rows = table(
+        "Throughput of the flow with a round trip of 80 ms, divided by that of the other",
+        "<sender | round trip of the other, ms | ratio of round trips | ratio of throughputs",
+    );
+    let mut curves = [Vec::new(), Vec::new()];
+    let mut of_reno = Vec::new();
+    for ((name, _, far), runs) in cases.iter().zip(&all) {
+        let (ratio, trips) = (runs.summary(throughputs), runs.summary(trips));
+        let linear =
+            Estimate::of(&[&runs.each(throughputs), &runs.each(self::trips)], |m| m[0] / m[1]);
+        let case = format!("{name}, {NEAR} and {far} ms");
+        let published = (*name == "CUBIC").then_some(trips.mean);
+        finding.compare(format!("{case}: ratio of throughputs"), ratio, "", published);
+        if *name == "CUBIC" {
+            let what = format!("{case}: ratio of throughputs by ratio of round trips");
+            finding.near(what, linear, 1.0, TOLERANCE);
+        }
+        rows.rows.push(row(&[name, far, &trips, &ratio]));
+        curves[usize::from(*name != "CUBIC")].push((trips.mean, ratio));
+        of_reno.push(runs.clone());
+    }
+    finding.tables.push(rows);
+    // CUBIC's cases come first, then Reno's, each from equal round trips on.
+    let (cubic, reno) = of_reno.split_at(FAR.len());
+    for (i, far) in FAR.iter().enumerate().skip(1) {
+        let above = reno[i].difference(&cubic[i], throughputs);
+        let what = format!("{NEAR} and {far} ms: ratio of throughputs of Reno above that of CUBIC");
+        finding.above(what, above, 0.0);
+    }
+    let [cubic, reno] = curves;
+    let most = f64::from(FAR[2]) / f64::from(NEAR);
+    let ratios = (0..=20).map(|i| 1.0 + (most - 1.0) * f64::from(i) / 20.0);
+    let square = ratios.clone().map(|x| (x, x * x));
+    let linear = ratios.map(|x| (x, x));
+    let series = vec![
+        line("CUBIC", cubic),
+        line("Reno", reno),
+        published_line("published: CUBIC, linear".to_owned(), linear),
+        published_line("published: Reno with common losses, square".to_owned(), square),
+    ];
+    let axes = Axes { x: "ratio of round trips", y: "ratio of throughputs", log_x: false };
+    let caption = "Two flows on 20 Mb/s with a queue of 80 ms.";
+    finding.figures.push(lines("RFC 9438, 3.3: round trips and shares", axes, series, caption));
+    Ok(())
+}
