@@ -9,9 +9,9 @@
 //!
 //! Choices here, as in Linux: growth is proportional to the shortest round trip, with 100 ms as the reference and a
 //! factor between 0.1 and 2. The longest round trip grows by at most 20 ms for each sample, and a loss moves it
-//! towards the shortest by a twentieth of the difference. With round trips of up to 10 ms, and at the first loss after a
-//! change of the throughput, the ratio is 0.5.
-
+//! factor between 0.1 and 2. The longest round trip grows by at most 20 ms for each sample, and a loss moves it towards
+//! the shortest by a twentieth of the difference. With round trips of up to 10 ms, and at the first loss after a change of
+//! the throughput, the ratio is 0.5.
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
 use crate::units::{Span, Time};
