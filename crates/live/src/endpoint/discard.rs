@@ -1,7 +1,10 @@
 //! The discard receiver (RFC 863): accepts connections, reads, counts and discards.
+//!
+//! A connection that begins with a request has a role ([`super::role`]). The first bytes of a connection are
+//! counted as data until they are a complete request, so a plain connection is never delayed.
 
 use std::io::{self, ErrorKind, Read as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
@@ -11,11 +14,18 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::part::Part;
+use super::role::serve::{Admission, Asked, RoleLimits, Served, Serving};
+use super::role::{REQUEST, Recognition, Refusal, Request, Role, Token, recognize};
 use super::socket::{self, LOOK};
+use super::udp::Header;
 use super::{CHUNK, End, Pattern, Session, hex};
+use crate::tunnel;
 
 /// Reads per connection before the next one has its turn.
 const TURN: usize = 16;
+
+/// Datagrams that are read before connections have their turn.
+const DATAGRAMS: usize = 256;
 
 /// Limits and options of the receiver.
 #[derive(Clone, Debug)]
@@ -30,11 +40,15 @@ pub struct DiscardOptions {
     pub directory: Option<PathBuf>,
     /// Time without data after which a connection is dropped.
     pub idle: Option<Span>,
+    /// Limits of connections with a role; `None` refuses them.
+    pub roles: Option<RoleLimits>,
+    /// Whether UDP datagrams are received at the listener's address.
+    pub udp: bool,
 }
 
 impl Default for DiscardOptions {
-    /// At most 64 connections at a time, no limit of transfers, five minutes without data, no comparison and
-    /// no files.
+    /// At most 64 connections at a time, no limit of transfers, five minutes without data, no comparison, no
+    /// files, roles with the default limits, and no UDP.
     fn default() -> DiscardOptions {
         DiscardOptions {
             at_once: 64,
@@ -42,6 +56,8 @@ impl Default for DiscardOptions {
             verify: None,
             directory: None,
             idle: Some(Span::secs(300)),
+            roles: Some(RoleLimits::default()),
+            udp: false,
         }
     }
 }
@@ -104,6 +120,10 @@ pub trait DiscardObserver {
     }
     /// Called at the end of a transfer.
     fn received(&mut self, transfer: &Received);
+    /// Called at the end of a connection with a role, which is no transfer.
+    fn served(&mut self, served: &Served) {
+        let _ = served;
+    }
 }
 
 impl DiscardObserver for Vec<Received> {
@@ -128,15 +148,21 @@ pub struct Totals {
 ///
 /// # Errors
 ///
-/// Errors of the listener. Errors of a connection appear in its report.
+/// Errors of the listener and of the UDP socket. Errors of a connection appear in its report.
 pub fn discard(
     listener: &TcpListener,
     options: &DiscardOptions,
     session: &Session<'_>,
     observer: &mut dyn DiscardObserver,
 ) -> io::Result<Totals> {
+    let udp = options.udp.then(|| datagrams(listener)).transpose()?;
+    let limits = options.roles.unwrap_or_default();
     let mut receiver = Receiver {
         options,
+        udp,
+        serving: Vec::new(),
+        admission: Admission::new(limits.per_second),
+        limits,
         session,
         observer,
         open: Vec::new(),
@@ -153,14 +179,29 @@ pub fn discard(
     for connection in std::mem::take(&mut receiver.open) {
         receiver.report(connection, End::Stopped);
     }
+    for serving in std::mem::take(&mut receiver.serving) {
+        receiver.served(serving, End::Stopped);
+    }
     Ok(receiver.totals)
+}
+
+/// A non-blocking UDP socket at the address of `listener`.
+fn datagrams(listener: &TcpListener) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(listener.local_addr()?)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 struct Receiver<'a> {
     options: &'a DiscardOptions,
     session: &'a Session<'a>,
     observer: &'a mut dyn DiscardObserver,
+    udp: Option<UdpSocket>,
+    limits: RoleLimits,
+    admission: Admission,
     open: Vec<Connection>,
+    /// Connections with a role.
+    serving: Vec<Serving>,
     accepted: u64,
     totals: Totals,
     /// No connection is accepted before this time.
@@ -181,28 +222,43 @@ struct Connection {
     sha: Sha256,
     wrong: Option<Wrong>,
     part: Option<Part>,
+    /// First bytes, at most [`REQUEST`]; `None` after the connection was recognised as plain.
+    first_bytes: Option<Vec<u8>>,
+    /// Bytes after a request that arrived together with it.
+    rest: Vec<u8>,
 }
 
 impl Receiver<'_> {
     /// Waits for input and reads it.
     fn turn(&mut self, listener: &TcpListener) -> io::Result<()> {
         let now = self.session.clock.now();
-        let room = self.open.len() < self.options.at_once.max(1)
-            && self.options.count.is_none_or(|count| self.accepted < count)
+        let transfers = self.totals.transfers + self.open.len() as u64;
+        let room = self.open.len() + self.serving.len() < self.options.at_once.max(1)
+            && self.options.count.is_none_or(|count| transfers < count)
             && now >= self.paused;
         let connections = self.open.iter().map(|connection| connection.stream.as_fd());
         let mut watched: Vec<_> =
             connections.map(|stream| PollFd::new(stream, PollFlags::POLLIN)).collect();
+        watched.extend(self.serving.iter().map(Serving::watched));
+        watched.extend(self.udp.iter().map(|udp| PollFd::new(udp.as_fd(), PollFlags::POLLIN)));
         if room {
             watched.push(PollFd::new(listener.as_fd(), PollFlags::POLLIN));
         }
         socket::wait(&mut watched, LOOK)?;
-        let ready: Vec<bool> = watched.iter().map(|one| one.any().unwrap_or(false)).collect();
+        let mut ready: Vec<bool> = watched.iter().map(|one| one.any().unwrap_or(false)).collect();
         drop(watched);
+        let accepts = room && ready.pop() == Some(true);
+        let datagrams = self.udp.is_some() && ready.pop() == Some(true);
+        let roles = ready.split_off(self.open.len());
         let now = self.session.clock.now();
-        // In descending order, so that a removal does not change the indices to come.
-        for index in (0..self.open.len()).rev() {
-            let end = if ready.get(index) == Some(&true) { self.read(index) } else { None };
+        // In descending order, so that a removal does not change the indices to come. A new role is appended
+        // to `serving`, behind the indices of `roles`.
+        for (index, ready) in ready.into_iter().enumerate().rev() {
+            let end = if ready { self.read(index) } else { None };
+            if let Some(request) = self.request(index) {
+                self.begin(index, request)?;
+                continue;
+            }
             let idle = now.since(self.open[index].last);
             let end =
                 end.or(self.options.idle.is_some_and(|most| idle >= most).then_some(End::Idle));
@@ -210,11 +266,92 @@ impl Receiver<'_> {
                 let connection = self.open.swap_remove(index);
                 self.report(connection, end);
             }
+            self.echo();
         }
-        if room && ready.last() == Some(&true) {
+        if datagrams {
+            self.count_datagrams()?;
+        }
+        for (index, ready) in roles.into_iter().enumerate().rev() {
+            let now = self.session.clock.now();
+            let serving = &mut self.serving[index];
+            let end = if ready { serving.act(now, &mut self.piece) } else { None };
+            if let Some(end) = end.or_else(|| serving.expire(now)) {
+                let serving = self.serving.remove(index);
+                self.served(serving, end);
+            }
+            self.echo();
+        }
+        if accepts {
             self.accept(listener, now)?;
         }
         Ok(())
+    }
+
+    /// Answers probes that have arrived. Called between the turns of other connections, whose data would delay
+    /// the answers. An end is noticed in the next turn.
+    fn echo(&mut self) {
+        for serving in self.serving.iter_mut().filter(|serving| serving.is_echo()) {
+            serving.answer(self.session.clock.now(), &mut self.piece);
+        }
+    }
+
+    /// Counts pending datagrams.
+    fn count_datagrams(&mut self) -> io::Result<()> {
+        let Some(udp) = &self.udp else { return Ok(()) };
+        for _ in 0..DATAGRAMS {
+            let (length, from) = match udp.recv_from(&mut self.piece) {
+                Ok(received) => received,
+                // Errors such as ICMP messages concern single datagrams.
+                Err(_) => return Ok(()),
+            };
+            let now = self.session.clock.now();
+            let Some(header) = Header::parse(&self.piece[..length]) else { continue };
+            let of = |serving: &&mut Serving| serving.accepts(&header.token, from.ip());
+            if let Some(serving) = self.serving.iter_mut().find(of) {
+                serving.count(header.number, header.sent, now, length);
+            }
+        }
+        Ok(())
+    }
+
+    /// The request at the start of a connection, if its first bytes are one.
+    fn request(&self, index: usize) -> Option<Result<Request, Refusal>> {
+        match recognize(self.open[index].first_bytes.as_deref()?) {
+            Recognition::Plain | Recognition::Incomplete => None,
+            Recognition::Request(request) => Some(Ok(request)),
+            Recognition::Refused(refusal) => Some(Err(refusal)),
+        }
+    }
+
+    /// Begins or refuses the role of the connection at `index`, which is no transfer any more.
+    fn begin(&mut self, index: usize, request: Result<Request, Refusal>) -> io::Result<()> {
+        let now = self.session.clock.now();
+        let Connection { number, stream, peer, rest, .. } = self.open.swap_remove(index);
+        let asked = Asked { number, stream, peer, rest };
+        let admitted = request.and_then(|request| {
+            // A limited number of transfers is for transfers only.
+            let off = self.options.roles.is_none() || self.options.count.is_some();
+            match request.role {
+                _ if off => Err(Refusal::Off),
+                Role::Udp if self.udp.is_none() => Err(Refusal::Udp),
+                _ if !self.admission.admits(now) => Err(Refusal::Busy),
+                _ => Ok(request),
+            }
+        });
+        let serving = match admitted {
+            Ok(request) => {
+                let token = (request.role == Role::Udp).then(token).transpose()?;
+                Serving::grant(asked, &request, &self.limits, token, now)
+            }
+            Err(refusal) => Serving::refuse(asked, refusal, now),
+        };
+        self.serving.push(serving);
+        Ok(())
+    }
+
+    fn served(&mut self, serving: Serving, end: End) {
+        let served = serving.finish(end, self.session.clock.now());
+        self.observer.served(&served);
     }
 
     fn accept(&mut self, listener: &TcpListener, now: Time) -> io::Result<()> {
@@ -246,6 +383,8 @@ impl Receiver<'_> {
             sha: Sha256::new(),
             wrong: None,
             part: None,
+            first_bytes: Some(Vec::with_capacity(REQUEST)),
+            rest: Vec::new(),
             stream,
         };
         let file = self.options.directory.as_deref();
@@ -282,8 +421,11 @@ impl Receiver<'_> {
                 connection.wrong = difference(connection.bytes, piece, &self.expected);
             }
             connection.bytes += count as u64;
+            if connection.is_request(&self.piece[..count]) {
+                return None;
+            }
             if let Some(part) = &mut connection.part {
-                if let Err(error) = part.write(piece) {
+                if let Err(error) = part.write(&self.piece[..count]) {
                     return Some(failed("cannot write the file: ", error));
                 }
             }
@@ -324,8 +466,32 @@ impl Receiver<'_> {
     }
 }
 
+impl Connection {
+    /// Adds data to the first bytes. Returns whether they are a request, complete or refused.
+    fn is_request(&mut self, piece: &[u8]) -> bool {
+        let Some(first) = &mut self.first_bytes else { return false };
+        let (head, rest) = piece.split_at(piece.len().min(REQUEST - first.len()));
+        first.extend_from_slice(head);
+        match recognize(first) {
+            Recognition::Plain => self.first_bytes = None,
+            Recognition::Incomplete => {}
+            Recognition::Request(_) | Recognition::Refused(_) => {
+                self.rest = rest.to_vec();
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Unpredictable bytes that name a client of the UDP role.
+fn token() -> io::Result<Token> {
+    let random = tunnel::random()?;
+    Ok(random.first_chunk().copied().unwrap_or_default())
+}
+
 /// The first difference between `got`, which begins at `position`, and `expected`.
-fn difference(position: u64, got: &[u8], expected: &[u8]) -> Option<Wrong> {
+pub(super) fn difference(position: u64, got: &[u8], expected: &[u8]) -> Option<Wrong> {
     if got == expected {
         return None;
     }

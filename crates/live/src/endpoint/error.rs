@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use lasthop_proto::units::Span;
 
+use super::role::Refusal;
+
 /// Reason why an end point cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
@@ -56,6 +58,17 @@ pub enum EndpointError {
         address: SocketAddr,
         /// Error of the system.
         error: io::Error,
+    },
+    /// The receiver has no roles, or did not answer the request for one.
+    #[error("{0} did not answer as `lasthop discard` of this version does")]
+    NoRoles(SocketAddr),
+    /// The receiver refuses a role.
+    #[error("{to} refused: {refusal}")]
+    Role {
+        /// Destination.
+        to: SocketAddr,
+        /// Reason.
+        refusal: Refusal,
     },
     /// Any other error of a socket.
     #[error("cannot set up the socket: {0}")]
@@ -115,6 +128,24 @@ impl EndpointError {
             EndpointError::Address { .. } => {
                 "give an address of this machine; `ip address` lists them".to_owned()
             }
+            EndpointError::NoRoles(to) => format!(
+                "start it there: lasthop discard --listen {}. Older versions and other discard services only receive; \
+                 a receiver with too few --at-once answers late",
+                crate::endpoint::socket::any_at(*to)
+            ),
+            EndpointError::Role { refusal, .. } => match refusal {
+                Refusal::Version | Refusal::Role | Refusal::Other => {
+                    "install the same version of lasthop at both ends"
+                }
+                Refusal::Off => "start it without --plain, --once and --count",
+                Refusal::Busy => "try again, with fewer --streams",
+                Refusal::Congestion => {
+                    "`modprobe tcp_NAME` there loads it; without root, it must be in \
+                     net.ipv4.tcp_allowed_congestion_control"
+                }
+                Refusal::Udp => "start it with --udp",
+            }
+            .to_owned(),
             EndpointError::Socket(_) => String::new(),
         }
     }

@@ -9,12 +9,17 @@
 mod discard;
 mod error;
 mod exchange;
+mod load;
+mod open;
 mod part;
+mod reverse;
+mod role;
 mod sample;
 mod send;
 mod socket;
 mod source;
 mod tcp_info;
+mod udp;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -30,6 +35,12 @@ use crate::clock::Clock;
 pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, discard};
 pub use error::EndpointError;
 pub use exchange::{Client, answer, ask};
+pub use load::{
+    Bulk, LoadObserver, LoadOptions, LoadReport, Phase, PhaseReport, ProbeSample, Probes, StreamReport, load,
+};
+pub use reverse::{ReverseReport, receive};
+pub use role::serve::{RoleLimits, Served};
+pub use role::{Answer, Recognition, Refusal, Report, Request, Role, recognize};
 pub use sample::Sampler;
 pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
@@ -37,6 +48,7 @@ pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
 pub(crate) use socket::{LOOK, connected, wait};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};
+pub use udp::{UdpOptions, UdpReport, send_udp};
 
 /// Clock and stop flag of a sender or receiver.
 #[derive(Clone, Copy, Debug)]

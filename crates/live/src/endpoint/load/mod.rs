@@ -1,0 +1,285 @@
+//! Latency under load: round trips of probes while bulk transfers fill the path.
+//!
+//! The other end is a discard receiver with roles ([`super::role`]). A measurement has phases: without load, with
+//! uploads, with downloads, and with both. One connection for probes stays open during all phases. The bulk
+//! connections of a phase are new, so each phase includes their slow start; the steady part begins after it.
+
+mod probe;
+mod streams;
+
+use std::thread;
+
+use lasthop_proto::units::{Span, Time};
+use serde::Serialize;
+
+use super::open::open;
+use super::role::{Report, Request, Role};
+use super::{EndpointError, SendOptions, Session, TcpInfo};
+use probe::Prober;
+use streams::{Direction, Stream, Streams};
+
+pub use probe::{ProbeSample, Probes};
+
+/// Share of a phase, from its start, that is left out of the steady part: one in this number.
+const SLOW_START: u64 = 4;
+
+/// Time without load before each phase, in which queues drain.
+const SETTLING: Span = Span::secs(1);
+
+/// Time that the receiver grants in addition to that of the phases, for connecting and draining.
+const MARGIN: Span = Span::secs(20);
+
+/// Load of a phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Probes only.
+    Idle,
+    /// Uploads.
+    Up,
+    /// Downloads.
+    Down,
+    /// Uploads and downloads.
+    Both,
+}
+
+impl Phase {
+    /// All phases, in the order of a measurement.
+    pub const ALL: [Phase; 4] = [Phase::Idle, Phase::Up, Phase::Down, Phase::Both];
+
+    fn directions(self) -> &'static [Direction] {
+        match self {
+            Phase::Idle => &[],
+            Phase::Up => &[Direction::Up],
+            Phase::Down => &[Direction::Down],
+            Phase::Both => &[Direction::Up, Direction::Down],
+        }
+    }
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Phase::Idle => "idle",
+            Phase::Up => "up",
+            Phase::Down => "down",
+            Phase::Both => "both",
+        })
+    }
+}
+
+/// Options of a measurement.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// Destination, source, congestion control and handshake. The congestion control applies to both ends.
+    pub send: SendOptions,
+    /// Phases in their order.
+    pub phases: Vec<Phase>,
+    /// Duration of a phase.
+    pub duration: Span,
+    /// Bulk connections of each direction.
+    pub streams: u16,
+    /// Interval of probes.
+    pub interval: Span,
+}
+
+/// Observes a measurement.
+pub trait LoadObserver: Sync {
+    /// Called at the start of a phase.
+    fn phase(&self, phase: Phase) {
+        let _ = phase;
+    }
+    /// Called about ten times per second with the bytes of the phase so far, up and down.
+    fn progress(&self, phase: Phase, elapsed: Span, up: u64, down: u64) {
+        let _ = (phase, elapsed, up, down);
+    }
+}
+
+impl LoadObserver for () {}
+
+/// A bulk connection.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StreamReport {
+    /// Payload bytes: acknowledged ones of an upload, received ones of a download.
+    pub bytes: u64,
+    /// Payload bytes of the steady part.
+    pub steady_bytes: u64,
+    /// Error that ended the connection before the phase.
+    pub failed: Option<String>,
+    /// Congestion control of the sending end; of a download the requested one.
+    pub congestion: Option<String>,
+    /// Counters of the sending end's kernel.
+    pub sender: Option<Report>,
+}
+
+/// All bulk connections of one direction.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Bulk {
+    /// One report for each connection.
+    pub streams: Vec<StreamReport>,
+    /// Time since the start of the phase, and payload bytes of all connections until then.
+    pub series: Vec<(Span, u64)>,
+}
+
+/// A phase.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PhaseReport {
+    /// The load.
+    pub phase: Phase,
+    /// Start on the session's clock: all bulk connections are open.
+    pub began: Time,
+    /// Duration; shorter than requested if the session was stopped.
+    pub seconds: Span,
+    /// Start of the steady part since the start of the phase; it lasts until the end.
+    pub steady_from: Span,
+    /// Probes.
+    pub probes: Probes,
+    /// Uploads.
+    pub up: Option<Bulk>,
+    /// Downloads.
+    pub down: Option<Bulk>,
+}
+
+impl PhaseReport {
+    /// Round trips of the probes that were sent in the steady part; of all probes in the idle phase.
+    pub fn round_trips(&self) -> Vec<Span> {
+        let from = if self.phase == Phase::Idle { Span::ZERO } else { self.steady_from };
+        let steady = self.probes.samples.iter().filter(|sample| sample.at >= from);
+        steady.filter_map(|sample| sample.rtt).collect()
+    }
+
+    /// Duration of the steady part.
+    pub fn steady(&self) -> Span {
+        self.seconds.saturating_sub(self.steady_from)
+    }
+}
+
+/// A measurement.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LoadReport {
+    /// Finished phases, and the last one if the session was stopped in it.
+    pub phases: Vec<PhaseReport>,
+    /// Whether all phases are complete.
+    pub complete: bool,
+    /// Segments of probes that this end's kernel retransmitted.
+    pub probe_retransmissions: Option<u64>,
+    /// Error that ended the measurement before its last phase.
+    pub failed: Option<String>,
+}
+
+/// Measures. An error after the first phase ends the measurement, and the report contains it.
+///
+/// # Errors
+///
+/// [`EndpointError`] if the first connections cannot be established.
+pub fn load(
+    options: &LoadOptions,
+    session: &Session<'_>,
+    observer: &dyn LoadObserver,
+) -> Result<LoadReport, EndpointError> {
+    let each = options.duration + SETTLING + MARGIN;
+    let whole = Span(each.0.saturating_mul(options.phases.len() as u64));
+    let request = Request { role: Role::Echo, bytes: None, duration: whole, congestion: None };
+    let send = SendOptions { no_delay: true, congestion: None, ..options.send.clone() };
+    let opened = open(&send, &request, session)?;
+    let mut prober = Prober::new(opened.stream, options.interval);
+    let mut report = LoadReport {
+        phases: Vec::new(),
+        complete: false,
+        probe_retransmissions: None,
+        failed: None,
+    };
+    for phase in &options.phases {
+        match run(*phase, options, &mut prober, session, observer) {
+            Ok(done) => report.phases.push(done),
+            Err(EndpointError::Stopped(_)) => break,
+            Err(error) if report.phases.is_empty() => return Err(error),
+            Err(error) => {
+                report.failed = Some(error.to_string());
+                break;
+            }
+        }
+        if session.stopped() {
+            break;
+        }
+    }
+    report.complete = report.phases.len() == options.phases.len() && !session.stopped();
+    let info = TcpInfo::of(prober.stream()).ok();
+    report.probe_retransmissions = info.map(|info| info.total_retrans.into());
+    Ok(report)
+}
+
+/// Runs one phase.
+fn run(
+    phase: Phase,
+    options: &LoadOptions,
+    prober: &mut Prober,
+    session: &Session<'_>,
+    observer: &dyn LoadObserver,
+) -> Result<PhaseReport, EndpointError> {
+    observer.phase(phase);
+    let streams = opened(phase, options, session)?;
+    let began = session.clock.now();
+    let until = began + options.duration;
+    let steady_from = Span(options.duration.0 / SLOW_START);
+    let mut streams = Streams::new(streams, began, began + steady_from);
+    // Probes have their own thread, so that reads and writes of bulk data do not delay them here.
+    let probes = thread::scope(|scope| {
+        let probing = scope.spawn(|| prober.run(began, until, session));
+        let told = |elapsed, up, down| observer.progress(phase, elapsed, up, down);
+        let loaded = streams.run(until, session, &told);
+        let probes = probing.join().unwrap_or_else(|_| Ok(Probes::default()));
+        loaded.and(probes)
+    })?;
+    let seconds = session.clock.now().since(began).min(options.duration);
+    let [up, down] = streams.finish(session);
+    let probes = prober.drain(probes, SETTLING, session)?;
+    let used = |direction: Direction| phase.directions().contains(&direction);
+    Ok(PhaseReport {
+        phase,
+        began,
+        seconds,
+        steady_from: steady_from.min(seconds),
+        probes,
+        up: Some(up).filter(|_| used(Direction::Up)),
+        down: Some(down).filter(|_| used(Direction::Down)),
+    })
+}
+
+/// Opens the bulk connections of a phase, all at the same time.
+fn opened(
+    phase: Phase,
+    options: &LoadOptions,
+    session: &Session<'_>,
+) -> Result<Vec<Stream>, EndpointError> {
+    let directions = phase.directions().iter();
+    let wanted = directions.flat_map(|one| (0..options.streams).map(move |_| *one));
+    thread::scope(|scope| {
+        let open = |direction| scope.spawn(move || one(direction, options, session));
+        let threads: Vec<_> = wanted.map(open).collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| {
+                Err(std::io::Error::other("a thread failed while connecting").into())
+            })
+        });
+        joined.collect()
+    })
+}
+
+fn one(
+    direction: Direction,
+    options: &LoadOptions,
+    session: &Session<'_>,
+) -> Result<Stream, EndpointError> {
+    let duration = options.duration + MARGIN;
+    let congestion = options.send.congestion.clone();
+    let (role, send, there) = match direction {
+        Direction::Up => (Role::Upload, options.send.clone(), None),
+        Direction::Down => {
+            (Role::Download, SendOptions { congestion: None, ..options.send.clone() }, congestion)
+        }
+    };
+    let request = Request { role, bytes: None, duration, congestion: there.clone() };
+    let opened = open(&send, &request, session)?;
+    Ok(Stream::new(direction, opened.stream, there))
+}

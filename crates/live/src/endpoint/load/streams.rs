@@ -1,0 +1,298 @@
+//! Bulk connections of a phase.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd as _;
+
+use lasthop_proto::units::{Span, Time};
+use nix::poll::{PollFd, PollFlags};
+
+use super::{Bulk, StreamReport};
+use crate::endpoint::role::{REPORT, Report};
+use crate::endpoint::send::is_later;
+use crate::endpoint::socket::{self, LOOK};
+use crate::endpoint::{CHUNK, EndpointError, Pattern, Session, TcpInfo};
+use crate::sys::outq::unacknowledged;
+
+/// Reads or writes of a connection before the next one has its turn.
+const TURN: usize = 4;
+
+/// Interval of the series of rates.
+const SAMPLE: Span = Span::millis(100);
+
+/// Time limit of the reports of downloads after a phase.
+const PATIENCE: Span = Span::secs(5);
+
+/// Direction of a bulk connection, from the client's point of view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+/// A bulk connection.
+#[derive(Debug)]
+pub(super) struct Stream {
+    direction: Direction,
+    /// `None` after its end.
+    stream: Option<TcpStream>,
+    /// Bytes that the kernel accepted or delivered.
+    moved: u64,
+    /// Payload bytes at the start of the steady part.
+    before: Option<u64>,
+    /// Payload bytes at the last count.
+    counted: u64,
+    /// Last received bytes of a download, at most the length of a report.
+    tail: Vec<u8>,
+    congestion: Option<String>,
+    sender: Option<Report>,
+    failed: Option<String>,
+}
+
+impl Stream {
+    /// A connection whose role is granted. `congestion` is the requested one of a download.
+    pub(super) fn new(
+        direction: Direction,
+        stream: TcpStream,
+        congestion: Option<String>,
+    ) -> Stream {
+        let congestion = congestion.or_else(|| match direction {
+            Direction::Up => socket::congestion(&stream),
+            Direction::Down => None,
+        });
+        Stream {
+            direction,
+            stream: Some(stream),
+            moved: 0,
+            before: None,
+            counted: 0,
+            tail: Vec::new(),
+            congestion,
+            sender: None,
+            failed: None,
+        }
+    }
+
+    fn watched(&self) -> Option<PollFd<'_>> {
+        let wanted = match self.direction {
+            Direction::Up => PollFlags::POLLOUT,
+            Direction::Down => PollFlags::POLLIN,
+        };
+        self.stream.as_ref().map(|stream| PollFd::new(stream.as_fd(), wanted))
+    }
+
+    /// Reads or writes without blocking. Returns whether the peer has closed.
+    fn act(&mut self, pattern: &[u8], scratch: &mut [u8]) -> bool {
+        let Some(mut stream) = self.stream.as_ref() else { return false };
+        for _ in 0..TURN {
+            let result = match self.direction {
+                Direction::Up => stream.write(pattern),
+                Direction::Down => stream.read(scratch),
+            };
+            match result {
+                Ok(0) => return true,
+                Ok(count) => {
+                    self.moved += count as u64;
+                    if self.direction == Direction::Down {
+                        keep_tail(&mut self.tail, &scratch[..count]);
+                    }
+                }
+                Err(error) if is_later(&error) => return false,
+                Err(error) => {
+                    self.failed = Some(error.to_string());
+                    self.count();
+                    self.stream = None;
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// Updates the number of payload bytes: of an upload, those that the peer's kernel has acknowledged.
+    fn count(&mut self) {
+        let waiting = match (self.direction, &self.stream) {
+            (Direction::Up, Some(stream)) => unacknowledged(stream.as_fd()).ok(),
+            (Direction::Up, None) => None,
+            (Direction::Down, _) => Some(0),
+        };
+        let counted = waiting.map_or(self.counted, |waiting| self.moved.saturating_sub(waiting));
+        self.counted = self.counted.max(counted);
+    }
+
+    fn report(self) -> StreamReport {
+        StreamReport {
+            bytes: self.counted,
+            steady_bytes: self.before.map_or(0, |before| self.counted.saturating_sub(before)),
+            failed: self.failed,
+            congestion: self.congestion,
+            sender: self.sender,
+        }
+    }
+}
+
+/// Stores the last bytes of a stream, at most the length of a report.
+fn keep_tail(tail: &mut Vec<u8>, piece: &[u8]) {
+    let piece = &piece[piece.len().saturating_sub(REPORT)..];
+    let surplus = (tail.len() + piece.len()).saturating_sub(REPORT);
+    tail.drain(..surplus.min(tail.len()));
+    tail.extend_from_slice(piece);
+}
+
+/// The bulk connections of a phase.
+#[derive(Debug)]
+pub(super) struct Streams {
+    all: Vec<Stream>,
+    began: Time,
+    steady: Time,
+    /// Time since the start, and payload bytes up and down.
+    series: Vec<(Span, [u64; 2])>,
+}
+
+impl Streams {
+    pub(super) fn new(all: Vec<Stream>, began: Time, steady: Time) -> Streams {
+        Streams { all, began, steady, series: Vec::new() }
+    }
+
+    /// Transfers until `until`, or until the session is stopped.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the system. Errors of a connection appear in its report.
+    pub(super) fn run(
+        &mut self,
+        until: Time,
+        session: &Session<'_>,
+        told: &dyn Fn(Span, u64, u64),
+    ) -> Result<(), EndpointError> {
+        let mut pattern = Vec::new();
+        Pattern { stream: 0 }.fill(0, CHUNK, &mut pattern);
+        let mut scratch = vec![0; CHUNK];
+        let mut next = self.began;
+        loop {
+            let now = session.clock.now();
+            let over = now >= until || session.stopped();
+            if now >= next || over {
+                next = now + SAMPLE;
+                let [up, down] = self.sample(now);
+                told(now.since(self.began), up, down);
+            }
+            if over {
+                return Ok(());
+            }
+            let left = until.since(now).min(next.since(now)).min(LOOK);
+            for index in self.ready(left)? {
+                let stream = &mut self.all[index];
+                if stream.act(&pattern, &mut scratch) {
+                    stream.failed.get_or_insert_with(|| "the receiver closed early".to_owned());
+                    stream.count();
+                    stream.stream = None;
+                }
+            }
+        }
+    }
+
+    /// Indices of the connections that are ready, after at most `span`.
+    fn ready(&self, span: Span) -> Result<Vec<usize>, EndpointError> {
+        let open = self.all.iter().enumerate();
+        let (indices, mut watched): (Vec<usize>, Vec<PollFd<'_>>) = open
+            .filter_map(|(index, stream)| stream.watched().map(|watched| (index, watched)))
+            .unzip();
+        socket::wait(&mut watched, span)?;
+        let ready = indices.into_iter().zip(&watched);
+        let ready = ready.filter(|(_, watched)| watched.any().unwrap_or(false));
+        Ok(ready.map(|(index, _)| index).collect())
+    }
+
+    /// Counts all connections, and returns the bytes up and down.
+    fn sample(&mut self, now: Time) -> [u64; 2] {
+        let mut sums = [0; 2];
+        for stream in &mut self.all {
+            stream.count();
+            if now >= self.steady {
+                stream.before.get_or_insert(stream.counted);
+            }
+            sums[usize::from(stream.direction == Direction::Down)] += stream.counted;
+        }
+        self.series.push((now.since(self.began), sums));
+        sums
+    }
+
+    /// Ends all connections and returns the reports, up and down.
+    pub(super) fn finish(mut self, session: &Session<'_>) -> [Bulk; 2] {
+        for stream in &mut self.all {
+            let Some(open) = &stream.stream else { continue };
+            match stream.direction {
+                Direction::Up => {
+                    if let Ok(info) = TcpInfo::of(open) {
+                        let time = session.clock.now().since(self.began);
+                        stream.sender = Some(Report::of(stream.counted, time, Some(&info)));
+                    }
+                    // Data in the send buffer would prolong the load.
+                    if let Some(open) = stream.stream.take() {
+                        socket::abort(open);
+                    }
+                }
+                Direction::Down => {
+                    // The receiver reports after this end has closed its direction.
+                    let _ = open.shutdown(Shutdown::Write);
+                }
+            }
+        }
+        self.collect_reports(session);
+        let mut bulks = [Bulk::default(), Bulk::default()];
+        for (direction, bulk) in bulks.iter_mut().enumerate() {
+            bulk.series = self.series.iter().map(|(at, sums)| (*at, sums[direction])).collect();
+        }
+        for stream in self.all {
+            let bulk = &mut bulks[usize::from(stream.direction == Direction::Down)];
+            bulk.streams.push(stream.report());
+        }
+        bulks
+    }
+
+    /// Reads downloads to their end, and parses the reports of the receiver.
+    fn collect_reports(&mut self, session: &Session<'_>) {
+        let give_up = session.clock.now() + PATIENCE;
+        let mut scratch = vec![0; CHUNK];
+        while self.all.iter().any(|stream| stream.stream.is_some())
+            && session.clock.now() < give_up
+            && !session.stopped()
+        {
+            let Ok(ready) = self.ready(LOOK) else { break };
+            for index in ready {
+                let stream = &mut self.all[index];
+                let Some(mut open) = stream.stream.as_ref() else { continue };
+                match open.read(&mut scratch) {
+                    Ok(0) => {
+                        stream.sender = Report::parse(&stream.tail);
+                        stream.stream = None;
+                    }
+                    Ok(count) => keep_tail(&mut stream.tail, &scratch[..count]),
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                    Err(_) => stream.stream = None,
+                }
+            }
+        }
+        for stream in &mut self.all {
+            if let Some(open) = stream.stream.take() {
+                socket::abort(open);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_the_end_of_the_stream() {
+        let bytes: Vec<u8> = (0..1000_u32).map(|n| n as u8).collect();
+        for size in [1, 7, REPORT - 1, REPORT, REPORT + 1, 1000] {
+            let mut tail = Vec::new();
+            bytes.chunks(size).for_each(|piece| keep_tail(&mut tail, piece));
+            assert_eq!(tail, bytes[1000 - REPORT..], "{size}");
+        }
+    }
+}

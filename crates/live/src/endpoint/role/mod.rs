@@ -1,0 +1,381 @@
+//! Roles of connections to the discard receiver: request, answer and final report.
+//!
+//! A plain connection of RFC 863 begins with any bytes. A client that needs more than a discard receiver
+//! begins with a [`Request`] of [`REQUEST`] bytes. The receiver sends an [`Answer`] of the same length. At the
+//! end, after the client has closed its direction, it sends a [`Report`] and closes.
+//!
+//! The three lengths are the same in all versions, so both ends can refuse another version in a form that the
+//! other end understands. Numbers are big-endian.
+
+mod report;
+pub(super) mod serve;
+
+use lasthop_proto::units::Span;
+use serde::Serialize;
+
+pub use report::{REPORT, Report};
+
+/// Length of a request and of an answer, bytes.
+pub const REQUEST: usize = 64;
+
+/// Version of the messages.
+pub const VERSION: u8 = 1;
+
+/// Length of the first part of each message, bytes.
+pub(super) const MAGIC: usize = 24;
+
+/// First bytes of a request. No text begins with them, and the pattern of [`super::Pattern`] does not either.
+/// 24 bytes do not occur by chance.
+const REQUEST_MAGIC: &[u8; MAGIC] = b"\x8alasthop role request\r\n\x1a";
+
+/// First bytes of an answer.
+const ANSWER_MAGIC: &[u8; MAGIC] = b"\x8alasthop role answer\r\n\x1a\n";
+
+/// Longest name of a congestion control, bytes (TCP_CA_NAME_MAX without the final zero).
+const LONGEST_NAME: usize = 15;
+
+/// Number of bytes that stands for no limit of a download.
+const UNLIMITED: u64 = u64::MAX;
+
+/// Use of a connection, named from the client's point of view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The client sends; the receiver counts.
+    Upload,
+    /// The receiver sends the pattern of stream 0.
+    Download,
+    /// The receiver returns each byte.
+    Echo,
+    /// The receiver counts UDP datagrams that carry the token of its answer.
+    Udp,
+}
+
+impl Role {
+    const NUMBERS: [(u8, Role); 4] =
+        [(1, Role::Upload), (2, Role::Download), (3, Role::Echo), (4, Role::Udp)];
+
+    fn number(self) -> u8 {
+        Role::NUMBERS.iter().find(|(_, role)| *role == self).map_or(0, |(number, _)| *number)
+    }
+
+    fn of(number: u8) -> Option<Role> {
+        Role::NUMBERS.iter().find(|(known, _)| *known == number).map(|(_, role)| *role)
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Role::Upload => "upload",
+            Role::Download => "download",
+            Role::Echo => "probes",
+            Role::Udp => "UDP",
+        })
+    }
+}
+
+/// First message of a client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Use of the connection.
+    pub role: Role,
+    /// Number of bytes that the receiver sends in a download; `None` until the end of `duration`.
+    pub bytes: Option<u64>,
+    /// Time after which the receiver may end the connection, accurate to 1 ms.
+    pub duration: Span,
+    /// Congestion control of the receiver's end.
+    pub congestion: Option<String>,
+}
+
+/// Result of [`recognize`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Recognition {
+    /// A plain connection: the bytes are data.
+    Plain,
+    /// A prefix of a request, or no bytes yet.
+    Incomplete,
+    /// A request that this version can serve.
+    Request(Request),
+    /// A request that it must refuse.
+    Refused(Refusal),
+}
+
+/// Classifies a connection by its first bytes. Bytes after the first [`REQUEST`] are ignored.
+pub fn recognize(first: &[u8]) -> Recognition {
+    let known = first.len().min(MAGIC);
+    if first[..known] != REQUEST_MAGIC[..known] {
+        return Recognition::Plain;
+    }
+    let Some(Fields { version, code, duration, bytes, rest }) = Fields::parse(first) else {
+        return Recognition::Incomplete;
+    };
+    if version != VERSION {
+        return Recognition::Refused(Refusal::Version);
+    }
+    let Some(role) = Role::of(code) else { return Recognition::Refused(Refusal::Role) };
+    let name: Vec<u8> = rest.iter().copied().take_while(|byte| *byte != 0).collect();
+    let congestion = match name.as_slice() {
+        [] => None,
+        name if name.len() <= LONGEST_NAME && name.iter().all(u8::is_ascii_graphic) => {
+            Some(String::from_utf8_lossy(name).into_owned())
+        }
+        _ => return Recognition::Refused(Refusal::Congestion),
+    };
+    let bytes = (bytes != UNLIMITED).then_some(bytes);
+    Recognition::Request(Request { role, bytes, duration, congestion })
+}
+
+impl Request {
+    /// The message. A name of a congestion control beyond 15 bytes is cut, so the receiver refuses it.
+    pub fn encode(&self) -> [u8; REQUEST] {
+        let mut rest = [0; 16];
+        let name = self.congestion.as_deref().unwrap_or_default().bytes();
+        rest.iter_mut().zip(name).for_each(|(into, byte)| *into = byte);
+        Fields {
+            version: VERSION,
+            code: self.role.number(),
+            duration: self.duration,
+            bytes: self.bytes.unwrap_or(UNLIMITED),
+            rest,
+        }
+        .encode(REQUEST_MAGIC)
+    }
+}
+
+/// Identifies the UDP datagrams of a client.
+pub type Token = [u8; 16];
+
+/// Answer of the receiver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// The connection has the requested role.
+    Granted {
+        /// Time after which the receiver ends the connection.
+        duration: Span,
+        /// Limit of the bytes of a download.
+        bytes: u64,
+        /// Token of UDP datagrams; zeros for other roles.
+        token: Token,
+    },
+    /// The receiver closes the connection.
+    Refused(Refusal),
+}
+
+impl Answer {
+    /// The message.
+    pub fn encode(&self) -> [u8; REQUEST] {
+        let fields = match *self {
+            Answer::Granted { duration, bytes, token } => {
+                Fields { version: VERSION, code: 0, duration, bytes, rest: token }
+            }
+            Answer::Refused(refusal) => Fields {
+                version: VERSION,
+                code: refusal.number(),
+                duration: Span::ZERO,
+                bytes: 0,
+                rest: [0; 16],
+            },
+        };
+        fields.encode(ANSWER_MAGIC)
+    }
+
+    /// Parses an answer; `None` if the peer is no receiver with roles, or bytes are missing.
+    pub fn parse(bytes: &[u8]) -> Option<Answer> {
+        let fields = bytes.strip_prefix(ANSWER_MAGIC).and_then(|_| Fields::parse(bytes))?;
+        if fields.version != VERSION {
+            return Some(Answer::Refused(Refusal::Version));
+        }
+        Some(match fields.code {
+            0 => Answer::Granted {
+                duration: fields.duration,
+                bytes: fields.bytes,
+                token: fields.rest,
+            },
+            code => Answer::Refused(Refusal::of(code)),
+        })
+    }
+}
+
+/// Reason for refusing a role.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// The other end has another version of the messages.
+    Version,
+    /// The role is unknown.
+    Role,
+    /// Roles are switched off.
+    Off,
+    /// The limit of new roles for each second is reached.
+    Busy,
+    /// The receiver's kernel has not loaded this congestion control, or restricts it to root.
+    Congestion,
+    /// The receiver does not accept UDP.
+    Udp,
+    /// A reason that this version does not know.
+    Other,
+}
+
+impl Refusal {
+    const NUMBERS: [(u8, Refusal); 7] = [
+        (1, Refusal::Version),
+        (2, Refusal::Role),
+        (3, Refusal::Off),
+        (4, Refusal::Busy),
+        (5, Refusal::Congestion),
+        (6, Refusal::Udp),
+        (255, Refusal::Other),
+    ];
+
+    fn number(self) -> u8 {
+        Refusal::NUMBERS.iter().find(|(_, refusal)| *refusal == self).map_or(255, |known| known.0)
+    }
+
+    fn of(number: u8) -> Refusal {
+        let known = Refusal::NUMBERS.iter().find(|(known, _)| *known == number);
+        known.map_or(Refusal::Other, |(_, refusal)| *refusal)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Refusal::Version => "its version differs from this one",
+            Refusal::Role => "it does not know this role",
+            Refusal::Off => "it only receives plain transfers",
+            Refusal::Busy => "it has accepted too many roles in this second",
+            Refusal::Congestion => "its kernel has not loaded this congestion control",
+            Refusal::Udp => "it does not accept UDP",
+            Refusal::Other => "of a reason that this version does not know",
+        })
+    }
+}
+
+/// Fields after the first bytes of a request or an answer: version, code, two reserved bytes, duration
+/// (milliseconds, 32 bits), number of bytes (64 bits), 16 bytes, eight reserved bytes.
+struct Fields {
+    version: u8,
+    code: u8,
+    duration: Span,
+    bytes: u64,
+    rest: [u8; 16],
+}
+
+impl Fields {
+    fn encode(&self, magic: &[u8; MAGIC]) -> [u8; REQUEST] {
+        let milliseconds = u32::try_from(self.duration.0 / 1_000_000).unwrap_or(u32::MAX);
+        let mut message = [0; REQUEST];
+        message[..MAGIC].copy_from_slice(magic);
+        message[24] = self.version;
+        message[25] = self.code;
+        message[28..32].copy_from_slice(&milliseconds.to_be_bytes());
+        message[32..40].copy_from_slice(&self.bytes.to_be_bytes());
+        message[40..56].copy_from_slice(&self.rest);
+        message
+    }
+
+    /// `None` if bytes are missing.
+    fn parse(message: &[u8]) -> Option<Fields> {
+        let message: &[u8; REQUEST] = message.first_chunk()?;
+        let milliseconds = u32::from_be_bytes(*message[28..].first_chunk()?);
+        Some(Fields {
+            version: message[24],
+            code: message[25],
+            duration: Span::millis(milliseconds.into()),
+            bytes: u64::from_be_bytes(*message[32..].first_chunk()?),
+            rest: *message[40..].first_chunk()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Pattern;
+
+    fn request() -> Request {
+        Request {
+            role: Role::Download,
+            bytes: Some(1 << 40),
+            duration: Span::millis(12_345),
+            congestion: Some("bbr".to_owned()),
+        }
+    }
+
+    #[test]
+    fn messages_survive_encoding() {
+        for (_, role) in Role::NUMBERS {
+            for (bytes, congestion) in [(None, None), (Some(7), Some("cubic".to_owned()))] {
+                let request = Request { role, bytes, congestion, ..request() };
+                assert_eq!(recognize(&request.encode()), Recognition::Request(request));
+            }
+        }
+        let granted = Answer::Granted { duration: Span::secs(3), bytes: 9, token: [5; 16] };
+        assert_eq!(Answer::parse(&granted.encode()), Some(granted));
+        for (_, refusal) in Refusal::NUMBERS {
+            let answer = Answer::Refused(refusal);
+            assert_eq!(Answer::parse(&answer.encode()), Some(answer));
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_incomplete_until_a_byte_differs() {
+        let message = request().encode();
+        for length in 0..REQUEST {
+            assert_eq!(recognize(&message[..length]), Recognition::Incomplete, "{length}");
+        }
+        for at in 0..MAGIC {
+            let mut other = message;
+            other[at] ^= 1;
+            assert_eq!(recognize(&other[..=at]), Recognition::Plain, "{at}");
+            assert_eq!(recognize(&other), Recognition::Plain, "{at}");
+        }
+        // Data after the request belongs to the role.
+        assert!(matches!(recognize(&[&message[..], b"data"].concat()), Recognition::Request(_)));
+    }
+
+    #[test]
+    fn the_pattern_of_the_test_sender_is_plain() {
+        let mut bytes = Vec::new();
+        for stream in 0..1000 {
+            Pattern { stream }.fill(0, MAGIC, &mut bytes);
+            assert_eq!(recognize(&bytes), Recognition::Plain, "{stream}");
+        }
+    }
+
+    #[test]
+    fn unknown_versions_roles_and_names_are_refused() {
+        let changed = |at: usize, byte: u8| {
+            let mut message = request().encode();
+            message[at] = byte;
+            recognize(&message)
+        };
+        assert_eq!(changed(24, 2), Recognition::Refused(Refusal::Version));
+        for role in [0, 5, 255] {
+            assert_eq!(changed(25, role), Recognition::Refused(Refusal::Role));
+        }
+        assert_eq!(changed(40, b'\n'), Recognition::Refused(Refusal::Congestion));
+        assert_eq!(changed(40, 0xff), Recognition::Refused(Refusal::Congestion));
+        let long = Request { congestion: Some("n".repeat(99)), ..request() };
+        assert_eq!(recognize(&long.encode()), Recognition::Refused(Refusal::Congestion));
+        // Reserved bytes are free for later versions.
+        for at in [26, 27, 56, 63] {
+            assert_eq!(changed(at, 1), Recognition::Request(request()));
+        }
+    }
+
+    #[test]
+    fn only_answers_are_parsed_as_answers() {
+        assert_eq!(Answer::parse(&request().encode()), None);
+        let message = Answer::Refused(Refusal::Busy).encode();
+        for length in 0..REQUEST {
+            assert_eq!(Answer::parse(&message[..length]), None);
+        }
+        let mut unknown = message;
+        unknown[25] = 77;
+        assert_eq!(Answer::parse(&unknown), Some(Answer::Refused(Refusal::Other)));
+        unknown[24] = 2;
+        assert_eq!(Answer::parse(&unknown), Some(Answer::Refused(Refusal::Version)));
+    }
+}

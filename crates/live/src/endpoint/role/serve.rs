@@ -1,0 +1,383 @@
+//! The receiver's end of a connection with a role.
+//!
+//! Every client is hostile. A connection has one buffer of at most [`CHUNK`] bytes and a deadline. The receiver
+//! sends data only over TCP, whose handshake has confirmed the client's address. It sends no more bytes than
+//! the limits allow, and in the echo role no more than it has received.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+
+use lasthop_proto::units::{Span, Time};
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{TcpCongestion, TcpNoDelay};
+use serde::Serialize;
+
+use super::{Answer, Refusal, Report, Request, Role, Token};
+use crate::endpoint::send::is_later;
+use crate::endpoint::udp::Tally;
+use crate::endpoint::{CHUNK, End, Pattern, TcpInfo, available_congestion, socket};
+
+/// Reads or writes of a connection before the next one has its turn.
+const TURN: usize = 4;
+
+/// Most bytes that the echo role reads at a time, bytes. Probes are smaller.
+const ECHO: usize = 4096;
+
+/// Time without progress after which a connection with a role is dropped.
+const SILENCE: Span = Span::secs(30);
+
+/// Time for the client to close after the report.
+const CLOSING: Span = Span::secs(3);
+
+/// Limits of roles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoleLimits {
+    /// Longest duration of a connection with a role.
+    pub duration: Span,
+    /// Most bytes that a download sends.
+    pub bytes: u64,
+    /// Most new roles in one second, of all clients.
+    pub per_second: u32,
+}
+
+impl Default for RoleLimits {
+    /// Two minutes, 64 GiB and 64 roles for each second.
+    fn default() -> RoleLimits {
+        RoleLimits { duration: Span::secs(120), bytes: 64 << 30, per_second: 64 }
+    }
+}
+
+/// A finished connection with a role.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Served {
+    /// Number of the connection in order of acceptance, from 1.
+    pub number: u64,
+    /// Address of the client.
+    pub peer: SocketAddr,
+    /// Use of the connection; `None` if it was refused.
+    pub role: Option<Role>,
+    /// Reason of a refusal.
+    pub refused: Option<Refusal>,
+    /// How it ended. `Closed` if the client ended it, also by RST.
+    pub end: End,
+    /// Bytes received, or sent in a download.
+    pub bytes: u64,
+    /// Time from the request to the end.
+    pub seconds: Span,
+}
+
+/// Counts new roles of the present second.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::endpoint) struct Admission {
+    limit: u32,
+    since: Time,
+    count: u32,
+}
+
+impl Admission {
+    pub(in crate::endpoint) fn new(limit: u32) -> Admission {
+        Admission { limit, since: Time::ZERO, count: 0 }
+    }
+
+    /// Whether a new role is within the limit at `now`.
+    pub(in crate::endpoint) fn admits(&mut self, now: Time) -> bool {
+        if now.since(self.since) >= Span::secs(1) {
+            (self.since, self.count) = (now, 0);
+        }
+        self.count = self.count.saturating_add(1);
+        self.count <= self.limit
+    }
+}
+
+/// Progress of a connection with a role.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Active,
+    /// The report, or a refusal, is in the buffer.
+    Reporting,
+    /// Everything is sent; waits for the client to close until the deadline.
+    Closing(Time),
+}
+
+/// A connection with a role.
+#[derive(Debug)]
+pub(in crate::endpoint) struct Serving {
+    number: u64,
+    stream: TcpStream,
+    peer: SocketAddr,
+    role: Option<Role>,
+    refused: Option<Refusal>,
+    phase: Phase,
+    began: Time,
+    /// Time of the latest progress.
+    moved: Time,
+    /// End of the granted duration.
+    until: Time,
+    /// Limit of the bytes of a download.
+    limit: u64,
+    /// Bytes received, or accepted by the kernel in a download.
+    bytes: u64,
+    /// Bytes to send.
+    out: Vec<u8>,
+    /// Number of bytes of `out` that the kernel has accepted.
+    taken: usize,
+    /// Token and counters of the UDP role.
+    udp: Option<(Token, Tally)>,
+}
+
+/// A connection whose first bytes were a request.
+pub(in crate::endpoint) struct Asked {
+    pub(in crate::endpoint) number: u64,
+    pub(in crate::endpoint) stream: TcpStream,
+    pub(in crate::endpoint) peer: SocketAddr,
+    /// Bytes after the request.
+    pub(in crate::endpoint) rest: Vec<u8>,
+}
+
+impl Serving {
+    /// Begins a role. `token` is that of UDP datagrams.
+    pub(in crate::endpoint) fn grant(
+        asked: Asked,
+        request: &Request,
+        limits: &RoleLimits,
+        token: Option<Token>,
+        now: Time,
+    ) -> Serving {
+        if let Some(name) = &request.congestion {
+            // The kernel would load a module for an unknown name if the receiver runs as root.
+            let known = available_congestion().contains(name);
+            let name = std::ffi::OsString::from(name);
+            if !known || setsockopt(&asked.stream, TcpCongestion, &name).is_err() {
+                return Serving::refuse(asked, Refusal::Congestion, now);
+            }
+        }
+        // If this fails, probes measure Nagle's algorithm too.
+        let _ = setsockopt(&asked.stream, TcpNoDelay, &true);
+        let duration = request.duration.min(limits.duration);
+        let limit = request.bytes.unwrap_or(u64::MAX).min(limits.bytes);
+        let answer = Answer::Granted { duration, bytes: limit, token: token.unwrap_or_default() };
+        let mut serving = Serving::new(asked, answer, Some(request.role), now);
+        (serving.until, serving.limit) = (now + duration, limit);
+        serving.udp = token.map(|token| (token, Tally::default()));
+        serving
+    }
+
+    /// Refuses a role.
+    pub(in crate::endpoint) fn refuse(asked: Asked, refusal: Refusal, now: Time) -> Serving {
+        let mut serving = Serving::new(asked, Answer::Refused(refusal), None, now);
+        (serving.phase, serving.refused) = (Phase::Reporting, Some(refusal));
+        serving
+    }
+
+    fn new(asked: Asked, answer: Answer, role: Option<Role>, now: Time) -> Serving {
+        let Asked { number, stream, peer, rest } = asked;
+        let mut out = answer.encode().to_vec();
+        if role == Some(Role::Echo) {
+            out.extend_from_slice(&rest);
+        }
+        let counted = matches!(role, Some(Role::Upload | Role::Echo));
+        let bytes = if counted { rest.len() as u64 } else { 0 };
+        Serving {
+            number,
+            stream,
+            peer,
+            role,
+            refused: None,
+            phase: Phase::Active,
+            began: now,
+            moved: now,
+            until: now,
+            limit: 0,
+            bytes,
+            out,
+            taken: 0,
+            udp: None,
+        }
+    }
+
+    /// Whether probes wait for this connection.
+    pub(in crate::endpoint) fn is_echo(&self) -> bool {
+        self.role == Some(Role::Echo)
+    }
+
+    /// Whether data of the client is read now.
+    fn is_reading(&self) -> bool {
+        match self.phase {
+            Phase::Active => !self.is_echo() || self.out.is_empty(),
+            Phase::Reporting => false,
+            Phase::Closing(_) => true,
+        }
+    }
+
+    /// The socket with the events that allow progress.
+    pub(in crate::endpoint) fn watched(&self) -> PollFd<'_> {
+        let mut wanted = if self.is_reading() { PollFlags::POLLIN } else { PollFlags::empty() };
+        let endless = self.role == Some(Role::Download) && self.phase == Phase::Active;
+        if endless || !self.out.is_empty() {
+            wanted |= PollFlags::POLLOUT;
+        }
+        PollFd::new(self.stream.as_fd(), wanted)
+    }
+
+    /// Reads and writes without blocking. Returns the end of the connection, if reached.
+    pub(in crate::endpoint) fn act(&mut self, now: Time, scratch: &mut [u8]) -> Option<End> {
+        match self.advance(now, scratch) {
+            Ok(end) => end,
+            // Clients end uploads by RST, so that no queue outlives the measurement.
+            Err(error) if is_reset(&error) => Some(End::Closed),
+            Err(error) => Some(End::Failed { why: error.to_string() }),
+        }
+    }
+
+    /// Answers pending probes of the echo role.
+    pub(in crate::endpoint) fn answer(&mut self, now: Time, scratch: &mut [u8]) {
+        // An error or an end is found again in the connection's own turn.
+        if self.phase == Phase::Active && self.write(now).is_ok() {
+            if let Ok(Some(1..)) = self.read(now, scratch) {
+                let _ = self.write(now);
+            }
+        }
+    }
+
+    /// Whether datagrams with `token` from `address` belong to this connection.
+    pub(in crate::endpoint) fn accepts(&self, token: &Token, address: IpAddr) -> bool {
+        let known = self.udp.as_ref().is_some_and(|(known, _)| known == token);
+        known && self.phase == Phase::Active && address.to_canonical() == self.peer.ip()
+    }
+
+    /// Counts a datagram of the UDP role.
+    pub(in crate::endpoint) fn count(&mut self, number: u64, sent: Time, now: Time, length: usize) {
+        if let Some((_, tally)) = &mut self.udp {
+            tally.count(number, sent, now, length);
+        }
+        self.bytes += length as u64;
+    }
+
+    /// The end by a deadline, if one has passed. Begins the report of a download at the end of its duration.
+    pub(in crate::endpoint) fn expire(&mut self, now: Time) -> Option<End> {
+        match self.phase {
+            Phase::Closing(until) => (now >= until).then_some(End::Closed),
+            Phase::Active if self.role == Some(Role::Download) && now >= self.until => {
+                self.report(now);
+                None
+            }
+            _ => {
+                let late = self.role.is_some() && now >= self.until + CLOSING;
+                // The connection of the UDP role is silent until its end.
+                let silent = now.since(self.moved) >= SILENCE && self.role != Some(Role::Udp);
+                (late || silent).then_some(End::Idle)
+            }
+        }
+    }
+
+    fn advance(&mut self, now: Time, scratch: &mut [u8]) -> io::Result<Option<End>> {
+        for _ in 0..TURN {
+            let wrote = self.write(now)?;
+            let read = self.read(now, scratch)?;
+            if self.phase == Phase::Reporting && self.out.is_empty() {
+                self.stream.shutdown(Shutdown::Write)?;
+                self.phase = Phase::Closing(now + CLOSING);
+            }
+            match (self.phase, read) {
+                (Phase::Closing(_), Some(0)) => return Ok(Some(End::Closed)),
+                (Phase::Active, Some(0)) => self.report(now),
+                (_, None) if !wrote => break,
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts the report behind the bytes of `out` that are already announced.
+    fn report(&mut self, now: Time) {
+        let info = TcpInfo::of(&self.stream).ok();
+        let time = now.since(self.began);
+        let report = Report::of(self.bytes, time, info.as_ref());
+        let report = self.udp.as_ref().map_or(report, |(_, tally)| tally.report(report));
+        self.out.extend_from_slice(&report.encode());
+        self.phase = Phase::Reporting;
+    }
+
+    /// Sends buffered bytes, and in a download the pattern. Returns whether the kernel accepted any.
+    fn write(&mut self, now: Time) -> io::Result<bool> {
+        let downloads = self.role == Some(Role::Download) && self.phase == Phase::Active;
+        if self.out.is_empty() && downloads {
+            let left = self.limit.saturating_sub(self.bytes).min(CHUNK as u64);
+            Pattern { stream: 0 }.fill(self.bytes, left as usize, &mut self.out);
+            self.bytes += left;
+            if left == 0 {
+                self.report(now);
+            }
+        }
+        let mut any = false;
+        while self.taken < self.out.len() {
+            match self.stream.write(&self.out[self.taken..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    self.taken += count;
+                    (self.moved, any) = (now, true);
+                }
+                Err(error) if is_later(&error) => return Ok(any),
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.taken = 0;
+        Ok(any)
+    }
+
+    /// Reads once. Returns the number of bytes, zero at the client's end, and `None` if nothing was read.
+    fn read(&mut self, now: Time, scratch: &mut [u8]) -> io::Result<Option<usize>> {
+        let active = self.phase == Phase::Active;
+        let echoes = self.is_echo() && active;
+        if !self.is_reading() {
+            return Ok(None);
+        }
+        let most = if echoes { ECHO.min(scratch.len()) } else { scratch.len() };
+        match self.stream.read(&mut scratch[..most]) {
+            Ok(count) => {
+                if count > 0 && active {
+                    self.moved = now;
+                }
+                if echoes {
+                    self.out.extend_from_slice(&scratch[..count]);
+                }
+                if self.role != Some(Role::Download) && active {
+                    self.bytes += count as u64;
+                }
+                Ok(Some(count))
+            }
+            Err(error) if is_later(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The report for the observer. Aborts an incomplete connection.
+    pub(in crate::endpoint) fn finish(self, end: End, now: Time) -> Served {
+        let Serving { number, peer, role, refused, began, bytes, stream, .. } = self;
+        if end != End::Closed {
+            socket::abort(stream);
+        }
+        Served { number, peer, role, refused, end, bytes, seconds: now.since(began) }
+    }
+}
+
+/// Whether the peer has ended the connection.
+fn is_reset(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn admission_counts_each_second_anew() {
+        let mut admission = Admission::new(2);
+        let at = |ms| Time::ZERO + Span::millis(ms);
+        let admitted = [0, 10, 20, 999, 1000, 1001, 1002].map(|ms| admission.admits(at(ms)));
+        assert_eq!(admitted, [true, true, false, false, true, true, false]);
+    }
+}
