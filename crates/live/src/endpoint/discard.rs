@@ -14,7 +14,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::part::Part;
-use super::role::serve::{Admission, Asked, RoleLimits, Served, Serving};
+use super::role::serve::{Admission, Candidate, RoleLimits, Served, Serving};
 use super::role::{REQUEST, Recognition, Refusal, Request, Role, Token, recognize};
 use super::socket::{self, LOOK};
 use super::udp::Header;
@@ -187,7 +187,10 @@ pub fn discard(
 
 /// A non-blocking UDP socket at the address of `listener`.
 fn datagrams(listener: &TcpListener) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(listener.local_addr()?)?;
+    let address = listener.local_addr()?;
+    let failed =
+        |error: io::Error| io::Error::new(error.kind(), format!("UDP at {address}: {error}"));
+    let socket = UdpSocket::bind(address).map_err(failed)?;
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
@@ -327,7 +330,7 @@ impl Receiver<'_> {
     fn begin(&mut self, index: usize, request: Result<Request, Refusal>) -> io::Result<()> {
         let now = self.session.clock.now();
         let Connection { number, stream, peer, rest, .. } = self.open.swap_remove(index);
-        let asked = Asked { number, stream, peer, rest };
+        let candidate = Candidate { number, stream, peer, rest };
         let admitted = request.and_then(|request| {
             // A limited number of transfers is for transfers only.
             let off = self.options.roles.is_none() || self.options.count.is_some();
@@ -341,9 +344,9 @@ impl Receiver<'_> {
         let serving = match admitted {
             Ok(request) => {
                 let token = (request.role == Role::Udp).then(token).transpose()?;
-                Serving::grant(asked, &request, &self.limits, token, now)
+                Serving::grant(candidate, &request, &self.limits, token, now)
             }
-            Err(refusal) => Serving::refuse(asked, refusal, now),
+            Err(refusal) => Serving::refuse(candidate, refusal, now),
         };
         self.serving.push(serving);
         Ok(())

@@ -70,6 +70,14 @@ pub enum EndpointError {
         /// Reason.
         refusal: Refusal,
     },
+    /// A connection broke after it was established.
+    #[error("the connection to {to} broke: {error}")]
+    Broken {
+        /// Destination.
+        to: SocketAddr,
+        /// Error of the system.
+        error: io::Error,
+    },
     /// Any other error of a socket.
     #[error("cannot set up the socket: {0}")]
     Socket(#[from] io::Error),
@@ -146,6 +154,9 @@ impl EndpointError {
                 Refusal::Udp => "start it with --udp",
             }
             .to_owned(),
+            EndpointError::Broken { .. } => {
+                "was the receiver stopped, or the link down? Measure again".to_owned()
+            }
             EndpointError::Socket(_) => String::new(),
         }
     }

@@ -36,11 +36,12 @@ pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, disc
 pub use error::EndpointError;
 pub use exchange::{Client, answer, ask};
 pub use load::{
-    Bulk, LoadObserver, LoadOptions, LoadReport, Phase, PhaseReport, ProbeSample, Probes, StreamReport, load,
+    Bulk, LoadObserver, LoadOptions, LoadReport, Phase, PhaseReport, ProbeSample, Probes,
+    StreamReport, load,
 };
 pub use reverse::{ReverseReport, receive};
 pub use role::serve::{RoleLimits, Served};
-pub use role::{Answer, Recognition, Refusal, Report, Request, Role, recognize};
+pub use role::{Recognition, Refusal, Reply, Report, Request, Role, recognize};
 pub use sample::Sampler;
 pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};

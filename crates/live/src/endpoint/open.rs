@@ -1,13 +1,13 @@
 //! Opens a connection with a role at a discard receiver.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
 
 use lasthop_proto::units::Span;
 use nix::poll::{PollFd, PollFlags};
 
-use super::role::{Answer, REQUEST, Request, Token};
+use super::role::{REPORT, REQUEST, Reply, Report, Request, Token};
 use super::send::is_later;
 use super::socket::{self, LOOK};
 use super::{EndpointError, SendOptions, Session};
@@ -36,8 +36,12 @@ pub(super) fn open(
 ) -> Result<Opened, EndpointError> {
     let to = options.to;
     let mut stream = socket::connected(options, session, |_| {})?;
+    let broken = |error: io::Error| match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => EndpointError::NoRoles(to),
+        _ => EndpointError::Broken { to, error },
+    };
     // An empty send buffer has room for the message.
-    stream.write_all(&request.encode())?;
+    stream.write_all(&request.encode()).map_err(broken)?;
     let give_up = session.clock.now() + options.connect_timeout;
     let mut answer = Vec::with_capacity(REQUEST);
     while answer.len() < REQUEST {
@@ -58,17 +62,44 @@ pub(super) fn open(
                 answer.extend_from_slice(&piece[from..from + count]);
             }
             Err(error) if is_later(&error) => {}
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Err(EndpointError::NoRoles(to));
-            }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(broken(error)),
         }
     }
-    match Answer::parse(&answer) {
-        Some(Answer::Granted { duration, bytes, token }) => {
+    match Reply::parse(&answer) {
+        Some(Reply::Granted { duration, bytes, token }) => {
             Ok(Opened { stream, duration, bytes, token })
         }
-        Some(Answer::Refused(refusal)) => Err(EndpointError::Role { to, refusal }),
+        Some(Reply::Refused(refusal)) => Err(EndpointError::Role { to, refusal }),
         None => Err(EndpointError::NoRoles(to)),
     }
+}
+
+/// Closes this end's direction and waits for the report, at most for `patience`. `None` if it does not arrive, or
+/// other data precedes it.
+///
+/// # Errors
+///
+/// Errors of the system. Errors of the connection yield `None`.
+pub(super) fn final_report(
+    stream: &mut TcpStream,
+    patience: Span,
+    session: &Session<'_>,
+) -> io::Result<Option<Report>> {
+    if stream.shutdown(Shutdown::Write).is_err() {
+        return Ok(None);
+    }
+    let give_up = session.clock.now() + patience;
+    let mut message = Vec::with_capacity(REPORT);
+    let mut piece = [0; REPORT];
+    while message.len() < REPORT && session.clock.now() < give_up && !session.stopped() {
+        let mut watched = [PollFd::new(stream.as_fd(), PollFlags::POLLIN)];
+        socket::wait(&mut watched, LOOK)?;
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => message.extend_from_slice(&piece[..count]),
+            Err(error) if is_later(&error) => {}
+            Err(_) => break,
+        }
+    }
+    Ok(Report::parse(&message))
 }

@@ -1,6 +1,6 @@
 //! A transfer from the receiver to the client: the reverse of [`super::send()`].
 
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsFd as _;
 
@@ -14,7 +14,9 @@ use super::open::open;
 use super::role::{REPORT, Report, Request, Role};
 use super::send::is_later;
 use super::socket::{self, LOOK};
-use super::{CHUNK, End, EndpointError, Pattern, Progress, SendObserver, SendOptions, Session, Wrong, hex};
+use super::{
+    CHUNK, End, EndpointError, Pattern, Progress, SendObserver, SendOptions, Session, Wrong, hex,
+};
 
 /// Result of a reverse transfer. Times are relative to the moment before the SYN.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -74,6 +76,8 @@ pub fn receive(
     let of = bytes.min(opened.bytes);
     let mut transfer = Transfer {
         of,
+        requested: bytes,
+        duration: opened.duration,
         received: 0,
         sha: Sha256::new(),
         wrong: None,
@@ -135,8 +139,11 @@ pub fn receive(
 
 /// Received part of a reverse transfer.
 struct Transfer {
-    /// Number of expected bytes.
+    /// Number of expected bytes: the requested ones, or fewer by the limit of the receiver.
     of: u64,
+    requested: u64,
+    /// Granted duration.
+    duration: Span,
     received: u64,
     sha: Sha256,
     wrong: Option<Wrong>,
@@ -169,11 +176,12 @@ impl Transfer {
 
     /// The end of a transfer whose peer has closed.
     fn end(&self) -> End {
-        if self.received == self.of && Report::parse(&self.tail).is_some() {
-            End::Closed
-        } else {
-            let why = io::ErrorKind::UnexpectedEof;
-            End::Failed { why: format!("the sender closed early: {why}") }
-        }
+        let complete = self.received == self.of && Report::parse(&self.tail).is_some();
+        let why = match complete {
+            true if self.of == self.requested => return End::Closed,
+            true => format!("the other end sends at most {} bytes", self.of),
+            false => format!("the other end closed early; it sends for at most {}", self.duration),
+        };
+        End::Failed { why }
     }
 }

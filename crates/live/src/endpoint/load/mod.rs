@@ -1,12 +1,14 @@
 //! Latency under load: round trips of probes while bulk transfers fill the path.
 //!
 //! The other end is a discard receiver with roles ([`super::role`]). A measurement has phases: without load, with
-//! uploads, with downloads, and with both. One connection for probes stays open during all phases. The bulk
-//! connections of a phase are new, so each phase includes their slow start; the steady part begins after it.
+//! uploads, with downloads, and with both. The connections of a phase, one of them for probes, are new. So each phase
+//! includes slow start; the steady part begins after it.
 
 mod probe;
 mod streams;
 
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use lasthop_proto::units::{Span, Time};
@@ -14,7 +16,7 @@ use serde::Serialize;
 
 use super::open::open;
 use super::role::{Report, Request, Role};
-use super::{EndpointError, SendOptions, Session, TcpInfo};
+use super::{EndpointError, SendOptions, Session};
 use probe::Prober;
 use streams::{Direction, Stream, Streams};
 
@@ -23,10 +25,10 @@ pub use probe::{ProbeSample, Probes};
 /// Share of a phase, from its start, that is left out of the steady part: one in this number.
 const SLOW_START: u64 = 4;
 
-/// Time without load before each phase, in which queues drain.
+/// Time without load after each phase, in which queues drain.
 const SETTLING: Span = Span::secs(1);
 
-/// Time that the receiver grants in addition to that of the phases, for connecting and draining.
+/// Time that the receiver grants in addition to that of a phase, for connecting and draining.
 const MARGIN: Span = Span::secs(20);
 
 /// Load of a phase.
@@ -161,13 +163,12 @@ pub struct LoadReport {
     pub phases: Vec<PhaseReport>,
     /// Whether all phases are complete.
     pub complete: bool,
-    /// Segments of probes that this end's kernel retransmitted.
-    pub probe_retransmissions: Option<u64>,
     /// Error that ended the measurement before its last phase.
     pub failed: Option<String>,
 }
 
-/// Measures. An error after the first phase ends the measurement, and the report contains it.
+/// Measures. An error after the first phase ends the measurement, and the report contains it. If the session is
+/// stopped before the first phase, the report has no phases.
 ///
 /// # Errors
 ///
@@ -177,20 +178,13 @@ pub fn load(
     session: &Session<'_>,
     observer: &dyn LoadObserver,
 ) -> Result<LoadReport, EndpointError> {
-    let each = options.duration + SETTLING + MARGIN;
-    let whole = Span(each.0.saturating_mul(options.phases.len() as u64));
-    let request = Request { role: Role::Echo, bytes: None, duration: whole, congestion: None };
-    let send = SendOptions { no_delay: true, congestion: None, ..options.send.clone() };
-    let opened = open(&send, &request, session)?;
-    let mut prober = Prober::new(opened.stream, options.interval);
-    let mut report = LoadReport {
-        phases: Vec::new(),
-        complete: false,
-        probe_retransmissions: None,
-        failed: None,
-    };
+    let mut report = LoadReport { phases: Vec::new(), complete: false, failed: None };
+    match try_congestion(options, session) {
+        Err(EndpointError::Stopped(_)) => return Ok(report),
+        result => result?,
+    }
     for phase in &options.phases {
-        match run(*phase, options, &mut prober, session, observer) {
+        match run(*phase, options, session, observer) {
             Ok(done) => report.phases.push(done),
             Err(EndpointError::Stopped(_)) => break,
             Err(error) if report.phases.is_empty() => return Err(error),
@@ -204,8 +198,6 @@ pub fn load(
         }
     }
     report.complete = report.phases.len() == options.phases.len() && !session.stopped();
-    let info = TcpInfo::of(prober.stream()).ok();
-    report.probe_retransmissions = info.map(|info| info.total_retrans.into());
     Ok(report)
 }
 
@@ -213,37 +205,58 @@ pub fn load(
 fn run(
     phase: Phase,
     options: &LoadOptions,
-    prober: &mut Prober,
     session: &Session<'_>,
     observer: &dyn LoadObserver,
 ) -> Result<PhaseReport, EndpointError> {
     observer.phase(phase);
+    let duration = options.duration + MARGIN;
+    let request = Request { role: Role::Echo, bytes: None, duration, congestion: None };
+    let send = SendOptions { no_delay: true, congestion: None, ..options.send.clone() };
+    let probing = open(&send, &request, session)?;
     let streams = opened(phase, options, session)?;
     let began = session.clock.now();
     let until = began + options.duration;
     let steady_from = Span(options.duration.0 / SLOW_START);
     let mut streams = Streams::new(streams, began, began + steady_from);
+    let prober = Prober::new(probing.stream, options.interval, began);
+    let unloaded = AtomicBool::new(false);
     // Probes have their own thread, so that reads and writes of bulk data do not delay them here.
-    let probes = thread::scope(|scope| {
-        let probing = scope.spawn(|| prober.run(began, until, session));
-        let told = |elapsed, up, down| observer.progress(phase, elapsed, up, down);
-        let loaded = streams.run(until, session, &told);
-        let probes = probing.join().unwrap_or_else(|_| Ok(Probes::default()));
-        loaded.and(probes)
-    })?;
-    let seconds = session.clock.now().since(began).min(options.duration);
-    let [up, down] = streams.finish(session);
-    let probes = prober.drain(probes, SETTLING, session)?;
+    let (loaded, seconds, [up, down], probes) = thread::scope(|scope| {
+        let probing = scope.spawn(|| prober.run(until, &unloaded, SETTLING, session));
+        let notify = |elapsed, up, down| observer.progress(phase, elapsed, up, down);
+        let loaded = streams.run(until, session, &notify);
+        let seconds = session.clock.now().since(began).min(options.duration);
+        let bulks = streams.finish(session);
+        unloaded.store(true, Ordering::Relaxed);
+        let panicked = |_| Err(io::Error::other("the thread of the probes failed"));
+        (loaded, seconds, bulks, probing.join().unwrap_or_else(panicked))
+    });
+    loaded?;
+    let broken = |error| EndpointError::Broken { to: options.send.to, error };
     let used = |direction: Direction| phase.directions().contains(&direction);
     Ok(PhaseReport {
         phase,
         began,
         seconds,
         steady_from: steady_from.min(seconds),
-        probes,
+        probes: probes.map_err(broken)?,
         up: Some(up).filter(|_| used(Direction::Up)),
         down: Some(down).filter(|_| used(Direction::Down)),
     })
+}
+
+/// Opens a bulk connection of each used direction, so that an unavailable congestion control is an error before the
+/// first phase and not after it.
+fn try_congestion(options: &LoadOptions, session: &Session<'_>) -> Result<(), EndpointError> {
+    if options.send.congestion.is_none() {
+        return Ok(());
+    }
+    for direction in [Direction::Up, Direction::Down] {
+        if options.phases.iter().any(|phase| phase.directions().contains(&direction)) {
+            one(direction, options, session)?.abort();
+        }
+    }
+    Ok(())
 }
 
 /// Opens the bulk connections of a phase, all at the same time.
@@ -259,7 +272,7 @@ fn opened(
         let threads: Vec<_> = wanted.map(open).collect();
         let joined = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| {
-                Err(std::io::Error::other("a thread failed while connecting").into())
+                Err(io::Error::other("a thread failed while connecting").into())
             })
         });
         joined.collect()

@@ -4,20 +4,25 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags};
 use serde::Serialize;
 
+use crate::endpoint::open::final_report;
 use crate::endpoint::send::is_later;
 use crate::endpoint::socket::{self, LOOK};
-use crate::endpoint::{EndpointError, Session};
+use crate::endpoint::{Session, TcpInfo};
 
 /// Length of a probe, bytes. One segment holds it and a few delayed ones.
 const PROBE: usize = 64;
 
 /// Most probes without an answer; further ones are skipped.
 const OUTSTANDING: usize = 512;
+
+/// Time limit of the receiver's report.
+const PATIENCE: Span = Span::secs(2);
 
 /// A round trip above this counts as late.
 const LATE: Span = Span::secs(1);
@@ -41,6 +46,10 @@ pub struct Probes {
     pub late: u64,
     /// Probes that were due but not sent, because too many had no answer.
     pub skipped: u64,
+    /// Segments with probes that this end's kernel retransmitted.
+    pub retransmissions: Option<u64>,
+    /// Segments with answers that the receiver's kernel retransmitted.
+    pub answer_retransmissions: Option<u64>,
 }
 
 impl Probes {
@@ -50,14 +59,18 @@ impl Probes {
     }
 }
 
-/// The connection of the probes.
+/// The connection of the probes of a phase.
 #[derive(Debug)]
 pub(super) struct Prober {
     stream: TcpStream,
     interval: Span,
-    /// Departures of probes without an answer, and their indices in the present phase. `None` for probes of an
-    /// earlier phase.
-    outstanding: VecDeque<(Time, Option<usize>)>,
+    /// Start of the phase.
+    began: Time,
+    probes: Probes,
+    /// Departures of probes without an answer.
+    outstanding: VecDeque<Time>,
+    /// Number of answers, which is the index of the next answered probe.
+    answered: usize,
     /// Received bytes of the next answer.
     partial: usize,
     /// Unsent bytes of the last probe.
@@ -65,64 +78,69 @@ pub(super) struct Prober {
 }
 
 impl Prober {
-    pub(super) fn new(stream: TcpStream, interval: Span) -> Prober {
-        Prober { stream, interval, outstanding: VecDeque::new(), partial: 0, unsent: 0 }
+    pub(super) fn new(stream: TcpStream, interval: Span, began: Time) -> Prober {
+        Prober {
+            stream,
+            interval,
+            began,
+            probes: Probes::default(),
+            outstanding: VecDeque::new(),
+            answered: 0,
+            partial: 0,
+            unsent: 0,
+        }
     }
 
-    pub(super) fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
-    /// Sends probes from `began` until `until`, or until the session is stopped.
+    /// Sends probes until `until`, and receives answers until `settling` after `unloaded` was raised: queues drain
+    /// in this time. Ends early if the session is stopped.
     ///
     /// # Errors
     ///
     /// The connection failed.
     pub(super) fn run(
-        &mut self,
-        began: Time,
+        mut self,
         until: Time,
+        unloaded: &AtomicBool,
+        settling: Span,
         session: &Session<'_>,
-    ) -> Result<Probes, EndpointError> {
-        let mut probes = Probes::default();
-        self.outstanding.iter_mut().for_each(|(_, index)| *index = None);
-        let mut due = began;
-        loop {
-            let now = session.clock.now();
-            if now >= until || session.stopped() {
-                return Ok(probes);
-            }
-            if now >= due {
-                self.send(now, began, &mut probes)?;
-                // No burst after a late timer.
-                due = (due + self.interval).max(now);
-            }
-            self.wait(due.since(now).min(until.since(now)))?;
-            self.receive(&mut probes, session)?;
-        }
-    }
-
-    /// Receives answers for at least `span`, so that queues drain.
-    ///
-    /// # Errors
-    ///
-    /// The connection failed.
-    pub(super) fn drain(
-        &mut self,
-        mut probes: Probes,
-        span: Span,
-        session: &Session<'_>,
-    ) -> Result<Probes, EndpointError> {
-        let until = session.clock.now() + span;
+    ) -> io::Result<Probes> {
+        let mut due = self.began;
+        let mut end = None;
         while !session.stopped() {
-            let left = until.since(session.clock.now());
-            if left == Span::ZERO {
+            let now = session.clock.now();
+            if end.is_none() && now >= until && unloaded.load(Ordering::Relaxed) {
+                end = Some(now + settling);
+            }
+            if end.is_some_and(|end| now >= end) {
                 break;
             }
-            self.wait(left.min(LOOK))?;
-            self.receive(&mut probes, session)?;
+            let mut patience = LOOK;
+            if now < until {
+                if now >= due {
+                    self.send(now)?;
+                    // No burst after a late timer.
+                    due = (due + self.interval).max(now);
+                }
+                patience = patience.min(due.since(now));
+            }
+            self.wait(patience)?;
+            self.receive(session)?;
         }
-        Ok(probes)
+        self.finish(session)
+    }
+
+    /// Reads the report of the receiver, and counts retransmissions.
+    fn finish(mut self, session: &Session<'_>) -> io::Result<Probes> {
+        let info = TcpInfo::of(&self.stream).ok();
+        self.probes.retransmissions = info.map(|info| info.total_retrans.into());
+        // Answers that are still on the way would precede the report.
+        if self.outstanding.is_empty() && !session.stopped() {
+            let report = final_report(&mut self.stream, PATIENCE, session)?;
+            self.probes.answer_retransmissions = report.and_then(|report| report.retransmissions);
+        } else {
+            socket::abort(self.stream);
+        }
+        Ok(self.probes)
     }
 
     fn wait(&self, span: Span) -> io::Result<()> {
@@ -133,15 +151,15 @@ impl Prober {
         socket::wait(&mut [PollFd::new(self.stream.as_fd(), wanted)], span)
     }
 
-    fn send(&mut self, now: Time, began: Time, probes: &mut Probes) -> io::Result<()> {
+    fn send(&mut self, now: Time) -> io::Result<()> {
         self.flush()?;
         if self.unsent > 0 || self.outstanding.len() >= OUTSTANDING {
-            probes.skipped += 1;
+            self.probes.skipped += 1;
             return Ok(());
         }
         self.unsent = PROBE;
-        self.outstanding.push_back((now, Some(probes.samples.len())));
-        probes.samples.push(ProbeSample { at: now.since(began), rtt: None });
+        self.outstanding.push_back(now);
+        self.probes.samples.push(ProbeSample { at: now.since(self.began), rtt: None });
         self.flush()
     }
 
@@ -158,7 +176,7 @@ impl Prober {
     }
 
     /// Reads answers, which arrive in the order of the probes.
-    fn receive(&mut self, probes: &mut Probes, session: &Session<'_>) -> io::Result<()> {
+    fn receive(&mut self, session: &Session<'_>) -> io::Result<()> {
         self.flush()?;
         let mut piece = [0; 4096];
         loop {
@@ -176,12 +194,13 @@ impl Prober {
             while self.partial >= PROBE {
                 self.partial -= PROBE;
                 // More answers than probes come from a faulty peer.
-                let Some((sent, index)) = self.outstanding.pop_front() else { continue };
+                let Some(sent) = self.outstanding.pop_front() else { continue };
                 let rtt = now.since(sent);
-                probes.late += u64::from(rtt > LATE && index.is_some());
-                if let Some(sample) = index.and_then(|index| probes.samples.get_mut(index)) {
+                self.probes.late += u64::from(rtt > LATE);
+                if let Some(sample) = self.probes.samples.get_mut(self.answered) {
                     sample.rtt = Some(rtt);
                 }
+                self.answered += 1;
             }
         }
     }

@@ -21,7 +21,7 @@ const TURN: usize = 4;
 const SAMPLE: Span = Span::millis(100);
 
 /// Time limit of the reports of downloads after a phase.
-const PATIENCE: Span = Span::secs(5);
+const PATIENCE: Span = Span::secs(10);
 
 /// Direction of a bulk connection, from the client's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,13 @@ impl Stream {
             congestion,
             sender: None,
             failed: None,
+        }
+    }
+
+    /// Ends the connection by RST.
+    pub(super) fn abort(self) {
+        if let Some(stream) = self.stream {
+            socket::abort(stream);
         }
     }
 
@@ -163,7 +170,7 @@ impl Streams {
         &mut self,
         until: Time,
         session: &Session<'_>,
-        told: &dyn Fn(Span, u64, u64),
+        notify: &dyn Fn(Span, u64, u64),
     ) -> Result<(), EndpointError> {
         let mut pattern = Vec::new();
         Pattern { stream: 0 }.fill(0, CHUNK, &mut pattern);
@@ -174,8 +181,12 @@ impl Streams {
             let over = now >= until || session.stopped();
             if now >= next || over {
                 next = now + SAMPLE;
+                if now < self.steady {
+                    // The steady part begins with a sample.
+                    next = next.min(self.steady);
+                }
                 let [up, down] = self.sample(now);
-                told(now.since(self.began), up, down);
+                notify(now.since(self.began), up, down);
             }
             if over {
                 return Ok(());
@@ -269,7 +280,11 @@ impl Streams {
                         stream.stream = None;
                     }
                     Ok(count) => keep_tail(&mut stream.tail, &scratch[..count]),
-                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            ErrorKind::WouldBlock | ErrorKind::Interrupted
+                        ) => {}
                     Err(_) => stream.stream = None,
                 }
             }

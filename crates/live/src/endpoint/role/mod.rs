@@ -1,7 +1,7 @@
 //! Roles of connections to the discard receiver: request, answer and final report.
 //!
 //! A plain connection of RFC 863 begins with any bytes. A client that needs more than a discard receiver
-//! begins with a [`Request`] of [`REQUEST`] bytes. The receiver sends an [`Answer`] of the same length. At the
+//! begins with a [`Request`] of [`REQUEST`] bytes. The receiver sends a [`Reply`] of the same length. At the
 //! end, after the client has closed its direction, it sends a [`Report`] and closes.
 //!
 //! The three lengths are the same in all versions, so both ends can refuse another version in a form that the
@@ -146,9 +146,9 @@ impl Request {
 /// Identifies the UDP datagrams of a client.
 pub type Token = [u8; 16];
 
-/// Answer of the receiver.
+/// Reply of the receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum Reply {
     /// The connection has the requested role.
     Granted {
         /// Time after which the receiver ends the connection.
@@ -162,14 +162,14 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-impl Answer {
+impl Reply {
     /// The message.
     pub fn encode(&self) -> [u8; REQUEST] {
         let fields = match *self {
-            Answer::Granted { duration, bytes, token } => {
+            Reply::Granted { duration, bytes, token } => {
                 Fields { version: VERSION, code: 0, duration, bytes, rest: token }
             }
-            Answer::Refused(refusal) => Fields {
+            Reply::Refused(refusal) => Fields {
                 version: VERSION,
                 code: refusal.number(),
                 duration: Span::ZERO,
@@ -180,19 +180,19 @@ impl Answer {
         fields.encode(ANSWER_MAGIC)
     }
 
-    /// Parses an answer; `None` if the peer is no receiver with roles, or bytes are missing.
-    pub fn parse(bytes: &[u8]) -> Option<Answer> {
+    /// Parses a reply; `None` if the peer is no receiver with roles, or bytes are missing.
+    pub fn parse(bytes: &[u8]) -> Option<Reply> {
         let fields = bytes.strip_prefix(ANSWER_MAGIC).and_then(|_| Fields::parse(bytes))?;
         if fields.version != VERSION {
-            return Some(Answer::Refused(Refusal::Version));
+            return Some(Reply::Refused(Refusal::Version));
         }
         Some(match fields.code {
-            0 => Answer::Granted {
+            0 => Reply::Granted {
                 duration: fields.duration,
                 bytes: fields.bytes,
                 token: fields.rest,
             },
-            code => Answer::Refused(Refusal::of(code)),
+            code => Reply::Refused(Refusal::of(code)),
         })
     }
 }
@@ -311,11 +311,11 @@ mod tests {
                 assert_eq!(recognize(&request.encode()), Recognition::Request(request));
             }
         }
-        let granted = Answer::Granted { duration: Span::secs(3), bytes: 9, token: [5; 16] };
-        assert_eq!(Answer::parse(&granted.encode()), Some(granted));
+        let granted = Reply::Granted { duration: Span::secs(3), bytes: 9, token: [5; 16] };
+        assert_eq!(Reply::parse(&granted.encode()), Some(granted));
         for (_, refusal) in Refusal::NUMBERS {
-            let answer = Answer::Refused(refusal);
-            assert_eq!(Answer::parse(&answer.encode()), Some(answer));
+            let answer = Reply::Refused(refusal);
+            assert_eq!(Reply::parse(&answer.encode()), Some(answer));
         }
     }
 
@@ -367,15 +367,15 @@ mod tests {
 
     #[test]
     fn only_answers_are_parsed_as_answers() {
-        assert_eq!(Answer::parse(&request().encode()), None);
-        let message = Answer::Refused(Refusal::Busy).encode();
+        assert_eq!(Reply::parse(&request().encode()), None);
+        let message = Reply::Refused(Refusal::Busy).encode();
         for length in 0..REQUEST {
-            assert_eq!(Answer::parse(&message[..length]), None);
+            assert_eq!(Reply::parse(&message[..length]), None);
         }
         let mut unknown = message;
         unknown[25] = 77;
-        assert_eq!(Answer::parse(&unknown), Some(Answer::Refused(Refusal::Other)));
+        assert_eq!(Reply::parse(&unknown), Some(Reply::Refused(Refusal::Other)));
         unknown[24] = 2;
-        assert_eq!(Answer::parse(&unknown), Some(Answer::Refused(Refusal::Version)));
+        assert_eq!(Reply::parse(&unknown), Some(Reply::Refused(Refusal::Version)));
     }
 }

@@ -14,7 +14,7 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{TcpCongestion, TcpNoDelay};
 use serde::Serialize;
 
-use super::{Answer, Refusal, Report, Request, Role, Token};
+use super::{Refusal, Reply, Report, Request, Role, Token};
 use crate::endpoint::send::is_later;
 use crate::endpoint::udp::Tally;
 use crate::endpoint::{CHUNK, End, Pattern, TcpInfo, available_congestion, socket};
@@ -28,8 +28,8 @@ const ECHO: usize = 4096;
 /// Time without progress after which a connection with a role is dropped.
 const SILENCE: Span = Span::secs(30);
 
-/// Time for the client to close after the report.
-const CLOSING: Span = Span::secs(3);
+/// Time for data and report to arrive, and for the client to close. Long queues hold data for seconds.
+const CLOSING: Span = Span::secs(10);
 
 /// Limits of roles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,7 +128,7 @@ pub(in crate::endpoint) struct Serving {
 }
 
 /// A connection whose first bytes were a request.
-pub(in crate::endpoint) struct Asked {
+pub(in crate::endpoint) struct Candidate {
     pub(in crate::endpoint) number: u64,
     pub(in crate::endpoint) stream: TcpStream,
     pub(in crate::endpoint) peer: SocketAddr,
@@ -139,7 +139,7 @@ pub(in crate::endpoint) struct Asked {
 impl Serving {
     /// Begins a role. `token` is that of UDP datagrams.
     pub(in crate::endpoint) fn grant(
-        asked: Asked,
+        candidate: Candidate,
         request: &Request,
         limits: &RoleLimits,
         token: Option<Token>,
@@ -149,30 +149,34 @@ impl Serving {
             // The kernel would load a module for an unknown name if the receiver runs as root.
             let known = available_congestion().contains(name);
             let name = std::ffi::OsString::from(name);
-            if !known || setsockopt(&asked.stream, TcpCongestion, &name).is_err() {
-                return Serving::refuse(asked, Refusal::Congestion, now);
+            if !known || setsockopt(&candidate.stream, TcpCongestion, &name).is_err() {
+                return Serving::refuse(candidate, Refusal::Congestion, now);
             }
         }
         // If this fails, probes measure Nagle's algorithm too.
-        let _ = setsockopt(&asked.stream, TcpNoDelay, &true);
+        let _ = setsockopt(&candidate.stream, TcpNoDelay, &true);
         let duration = request.duration.min(limits.duration);
         let limit = request.bytes.unwrap_or(u64::MAX).min(limits.bytes);
-        let answer = Answer::Granted { duration, bytes: limit, token: token.unwrap_or_default() };
-        let mut serving = Serving::new(asked, answer, Some(request.role), now);
+        let answer = Reply::Granted { duration, bytes: limit, token: token.unwrap_or_default() };
+        let mut serving = Serving::new(candidate, answer, Some(request.role), now);
         (serving.until, serving.limit) = (now + duration, limit);
         serving.udp = token.map(|token| (token, Tally::default()));
         serving
     }
 
     /// Refuses a role.
-    pub(in crate::endpoint) fn refuse(asked: Asked, refusal: Refusal, now: Time) -> Serving {
-        let mut serving = Serving::new(asked, Answer::Refused(refusal), None, now);
+    pub(in crate::endpoint) fn refuse(
+        candidate: Candidate,
+        refusal: Refusal,
+        now: Time,
+    ) -> Serving {
+        let mut serving = Serving::new(candidate, Reply::Refused(refusal), None, now);
         (serving.phase, serving.refused) = (Phase::Reporting, Some(refusal));
         serving
     }
 
-    fn new(asked: Asked, answer: Answer, role: Option<Role>, now: Time) -> Serving {
-        let Asked { number, stream, peer, rest } = asked;
+    fn new(candidate: Candidate, answer: Reply, role: Option<Role>, now: Time) -> Serving {
+        let Candidate { number, stream, peer, rest } = candidate;
         let mut out = answer.encode().to_vec();
         if role == Some(Role::Echo) {
             out.extend_from_slice(&rest);

@@ -1,21 +1,17 @@
 //! Sends datagrams at a constant rate to a receiver that counts them.
 
-use std::io::Read as _;
-use std::net::{Shutdown, SocketAddr, UdpSocket};
-use std::os::fd::AsFd as _;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 use lasthop_proto::units::{Rate, Span, Time};
-use nix::poll::{PollFd, PollFlags};
 use serde::Serialize;
 
 use super::{HEADER, Header};
-use crate::endpoint::open::open;
-use crate::endpoint::role::{REPORT, Report, Request, Role};
-use crate::endpoint::send::is_later;
+use crate::endpoint::open::{final_report, open};
+use crate::endpoint::role::{Report, Request, Role};
 use crate::endpoint::socket::{self, LOOK};
 use crate::endpoint::{End, EndpointError, Progress, SendObserver, SendOptions, Session};
 
-/// Time for datagrams on the way before the receiver is asked for its report.
+/// Time for datagrams on the way before the report is requested.
 const ON_THE_WAY: Span = Span::secs(1);
 
 /// Time limit of the report.
@@ -86,16 +82,19 @@ pub fn send_udp(
 ) -> Result<UdpReport, EndpointError> {
     let UdpOptions { send, rate, duration, .. } = options;
     let length = options.length.max(HEADER);
-    let asked = *duration + ON_THE_WAY + MARGIN;
-    let request = Request { role: Role::Udp, bytes: None, duration: asked, congestion: None };
+    let whole = *duration + ON_THE_WAY + MARGIN;
+    let request = Request { role: Role::Udp, bytes: None, duration: whole, congestion: None };
     let mut control = open(send, &request, session)?;
-    let local = control.stream.local_addr()?;
-    let socket = UdpSocket::bind(SocketAddr::new(local.ip(), 0))?;
+    // The address of a link-local network has a scope, which only the whole address contains.
+    let mut local = control.stream.local_addr()?;
+    local.set_port(0);
+    let socket = UdpSocket::bind(local)?;
     socket.connect(send.to)?;
     socket.set_nonblocking(true)?;
     let began = session.clock.now();
     let until = began + (*duration).min(control.duration.saturating_sub(ON_THE_WAY));
-    let gap = Span((length as u64).saturating_mul(8_000_000_000) / rate.bps().max(1));
+    let gap = (length as u64).saturating_mul(8_000_000_000) / rate.bps().max(1);
+    let gap = Span(gap.max(1));
     let mut datagram = vec![0; length];
     let (mut sent, mut refused, mut skipped) = (0, 0, 0);
     let mut number = 0;
@@ -115,7 +114,7 @@ pub fn send_udp(
             socket::wait(&mut [], due.since(now).min(until.since(now)).min(LOOK))?;
             continue;
         }
-        let late = now.since(due).0 / gap.0.max(1);
+        let late = now.since(due).0 / gap.0;
         if late > BURST {
             // A burst after a pause would measure the queue of this machine.
             skipped += late - BURST;
@@ -157,26 +156,9 @@ pub fn send_udp(
 }
 
 /// Waits for datagrams on the way, and requests the report. `None` if none arrives in time.
-fn report(
-    stream: &mut std::net::TcpStream,
-    session: &Session<'_>,
-) -> Result<Option<Report>, EndpointError> {
+fn report(stream: &mut TcpStream, session: &Session<'_>) -> Result<Option<Report>, EndpointError> {
     if !session.wait_until(session.clock.now() + ON_THE_WAY)? {
         return Ok(None);
     }
-    stream.shutdown(Shutdown::Write)?;
-    let give_up = session.clock.now() + PATIENCE;
-    let mut message = Vec::with_capacity(REPORT);
-    let mut piece = [0; REPORT];
-    while message.len() < REPORT && session.clock.now() < give_up && !session.stopped() {
-        let mut watched = [PollFd::new(stream.as_fd(), PollFlags::POLLIN)];
-        socket::wait(&mut watched, LOOK)?;
-        match stream.read(&mut piece) {
-            Ok(0) => break,
-            Ok(count) => message.extend_from_slice(&piece[..count]),
-            Err(error) if is_later(&error) => {}
-            Err(_) => break,
-        }
-    }
-    Ok(Report::parse(&message))
+    Ok(final_report(stream, PATIENCE, session)?)
 }
