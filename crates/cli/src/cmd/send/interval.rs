@@ -1,0 +1,119 @@
+//! Lines and numbers for each interval of a transfer.
+
+use std::sync::{Mutex, PoisonError};
+
+use lasthop_live::clock::Clock;
+use lasthop_proto::units::{Span, Time};
+use lasthop_report::number::Units;
+use serde_json::{Value, json};
+
+use crate::output;
+use crate::progress::Progress;
+
+/// Bytes of an interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Interval {
+    from: Span,
+    to: Span,
+    bytes: u64,
+}
+
+impl Interval {
+    /// Bytes per second; `None` for zero time.
+    fn throughput(self) -> Option<f64> {
+        let seconds = self.to.saturating_sub(self.from).as_secs_f64();
+        (seconds > 0.0).then(|| self.bytes as f64 / seconds)
+    }
+}
+
+/// Counts the bytes of all simultaneous transfers. An interval ends with the first progress after its time, so its end is
+/// accurate to a twentieth of a second; the rate is that of its true duration.
+#[derive(Debug)]
+pub struct Intervals {
+    every: Span,
+    clock: Clock,
+    began: Time,
+    /// Units of printed lines; `None` prints none.
+    units: Option<Units>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    from: Span,
+    bytes: u64,
+    done: Vec<Interval>,
+}
+
+impl Intervals {
+    /// Intervals of `every`, from now on. Lines are printed in `units`.
+    pub fn new(every: Span, clock: Clock, units: Option<Units>) -> Intervals {
+        Intervals { every, clock, began: clock.now(), units, state: Mutex::default() }
+    }
+
+    /// Counts more bytes.
+    pub fn count(&self, bytes: u64, progress: &Progress) {
+        let now = self.clock.now().since(self.began);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.bytes += bytes;
+        if now.saturating_sub(state.from) >= self.every {
+            let done = state.close(now);
+            drop(state);
+            progress.suspend(|| self.print(done));
+        }
+    }
+
+    /// Ends the last interval, which may be shorter, and returns all as JSON.
+    pub fn finish(self) -> Value {
+        let now = self.clock.now().since(self.began);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.bytes > 0 {
+            let last = state.close(now);
+            self.print(last);
+        }
+        let row = |interval: &Interval| {
+            json!({
+                "from_s": interval.from.as_secs_f64(),
+                "to_s": interval.to.as_secs_f64(),
+                "bytes": interval.bytes,
+                "throughput": interval.throughput(),
+            })
+        };
+        Value::Array(state.done.iter().map(row).collect())
+    }
+
+    fn print(&self, interval: Interval) {
+        let Some(units) = self.units else { return };
+        let rate = interval.throughput().map_or_else(|| "–".to_owned(), |rate| units.rate(rate));
+        let (from, to) = (interval.from.as_secs_f64(), interval.to.as_secs_f64());
+        // A closed pipe is noticed when the result is printed.
+        let _ = output::print(&format!("{from:6.1} to {to:.1} s  {} B  {rate}\n", interval.bytes));
+    }
+}
+
+impl State {
+    fn close(&mut self, now: Span) -> Interval {
+        let done = Interval { from: self.from, to: now, bytes: self.bytes };
+        (self.from, self.bytes) = (now, 0);
+        self.done.push(done);
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However the bytes are distributed over intervals, none is lost.
+    #[test]
+    fn all_bytes_belong_to_an_interval() {
+        let intervals = Intervals::new(Span(1), Clock::start(), None);
+        let progress = Progress::of_bytes(None, true);
+        (1..=10).for_each(|bytes| intervals.count(bytes, &progress));
+        let rows = intervals.finish();
+        let rows = rows.as_array().expect("a list");
+        let bytes: u64 = rows.iter().filter_map(|row| row["bytes"].as_u64()).sum();
+        assert_eq!(bytes, 55);
+        assert!(rows.windows(2).all(|pair| pair[0]["to_s"] == pair[1]["from_s"]), "{rows:?}");
+    }
+}
