@@ -171,14 +171,7 @@ fn errors_say_what_to_do() {
         (format!("send {} -R", plain.address), "--plain"),
         (format!("send {} -u", usual.address), "--udp"),
         (format!("load {} --congestion carrier", usual.address), "available: "),
-        (format!("load {} --plot load.txt", usual.address), "FILE.svg, FILE.pdf or FILE.png"),
-        ("load".to_owned(), "HOST[:PORT]"),
-        ("load localhost --seconds 0".to_owned(), "1 to 60"),
-        ("load localhost --every 2s".to_owned(), "from 1ms to 1s"),
         ("send -R".to_owned(), "HOST[:PORT] is missing"),
-        ("send localhost -u --time 1h".to_owned(), "from 100ms to 90s"),
-        ("send localhost --interval 1ms".to_owned(), "at least 100ms"),
-        ("advise --measured nothing.json".to_owned(), "lasthop load HOST --json"),
     ] {
         let output = run(dir.path(), &words);
         let errors = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -2,11 +2,11 @@
 //!
 //! Every client is hostile. A connection has one buffer of at most [`CHUNK`] bytes and a deadline. The receiver
 //! sends data only over TCP, whose handshake has confirmed the client's address. It sends no more bytes than
-//! the limits allow, and in the echo role no more than it has received.
+//! the limits allow, and in the echo role no more than it has received, apart from answer and report.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags};
@@ -18,12 +18,16 @@ use super::{Refusal, Reply, Report, Request, Role, Token};
 use crate::endpoint::send::is_later;
 use crate::endpoint::udp::Tally;
 use crate::endpoint::{CHUNK, End, Pattern, TcpInfo, available_congestion, socket};
+use crate::sys::calls;
 
 /// Reads or writes of a connection before the next one has its turn.
 const TURN: usize = 4;
 
 /// Most bytes that the echo role reads at a time, bytes. Probes are smaller.
 const ECHO: usize = 4096;
+
+/// Limit of unsent bytes in the kernel (TCP_NOTSENT_LOWAT).
+const NOT_SENT: i32 = 1 << 17;
 
 /// Time without progress after which a connection with a role is dropped.
 const SILENCE: Span = Span::secs(30);
@@ -155,6 +159,9 @@ impl Serving {
         }
         // If this fails, probes measure Nagle's algorithm too.
         let _ = setsockopt(&candidate.stream, TcpNoDelay, &true);
+        // If this fails, more data follows the end of a download.
+        let (fd, limit) = (candidate.stream.as_raw_fd(), NOT_SENT.to_ne_bytes());
+        let _ = calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &limit);
         let duration = request.duration.min(limits.duration);
         let limit = request.bytes.unwrap_or(u64::MAX).min(limits.bytes);
         let answer = Reply::Granted { duration, bytes: limit, token: token.unwrap_or_default() };

@@ -132,6 +132,8 @@ pub fn send_udp(
         due += gap;
     }
     let seconds = session.clock.now().since(began);
+    let bytes = sent * length as u64;
+    observer.progress(Progress { written: bytes, acked: bytes, of: None });
     let stopped = session.stopped();
     let report = if stopped { None } else { report(&mut control.stream, session)? };
     let end = match report {
@@ -145,7 +147,7 @@ pub fn send_udp(
         peer: send.to,
         end,
         sent,
-        bytes: sent * length as u64,
+        bytes,
         refused,
         skipped,
         length,
