@@ -3,9 +3,9 @@
 //! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so
 //! that its times cover delivery. [`discard()`] accepts any number of connections, reads and counts.
 //! Its clients may select a role of a connection: [`load()`] measures round trips under load, [`receive()`]
-//! receives, and [`send_udp()`] sends datagrams. [`ask()`] and [`answer()`] exchange requests and responses. Each is one loop in the calling thread, so a
-//! thread that has entered a network namespace remains in it. All stop within a tenth of a second after their
-//! flag is raised.
+//! receives, and [`send_udp()`] sends datagrams. [`ask()`] and [`answer()`] exchange requests and responses.
+//! Each is one loop in the calling thread, so a thread that has entered a network namespace remains in it. The
+//! threads of [`load()`] inherit the namespace. All stop within a tenth of a second after their flag is raised.
 
 mod discard;
 mod error;
