@@ -41,15 +41,15 @@ fn slow() -> Stage {
 /// Measures from `fh` to a receiver on `mh`.
 fn measured(phases: Vec<Phase>) -> LoadReport {
     let stop = Arc::new(AtomicBool::new(false));
-    let (tell, told) = channel();
+    let (sender, addresses) = channel();
     let stopped = stop.clone();
     let receiver = within("mh", move || {
         let listener = listen("10.9.0.2:0".parse().unwrap()).unwrap();
-        tell.send(listener.local_addr().unwrap()).unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
         let session = Session { clock: Clock::start(), stop: &stopped };
         discard(&listener, &DiscardOptions::default(), &session, &mut Vec::new()).unwrap()
     });
-    let to: SocketAddr = told.recv().unwrap();
+    let to: SocketAddr = addresses.recv().unwrap();
     let report = inside("fh", move || {
         let never = AtomicBool::new(false);
         let session = Session { clock: Clock::start(), stop: &never };

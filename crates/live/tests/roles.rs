@@ -7,9 +7,9 @@ use std::thread;
 
 use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::{
-    DiscardObserver, DiscardOptions, End, EndpointError, LoadOptions, Pattern, Phase, Received,
-    Refusal, Reply, Report, Request, Role, RoleLimits, SendOptions, Served, Session, Totals,
-    UdpOptions, discard, listen, load, receive, send_udp,
+    DiscardObserver, DiscardOptions, End, EndpointError, LoadObserver, LoadOptions, Pattern, Phase,
+    Received, Refusal, Reply, Report, Request, Role, RoleLimits, SendOptions, Served, Session,
+    Totals, UdpOptions, discard, listen, load, receive, send_udp,
 };
 use lasthop_proto::units::{Rate, Span};
 
@@ -70,7 +70,7 @@ fn request(role: Role) -> Request {
 }
 
 /// Sends a request and returns the connection with the answer.
-fn asked(address: SocketAddr, request: &Request) -> (TcpStream, Reply) {
+fn requested(address: SocketAddr, request: &Request) -> (TcpStream, Reply) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.write_all(&request.encode()).expect("written");
     let mut answer = [0; MESSAGE];
@@ -154,7 +154,7 @@ fn plain_connections_that_begin_like_a_request_stay_plain() {
 fn refusals_have_their_reasons() {
     let refused = |options: &DiscardOptions, request: &Request| {
         let (answer, seen, _) = against(options, |address| {
-            let (mut stream, answer) = asked(address, request);
+            let (mut stream, answer) = requested(address, request);
             let mut rest = Vec::new();
             stream.read_to_end(&mut rest).expect("closed by the receiver");
             assert!(rest.is_empty());
@@ -218,7 +218,7 @@ fn a_download_ends_at_the_limit_with_a_report() {
     let options = DiscardOptions { roles: Some(limits), ..DiscardOptions::default() };
     let (bytes, seen, _) = against(&options, |address| {
         let (mut stream, answer) =
-            asked(address, &Request { bytes: Some(u64::MAX), ..request(Role::Download) });
+            requested(address, &Request { bytes: Some(u64::MAX), ..request(Role::Download) });
         assert!(matches!(answer, Reply::Granted { bytes: 300_000, .. }), "{answer:?}");
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).expect("everything");
@@ -235,7 +235,7 @@ fn a_download_ends_at_the_limit_with_a_report() {
 #[test]
 fn probes_are_returned_and_counted() {
     let (_, seen, _) = against(&DiscardOptions::default(), |address| {
-        let (mut stream, _) = asked(address, &request(Role::Echo));
+        let (mut stream, _) = requested(address, &request(Role::Echo));
         for length in [1, 64, 5000] {
             let sent: Vec<u8> = (0..length).map(|n: u32| n as u8).collect();
             stream.write_all(&sent).expect("written");
@@ -255,7 +255,7 @@ fn probes_are_returned_and_counted() {
 #[test]
 fn an_echo_that_is_not_read_blocks_nobody() {
     let (_, seen, totals) = against(&DiscardOptions::default(), |address| {
-        let (deaf, _) = asked(address, &request(Role::Echo));
+        let (deaf, _) = requested(address, &request(Role::Echo));
         deaf.set_nonblocking(true).expect("set");
         // Until no buffer on the way has room.
         let mut full = 0;
@@ -286,6 +286,46 @@ fn a_reverse_transfer_is_the_pattern() {
         assert_eq!((report.end, report.bytes, report.wrong), (End::Closed, bytes, None));
         assert_eq!(report.sender.expect("a report").bytes, bytes);
     }
+}
+
+#[test]
+fn a_reverse_transfer_beyond_the_limit_is_not_complete() {
+    let limits = RoleLimits { bytes: 1000, ..RoleLimits::default() };
+    let options = DiscardOptions { roles: Some(limits), ..DiscardOptions::default() };
+    let (report, ..) = against(&options, |address| {
+        with_session(|session| receive(&to(address), 1001, Span::secs(60), session, &mut ()))
+            .expect("a receiver")
+    });
+    let End::Failed { why } = &report.end else { panic!("{report:?}") };
+    assert!(why.contains("at most 1000 bytes"), "{why}");
+    assert_eq!((report.bytes, report.throughput()), (1000, None));
+}
+
+/// Raises the stop flag during uploads.
+struct Stopping<'a>(&'a AtomicBool);
+
+impl LoadObserver for Stopping<'_> {
+    fn progress(&self, phase: Phase, _: Span, up: u64, _: u64) {
+        if phase == Phase::Up && up > 0 {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_stopped_measurement_reports_its_finished_part() {
+    let (report, ..) = against(&DiscardOptions::default(), |address| {
+        let stop = AtomicBool::new(false);
+        let session = Session { clock: Clock::start(), stop: &stop };
+        let options = LoadOptions { duration: Span::secs(30), ..small_load(address) };
+        let options = LoadOptions { phases: vec![Phase::Up, Phase::Down], ..options };
+        load(&options, &session, &Stopping(&stop)).expect("a receiver")
+    });
+    assert!(!report.complete && report.failed.is_none(), "{:?}", report.failed);
+    let [up] = report.phases.as_slice() else { panic!("{:?}", report.phases) };
+    assert!(up.seconds <= Span::secs(30));
+    let bulk = up.up.as_ref().expect("uploads");
+    assert!(bulk.streams.iter().any(|stream| stream.bytes > 0), "{bulk:?}");
 }
 
 #[test]

@@ -275,10 +275,12 @@ impl Serving {
                 None
             }
             _ => {
-                let late = self.role.is_some() && now >= self.until + CLOSING;
+                if self.role.is_some() && now >= self.until + CLOSING {
+                    return Some(End::Failed { why: "the granted time is over".to_owned() });
+                }
                 // The connection of the UDP role is silent until its end.
                 let silent = now.since(self.moved) >= SILENCE && self.role != Some(Role::Udp);
-                (late || silent).then_some(End::Idle)
+                silent.then_some(End::Idle)
             }
         }
     }
