@@ -101,7 +101,7 @@ pub enum Recognition {
     Refused(Refusal),
 }
 
-/// Classifies a connection by its first bytes. Bytes after the first [`REQUEST`] are ignored.
+/// Classifies a connection by its first bytes. Bytes after a request are ignored.
 pub fn recognize(first: &[u8]) -> Recognition {
     let known = first.len().min(MAGIC);
     if first[..known] != REQUEST_MAGIC[..known] {

@@ -30,7 +30,7 @@ pub struct UdpOptions {
     pub send: SendOptions,
     /// Rate of the payload.
     pub rate: Rate,
-    /// Payload of a datagram, bytes; at least [`HEADER`].
+    /// Payload of a datagram, bytes; at least 32.
     pub length: usize,
     /// Duration of the sending.
     pub duration: Span,
