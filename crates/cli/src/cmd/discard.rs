@@ -27,8 +27,9 @@ Examples:
   lasthop discard --output received --count 3   keep what comes as files
   lasthop discard --udp                         datagrams of `lasthop send -u` too
 
-Any sender will do; --verify compares with what `lasthop send --bytes` sends. Clients of `lasthop load` and `send -R` may receive data, two
-minutes and 64 GiB for each connection at most: --plain refuses them.
+Any sender will do; --verify compares with what `lasthop send --bytes` sends.
+Clients of `lasthop load` and `send -R` receive data, on each connection at most for two minutes and
+64 GiB: --plain refuses them.
 Exit code 1 if a transfer was not complete or had a wrong byte, 130 after Ctrl-C.";
 
 /// Receive and throw away: the other end of `lasthop send`

@@ -49,7 +49,7 @@ Examples:
   lasthop send laptop --count 4 --repeat 10 --every 30s --json
   lasthop send laptop --bytes 1GB --interval 1s     a line for each second
   lasthop send laptop -R                            the receiver sends
-  lasthop send laptop -u --rate 2mbit --time 30s    datagrams: losses, reordering, jitter; needs `lasthop discard --udp`
+  lasthop send laptop -u --rate 2mbit --time 30s    datagrams, to `lasthop discard --udp`
   lasthop send                                      a menu, with what was chosen last
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.

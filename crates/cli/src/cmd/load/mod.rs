@@ -30,14 +30,16 @@ const FIGURE: &str = "load.svg";
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop load laptop                         idle, up, down and both, 10 s each; `lasthop discard` listens on port 9009
+  lasthop load laptop                         idle, up, down and both, 10 s each
   lasthop load 10.0.1.1:9 --down --seconds 20      downloads only, longer
   lasthop load laptop --congestion bbr --streams 1
   lasthop load laptop --plot load.pdf         rates and round trips over time
   lasthop load laptop --json > load.json      for `lasthop advise --measured load.json`
 
-The idle phase is always the first: round trips under load are compared with it. Rates and round trips under load are those of the steady
-part of a phase, from a quarter of it to its end. Grades by the increase of the median: A+ below 5 ms, A 30, B 60, C 200, D 400, else F.
+At the other end `lasthop discard` of this version listens. The idle phase is always the first: round
+trips under load are compared with it. Rates and round trips under load are those of the steady part
+of a phase, from a quarter of it to its end. Grades by the increase of the median: A+ below 5 ms,
+A 30, B 60, C 200, D 400, else F.
 Exit code 1 if the measurement broke off, 130 after Ctrl-C; both print the finished phases.";
 
 /// Measure the latency of a link under load, against `lasthop discard`
