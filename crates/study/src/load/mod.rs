@@ -30,7 +30,7 @@ pub struct Measurement {
     pub interval_s: f64,
     /// Requested congestion control; `None` for the defaults of the two ends.
     pub congestion: Option<String>,
-    /// Whether all phases are complete.
+    /// Whether all phases are complete, and no bulk connection failed.
     pub complete: bool,
     /// Error that ended the measurement.
     pub failed: Option<String>,

@@ -107,6 +107,7 @@ fn streams(measured: &Measurement, units: Units) -> Table {
 
 fn notes(measured: &Measurement) -> String {
     let mut text = String::new();
+    let mut broken = false;
     for phase in &measured.phases {
         let counts = phase.probes;
         let mut parts = Vec::new();
@@ -127,12 +128,13 @@ fn notes(measured: &Measurement) -> String {
         }
         let all = phase.up.iter().chain(&phase.down).flat_map(|transfer| &transfer.streams);
         for why in all.filter_map(|stream| stream.failed.as_ref()) {
+            broken = true;
             text += &style::bad(&format!("{}: a stream failed: {why}\n", phase.phase));
         }
     }
     if let Some(why) = &measured.failed {
         text += &style::bad(&format!("the measurement broke off: {why}\n"));
-    } else if !measured.complete {
+    } else if !measured.complete && !broken {
         text += "interrupted: the last phase is shorter\n";
     }
     text += &style::dim(

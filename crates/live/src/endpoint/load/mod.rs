@@ -150,6 +150,12 @@ impl PhaseReport {
         steady.filter_map(|sample| sample.rtt).collect()
     }
 
+    /// Whether all bulk connections lasted until the end.
+    fn is_loaded(&self) -> bool {
+        let bulks = self.up.iter().chain(&self.down);
+        bulks.flat_map(|bulk| &bulk.streams).all(|stream| stream.failed.is_none())
+    }
+
     /// Duration of the steady part.
     pub fn steady(&self) -> Span {
         self.seconds.saturating_sub(self.steady_from)
@@ -161,7 +167,7 @@ impl PhaseReport {
 pub struct LoadReport {
     /// Finished phases, and the last one if the session was stopped in it.
     pub phases: Vec<PhaseReport>,
-    /// Whether all phases are complete.
+    /// Whether all phases are complete, and no bulk connection failed.
     pub complete: bool,
     /// Error that ended the measurement before its last phase.
     pub failed: Option<String>,
@@ -197,7 +203,9 @@ pub fn load(
             break;
         }
     }
-    report.complete = report.phases.len() == options.phases.len() && !session.stopped();
+    report.complete = report.phases.len() == options.phases.len()
+        && !session.stopped()
+        && report.phases.iter().all(PhaseReport::is_loaded);
     Ok(report)
 }
 
