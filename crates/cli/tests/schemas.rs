@@ -40,6 +40,10 @@ const NULLABLE: &[(&str, &str)] = &[
     ("min_rtt_s", "number"),
     ("increase_s", "number"),
     ("round_trip", "object"),
+    ("handshake", "object"),
+    ("request", "object"),
+    ("error", "string"),
+    ("responsiveness_rpm", "number"),
 ];
 
 /// Members with arbitrary keys, whose values all have one form.

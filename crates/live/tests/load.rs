@@ -91,6 +91,11 @@ fn the_queue_of_a_link_is_measured() {
         let base = median(idle.round_trips());
         let way = Span(2 * DELAY.0);
         assert!(base >= way, "{base} without load, on a link of {way}");
+        for sample in report.phases.iter().flat_map(|phase| &phase.connections) {
+            if let Ok((handshake, request)) = sample.result {
+                assert!(handshake.min(request) >= way, "{sample:?}");
+            }
+        }
         for (phase, bulk) in [(up, &up.up), (down, &down.down)] {
             let name = phase.phase;
             let loaded = median(phase.round_trips());
@@ -102,6 +107,8 @@ fn the_queue_of_a_link_is_measured() {
             assert!(loaded <= most, "{name}: {loaded} at a queue of {full}, late by {late}");
             let bulk = bulk.as_ref().unwrap();
             assert_eq!(bulk.streams.len(), 4);
+            let shortest = bulk.probes.iter().filter_map(|sample| sample.rtt).min();
+            assert!(shortest.is_none_or(|rtt| rtt >= way), "{name}: {shortest:?} in the data");
             for stream in &bulk.streams {
                 assert_eq!(stream.failed, None, "{name}");
                 assert!(stream.bytes > 0 && stream.bytes >= stream.steady_bytes, "{stream:?}");

@@ -18,6 +18,9 @@ const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Length of a request and of an answer, bytes.
 const MESSAGE: usize = 64;
 
+/// Length of a block of data with marks, bytes.
+const BLOCK: usize = 1024;
+
 #[derive(Default)]
 struct Log {
     received: Vec<Received>,
@@ -66,7 +69,7 @@ fn to(address: SocketAddr) -> SendOptions {
 }
 
 fn request(role: Role) -> Request {
-    Request { role, bytes: None, duration: Span::secs(60), congestion: None }
+    Request { role, bytes: None, duration: Span::secs(60), congestion: None, marks: false }
 }
 
 /// Sends a request and returns the connection with the answer.
@@ -98,6 +101,9 @@ fn all_phases_over_loopback() {
     assert_eq!(phases, Phase::ALL);
     for phase in &report.phases {
         assert!(!phase.probes.samples.is_empty(), "{phase:?}");
+        let connections = &phase.connections;
+        assert!(connections.iter().all(|sample| sample.result.is_ok()), "{connections:?}");
+        assert!(!connections.is_empty());
         let up = matches!(phase.phase, Phase::Up | Phase::Both);
         let down = matches!(phase.phase, Phase::Down | Phase::Both);
         assert_eq!((phase.up.is_some(), phase.down.is_some()), (up, down));
@@ -178,6 +184,28 @@ fn refusals_have_their_reasons() {
     assert_eq!(refused(&usual, &carrier), Refusal::Congestion);
 }
 
+/// One client has no more connections with roles than its limit, and a new one after an old one has ended.
+#[test]
+fn connections_of_a_client_are_limited() {
+    let limits = RoleLimits { client_at_once: 2, ..RoleLimits::default() };
+    let options = DiscardOptions { roles: Some(limits), ..DiscardOptions::default() };
+    let ((), seen, _) = against(&options, |address| {
+        let open = || requested(address, &request(Role::Echo));
+        let (first, second) = (open(), open());
+        assert!(matches!(second.1, Reply::Granted { .. }), "{second:?}");
+        let (mut refused, answer) = open();
+        assert_eq!(answer, Reply::Refused(Refusal::Client));
+        refused.read_to_end(&mut Vec::new()).expect("closed by the receiver");
+        drop(refused);
+        drop(first);
+        // Until the receiver has noticed the two ends.
+        while !matches!(open().1, Reply::Granted { .. }) {
+            thread::yield_now();
+        }
+    });
+    assert!(seen.served.iter().any(|served| served.refused == Some(Refusal::Client)));
+}
+
 #[test]
 fn a_refusal_reaches_the_client_as_an_error() {
     let plain = DiscardOptions { roles: None, ..DiscardOptions::default() };
@@ -230,6 +258,46 @@ fn a_download_ends_at_the_limit_with_a_report() {
     assert!(data == pattern);
     assert_eq!(Report::parse(report).expect("a report").bytes, 300_000);
     assert_eq!((seen.served[0].bytes, seen.served[0].role), (300_000, Some(Role::Download)));
+}
+
+/// The mark of a download is the number of bytes that the client has sent.
+#[test]
+fn marks_of_a_download_follow_the_client() {
+    against(&DiscardOptions::default(), |address| {
+        let request = Request { marks: true, ..request(Role::Download) };
+        let (mut stream, _) = requested(address, &request);
+        let mut block = [0; BLOCK];
+        for sent in 0..3_u64 {
+            let mut mark = || {
+                stream.read_exact(&mut block).expect("a block");
+                u64::from_be_bytes(*block.first_chunk().expect("a mark"))
+            };
+            while mark() < sent {}
+            assert_eq!(mark(), sent);
+            stream.write_all(&[0]).expect("written");
+        }
+    });
+}
+
+#[test]
+fn marks_of_an_upload_are_returned() {
+    against(&DiscardOptions::default(), |address| {
+        let request = Request { marks: true, ..request(Role::Upload) };
+        let (mut stream, _) = requested(address, &request);
+        let mut returned = [0; 8];
+        for mark in [1_u64, 2, u64::MAX] {
+            let block = [&mark.to_be_bytes()[..], &[0xff; BLOCK - 8]].concat();
+            // Also in pieces.
+            stream.write_all(&block[..5]).expect("written");
+            stream.write_all(&block[5..]).expect("written");
+            stream.read_exact(&mut returned).expect("an answer");
+            assert_eq!(returned, mark.to_be_bytes());
+        }
+        stream.shutdown(Shutdown::Write).expect("closed");
+        let mut report = Vec::new();
+        stream.read_to_end(&mut report).expect("a report");
+        assert_eq!(Report::parse(&report).expect("a report").bytes, 3 * BLOCK as u64);
+    });
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl DiscardObserver for TransferPrinter<'_> {
     fn served(&mut self, served: &Served) {
         // On stderr: programs read transfers from stdout.
         if !self.json && !note::is_quiet() {
-            let line = shown::served_line(served, self.units);
+            let Some(line) = shown::served_line(served, self.units) else { return };
             // A closed stderr does not end the receiver.
             let _ = io::stderr().write_all(line.as_bytes());
         }

@@ -87,7 +87,7 @@ pub struct Args {
     /// How long datagrams are sent [default: 10s]
     #[arg(long, value_name = "TIME", requires = "udp", value_parser = sending_time)]
     time: Option<Span>,
-    /// Print the bytes and the rate of each interval
+    /// Print the bytes, the rate and the retransmissions of each interval
     #[arg(long, value_name = "TIME", value_parser = interval_length)]
     interval: Option<Span>,
     /// Transfers at the same time
@@ -373,7 +373,8 @@ impl Job<'_> {
         let progress = Progress::of_bytes(total, self.json);
         let results: Vec<_> = thread::scope(|scope| {
             let begin = |source| {
-                let mut watch = Watch { progress: &progress, acked: 0, watched };
+                let mut watch =
+                    Watch { progress: &progress, acked: 0, retransmissions: 0, watched };
                 scope.spawn(move || self.transfer(addresses, source, session, &mut watch))
             };
             let threads: Vec<_> = sources.into_iter().map(begin).collect();
@@ -473,6 +474,7 @@ struct Watched<'a> {
 struct Watch<'a> {
     progress: &'a Progress,
     acked: u64,
+    retransmissions: u64,
     watched: Watched<'a>,
 }
 
@@ -482,7 +484,10 @@ impl SendObserver for Watch<'_> {
         self.acked = sent.acked;
         self.progress.advance(more);
         if let Some(intervals) = self.watched.intervals {
-            intervals.count(more, self.progress);
+            let before = self.retransmissions;
+            self.retransmissions = sent.retransmissions.unwrap_or(before);
+            let again = sent.retransmissions.map(|all| all.saturating_sub(before));
+            intervals.count(more, again, self.progress);
         }
     }
 

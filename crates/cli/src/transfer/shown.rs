@@ -1,6 +1,6 @@
 //! Transfers as tables, lines and JSON.
 
-use lasthop_live::endpoint::{End, Received, ReverseReport, SendReport, Served, UdpReport};
+use lasthop_live::endpoint::{End, Received, ReverseReport, Role, SendReport, Served, UdpReport};
 use lasthop_proto::units::Span;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{Units, plural};
@@ -244,18 +244,23 @@ pub fn udp(report: &UdpReport) -> Value {
     })
 }
 
-/// A connection of `lasthop load`, `send -R` or `send -u` on one line.
-pub fn served_line(served: &Served, units: Units) -> String {
+/// A connection of `lasthop load`, `send -R` or `send -u` on one line; none for a connection that was opened only for its
+/// handshake.
+pub fn served_line(served: &Served, units: Units) -> Option<String> {
     let Served { number, peer, bytes, end, .. } = served;
     if let Some(refusal) = served.refused {
-        return format!("{number}  {peer}  refused: {refusal}\n");
+        return Some(format!("{number}  {peer}  refused: {refusal}\n"));
+    }
+    if served.role == Some(Role::Echo) && served.bytes == 0 {
+        return None;
     }
     let role = served.role.map(|role| role.to_string()).unwrap_or_default();
     let time = seconds(served.seconds);
     let throughput =
         (served.seconds != Span::ZERO).then(|| served.bytes as f64 / served.seconds.as_secs_f64());
     let rate = rate(throughput, units);
-    format!("{number}  {peer}  {role}  {bytes} B  {time} s  {rate} {}  {end}\n", units.name())
+    let name = units.name();
+    Some(format!("{number}  {peer}  {role}  {bytes} B  {time} s  {rate} {name}  {end}\n"))
 }
 
 /// A received transfer on one line of JSON.

@@ -3,6 +3,8 @@
 //! A connection that begins with a request has a role ([`super::role`]). The first bytes of a connection are
 //! counted as data until they are a complete request, so a plain connection is never delayed.
 
+mod roles;
+
 use std::io::{self, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -14,18 +16,14 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::part::Part;
-use super::role::serve::{Admission, Candidate, RoleLimits, Served, Serving};
-use super::role::{REQUEST, Recognition, Refusal, Request, Role, Token, recognize};
+use super::role::REQUEST;
+use super::role::limits::{Admission, RoleLimits};
+use super::role::serve::{Served, Serving};
 use super::socket::{self, LOOK};
-use super::udp::Header;
 use super::{CHUNK, End, Pattern, Session, hex};
-use crate::tunnel;
 
 /// Reads per connection before the next one has its turn.
 const TURN: usize = 16;
-
-/// Datagrams that are read before connections have their turn.
-const DATAGRAMS: usize = 256;
 
 /// Limits and options of the receiver.
 #[derive(Clone, Debug)]
@@ -155,13 +153,14 @@ pub fn discard(
     session: &Session<'_>,
     observer: &mut dyn DiscardObserver,
 ) -> io::Result<Totals> {
-    let udp = options.udp.then(|| datagrams(listener)).transpose()?;
+    let udp = options.udp.then(|| roles::datagrams(listener)).transpose()?;
     let limits = options.roles.unwrap_or_default();
     let mut receiver = Receiver {
         options,
         udp,
         serving: Vec::new(),
-        admission: Admission::new(limits.per_second),
+        admission: Admission::new(),
+        echoed: Time::ZERO,
         limits,
         session,
         observer,
@@ -185,16 +184,6 @@ pub fn discard(
     Ok(receiver.totals)
 }
 
-/// A non-blocking UDP socket at the address of `listener`.
-fn datagrams(listener: &TcpListener) -> io::Result<UdpSocket> {
-    let address = listener.local_addr()?;
-    let failed =
-        |error: io::Error| io::Error::new(error.kind(), format!("UDP at {address}: {error}"));
-    let socket = UdpSocket::bind(address).map_err(failed)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
-}
-
 struct Receiver<'a> {
     options: &'a DiscardOptions,
     session: &'a Session<'a>,
@@ -202,6 +191,8 @@ struct Receiver<'a> {
     udp: Option<UdpSocket>,
     limits: RoleLimits,
     admission: Admission,
+    /// Time after the last answers to probes.
+    echoed: Time,
     open: Vec<Connection>,
     /// Connections with a role.
     serving: Vec<Serving>,
@@ -272,7 +263,7 @@ impl Receiver<'_> {
             self.echo();
         }
         if datagrams {
-            self.count_datagrams()?;
+            self.count_datagrams();
         }
         for (index, ready) in roles.into_iter().enumerate().rev() {
             let now = self.session.clock.now();
@@ -288,73 +279,6 @@ impl Receiver<'_> {
             self.accept(listener, now)?;
         }
         Ok(())
-    }
-
-    /// Answers probes that have arrived. Called between the turns of other connections, whose data would delay
-    /// the answers. An end is noticed in the next turn.
-    fn echo(&mut self) {
-        for serving in self.serving.iter_mut().filter(|serving| serving.is_echo()) {
-            serving.answer(self.session.clock.now(), &mut self.piece);
-        }
-    }
-
-    /// Counts pending datagrams.
-    fn count_datagrams(&mut self) -> io::Result<()> {
-        let Some(udp) = &self.udp else { return Ok(()) };
-        for _ in 0..DATAGRAMS {
-            let (length, from) = match udp.recv_from(&mut self.piece) {
-                Ok(received) => received,
-                // Errors such as ICMP messages concern single datagrams.
-                Err(_) => return Ok(()),
-            };
-            let now = self.session.clock.now();
-            let Some(header) = Header::parse(&self.piece[..length]) else { continue };
-            let of = |serving: &&mut Serving| serving.accepts(&header.token, from.ip());
-            if let Some(serving) = self.serving.iter_mut().find(of) {
-                serving.count(header.number, header.sent, now, length);
-            }
-        }
-        Ok(())
-    }
-
-    /// The request at the start of a connection, if its first bytes are one.
-    fn request(&self, index: usize) -> Option<Result<Request, Refusal>> {
-        match recognize(self.open[index].first_bytes.as_deref()?) {
-            Recognition::Plain | Recognition::Incomplete => None,
-            Recognition::Request(request) => Some(Ok(request)),
-            Recognition::Refused(refusal) => Some(Err(refusal)),
-        }
-    }
-
-    /// Begins or refuses the role of the connection at `index`, which is no transfer any more.
-    fn begin(&mut self, index: usize, request: Result<Request, Refusal>) -> io::Result<()> {
-        let now = self.session.clock.now();
-        let Connection { number, stream, peer, rest, .. } = self.open.swap_remove(index);
-        let candidate = Candidate { number, stream, peer, rest };
-        let admitted = request.and_then(|request| {
-            // A limited number of transfers is for transfers only.
-            let off = self.options.roles.is_none() || self.options.count.is_some();
-            match request.role {
-                _ if off => Err(Refusal::Off),
-                Role::Udp if self.udp.is_none() => Err(Refusal::Udp),
-                _ if !self.admission.admits(now) => Err(Refusal::Busy),
-                _ => Ok(request),
-            }
-        });
-        let serving = match admitted {
-            Ok(request) => {
-                let token = (request.role == Role::Udp).then(token).transpose()?;
-                Serving::grant(candidate, &request, &self.limits, token, now)
-            }
-            Err(refusal) => Serving::refuse(candidate, refusal, now),
-        };
-        self.serving.push(serving);
-        Ok(())
-    }
-
-    fn served(&mut self, serving: Serving, end: End) {
-        let served = serving.finish(end, self.session.clock.now());
-        self.observer.served(&served);
     }
 
     fn accept(&mut self, listener: &TcpListener, now: Time) -> io::Result<()> {
@@ -467,30 +391,6 @@ impl Receiver<'_> {
         self.totals.bad += u64::from(!received.is_good());
         self.observer.received(&received);
     }
-}
-
-impl Connection {
-    /// Adds data to the first bytes. Returns whether they are a request, complete or refused.
-    fn is_request(&mut self, piece: &[u8]) -> bool {
-        let Some(first) = &mut self.first_bytes else { return false };
-        let (head, rest) = piece.split_at(piece.len().min(REQUEST - first.len()));
-        first.extend_from_slice(head);
-        match recognize(first) {
-            Recognition::Plain => self.first_bytes = None,
-            Recognition::Incomplete => {}
-            Recognition::Request(_) | Recognition::Refused(_) => {
-                self.rest = rest.to_vec();
-                return true;
-            }
-        }
-        false
-    }
-}
-
-/// Unpredictable bytes that name a client of the UDP role.
-fn token() -> io::Result<Token> {
-    let random = tunnel::random()?;
-    Ok(random.first_chunk().copied().unwrap_or_default())
 }
 
 /// The first difference between `got`, which begins at `position`, and `expected`.

@@ -146,7 +146,8 @@ impl EndpointError {
                     "install the same version of lasthop at both ends"
                 }
                 Refusal::Off => "start it without --plain, --once and --count",
-                Refusal::Busy => "try again, with fewer --streams",
+                Refusal::Busy => "try again in a second",
+                Refusal::Client => "wait for the end of other measurements from here, or take fewer --streams",
                 Refusal::Congestion => {
                     "`modprobe tcp_NAME` there loads it; without root, it must be in \
                      net.ipv4.tcp_allowed_congestion_control"

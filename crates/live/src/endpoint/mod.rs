@@ -21,6 +21,7 @@ mod socket;
 mod source;
 mod tcp_info;
 mod udp;
+mod unsent;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -37,11 +38,12 @@ pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, disc
 pub use error::EndpointError;
 pub use exchange::{Client, answer, ask};
 pub use load::{
-    Bulk, LoadObserver, LoadOptions, LoadReport, Phase, PhaseReport, ProbeSample, Probes,
-    StreamReport, load,
+    Bulk, ConnectionSample, LoadObserver, LoadOptions, LoadReport, Phase, PhaseReport, ProbeSample,
+    Probes, StreamReport, load,
 };
 pub use reverse::{ReverseReport, receive};
-pub use role::serve::{RoleLimits, Served};
+pub use role::limits::RoleLimits;
+pub use role::serve::Served;
 pub use role::{Recognition, Refusal, Reply, Report, Request, Role, recognize};
 pub use sample::Sampler;
 pub(crate) use send::flow;

@@ -22,6 +22,10 @@ pub(super) struct Opened {
     pub(super) bytes: u64,
     /// Token of UDP datagrams.
     pub(super) token: Token,
+    /// Time from the SYN to the end of the handshake.
+    pub(super) handshake: Span,
+    /// Time from the request to its answer.
+    pub(super) answer: Span,
 }
 
 /// Connects, sends `request` and waits for the answer, at most the connection's timeout for each.
@@ -35,7 +39,9 @@ pub(super) fn open(
     session: &Session<'_>,
 ) -> Result<Opened, EndpointError> {
     let to = options.to;
+    let began = session.clock.now();
     let mut stream = socket::connected(options, session, |_| {})?;
+    let connected = session.clock.now();
     let broken = |error: io::Error| match error.kind() {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => EndpointError::NoRoles(to),
         _ => EndpointError::Broken { to, error },
@@ -65,9 +71,12 @@ pub(super) fn open(
             Err(error) => return Err(broken(error)),
         }
     }
+    let answered = session.clock.now();
     match Reply::parse(&answer) {
         Some(Reply::Granted { duration, bytes, token }) => {
-            Ok(Opened { stream, duration, bytes, token })
+            let handshake = connected.since(began);
+            let answer = answered.since(connected);
+            Ok(Opened { stream, duration, bytes, token, handshake, answer })
         }
         Some(Reply::Refused(refusal)) => Err(EndpointError::Role { to, refusal }),
         None => Err(EndpointError::NoRoles(to)),

@@ -68,7 +68,13 @@ pub fn receive(
 ) -> Result<ReverseReport, EndpointError> {
     let began = session.clock.now();
     let congestion = options.congestion.clone();
-    let request = Request { role: Role::Download, bytes: Some(bytes), duration, congestion };
+    let request = Request {
+        role: Role::Download,
+        bytes: Some(bytes),
+        duration,
+        congestion,
+        marks: false,
+    };
     let here = SendOptions { congestion: None, ..options.clone() };
     let opened = open(&here, &request, session)?;
     let connected = session.clock.now();
@@ -93,8 +99,7 @@ pub fn receive(
         let now = session.clock.now();
         if now.since(shown) >= LOOK {
             shown = now;
-            let done = transfer.received;
-            observer.progress(Progress { written: done, acked: done, of: Some(of) });
+            observer.progress(transfer.progress());
         }
         if session.stopped() {
             break End::Stopped;
@@ -111,8 +116,7 @@ pub fn receive(
             Err(error) => break End::Failed { why: error.to_string() },
         }
     };
-    let done = transfer.received;
-    observer.progress(Progress { written: done, acked: done, of: Some(of) });
+    observer.progress(transfer.progress());
     observer.closing();
     let ended = if end == End::Closed { transfer.last_byte } else { session.clock.now() };
     let sender = Report::parse(&transfer.tail).filter(|_| end == End::Closed);
@@ -156,6 +160,11 @@ struct Transfer {
 }
 
 impl Transfer {
+    fn progress(&self) -> Progress {
+        let done = self.received;
+        Progress { written: done, acked: done, of: Some(self.of), retransmissions: None }
+    }
+
     fn take(&mut self, piece: &[u8], now: Time) {
         self.moved = now;
         let left = usize::try_from(self.of - self.received).unwrap_or(usize::MAX);

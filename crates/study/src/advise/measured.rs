@@ -156,7 +156,7 @@ fn loss(loaded: &Phase, transfer: &Transfer, estimate: &mut Estimate) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{ProbeCounts, RoundTrips, Stream};
+    use crate::load::{Connections, ProbeCounts, RoundTrips, Stream};
 
     fn trips(ms: f64) -> Option<RoundTrips> {
         let s = ms / 1e3;
@@ -190,6 +190,8 @@ mod tests {
             round_trip: trips(ms),
             increase_s: None,
             grade: None,
+            responsiveness_rpm: None,
+            connections: Connections::default(),
             probes: ProbeCounts::default(),
             round_trips_s: Vec::new(),
         }

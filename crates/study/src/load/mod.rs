@@ -61,10 +61,30 @@ pub struct Phase {
     pub increase_s: Option<f64>,
     /// Grade of this increase.
     pub grade: Option<Grade>,
+    /// Round trips per minute under load, of new and of loaded connections (draft-ietf-ippm-responsiveness, without
+    /// TLS); `None` without load.
+    pub responsiveness_rpm: Option<f64>,
+    /// Probes on new connections.
+    pub connections: Connections,
     /// Counters of the probes.
     pub probes: ProbeCounts,
     /// Departure of each answered probe since the start of the phase, and its round trip.
     pub round_trips_s: Vec<(f64, f64)>,
+}
+
+/// New connections, one probe each.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Connections {
+    /// Time from the SYN to the end of the handshake.
+    pub handshake: Option<RoundTrips>,
+    /// Time from the first request to its answer.
+    pub request: Option<RoundTrips>,
+    /// Connections that failed.
+    pub failed: u64,
+    /// The first error.
+    pub error: Option<String>,
+    /// Time of the SYN since the start of the phase, handshake and request of each connection.
+    pub times_s: Vec<(f64, f64, f64)>,
 }
 
 /// Statistics of round trips, in seconds.
@@ -107,9 +127,13 @@ pub struct Transfer {
     pub retransmissions: Option<u64>,
     /// Retransmitted payload divided by sent payload.
     pub retransmitted: Option<f64>,
+    /// Round trips of probes in the data of these connections, of the steady part.
+    pub round_trip: Option<RoundTrips>,
     pub streams: Vec<Stream>,
     /// Time since the start of the phase, and payload bytes of all connections until then.
     pub series: Vec<(f64, u64)>,
+    /// Departure of each answered probe in the data since the start of the phase, and its round trip.
+    pub round_trips_s: Vec<(f64, f64)>,
 }
 
 /// A bulk connection.
@@ -129,8 +153,15 @@ pub struct Stream {
     pub min_rtt_s: Option<f64>,
 }
 
+impl RoundTrips {
+    /// Mean of the round trips up to the 95th percentile, in seconds.
+    pub fn mean_s(&self) -> f64 {
+        60.0 / self.rpm
+    }
+}
+
 impl Transfer {
-    /// The sums over `streams`. `seconds` is the duration of the steady part.
+    /// The sums over `streams`, without round trips.
     pub fn new(streams: Vec<Stream>, series: Vec<(f64, u64)>) -> Transfer {
         let sum = |of: fn(&Stream) -> Option<u64>| streams.iter().map(of).sum::<Option<u64>>();
         let goodputs: Vec<f64> = streams.iter().filter_map(|stream| stream.goodput).collect();
@@ -142,14 +173,16 @@ impl Transfer {
             bytes: streams.iter().map(|stream| stream.bytes).sum(),
             retransmissions: sum(|stream| stream.retransmissions),
             retransmitted: retransmitted.map(|(sent, again)| again as f64 / sent as f64),
+            round_trip: None,
             streams,
             series,
+            round_trips_s: Vec::new(),
         }
     }
 }
 
 impl Measurement {
-    /// Sets increases and grades from the idle phase.
+    /// Sets increases and grades from the idle phase, and the responsiveness of each loaded phase.
     pub fn judge(&mut self) {
         let median = |phase: &Phase| phase.round_trip.map(|all| all.median_s);
         let idle = self.phases.iter().find(|phase| phase.phase == "idle").and_then(median);
@@ -157,6 +190,7 @@ impl Measurement {
             let loaded = median(phase);
             phase.increase_s = loaded.zip(idle).map(|(loaded, idle)| (loaded - idle).max(0.0));
             phase.grade = phase.increase_s.map(Grade::of);
+            phase.responsiveness_rpm = judge::responsiveness(phase);
         }
         self.grade = self.phases.iter().filter_map(|phase| phase.grade).max();
     }
@@ -178,6 +212,8 @@ mod tests {
             round_trip: round_trips(&[ms / 1e3; 10]),
             increase_s: None,
             grade: None,
+            responsiveness_rpm: None,
+            connections: Connections::default(),
             probes: ProbeCounts::default(),
             round_trips_s: samples,
         }

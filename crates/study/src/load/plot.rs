@@ -21,15 +21,23 @@ pub fn figure(measured: &Measurement, units: Units) -> Plot {
         });
         Curve { name: name.to_owned(), pen: Pen::Line, points: points.collect() }
     };
-    let dots = measured.phases.iter().map(|phase| Curve {
-        name: phase.phase.clone(),
-        pen: Pen::Dots,
-        points: phase
-            .round_trips_s
-            .iter()
-            .map(|(at, rtt)| (offset(phase) + at, rtt * 1e3, 0.0))
-            .collect(),
-    });
+    let dots = |name: &str, of: fn(&Phase) -> Vec<(f64, f64)>| {
+        let points = measured.phases.iter().flat_map(|phase| {
+            let all = of(phase).into_iter();
+            all.map(move |(at, rtt)| (offset(phase) + at, rtt * 1e3, 0.0))
+        });
+        Curve { name: name.to_owned(), pen: Pen::Dots, points: points.collect() }
+    };
+    let round_trips = vec![
+        dots("in loaded connections", |phase| {
+            let loaded = phase.up.iter().chain(&phase.down);
+            loaded.flat_map(|transfer| transfer.round_trips_s.iter().copied()).collect()
+        }),
+        dots("on a separate connection", |phase| phase.round_trips_s.clone()),
+        dots("handshakes", |phase| {
+            phase.connections.times_s.iter().map(|(at, handshake, _)| (*at, *handshake)).collect()
+        }),
+    ];
     let up = curve("up", |phase| phase.up.as_ref());
     let down = curve("down", |phase| phase.down.as_ref());
     Panels {
@@ -37,7 +45,7 @@ pub fn figure(measured: &Measurement, units: Units) -> Plot {
         end_s,
         panels: vec![
             Panel { y_label: format!("rate ({})", units.name()), curves: vec![up, down] },
-            Panel { y_label: "round trip (ms)".to_owned(), curves: dots.collect() },
+            Panel { y_label: "round trip (ms)".to_owned(), curves: round_trips },
         ],
     }
     .plot()

@@ -2,7 +2,9 @@
 
 use lasthop_live::endpoint::{Bulk, LoadReport, PhaseReport, StreamReport};
 use lasthop_proto::units::Span;
-use lasthop_study::load::{Measurement, Phase, ProbeCounts, Stream, Transfer, round_trips};
+use lasthop_study::load::{
+    Connections, Measurement, Phase, ProbeCounts, Stream, Transfer, round_trips,
+};
 
 use super::Args;
 
@@ -24,7 +26,6 @@ pub fn of(to: &str, args: &Args, report: &LoadReport) -> Measurement {
 }
 
 fn phase(report: &PhaseReport) -> Phase {
-    let steady = report.steady();
     let samples = &report.probes.samples;
     let answered = samples
         .iter()
@@ -35,11 +36,13 @@ fn phase(report: &PhaseReport) -> Phase {
         began_s: report.began.as_secs_f64(),
         seconds: report.seconds.as_secs_f64(),
         steady_from_s: report.steady_from.as_secs_f64(),
-        up: report.up.as_ref().map(|bulk| transfer(bulk, steady)),
-        down: report.down.as_ref().map(|bulk| transfer(bulk, steady)),
+        up: report.up.as_ref().map(|bulk| transfer(bulk, report)),
+        down: report.down.as_ref().map(|bulk| transfer(bulk, report)),
         round_trip: round_trips(&steady_trips),
         increase_s: None,
         grade: None,
+        responsiveness_rpm: None,
+        connections: connections(report),
         probes: ProbeCounts {
             sent: samples.len() as u64,
             unanswered: report.probes.unanswered(),
@@ -52,10 +55,39 @@ fn phase(report: &PhaseReport) -> Phase {
     }
 }
 
-fn transfer(bulk: &Bulk, steady: Span) -> Transfer {
-    let streams = bulk.streams.iter().map(|one| stream(one, steady)).collect();
+fn connections(report: &PhaseReport) -> Connections {
+    let mut times_s = Vec::new();
+    let (mut handshakes, mut requests) = (Vec::new(), Vec::new());
+    for sample in &report.connections {
+        let Ok((handshake, request)) = sample.result else { continue };
+        let (handshake, request) = (handshake.as_secs_f64(), request.as_secs_f64());
+        times_s.push((sample.at.as_secs_f64(), handshake, request));
+        if report.is_steady(sample.at) {
+            handshakes.push(handshake);
+            requests.push(request);
+        }
+    }
+    let mut errors = report.connections.iter().filter_map(|sample| sample.result.as_ref().err());
+    Connections {
+        handshake: round_trips(&handshakes),
+        request: round_trips(&requests),
+        failed: errors.clone().count() as u64,
+        error: errors.next().cloned(),
+        times_s,
+    }
+}
+
+fn transfer(bulk: &Bulk, phase: &PhaseReport) -> Transfer {
+    let streams = bulk.streams.iter().map(|one| stream(one, phase.steady())).collect();
     let series = bulk.series.iter().map(|(at, bytes)| (at.as_secs_f64(), *bytes)).collect();
-    Transfer::new(streams, series)
+    let answered = bulk.probes.iter().filter_map(|sample| Some((sample.at, sample.rtt?)));
+    let steady = answered.clone().filter(|(at, _)| phase.is_steady(*at));
+    let steady: Vec<f64> = steady.map(|(_, rtt)| rtt.as_secs_f64()).collect();
+    Transfer {
+        round_trip: round_trips(&steady),
+        round_trips_s: answered.map(|(at, rtt)| (at.as_secs_f64(), rtt.as_secs_f64())).collect(),
+        ..Transfer::new(streams, series)
+    }
 }
 
 fn stream(report: &StreamReport, steady: Span) -> Stream {

@@ -3,7 +3,7 @@
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{Units, plural};
 use lasthop_report::table::render;
-use lasthop_study::load::{Measurement, Phase, Transfer};
+use lasthop_study::load::{Measurement, Phase, RoundTrips, Transfer};
 
 use crate::style;
 
@@ -30,8 +30,41 @@ pub fn text(measured: &Measurement, units: Units) -> String {
     if !streams.rows.is_empty() {
         text += &format!("{}\n\n", render(&streams, style::look()));
     }
+    text += &format!("{}\n\n", render(&kinds(measured), style::look()));
     text += &notes(measured);
     text
+}
+
+/// Medians for each kind of connection.
+fn kinds(measured: &Measurement) -> Table {
+    let median = |trips: Option<RoundTrips>| ms(trips.map(|all| all.median_s));
+    let loaded = |transfer: &Option<Transfer>| {
+        median(transfer.as_ref().and_then(|transfer| transfer.round_trip))
+    };
+    let row = |phase: &Phase| {
+        vec![
+            phase.phase.clone(),
+            median(phase.round_trip),
+            median(phase.connections.handshake),
+            median(phase.connections.request),
+            loaded(&phase.up),
+            loaded(&phase.down),
+            word(phase.responsiveness_rpm.map(f64::round)),
+        ]
+    };
+    Table {
+        title: "Median round trips by connection, in ms".to_owned(),
+        columns: vec![
+            Column::text("phase"),
+            Column::number("separate"),
+            Column::number("new: handshake"),
+            Column::number("new: request"),
+            Column::number("in uploads"),
+            Column::number("in downloads"),
+            Column::number("responsiveness (RPM)"),
+        ],
+        rows: measured.phases.iter().map(row).collect(),
+    }
 }
 
 fn latency(measured: &Measurement, units: Units) -> Table {
@@ -125,6 +158,11 @@ fn notes(measured: &Measurement) -> String {
         if !parts.is_empty() {
             let sent = plural(counts.sent, "probe");
             text += &format!("{}: {}, of {sent}\n", phase.phase, parts.join(", "));
+        }
+        let failed = phase.connections.failed;
+        if let Some(why) = phase.connections.error.as_ref().filter(|_| failed > 0) {
+            let connections = plural(failed, "new connection");
+            text += &format!("{}: {connections} failed; the first: {why}\n", phase.phase);
         }
         let all = phase.up.iter().chain(&phase.down).flat_map(|transfer| &transfer.streams);
         for why in all.filter_map(|stream| stream.failed.as_ref()) {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lasthop_live::clock::Clock;
 use lasthop_proto::units::{Span, Time};
-use lasthop_report::number::Units;
+use lasthop_report::number::{Units, plural};
 use serde_json::{Value, json};
 
 use crate::output;
@@ -16,6 +16,8 @@ struct Interval {
     from: Span,
     to: Span,
     bytes: u64,
+    /// Retransmitted segments; `None` if the kernel of this end does not send or count them.
+    retransmissions: Option<u64>,
 }
 
 impl Interval {
@@ -42,6 +44,7 @@ pub struct Intervals {
 struct State {
     from: Span,
     bytes: u64,
+    retransmissions: Option<u64>,
     done: Vec<Interval>,
 }
 
@@ -51,11 +54,14 @@ impl Intervals {
         Intervals { every, clock, began: clock.now(), units, state: Mutex::default() }
     }
 
-    /// Counts more bytes.
-    pub fn count(&self, bytes: u64, progress: &Progress) {
+    /// Counts more bytes and retransmissions.
+    pub fn count(&self, bytes: u64, retransmissions: Option<u64>, progress: &Progress) {
         let now = self.clock.now().since(self.began);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.bytes += bytes;
+        if let Some(more) = retransmissions {
+            *state.retransmissions.get_or_insert(0) += more;
+        }
         if now.saturating_sub(state.from) >= self.every {
             let done = state.close(now);
             drop(state);
@@ -77,6 +83,7 @@ impl Intervals {
                 "to_s": interval.to.as_secs_f64(),
                 "bytes": interval.bytes,
                 "throughput": interval.throughput(),
+                "retransmissions": interval.retransmissions,
             })
         };
         Value::Array(state.done.iter().map(row).collect())
@@ -87,14 +94,19 @@ impl Intervals {
         let rate = interval.throughput().map_or_else(|| "–".to_owned(), |rate| units.rate(rate));
         let (from, to) = (interval.from.as_secs_f64(), interval.to.as_secs_f64());
         // A closed pipe is noticed when the result is printed.
-        let _ = output::print(&format!("{from:6.1} to {to:.1} s  {} B  {rate}\n", interval.bytes));
+        let again = interval.retransmissions.map(|count| plural(count, "retransmission"));
+        let again = again.map(|again| format!("  {again}")).unwrap_or_default();
+        let bytes = interval.bytes;
+        let _ = output::print(&format!("{from:6.1} to {to:.1} s  {bytes} B  {rate}{again}\n"));
     }
 }
 
 impl State {
     fn close(&mut self, now: Span) -> Interval {
-        let done = Interval { from: self.from, to: now, bytes: self.bytes };
+        let retransmissions = self.retransmissions;
+        let done = Interval { from: self.from, to: now, bytes: self.bytes, retransmissions };
         (self.from, self.bytes) = (now, 0);
+        self.retransmissions = retransmissions.map(|_| 0);
         self.done.push(done);
         done
     }
@@ -104,16 +116,17 @@ impl State {
 mod tests {
     use super::*;
 
-    /// However the bytes are distributed over intervals, none is lost.
+    /// However bytes and retransmissions are distributed over intervals, none is lost.
     #[test]
     fn all_bytes_belong_to_an_interval() {
         let intervals = Intervals::new(Span(1), Clock::start(), None);
         let progress = Progress::of_bytes(None, true);
-        (1..=10).for_each(|bytes| intervals.count(bytes, &progress));
+        (1..=10).for_each(|bytes| intervals.count(bytes, Some(bytes * 2), &progress));
         let rows = intervals.finish();
         let rows = rows.as_array().expect("a list");
         let bytes: u64 = rows.iter().filter_map(|row| row["bytes"].as_u64()).sum();
-        assert_eq!(bytes, 55);
+        let again: u64 = rows.iter().filter_map(|row| row["retransmissions"].as_u64()).sum();
+        assert_eq!((bytes, again), (55, 110));
         assert!(rows.windows(2).all(|pair| pair[0]["to_s"] == pair[1]["from_s"]), "{rows:?}");
     }
 }

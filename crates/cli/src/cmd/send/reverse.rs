@@ -133,7 +133,7 @@ impl SendObserver for Watch<'_> {
         self.received = got.acked;
         self.progress.advance(more);
         if let Some(intervals) = self.intervals {
-            intervals.count(more, self.progress);
+            intervals.count(more, None, self.progress);
         }
     }
 }

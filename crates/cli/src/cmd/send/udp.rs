@@ -95,7 +95,7 @@ impl SendObserver for Watch<'_> {
         self.sent = sent.written;
         self.progress.advance(more);
         if let Some(intervals) = self.intervals {
-            intervals.count(more, self.progress);
+            intervals.count(more, None, self.progress);
         }
     }
 }

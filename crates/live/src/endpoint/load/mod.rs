@@ -3,7 +3,11 @@
 //! The other end is a discard receiver with roles ([`super::role`]). A measurement has phases: without load, with
 //! uploads, with downloads, and with both. The connections of a phase, one of them for probes, are new. So each phase
 //! includes slow start; the steady part begins after it.
+//!
+//! Probes have three kinds of connections: one without other data, the loaded ones ([`super::role::marks`]), and a new
+//! one for each probe. The queue of a path may treat these differently.
 
+mod fresh;
 mod probe;
 mod streams;
 
@@ -20,10 +24,14 @@ use super::{EndpointError, SendOptions, Session};
 use probe::Prober;
 use streams::{Direction, Stream, Streams};
 
+pub use fresh::ConnectionSample;
 pub use probe::{ProbeSample, Probes};
 
 /// Share of a phase, from its start, that is left out of the steady part: one in this number.
 const SLOW_START: u64 = 4;
+
+/// Interval of new connections.
+const CONNECTIONS: Span = Span::millis(200);
 
 /// Time without load after each phase, in which queues drain.
 const SETTLING: Span = Span::secs(1);
@@ -121,6 +129,8 @@ pub struct Bulk {
     pub streams: Vec<StreamReport>,
     /// Time since the start of the phase, and payload bytes of all connections until then.
     pub series: Vec<(Span, u64)>,
+    /// Probes on the connections, in the order of departure.
+    pub probes: Vec<ProbeSample>,
 }
 
 /// A phase.
@@ -134,8 +144,10 @@ pub struct PhaseReport {
     pub seconds: Span,
     /// Start of the steady part since the start of the phase; it lasts until the end.
     pub steady_from: Span,
-    /// Probes.
+    /// Probes on a connection without other data.
     pub probes: Probes,
+    /// Probes on new connections.
+    pub connections: Vec<ConnectionSample>,
     /// Uploads.
     pub up: Option<Bulk>,
     /// Downloads.
@@ -145,9 +157,13 @@ pub struct PhaseReport {
 impl PhaseReport {
     /// Round trips of the probes that were sent in the steady part; of all probes in the idle phase.
     pub fn round_trips(&self) -> Vec<Span> {
-        let from = if self.phase == Phase::Idle { Span::ZERO } else { self.steady_from };
-        let steady = self.probes.samples.iter().filter(|sample| sample.at >= from);
+        let steady = self.probes.samples.iter().filter(|sample| self.is_steady(sample.at));
         steady.filter_map(|sample| sample.rtt).collect()
+    }
+
+    /// Whether a probe sent `at` counts in statistics: in the steady part, or in the idle phase.
+    pub fn is_steady(&self, at: Span) -> bool {
+        self.phase == Phase::Idle || at >= self.steady_from
     }
 
     /// Whether all bulk connections lasted until the end.
@@ -218,26 +234,30 @@ fn run(
 ) -> Result<PhaseReport, EndpointError> {
     observer.phase(phase);
     let duration = options.duration + MARGIN;
-    let request = Request { role: Role::Echo, bytes: None, duration, congestion: None };
+    let request =
+        Request { role: Role::Echo, bytes: None, duration, congestion: None, marks: false };
     let send = SendOptions { no_delay: true, congestion: None, ..options.send.clone() };
     let probing = open(&send, &request, session)?;
     let streams = opened(phase, options, session)?;
     let began = session.clock.now();
     let until = began + options.duration;
     let steady_from = Span(options.duration.0 / SLOW_START);
-    let mut streams = Streams::new(streams, began, began + steady_from);
+    let mut streams = Streams::new(streams, options.interval, began, began + steady_from);
     let prober = Prober::new(probing.stream, options.interval, began);
     let unloaded = AtomicBool::new(false);
     // Probes have their own thread, so that reads and writes of bulk data do not delay them here.
-    let (loaded, seconds, [up, down], probes) = thread::scope(|scope| {
+    let (loaded, seconds, [up, down], probes, connections) = thread::scope(|scope| {
         let probing = scope.spawn(|| prober.run(until, &unloaded, SETTLING, session));
+        let connecting =
+            scope.spawn(|| fresh::connections(&send, &request, CONNECTIONS, began, until, session));
         let notify = |elapsed, up, down| observer.progress(phase, elapsed, up, down);
         let loaded = streams.run(until, session, &notify);
         let seconds = session.clock.now().since(began).min(options.duration);
         let bulks = streams.finish(session);
         unloaded.store(true, Ordering::Relaxed);
         let panicked = |_| Err(io::Error::other("the thread of the probes failed"));
-        (loaded, seconds, bulks, probing.join().unwrap_or_else(panicked))
+        let probes = probing.join().unwrap_or_else(panicked);
+        (loaded, seconds, bulks, probes, connecting.join().unwrap_or_default())
     });
     loaded?;
     let broken = |error| EndpointError::Broken { to: options.send.to, error };
@@ -248,6 +268,7 @@ fn run(
         seconds,
         steady_from: steady_from.min(seconds),
         probes: probes.map_err(broken)?,
+        connections,
         up: Some(up).filter(|_| used(Direction::Up)),
         down: Some(down).filter(|_| used(Direction::Down)),
     })
@@ -297,10 +318,11 @@ fn one(
     let (role, send, there) = match direction {
         Direction::Up => (Role::Upload, options.send.clone(), None),
         Direction::Down => {
-            (Role::Download, SendOptions { congestion: None, ..options.send.clone() }, congestion)
+            let send = SendOptions { congestion: None, no_delay: true, ..options.send.clone() };
+            (Role::Download, send, congestion)
         }
     };
-    let request = Request { role, bytes: None, duration, congestion: there.clone() };
+    let request = Request { role, bytes: None, duration, congestion: there.clone(), marks: true };
     let opened = open(&send, &request, session)?;
-    Ok(Stream::new(direction, opened.stream, there))
+    Ok(Stream::new(direction, opened.stream, there, session.clock.now()))
 }

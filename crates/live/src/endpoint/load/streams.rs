@@ -1,16 +1,19 @@
 //! Bulk connections of a phase.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
 
 use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags};
 
-use super::{Bulk, StreamReport};
+use super::{Bulk, ProbeSample, StreamReport};
+use crate::endpoint::role::marks::{BLOCK, MARK, MarkReader, stamp};
 use crate::endpoint::role::{REPORT, Report};
 use crate::endpoint::send::is_later;
 use crate::endpoint::socket::{self, LOOK};
+use crate::endpoint::unsent::UnsentLimit;
 use crate::endpoint::{CHUNK, EndpointError, Pattern, Session, TcpInfo};
 use crate::sys::outq::unacknowledged;
 
@@ -22,6 +25,9 @@ const SAMPLE: Span = Span::millis(100);
 
 /// Time limit of the reports of downloads after a phase.
 const PATIENCE: Span = Span::secs(10);
+
+/// Most probes of a connection without an answer; further ones are left out.
+const OUTSTANDING: usize = 64;
 
 /// Direction of a bulk connection, from the client's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +50,17 @@ pub(super) struct Stream {
     counted: u64,
     /// Last received bytes of a download, at most the length of a report.
     tail: Vec<u8>,
+    /// Limit of unsent bytes of an upload.
+    unsent: UnsentLimit,
+    /// Number of probes, which is the mark of an upload.
+    probed: u64,
+    /// The last mark that the kernel has accepted, at least in part.
+    stamped: u64,
+    reader: MarkReader,
+    /// Departures of the probes without an answer; the last one is that of `probed`.
+    outstanding: VecDeque<Time>,
+    /// Answered probes: departure and round trip.
+    round_trips: Vec<(Time, Span)>,
     congestion: Option<String>,
     sender: Option<Report>,
     failed: Option<String>,
@@ -55,6 +72,7 @@ impl Stream {
         direction: Direction,
         stream: TcpStream,
         congestion: Option<String>,
+        now: Time,
     ) -> Stream {
         let congestion = congestion.or_else(|| match direction {
             Direction::Up => socket::congestion(&stream),
@@ -62,11 +80,20 @@ impl Stream {
         });
         Stream {
             direction,
+            unsent: UnsentLimit::new(&stream, now),
             stream: Some(stream),
             moved: 0,
             before: None,
             counted: 0,
             tail: Vec::new(),
+            probed: 0,
+            stamped: 0,
+            reader: MarkReader::new(match direction {
+                Direction::Up => MARK,
+                Direction::Down => BLOCK,
+            }),
+            outstanding: VecDeque::new(),
+            round_trips: Vec::new(),
             congestion,
             sender: None,
             failed: None,
@@ -82,29 +109,27 @@ impl Stream {
 
     fn watched(&self) -> Option<PollFd<'_>> {
         let wanted = match self.direction {
-            Direction::Up => PollFlags::POLLOUT,
+            Direction::Up => PollFlags::POLLOUT | PollFlags::POLLIN,
             Direction::Down => PollFlags::POLLIN,
         };
         self.stream.as_ref().map(|stream| PollFd::new(stream.as_fd(), wanted))
     }
 
-    /// Reads or writes without blocking. Returns whether the peer has closed.
-    fn act(&mut self, pattern: &[u8], scratch: &mut [u8]) -> bool {
-        let Some(mut stream) = self.stream.as_ref() else { return false };
+    /// Reads and writes without blocking. Returns whether the peer has closed. `data` has [`BLOCK`] bytes more than a
+    /// write, and is not changed apart from marks.
+    fn act(&mut self, data: &mut [u8], scratch: &mut [u8], session: &Session<'_>) -> bool {
         for _ in 0..TURN {
             let result = match self.direction {
-                Direction::Up => stream.write(pattern),
-                Direction::Down => stream.read(scratch),
+                Direction::Up => self.read(scratch, session).and_then(|read| match read {
+                    Some(0) => Ok(read),
+                    _ => self.write(data, session),
+                }),
+                Direction::Down => self.read(scratch, session),
             };
             match result {
-                Ok(0) => return true,
-                Ok(count) => {
-                    self.moved += count as u64;
-                    if self.direction == Direction::Down {
-                        keep_tail(&mut self.tail, &scratch[..count]);
-                    }
-                }
-                Err(error) if is_later(&error) => return false,
+                Ok(Some(0)) => return true,
+                Ok(Some(_)) => {}
+                Ok(None) => return false,
                 Err(error) => {
                     self.failed = Some(error.to_string());
                     self.count();
@@ -114,6 +139,69 @@ impl Stream {
             }
         }
         false
+    }
+
+    /// Reads once. Returns the number of bytes, zero at the end, and `None` if nothing was read.
+    fn read(&mut self, scratch: &mut [u8], session: &Session<'_>) -> io::Result<Option<usize>> {
+        let Some(mut stream) = self.stream.as_ref() else { return Ok(None) };
+        let count = match stream.read(scratch) {
+            Ok(count) => count,
+            Err(error) if is_later(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let received = &scratch[..count];
+        if self.direction == Direction::Down {
+            self.moved += count as u64;
+            keep_tail(&mut self.tail, received);
+        }
+        if let Some(mark) = self.reader.read(received) {
+            self.answer(mark, session.clock.now());
+        }
+        Ok(Some(count))
+    }
+
+    /// Writes once. Returns the number of bytes, and `None` if nothing was written.
+    fn write(&mut self, data: &mut [u8], session: &Session<'_>) -> io::Result<Option<usize>> {
+        let Some(mut stream) = self.stream.as_ref() else { return Ok(None) };
+        let offset = (self.moved % BLOCK as u64) as usize;
+        // The rest of a mark that is sent in part.
+        data[..MARK].copy_from_slice(&self.stamped.to_be_bytes());
+        let piece = &mut data[offset..offset + self.unsent.bytes().min(CHUNK)];
+        stamp(self.moved, piece, self.probed);
+        match stream.write(piece) {
+            Ok(0) => Err(ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                if offset == 0 || offset + count > BLOCK {
+                    self.stamped = self.probed;
+                }
+                self.moved += count as u64;
+                self.unsent.update(stream, session.clock.now(), self.moved);
+                Ok(Some(count))
+            }
+            Err(error) if is_later(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a probe in the data. Errors appear in the next read or write.
+    fn probe(&mut self, now: Time) {
+        let Some(mut stream) = self.stream.as_ref() else { return };
+        if self.outstanding.len() >= OUTSTANDING {
+            return;
+        }
+        if self.direction == Direction::Up || matches!(stream.write(&[0]), Ok(1)) {
+            self.probed += 1;
+            self.outstanding.push_back(now);
+        }
+    }
+
+    /// Counts the probes up to `mark` as answered. A higher mark than that of the last probe is not an answer.
+    fn answer(&mut self, mark: u64, now: Time) {
+        let Some(newer) = self.probed.checked_sub(mark) else { return };
+        while self.outstanding.len() as u64 > newer {
+            let Some(sent) = self.outstanding.pop_front() else { return };
+            self.round_trips.push((sent, now.since(sent)));
+        }
     }
 
     /// Updates the number of payload bytes: of an upload, those that the peer's kernel has acknowledged.
@@ -154,11 +242,16 @@ pub(super) struct Streams {
     steady: Time,
     /// Time since the start, and payload bytes up and down.
     series: Vec<(Span, [u64; 2])>,
+    /// Interval of probes on all connections together.
+    interval: Span,
+    /// Number of probes.
+    probed: usize,
 }
 
 impl Streams {
-    pub(super) fn new(all: Vec<Stream>, began: Time, steady: Time) -> Streams {
-        Streams { all, began, steady, series: Vec::new() }
+    /// Connections whose probes have `interval`, by turns on each of them.
+    pub(super) fn new(all: Vec<Stream>, interval: Span, began: Time, steady: Time) -> Streams {
+        Streams { all, began, steady, series: Vec::new(), interval, probed: 0 }
     }
 
     /// Transfers until `until`, or until the session is stopped.
@@ -172,10 +265,11 @@ impl Streams {
         session: &Session<'_>,
         notify: &dyn Fn(Span, u64, u64),
     ) -> Result<(), EndpointError> {
-        let mut pattern = Vec::new();
-        Pattern { stream: 0 }.fill(0, CHUNK, &mut pattern);
+        let mut data = Vec::new();
+        Pattern { stream: 0 }.fill(0, CHUNK + BLOCK, &mut data);
         let mut scratch = vec![0; CHUNK];
         let mut next = self.began;
+        let mut probe = self.began;
         loop {
             let now = session.clock.now();
             let over = now >= until || session.stopped();
@@ -191,15 +285,29 @@ impl Streams {
             if over {
                 return Ok(());
             }
-            let left = until.since(now).min(next.since(now)).min(LOOK);
+            if now >= probe {
+                probe = (probe + self.interval).max(now);
+                self.probe(now);
+            }
+            let due = next.min(probe).min(until);
+            let left = due.since(now).min(LOOK);
             for index in self.ready(left)? {
                 let stream = &mut self.all[index];
-                if stream.act(&pattern, &mut scratch) {
+                if stream.act(&mut data, &mut scratch, session) {
                     stream.failed.get_or_insert_with(|| "the receiver closed early".to_owned());
                     stream.count();
                     stream.stream = None;
                 }
             }
+        }
+    }
+
+    /// Sends a probe on the next connection.
+    fn probe(&mut self, now: Time) {
+        let index = self.probed % self.all.len().max(1);
+        self.probed += 1;
+        if let Some(stream) = self.all.get_mut(index) {
+            stream.probe(now);
         }
     }
 
@@ -255,10 +363,15 @@ impl Streams {
         for (direction, bulk) in bulks.iter_mut().enumerate() {
             bulk.series = self.series.iter().map(|(at, sums)| (*at, sums[direction])).collect();
         }
-        for stream in self.all {
+        for mut stream in self.all {
             let bulk = &mut bulks[usize::from(stream.direction == Direction::Down)];
+            let answered = std::mem::take(&mut stream.round_trips).into_iter();
+            bulk.probes.extend(
+                answered.map(|(sent, rtt)| ProbeSample { at: sent.since(self.began), rtt: Some(rtt) }),
+            );
             bulk.streams.push(stream.report());
         }
+        bulks.iter_mut().for_each(|bulk| bulk.probes.sort_by_key(|sample| sample.at));
         bulks
     }
 
@@ -280,11 +393,7 @@ impl Streams {
                         stream.stream = None;
                     }
                     Ok(count) => keep_tail(&mut stream.tail, &scratch[..count]),
-                    Err(error)
-                        if matches!(
-                            error.kind(),
-                            ErrorKind::WouldBlock | ErrorKind::Interrupted
-                        ) => {}
+                    Err(error) if is_later(&error) => {}
                     Err(_) => stream.stream = None,
                 }
             }

@@ -7,6 +7,8 @@
 //! The three lengths are the same in all versions, so both ends can refuse another version in a form that the
 //! other end understands. Numbers are big-endian.
 
+pub(super) mod limits;
+pub(super) mod marks;
 mod report;
 pub(super) mod serve;
 
@@ -34,6 +36,9 @@ const ANSWER_MAGIC: &[u8; MAGIC] = b"\x8alasthop role answer\r\n\x1a\n";
 /// Longest name of a congestion control, bytes (TCP_CA_NAME_MAX without the final zero).
 const LONGEST_NAME: usize = 15;
 
+/// Flag of data with marks.
+const MARKS: u8 = 1;
+
 /// Number of bytes that stands for no limit of a download.
 const UNLIMITED: u64 = u64::MAX;
 
@@ -43,7 +48,7 @@ const UNLIMITED: u64 = u64::MAX;
 pub enum Role {
     /// The client sends; the receiver counts.
     Upload,
-    /// The receiver sends the pattern of stream 0.
+    /// The receiver sends the pattern of stream 0, with marks if they are requested.
     Download,
     /// The receiver returns each byte.
     Echo,
@@ -86,6 +91,8 @@ pub struct Request {
     pub duration: Span,
     /// Congestion control of the receiver's end.
     pub congestion: Option<String>,
+    /// Whether the data of an upload or a download has marks, from which the client measures round trips.
+    pub marks: bool,
 }
 
 /// Result of [`recognize`].
@@ -107,7 +114,7 @@ pub fn recognize(first: &[u8]) -> Recognition {
     if first[..known] != REQUEST_MAGIC[..known] {
         return Recognition::Plain;
     }
-    let Some(Fields { version, code, duration, bytes, rest }) = Fields::parse(first) else {
+    let Some(Fields { version, code, flags, duration, bytes, rest }) = Fields::parse(first) else {
         return Recognition::Incomplete;
     };
     if version != VERSION {
@@ -123,7 +130,8 @@ pub fn recognize(first: &[u8]) -> Recognition {
         _ => return Recognition::Refused(Refusal::Congestion),
     };
     let bytes = (bytes != UNLIMITED).then_some(bytes);
-    Recognition::Request(Request { role, bytes, duration, congestion })
+    let marks = flags & MARKS != 0;
+    Recognition::Request(Request { role, bytes, duration, congestion, marks })
 }
 
 impl Request {
@@ -135,6 +143,7 @@ impl Request {
         Fields {
             version: VERSION,
             code: self.role.number(),
+            flags: if self.marks { MARKS } else { 0 },
             duration: self.duration,
             bytes: self.bytes.unwrap_or(UNLIMITED),
             rest,
@@ -167,11 +176,12 @@ impl Reply {
     pub fn encode(&self) -> [u8; REQUEST] {
         let fields = match *self {
             Reply::Granted { duration, bytes, token } => {
-                Fields { version: VERSION, code: 0, duration, bytes, rest: token }
+                Fields { version: VERSION, code: 0, flags: 0, duration, bytes, rest: token }
             }
             Reply::Refused(refusal) => Fields {
                 version: VERSION,
                 code: refusal.number(),
+                flags: 0,
                 duration: Span::ZERO,
                 bytes: 0,
                 rest: [0; 16],
@@ -209,6 +219,8 @@ pub enum Refusal {
     Off,
     /// The limit of new roles for each second is reached.
     Busy,
+    /// The limit of this client is reached.
+    Client,
     /// The receiver's kernel has not loaded this congestion control, or restricts it to root.
     Congestion,
     /// The receiver does not accept UDP.
@@ -218,13 +230,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    const NUMBERS: [(u8, Refusal); 7] = [
+    const NUMBERS: [(u8, Refusal); 8] = [
         (1, Refusal::Version),
         (2, Refusal::Role),
         (3, Refusal::Off),
         (4, Refusal::Busy),
         (5, Refusal::Congestion),
         (6, Refusal::Udp),
+        (7, Refusal::Client),
         (255, Refusal::Other),
     ];
 
@@ -244,19 +257,21 @@ impl std::fmt::Display for Refusal {
             Refusal::Version => "its version differs from this one",
             Refusal::Role => "it does not know this role",
             Refusal::Off => "it only receives plain transfers",
-            Refusal::Busy => "it has accepted too many roles in this second",
-            Refusal::Congestion => "its kernel has not loaded this congestion control",
+            Refusal::Busy => "it has reached its limit of new measurements for this second",
+            Refusal::Client => "it has reached its limit of connections for this client",
+            Refusal::Congestion => "its kernel has not loaded this congestion control, or restricts it to root",
             Refusal::Udp => "it does not accept UDP",
-            Refusal::Other => "of a reason that this version does not know",
+            Refusal::Other => "for a reason that this version does not know",
         })
     }
 }
 
-/// Fields after the first bytes of a request or an answer: version, code, two reserved bytes, duration
+/// Fields after the first bytes of a request or an answer: version, code, flags, a reserved byte, duration
 /// (milliseconds, 32 bits), number of bytes (64 bits), 16 bytes, eight reserved bytes.
 struct Fields {
     version: u8,
     code: u8,
+    flags: u8,
     duration: Span,
     bytes: u64,
     rest: [u8; 16],
@@ -269,6 +284,7 @@ impl Fields {
         message[..MAGIC].copy_from_slice(magic);
         message[24] = self.version;
         message[25] = self.code;
+        message[26] = self.flags;
         message[28..32].copy_from_slice(&milliseconds.to_be_bytes());
         message[32..40].copy_from_slice(&self.bytes.to_be_bytes());
         message[40..56].copy_from_slice(&self.rest);
@@ -282,6 +298,7 @@ impl Fields {
         Some(Fields {
             version: message[24],
             code: message[25],
+            flags: message[26],
             duration: Span::millis(milliseconds.into()),
             bytes: u64::from_be_bytes(*message[32..].first_chunk()?),
             rest: *message[40..].first_chunk()?,
@@ -300,6 +317,7 @@ mod tests {
             bytes: Some(1 << 40),
             duration: Span::millis(12_345),
             congestion: Some("bbr".to_owned()),
+            marks: false,
         }
     }
 
@@ -307,7 +325,7 @@ mod tests {
     fn messages_survive_encoding() {
         for (_, role) in Role::NUMBERS {
             for (bytes, congestion) in [(None, None), (Some(7), Some("cubic".to_owned()))] {
-                let request = Request { role, bytes, congestion, ..request() };
+                let request = Request { role, bytes, congestion, marks: bytes.is_none(), ..request() };
                 assert_eq!(recognize(&request.encode()), Recognition::Request(request));
             }
         }
@@ -359,9 +377,9 @@ mod tests {
         assert_eq!(changed(40, 0xff), Recognition::Refused(Refusal::Congestion));
         let long = Request { congestion: Some("n".repeat(99)), ..request() };
         assert_eq!(recognize(&long.encode()), Recognition::Refused(Refusal::Congestion));
-        // Reserved bytes are free for later versions.
+        // Reserved bytes and flags are free for later versions.
         for at in [26, 27, 56, 63] {
-            assert_eq!(changed(at, 1), Recognition::Request(request()));
+            assert_eq!(changed(at, 2), Recognition::Request(request()));
         }
     }
 

@@ -1,12 +1,12 @@
 //! The receiver's end of a connection with a role.
 //!
-//! Every client is hostile. A connection has one buffer of at most [`CHUNK`] bytes and a deadline. The receiver
+//! Every client may be hostile. A connection has one buffer of little more than [`CHUNK`] bytes and a deadline. The receiver
 //! sends data only over TCP, whose handshake has confirmed the client's address. It sends no more bytes than
 //! the limits allow, and in the echo role no more than it has received, apart from answer and report.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsFd as _;
 
 use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags};
@@ -14,44 +14,25 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{TcpCongestion, TcpNoDelay};
 use serde::Serialize;
 
+use super::limits::{RoleLimits, client};
+use super::marks::{BLOCK, MarkReader, stamp};
 use super::{Refusal, Reply, Report, Request, Role, Token};
 use crate::endpoint::send::is_later;
 use crate::endpoint::udp::Tally;
+use crate::endpoint::unsent::UnsentLimit;
 use crate::endpoint::{CHUNK, End, Pattern, TcpInfo, available_congestion, socket};
-use crate::sys::calls;
 
 /// Reads or writes of a connection before the next one has its turn.
 const TURN: usize = 4;
 
-/// Most bytes that the echo role reads at a time, bytes. Probes are smaller.
+/// Most bytes that the echo role reads at a time. Probes are smaller.
 const ECHO: usize = 4096;
-
-/// Limit of unsent bytes in the kernel (TCP_NOTSENT_LOWAT).
-const NOT_SENT: i32 = 1 << 17;
 
 /// Time without progress after which a connection with a role is dropped.
 const SILENCE: Span = Span::secs(30);
 
 /// Time for data and report to arrive, and for the client to close. Long queues hold data for seconds.
 const CLOSING: Span = Span::secs(10);
-
-/// Limits of roles.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RoleLimits {
-    /// Longest duration of a connection with a role.
-    pub duration: Span,
-    /// Most bytes that a download sends.
-    pub bytes: u64,
-    /// Most new roles in one second, of all clients.
-    pub per_second: u32,
-}
-
-impl Default for RoleLimits {
-    /// Two minutes, 64 GiB and 64 roles for each second.
-    fn default() -> RoleLimits {
-        RoleLimits { duration: Span::secs(120), bytes: 64 << 30, per_second: 64 }
-    }
-}
 
 /// A finished connection with a role.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -70,29 +51,6 @@ pub struct Served {
     pub bytes: u64,
     /// Time from the request to the end.
     pub seconds: Span,
-}
-
-/// Counts new roles of the present second.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::endpoint) struct Admission {
-    limit: u32,
-    since: Time,
-    count: u32,
-}
-
-impl Admission {
-    pub(in crate::endpoint) fn new(limit: u32) -> Admission {
-        Admission { limit, since: Time::ZERO, count: 0 }
-    }
-
-    /// Whether a new role is within the limit at `now`.
-    pub(in crate::endpoint) fn admits(&mut self, now: Time) -> bool {
-        if now.since(self.since) >= Span::secs(1) {
-            (self.since, self.count) = (now, 0);
-        }
-        self.count = self.count.saturating_add(1);
-        self.count <= self.limit
-    }
 }
 
 /// Progress of a connection with a role.
@@ -129,6 +87,30 @@ pub(in crate::endpoint) struct Serving {
     taken: usize,
     /// Token and counters of the UDP role.
     udp: Option<(Token, Tally)>,
+    unsent: UnsentLimit,
+    marks: Option<Marks>,
+}
+
+/// Marks of the data of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Marks {
+    /// Marks that have arrived: bytes of the client in a download, the latest counter in an upload.
+    arrived: u64,
+    /// The latest returned counter of an upload.
+    returned: u64,
+    reader: MarkReader,
+}
+
+impl Marks {
+    /// Marks of a connection whose request came with `rest`.
+    fn new(role: Role, rest: &[u8]) -> Marks {
+        let mut reader = MarkReader::new(BLOCK);
+        let arrived = match role {
+            Role::Upload => reader.read(rest).unwrap_or(0),
+            _ => rest.len() as u64,
+        };
+        Marks { arrived, returned: 0, reader }
+    }
 }
 
 /// A connection whose first bytes were a request.
@@ -159,15 +141,15 @@ impl Serving {
         }
         // If this fails, probes measure Nagle's algorithm too.
         let _ = setsockopt(&candidate.stream, TcpNoDelay, &true);
-        // If this fails, more data follows the end of a download.
-        let (fd, limit) = (candidate.stream.as_raw_fd(), NOT_SENT.to_ne_bytes());
-        let _ = calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &limit);
         let duration = request.duration.min(limits.duration);
         let limit = request.bytes.unwrap_or(u64::MAX).min(limits.bytes);
         let answer = Reply::Granted { duration, bytes: limit, token: token.unwrap_or_default() };
+        let marks = request.marks.then(|| Marks::new(request.role, &candidate.rest));
         let mut serving = Serving::new(candidate, answer, Some(request.role), now);
-        (serving.until, serving.limit) = (now + duration, limit);
+        (serving.until, serving.limit, serving.marks) = (now + duration, limit, marks);
         serving.udp = token.map(|token| (token, Tally::default()));
+        // An error is found again in the connection's turn.
+        let _ = serving.write(now);
         serving
     }
 
@@ -191,6 +173,7 @@ impl Serving {
         let counted = matches!(role, Some(Role::Upload | Role::Echo));
         let bytes = if counted { rest.len() as u64 } else { 0 };
         Serving {
+            unsent: UnsentLimit::new(&stream, now),
             number,
             stream,
             peer,
@@ -205,7 +188,13 @@ impl Serving {
             out,
             taken: 0,
             udp: None,
+            marks: None,
         }
+    }
+
+    /// Whether the connection belongs to a client, as [`client`] returns it.
+    pub(in crate::endpoint) fn is_of(&self, other: IpAddr) -> bool {
+        client(self.peer.ip()) == other
     }
 
     /// Whether probes wait for this connection.
@@ -287,17 +276,19 @@ impl Serving {
 
     fn advance(&mut self, now: Time, scratch: &mut [u8]) -> io::Result<Option<End>> {
         for _ in 0..TURN {
-            let wrote = self.write(now)?;
             let read = self.read(now, scratch)?;
+            match (self.phase, read) {
+                (Phase::Closing(_), Some(0)) => return Ok(Some(End::Closed)),
+                (Phase::Active, Some(0)) => self.report(now),
+                _ => {}
+            }
+            let wrote = self.write(now)?;
             if self.phase == Phase::Reporting && self.out.is_empty() {
                 self.stream.shutdown(Shutdown::Write)?;
                 self.phase = Phase::Closing(now + CLOSING);
             }
-            match (self.phase, read) {
-                (Phase::Closing(_), Some(0)) => return Ok(Some(End::Closed)),
-                (Phase::Active, Some(0)) => self.report(now),
-                (_, None) if !wrote => break,
-                _ => {}
+            if read.is_none() && !wrote {
+                break;
             }
         }
         Ok(None)
@@ -317,13 +308,15 @@ impl Serving {
     fn write(&mut self, now: Time) -> io::Result<bool> {
         let downloads = self.role == Some(Role::Download) && self.phase == Phase::Active;
         if self.out.is_empty() && downloads {
-            let left = self.limit.saturating_sub(self.bytes).min(CHUNK as u64);
+            let piece = self.unsent.bytes().min(CHUNK) as u64;
+            let left = self.limit.saturating_sub(self.bytes).min(piece);
             Pattern { stream: 0 }.fill(self.bytes, left as usize, &mut self.out);
             self.bytes += left;
             if left == 0 {
                 self.report(now);
             }
         }
+        self.stamp();
         let mut any = false;
         while self.taken < self.out.len() {
             match self.stream.write(&self.out[self.taken..]) {
@@ -338,7 +331,39 @@ impl Serving {
         }
         self.out.clear();
         self.taken = 0;
+        if any && downloads {
+            self.unsent.update(&self.stream, now, self.bytes);
+        }
         Ok(any)
+    }
+
+    /// Writes the present mark to the unsent data of a download.
+    fn stamp(&mut self) {
+        let Some(marks) = self.marks else { return };
+        if self.role == Some(Role::Download) && self.phase == Phase::Active {
+            let unsent = self.out.get_mut(self.taken..).unwrap_or_default();
+            // The answer to the request precedes all data, so there is no position for it.
+            if let Some(position) = self.bytes.checked_sub(unsent.len() as u64) {
+                stamp(position, unsent, marks.arrived);
+            }
+        }
+    }
+
+    /// Counts marks in received bytes, and returns those of an upload.
+    fn read_marks(&mut self, received: &[u8]) {
+        let Some(marks) = &mut self.marks else { return };
+        match self.role {
+            Some(Role::Download) => marks.arrived += received.len() as u64,
+            Some(Role::Upload) => {
+                marks.arrived = marks.reader.read(received).unwrap_or(marks.arrived);
+                // Of a client that reads nothing, one counter waits.
+                if marks.arrived != marks.returned && self.out.is_empty() {
+                    marks.returned = marks.arrived;
+                    self.out.extend_from_slice(&marks.arrived.to_be_bytes());
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Reads once. Returns the number of bytes, zero at the client's end, and `None` if nothing was read.
@@ -360,6 +385,9 @@ impl Serving {
                 if self.role != Some(Role::Download) && active {
                     self.bytes += count as u64;
                 }
+                if active {
+                    self.read_marks(&scratch[..count]);
+                }
                 Ok(Some(count))
             }
             Err(error) if is_later(&error) => Ok(None),
@@ -380,17 +408,4 @@ impl Serving {
 /// Whether the peer has ended the connection.
 fn is_reset(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn admission_counts_each_second_anew() {
-        let mut admission = Admission::new(2);
-        let at = |ms| Time::ZERO + Span::millis(ms);
-        let admitted = [0, 10, 20, 999, 1000, 1001, 1002].map(|ms| admission.admits(at(ms)));
-        assert_eq!(admitted, [true, true, false, false, true, true, false]);
-    }
 }

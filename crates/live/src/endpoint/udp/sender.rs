@@ -83,7 +83,13 @@ pub fn send_udp(
     let UdpOptions { send, rate, duration, .. } = options;
     let length = options.length.max(HEADER);
     let whole = *duration + ON_THE_WAY + MARGIN;
-    let request = Request { role: Role::Udp, bytes: None, duration: whole, congestion: None };
+    let request = Request {
+        role: Role::Udp,
+        bytes: None,
+        duration: whole,
+        congestion: None,
+        marks: false,
+    };
     let mut control = open(send, &request, session)?;
     // The address of a link-local network has a scope, which only the whole address contains.
     let mut local = control.stream.local_addr()?;
@@ -108,7 +114,7 @@ pub fn send_udp(
         if now.since(shown) >= LOOK {
             shown = now;
             let bytes = sent * length as u64;
-            observer.progress(Progress { written: bytes, acked: bytes, of: None });
+            observer.progress(progress(bytes));
         }
         if due > now {
             socket::wait(&mut [], due.since(now).min(until.since(now)).min(LOOK))?;
@@ -133,7 +139,7 @@ pub fn send_udp(
     }
     let seconds = session.clock.now().since(began);
     let bytes = sent * length as u64;
-    observer.progress(Progress { written: bytes, acked: bytes, of: None });
+    observer.progress(progress(bytes));
     let stopped = session.stopped();
     let report = if stopped { None } else { report(&mut control.stream, session)? };
     let end = match report {
@@ -155,6 +161,10 @@ pub fn send_udp(
         seconds,
         receiver: report,
     })
+}
+
+fn progress(bytes: u64) -> Progress {
+    Progress { written: bytes, acked: bytes, of: None, retransmissions: None }
 }
 
 /// Waits for datagrams on the way, and requests the report. `None` if none arrives in time.

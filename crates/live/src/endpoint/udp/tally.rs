@@ -43,9 +43,17 @@ impl Tally {
             }
             self.reordered += 1;
         } else {
+            // The window has no bit of it.
             self.reordered += 1;
+            self.add(sent, now, length);
+            return;
         }
         self.set(number, true);
+        self.add(sent, now, length);
+    }
+
+    /// Counts a datagram that is no duplicate.
+    fn add(&mut self, sent: Time, now: Time, length: usize) {
         self.datagrams += 1;
         self.bytes += length as u64;
         //= rfc3550#section-6.4.1
@@ -102,6 +110,9 @@ mod tests {
         // A jump over the whole window forgets the old numbers.
         let report = counted(&[0, 5000, 4999, 4999, 0]);
         assert_eq!((report.datagrams, report.reordered, report.duplicates), (4, 2, 1));
+        // An old number does not mark a missing one of the window.
+        let report = counted(&[1, 1025, 0, 1024]);
+        assert_eq!((report.datagrams, report.reordered, report.duplicates), (4, 2, 0));
         let report = counted(&[u64::MAX, u64::MAX - 1]);
         assert_eq!((report.datagrams, report.reordered), (2, 1));
     }
