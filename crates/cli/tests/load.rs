@@ -159,6 +159,10 @@ fn the_receiver_sends_and_counts_datagrams() {
     let number = |key: &str| udp[key].as_u64().expect("a number");
     assert_eq!(number("sent"), number("received") + number("lost"), "{udp}");
     assert_eq!(number("length"), 500);
+    let udp = &json(&run(dir.path(), &format!("{words} -R")))["udp"];
+    let number = |key: &str| udp[key].as_u64().expect("a number");
+    assert_eq!(number("sent"), number("received") + number("lost"), "{udp}");
+    assert_eq!(udp["reverse"], true);
 }
 
 #[test]
@@ -170,6 +174,7 @@ fn errors_say_what_to_do() {
         (format!("load {}", plain.address), "--plain"),
         (format!("send {} -R", plain.address), "--plain"),
         (format!("send {} -u", usual.address), "--udp"),
+        (format!("send {} -u -R", usual.address), "--udp"),
         (format!("load {} --congestion carrier", usual.address), "available: "),
         ("send -R".to_owned(), "HOST[:PORT] is missing"),
     ] {

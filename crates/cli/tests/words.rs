@@ -380,7 +380,7 @@ fn loads_of_links() {
     workdir.refused("load laptop --every 2s", &["`--every 2s`", "from 1ms to 1s"]);
     workdir.refused("load laptop --plot load.txt", &["load.txt", "FILE.svg, FILE.pdf or FILE.png"]);
     workdir.refused("send laptop -u --time 1h", &["`--time 1h`", "from 100ms to 90s"]);
-    workdir.refused("send laptop -u -R", &["cannot be used together"]);
+    workdir.refused("send laptop -u --bytes 1MB", &["cannot be used together"]);
     workdir.refused("send laptop --interval 1ms", &["`--interval 1ms`", "at least 100ms"]);
     workdir.refused("discard --udp --plain", &["cannot be used together"]);
 }

@@ -9,7 +9,7 @@ use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::{
     DiscardObserver, DiscardOptions, End, EndpointError, LoadObserver, LoadOptions, Pattern, Phase,
     Received, Refusal, Reply, Report, Request, Role, RoleLimits, SendOptions, Served, Session,
-    Totals, UdpOptions, discard, listen, load, receive, send_udp,
+    Totals, UdpOptions, discard, listen, load, receive, receive_udp, send_udp,
 };
 use lasthop_proto::units::{Rate, Span};
 
@@ -69,7 +69,7 @@ fn to(address: SocketAddr) -> SendOptions {
 }
 
 fn request(role: Role) -> Request {
-    Request { role, bytes: None, duration: Span::secs(60), congestion: None, marks: false }
+    Request { duration: Span::secs(60), ..Request::new(role) }
 }
 
 /// Sends a request and returns the connection with the answer.
@@ -418,4 +418,49 @@ fn datagrams_are_counted_and_forged_ones_ignored() {
     assert_eq!((receiver.reordered, receiver.duplicates), (0, 0), "loopback keeps the order");
     assert_eq!(report.lost(), Some(report.sent - receiver.datagrams));
     assert_eq!(seen.served[0].role, Some(Role::Udp));
+}
+
+#[test]
+fn datagrams_of_the_receiver_are_counted() {
+    let options = DiscardOptions { udp: true, ..DiscardOptions::default() };
+    let (report, seen, _) = against(&options, |address| {
+        let options = UdpOptions {
+            send: to(address),
+            rate: Rate::from_bps(2_000_000).expect("a rate"),
+            length: 500,
+            duration: Span::millis(500),
+        };
+        with_session(|session| receive_udp(&options, session, &mut ())).expect("a receiver")
+    });
+    assert_eq!((&report.end, report.reverse, report.limited), (&End::Closed, true, None));
+    let receiver = report.receiver.expect("counters");
+    assert!((1..=report.sent).contains(&receiver.datagrams), "{report:?}");
+    assert_eq!(receiver.bytes, receiver.datagrams * 500);
+    assert_eq!(report.bytes, report.sent * 500);
+    assert_eq!((receiver.reordered, receiver.duplicates), (0, 0), "loopback keeps the order");
+    assert_eq!(seen.served[0].role, Some(Role::UdpDown));
+}
+
+/// Datagrams go only to an address that sends the token, at most at the limit, once for each client.
+#[test]
+fn datagrams_need_the_token_of_the_client() {
+    let limits = RoleLimits { udp_rate: 10_000, ..RoleLimits::default() };
+    let options = DiscardOptions { udp: true, roles: Some(limits), ..DiscardOptions::default() };
+    against(&options, |address| {
+        let wanted = Request { bytes: Some(1 << 40), length: 100, ..request(Role::UdpDown) };
+        let (_control, answer) = requested(address, &wanted);
+        let Reply::Granted { bytes: 10_000, token, .. } = answer else { panic!("{answer:?}") };
+        let (_second, answer) = requested(address, &wanted);
+        assert_eq!(answer, Reply::Refused(Refusal::Client));
+        let socket = UdpSocket::bind((V4, 0)).expect("a socket");
+        let mut piece = [0; 200];
+        socket.set_read_timeout(Some(std::time::Duration::from_millis(200))).expect("set");
+        socket.send_to(&[7; 32], address).expect("sent");
+        let error = socket.recv(&mut piece).expect_err("nothing without the token");
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        socket.set_read_timeout(None).expect("set");
+        socket.send_to(&[&token[..], &[0; 16]].concat(), address).expect("sent");
+        assert_eq!(socket.recv(&mut piece).expect("a datagram"), 100);
+        assert_eq!(piece[..16], token);
+    });
 }

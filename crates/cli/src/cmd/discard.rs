@@ -29,7 +29,7 @@ Examples:
 
 Any sender will do; --verify compares with what `lasthop send --bytes` sends.
 Clients of `lasthop load` and `send -R` receive data, on each connection at most for two minutes and
-64 GiB: --plain refuses them.
+64 GiB: --plain refuses them. A client has at most 56 such connections.
 Exit code 1 if a transfer was not complete or had a wrong byte, 130 after Ctrl-C.";
 
 /// Receive and throw away: the other end of `lasthop send`

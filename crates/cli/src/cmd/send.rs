@@ -49,7 +49,7 @@ Examples:
   lasthop send laptop --count 4 --repeat 10 --every 30s --json
   lasthop send laptop --bytes 1GB --interval 1s     a line for each second
   lasthop send laptop -R                            the receiver sends
-  lasthop send laptop -u --rate 2mbit --time 30s    datagrams, to `lasthop discard --udp`
+  lasthop send laptop -u --rate 2mbit --time 30s    datagrams, to `lasthop discard --udp`; -R: from it
   lasthop send                                      a menu, with what was chosen last
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.
@@ -75,8 +75,8 @@ pub struct Args {
     /// Receive instead: the other end sends the pattern, with --congestion
     #[arg(long, short = 'R', conflicts_with_all = ["file", "stdin", "mss", "send_buffer", "no_delay", "debug"])]
     reverse: bool,
-    /// Send UDP datagrams at a constant rate, which the receiver counts
-    #[arg(long, short, conflicts_with_all = ["reverse", "bytes", "file", "stdin", "mss", "send_buffer", "no_delay", "debug", "congestion", "count", "repeat"])]
+    /// Send UDP datagrams at a constant rate, which the receiver counts; with -R it sends them
+    #[arg(long, short, conflicts_with_all = ["bytes", "file", "stdin", "mss", "send_buffer", "no_delay", "debug", "congestion", "count", "repeat"])]
     udp: bool,
     /// Rate of the payload of datagrams [default: 1mbit]
     #[arg(long, value_name = "RATE", requires = "udp")]

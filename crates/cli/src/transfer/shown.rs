@@ -183,7 +183,7 @@ pub fn udp_table(report: &UdpReport, units: Units) -> String {
     let table = Table {
         title: String::new(),
         columns: vec![
-            Column::text("to"),
+            Column::text(if report.reverse { "from" } else { "to" }),
             Column::number("sent"),
             Column::number(format!("sent ({})", units.name())),
             Column::number(format!("received ({})", units.name())),
@@ -209,6 +209,10 @@ pub fn udp_table(report: &UdpReport, units: Units) -> String {
         ]],
     };
     let mut text = format!("{}\n\n", render(&table, style::look()));
+    if let Some(rate) = report.limited {
+        let rate = units.rate(rate.bps() as f64 / 8.0);
+        text += &format!("the receiver limits the rate to {rate}\n");
+    }
     if report.refused > 0 {
         text += &format!("this machine's kernel refused {}\n", plural(report.refused, "datagram"));
     }
@@ -225,6 +229,7 @@ pub fn udp_table(report: &UdpReport, units: Units) -> String {
 pub fn udp(report: &UdpReport) -> Value {
     let receiver = report.receiver;
     json!({
+        "reverse": report.reverse,
         "local": report.local,
         "peer": report.peer,
         "end": report.end,
@@ -233,6 +238,7 @@ pub fn udp(report: &UdpReport) -> Value {
         "length": report.length,
         "refused": report.refused,
         "skipped": report.skipped,
+        "limited": report.limited.map(|rate| rate.bps() as f64 / 8.0),
         "began_s": report.began.as_secs_f64(),
         "seconds": report.seconds.as_secs_f64(),
         "received": receiver.map(|receiver| receiver.datagrams),

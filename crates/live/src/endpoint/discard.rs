@@ -238,7 +238,7 @@ impl Receiver<'_> {
         if room {
             watched.push(PollFd::new(listener.as_fd(), PollFlags::POLLIN));
         }
-        socket::wait(&mut watched, LOOK)?;
+        socket::wait(&mut watched, self.patience(now))?;
         let mut ready: Vec<bool> = watched.iter().map(|one| one.any().unwrap_or(false)).collect();
         drop(watched);
         let accepts = room && ready.pop() == Some(true);
@@ -265,6 +265,7 @@ impl Receiver<'_> {
         if datagrams {
             self.count_datagrams();
         }
+        self.send_datagrams();
         for (index, ready) in roles.into_iter().enumerate().rev() {
             let now = self.session.clock.now();
             let serving = &mut self.serving[index];

@@ -3,7 +3,7 @@
 //! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so
 //! that its times cover delivery. [`discard()`] accepts any number of connections, reads and counts.
 //! Its clients may select a role of a connection: [`load()`] measures round trips under load, [`receive()`]
-//! receives, and [`send_udp()`] sends datagrams. [`ask()`] and [`answer()`] exchange requests and responses.
+//! receives, [`send_udp()`] and [`receive_udp()`] transfer datagrams. [`ask()`] and [`answer()`] exchange requests and responses.
 //! Each is one loop in the calling thread, so a thread that has entered a network namespace remains in it. The
 //! threads of [`load()`] inherit the namespace. All stop within a tenth of a second after their flag is raised.
 
@@ -52,7 +52,7 @@ pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
 pub(crate) use socket::{LOOK, connected, wait};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};
-pub use udp::{UdpOptions, UdpReport, send_udp};
+pub use udp::{UdpOptions, UdpReport, receive_udp, send_udp};
 
 /// Clock and stop flag of a sender or receiver.
 #[derive(Clone, Copy, Debug)]

@@ -68,13 +68,8 @@ pub fn receive(
 ) -> Result<ReverseReport, EndpointError> {
     let began = session.clock.now();
     let congestion = options.congestion.clone();
-    let request = Request {
-        role: Role::Download,
-        bytes: Some(bytes),
-        duration,
-        congestion,
-        marks: false,
-    };
+    let request =
+        Request { bytes: Some(bytes), duration, congestion, ..Request::new(Role::Download) };
     let here = SendOptions { congestion: None, ..options.clone() };
     let opened = open(&here, &request, session)?;
     let connected = session.clock.now();

@@ -65,12 +65,8 @@ fn limit(bytes: u64, time: Span) -> usize {
 fn set(stream: &TcpStream, limit: usize) {
     let value = i32::try_from(limit).unwrap_or(i32::MAX).to_ne_bytes();
     // If this fails, data waits longer in the send buffer.
-    let _ = calls::setsockopt(
-        stream.as_raw_fd(),
-        libc::IPPROTO_TCP,
-        libc::TCP_NOTSENT_LOWAT,
-        &value,
-    );
+    let _ =
+        calls::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &value);
 }
 
 #[cfg(test)]
@@ -80,7 +76,9 @@ mod tests {
     #[test]
     fn the_limit_is_ten_milliseconds_of_data() {
         let second = Span::secs(1);
-        for (bytes, expected) in [(0, LEAST), (100_000, LEAST), (1_024_000, 10_240), (1 << 40, MOST)] {
+        for (bytes, expected) in
+            [(0, LEAST), (100_000, LEAST), (1_024_000, 10_240), (1 << 40, MOST)]
+        {
             assert_eq!(limit(bytes, second), expected, "{bytes}");
         }
         assert_eq!(limit(1_024_500, second) % BLOCK, 0);

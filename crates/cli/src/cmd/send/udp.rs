@@ -1,10 +1,10 @@
-//! `lasthop send -u`: datagrams at a constant rate.
+//! `lasthop send -u`: datagrams at a constant rate, with `-R` from the receiver.
 
 use std::net::SocketAddr;
 
 use lasthop_live::endpoint::{
     End, EndpointError, Progress as Sent, SendObserver, SendOptions, Session, UdpOptions,
-    UdpReport, send_udp,
+    UdpReport, receive_udp, send_udp,
 };
 use lasthop_proto::units::{Rate, Span};
 
@@ -45,7 +45,8 @@ pub fn run(
             length: args.length.unwrap_or(LENGTH).into(),
             duration: args.time.unwrap_or(TIME),
         };
-        send_udp(&options, session, &mut watch)
+        let transfer = if args.reverse { receive_udp } else { send_udp };
+        transfer(&options, session, &mut watch)
     });
     progress.finish();
     let intervals = intervals.map(Intervals::finish);

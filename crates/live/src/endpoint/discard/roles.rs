@@ -10,6 +10,7 @@ use crate::endpoint::End;
 use crate::endpoint::role::limits::client;
 use crate::endpoint::role::serve::{Candidate, Serving};
 use crate::endpoint::role::{REQUEST, Recognition, Refusal, Request, Role, Token, recognize};
+use crate::endpoint::socket::LOOK;
 use crate::endpoint::udp::Header;
 use crate::tunnel;
 
@@ -55,9 +56,23 @@ impl Receiver<'_> {
             let Some(header) = Header::parse(&self.piece[..length]) else { continue };
             let of = |serving: &&mut Serving| serving.accepts(&header.token, from.ip());
             if let Some(serving) = self.serving.iter_mut().find(of) {
-                serving.count(header.number, header.sent, now, length);
+                serving.take(&header, from, now, length);
             }
         }
+    }
+
+    /// Sends the datagrams that are due to clients.
+    pub(super) fn send_datagrams(&mut self) {
+        let Some(udp) = &self.udp else { return };
+        for serving in &mut self.serving {
+            serving.send(udp, self.session.clock.now(), &mut self.piece);
+        }
+    }
+
+    /// Longest wait: until the next datagram to a client.
+    pub(super) fn patience(&self, now: Time) -> Span {
+        let due = self.serving.iter().filter_map(|serving| serving.due(now)).min();
+        due.map_or(LOOK, |due| due.since(now).min(LOOK))
     }
 
     /// The request at the start of a connection, if its first bytes are one.
@@ -70,7 +85,11 @@ impl Receiver<'_> {
     }
 
     /// Begins or refuses the role of the connection at `index`, which is no transfer any more.
-    pub(super) fn begin(&mut self, index: usize, request: Result<Request, Refusal>) -> io::Result<()> {
+    pub(super) fn begin(
+        &mut self,
+        index: usize,
+        request: Result<Request, Refusal>,
+    ) -> io::Result<()> {
         let now = self.session.clock.now();
         let Connection { number, stream, peer, rest, .. } = self.open.swap_remove(index);
         let candidate = Candidate { number, stream, peer, rest };
@@ -80,7 +99,7 @@ impl Receiver<'_> {
         });
         let serving = match admitted {
             Ok(request) => {
-                let token = (request.role == Role::Udp).then(token).transpose()?;
+                let token = request.role.is_udp().then(token).transpose()?;
                 Serving::grant(candidate, &request, &self.limits, token, now)
             }
             Err(refusal) => Serving::refuse(candidate, refusal, now),
@@ -94,10 +113,15 @@ impl Receiver<'_> {
         if self.options.roles.is_none() || self.options.count.is_some() {
             return Err(Refusal::Off);
         }
-        if role == Role::Udp && self.udp.is_none() {
+        if role.is_udp() && self.udp.is_none() {
             return Err(Refusal::Udp);
         }
-        let open = self.serving.iter().filter(|serving| serving.is_of(client)).count();
+        let of_client = self.serving.iter().filter(|serving| serving.is_of(client));
+        // Datagrams have no congestion control, so a client has their limit once.
+        if role == Role::UdpDown && of_client.clone().any(Serving::has_source) {
+            return Err(Refusal::Client);
+        }
+        let open = of_client.count();
         self.admission.admit(client, open, &self.limits, now)
     }
 

@@ -234,8 +234,7 @@ fn run(
 ) -> Result<PhaseReport, EndpointError> {
     observer.phase(phase);
     let duration = options.duration + MARGIN;
-    let request =
-        Request { role: Role::Echo, bytes: None, duration, congestion: None, marks: false };
+    let request = Request { duration, ..Request::new(Role::Echo) };
     let send = SendOptions { no_delay: true, congestion: None, ..options.send.clone() };
     let probing = open(&send, &request, session)?;
     let streams = opened(phase, options, session)?;
@@ -322,7 +321,8 @@ fn one(
             (Role::Download, send, congestion)
         }
     };
-    let request = Request { role, bytes: None, duration, congestion: there.clone(), marks: true };
+    let request =
+        Request { duration, congestion: there.clone(), marks: true, ..Request::new(role) };
     let opened = open(&send, &request, session)?;
     Ok(Stream::new(direction, opened.stream, there, session.clock.now()))
 }

@@ -367,7 +367,8 @@ impl Streams {
             let bulk = &mut bulks[usize::from(stream.direction == Direction::Down)];
             let answered = std::mem::take(&mut stream.round_trips).into_iter();
             bulk.probes.extend(
-                answered.map(|(sent, rtt)| ProbeSample { at: sent.since(self.began), rtt: Some(rtt) }),
+                answered
+                    .map(|(sent, rtt)| ProbeSample { at: sent.since(self.began), rtt: Some(rtt) }),
             );
             bulk.streams.push(stream.report());
         }

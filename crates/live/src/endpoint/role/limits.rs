@@ -14,6 +14,8 @@ pub struct RoleLimits {
     pub duration: Span,
     /// Most bytes that a download sends.
     pub bytes: u64,
+    /// Most payload of datagrams to a client, bytes per second.
+    pub udp_rate: u64,
     /// Most new roles in one second, of all clients.
     pub per_second: u32,
     /// Most new roles in one second, of one client.
@@ -23,12 +25,13 @@ pub struct RoleLimits {
 }
 
 impl Default for RoleLimits {
-    /// Two minutes and 64 GiB; 256 new roles for each second, 64 of them and 56 at the same time for one client. A
+    /// Two minutes, 64 GiB, datagrams at 100 Mb/s; 256 new roles for each second, 64 of them and 56 at the same time for one client. A
     /// measurement with 24 streams in each direction needs 50.
     fn default() -> RoleLimits {
         RoleLimits {
             duration: Span::secs(120),
             bytes: 64 << 30,
+            udp_rate: 12_500_000,
             per_second: 256,
             client_per_second: 64,
             client_at_once: 56,
@@ -113,8 +116,12 @@ mod tests {
     /// A client at its limit leaves the rest to others, and its further requests do not count.
     #[test]
     fn a_client_has_a_part_of_the_limit() {
-        let limits =
-            RoleLimits { per_second: 4, client_per_second: 2, client_at_once: 3, ..RoleLimits::default() };
+        let limits = RoleLimits {
+            per_second: 4,
+            client_per_second: 2,
+            client_at_once: 3,
+            ..RoleLimits::default()
+        };
         let mut admission = Admission::new();
         let mut admit = |address, open| admission.admit(of(address), open, &limits, Time::ZERO);
         assert_eq!(admit(A, 3), Err(Refusal::Client));

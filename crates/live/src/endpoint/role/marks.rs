@@ -76,7 +76,8 @@ mod tests {
         stamp(BLOCK as u64 + 4, &mut data[BLOCK + 4..], 9);
         for size in [1, 3, MARK, BLOCK - 1, BLOCK, 3000, data.len()] {
             let mut reader = MarkReader::new(BLOCK);
-            let marks: Vec<u64> = data.chunks(size).filter_map(|piece| reader.read(piece)).collect();
+            let marks: Vec<u64> =
+                data.chunks(size).filter_map(|piece| reader.read(piece)).collect();
             assert!(marks.is_sorted(), "{size}: {marks:?}");
             assert_eq!(marks.last(), Some(&9), "{size}");
         }

@@ -54,11 +54,23 @@ pub enum Role {
     Echo,
     /// The receiver counts UDP datagrams that carry the token of its answer.
     Udp,
+    /// The receiver sends UDP datagrams to the address from which the client sends the token.
+    UdpDown,
 }
 
 impl Role {
-    const NUMBERS: [(u8, Role); 4] =
-        [(1, Role::Upload), (2, Role::Download), (3, Role::Echo), (4, Role::Udp)];
+    const NUMBERS: [(u8, Role); 5] = [
+        (1, Role::Upload),
+        (2, Role::Download),
+        (3, Role::Echo),
+        (4, Role::Udp),
+        (5, Role::UdpDown),
+    ];
+
+    /// Whether the role has datagrams.
+    pub(super) fn is_udp(self) -> bool {
+        matches!(self, Role::Udp | Role::UdpDown)
+    }
 
     fn number(self) -> u8 {
         Role::NUMBERS.iter().find(|(_, role)| *role == self).map_or(0, |(number, _)| *number)
@@ -75,7 +87,8 @@ impl std::fmt::Display for Role {
             Role::Upload => "upload",
             Role::Download => "download",
             Role::Echo => "probes",
-            Role::Udp => "UDP",
+            Role::Udp => "UDP upload",
+            Role::UdpDown => "UDP download",
         })
     }
 }
@@ -85,7 +98,8 @@ impl std::fmt::Display for Role {
 pub struct Request {
     /// Use of the connection.
     pub role: Role,
-    /// Number of bytes that the receiver sends in a download; `None` until the end of `duration`.
+    /// Number of bytes that the receiver sends in a download; `None` until the end of `duration`. For the datagrams of
+    /// the receiver, their payload in bytes per second.
     pub bytes: Option<u64>,
     /// Time after which the receiver may end the connection, accurate to 1 ms.
     pub duration: Span,
@@ -93,6 +107,8 @@ pub struct Request {
     pub congestion: Option<String>,
     /// Whether the data of an upload or a download has marks, from which the client measures round trips.
     pub marks: bool,
+    /// Payload of the receiver's datagrams, bytes.
+    pub length: u16,
 }
 
 /// Result of [`recognize`].
@@ -114,9 +130,10 @@ pub fn recognize(first: &[u8]) -> Recognition {
     if first[..known] != REQUEST_MAGIC[..known] {
         return Recognition::Plain;
     }
-    let Some(Fields { version, code, flags, duration, bytes, rest }) = Fields::parse(first) else {
+    let Some(fields) = Fields::parse(first) else {
         return Recognition::Incomplete;
     };
+    let Fields { version, code, flags, duration, bytes, rest, length } = fields;
     if version != VERSION {
         return Recognition::Refused(Refusal::Version);
     }
@@ -131,10 +148,22 @@ pub fn recognize(first: &[u8]) -> Recognition {
     };
     let bytes = (bytes != UNLIMITED).then_some(bytes);
     let marks = flags & MARKS != 0;
-    Recognition::Request(Request { role, bytes, duration, congestion, marks })
+    Recognition::Request(Request { role, bytes, duration, congestion, marks, length })
 }
 
 impl Request {
+    /// A request for `role` without limits.
+    pub fn new(role: Role) -> Request {
+        Request {
+            role,
+            bytes: None,
+            duration: Span(u64::MAX),
+            congestion: None,
+            marks: false,
+            length: 0,
+        }
+    }
+
     /// The message. A name of a congestion control beyond 15 bytes is cut, so the receiver refuses it.
     pub fn encode(&self) -> [u8; REQUEST] {
         let mut rest = [0; 16];
@@ -147,6 +176,7 @@ impl Request {
             duration: self.duration,
             bytes: self.bytes.unwrap_or(UNLIMITED),
             rest,
+            length: self.length,
         }
         .encode(REQUEST_MAGIC)
     }
@@ -162,7 +192,7 @@ pub enum Reply {
     Granted {
         /// Time after which the receiver ends the connection.
         duration: Span,
-        /// Limit of the bytes of a download.
+        /// Limit of the bytes of a download; of the receiver's datagrams, their payload in bytes per second.
         bytes: u64,
         /// Token of UDP datagrams; zeros for other roles.
         token: Token,
@@ -175,9 +205,15 @@ impl Reply {
     /// The message.
     pub fn encode(&self) -> [u8; REQUEST] {
         let fields = match *self {
-            Reply::Granted { duration, bytes, token } => {
-                Fields { version: VERSION, code: 0, flags: 0, duration, bytes, rest: token }
-            }
+            Reply::Granted { duration, bytes, token } => Fields {
+                version: VERSION,
+                code: 0,
+                flags: 0,
+                duration,
+                bytes,
+                rest: token,
+                length: 0,
+            },
             Reply::Refused(refusal) => Fields {
                 version: VERSION,
                 code: refusal.number(),
@@ -185,6 +221,7 @@ impl Reply {
                 duration: Span::ZERO,
                 bytes: 0,
                 rest: [0; 16],
+                length: 0,
             },
         };
         fields.encode(ANSWER_MAGIC)
@@ -259,7 +296,9 @@ impl std::fmt::Display for Refusal {
             Refusal::Off => "it only receives plain transfers",
             Refusal::Busy => "it has reached its limit of new measurements for this second",
             Refusal::Client => "it has reached its limit of connections for this client",
-            Refusal::Congestion => "its kernel has not loaded this congestion control, or restricts it to root",
+            Refusal::Congestion => {
+                "its kernel has not loaded this congestion control, or restricts it to root"
+            }
             Refusal::Udp => "it does not accept UDP",
             Refusal::Other => "for a reason that this version does not know",
         })
@@ -267,7 +306,7 @@ impl std::fmt::Display for Refusal {
 }
 
 /// Fields after the first bytes of a request or an answer: version, code, flags, a reserved byte, duration
-/// (milliseconds, 32 bits), number of bytes (64 bits), 16 bytes, eight reserved bytes.
+/// (milliseconds, 32 bits), number of bytes (64 bits), 16 bytes, length (16 bits), six reserved bytes.
 struct Fields {
     version: u8,
     code: u8,
@@ -275,6 +314,7 @@ struct Fields {
     duration: Span,
     bytes: u64,
     rest: [u8; 16],
+    length: u16,
 }
 
 impl Fields {
@@ -288,6 +328,7 @@ impl Fields {
         message[28..32].copy_from_slice(&milliseconds.to_be_bytes());
         message[32..40].copy_from_slice(&self.bytes.to_be_bytes());
         message[40..56].copy_from_slice(&self.rest);
+        message[56..58].copy_from_slice(&self.length.to_be_bytes());
         message
     }
 
@@ -302,6 +343,7 @@ impl Fields {
             duration: Span::millis(milliseconds.into()),
             bytes: u64::from_be_bytes(*message[32..].first_chunk()?),
             rest: *message[40..].first_chunk()?,
+            length: u16::from_be_bytes(*message[56..].first_chunk()?),
         })
     }
 }
@@ -318,6 +360,7 @@ mod tests {
             duration: Span::millis(12_345),
             congestion: Some("bbr".to_owned()),
             marks: false,
+            length: 700,
         }
     }
 
@@ -325,7 +368,8 @@ mod tests {
     fn messages_survive_encoding() {
         for (_, role) in Role::NUMBERS {
             for (bytes, congestion) in [(None, None), (Some(7), Some("cubic".to_owned()))] {
-                let request = Request { role, bytes, congestion, marks: bytes.is_none(), ..request() };
+                let request =
+                    Request { role, bytes, congestion, marks: bytes.is_none(), ..request() };
                 assert_eq!(recognize(&request.encode()), Recognition::Request(request));
             }
         }
@@ -370,7 +414,7 @@ mod tests {
             recognize(&message)
         };
         assert_eq!(changed(24, 2), Recognition::Refused(Refusal::Version));
-        for role in [0, 5, 255] {
+        for role in [0, 6, 255] {
             assert_eq!(changed(25, role), Recognition::Refused(Refusal::Role));
         }
         assert_eq!(changed(40, b'\n'), Recognition::Refused(Refusal::Congestion));
@@ -378,7 +422,7 @@ mod tests {
         let long = Request { congestion: Some("n".repeat(99)), ..request() };
         assert_eq!(recognize(&long.encode()), Recognition::Refused(Refusal::Congestion));
         // Reserved bytes and flags are free for later versions.
-        for at in [26, 27, 56, 63] {
+        for at in [26, 27, 58, 63] {
             assert_eq!(changed(at, 2), Recognition::Request(request()));
         }
     }

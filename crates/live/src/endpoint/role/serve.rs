@@ -1,14 +1,15 @@
 //! The receiver's end of a connection with a role.
 //!
 //! Every client may be hostile. A connection has one buffer of little more than [`CHUNK`] bytes and a deadline. The receiver
-//! sends data only over TCP, whose handshake has confirmed the client's address. It sends no more bytes than
+//! sends data only over TCP, whose handshake has confirmed the client's address, and datagrams only to an address and port
+//! that send its token. It sends no more bytes than
 //! the limits allow, and in the echo role no more than it has received, apart from answer and report.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::{Rate, Span, Time};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{TcpCongestion, TcpNoDelay};
@@ -18,7 +19,8 @@ use super::limits::{RoleLimits, client};
 use super::marks::{BLOCK, MarkReader, stamp};
 use super::{Refusal, Reply, Report, Request, Role, Token};
 use crate::endpoint::send::is_later;
-use crate::endpoint::udp::Tally;
+use crate::endpoint::udp::source::DatagramSource;
+use crate::endpoint::udp::{Header, Tally};
 use crate::endpoint::unsent::UnsentLimit;
 use crate::endpoint::{CHUNK, End, Pattern, TcpInfo, available_congestion, socket};
 
@@ -47,7 +49,7 @@ pub struct Served {
     pub refused: Option<Refusal>,
     /// How it ended. `Closed` if the client ended it, also by RST.
     pub end: End,
-    /// Bytes received, or sent in a download.
+    /// Bytes received, or sent to the client.
     pub bytes: u64,
     /// Time from the request to the end.
     pub seconds: Span,
@@ -85,8 +87,10 @@ pub(in crate::endpoint) struct Serving {
     out: Vec<u8>,
     /// Number of bytes of `out` that the kernel has accepted.
     taken: usize,
-    /// Token and counters of the UDP role.
+    /// Token and counters of received datagrams.
     udp: Option<(Token, Tally)>,
+    /// Datagrams to the client.
+    source: Option<DatagramSource>,
     unsent: UnsentLimit,
     marks: Option<Marks>,
 }
@@ -142,12 +146,20 @@ impl Serving {
         // If this fails, probes measure Nagle's algorithm too.
         let _ = setsockopt(&candidate.stream, TcpNoDelay, &true);
         let duration = request.duration.min(limits.duration);
-        let limit = request.bytes.unwrap_or(u64::MAX).min(limits.bytes);
+        let most = if request.role == Role::UdpDown { limits.udp_rate } else { limits.bytes };
+        let limit = request.bytes.unwrap_or(u64::MAX).min(most);
         let answer = Reply::Granted { duration, bytes: limit, token: token.unwrap_or_default() };
         let marks = request.marks.then(|| Marks::new(request.role, &candidate.rest));
         let mut serving = Serving::new(candidate, answer, Some(request.role), now);
         (serving.until, serving.limit, serving.marks) = (now + duration, limit, marks);
-        serving.udp = token.map(|token| (token, Tally::default()));
+        match token {
+            Some(token) if request.role == Role::UdpDown => {
+                let rate = Rate::from_bps(limit.saturating_mul(8));
+                let source = |rate| DatagramSource::new(token, rate, request.length, now);
+                serving.source = rate.map(source);
+            }
+            token => serving.udp = token.map(|token| (token, Tally::default())),
+        }
         // An error is found again in the connection's turn.
         let _ = serving.write(now);
         serving
@@ -188,6 +200,7 @@ impl Serving {
             out,
             taken: 0,
             udp: None,
+            source: None,
             marks: None,
         }
     }
@@ -195,6 +208,11 @@ impl Serving {
     /// Whether the connection belongs to a client, as [`client`] returns it.
     pub(in crate::endpoint) fn is_of(&self, other: IpAddr) -> bool {
         client(self.peer.ip()) == other
+    }
+
+    /// Whether datagrams are sent to the client.
+    pub(in crate::endpoint) fn has_source(&self) -> bool {
+        self.source.is_some()
     }
 
     /// Whether probes wait for this connection.
@@ -243,16 +261,45 @@ impl Serving {
 
     /// Whether datagrams with `token` from `address` belong to this connection.
     pub(in crate::endpoint) fn accepts(&self, token: &Token, address: IpAddr) -> bool {
-        let known = self.udp.as_ref().is_some_and(|(known, _)| known == token);
+        let counted = self.udp.as_ref().map(|(token, _)| token);
+        let sent = self.source.as_ref().map(|source| &source.token);
+        let known = counted.or(sent) == Some(token);
         known && self.phase == Phase::Active && address.to_canonical() == self.peer.ip()
     }
 
-    /// Counts a datagram of the UDP role.
-    pub(in crate::endpoint) fn count(&mut self, number: u64, sent: Time, now: Time, length: usize) {
-        if let Some((_, tally)) = &mut self.udp {
-            tally.count(number, sent, now, length);
+    /// Counts a datagram, or sends others to its source.
+    pub(in crate::endpoint) fn take(
+        &mut self,
+        header: &Header,
+        from: SocketAddr,
+        now: Time,
+        length: usize,
+    ) {
+        if let Some(source) = &mut self.source {
+            source.confirm(from, now);
         }
-        self.bytes += length as u64;
+        if let Some((_, tally)) = &mut self.udp {
+            tally.count(header.number, header.sent, now, length);
+            self.bytes += length as u64;
+        }
+    }
+
+    /// Time of the next datagram to the client.
+    pub(in crate::endpoint) fn due(&self, now: Time) -> Option<Time> {
+        self.source.filter(|_| self.is_sending(now)).and_then(|source| source.due(now))
+    }
+
+    fn is_sending(&self, now: Time) -> bool {
+        self.phase == Phase::Active && now < self.until
+    }
+
+    /// Sends the datagrams that are due.
+    pub(in crate::endpoint) fn send(&mut self, socket: &UdpSocket, now: Time, scratch: &mut [u8]) {
+        if self.is_sending(now) {
+            if let Some(source) = &mut self.source {
+                self.bytes += source.send(socket, now, scratch);
+            }
+        }
     }
 
     /// The end by a deadline, if one has passed. Begins the report of a download at the end of its duration.
@@ -267,8 +314,9 @@ impl Serving {
                 if self.role.is_some() && now >= self.until + CLOSING {
                     return Some(End::Failed { why: "the granted time is over".to_owned() });
                 }
-                // The connection of the UDP role is silent until its end.
-                let silent = now.since(self.moved) >= SILENCE && self.role != Some(Role::Udp);
+                // The connection of a UDP role is silent until its end.
+                let udp = self.role.is_some_and(Role::is_udp);
+                let silent = now.since(self.moved) >= SILENCE && !udp;
                 silent.then_some(End::Idle)
             }
         }
@@ -300,6 +348,8 @@ impl Serving {
         let time = now.since(self.began);
         let report = Report::of(self.bytes, time, info.as_ref());
         let report = self.udp.as_ref().map_or(report, |(_, tally)| tally.report(report));
+        let datagrams = self.source.map_or(report.datagrams, |source| source.sent);
+        let report = Report { datagrams, ..report };
         self.out.extend_from_slice(&report.encode());
         self.phase = Phase::Reporting;
     }
@@ -382,7 +432,7 @@ impl Serving {
                 if echoes {
                     self.out.extend_from_slice(&scratch[..count]);
                 }
-                if self.role != Some(Role::Download) && active {
+                if matches!(self.role, Some(Role::Upload | Role::Echo)) && active {
                     self.bytes += count as u64;
                 }
                 if active {
