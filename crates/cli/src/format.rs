@@ -33,6 +33,7 @@ pub const EXPLORE: Format = format("lasthop-explore");
 pub const LAB: Format = format("lasthop-lab");
 pub const LINK: Format = format("lasthop-link");
 pub const LIST: Format = format("lasthop-list");
+pub const LOAD: Format = format(lasthop_study::load::FORMAT);
 pub const MERGE: Format = format("lasthop-merge");
 pub const PACKETDRILL: Format = format("lasthop-packetdrill");
 pub const PLAN: Format = format("lasthop-plan");

@@ -44,6 +44,7 @@ const GROUPS: &[Group] = &[
     (
         "Help a real link",
         &[
+            ("load", "its latency while transfers fill it"),
             ("station", "the base station between two interfaces of a router"),
             ("link", "a tunnel that repairs what the path loses"),
             ("ctl", "ask, change and watch one that runs"),

@@ -112,6 +112,8 @@ enum Command {
     Send(cmd::send::Args),
     #[cfg(live)]
     Discard(cmd::discard::Args),
+    #[cfg(live)]
+    Load(cmd::load::Args),
     #[cfg(feature = "lab")]
     Lab(cmd::lab::Args),
     List(cmd::list::Args),
@@ -208,6 +210,8 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Send(args) => cmd::send::run(&args, json),
         #[cfg(live)]
         Command::Discard(args) => cmd::discard::run(&args, json),
+        #[cfg(live)]
+        Command::Load(args) => cmd::load::run(&args, json),
         #[cfg(feature = "lab")]
         Command::Lab(args) => cmd::lab::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),

@@ -33,6 +33,7 @@ const COMMANDS: &Synonyms = &[
     ("completions", &["completion"]),
     ("man", &["manual", "manpage"]),
     ("send", &["upload", "iperf", "iperf3"]),
+    ("load", &["bufferbloat", "flent", "networkquality", "speedtest"]),
     ("discard", &["sink", "receive", "receiver"]),
     ("testbed", &["namespaces", "netns", "hosts"]),
     ("trace", &["traces", "mahimahi"]),

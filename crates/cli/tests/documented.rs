@@ -27,6 +27,8 @@ const NOT_RUN: &[(&str, &str)] = &[
         "scripts that are not there: tests/packetdrill.rs, crates/packetdrill/tests",
     ),
     ("lasthop send", "needs a receiver on another host: tests/transfers.rs"),
+    ("lasthop load", "needs a receiver on another host: tests/load.rs"),
+    ("--measured ", "reads the measurement of a real link: tests/load.rs"),
     ("lasthop lab", "serves until it is ended: tests/commands/lab.rs"),
     ("lasthop discard", "serves until it is ended: tests/transfers.rs"),
     ("lasthop explain", "minutes: tests/explain.rs runs it with fewer sets"),

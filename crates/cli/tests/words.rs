@@ -353,3 +353,35 @@ fn a_loss_of_one_in_a_scenario_must_say_whether_it_is_a_percentage() {
         assert!(output.status.success(), "{word}: {output:?}");
     }
 }
+
+#[test]
+fn measurements_of_links() {
+    let workdir = Workdir::new();
+    workdir.write("other.json", br#"{"format": "lasthop-run", "format_version": 1}"#);
+    workdir.refused(
+        "advise --measured nothing.json",
+        &["nothing.json", "no such file", "lasthop load HOST --json"],
+    );
+    workdir.refused("advise --measured good.toml", &["good.toml", "not JSON of lasthop"]);
+    workdir.refused(
+        "advise --measured other.json",
+        &["`lasthop-run`, not `lasthop-load`", "`lasthop load HOST --json`"],
+    );
+    workdir.refused("advise --measured other.json --station x", &["cannot be used together"]);
+}
+
+#[cfg(live)]
+#[test]
+fn loads_of_links() {
+    let workdir = Workdir::new();
+    workdir.refused("load", &["`lasthop load` needs", "HOST[:PORT]", "`lasthop load laptop`"]);
+    workdir.refused("bufferbloat laptop", &["did you mean `lasthop load`?"]);
+    workdir.refused("load laptop --seconds 0", &["`--seconds 0` is out of range", "from 1 to 60"]);
+    workdir.refused("load laptop --every 2s", &["`--every 2s`", "from 1ms to 1s"]);
+    workdir.refused("load laptop --plot load.txt", &["load.txt", "FILE.svg, FILE.pdf or FILE.png"]);
+    workdir.refused("send laptop -u --time 100s", &["`--time 100s`", "from 100ms to 90s"]);
+    workdir.refused("load laptop --every 2h", &["`2h` has no known unit", "such as `20ms`"]);
+    workdir.refused("send laptop -u --bytes 1MB", &["cannot be used together"]);
+    workdir.refused("send laptop --interval 1ms", &["`--interval 1ms`", "at least 100ms"]);
+    workdir.refused("discard --udp --plain", &["cannot be used together"]);
+}

@@ -31,6 +31,7 @@ pub mod compress;
 mod document;
 pub mod energy;
 pub mod explain;
+pub mod load;
 pub mod ranking;
 pub mod replay;
 pub mod sweep;

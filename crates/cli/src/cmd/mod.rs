@@ -22,6 +22,8 @@ pub mod lab;
 #[cfg(live)]
 pub mod link;
 pub mod list;
+#[cfg(live)]
+pub mod load;
 pub mod man;
 pub mod packetdrill;
 pub(crate) mod plan;

@@ -106,15 +106,17 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// Form of a figure.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+pub(super) enum Form {
     Svg,
     Pdf,
     Png,
 }
 
 impl Form {
-    fn of(path: &Path) -> Result<Form, Failure> {
+    /// The form that the ending of `path` names.
+    pub(super) fn of(path: &Path) -> Result<Form, Failure> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         match ending.to_str() {
             Some("svg") => Ok(Form::Svg),
@@ -128,7 +130,7 @@ impl Form {
     }
 
     #[cfg(feature = "png")]
-    fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
+    pub(super) fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
         let drawn = match self {
             Form::Svg => return Ok(plot.figure(theme).into_bytes()),
             Form::Pdf => plot.pdf(theme),
@@ -138,7 +140,7 @@ impl Form {
     }
 
     #[cfg(not(feature = "png"))]
-    fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
+    pub(super) fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
         match self {
             Form::Svg => Ok(plot.figure(theme).into_bytes()),
             Form::Pdf | Form::Png => Err(Failure::input(

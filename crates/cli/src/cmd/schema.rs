@@ -42,6 +42,8 @@ enum JsonOutput {
     List,
     /// `lasthop doctor`
     Doctor,
+    /// `lasthop load`
+    Load,
 }
 
 impl JsonOutput {
@@ -55,6 +57,7 @@ impl JsonOutput {
             JsonOutput::Battery => include_str!("schema/battery.json"),
             JsonOutput::List => include_str!("schema/list.json"),
             JsonOutput::Doctor => include_str!("schema/doctor.json"),
+            JsonOutput::Load => include_str!("schema/load.json"),
         }
     }
 }

@@ -1,5 +1,9 @@
 //! `lasthop send`: the test sender, bulk transfers over the kernel's TCP.
 
+mod interval;
+mod reverse;
+mod udp;
+
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
@@ -14,11 +18,12 @@ use lasthop_live::endpoint::{
     SendReport, Session, Source, send,
 };
 use lasthop_proto::event::Event;
-use lasthop_proto::units::{Bytes, Span};
+use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_report::number::Units;
 use lasthop_trace::Sink as _;
 use lasthop_trace::csv::TcbCsv;
 
+use self::interval::Intervals;
 use crate::failure::Failure;
 use crate::output::AtomicFile;
 use crate::progress::Progress;
@@ -42,6 +47,9 @@ Examples:
   lasthop send laptop --file image.iso              a file; `-` instead of it reads stdin
   lasthop send laptop --congestion reno --debug tcb.csv
   lasthop send laptop --count 4 --repeat 10 --every 30s --json
+  lasthop send laptop --bytes 1GB --interval 1s     a line for each second
+  lasthop send laptop -R                            the receiver sends
+  lasthop send laptop -u --rate 2mbit --time 30s    datagrams, with -R from the receiver
   lasthop send                                      a menu with the last settings
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.
@@ -64,6 +72,24 @@ pub struct Args {
     /// Send a file
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Receive instead: the other end sends the pattern, with --congestion
+    #[arg(long, short = 'R', conflicts_with_all = ["file", "stdin", "mss", "send_buffer", "no_delay", "debug"])]
+    reverse: bool,
+    /// Send UDP datagrams at a constant rate, which the receiver counts; with -R it sends them
+    #[arg(long, short, conflicts_with_all = ["bytes", "file", "stdin", "mss", "send_buffer", "no_delay", "debug", "congestion", "count", "repeat"])]
+    udp: bool,
+    /// Rate of the payload of datagrams [default: 1mbit]
+    #[arg(long, value_name = "RATE", requires = "udp")]
+    rate: Option<Rate>,
+    /// Payload of a datagram in bytes [default: 1200]
+    #[arg(long, value_name = "BYTES", requires = "udp", value_parser = clap::value_parser!(u16).range(32..=65_507))]
+    length: Option<u16>,
+    /// How long datagrams are sent [default: 10s]
+    #[arg(long, value_name = "TIME", requires = "udp", value_parser = sending_time)]
+    time: Option<Span>,
+    /// Print the bytes, the rate and the retransmissions of each interval
+    #[arg(long, value_name = "TIME", value_parser = interval_length)]
+    interval: Option<Span>,
     /// Number of simultaneous transfers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     count: u16,
@@ -108,6 +134,56 @@ pub struct Args {
     ipv6: bool,
 }
 
+/// A time that the receiver grants to datagrams.
+fn sending_time(word: &str) -> Result<Span, String> {
+    let span = word.parse::<Span>().map_err(|error| error.to_string())?;
+    if (Span::millis(100)..=Span::secs(90)).contains(&span) {
+        Ok(span)
+    } else {
+        Err("out of range; from 100ms to 90s, for example 10s".to_owned())
+    }
+}
+
+/// Progress is known to a twentieth of a second.
+fn interval_length(word: &str) -> Result<Span, String> {
+    let span = word.parse::<Span>().map_err(|error| error.to_string())?;
+    if span < Span::millis(100) {
+        return Err("too short; at least 100ms, for example 1s".to_owned());
+    }
+    Ok(span)
+}
+
+impl Args {
+    fn family(&self) -> Family {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+
+    /// The intervals of `--interval`, from now on.
+    fn intervals(&self, session: &Session<'_>, json: bool) -> Option<Intervals> {
+        let units = (!json).then_some(self.units);
+        self.interval.map(|every| Intervals::new(every, session.clock, units))
+    }
+}
+
+/// The result of `attempt` for the first address that can be reached.
+fn first_that_answers<T>(
+    addresses: &[SocketAddr],
+    mut attempt: impl FnMut(SocketAddr) -> Result<T, EndpointError>,
+) -> Result<T, EndpointError> {
+    let mut last = None;
+    for address in addresses {
+        match attempt(*address) {
+            Err(error) if error.is_of_the_way() => last = Some(error),
+            result => return result,
+        }
+    }
+    Err(last.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable).into()))
+}
+
 fn source_address(word: &str) -> Result<SocketAddr, String> {
     let bare = word.parse().map(|address| SocketAddr::new(address, 0));
     bare.or_else(|_| word.parse())
@@ -123,7 +199,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         ));
     }
     let Some(destination) = &args.destination else {
-        if !json && io::stdin().is_terminal() && io::stdout().is_terminal() {
+        let other = args.reverse || args.udp;
+        if !json && !other && io::stdin().is_terminal() && io::stdout().is_terminal() {
             return with_menu(args);
         }
         return Err(Failure::input(
@@ -133,6 +210,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             ),
         ));
     };
+    if args.reverse || args.udp {
+        let addresses = destination.addresses(args.family())?;
+        let stop = Stop::listen()?;
+        let session = Session { clock: Clock::start(), stop: stop.flag() };
+        let run = if args.udp { udp::run } else { reverse::run };
+        return run(args, &addresses, &session, json);
+    }
     let job = Job {
         args,
         destination,
@@ -221,12 +305,7 @@ struct Job<'a> {
 impl Job<'_> {
     /// Makes all transfers and prints the results.
     fn run(&self, session: &Session<'_>) -> Result<Outcome, Failure> {
-        let family = match (self.args.ipv4, self.args.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        };
-        let addresses = self.destination.addresses(family)?;
+        let addresses = self.destination.addresses(self.args.family())?;
         let help = "choose a file that you may write, with --debug FILE";
         let debug = |error, path: &Path| Failure::file(path, error, help);
         let trace = match self.debug {
@@ -237,7 +316,10 @@ impl Job<'_> {
             None => None,
         };
         let mut reports = Vec::new();
-        let result = self.rounds(&addresses, session, trace.as_ref(), &mut reports);
+        let intervals = self.args.intervals(session, self.json);
+        let watched = Watched { trace: trace.as_ref(), intervals: intervals.as_ref() };
+        let result = self.rounds(&addresses, session, watched, &mut reports);
+        let intervals = intervals.map(Intervals::finish);
         if let (Some(trace), Some(path)) = (trace, self.debug) {
             let csv = trace.into_inner().unwrap_or_else(PoisonError::into_inner);
             csv.finish()
@@ -245,7 +327,7 @@ impl Job<'_> {
                 .map_err(|error| debug(error, path))?;
         }
         if result.is_ok() || !reports.is_empty() {
-            self.show(&reports)?;
+            self.show(&reports, intervals)?;
         }
         result?;
         let stopped = session.stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -262,7 +344,7 @@ impl Job<'_> {
         &self,
         addresses: &[SocketAddr],
         session: &Session<'_>,
-        trace: Option<&Trace>,
+        watched: Watched<'_>,
         reports: &mut Vec<SendReport>,
     ) -> Result<(), Failure> {
         let mut next = session.clock.now();
@@ -272,7 +354,7 @@ impl Job<'_> {
                 return Ok(());
             }
             next = session.clock.now() + self.args.every.unwrap_or(Span::ZERO);
-            self.round(addresses, session, trace, reports)?;
+            self.round(addresses, session, watched, reports)?;
         }
         Ok(())
     }
@@ -282,7 +364,7 @@ impl Job<'_> {
         &self,
         addresses: &[SocketAddr],
         session: &Session<'_>,
-        trace: Option<&Trace>,
+        watched: Watched<'_>,
         reports: &mut Vec<SendReport>,
     ) -> Result<(), Failure> {
         let sources: Vec<Source> =
@@ -291,7 +373,8 @@ impl Job<'_> {
         let progress = Progress::of_bytes(total, self.json);
         let results: Vec<_> = thread::scope(|scope| {
             let begin = |source| {
-                let mut watch = Watch { progress: &progress, acked: 0, trace };
+                let mut watch =
+                    Watch { progress: &progress, acked: 0, retransmissions: 0, watched };
                 scope.spawn(move || self.transfer(addresses, source, session, &mut watch))
             };
             let threads: Vec<_> = sources.into_iter().map(begin).collect();
@@ -344,8 +427,7 @@ impl Job<'_> {
         session: &Session<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<SendReport, EndpointError> {
-        let mut last = None;
-        for address in addresses {
+        first_that_answers(addresses, |address| {
             let options = SendOptions {
                 from: self.args.source,
                 congestion: self.args.congestion.clone(),
@@ -354,25 +436,25 @@ impl Job<'_> {
                 no_delay: self.args.no_delay,
                 connect_timeout: self.args.connect_timeout,
                 idle: Some(self.args.idle),
-                sample: watch.trace.map(|_| SAMPLE),
-                ..SendOptions::new(*address)
+                sample: watch.watched.trace.map(|_| SAMPLE),
+                ..SendOptions::new(address)
             };
-            match send(&options, &mut source, session, watch) {
-                Ok(report) => return Ok(report),
-                Err(error) if error.is_of_the_way() => last = Some(error),
-                Err(error) => return Err(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable).into()))
+            send(&options, &mut source, session, watch)
+        })
     }
 
-    fn show(&self, reports: &[SendReport]) -> Result<(), Failure> {
+    fn show(
+        &self,
+        reports: &[SendReport],
+        intervals: Option<serde_json::Value>,
+    ) -> Result<(), Failure> {
         if self.json {
             let transfers: Vec<_> = reports.iter().map(shown::sent).collect();
-            return output::print_json(
-                format::SEND,
-                &serde_json::json!({ "transfers": transfers }),
-            );
+            let mut document = serde_json::json!({ "transfers": transfers });
+            if let Some(intervals) = intervals {
+                document["intervals"] = intervals;
+            }
+            return output::print_json(format::SEND, &document);
         }
         if reports.is_empty() {
             return Ok(());
@@ -381,21 +463,36 @@ impl Job<'_> {
     }
 }
 
-/// Shows progress and writes the trace.
+/// Recorders that all transfers share.
+#[derive(Clone, Copy)]
+struct Watched<'a> {
+    trace: Option<&'a Trace>,
+    intervals: Option<&'a Intervals>,
+}
+
+/// Shows progress, counts intervals and writes the trace.
 struct Watch<'a> {
     progress: &'a Progress,
     acked: u64,
-    trace: Option<&'a Trace>,
+    retransmissions: u64,
+    watched: Watched<'a>,
 }
 
 impl SendObserver for Watch<'_> {
     fn progress(&mut self, sent: Sent) {
-        self.progress.advance(sent.acked - self.acked);
+        let more = sent.acked - self.acked;
         self.acked = sent.acked;
+        self.progress.advance(more);
+        if let Some(intervals) = self.watched.intervals {
+            let before = self.retransmissions;
+            self.retransmissions = sent.retransmissions.unwrap_or(before);
+            let again = sent.retransmissions.map(|all| all.saturating_sub(before));
+            intervals.count(more, again, self.progress);
+        }
     }
 
     fn event(&mut self, event: &Event) {
-        if let Some(trace) = self.trace {
+        if let Some(trace) = self.watched.trace {
             trace.lock().unwrap_or_else(PoisonError::into_inner).event(event);
         }
     }

@@ -2,19 +2,26 @@
 //!
 //! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so
 //! that its times cover delivery. [`discard()`] accepts any number of connections, reads and counts.
-//! [`ask()`] and [`answer()`] exchange requests and responses. Each is one loop in the calling thread, so a
-//! thread that has entered a network namespace remains in it. All stop within a tenth of a second after their
-//! flag is raised.
+//! Its clients may select a role of a connection: [`load()`] measures round trips under load, [`receive()`]
+//! receives, [`send_udp()`] and [`receive_udp()`] transfer datagrams. [`ask()`] and [`answer()`] exchange requests and responses.
+//! Each is one loop in the calling thread, so a thread that has entered a network namespace remains in it. The
+//! threads of [`load()`] inherit the namespace. All stop within a tenth of a second after their flag is raised.
 
 mod discard;
 mod error;
 mod exchange;
+mod load;
+mod open;
 mod part;
+mod reverse;
+mod role;
 mod sample;
 mod send;
 mod socket;
 mod source;
 mod tcp_info;
+mod udp;
+mod unsent;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -30,6 +37,14 @@ use crate::clock::Clock;
 pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, discard};
 pub use error::EndpointError;
 pub use exchange::{Client, answer, ask};
+pub use load::{
+    Bulk, ConnectionSample, LoadObserver, LoadOptions, LoadReport, Phase, PhaseReport, ProbeSample,
+    Probes, StreamReport, load,
+};
+pub use reverse::{ReverseReport, receive};
+pub use role::limits::RoleLimits;
+pub use role::serve::Served;
+pub use role::{Recognition, Refusal, Reply, Report, Request, Role, recognize};
 pub use sample::Sampler;
 pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
@@ -37,6 +52,7 @@ pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
 pub(crate) use socket::{LOOK, connected, wait};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};
+pub use udp::{UdpOptions, UdpReport, receive_udp, send_udp};
 
 /// Clock and stop flag of a sender or receiver.
 #[derive(Clone, Copy, Debug)]

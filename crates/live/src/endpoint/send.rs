@@ -69,6 +69,8 @@ pub struct Progress {
     pub acked: u64,
     /// Total number of bytes, if known.
     pub of: Option<u64>,
+    /// Segments that this end's kernel has retransmitted, if it sends and counts them.
+    pub retransmissions: Option<u64>,
 }
 
 /// Observes a transfer.
@@ -425,7 +427,9 @@ impl Transfer<'_> {
         if must || now.since(self.reported) >= LOOK {
             self.reported = now;
             let Transfer { written, acked, of, .. } = *self;
-            self.observer.progress(Progress { written, acked, of });
+            let info = TcpInfo::of(self.stream).ok();
+            let retransmissions = info.map(|info| info.total_retrans.into());
+            self.observer.progress(Progress { written, acked, of, retransmissions });
         }
     }
 }

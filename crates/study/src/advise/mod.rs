@@ -6,6 +6,7 @@ mod faults;
 mod flips;
 mod known;
 mod link;
+mod measured;
 mod model;
 mod remedy;
 mod unseen;

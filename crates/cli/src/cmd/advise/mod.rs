@@ -3,6 +3,8 @@
 #[cfg(live)]
 mod station;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use lasthop_proto::units::{Probability, Rate, Span};
@@ -20,6 +22,9 @@ use crate::outcome::Outcome;
 use crate::study_args::{self, Jobs, Maker};
 use crate::{format, output, show};
 
+/// Size limit of a measurement, bytes.
+const LARGEST_MEASUREMENT: u64 = 64 << 20;
+
 const EXAMPLES: &str = "\
 Examples:
   lasthop advise --rate 2mbit --delay 5ms --loss 2%                   a short lossy link behind 20 ms of wire
@@ -28,6 +33,7 @@ Examples:
   lasthop advise --rate 20mbit --delay 20ms --handoff every=15s,gap=80ms   another base station every 15 s
   lasthop advise --capture slow.pcap                                  a capture at the sender
   lasthop advise --capture slow.pcap --rate 20mbit                    a capture, and the known rate of the link
+  lasthop advise --measured load.json                                 a measurement of lasthop load --json
   lasthop advise --rate 20mbit --loss 1% --duplex half --can sender   half duplex, and only the sender can change
   lasthop advise --station /run/lasthop/base.sock --rate 20mbit       the counts of a running station
   lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  write the files and the scenario
@@ -96,10 +102,18 @@ pub struct Args {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with = "station",
+        conflicts_with_all = ["station", "measured"],
         help_heading = "Figures from elsewhere"
     )]
     pub capture: Option<PathBuf>,
+    /// Estimate the link from the JSON of `lasthop load`, which ran on the host behind the link
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "station",
+        help_heading = "Figures from elsewhere"
+    )]
+    pub measured: Option<PathBuf>,
     /// Use the counts of the running station with this control socket
     #[arg(long, value_name = "SOCKET", help_heading = "Figures from elsewhere")]
     pub station: Option<PathBuf>,
@@ -138,6 +152,15 @@ pub enum Way {
     Upload,
 }
 
+impl From<Way> for Direction {
+    fn from(way: Way) -> Direction {
+        match way {
+            Way::Download => Direction::Download,
+            Way::Upload => Direction::Upload,
+        }
+    }
+}
+
 /// The fate of lost packets.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Losses {
@@ -159,10 +182,7 @@ impl Args {
             burst: self.burst,
             queue: self.queue.clone(),
             sender: self.sender.clone(),
-            direction: match self.direction {
-                Way::Download => Direction::Download,
-                Way::Upload => Direction::Upload,
-            },
+            direction: self.direction.into(),
             duplex: self.duplex,
             discipline: self.discipline.clone(),
             mtu: self.mtu,
@@ -241,9 +261,10 @@ fn queue(word: &str) -> Result<String, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let estimate = match (&args.capture, &args.station) {
-        (Some(path), _) => capture(path)?,
-        (_, Some(socket)) => station(socket)?,
+    let estimate = match (&args.capture, &args.station, &args.measured) {
+        (Some(path), ..) => capture(path)?,
+        (_, Some(socket), _) => station(socket)?,
+        (_, _, Some(path)) => measurement(path, args.direction)?,
         _ => Estimate::default(),
     };
     let faults = estimate.faults.clone();
@@ -333,6 +354,18 @@ fn capture(path: &Path) -> Result<Estimate, Failure> {
         "give a capture that was taken at the sender, as `tcpdump -s 128 -w FILE tcp` writes it";
     let capture = analyze::read(path, help, false)?;
     Ok(Estimate::of(&capture, help)?)
+}
+
+/// Estimates the link from a measurement of `lasthop load`.
+fn measurement(path: &Path, way: Way) -> Result<Estimate, Failure> {
+    let help = "measure first: lasthop load HOST --json > load.json";
+    let file = File::open(path).map_err(|error| Failure::file(path, error, help))?;
+    let mut text = String::new();
+    // The largest measurement, with 60 s for each phase and a probe for each millisecond, is smaller.
+    let limited = file.take(LARGEST_MEASUREMENT).read_to_string(&mut text);
+    limited.map_err(|error| Failure::file(path, error, help))?;
+    let name = path.display().to_string();
+    Ok(Estimate::of_measurement(&text, &name, way.into())?)
 }
 
 #[cfg(live)]

@@ -9,9 +9,9 @@
 //!
 //! Choices here, as in Linux: growth is proportional to the shortest round trip, with 100 ms as the reference and a
 //! factor between 0.1 and 2. The longest round trip grows by at most 20 ms for each sample, and a loss moves it
-//! factor between 0.1 and 2. The longest round trip grows by at most 20 ms for each sample, and a loss moves it towards
-//! the shortest by a twentieth of the difference. With round trips of up to 10 ms, and at the first loss after a change of
-//! the throughput, the ratio is 0.5.
+//! towards the shortest by a twentieth of the difference. With round trips of up to 10 ms, and at the first loss after
+//! a change of the throughput, the ratio is 0.5.
+
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
 use crate::units::{Span, Time};
@@ -258,7 +258,7 @@ mod tests {
         rates.iter().map(period).collect()
     }
 
-    /// Percent of the window that remain. The first two losses have nothing to compare the throughput with, or none before.
+    /// Percent of the window that remain. The first two losses have no earlier throughput to compare with.
     #[test]
     fn a_loss_empties_the_queue_unless_the_throughput_has_changed() {
         assert_eq!(ratios(10, &[1000; 4])[2..], [79, 79], "a short queue");
