@@ -42,7 +42,7 @@ Examples:
   lasthop send laptop --file image.iso              a file; `-` instead of it reads stdin
   lasthop send laptop --congestion reno --debug tcb.csv
   lasthop send laptop --count 4 --repeat 10 --every 30s --json
-  lasthop send                                      a menu with the last settings
+  lasthop send                                      a menu, with what was chosen last
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.
 --debug writes the sender's control block every 2 ms, in the columns of `lasthop run -o`.
@@ -64,7 +64,7 @@ pub struct Args {
     /// Send a file
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Number of simultaneous transfers
+    /// Transfers at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     count: u16,
     /// Number of repetitions, one after the other
