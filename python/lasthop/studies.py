@@ -242,21 +242,21 @@ def battery(
     release_assistance: bool = False,
     seeds: int = 10,
 ) -> Document:
-    """Says how long a battery lasts that feeds a radio which reports (``lasthop battery``).
+    """Computes the battery lifetime of a device that reports over a radio (``lasthop battery``).
 
     Args:
         radios: Which radios, such as ``lte-m``; all of them if none is given.
-        reports: Reports a day.
-        bytes: Bytes of the application in a report.
-        over: What carries a report over IP: ``coap`` or ``mqtt``.
-        session: What security costs a report: ``none``, ``full``, ``resumed`` or ``kept``.
-        capacity: What the battery holds.
-        self_discharge: How much of it the battery loses in a year by itself.
-        base: What the rest of the device draws, on average.
-        inactivity: LTE-M, NB-IoT: from the last packet until the network releases the connection.
-        active: LTE-M, NB-IoT: how long the device can be paged then.
-        rest: LTE-M, NB-IoT: how it rests: ``psm``, ``drx:1.28s`` or ``edrx:81.92s``.
-        release_assistance: LTE-M, NB-IoT: the device says when nothing follows, and is released at once.
+        reports: Reports per day.
+        bytes: Application bytes in each report.
+        over: Protocol of the reports over IP: ``coap`` or ``mqtt``.
+        session: DTLS or TLS session of the reports: ``none``, ``full``, ``resumed`` or ``kept``.
+        capacity: Capacity of the battery.
+        self_discharge: Share of the capacity that the battery loses in a year without load.
+        base: Mean power of the rest of the device.
+        inactivity: LTE-M, NB-IoT: time from the last packet to the release of the connection.
+        active: LTE-M, NB-IoT: time after the release in which the device can be paged.
+        rest: LTE-M, NB-IoT: sleep mode between reports: ``psm``, ``drx:1.28s`` or ``edrx:81.92s``.
+        release_assistance: LTE-M, NB-IoT: the device announces its last packet, and the network releases it immediately.
         seeds: Runs of each transfer.
     """
     said = {

@@ -24,8 +24,8 @@ Examples:
   lasthop battery --capacity 8.9Wh --base 40uW -o out
                                                      another device; writes numbers and a picture
 
-For each report a radio wakes up, connects, transfers a few packets, and returns to sleep in steps that
-the network determines. The simulator runs the transfers over TCP.
+For each report a radio wakes up, connects, transfers a few packets, and returns to sleep in steps
+that the network determines. The simulator runs the transfers over TCP.
 docs/how-to/energy-iot.md lists the sources of the figures and compares them with published ones.";
 
 /// Compute the battery lifetime of a device that reports over LTE-M, NB-IoT, LoRaWAN, Wi-Fi or Bluetooth Low Energy

@@ -23,11 +23,11 @@ Examples:
   lasthop replay --drop-data 3,8-10 --drop-acks 5       lose four packets and one ACK
   lasthop replay --every 2 --among 8                    all patterns of one or two losses
   lasthop replay --times 3 --record reno.json           run the kernel three times, and record it
-  lasthop replay --against reno.json                    compare with the recording, without the kernel
+  lasthop replay --against reno.json                    compare with it, without the kernel
 
 --drop-data and --drop-acks count the packets that arrive at the router, from 1.
-The kernel runs in a testbed, like `lasthop run --world testbed`; `lasthop doctor` checks the requirements.
-docs/how-to/replay.md explains the table and lists the known differences.";
+The kernel runs in a testbed, as with `lasthop run --world testbed`; `lasthop doctor` checks the
+requirements. docs/how-to/replay.md explains the table and lists the known differences.";
 
 /// Compare the kernel's TCP with lasthop's under the same packet losses
 #[derive(clap::Args, Debug)]
