@@ -18,6 +18,9 @@ const LEAST_QUEUE: f64 = 5.0;
 /// Increase of the median round trip, in seconds, up to which no full queue explains retransmissions.
 const NO_QUEUE: f64 = 0.005;
 
+/// Increase of the round trip in the data, in seconds, that send buffers do not explain.
+const FAIR: f64 = 0.03;
+
 /// The remedy for a file that is no measurement.
 const HELP: &str = "give what `lasthop load HOST --json` printed, or the load.json of its -o";
 
@@ -93,7 +96,7 @@ fn of(measured: &Measurement, direction: Direction) -> Result<Estimate, String> 
         let delay = Span::from_secs_f64(idle.min_s / 2.0);
         estimate.delay = Some((delay, "half of the shortest round trip without load".to_owned()));
     }
-    queue(loaded, idle.map(|idle| idle.min_s), goodput, &mut estimate);
+    queue(loaded, transfer, idle.map(|idle| idle.min_s), &mut estimate);
     loss(loaded, transfer, &mut estimate);
     let notes = &mut estimate.notes;
     notes.push(format!("measured from the host behind the link, to {}", measured.to));
@@ -114,23 +117,29 @@ fn link_rate(goodput: f64) -> Option<Rate> {
 }
 
 /// The queue: the 95th percentile of round trips under load, less the shortest without load.
-fn queue(loaded: &Phase, shortest: Option<f64>, goodput: f64, estimate: &mut Estimate) {
+fn queue(loaded: &Phase, transfer: &Transfer, shortest: Option<f64>, estimate: &mut Estimate) {
     let Some((shortest, trips)) = shortest.zip(loaded.round_trip) else {
         estimate.notes.push("no round trips, so the queue is not known".to_owned());
         return;
     };
     let waited = (trips.p95_s - shortest).max(0.0);
-    let packets = (waited * goodput / PAYLOAD).ceil();
+    let packets = (waited * transfer.goodput.unwrap_or(0.0) / PAYLOAD).ceil();
     if packets >= LEAST_QUEUE {
         let how =
             format!("95 % of the round trips under load are at most {:.0} ms longer", waited * 1e3);
         estimate.queue = Some((format!("{packets:.0}p"), how));
-    } else {
-        estimate.notes.push(
-            "no queue builds up under load: it is short, managed, or fair to the probes, which have a connection of their own"
-                .to_owned(),
-        );
+        return;
     }
+    let in_data = transfer.round_trip.map(|trips| trips.median_s - shortest);
+    estimate.notes.push(match in_data {
+        Some(longer) if longer > FAIR => format!(
+            "probes in the data wait {:.0} ms longer, and those on another connection do not: the queue serves each connection \
+             separately. --discipline names it",
+            longer * 1e3
+        ),
+        Some(_) => "no queue builds up under load: it is short or managed".to_owned(),
+        None => "no queue builds up under load: it is short, managed, or separate for each connection".to_owned(),
+    });
 }
 
 /// Losses, where no full queue explains the retransmissions.
@@ -237,6 +246,21 @@ mod tests {
         assert_eq!(estimate.loss.unwrap().0, Probability::ZERO);
         let estimate = Estimate::of_measurement(&text, "load.json", Direction::Upload).unwrap();
         assert_eq!(estimate.rate.unwrap().0.bps(), 1_035_911);
+    }
+
+    /// Probes on another connection do not see the queue of a bulk connection.
+    #[test]
+    fn a_queue_for_each_connection_is_recognised() {
+        let note = |ms: f64| {
+            let mut measured = measured(41.0, 0);
+            measured.phases[2].down.as_mut().unwrap().round_trip = trips(ms);
+            let text = text(&measured);
+            let estimate = Estimate::of_measurement(&text, "x", Direction::Download).unwrap();
+            assert!(estimate.queue.is_none());
+            estimate.notes.join("\n")
+        };
+        assert!(note(200.0).contains("wait 160 ms longer"), "{}", note(200.0));
+        assert!(note(50.0).contains("short or managed"), "{}", note(50.0));
     }
 
     #[test]

@@ -38,8 +38,9 @@ Examples:
 
 At the other end `lasthop discard` of this version listens. The idle phase is always the first: round
 trips under load are compared with it. Rates and round trips under load are those of the steady part
-of a phase, from a quarter of it to its end. Grades by the increase of the median: A+ below 5 ms,
-A 30, B 60, C 200, D 400, else F.
+of a phase, from a quarter of it to its end. Probes have a separate connection, new connections, and
+the bulk connections themselves. Grades by the increase of the median on the separate connection:
+A+ below 5 ms, A 30, B 60, C 200, D 400, else F.
 Exit code 1 if the measurement broke off, 130 after Ctrl-C; both print the finished phases.";
 
 /// Measure the latency of a link under load, against `lasthop discard`
