@@ -1,12 +1,13 @@
 //! Estimates the parameters of a link from a measurement of `lasthop load`.
 
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_trace::stats::quantile;
 use serde::Deserialize;
 
 use super::estimate::Estimate;
 use super::link::Direction;
 use crate::Error;
-use crate::load::{FORMAT, Measurement, Phase, Transfer, VERSION};
+use crate::load::{FORMAT, Measurement, Phase, Stream, Transfer, VERSION};
 
 /// IP packet and payload of a full segment with timestamps, bytes.
 const PACKET: f64 = 1500.0;
@@ -17,9 +18,6 @@ const LEAST_QUEUE: f64 = 5.0;
 
 /// Increase of the median round trip, in seconds, up to which no full queue explains retransmissions.
 const NO_QUEUE: f64 = 0.005;
-
-/// Increase of the round trip in the data, in seconds, that send buffers do not explain.
-const FAIR: f64 = 0.03;
 
 /// The remedy for a file that is no measurement.
 const HELP: &str = "give what `lasthop load HOST --json` printed, or the load.json of its -o";
@@ -124,22 +122,28 @@ fn queue(loaded: &Phase, transfer: &Transfer, shortest: Option<f64>, estimate: &
     };
     let waited = (trips.p95_s - shortest).max(0.0);
     let packets = (waited * transfer.goodput.unwrap_or(0.0) / PAYLOAD).ceil();
-    if packets >= LEAST_QUEUE {
+    if packets >= LEAST_QUEUE && loaded.increase_s.is_none_or(|increase| increase > NO_QUEUE) {
         let how =
             format!("95 % of the round trips under load are at most {:.0} ms longer", waited * 1e3);
         estimate.queue = Some((format!("{packets:.0}p"), how));
         return;
     }
-    let in_data = transfer.round_trip.map(|trips| trips.median_s - shortest);
-    estimate.notes.push(match in_data {
-        Some(longer) if longer > FAIR => format!(
-            "probes in the data wait {:.0} ms longer, and those on another connection do not: the queue serves each connection \
-             separately. --discipline names it",
+    estimate.notes.push(match waiting(transfer) {
+        Some(longer) if longer > NO_QUEUE => format!(
+            "data waits {:.0} ms in a queue, and probes on another connection do not: the queue serves each connection \
+             separately. Name it, for example --discipline fq-codel",
             longer * 1e3
         ),
         Some(_) => "no queue builds up under load: it is short or managed".to_owned(),
         None => "no queue builds up under load: it is short, managed, or separate for each connection".to_owned(),
     });
+}
+
+/// Time of the data in queues, in seconds: the median of the smoothed round trips of the sending kernels, less the shortest.
+fn waiting(transfer: &Transfer) -> Option<f64> {
+    let of = |stream: &Stream| Some(stream.srtt_s? - stream.min_rtt_s?);
+    let all: Vec<f64> = transfer.streams.iter().filter_map(of).collect();
+    quantile(&all, 0.5)
 }
 
 /// Losses, where no full queue explains the retransmissions.
@@ -151,9 +155,11 @@ fn loss(loaded: &Phase, transfer: &Transfer, estimate: &mut Estimate) {
         return;
     };
     let percent = share * 100.0;
-    if share > 0.0 && loaded.increase_s.is_none_or(|increase| increase > NO_QUEUE) {
+    let queues = loaded.increase_s.is_none_or(|increase| increase > NO_QUEUE)
+        || waiting(transfer).is_some_and(|waiting| waiting > NO_QUEUE);
+    if share > 0.0 && queues {
         estimate.notes.push(format!(
-            "{percent:.2} % of the bytes were retransmitted while the queue was full: its drops and the losses of the radio look \
+            "{percent:.2} % of the bytes were retransmitted while data waited in a queue: its drops and the losses of the radio look \
              alike, so no loss is assumed. If you know the loss, give --loss"
         ));
         return;
@@ -165,7 +171,7 @@ fn loss(loaded: &Phase, transfer: &Transfer, estimate: &mut Estimate) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Connections, ProbeCounts, RoundTrips, Stream};
+    use crate::load::{Connections, ProbeCounts, RoundTrips};
 
     fn trips(ms: f64) -> Option<RoundTrips> {
         let s = ms / 1e3;
@@ -248,19 +254,23 @@ mod tests {
         assert_eq!(estimate.rate.unwrap().0.bps(), 1_035_911);
     }
 
-    /// Probes on another connection do not see the queue of a bulk connection.
+    /// Probes on another connection do not see the queue of a bulk connection, whose drops are no losses of the link.
     #[test]
     fn a_queue_for_each_connection_is_recognised() {
-        let note = |ms: f64| {
-            let mut measured = measured(41.0, 0);
-            measured.phases[2].down.as_mut().unwrap().round_trip = trips(ms);
+        let estimate = |srtt_s: f64| {
+            let mut measured = measured(41.0, 20);
+            let stream = &mut measured.phases[2].down.as_mut().unwrap().streams[0];
+            (stream.srtt_s, stream.min_rtt_s) = (Some(srtt_s), Some(0.04));
             let text = text(&measured);
-            let estimate = Estimate::of_measurement(&text, "x", Direction::Download).unwrap();
-            assert!(estimate.queue.is_none());
-            estimate.notes.join("\n")
+            Estimate::of_measurement(&text, "x", Direction::Download).unwrap()
         };
-        assert!(note(200.0).contains("wait 160 ms longer"), "{}", note(200.0));
-        assert!(note(50.0).contains("short or managed"), "{}", note(50.0));
+        let fair = estimate(0.06);
+        assert!(fair.queue.is_none() && fair.loss.is_none());
+        let notes = fair.notes.join("\n");
+        assert!(notes.contains("data waits 20 ms") && notes.contains("--loss"), "{notes}");
+        let lossy = estimate(0.041);
+        assert!(lossy.notes.iter().any(|note| note.contains("short or managed")));
+        assert_eq!(lossy.loss.unwrap().0.get(), 0.02);
     }
 
     #[test]

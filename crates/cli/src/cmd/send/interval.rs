@@ -43,6 +43,8 @@ pub struct Intervals {
 #[derive(Debug, Default)]
 struct State {
     from: Span,
+    /// Time of the latest bytes.
+    moved: Span,
     bytes: u64,
     retransmissions: Option<u64>,
     done: Vec<Interval>,
@@ -59,6 +61,9 @@ impl Intervals {
         let now = self.clock.now().since(self.began);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.bytes += bytes;
+        if bytes > 0 {
+            state.moved = now;
+        }
         if let Some(more) = retransmissions {
             *state.retransmissions.get_or_insert(0) += more;
         }
@@ -71,10 +76,11 @@ impl Intervals {
 
     /// Ends the last interval, which may be shorter, and returns all as JSON.
     pub fn finish(self) -> Value {
-        let now = self.clock.now().since(self.began);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.bytes > 0 {
-            let last = state.close(now);
+            // Not the wait for the report of the other end.
+            let moved = state.moved;
+            let last = state.close(moved);
             self.print(last);
         }
         let row = |interval: &Interval| {

@@ -48,7 +48,7 @@ const UNLIMITED: u64 = u64::MAX;
 pub enum Role {
     /// The client sends; the receiver counts.
     Upload,
-    /// The receiver sends the pattern of stream 0, with marks if they are requested.
+    /// The receiver sends the pattern of stream 0, or any data with marks.
     Download,
     /// The receiver returns each byte.
     Echo,

@@ -8,6 +8,7 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
+use std::sync::LazyLock;
 
 use lasthop_proto::units::{Rate, Span, Time};
 use nix::poll::{PollFd, PollFlags};
@@ -54,6 +55,13 @@ pub struct Served {
     /// Time from the request to the end.
     pub seconds: Span,
 }
+
+/// Data of downloads with marks.
+static BULK: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut data = Vec::new();
+    Pattern { stream: 0 }.fill(0, CHUNK, &mut data);
+    data
+});
 
 /// Progress of a connection with a role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -360,7 +368,11 @@ impl Serving {
         if self.out.is_empty() && downloads {
             let piece = self.unsent.bytes().min(CHUNK) as u64;
             let left = self.limit.saturating_sub(self.bytes).min(piece);
-            Pattern { stream: 0 }.fill(self.bytes, left as usize, &mut self.out);
+            match self.marks {
+                // Marks change the data, and to generate the pattern takes longer than to send it.
+                Some(_) => self.out.extend_from_slice(&BULK[..left as usize]),
+                None => Pattern { stream: 0 }.fill(self.bytes, left as usize, &mut self.out),
+            }
             self.bytes += left;
             if left == 0 {
                 self.report(now);

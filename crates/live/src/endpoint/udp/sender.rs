@@ -7,7 +7,7 @@ use super::{HEADER, Header, MARGIN, ON_THE_WAY, PATIENCE, UdpOptions, UdpReport,
 use crate::endpoint::open::{final_report, open};
 use crate::endpoint::role::{Report, Request, Role};
 use crate::endpoint::socket::{self, LOOK};
-use crate::endpoint::{End, EndpointError, Progress, SendObserver, SendOptions, Session};
+use crate::endpoint::{End, EndpointError, Progress, SendObserver, Session};
 
 /// Sends datagrams to the receiver at `options.send.to`. The receiver must accept UDP.
 ///

@@ -97,7 +97,7 @@ mod tests {
     fn counted(numbers: &[u64]) -> Report {
         let mut tally = Tally::default();
         for number in numbers {
-            tally.count(*number, Time(*number), Time(*number + 5), 100);
+            tally.count(*number, Time(*number), Time(number.wrapping_add(5)), 100);
         }
         tally.report(Report::default())
     }
