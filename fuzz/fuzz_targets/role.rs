@@ -1,4 +1,4 @@
-//! Any first bytes of a connection are plain data, a prefix, or a request; requests, answers, reports and datagrams survive.
+//! Any first bytes of a connection are plain data, a prefix or a request. Requests, answers and reports survive encoding.
 #![no_main]
 
 use lasthop_live::endpoint::{Recognition, Reply, Report, recognize};

@@ -379,7 +379,8 @@ fn loads_of_links() {
     workdir.refused("load laptop --seconds 0", &["`--seconds 0` is out of range", "from 1 to 60"]);
     workdir.refused("load laptop --every 2s", &["`--every 2s`", "from 1ms to 1s"]);
     workdir.refused("load laptop --plot load.txt", &["load.txt", "FILE.svg, FILE.pdf or FILE.png"]);
-    workdir.refused("send laptop -u --time 1h", &["`--time 1h`", "from 100ms to 90s"]);
+    workdir.refused("send laptop -u --time 100s", &["`--time 100s`", "from 100ms to 90s"]);
+    workdir.refused("load laptop --every 2h", &["`2h` has no known unit", "such as `20ms`"]);
     workdir.refused("send laptop -u --bytes 1MB", &["cannot be used together"]);
     workdir.refused("send laptop --interval 1ms", &["`--interval 1ms`", "at least 100ms"]);
     workdir.refused("discard --udp --plain", &["cannot be used together"]);

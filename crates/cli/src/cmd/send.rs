@@ -49,7 +49,7 @@ Examples:
   lasthop send laptop --count 4 --repeat 10 --every 30s --json
   lasthop send laptop --bytes 1GB --interval 1s     a line for each second
   lasthop send laptop -R                            the receiver sends
-  lasthop send laptop -u --rate 2mbit --time 30s    datagrams, to `lasthop discard --udp`; -R: from it
+  lasthop send laptop -u --rate 2mbit --time 30s    datagrams, with -R from the receiver
   lasthop send                                      a menu, with what was chosen last
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.
@@ -136,7 +136,7 @@ pub struct Args {
 
 /// A time that the receiver grants to datagrams.
 fn sending_time(word: &str) -> Result<Span, String> {
-    let span: Span = word.parse().map_err(|error| format!("{error}; for example 10s"))?;
+    let span = word.parse::<Span>().map_err(|error| error.to_string())?;
     if (Span::millis(100)..=Span::secs(90)).contains(&span) {
         Ok(span)
     } else {
@@ -146,7 +146,7 @@ fn sending_time(word: &str) -> Result<Span, String> {
 
 /// Progress is known to a twentieth of a second.
 fn interval_length(word: &str) -> Result<Span, String> {
-    let span: Span = word.parse().map_err(|error| format!("{error}; for example 1s"))?;
+    let span = word.parse::<Span>().map_err(|error| error.to_string())?;
     if span < Span::millis(100) {
         return Err("too short; at least 100ms, for example 1s".to_owned());
     }

@@ -85,7 +85,7 @@ impl Destination {
         let found = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| {
             Failure::input(
                 format!("cannot find `{}`: {error}", self.host),
-                "is it spelled right? An address works without a name server: lasthop send 192.0.2.1",
+                "is it spelled right? An address works without a name server, for example 192.0.2.1",
             )
         })?;
         let fits = |address: &SocketAddr| match family {

@@ -92,7 +92,7 @@ pub struct Args {
 }
 
 fn interval(word: &str) -> Result<Span, String> {
-    let span: Span = word.parse().map_err(|error| format!("{error}; for example 20ms"))?;
+    let span = word.parse::<Span>().map_err(|error| error.to_string())?;
     if (Span::millis(1)..=Span::secs(1)).contains(&span) {
         Ok(span)
     } else {

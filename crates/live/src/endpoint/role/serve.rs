@@ -56,6 +56,9 @@ pub struct Served {
     pub seconds: Span,
 }
 
+/// Time for a refused client to close. It holds the place of another connection.
+const REFUSED: Span = Span::secs(2);
+
 /// Data of downloads with marks.
 static BULK: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut data = Vec::new();
@@ -341,7 +344,8 @@ impl Serving {
             let wrote = self.write(now)?;
             if self.phase == Phase::Reporting && self.out.is_empty() {
                 self.stream.shutdown(Shutdown::Write)?;
-                self.phase = Phase::Closing(now + CLOSING);
+                let time = if self.refused.is_some() { REFUSED } else { CLOSING };
+                self.phase = Phase::Closing(now + time);
             }
             if read.is_none() && !wrote {
                 break;
