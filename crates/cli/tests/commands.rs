@@ -68,6 +68,7 @@ snapshot! {
     help_send: "send", "--help";
     help_shell: "shell", "--help";
     help_discard: "discard", "--help";
+    help_load: "load", "--help";
     help_testbed: "testbed", "--help";
     help_testbed_up: "testbed", "up", "--help";
     help_testbed_exec: "testbed", "exec", "--help";

@@ -239,16 +239,18 @@ impl Receiver<'_> {
             watched.push(PollFd::new(listener.as_fd(), PollFlags::POLLIN));
         }
         socket::wait(&mut watched, self.patience(now))?;
-        let mut ready: Vec<bool> = watched.iter().map(|one| one.any().unwrap_or(false)).collect();
+        let events = |one: &PollFd<'_>| one.revents().unwrap_or(PollFlags::empty());
+        let mut ready: Vec<PollFlags> = watched.iter().map(events).collect();
         drop(watched);
-        let accepts = room && ready.pop() == Some(true);
-        let datagrams = self.udp.is_some() && ready.pop() == Some(true);
+        let is_ready = |events: Option<PollFlags>| events.is_some_and(|events| !events.is_empty());
+        let accepts = room && is_ready(ready.pop());
+        let datagrams = self.udp.is_some() && is_ready(ready.pop());
         let roles = ready.split_off(self.open.len());
         let now = self.session.clock.now();
         // In descending order, so that a removal does not change the indices to come. A new role is appended
         // to `serving`, behind the indices of `roles`.
         for (index, ready) in ready.into_iter().enumerate().rev() {
-            let end = if ready { self.read(index) } else { None };
+            let end = if ready.is_empty() { None } else { self.read(index) };
             if let Some(request) = self.request(index) {
                 self.begin(index, request)?;
                 continue;
@@ -269,7 +271,8 @@ impl Receiver<'_> {
         for (index, ready) in roles.into_iter().enumerate().rev() {
             let now = self.session.clock.now();
             let serving = &mut self.serving[index];
-            let end = if ready { serving.act(now, &mut self.piece) } else { None };
+            let end =
+                if ready.is_empty() { None } else { serving.act(now, ready, &mut self.piece) };
             if let Some(end) = end.or_else(|| serving.expire(now)) {
                 let serving = self.serving.remove(index);
                 self.served(serving, end);

@@ -39,6 +39,12 @@ impl UnsentLimit {
         self.limit
     }
 
+    /// Number of writes, at most `most`, before the next wait. The kernel appends small writes to an unsent segment
+    /// beyond its limit, so a slow connection waits after each.
+    pub(super) fn writes(&self, most: usize) -> usize {
+        if self.limit < MOST { 1 } else { most }
+    }
+
     /// Updates the limit. `bytes` is the number of bytes that the kernel has accepted.
     pub(super) fn update(&mut self, stream: &TcpStream, now: Time, bytes: u64) {
         let time = now.since(self.since);

@@ -117,28 +117,54 @@ impl Stream {
 
     /// Reads and writes without blocking. Returns whether the peer has closed. `data` has [`BLOCK`] bytes more than a
     /// write, and is not changed apart from marks.
-    fn act(&mut self, data: &mut [u8], scratch: &mut [u8], session: &Session<'_>) -> bool {
+    fn act(
+        &mut self,
+        events: PollFlags,
+        data: &mut [u8],
+        scratch: &mut [u8],
+        session: &Session<'_>,
+    ) -> bool {
+        let result = match self.direction {
+            Direction::Up => self.upload(events, data, scratch, session),
+            Direction::Down => self.download(scratch, session),
+        };
+        result.unwrap_or_else(|error| {
+            self.failed = Some(error.to_string());
+            self.count();
+            self.stream = None;
+            false
+        })
+    }
+
+    fn download(&mut self, scratch: &mut [u8], session: &Session<'_>) -> io::Result<bool> {
         for _ in 0..TURN {
-            let result = match self.direction {
-                Direction::Up => self.read(scratch, session).and_then(|read| match read {
-                    Some(0) => Ok(read),
-                    _ => self.write(data, session),
-                }),
-                Direction::Down => self.read(scratch, session),
-            };
-            match result {
-                Ok(Some(0)) => return true,
-                Ok(Some(_)) => {}
-                Ok(None) => return false,
-                Err(error) => {
-                    self.failed = Some(error.to_string());
-                    self.count();
-                    self.stream = None;
-                    return false;
+            match self.read(scratch, session)? {
+                Some(0) => return Ok(true),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(false)
+    }
+
+    fn upload(
+        &mut self,
+        events: PollFlags,
+        data: &mut [u8],
+        scratch: &mut [u8],
+        session: &Session<'_>,
+    ) -> io::Result<bool> {
+        if self.read(scratch, session)? == Some(0) {
+            return Ok(true);
+        }
+        if events.contains(PollFlags::POLLOUT) {
+            for _ in 0..self.unsent.writes(TURN) {
+                if self.write(data, session)?.is_none() {
+                    break;
                 }
             }
         }
-        false
+        Ok(false)
     }
 
     /// Reads once. Returns the number of bytes, zero at the end, and `None` if nothing was read.
@@ -291,9 +317,9 @@ impl Streams {
             }
             let due = next.min(probe).min(until);
             let left = due.since(now).min(LOOK);
-            for index in self.ready(left)? {
+            for (index, events) in self.ready(left)? {
                 let stream = &mut self.all[index];
-                if stream.act(&mut data, &mut scratch, session) {
+                if stream.act(events, &mut data, &mut scratch, session) {
                     stream.failed.get_or_insert_with(|| "the receiver closed early".to_owned());
                     stream.count();
                     stream.stream = None;
@@ -311,16 +337,15 @@ impl Streams {
         }
     }
 
-    /// Indices of the connections that are ready, after at most `span`.
-    fn ready(&self, span: Span) -> Result<Vec<usize>, EndpointError> {
+    /// Indices and events of the connections that are ready, after at most `span`.
+    fn ready(&self, span: Span) -> Result<Vec<(usize, PollFlags)>, EndpointError> {
         let open = self.all.iter().enumerate();
         let (indices, mut watched): (Vec<usize>, Vec<PollFd<'_>>) = open
             .filter_map(|(index, stream)| stream.watched().map(|watched| (index, watched)))
             .unzip();
         socket::wait(&mut watched, span)?;
-        let ready = indices.into_iter().zip(&watched);
-        let ready = ready.filter(|(_, watched)| watched.any().unwrap_or(false));
-        Ok(ready.map(|(index, _)| index).collect())
+        let events = watched.iter().map(|one| one.revents().unwrap_or(PollFlags::empty()));
+        Ok(indices.into_iter().zip(events).filter(|(_, events)| !events.is_empty()).collect())
     }
 
     /// Counts all connections, and returns the bytes up and down.
@@ -385,7 +410,7 @@ impl Streams {
             && !session.stopped()
         {
             let Ok(ready) = self.ready(LOOK) else { break };
-            for index in ready {
+            for (index, _) in ready {
                 let stream = &mut self.all[index];
                 let Some(mut open) = stream.stream.as_ref() else { continue };
                 match open.read(&mut scratch) {

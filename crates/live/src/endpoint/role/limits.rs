@@ -1,6 +1,6 @@
 //! Limits of roles, in total and for each client.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 use lasthop_proto::units::{Span, Time};
@@ -55,12 +55,12 @@ pub(in crate::endpoint) struct Admission {
     since: Time,
     count: u32,
     /// At most as many clients as new roles.
-    clients: HashMap<IpAddr, u32>,
+    clients: BTreeMap<IpAddr, u32>,
 }
 
 impl Admission {
     pub(in crate::endpoint) fn new() -> Admission {
-        Admission { since: Time::ZERO, count: 0, clients: HashMap::new() }
+        Admission { since: Time::ZERO, count: 0, clients: BTreeMap::new() }
     }
 
     /// Counts a new role of `client`, which has `open` connections with roles.

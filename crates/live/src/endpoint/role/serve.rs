@@ -103,6 +103,8 @@ pub(in crate::endpoint) struct Serving {
     /// Datagrams to the client.
     source: Option<DatagramSource>,
     unsent: UnsentLimit,
+    /// Number of pieces of a download that are sent before the next wait.
+    writes: usize,
     marks: Option<Marks>,
 }
 
@@ -212,6 +214,7 @@ impl Serving {
             taken: 0,
             udp: None,
             source: None,
+            writes: 0,
             marks: None,
         }
     }
@@ -250,8 +253,18 @@ impl Serving {
         PollFd::new(self.stream.as_fd(), wanted)
     }
 
-    /// Reads and writes without blocking. Returns the end of the connection, if reached.
-    pub(in crate::endpoint) fn act(&mut self, now: Time, scratch: &mut [u8]) -> Option<End> {
+    /// Reads and writes without blocking after `events`. Returns the end of the connection, if reached.
+    pub(in crate::endpoint) fn act(
+        &mut self,
+        now: Time,
+        events: PollFlags,
+        scratch: &mut [u8],
+    ) -> Option<End> {
+        self.writes = match self.marks {
+            Some(_) if !events.contains(PollFlags::POLLOUT) => 0,
+            Some(_) => self.unsent.writes(TURN),
+            None => TURN,
+        };
         match self.advance(now, scratch) {
             Ok(end) => end,
             // Clients end uploads by RST, so that no queue outlives the measurement.
@@ -369,7 +382,8 @@ impl Serving {
     /// Sends buffered bytes, and in a download the pattern. Returns whether the kernel accepted any.
     fn write(&mut self, now: Time) -> io::Result<bool> {
         let downloads = self.role == Some(Role::Download) && self.phase == Phase::Active;
-        if self.out.is_empty() && downloads {
+        if self.out.is_empty() && downloads && self.writes > 0 {
+            self.writes -= 1;
             let piece = self.unsent.bytes().min(CHUNK) as u64;
             let left = self.limit.saturating_sub(self.bytes).min(piece);
             match self.marks {
