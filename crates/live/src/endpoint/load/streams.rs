@@ -275,7 +275,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Connections whose probes have `interval`, by turns on each of them.
+    /// Connections with one probe for each `interval`, on the next connection each time.
     pub(super) fn new(all: Vec<Stream>, interval: Span, began: Time, steady: Time) -> Streams {
         Streams { all, began, steady, series: Vec::new(), interval, probed: 0 }
     }
