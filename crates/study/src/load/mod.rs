@@ -79,8 +79,8 @@ pub struct Connections {
     pub handshake: Option<RoundTrips>,
     /// Time from the first request to its answer.
     pub request: Option<RoundTrips>,
-    /// Connections that failed.
-    pub failed: u64,
+    /// Number of connections that failed.
+    pub failures: u64,
     /// The first error.
     pub error: Option<String>,
     /// Time of the SYN since the start of the phase, handshake and request of each connection.

@@ -71,7 +71,7 @@ fn connections(report: &PhaseReport) -> Connections {
     Connections {
         handshake: round_trips(&handshakes),
         request: round_trips(&requests),
-        failed: errors.clone().count() as u64,
+        failures: errors.clone().count() as u64,
         error: errors.next().cloned(),
         times_s,
     }

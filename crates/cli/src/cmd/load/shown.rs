@@ -159,9 +159,9 @@ fn notes(measured: &Measurement) -> String {
             let sent = plural(counts.sent, "probe");
             text += &format!("{}: {}, of {sent}\n", phase.phase, parts.join(", "));
         }
-        let failed = phase.connections.failed;
-        if let Some(why) = phase.connections.error.as_ref().filter(|_| failed > 0) {
-            let connections = plural(failed, "new connection");
+        let failures = phase.connections.failures;
+        if let Some(why) = phase.connections.error.as_ref().filter(|_| failures > 0) {
+            let connections = plural(failures, "new connection");
             text += &format!("{}: {connections} failed; the first: {why}\n", phase.phase);
         }
         let all = phase.up.iter().chain(&phase.down).flat_map(|transfer| &transfer.streams);

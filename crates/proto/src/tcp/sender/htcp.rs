@@ -258,7 +258,7 @@ mod tests {
         rates.iter().map(period).collect()
     }
 
-    /// Percent of the window that remain. The first two losses have no earlier throughput to compare with.
+    /// Window after each loss, in percent. The first two losses have no earlier throughput to compare with.
     #[test]
     fn a_loss_empties_the_queue_unless_the_throughput_has_changed() {
         assert_eq!(ratios(10, &[1000; 4])[2..], [79, 79], "a short queue");
