@@ -182,10 +182,11 @@ fn start(wish: &Wish) -> Front {
 
 /// Both outputs of the front at its end.
 fn outputs(mut front: Front) -> (String, String) {
-    until("the front ends", || {
+    let ends = comes_true(|| {
         let child = front.0.as_mut().expect("it runs");
         child.try_wait().expect("asked").is_some()
     });
+    assert!(ends, "the front does not end: {}", states(front.pid()));
     let child = front.0.take().expect("it runs");
     let output = child.wait_with_output().expect("its end");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -304,14 +305,29 @@ fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
 }
 
 /// Waits for a condition that becomes true soon.
-fn until(what: &str, mut done: impl FnMut() -> bool) {
+fn until(what: &str, done: impl FnMut() -> bool) {
+    assert!(comes_true(done), "waited in vain: {what}");
+}
+
+/// Waits up to two minutes.
+fn comes_true(mut done: impl FnMut() -> bool) -> bool {
     for _ in 0..60_000 {
         if done() {
-            return;
+            return true;
         }
         let _ = nix::poll::poll(&mut [], 2_u8);
     }
-    panic!("waited in vain: {what}");
+    false
+}
+
+/// States of a process and of its descendants, a line each: for the message of a test that waited in vain.
+fn states(pid: u32) -> String {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let (stat, waits, command) = (read("stat"), read("wchan"), read("cmdline").replace('\0', " "));
+    let state =
+        stat.rsplit_once(") ").map_or("gone", |(_, rest)| rest.split(' ').next().unwrap_or(""));
+    let own = format!("\n{pid} {state} {waits} {command}");
+    children(pid).into_iter().fold(own, |all, child| all + &states(child))
 }
 
 /// Child processes of `pid`.
