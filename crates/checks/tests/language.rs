@@ -2,14 +2,14 @@
 
 #[path = "../shared/language.rs"]
 #[allow(dead_code, reason = "examples/word_rates.rs uses the rest")]
-mod language;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::language::{CONSTRUCTIONS, Text};
+use self::texts::{CONSTRUCTIONS, Text};
 
 /// `shrink` lowers allowances to the present counts, `accept` also raises them: for a merge of branches.
 const VARIABLE: &str = "LASTHOP_WRITE_LANGUAGE";
@@ -63,8 +63,8 @@ fn compare(allowed: &Counts, found: &Counts) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn rejected_constructions_become_fewer() {
-    let mut texts = language::comments();
-    texts.extend(language::documents());
+    let mut texts = texts::comments();
+    texts.extend(texts::documents());
     // The list of constructions and its tests quote them.
     texts.retain(|text| !text.path.ends_with("language.rs"));
     let all: BTreeMap<&str, Vec<String>> =
@@ -107,7 +107,7 @@ fn a_new_construction_and_a_loose_allowance_are_both_noticed() {
 
 #[test]
 fn code_is_no_prose_and_prose_is_found() {
-    let line = |text: &str| language::Line { number: 7, text: text.to_owned() };
+    let line = |text: &str| texts::Line { number: 7, text: text.to_owned() };
     let text = |lines: &[&str]| Text {
         path: "page.md".into(),
         lines: lines.iter().map(|text| line(text)).collect(),

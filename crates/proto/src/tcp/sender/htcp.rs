@@ -81,7 +81,7 @@ struct Throughput {
 }
 
 impl Throughput {
-    /// Adds the data up to the left edge `una`; `fresh` tells whether the estimate starts anew.
+    /// Adds the data up to the left edge `una`; a `fresh` estimate is the sample itself.
     fn measure(&mut self, now: Time, una: u64, shortest: Span, fresh: bool) {
         let (begin, from) = *self.since.get_or_insert((now, una));
         let time = now.since(begin);
