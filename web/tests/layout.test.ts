@@ -52,6 +52,22 @@ test('four columns stand in one row at 1440 pixels', async () => {
   }, { viewport: { width: 1440, height: 900 } });
 });
 
+for (const width of [360, 700, 800, 999]) {
+  test(`three columns are no wider than a window of ${width} pixels`, async () => {
+    await opened(async (page) => {
+      await page.evaluate(async () => {
+        const { lab } = window as any;
+        lab.shown.schemes = lab.choices.schemes.slice(0, 3);
+        await lab.rerun(0);
+      });
+      await page.waitForTimeout(300);
+      const columns = await boxes(page, '.column');
+      assert.equal(columns.length, 3);
+      for (const box of [...columns, ...(await boxes(page, '.column-head > *'))]) assert.ok(box.right <= width, JSON.stringify(box));
+    }, { viewport: { width, height: 900 } });
+  });
+}
+
 test('nothing moves while one jumps from event to event', async () => {
   await opened(async (page) => {
     await page.locator('[data-jump=loss]').click();
