@@ -175,7 +175,9 @@ impl Drop for Front {
 
 fn start(wish: &Wish) -> Front {
     let text = serde_json::to_string(wish).expect("text");
-    let mut command = own(&[FRONT, &text]);
+    // Under `nohup` this program ignores SIGHUP, and a shell cannot trap a signal that it ignores from the start.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", &this(), FRONT, &text]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Front(Some(command.spawn().expect("it starts")))
 }
