@@ -148,6 +148,9 @@ fn find<'a>(stores: &[&'a dyn Store]) -> Result<Vec<Batch<'a>>, Error> {
 
 /// The axes with all labels in the batches, except axes of too many labels.
 fn axes(batches: &[Batch<'_>], names: &[String]) -> Result<Vec<Axis>, Error> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
     let columns: Vec<String> = names.iter().map(|name| axis_column(name)).collect();
     let mut labels = vec![BTreeSet::new(); names.len()];
     for batch in batches {

@@ -78,7 +78,7 @@ for (const link of document.querySelectorAll<HTMLAnchorElement>('a[data-from]'))
     const figure = document.getElementById(link.hash.slice(1));
     const plot = figure && (await enlivened(figure));
     if (plot) plot.view = { t: [Number(link.dataset.from), Number(link.dataset.to)] };
-    // What is above the figure may have become live meanwhile, and higher.
+    // Figures above it that became live in the meantime are higher now.
     figure?.scrollIntoView();
   });
 }

@@ -134,6 +134,19 @@ pub struct Args {
     ipv6: bool,
 }
 
+/// Appends the reports of simultaneous transfers, and returns the first error. A stopped transfer without a report is none.
+fn collect<R>(results: Vec<Result<R, EndpointError>>, reports: &mut Vec<R>) -> Result<(), Failure> {
+    let mut first = Ok(());
+    for result in results {
+        match result {
+            Ok(report) => reports.push(report),
+            Err(EndpointError::Stopped(_)) => {}
+            Err(error) => first = first.and(Err(error.into())),
+        }
+    }
+    first
+}
+
 /// A time that the receiver grants to datagrams.
 fn sending_time(word: &str) -> Result<Span, String> {
     let span = word.parse::<Span>().map_err(|error| error.to_string())?;
@@ -381,15 +394,7 @@ impl Job<'_> {
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
         progress.finish();
-        let mut first = Ok(());
-        for result in results {
-            match result {
-                Ok(report) => reports.push(report),
-                Err(EndpointError::Stopped(_)) => {}
-                Err(error) => first = first.and(Err(error.into())),
-            }
-        }
-        first
+        collect(results, reports)
     }
 
     fn source(&self) -> Result<Source, Failure> {

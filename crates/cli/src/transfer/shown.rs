@@ -27,19 +27,24 @@ fn retransmissions(report: &SendReport) -> Option<u64> {
     report.tcp.map(|tcp| tcp.total_retrans.into())
 }
 
+/// The columns of a table of transfers; `peer` is the heading of the other end.
+fn columns(peer: &str, units: Units) -> Vec<Column> {
+    vec![
+        Column::text(peer),
+        Column::number("bytes"),
+        Column::number("seconds"),
+        Column::number(units.name()),
+        Column::number("retransmissions"),
+        Column::number("time-outs"),
+        Column::text("end"),
+    ]
+}
+
 /// The transfer as a table, with notes below.
 pub fn table(reports: &[SendReport], units: Units) -> String {
     let table = Table {
         title: String::new(),
-        columns: vec![
-            Column::text("to"),
-            Column::number("bytes"),
-            Column::number("seconds"),
-            Column::number(units.name()),
-            Column::number("retransmissions"),
-            Column::number("time-outs"),
-            Column::text("end"),
-        ],
+        columns: columns("to", units),
         rows: reports
             .iter()
             .map(|report| {
@@ -135,15 +140,7 @@ pub fn reverse_table(reports: &[ReverseReport], units: Units) -> String {
     };
     let table = Table {
         title: String::new(),
-        columns: vec![
-            Column::text("from"),
-            Column::number("bytes"),
-            Column::number("seconds"),
-            Column::number(units.name()),
-            Column::number("retransmissions"),
-            Column::number("time-outs"),
-            Column::text("end"),
-        ],
+        columns: columns("from", units),
         rows: reports.iter().map(row).collect(),
     };
     let note = style::dim("From the SYN until the last byte; retransmissions of the sending end.");

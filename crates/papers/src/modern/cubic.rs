@@ -57,7 +57,7 @@ pub(super) const WINDOWS: Claim = Claim {
     ..CLAIM
 };
 
-/// The mean window in segments: what is delivered in a round trip.
+/// The mean window: segments delivered per round trip.
 fn window(round_trip_s: f64) -> impl Fn(&RunMetrics) -> f64 {
     move |m| m.aggregate_throughput * round_trip_s / 1000.0
 }

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::thread;
 
 use lasthop_live::endpoint::{
-    End, EndpointError, Progress as Got, ReverseReport, SendObserver, SendOptions, Session, receive,
+    End, Progress as Got, ReverseReport, SendObserver, SendOptions, Session, receive,
 };
 use lasthop_proto::units::Span;
 
 use super::interval::Intervals;
-use super::{Args, first_that_answers};
+use super::{Args, collect, first_that_answers};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::transfer::settings::AMOUNT;
@@ -89,15 +89,7 @@ fn round(
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     progress.finish();
-    let mut first = Ok(());
-    for result in results {
-        match result {
-            Ok(report) => reports.push(report),
-            Err(EndpointError::Stopped(_)) => {}
-            Err(error) => first = first.and(Err(error.into())),
-        }
-    }
-    first
+    collect(results, reports)
 }
 
 fn show(
