@@ -6,6 +6,7 @@ mod paused;
 mod reordering;
 
 use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
+use lasthop_proto::tcp::words::{Deployment, TCPS};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{RunEnd, run};
@@ -26,6 +27,12 @@ cross = { loss = "0%" }
 name = "wire"
 link = { rate = "20mbit", delay = "10ms", queue = "100p" }
 "#;
+
+/// The keywords of all current senders.
+fn current_senders() -> impl Iterator<Item = &'static str> {
+    let current = TCPS.iter().filter(|word| word.deployment == Deployment::Current);
+    current.map(|word| word.key)
+}
 
 /// The course of a sender.
 #[derive(Default)]

@@ -39,7 +39,7 @@ impl Default for Keys {
             slow_start_after_idle: IdleRestart::Off,
             ..TcpConfig::linux()
         };
-        let word = word("cubic").unwrap_or(&words::TCPS[0]);
+        let word = words::of_linux("cubic").unwrap_or(&words::TCPS[0]);
         let cookie_key = [0xb2b2_b2b2_a1a1_a1a1, 0xd4d4_d4d4_c3c3_c3c3];
         let keepalive = [7200, 75, 9];
         let (ecn, syn_retries, fast_open, tail_probes) = (0, 5, 0x403, true);
@@ -55,17 +55,6 @@ impl Default for Keys {
             keepalive,
         }
     }
-}
-
-/// The congestion control with this name in Linux.
-pub fn word(name: &str) -> Option<&'static Word> {
-    let key = match name {
-        // Linux without a model is RACK with Reno's window.
-        "reno" => "rack",
-        other => other,
-    };
-    let known = ["rack", "cubic", "bbr", "vegas", "veno", "htcp", "hybla", "westwood", "bbr3"];
-    words::TCPS.iter().find(|word| word.key == key && known.contains(&key))
 }
 
 /// A number in decimal or hexadecimal digits.
@@ -158,7 +147,7 @@ impl Keys {
     fn other(&mut self, name: &str, value: &str) -> bool {
         let third = || value.split(' ').filter_map(number).nth(2);
         match name {
-            "tcp_congestion_control" => match word(value) {
+            "tcp_congestion_control" => match words::of_linux(value) {
                 Some(word) => self.word = word,
                 None => return false,
             },

@@ -10,26 +10,7 @@ pub use super::giving_up::GivingUp;
 pub use super::prediction::Prediction;
 pub use super::presets::PRESETS;
 pub use super::sender::custom::{Custom, CustomGrowth};
-
-/// Loss detection and recovery of a sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
-    /// Fast retransmit, then slow start (west97 2.2.1).
-    Tahoe,
-    /// Fast recovery with window inflation (west97 2.2.2, RFC 5681 section 3.2).
-    Reno,
-    /// Partial ACKs keep fast recovery alive (west97 2.3.1, RFC 6582).
-    NewReno,
-    /// Scoreboard and pipe (west97 2.3.2, RFC 2018, RFC 6675).
-    Sack,
-    /// ACKs identify the segments that caused them; holes are inferred at once (balakrishnan97 3.1.2).
-    Smart,
-    /// The receiver reports the holes, which are retransmitted at once (SCPS-TP, CCSDS 714.0-B).
-    Snack,
-    /// Loss detection by time, tail loss probes, proportional rate reduction (RFC 8985, RFC 6937).
-    Rack,
-}
+pub use super::sender::registry::{Congestion, Variant};
 
 /// Clock of a TCP's timers and round-trip measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -224,40 +205,6 @@ fn is_two(segments: &u32) -> bool {
 /// Whether `value` is the default: then it is left out of the names of runs.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// Growth of the congestion window, and its reduction after a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Congestion {
-    /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
-    Reno,
-    /// Round-trip times indicate the backlog in queues on the path (Brakmo and Peterson 1995).
-    Vegas,
-    /// A cubic function of the time since the last loss (RFC 9438).
-    Cubic,
-    /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
-    Bbr,
-    /// BBR version 3 (draft-ietf-ccwg-bbr). Needs [`Variant::Rack`].
-    Bbr3,
-    /// The same growth in bytes per second for every round-trip time (Caini and Firrincieli 2004).
-    Hybla,
-    /// A loss sets the window to the measured capacity of the path (Westwood+, Grieco and Mascolo 2004).
-    Westwood,
-    /// Growth increases with the time since the last loss (Leith and Shorten 2004).
-    Htcp,
-    /// A loss without a queue reduces the window by a fifth (Fu and Liew 2003).
-    Veno,
-    /// Each mark causes a small reduction (draft-briscoe-iccrg-prague-congestion-control). Needs
-    /// [`Variant::Rack`] and accurate ECN.
-    Prague,
-}
-
-impl Congestion {
-    /// Whether a model of the path, not losses, sets the window.
-    pub(super) fn has_a_model(self) -> bool {
-        matches!(self, Congestion::Bbr | Congestion::Bbr3)
-    }
 }
 
 /// Backlog in segments that [`Congestion::Vegas`] aims at in queues on the path.

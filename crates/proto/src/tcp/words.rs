@@ -1,35 +1,29 @@
 //! The keywords of TCPs: changes of `tcp = "..."` to a host's configuration. The file of each sender defines
 //! its keyword.
 
-use super::sender::{
-    bbr, bbr3, cubic, eln, htcp, hybla, integrated, newreno, prague, rack, reno, right_edge, sack,
-    smart, snack, tahoe, vegas, veno, westwood,
-};
-pub use super::word::Word;
+use super::sender::registry::senders;
+pub use super::word::{Deployment, Linux, Word};
 
-/// Every TCP, in the order of the papers.
-pub const TCPS: &[Word] = &[
-    tahoe::WORD,
-    reno::WORD,
-    newreno::WORD,
-    sack::WORD,
-    integrated::WORD,
-    smart::WORD,
-    eln::WORD,
-    eln::AT_ONCE,
-    rack::WORD,
-    cubic::WORD,
-    bbr::WORD,
-    bbr3::WORD,
-    htcp::WORD,
-    hybla::WORD,
-    westwood::WORD,
-    veno::WORD,
-    prague::WORD,
-    right_edge::WORD,
-    vegas::WORD,
-    snack::WORD,
-];
+/// The keywords of [`senders`].
+macro_rules! keywords {
+    ($($file:ident($($word:ident),+) $($part:ident $Name:ident $kind:tt)?;)*) => {
+        /// Every TCP, in the order of the manual.
+        pub const TCPS: &[Word] = &[$($(super::sender::$file::$word,)+)*];
+    };
+}
+senders!(keywords);
+
+/// The TCP with the keyword `key`.
+pub fn find(key: &str) -> Option<&'static Word> {
+    TCPS.iter().find(|word| word.key == key)
+}
+
+/// The TCP that Linux has as the congestion control `name`. If several have it, the current one: Linux always detects
+/// losses by RACK if the peer reports them.
+pub fn of_linux(name: &str) -> Option<&'static Word> {
+    let all = TCPS.iter().filter(|word| word.linux.is_some_and(|linux| linux.control == name));
+    all.min_by_key(|word| word.deployment != Deployment::Current)
+}
 
 #[cfg(test)]
 mod tests {
@@ -40,6 +34,28 @@ mod tests {
         for (i, word) in TCPS.iter().enumerate() {
             assert!(TCPS[..i].iter().all(|other| other.key != word.key), "{}", word.key);
             assert!(!word.what.is_empty() && !word.source.is_empty(), "{}", word.key);
+        }
+    }
+
+    #[test]
+    fn a_congestion_control_of_linux_is_a_current_sender() {
+        let key = |name| of_linux(name).map(|word| word.key);
+        assert_eq!(key("reno"), Some("rack"));
+        assert_eq!(
+            (key("cubic"), key("vegas"), key("bbr3")),
+            (Some("cubic"), Some("vegas"), Some("bbr3"))
+        );
+        assert_eq!((key("rack"), key("tahoe")), (None, None));
+    }
+
+    /// The preset `linux` and the superseded senders depend on it.
+    #[test]
+    fn current_senders_detect_losses_by_time() {
+        for word in TCPS {
+            let mut config = crate::tcp::TcpConfig::rfc();
+            (word.apply)(&mut config);
+            let by_time = config.variant == crate::tcp::Variant::Rack;
+            assert_eq!(word.deployment == Deployment::Current, by_time, "{}", word.key);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! changes that, a warning names it. Scenarios of the papers thus run with real kernels, and no key is
 //! ignored silently.
 
-use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::{TcpConfig, words};
 use lasthop_proto::units::Span;
 
 use super::host::{self, HostValues};
@@ -152,29 +152,18 @@ fn whole_millis(span: Span) -> Option<u64> {
 
 /// The kernel's congestion control for a sender's keyword.
 fn congestion(word: &str) -> Fate {
-    let sets = |control: &str| {
-        Ok(vec![KernelSetting {
-            knob: KernelKnob::Congestion,
-            key: "tcp_congestion_control",
-            value: control.to_owned(),
-        }])
-    };
-    match word {
-        // RACK detects losses in all of them if SACK is on; without it Reno is NewReno.
-        "reno" | "rack" => sets("reno"),
-        "newreno" => sets("reno").map(|mut all| {
-            all.push(sysctl("tcp_sack", 0));
-            all
-        }),
-        "sack" => sets("reno").map(|mut all| {
-            all.push(sysctl("tcp_sack", 1));
-            all
-        }),
-        "cubic" | "bbr" | "htcp" | "hybla" | "westwood" | "veno" | "vegas" => sets(word),
-        "bbr3" => Err("the BBR of Linux is version 1, `tcp = \"bbr\"`".to_owned()),
-        "prague" => Err("the Prague of Linux is not part of its main line".to_owned()),
-        word => Err(format!("Linux has no sender `{word}`")),
+    let linux = words::find(word).and_then(|word| word.linux);
+    let linux = linux.ok_or_else(|| format!("Linux has no sender `{word}`"))?;
+    if let Some(reason) = linux.missing {
+        return Err(reason.to_owned());
     }
+    let control = KernelSetting {
+        knob: KernelKnob::Congestion,
+        key: "tcp_congestion_control",
+        value: linux.control.to_owned(),
+    };
+    let sack = linux.sack.map(|on| sysctl("tcp_sack", u8::from(on)));
+    Ok([control].into_iter().chain(sack).collect())
 }
 
 /// Whether a host of the preset `linux` is the same with `key` and without it.

@@ -6,6 +6,8 @@ use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
+use super::current_senders;
+
 const TEXT: &str = r#"
 transfer = { from = "client", to = "server", request = "300B", response = "5kB", every = "300ms", persistent = true, exchanges = 40 }
 horizon = "20s"
@@ -44,7 +46,7 @@ impl Sink for Answers {
 /// A round trip of 80 ms and five segments at 10 Mb/s: a Linux kernel (6.18) takes 85.5 ms with BBR.
 #[test]
 fn short_answers_with_pauses_take_a_round_trip_with_every_sender() {
-    for sender in ["rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"] {
+    for sender in current_senders() {
         let argument = Argument::Set(format!("host.server.tcp={sender}"));
         let (plan, _) = parse(TEXT, "paused", &[argument]).unwrap();
         let mut answers = Answers::default();

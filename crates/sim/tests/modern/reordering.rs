@@ -5,6 +5,8 @@ use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
+use super::current_senders;
+
 const TEXT: &str = r#"
 transfer = { from = "server", to = "client", bytes = "unlimited" }
 horizon = "8s"
@@ -68,7 +70,7 @@ fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
 /// first reordering causes most of them; then the reordering window is wide enough, and stays so.
 #[test]
 fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
-    for sender in ["rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"] {
+    for sender in current_senders() {
         // BBR version 3 retransmits more than the others; no kernel here has it.
         let few = if sender == "bbr3" { 120 } else { 40 };
         for (link, most) in [

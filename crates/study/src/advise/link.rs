@@ -1,12 +1,11 @@
 //! The link that advice is about, and its scenario.
 
 use lasthop_proto::tcp::config::PRESETS;
-use lasthop_proto::tcp::words::TCPS;
+use lasthop_proto::tcp::words::{self, Deployment, TCPS};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
 use serde::Serialize;
 
-use super::OF_TODAY;
 use crate::Error;
 
 /// Bytes of IP and TCP headers without options.
@@ -116,6 +115,12 @@ pub struct Link {
     pub handoff: Option<Handoffs>,
 }
 
+/// Whether `sender` is the preset `linux`, or a TCP that current systems can have.
+pub(super) fn is_current(sender: &str) -> bool {
+    let deployment = words::find(sender).map(|word| word.deployment);
+    sender == "linux" || deployment == Some(Deployment::Current)
+}
+
 impl Link {
     /// The lines of `[host.NAME]` of the sender.
     fn sender_lines(&self) -> Result<String, Error> {
@@ -123,13 +128,13 @@ impl Link {
         if word == "linux" {
             return Ok("preset = \"linux\"\ntcp = \"cubic\"\n".to_owned());
         }
-        if OF_TODAY.contains(&word) {
+        if is_current(word) {
             return Ok(format!("preset = \"linux\"\ntcp = \"{word}\"\n"));
         }
         if PRESETS.iter().any(|(name, _)| *name == word) {
             return Ok(format!("preset = \"{word}\"\n"));
         }
-        if TCPS.iter().any(|known| known.key == word) {
+        if words::find(word).is_some() {
             // Buffers that are no limit, without modern options.
             return Ok(format!(
                 "preset = \"rfc\"\ntcp = \"{word}\"\nsend-buffer = \"4MiB\"\nwindow-scale = true\ntimestamps = true\n"

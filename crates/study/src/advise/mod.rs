@@ -12,6 +12,8 @@ mod remedy;
 mod unseen;
 mod waiting;
 
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::words::{self, Deployment, Word};
 use lasthop_proto::units::Rate;
 use lasthop_scenario::{AS_IS, LeftOut, schemes_of};
 use serde::Serialize;
@@ -35,13 +37,8 @@ const RUNS_AGAIN: u32 = 6;
 /// Number of remedies listed individually.
 pub const MAX_LISTED: usize = 8;
 
-/// TCPs that a modern sender replaces; advice never recommends them.
-const OUTGROWN: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "right-edge"];
 /// Schemes that depend on the delivery of damaged packets.
 const BY_DAMAGE: [&str; 3] = ["eln", "eln-rxmt", "eln-named"];
-/// Modern senders.
-const OF_TODAY: [&str; 9] =
-    ["linux", "rack", "cubic", "bbr", "bbr3", "htcp", "hybla", "westwood", "veno"];
 
 /// Parties that may change something: the option's name, and that of [`lasthop_scenario::Scheme::change`].
 pub const PARTIES: [(&str, &str); 6] = [
@@ -228,18 +225,30 @@ fn looked_at_again(place: &PointRanking, helps: &[String]) -> Vec<String> {
     again
 }
 
+/// The deployment of the TCP `name`, which is also the name of its scheme.
+fn deployment(name: &str) -> Option<Deployment> {
+    words::find(name).map(|word| word.deployment)
+}
+
+/// Whether a sender spreads its segments over time without the scheme `pacing`.
+fn is_paced(word: &Word) -> bool {
+    let mut config = TcpConfig::linux();
+    (word.apply)(&mut config);
+    config.pacing
+}
+
 /// The names of the schemes to compare, and those that this link cannot judge.
 fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
     let sender = link.sender.as_str();
     let text = link.scenario(1)?;
     let source = Source { origin: "the link", name: "advise", text: &text };
     let all = schemes_of(&text).map_err(|error| source.wrong(error, &[]))?;
-    let of_today = OF_TODAY.contains(&sender);
-    let outgrown = |name: &str| of_today && OUTGROWN.contains(&name);
-    // BBR has pacing already.
-    let there = |name: &str| sender == "bbr" && name == "pacing";
+    let current = link::is_current(sender);
+    let superseded = |name: &str| current && deployment(name) == Some(Deployment::Superseded);
+    let paces = words::find(sender).is_some_and(is_paced);
+    let there = |name: &str| paces && name == "pacing";
     let names = all.into_iter().map(|scheme| scheme.name);
-    let names = names.filter(|name| !outgrown(name) && !there(name));
+    let names = names.filter(|name| !superseded(name) && !there(name));
     let (blind, names): (Vec<String>, Vec<String>) =
         names.partition(|name| !link.damage && BY_DAMAGE.contains(&name.as_str()));
     let reason = "it needs damaged packets that arrive, and here they vanish; `--losses damage` lets them arrive";

@@ -1,6 +1,7 @@
 //! Options of sockets.
 
 use lasthop_proto::tcp::sockets::{KeepAlive, SocketOptions};
+use lasthop_proto::tcp::words;
 use lasthop_proto::units::Span;
 
 use super::super::keys;
@@ -80,7 +81,7 @@ impl Own {
             }
             "TCP_CONGESTION" if tcp => {
                 let Expr::Text(text) = value else { return error("EINVAL") };
-                match keys::word(text) {
+                match words::of_linux(text) {
                     Some(word) => found.options.congestion = Some(word),
                     None => return error("ENOENT"),
                 }

@@ -4,7 +4,7 @@
 //! If losses show a policer, it sends at the policer's rate, as Linux does.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Rate, Span, Time};
 
 use super::growth::{Acked, Growth, Loss, Lost, Repair, Sample};
@@ -33,6 +33,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("bbr")),
 };
 
 /// 2/ln 2: the path fills as fast as in slow start.
@@ -325,6 +327,9 @@ impl Bbr {
 }
 
 impl Growth for Bbr {
+    fn has_model() -> bool {
+        true
+    }
     /// The handshake gives the first round trip, without a queue of this flow (Linux, `bbr_init`).
     fn opened(&mut self, now: Time, rtt: Span) {
         (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);

@@ -16,7 +16,7 @@ mod ecn;
 mod min_rtt;
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Rate, Time};
 
 use super::bbr::aggregation::{Aggregation, ROUNDS};
@@ -43,6 +43,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::elsewhere("bbr3", "the BBR of Linux is version 1, `tcp = \"bbr\"`")),
 };
 
 /// 4 ln 2: doubles the rate in each round trip.
@@ -304,6 +306,9 @@ impl Bbr3 {
 }
 
 impl Growth for Bbr3 {
+    fn has_model() -> bool {
+        true
+    }
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
 
     fn steers(&self) -> bool {

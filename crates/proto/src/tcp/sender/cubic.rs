@@ -6,7 +6,7 @@
 //! The window grows only when it is used.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Span, Time};
 
 use super::growth::{Acked, Growth, Loss};
@@ -26,6 +26,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("cubic")),
 };
 
 /// C, in tenths of a segment per second cubed.

@@ -15,6 +15,19 @@ pub struct Evidence {
     pub lost: u64,
 }
 
+/// The loss detection of a recovery ([`Recovery::DETECTION`](super::recovery::Recovery::DETECTION)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detection {
+    /// [`DupAcks`] with the configured threshold.
+    DupAcks,
+    /// [`SackedBytes`].
+    SackedBytes,
+    /// The first report above a hole, on paths without reordering.
+    FirstReport,
+    /// [`ByTime`].
+    ByTime,
+}
+
 /// Decides whether a segment is lost.
 pub trait Detect {
     /// Whether recovery is due.
@@ -90,13 +103,14 @@ variants! {
     #[derive(Clone, Copy, Debug)]
     Detector: Detect,
     /// The loss detection of `variant`, with the threshold of `config`.
-    new(variant: Variant, config: &TcpConfig) by variant;
+    new(variant: Variant, config: &TcpConfig) by variant.detection();
     {
-        SackedBytes(SackedBytes): Variant::Sack => SackedBytes { threshold: threshold(config), mss: config.mss },
-        // Without reordering, the first report above a hole shows the loss.
-        FirstReport(DupAcks): Variant::Smart | Variant::Snack => DupAcks { threshold: 1 },
-        ByTime(ByTime): Variant::Rack => ByTime,
-        DupAcks(DupAcks): _ => DupAcks { threshold: threshold(config) },
+        DupAcks(DupAcks): Detection::DupAcks => DupAcks { threshold: threshold(config) },
+        SackedBytes(SackedBytes): Detection::SackedBytes => {
+            SackedBytes { threshold: threshold(config), mss: config.mss }
+        },
+        FirstReport(DupAcks): Detection::FirstReport => DupAcks { threshold: 1 },
+        ByTime(ByTime): Detection::ByTime => ByTime,
     }
     by_ref {
         lost(evidence: &Evidence) -> bool;

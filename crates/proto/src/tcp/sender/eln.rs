@@ -6,7 +6,7 @@
 
 use crate::event::Cause;
 use crate::tcp::config::{ElnMode, ElnReaction, TcpConfig, Variant};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
 use super::detect::Detect;
@@ -22,6 +22,8 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::SIM,
     syntax: "host: eln = \"checksum\" | \"ideal\"",
+    deployment: Deployment::Research,
+    linux: None,
 };
 
 /// The keyword for an immediate reaction to marks.
@@ -33,6 +35,8 @@ pub const AT_ONCE: Word = Word {
     tier: 1,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"eln-rxmt\" | \"eln\", peer: eln = \"checksum\"",
+    deployment: Deployment::Research,
+    linux: None,
 };
 
 /// Configures Reno with this reaction to marks.

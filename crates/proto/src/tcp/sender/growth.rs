@@ -84,6 +84,14 @@ pub enum Loss {
 
 /// Grows the congestion window outside of recovery, and determines its reductions.
 pub trait Growth {
+    /// Whether a model of the path, not losses, sets the window.
+    fn has_model() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Records the round trip `rtt` of the handshake, which ends at `now`.
     fn opened(&mut self, now: Time, rtt: Span) {
         let _ = (now, rtt);

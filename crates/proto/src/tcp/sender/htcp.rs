@@ -13,7 +13,7 @@
 //! a change of the throughput, the ratio is 0.5.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Span, Time};
 
 use super::control::AnyGrowth;
@@ -33,6 +33,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("htcp")),
 };
 
 /// Time after a loss in which the window grows as Reno's.

@@ -13,8 +13,8 @@
 //! Choices here: the round trip is the shortest one, as in Linux, so that queues do not increase the growth. In slow
 //! start `rho` is at most 16.
 
-use crate::tcp::config::{Congestion, RtoRule};
-use crate::tcp::word::Word;
+use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Span, Time};
 
 use super::growth::{Acked, Growth, Loss};
@@ -34,6 +34,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("hybla")),
 };
 
 /// The round trip of the reference connection.
@@ -75,6 +77,11 @@ fn power(x: u64) -> u64 {
 }
 
 impl Hybla {
+    /// State before the first ACK.
+    pub fn new(_config: &TcpConfig) -> Hybla {
+        Hybla::default()
+    }
+
     /// The round trip divided by that of the reference, in 1/UNIT.
     fn rho(&self) -> u64 {
         self.rtt.map_or(UNIT, |rtt| (rtt.0.saturating_mul(UNIT) / REFERENCE.0).max(UNIT))

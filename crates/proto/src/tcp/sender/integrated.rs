@@ -3,7 +3,7 @@
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Congestion, IdleRestart, TcpConfig, Variant};
 use crate::tcp::integrated::Integrated;
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
 use super::growth::{Acked, Growth};
@@ -24,6 +24,8 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Research,
+    linux: None,
 };
 
 /// A sender's part of an integrated congestion control.

@@ -4,24 +4,17 @@
 
 mod ack;
 mod ack_info;
-pub mod bbr;
-pub mod bbr3;
 mod bursts;
 pub mod common;
 mod congestion;
 pub mod control;
-pub mod cubic;
 pub mod custom;
 pub mod detect;
-pub mod eln;
 mod family;
 pub mod fast_rtx_handoff;
 pub mod flight;
 pub mod growth;
-pub mod htcp;
-pub mod hybla;
 pub mod hystart;
-pub mod integrated;
 pub mod limits;
 pub mod linux_cubic;
 pub mod linux_reno;
@@ -29,31 +22,26 @@ pub mod maxima;
 mod moving;
 mod nack;
 mod named;
-pub mod newreno;
 pub mod notices;
 mod output;
 pub mod pacing;
-pub mod prague;
 pub mod prr;
-pub mod rack;
 pub mod rate;
 pub mod recovery;
-pub mod reno;
-pub mod right_edge;
-pub mod sack;
+pub(in crate::tcp) mod registry;
 pub mod scoreboard;
 pub mod slow_start;
-pub mod smart;
-pub mod snack;
-pub mod tahoe;
 mod timeout;
 pub mod tlp;
 mod usage;
 pub mod variant;
-pub mod vegas;
-pub mod veno;
-pub mod westwood;
 pub mod window;
+
+/// The files of the senders.
+macro_rules! files {
+    ($($file:ident $words:tt $($part:ident $Name:ident($($kind:tt)*))?;)*) => { $(pub mod $file;)* };
+}
+registry::senders!(files);
 
 use std::sync::Arc;
 
@@ -61,7 +49,7 @@ use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::{Due, Span, Time};
 
 use super::Settings;
-use super::config::{AckpReaction, Congestion, GrowthRule, TcpConfig, Variant};
+use super::config::{AckpReaction, GrowthRule, TcpConfig, Variant};
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
 use control::AnyGrowth;
@@ -183,7 +171,7 @@ impl Sender {
 
     /// Replaces a growth that depends on the number of marks by Reno, since the peer does not count marks.
     pub fn without_counts(&mut self, config: &TcpConfig) {
-        if config.congestion == Congestion::Prague {
+        if self.core.growth.scalable() {
             self.core.growth = AnyGrowth::reno(config);
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Deflation, TcpConfig, Variant};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::Time;
 
 use super::growth::{Acked, Growth};
@@ -20,6 +20,8 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::BOTH,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Superseded,
+    linux: Some(Linux::control("reno").with_sack(false)),
 };
 
 /// NewReno's fast recovery.

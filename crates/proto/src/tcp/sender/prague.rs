@@ -14,8 +14,8 @@
 //! requires and Linux disables. A loss in a window that was reduced for marks halves the rest.
 
 use crate::tcp::accurate::AccurateEcn;
-use crate::tcp::config::{Congestion, RtoRule};
-use crate::tcp::word::Word;
+use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Rate, Span, Time};
 
 use super::growth::{Acked, Growth, Sample};
@@ -36,6 +36,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::elsewhere("prague", "the Prague of Linux is not part of its main line")),
 };
 
 /// Minimum round trip for the calculations.
@@ -72,8 +74,9 @@ pub struct Prague {
     pace: Option<Rate>,
 }
 
-impl Default for Prague {
-    fn default() -> Prague {
+impl Prague {
+    /// State before the first ACK.
+    pub fn new(_config: &TcpConfig) -> Prague {
         Prague {
             alpha: WHOLE * GAIN,
             seen: false,
@@ -89,9 +92,7 @@ impl Default for Prague {
             pace: None,
         }
     }
-}
 
-impl Prague {
     /// The average share of marked bytes, in 1/2^20.
     pub fn alpha(&self) -> u64 {
         self.alpha / GAIN
@@ -208,7 +209,7 @@ mod tests {
             let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
             (w.cwnd, w.ssthresh, w.largest) = (segments * 1000, segments * 1000, u32::MAX);
             let (rtt, now) = (Span::millis(rtt), Time(1_000_000_000));
-            let prague = Prague::default();
+            let prague = Prague::new(&TcpConfig::rfc());
             Flow { prague, w, now, rtt, every, sent: 0, reductions: Vec::new(), reduced_below: 0 }
         }
 

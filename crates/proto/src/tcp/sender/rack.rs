@@ -14,10 +14,11 @@ mod undo;
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
 use crate::tcp::rtt::RttEstimator;
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Due, Rate, Span, Time};
 
 use super::bursts::{self, BurstInput, Bursts, new_data};
+use super::detect::Detection;
 use super::flight::{Flight, Judgement, SentSegment};
 use super::growth::{Acked, Growth, Sample};
 use super::prr::Prr;
@@ -40,6 +41,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("reno")),
 };
 
 /// RACK-TLP with Reno's window. It records each segment, so it sends new data after reports without limited transmit.
@@ -210,6 +213,7 @@ impl Rack {
 }
 
 impl Recovery for Rack {
+    const DETECTION: Detection = Detection::ByTime;
     fn active(&self) -> bool {
         self.active
     }

@@ -3,6 +3,7 @@
 use crate::event::TcpKind;
 use crate::units::{Due, Rate, Span, Time};
 
+use super::detect::Detection;
 use super::growth::{Acked, Growth};
 use super::integrated::Part;
 use super::{AckInfo, Chunk, Core, Timers, Window};
@@ -117,6 +118,9 @@ impl Choice {
 /// An ACK causes these calls in this order: `record_ack`; `undo`; `on_ack` or `on_dup_ack`, if the recovery is engaged;
 /// `detect_losses`; `enter`, if the loss detection finds a loss; `grow`; `settle`.
 pub trait Recovery {
+    /// Its loss detection.
+    const DETECTION: Detection = Detection::DupAcks;
+
     /// Whether a recovery is in progress.
     fn active(&self) -> bool;
 

@@ -1,7 +1,7 @@
 //! Right-edge recovery (balakrishnan97 5.1): Reno with limited transmit, which RFC 3042 made of it.
 
 use crate::tcp::config::Variant;
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Word};
 
 /// The word.
 pub const WORD: Word = Word {
@@ -15,4 +15,6 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::SIM,
     syntax: "host: limited-transmit = true",
+    deployment: Deployment::Superseded,
+    linux: None,
 };

@@ -1,10 +1,11 @@
 //! SACK (west97 2.3.2, RFC 6675): a scoreboard of arrived data, and an estimate of the bytes in flight (the pipe).
 
 use crate::event::Cause;
-use crate::tcp::config::Variant;
-use crate::tcp::word::Word;
+use crate::tcp::config::{TcpConfig, Variant};
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::Time;
 
+use super::detect::Detection;
 use super::growth::Acked;
 use super::recovery::{AckSummary, Choice, Progress, Recovery};
 use super::scoreboard::{Hole, Scoreboard};
@@ -22,6 +23,8 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::BOTH,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Superseded,
+    linux: Some(Linux::control("reno").with_sack(true)),
 };
 
 /// SACK-based recovery.
@@ -38,6 +41,11 @@ pub struct Sack {
 const DUPTHRESH: u64 = 3;
 
 impl Sack {
+    /// A recovery without reports.
+    pub fn new(_config: &TcpConfig) -> Sack {
+        Sack::default()
+    }
+
     /// IsLost of RFC 6675: enough data above the hole was reported.
     fn is_lost(hole: &Hole, mss: u32) -> bool {
         hole.ranges_above as u64 >= DUPTHRESH
@@ -74,6 +82,8 @@ impl Sack {
 }
 
 impl Recovery for Sack {
+    const DETECTION: Detection = Detection::SackedBytes;
+
     fn active(&self) -> bool {
         self.active
     }

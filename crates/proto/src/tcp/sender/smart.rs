@@ -13,10 +13,11 @@
 //!
 //! [`TcpConfig::smart_repeat`]: crate::tcp::TcpConfig::smart_repeat
 
-use crate::tcp::config::Variant;
-use crate::tcp::word::Word;
+use crate::tcp::config::{TcpConfig, Variant};
+use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
+use super::detect::Detection;
 use super::flight::Judgement;
 use super::growth::Acked;
 use super::named::Named;
@@ -35,6 +36,8 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\", peer: smart = true",
+    deployment: Deployment::Research,
+    linux: None,
 };
 
 /// SMART's recovery.
@@ -46,9 +49,9 @@ pub struct Smart {
 }
 
 impl Smart {
-    /// A recovery without records. `repeat` is whether lost retransmissions are repaired.
-    pub fn new(repeat: bool) -> Smart {
-        Smart { repeat, ..Smart::default() }
+    /// A recovery without records.
+    pub fn new(config: &TcpConfig) -> Smart {
+        Smart { repeat: config.smart_repeat, ..Smart::default() }
     }
 
     /// Records that the segment from `from` on has caused an ACK. Returns whether this is new.
@@ -72,6 +75,8 @@ impl Smart {
 }
 
 impl Recovery for Smart {
+    const DETECTION: Detection = Detection::FirstReport;
+
     fn active(&self) -> bool {
         self.named.active
     }

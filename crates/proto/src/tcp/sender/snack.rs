@@ -10,11 +10,12 @@
 //! - In both cases an estimate of the bytes in the network (the pipe) paces transmissions, as in RFC 6675. A timeout
 //!   clears the records and closes the window in both cases, since without a SNACK the cause is unknown.
 
-use crate::tcp::config::{Congestion, LossCause, Variant};
-use crate::tcp::word::Word;
+use crate::tcp::config::{Congestion, LossCause, TcpConfig, Variant};
+use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 use crate::wire::Snack;
 
+use super::detect::Detection;
 use super::flight::Judgement;
 use super::growth::Acked;
 use super::named::Named;
@@ -34,6 +35,8 @@ pub const WORD: Word = Word {
     tier: 2,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\", loss-cause = \"congestion\" | \"corruption\"; peer: snack = true",
+    deployment: Deployment::Research,
+    linux: None,
 };
 
 /// State of a range of positions by a SNACK.
@@ -91,9 +94,9 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// A recovery without records; `assumed` is the cause of losses.
-    pub fn new(assumed: LossCause) -> Holes {
-        Holes { named: Named::default(), assumed }
+    /// A recovery without records.
+    pub fn new(config: &TcpConfig) -> Holes {
+        Holes { named: Named::default(), assumed: config.loss_cause }
     }
 
     /// Removes the records below `una`, which have arrived.
@@ -132,6 +135,8 @@ impl Holes {
 }
 
 impl Recovery for Holes {
+    const DETECTION: Detection = Detection::FirstReport;
+
     fn active(&self) -> bool {
         self.named.active
     }

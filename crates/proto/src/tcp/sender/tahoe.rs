@@ -1,8 +1,8 @@
 //! Tahoe (west97 2.2.1): a detected loss sends the sender back to slow start from the lost segment.
 
 use crate::event::Cause;
-use crate::tcp::config::Variant;
-use crate::tcp::word::Word;
+use crate::tcp::config::{TcpConfig, Variant};
+use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
 use super::growth::Acked;
@@ -18,6 +18,8 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::BOTH,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Superseded,
+    linux: None,
 };
 
 /// Tahoe's repair: it has no recovery phase, but returns to slow start.
@@ -26,6 +28,13 @@ pub struct Tahoe {
     /// Only an ACK of at least this position may be followed by a new loss. Duplicate ACKs below it may come from
     /// retransmissions of already arrived segments.
     recover: u64,
+}
+
+impl Tahoe {
+    /// The state before any loss.
+    pub fn new(_config: &TcpConfig) -> Tahoe {
+        Tahoe::default()
+    }
 }
 
 impl Recovery for Tahoe {

@@ -13,8 +13,8 @@
 //! Choices where the paper is open: the window halves, as in Reno; the fine timeout is `srtt + 4 rttvar`; a window that
 //! the application or the peer does not fill does not grow.
 
-use crate::tcp::config::{Congestion, Variant, VegasRule};
-use crate::tcp::word::Word;
+use crate::tcp::config::{Congestion, TcpConfig, Variant, VegasRule};
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Span, Time};
 
 use super::flight::Flight;
@@ -33,6 +33,8 @@ pub const WORD: Word = Word {
     tier: 1,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Research,
+    linux: Some(Linux::control("vegas")),
 };
 
 /// Congestion avoidance by round trips.
@@ -57,9 +59,9 @@ pub struct Vegas {
 
 impl Vegas {
     /// A Vegas without samples.
-    pub fn new(rule: VegasRule) -> Vegas {
+    pub fn new(config: &TcpConfig) -> Vegas {
         Vegas {
-            rule,
+            rule: config.vegas,
             flight: Flight::default(),
             base: None,
             srtt: None,
@@ -184,7 +186,10 @@ mod tests {
     fn after(backlog: u64, cwnd: u32, ssthresh: u32) -> (u32, u32) {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.ssthresh, w.largest) = (cwnd, ssthresh, u32::MAX);
-        let mut vegas = Vegas::new(VegasRule { alpha: 1, beta: 3, gamma: 2 });
+        let mut vegas = Vegas::new(&TcpConfig {
+            vegas: VegasRule { alpha: 1, beta: 3, gamma: 2 },
+            ..TcpConfig::rfc()
+        });
         vegas.base = Some(Span(10_000 - backlog));
         vegas.round(&mut w, 10_000, Span(10_000));
         (w.cwnd, w.ssthresh)

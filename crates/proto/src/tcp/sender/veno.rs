@@ -9,7 +9,7 @@
 //! have changed. As in Linux, fewer than three round trips give no estimate.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Span, Time};
 
 use super::control::AnyGrowth;
@@ -29,6 +29,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("veno")),
 };
 
 /// Minimum backlog of a congested path, in segments.

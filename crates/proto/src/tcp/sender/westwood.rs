@@ -11,7 +11,7 @@
 //! ACKs have shown, the product never increases the window.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::Word;
+use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Span, Time};
 
 use super::control::AnyGrowth;
@@ -31,6 +31,8 @@ pub const WORD: Word = Word {
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("westwood")),
 };
 
 /// Minimum time of a sample.

@@ -1,0 +1,67 @@
+//! The registry of senders: a sender is one file and one line here.
+//!
+//! A line has the module of the file, the constants with its keywords ([`Word`](crate::tcp::word::Word)), and the part
+//! that the file implements: a `recovery` ([`Recovery`](super::recovery::Recovery)), which names its loss detection, or
+//! a `growth` of the window ([`Growth`](super::growth::Growth)). A sender that combines parts of others has keywords
+//! alone. Everything else follows from the line: the module, the variant of
+//! [`Variant`](crate::tcp::config::Variant) or [`Congestion`](crate::tcp::config::Congestion), the machine and its
+//! constructor `new(&TcpConfig)`, and the entry of [`TCPS`](crate::tcp::words::TCPS).
+
+use serde::Serialize;
+
+/// Passes all senders to the macro `$part`, in the order of the manual.
+macro_rules! senders {
+    ($part:ident) => {
+        $part! {
+            tahoe(WORD) recovery Tahoe(Box<Tahoe>);
+            reno(WORD) recovery Reno(Inline<Reno>);
+            newreno(WORD) recovery NewReno(Inline<NewReno>);
+            sack(WORD) recovery Sack(Box<Sack>);
+            integrated(WORD);
+            smart(WORD) recovery Smart(Box<Smart>);
+            eln(WORD, AT_ONCE);
+            rack(WORD) recovery Rack(Box<Rack>);
+            cubic(WORD) growth Cubic(Box<Cubic>);
+            bbr(WORD) growth Bbr(Box<Bbr>);
+            bbr3(WORD) growth Bbr3(Box<Bbr3>);
+            htcp(WORD) growth Htcp(Box<Htcp>);
+            hybla(WORD) growth Hybla(Box<Hybla>);
+            westwood(WORD) growth Westwood(Box<Westwood>);
+            veno(WORD) growth Veno(Box<Veno>);
+            prague(WORD) growth Prague(Box<Prague>);
+            right_edge(WORD);
+            vegas(WORD) growth Vegas(Box<Vegas>);
+            snack(WORD) recovery Snack(Box<Holes>);
+        }
+    };
+}
+
+pub(in crate::tcp) use senders;
+
+/// The enums of the configurable parts of [`senders`].
+macro_rules! parts {
+    ($($file:ident $words:tt $(recovery $R:ident $r:tt)? $(growth $G:ident $g:tt)?;)*) => {
+        /// Loss detection and recovery of a sender.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Variant {
+            $($(
+                #[doc = concat!("See [`", stringify!($file), "`](super::", stringify!($file), ").")]
+                $R,
+            )?)*
+        }
+
+        /// Growth of the congestion window, and its reduction after a loss.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Congestion {
+            /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
+            Reno,
+            $($(
+                #[doc = concat!("See [`", stringify!($file), "`](super::", stringify!($file), ").")]
+                $G,
+            )?)*
+        }
+    };
+}
+senders!(parts);
