@@ -315,7 +315,7 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
     let usual = RedConfig { packet_time: Span::millis(4), ..RedConfig::FLOYD93 };
     assert_eq!(disciplines(", discipline-left = \"red\""), (fifo, Discipline::Red(usual)));
     let more = ", discipline = \"red+acks-first\", red = { min = 2, max = 7.5, max-p = \"10%\", weight = 0.25, \
-                typical = \"125B\", mark = false }";
+                typical = \"125B\", mark = false, gentle = true }";
     let red = RedConfig {
         min: 2.0,
         max: 7.5,
@@ -323,6 +323,7 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
         weight: 0.25,
         packet_time: Span::millis(1),
         mark: false,
+        gentle: true,
     };
     assert_eq!(disciplines(more), (Discipline::RedAcksFirst(red), Discipline::RedAcksFirst(red)));
 }

@@ -14,6 +14,10 @@
 //! the count of arrivals since the last choice raises the probability. So choices are evenly spread, and a
 //! source with twice the rate is chosen twice as often.
 //!
+//! **Gentle.** With [`RedConfig::gentle`] the probability does not jump to 1 at `max`, but grows to 1 at twice `max`
+//! (S. Floyd, *Recommendation on using the "gentle_" variant of RED*, 2000). So an average slightly above `max` does not
+//! cause a burst of drops.
+//!
 //! **A nearly empty queue** has no congestion: while at most one packet waits, no packet is chosen, whatever
 //! the average. The paper's pseudo-code does not contain this rule; ns-2's RED, maintained by its first
 //! author, and ns-3's do. Without it an open load of 0.9 would lose a quarter more than there.
@@ -70,6 +74,14 @@ pub struct RedConfig {
     pub packet_time: Span,
     /// Whether ECN-capable packets are marked; otherwise all chosen packets are dropped.
     pub mark: bool,
+    /// Whether the probability grows from `max_p` at `max` to 1 at twice `max`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub gentle: bool,
+}
+
+/// Omitted if false, so that runs without it keep their names.
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl RedConfig {
@@ -81,6 +93,7 @@ impl RedConfig {
         weight: 0.002,
         packet_time: Span::ZERO,
         mark: true,
+        gentle: false,
     };
 
     /// Default length of a typical packet, the unit of idle time.
@@ -111,11 +124,23 @@ impl RedConfig {
                 k.out_of_range("max-p", "above 0; for example `max-p = \"2%\"`");
             }
             k.flag("mark", &mut red.mark, "whether packets of ends that understand marks are marked, not dropped");
+            let what = "whether the probability grows on from `max-p` at `max` to 1 at twice `max`";
+            k.flag("gentle", &mut red.gentle, what);
             let what = "the packet by which idle time is counted";
             k.within("typical", &mut typical, Bytes(1)..=Bytes(65_535), what);
         });
         red.max_p = max_p.get();
         red.on(rate, typical)
+    }
+
+    /// Probability p_b of a choice at an average of at least `min`.
+    fn probability(&self, average: f64) -> f64 {
+        let RedConfig { min, max, max_p, gentle, .. } = *self;
+        match average < max {
+            true => max_p * (average - min) / (max - min),
+            false if gentle => max_p + (1.0 - max_p) * (average - max) / max,
+            false => 1.0,
+        }
     }
 
     /// Sets [`RedConfig::packet_time`] for a line of `rate`.
@@ -168,14 +193,13 @@ impl<O> Red<O> {
 
     //= floyd93#4: p_b <- max_p (avg - min) / (max - min); p_a <- p_b / (1 - count p_b)
     fn chosen(&mut self, length: usize) -> bool {
-        let RedConfig { min, max, max_p, .. } = self.config;
-        if self.average < min || length <= 1 {
+        if self.average < self.config.min || length <= 1 {
             self.count = None;
             return false;
         }
         let count = self.count.map_or(0, |count| count + 1);
-        let chosen = self.average >= max || {
-            let base = max_p * (self.average - min) / (max - min);
+        let base = self.config.probability(self.average);
+        let chosen = base >= 1.0 || {
             let left = 1.0 - count as f64 * base;
             left <= 0.0 || self.chance.chance(base / left)
         };
@@ -239,5 +263,40 @@ impl Discipline {
             Discipline::RedAcksFirst(_) => Discipline::RedAcksFirst(red),
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probability_jumps_at_the_maximum_unless_it_is_gentle() {
+        let plain = RedConfig { max_p: 0.1, ..RedConfig::FLOYD93 };
+        let gentle = RedConfig { gentle: true, ..plain };
+        for (average, wanted) in [(5.0, [0.0, 0.0]), (10.0, [0.05, 0.05]), (15.0, [1.0, 0.1])] {
+            assert_eq!([plain, gentle].map(|red| red.probability(average)), wanted, "{average}");
+        }
+        assert!((gentle.probability(22.5) - 0.55).abs() < 1e-12);
+        assert!((gentle.probability(30.0) - 1.0).abs() < 1e-12);
+    }
+
+    /// Packets of which none is sent: the average rises to 40, and the share that was chosen at each average.
+    #[test]
+    fn a_gentle_queue_chooses_some_packets_above_the_maximum() {
+        let config = RedConfig { gentle: true, max_p: 0.1, weight: 1.0, ..RedConfig::FLOYD93 };
+        let mut red = Red::<super::super::Fifo>::new(config, Stream::new(1, "red"));
+        let mut share = |length: usize| {
+            let mut chosen = 0;
+            for _ in 0..4000 {
+                red.learn(Time::ZERO, length);
+                chosen += usize::from(red.chosen(length));
+            }
+            chosen as f64 / 4000.0
+        };
+        // Choices are uniform between 1 and 1/p_b arrivals apart: their mean distance is about half of 1/p_b.
+        assert!((0.1..0.25).contains(&share(15)));
+        assert!((0.5..0.8).contains(&share(22)));
+        assert_eq!(share(30), 1.0);
     }
 }

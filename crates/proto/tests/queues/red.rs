@@ -207,7 +207,7 @@ proptest! {
         first in any::<bool>(),
         limit in 1u32..30,
     ) {
-        let config = RedConfig { min: 2.0, max: 8.0, max_p: 0.3, weight, packet_time: Span::millis(5), mark: true };
+        let config = RedConfig { min: 2.0, max: 8.0, max_p: 0.3, weight, packet_time: Span::millis(5), ..RedConfig::FLOYD93 };
         let discipline = if first { Discipline::RedAcksFirst(config) } else { Discipline::Red(config) };
         let mut bench = Bench::seeded(discipline, Limit::Packets(limit), seed);
         let (mut entered, mut ended, mut left) = (0, 0, 0);
