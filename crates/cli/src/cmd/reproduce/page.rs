@@ -59,23 +59,27 @@ fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
         _ => "Published and measured".to_owned(),
     };
     let seeds: BTreeSet<u32> = all.iter().map(|kept| kept.origin.seeds).collect();
-    let of_seeds = |seeds: u32| {
-        let those = all.iter().filter(|kept| kept.origin.seeds == seeds);
+    let seeds: Vec<String> = seeds.iter().map(u32::to_string).collect();
+    let block = |kept: &StoredClaim| (kept.origin.first_seed, kept.origin.seeds);
+    let blocks: BTreeSet<(u64, u32)> = all.iter().map(block).collect();
+    let command = |(first, seeds): (u64, u32)| {
+        let those = all.iter().filter(|kept| block(kept) == (first, seeds));
         let ids = those.map(|kept| kept.result.id.as_str()).collect();
-        format!("lasthop reproduce{} --seeds {seeds}", words(&ids))
+        let from = if first == 1 { String::new() } else { format!(" --seed {first}") };
+        format!("lasthop reproduce{} --seeds {seeds}{from}", words(&ids))
     };
-    let each = |of: fn(&u32) -> String| seeds.iter().map(of).collect::<Vec<_>>().join(", ");
+    let range = |(first, seeds): &(u64, u32)| format!("{first}..{}", first + u64::from(*seeds) - 1);
     Page {
         title,
         subtitle: papers.iter().map(|p| p.title).collect::<Vec<_>>().join("; "),
         facts: vec![
-            ("runs per case".to_owned(), each(u32::to_string)),
+            ("runs per case".to_owned(), seeds.join(", ")),
             ("world".to_owned(), world(&chosen)),
         ],
         assumptions: papers.iter().flat_map(|p| p.assumptions()).collect(),
         again: Again {
-            commands: seeds.iter().map(|seeds| of_seeds(*seeds)).collect(),
-            seeds: each(|seeds| format!("1..{seeds}")),
+            commands: blocks.iter().map(|block| command(*block)).collect(),
+            seeds: blocks.iter().map(range).collect::<Vec<_>>().join(", "),
             version: now.lasthop.clone(),
         },
         sections: sections(all, now),
