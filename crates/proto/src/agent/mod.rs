@@ -334,6 +334,7 @@ agents! {
     SourceQuench: source_quench::SourceQuench,
     GoodPacketSize: good_packet_size::PacketSizes,
     AckReconstruction: ack_reconstruction::Reconstruction,
+    Wtcp: wtcp::WtcpAgent,
 }
 
 impl BaseStation for Agent {

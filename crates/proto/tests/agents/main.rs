@@ -26,3 +26,4 @@ mod snoop_smart;
 mod split;
 mod split_paths;
 mod split_script;
+mod wtcp;

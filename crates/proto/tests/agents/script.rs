@@ -9,6 +9,8 @@
 //! 9ms    mobile  ack 1461 => suppressed-dup-ack   the base station drops this one, and why
 //! 9ms    mobile  ack 1461 sack 2921-4381 => becomes ack 1461   ... or changes it to this
 //! 9ms    base    1461+1460 => local-dup-ack       the base station sends its own packet, and its cause
+//! 9ms    fixed   1+1460 => waits                  the packet waits at the base station
+//! 9ms    base    1+1460 => sent                   ... until here
 //! 9ms    note    sender-retransmission            the base station reports an event
 //! 9ms    move                                  its state moves to another agent, with which the script
 //! continues
@@ -25,7 +27,7 @@
 //! 16384), `at N` (the sequence number of a packet without data), `acks N` (acknowledgement of the mobile
 //! host's data by the fixed host), `sack A-B` (a block), `caused A-` (SMART), `nack` (option permitted),
 //! `missing A-B` (a negative acknowledgement), `ackp` and `eln` (options permitted), `partial`, `lost N`
-//! (options on an ACK), `ip-damage`, `tcp-damage`, and `port N` for another flow. The text after `#` is a
+//! (options on an ACK), `stamp N` (TSval of the fixed host), `ip-damage`, `tcp-damage`, and `port N` for another flow. The text after `#` is a
 //! comment.
 
 use crate::path::{FIXED, MOBILE};
@@ -35,7 +37,8 @@ use lasthop_proto::event::{AgentNote, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
-    Ackp, Body, Damage, Eln, Flags, Nack, Packet, PacketId, Segment, Seq, Smart, Transport,
+    Ackp, Body, Damage, Eln, Flags, Nack, Packet, PacketId, Segment, Seq, Smart, Timestamps,
+    Transport,
 };
 
 const MOBILE_SEQ: Seq = Seq(7000);
@@ -80,10 +83,19 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
         next_id += 1;
         let input = format!("{} {} {}", stamp(at), words[1], describe(&packet, isn));
         out.begin(Default::default(), at);
+        let waiting = agent.holds();
         agent.on_packet(at, side, packet.clone(), &mut out);
-        let fate = fate_of(&packet, side, &mut out, isn);
+        let fate = match agent.holds() > waiting {
+            true => " => waits".to_owned(),
+            false => fate_of(&packet, side, &mut out, isn),
+        };
         record.push(format!("{input}{fate}"));
+        let released = waiting.saturating_sub(agent.holds());
+        let released = out.sends.split_off(out.sends.len() - released);
         drain(&mut out, isn, &mut record);
+        for (_, packet) in released {
+            record.push(format!("{} base {} => sent", stamp(at), describe(&packet, isn)));
+        }
     }
     record
 }
@@ -210,6 +222,7 @@ fn packet(from: Side, words: &[&str], isn: Seq) -> Packet {
             "port" => segment.src_port = number() as u16,
             "ackp" => segment.options_mut().ackp = Some(Ackp::Permitted),
             "partial" => segment.options_mut().ackp = Some(Ackp::Partial),
+            "stamp" => segment.timestamps = Some(Timestamps { value: number(), echo: 0 }),
             "acks" => segment.ack = MOBILE_SEQ + number(),
             "sack" | "caused" => {
                 let word = *word;
@@ -278,6 +291,8 @@ fn describe(packet: &Packet, isn: Seq) -> String {
     if to_mobile && s.ack != MOBILE_SEQ {
         words.push(format!("acks {}", s.ack - MOBILE_SEQ));
     }
+    words
+        .extend(s.timestamps.filter(|_| to_mobile).map(|stamps| format!("stamp {}", stamps.value)));
     for (left, right) in s.options().sack.as_slice() {
         words.push(format!("sack {}-{}", *left - isn, *right - isn));
     }
