@@ -142,7 +142,7 @@ pub fn figures(measured: &Measurement) -> Vec<Figure> {
         });
         figures.push(figure(
             LineChart {
-                title: format!("Each option beside the defaults, {}", wire.name()),
+                title: format!("Each option compared with the defaults, {}", wire.name()),
                 x_label: "MSS in bytes (logarithmic)".to_owned(),
                 y_label: "CPU time of both ends, defaults = 1".to_owned(),
                 log_x: true,

@@ -106,7 +106,7 @@ pub(super) const T5_1: Claim = Claim {
 fn table_5_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let runs = run(bench, &cases())?;
-    let title = "Table 5.1: interfering traffic, measured beside published";
+    let title = "Table 5.1: interfering traffic, measured and published";
     let mut rows = table(
         title,
         "<case | minutes | published | MB | published | kB/s | the other node's kB/s | % of frames collided | \
@@ -138,7 +138,7 @@ fn table_5_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     }
     finding.tables.push(rows);
     let series = [("measured", false), ("published", true)];
-    let caption = "Published values stand behind in grey.";
+    let caption = "Grey bars are published.";
     finding.figures.push(bars(title, "megabytes per battery", series, groups, caption));
     compare(finding, &runs);
     let draws = runs.each_ref().map(|runs| Draw::of(runs, "sender"));

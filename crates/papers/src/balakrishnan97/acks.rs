@@ -155,7 +155,7 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     let series = SCHEMES
         .iter()
         .flat_map(|(name, _)| [((*name).to_owned(), false), (format!("{name}, published"), true)]);
-    let caption = "Published values stand behind in grey.";
+    let caption = "Grey bars are published.";
     finding.figures.push(bars(title, "throughput (Mb/s)", series, groups, caption));
     let (slowest, changes, _) = CHANNELS[0];
     let cases = SCHEMES.map(|(name, scheme)| (name, [changes, scheme, &["horizon=10s"]].concat()));

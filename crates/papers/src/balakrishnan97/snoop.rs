@@ -49,8 +49,7 @@ fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         for ((name, runs), curve) in both.iter().zip(&mut curves) {
             let throughput = runs.summary(mbps);
             finding.measure(format!("{name}, {at}"), throughput, "Mb/s");
-            // The axis of the figure is log2.
-            curve.push((f64::from(distance.ilog2()), throughput));
+            curve.push((f64::from(distance), throughput));
         }
         let [(_, snoop), (_, reno)] = &both;
         if distance < BOUNDARY {
@@ -66,13 +65,13 @@ fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         }
     }
     every_other_packet(bench, finding, ideal.mean)?;
-    let x = "log2 of the mean distance of errors in KB: 4 is 16 KB, 14 is 16 MB";
-    let axes = Axes { x, y: "throughput (Mb/s)", log_x: false };
+    let x = "mean distance of errors (KB, logarithmic)";
+    let axes = Axes { x, y: "throughput (Mb/s)", log_x: true };
     let series = ["snoop", "Reno"].into_iter().zip(curves.clone());
     let edges = [DISTANCES[0], DISTANCES[DISTANCES.len() - 1]];
-    let given = edges.map(|distance| (f64::from(distance.ilog2()), 1.5));
+    let given = edges.map(|distance| (f64::from(distance), 1.5));
     let lossy = |times: f64| {
-        let above = curves[1].iter().filter(|(x, _)| *x < f64::from(BOUNDARY.ilog2()));
+        let above = curves[1].iter().filter(|(x, _)| *x < f64::from(BOUNDARY));
         let points: Vec<_> = above.map(|(x, reno)| (*x, times * reno.mean)).collect();
         published_line(format!("published: from {times} x Reno"), points)
     };

@@ -122,15 +122,15 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         finding,
         (LAN, &[SINGLE], best_seed),
         "Figure 10: Reno, one error per 64 KB, the best of the seeds",
-        "Flat parts are stalls: the window is too small for three duplicate ACKs, and the sender waits for \
-         its timer.",
+        "Crosses are lost packets.",
     );
     sequence(
         bench,
         finding,
         (LAN, &[SINGLE], typical(&reno)),
         "The same, a typical seed",
-        "The median of the seeds by throughput.",
+        "The median of the seeds by throughput. Flat parts are stalls: the window is too small for three duplicate \
+         ACKs, and the sender waits for its timer.",
     );
     Ok(())
 }

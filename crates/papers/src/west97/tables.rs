@@ -221,7 +221,8 @@ fn measure(
         (column.name, vec![published, bar(column.measured[0])])
     });
     let series = [("published", true), ("measured", false)];
-    finding.figures.push(bars(of.title, "throughput, KB/s", series, groups, WHISKERS));
+    let title = of.title.trim_end_matches(" (published in brackets)");
+    finding.figures.push(bars(title, "throughput, KB/s", series, groups, WHISKERS));
     Ok(MeasuredTable { ideal, columns })
 }
 

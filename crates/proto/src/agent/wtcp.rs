@@ -1,6 +1,5 @@
-//! WTCP: the base station repairs the losses of the wireless link, and hides the time that this takes from the sender's
-//! round-trip estimate (K. Ratnam and I. Matta, "WTCP: an efficient mechanism for improving TCP performance over wireless
-//! links", IEEE ISCC 1998).
+//! WTCP: the base station repairs losses of the wireless link, and hides the time of the repair from the sender's round
+//! trips (K. Ratnam and I. Matta, "WTCP: an efficient mechanism for improving TCP performance over wireless links", 1998).
 //!
 //! The text was not accessible. The abstracts of this paper, of "Effect of local retransmission at wireless access points
 //! on the round trip time estimation of TCP" (1998) and of the journal's version (2003) specify:
@@ -14,8 +13,7 @@
 //!
 //! - The time in the buffer is added to the packet's TSval, in whole configured units of the sender's clock. The queue
 //!   of the radio is behind the buffer, so waiting there remains part of the round trip.
-//! - TSvals to the mobile host never decrease, since it would drop the older ones (PAWS). The packets behind a
-//!   retransmission may thus have a later TSval than their own.
+//! - TSvals to the mobile host never decrease, since it would drop the older ones (PAWS).
 //! - The link keeps the order. So the ACK for a retransmission shows the next loss before it, repaired at once.
 //! - Local timeouts are those of snoop in west97, without a backoff, and a limit bounds the attempts.
 //! - Duplicate ACKs are hidden, except for losses before the base station and those that the sender repairs itself.
