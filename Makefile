@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test beside setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test beside setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc bench instructions advisories clean
 .PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
@@ -18,7 +18,7 @@ help: ## This list
 
 # The tests that failed, a line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check lint small code-tests beside doc fuzz-check
+STEPS = setup fmt-check lint small code-tests beside doc
 
 # One after the other whatever -j says: they share the build directory. A step that fails stops none of the others.
 test: ## Everything that CI checks; installs what is missing
@@ -118,8 +118,8 @@ captures: ## Compare the analysis of the captures in DIR with tshark and tcptrac
 bpf: ## Translate the program for the kernel anew (needs clang 14 and libbpf's headers)
 	crates/live/bpf/build
 
-lint: ## Clippy, with warnings as errors
-	$(CARGO) clippy --locked --workspace --all-targets -- $(DENY)
+lint: ## Clippy, with warnings as errors; the fuzz targets too
+	$(CARGO) clippy --locked --workspace --all-targets --features lasthop-fuzz/targets -- $(DENY)
 
 # Without generating code. `live` alone is the other build that is likely to be made.
 small: ## Does the command compile without its optional parts, and with one of them alone?
@@ -273,18 +273,10 @@ $(MDBOOK)/bin/mdbook:
 book: $(MDBOOK)/bin/mdbook ## Build the book of docs/; installs mdBook for it (not part of `make test`)
 	@.ci/book '$(TARGET)/book' '$<'
 
-# The fuzz targets are a workspace of their own.
 NAME ?= packet
 SECONDS ?= 60
 fuzz: ## Fuzz one target (NAME=packet SECONDS=60; SECONDS=keep takes what was found into the repository)
 	CARGO='$(CARGO)' fuzz/run '$(NAME)' '$(SECONDS)'
-
-fuzz-check: ## Do the fuzz targets compile?
-	@if [ -f fuzz/Cargo.toml ]; then \
-		$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --all-targets; \
-	else \
-		echo 'no fuzz targets'; \
-	fi
 
 bench: ## Measure speed (minutes; not part of `make test`)
 	$(CARGO) bench --locked --workspace
