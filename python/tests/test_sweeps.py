@@ -96,7 +96,7 @@ def test_threads_of_this_process(tmp_path, wanted):
     told = []
     swept = lh.sweep(TINY, tmp_path, progress=lambda done, of: told.append((done, of)))
     assert swept == {"batches": BATCHES, "found": 0, "made": BATCHES, "runs": RUNS, "complete": True}
-    assert told[-1] == (RUNS, RUNS) and told == sorted(told)
+    assert told[-1] == (RUNS, RUNS) and told == sorted(told) and {of for _, of in told} == {RUNS}
     merged = lh.merge(tmp_path, out=tmp_path / "out", csv=True)
     assert (merged["digest"], merged["runs"], merged["of"]) == (wanted, RUNS, RUNS)
     df = pl.read_parquet(tmp_path / "out" / "runs.parquet")

@@ -4,6 +4,9 @@
 //! A panic becomes a Python exception (the profile unwinds). Runs have separate threads with the interpreter's lock
 //! released, so that a forked child finds no pool of its parent, and Ctrl-C works.
 
+// `cargo test --lib` ignores `test = false`, and a test program of this crate takes a minute to build.
+#![cfg(not(test))]
+
 mod control;
 mod error;
 mod gym;

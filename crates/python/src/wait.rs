@@ -113,7 +113,8 @@ fn report(
     told: &mut u64,
 ) -> PyResult<()> {
     let (done, of) = (shared.done.load(Ordering::Relaxed), shared.of.load(Ordering::Relaxed));
-    if let Some(progress) = progress.filter(|_| done != *told) {
+    // Until the work has been counted, there is no number of runs.
+    if let Some(progress) = progress.filter(|_| of > 0 && done != *told) {
         *told = done;
         progress.call1(py, (done, of))?;
     }
