@@ -335,18 +335,20 @@ impl Flow {
 
     /// Whether an ACK shows a congestive loss, by its blocks (`reported`) or by its number alone. Then the losses
     /// of all packets sent so far are left to the sender: local repairs would reveal its reduction of the
-    /// window as spurious.
+    /// window as spurious. The queue continues to overflow until the sender has reduced its window, so further
+    /// losses at the full queue belong to the same congestion.
     pub(super) fn meets_congestion(&mut self, reported: bool) -> bool {
-        if self.leaves() || self.acked.is_none_or(|acked| acked >= self.top) {
+        let Some(acked) = self.acked.filter(|acked| *acked < self.top) else { return false };
+        if self.reaction.as_ref().is_some_and(|reaction| reaction.leaves()) {
             return false;
         }
         let far = self.reaction.as_ref().map_or(Span::ZERO, |reaction| reaction.round_trip());
-        let reports = self.reports;
-        let lost = |e: &&Entry| reports.is_lost(e) && e.attempts == 0;
+        let (reports, left) = (self.reports, self.left);
+        let lost = |e: &&Entry| e.start >= left && reports.is_lost(e) && e.attempts == 0;
         let lost = self.cache.entries().filter(lost).count();
         let full = far > Span::ZERO && self.depth.is_full(far);
         let full = full || Depth::is_many(lost, self.cache.len());
-        if !full || reported && lost == 0 {
+        if !full || lost == 0 && (reported || acked < left) {
             return false;
         }
         self.left = self.top;
