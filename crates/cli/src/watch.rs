@@ -1,5 +1,7 @@
 //! Status of a running station for users: a table, or one line.
 
+pub mod subscribers;
+
 use std::fmt::Write as _;
 
 use lasthop_live::control::protocol::{StageStatus, Status};
@@ -64,6 +66,9 @@ pub fn table(last: Option<&Status>, now: &Status, units: Units) -> String {
         let columns =
             [Column::text("what happened"), Column::number("packets"), Column::number("/s")];
         text += &format!("\n{}\n", render_lean(&Table::new(columns, rows), look));
+    }
+    if let Some(overview) = &now.subscribers {
+        let _ = write!(text, "\n{}", subscribers::summary(overview));
     }
     if let Some(capture) = &now.capture {
         let state = capture.failed.as_ref().map_or(String::new(), |why| format!("; ended: {why}"));

@@ -3,6 +3,7 @@
 //!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on [kernel]]]
 //!     cargo bench -p lasthop-live --bench forward -- gaps TIMES [AGENT]
 //!
+//! A station "with subscribers" measures each subscriber as well, to compare it with the one without.
 //! Needs `iperf3`, `ethtool` and namespaces; with root it also measures the kernel as data plane. The cases
 //! are interleaved, so that other load on the machine affects all of them. The result is the median ratio to
 //! the kernel's forwarding in the same round, not an absolute figure.
@@ -39,6 +40,17 @@ impl Who {
     }
 }
 
+/// Agents with the kernel as data plane, and with packet sockets. [`far::VIEW`] adds the view of subscribers.
+const KERNEL: [&str; 4] = ["none", "none with subscribers", "snoop", "snoop with subscribers"];
+const SOCKETS: [&str; 6] = [
+    "none",
+    "none with subscribers",
+    "snoop",
+    "snoop with subscribers",
+    "split",
+    "split with subscribers",
+];
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     if far::station_or_inside(&args) {
@@ -53,11 +65,11 @@ fn main() {
     let (rounds, seconds): (u32, u32) = (number(0, 6), number(1, 1));
     let mut whos = vec![Who::Router, Who::Bridge];
     match rights {
-        Ok(()) => whos.extend(["none", "snoop"].map(|agent| Who::Station(By::Kernel, agent))),
+        Ok(()) => whos.extend(KERNEL.map(|agent| Who::Station(By::Kernel, agent))),
         Err(refusal) => println!("the kernel is not measured as data plane: {refusal}"),
     }
     if args.get(3).is_none_or(|only| only != "kernel") {
-        whos.extend(["none", "snoop", "split"].map(|agent| Who::Station(By::Sockets, agent)));
+        whos.extend(SOCKETS.map(|agent| Who::Station(By::Sockets, agent)));
     }
     for offload in [false, true] {
         let state = if offload { "on" } else { "off" };

@@ -27,6 +27,7 @@ mod shortage;
 pub mod sniff;
 pub mod station;
 pub mod status;
+pub mod subscribers;
 pub mod survey;
 pub mod sys;
 pub mod testbed;

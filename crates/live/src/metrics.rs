@@ -6,8 +6,10 @@ use std::fmt::Write as _;
 
 use crate::counters::DirectionCounts;
 use crate::status::{PortStatus, StageStatus, Status};
+use crate::subscribers::SubscriberList;
 
 mod server;
+mod subscribers;
 
 pub use server::{Endpoint, MAX_CONNECTIONS, MAX_REQUEST, serve};
 
@@ -108,12 +110,12 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The page.
-pub fn render(status: &Status) -> String {
-    station(status).text()
+/// The page. `list` has the subscribers with series of their own.
+pub fn render(status: &Status, list: Option<&SubscriberList>) -> String {
+    station(status, list).text()
 }
 
-fn station(status: &Status) -> Page {
+fn station(status: &Status, list: Option<&SubscriberList>) -> Page {
     let mut page = Page::default();
     let build = vec![("version", status.version.as_str()), ("world", status.world.as_str())];
     page.family("build_info", "gauge", "What runs here.", vec![(build, 1.0)]);
@@ -142,6 +144,7 @@ fn station(status: &Status) -> Page {
             vec![(vec![], failed)],
         );
     }
+    page.subscribers(list);
     page
 }
 
@@ -248,7 +251,7 @@ mod tests {
         });
         let status: Status = serde_json::from_value(status).unwrap();
         let tunnel = TunnelStatus::default();
-        station(&status).families.into_iter().chain(tunnel.figures().families).collect()
+        station(&status, None).families.into_iter().chain(tunnel.figures().families).collect()
     }
 
     /// Collects all expressions in rules and dashboards.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_path::StageCount;
+use lasthop_trace::subscribers::Overview;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Happened;
@@ -32,6 +33,9 @@ pub struct Status {
     /// Status of the kernel's data plane; `None` with packet sockets.
     #[serde(default)]
     pub plane: Option<PlaneStatus>,
+    /// The view of subscribers; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscribers: Option<Overview>,
 }
 
 /// The kernel as data plane.

@@ -30,6 +30,8 @@ impl Wants {
     pub const DETAIL: Wants = Wants(2);
     /// Work of the hosts' stacks, for the energy model only; in no trace.
     pub const WORK: Wants = Wants(4);
+    /// Packets as they enter and leave a station, which has to read their headers; in no trace.
+    pub const PASSAGES: Wants = Wants(8);
 
     /// Whether all levels of `kind` are collected.
     pub fn has(self, kind: Wants) -> bool {

@@ -60,7 +60,7 @@ pub use model::{
 };
 pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
 pub use resolve::host::KERNELS;
-pub use resolve::station::{Captures, Limits, PlaneChoice, StationFile};
+pub use resolve::station::{Captures, Limits, PlaneChoice, StationFile, SubscriberConfig};
 pub use resolve::tunnel::{Key, TunnelFile};
 pub use roaming::Roaming;
 pub use schema::{PARTS, Part, keys_of_hosts};

@@ -1,7 +1,7 @@
 //! Files of stations: their content and their errors.
 
 use lasthop_proto::units::Bytes;
-use lasthop_scenario::{LivePath, StationFile, parse_station};
+use lasthop_scenario::{LivePath, StationFile, SubscriberConfig, parse_station};
 
 const LEAST: &str = "left = \"eth0\"\nright = \"wlan0\"\n[[path]]\nagent = \"snoop\"\n";
 
@@ -18,6 +18,7 @@ fn little_is_enough() {
     let file = file("");
     assert_eq!((file.left.as_str(), file.right.as_str(), file.seed), ("eth0", "wlan0", 1));
     assert_eq!((file.socket, file.metrics, file.capture), (None, None, None));
+    assert_eq!(file.subscribers, None);
     assert_eq!(file.path.stages().len(), 1);
     assert_eq!(file.path.get("agent").unwrap().as_deref(), Some("snoop"));
 }
@@ -27,13 +28,21 @@ fn every_key_is_read() {
     let file = file(
         "[[path]]\nlink = { rate = \"10mbit\" }\n[control]\nsocket = \"/run/x.sock\"\n[metrics]\n\
          listen = \"[::1]:9464\"\n[capture]\ndir = \"/tmp/x\"\npayload = 64\nfile-size = \"1MiB\"\nfiles = 2\n\
+         [subscribers]\nprefix4 = 24\nprefix6 = 56\nmost = 7\nflows = 9\nmetrics = 0\n\
          [limits]\nflows = 2000\ncache = \"16MiB\"\n",
     );
     assert_eq!(file.socket.as_deref(), Some("/run/x.sock"));
     assert_eq!(file.metrics.map(|at| at.port()), Some(9464));
     let capture = file.capture.unwrap();
     assert_eq!((capture.payload, capture.file_size, capture.files), (64, Bytes(1 << 20), 2));
+    let view = SubscriberConfig { prefix4: 24, prefix6: 56, most: 7, flows: 9, metrics: 0 };
+    assert_eq!(file.subscribers, Some(view));
     assert_eq!((file.limits.flows, file.limits.cache), (2000, Bytes(16 << 20)));
+}
+
+#[test]
+fn the_view_of_subscribers_needs_its_table_only() {
+    assert_eq!(file("[subscribers]\n").subscribers, Some(SubscriberConfig::default()));
 }
 
 #[test]

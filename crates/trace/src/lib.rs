@@ -9,6 +9,7 @@ pub mod counts;
 pub mod cpu_time;
 pub mod csv;
 mod gaps;
+pub mod grade;
 mod histogram;
 pub mod layout;
 pub mod metrics;
@@ -18,6 +19,7 @@ mod record;
 pub mod sequence;
 pub mod stalls;
 pub mod stats;
+pub mod subscribers;
 #[cfg(test)]
 mod testing;
 pub mod timeouts;
@@ -63,6 +65,8 @@ pub enum Passage {
     In,
     /// Leaves the path.
     Out,
+    /// Both at once: the kernel forwards it, and the path receives a copy. Not every packet of a flow is copied.
+    Copied,
 }
 
 /// A sink that ignores all events.

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_live::control::client::{Client, directories, listening};
 use lasthop_live::control::protocol::{Endings, Request, Response, Status, Trouble};
 use lasthop_proto::units::Span;
 use lasthop_report::number::Units;
+use lasthop_trace::subscribers::{Order, Prefix};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -27,6 +29,10 @@ Examples:
   lasthop ctl set agent=none --drain          where connections end at the station: split
   lasthop ctl watch                           a live table; lines where there is no terminal
   lasthop ctl watch --interval 5s --json      one JSON object each time
+  lasthop ctl subscribers                     the 20 subscribers with the worst grades
+  lasthop ctl subscribers --by loss --top 5   the five with the largest losses
+  lasthop ctl subscribers --within 10.5.3.7   one, with all figures: add --json
+  lasthop ctl subscribers --interval 2s       a live table
 
 All values of one `set` are checked together before anything changes. Without --socket it is the
 only station or testbed that runs, found in /run/lasthop and $XDG_RUNTIME_DIR/lasthop.";
@@ -73,6 +79,31 @@ enum What {
         #[arg(long, value_name = "N")]
         times: Option<u64>,
     },
+    /// Show goodput, losses, round trips and grades of subscribers, where the station's file has `[subscribers]`
+    Subscribers {
+        /// Which come first: the worst grades, or the largest losses, goodputs or round trips
+        #[arg(long, value_name = "ORDER", value_parser = order(), default_value = "grade")]
+        by: Order,
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        top: u16,
+        /// Only those within an address or a prefix, such as 10.5.0.0/16
+        #[arg(long, value_name = "PREFIX", value_parser = str::parse::<Prefix>)]
+        within: Option<Prefix>,
+        /// Show them again and again, this often
+        #[arg(long, value_parser = interval)]
+        interval: Option<Span>,
+        /// Stop after so many times
+        #[arg(long, value_name = "N", requires = "interval")]
+        times: Option<u64>,
+    },
+}
+
+fn order() -> impl TypedValueParser<Value = Order> {
+    PossibleValuesParser::new(Order::NAMES.map(|(name, _)| name)).map(|word| {
+        let found = Order::NAMES.into_iter().find(|(name, _)| *name == word);
+        found.map_or(Order::default(), |(_, order)| order)
+    })
 }
 
 fn interval(word: &str) -> Result<Span, String> {
@@ -145,32 +176,82 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             }
         }
         What::Watch { interval, times } => {
-            let terminal = std::io::stdout().is_terminal() && !json;
-            let (_never, tick) = channel::<()>();
+            let terminal = is_terminal(json);
             let mut last: Option<Status> = None;
-            let mut left = times.unwrap_or(u64::MAX);
-            while left > 0 {
+            repeat(*interval, *times, || {
                 let now = status(&mut ask)?;
                 match (json, terminal) {
-                    (true, _) => {
-                        output::exact(&format::CTL.line(&now))?;
-                    }
+                    (true, _) => output::exact(&format::CTL.line(&now))?,
                     (_, true) => {
                         let table = watch::table(last.as_ref(), &now, units);
-                        output::print(&format!("\x1b[H\x1b[2J{table}"))?;
+                        let worst = worst(&mut ask, &now, units)?;
+                        output::print(&format!("{CLEAR}{table}{worst}"))?;
                     }
                     (_, false) => output::print(&watch::line(last.as_ref(), &now, units))?,
                 }
                 last = Some(now);
-                left -= 1;
-                if left > 0 {
-                    // The channel has no sender, so this waits for the interval.
-                    let _ = tick.recv_timeout(Duration::from_nanos(interval.0));
+                Ok(())
+            })?;
+        }
+        What::Subscribers { by, top, within, interval, times } => {
+            let request = Request::Subscribers { by: *by, top: usize::from(*top), within: *within };
+            let once = interval.is_none();
+            let clear = if is_terminal(json) && !once { CLEAR } else { "" };
+            repeat(interval.unwrap_or(Span::ZERO), times.or(once.then_some(1)), || {
+                let Response::Subscribers(list) = ask(&request)? else { return Err(strange()) };
+                match (json, once) {
+                    (true, true) => output::print_json(format::CTL, &list),
+                    (true, false) => output::exact(&format::CTL.line(&list)),
+                    (false, _) => {
+                        let table = watch::subscribers::table(&list, units);
+                        output::print(&format!("{clear}{table}"))
+                    }
                 }
-            }
+            })?;
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Moves to the top of an empty screen.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Number of subscribers in a live table of the station.
+const WORST: usize = 10;
+
+fn is_terminal(json: bool) -> bool {
+    std::io::stdout().is_terminal() && !json
+}
+
+/// Calls `show` at each interval, `times` times.
+fn repeat(
+    interval: Span,
+    times: Option<u64>,
+    mut show: impl FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (_never, tick) = channel::<()>();
+    let mut left = times.unwrap_or(u64::MAX);
+    while left > 0 {
+        show()?;
+        left -= 1;
+        if left > 0 {
+            // The channel has no sender, so this waits for the interval.
+            let _ = tick.recv_timeout(Duration::from_nanos(interval.0));
+        }
+    }
+    Ok(())
+}
+
+/// The subscribers with the worst grades, if the station has a view of them.
+fn worst(ask: Ask<'_>, now: &Status, units: Units) -> Result<String, Failure> {
+    if now.subscribers.is_none() {
+        return Ok(String::new());
+    }
+    let request = Request::Subscribers { by: Order::Grade, top: WORST, within: None };
+    match ask(&request)? {
+        Response::Subscribers(list) => Ok(format!("\n{}", watch::subscribers::rows(&list, units))),
+        _ => Err(strange()),
+    }
 }
 
 /// The reason for a failed request.

@@ -11,6 +11,7 @@ mod endings;
 mod quic;
 mod quic_beside;
 mod soft_state;
+mod subscribers;
 mod through;
 mod world;
 

@@ -7,17 +7,22 @@ use lasthop_live::clock::Clock;
 use lasthop_live::counters::{Counters, Tap};
 use lasthop_live::plane::Plane;
 use lasthop_live::station::{Port, Station};
+use lasthop_live::subscribers::SubscriberView;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Bytes;
+use lasthop_scenario::SubscriberConfig;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::common::{By, link, none, path_of, snoop};
+
+/// The end of an agent's name whose station has the view of subscribers.
+pub const VIEW: &str = " with subscribers";
 
 /// Whether this process is done: it was started as a station, or it has started itself again in its own
 /// namespaces. The inner process continues.
@@ -129,8 +134,15 @@ fn run_station(by: By, agent: &str) {
         Port::open("bl", index("bl"), StageId(0), Side::Left).unwrap(),
         Port::open("br", index("br"), StageId(2), Side::Right).unwrap(),
     ];
+    let (agent, view) = match agent.strip_suffix(VIEW) {
+        Some(agent) => (agent, true),
+        None => (agent, false),
+    };
     let path = path_of(vec![stage(agent)], Wants::METRICS);
-    let mut station = Station::new(path, ports, Clock::start()).unwrap();
+    let clock = Clock::start();
+    let mut station = Station::new(path, ports, clock).unwrap();
+    let view = view.then(|| SubscriberView::of(SubscriberConfig::default(), clock));
+    let tap = view.map(|view| view.tap([StageId(0), StageId(2)]));
     if by == By::Kernel {
         station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
     }
@@ -150,7 +162,7 @@ fn run_station(by: By, agent: &str) {
         }
         handle.ask(|station| station.stop());
     });
-    station.run(&mut Tap(counters), &mut |_, _, _| true).unwrap();
+    station.run(&mut (tap, Tap(counters)), &mut |_, _, _| true).unwrap();
     if let Some(plane) = station.plane() {
         plane.clear().unwrap();
         if std::env::var_os("LASTHOP_BENCH_COUNTS").is_some() {

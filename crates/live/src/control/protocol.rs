@@ -5,6 +5,7 @@
 //! {"do":"set","values":["agent=none"]}             {"changed":{"settings":[{"key":"agent", ...
 //! {"do":"set","values":["agent=none"],"endings":"drain"}
 //! {"do":"status"}                                  {"status":{"version":"0.1.0", ...
+//! {"do":"subscribers","by":"loss","top":10}        {"subscribers":{"followed":312, ...
 //! ```
 //!
 //! Requests carry no version, and both sides may have different ones. Existing names and meanings never
@@ -17,7 +18,10 @@ use std::fmt;
 use lasthop_scenario::{Error, Setting, Source};
 use serde::{Deserialize, Serialize};
 
+use lasthop_trace::subscribers::{Order, Prefix};
+
 pub use crate::status::{Counts, PortStatus, StageStatus, Status, TunnelStatus};
+pub use crate::subscribers::SubscriberList;
 
 /// Size limit of a request, bytes.
 pub const MAX_REQUEST: usize = 16 << 10;
@@ -27,6 +31,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Limit of values in one request.
 pub const MAX_VALUES: usize = 64;
+
+/// Limit of subscribers in one answer, so that it stays below the size limit of answers.
+pub const MAX_SUBSCRIBERS: usize = 10_000;
 
 /// A request of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -47,6 +54,22 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         endings: Option<Endings>,
     },
+    /// Subscribers with their figures.
+    Subscribers {
+        /// Their order.
+        #[serde(default)]
+        by: Order,
+        /// Number of subscribers; at most [`MAX_SUBSCRIBERS`].
+        #[serde(default = "default_subscribers")]
+        top: usize,
+        /// Only those within this prefix.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<Prefix>,
+    },
+}
+
+fn default_subscribers() -> usize {
+    MAX_SUBSCRIBERS
 }
 
 /// Treatment of connections that end at a replaced agent (split connections).
@@ -88,6 +111,9 @@ impl Request {
             Request::Set { values, .. } if values.len() > MAX_VALUES => {
                 Err(trouble(format!("more than {MAX_VALUES} values at once")))
             }
+            Request::Subscribers { top, .. } if *top > MAX_SUBSCRIBERS => {
+                Err(trouble(format!("more than {MAX_SUBSCRIBERS} subscribers at once")))
+            }
             _ => Ok(request),
         }
     }
@@ -105,6 +131,8 @@ pub enum Response {
     Value(Option<String>),
     /// The changes made.
     Changed(Changed),
+    /// The requested subscribers.
+    Subscribers(Box<SubscriberList>),
     /// A rejected request.
     Error(Trouble),
 }

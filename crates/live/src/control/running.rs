@@ -6,6 +6,7 @@ use lasthop_path::Stage;
 use lasthop_proto::agent::{AgentConfig, BaseStation};
 use lasthop_scenario::{LivePath, Setting, StageKind};
 use lasthop_trace::Nothing;
+use lasthop_trace::subscribers::{Order, Overview, Prefix};
 use serde_json::Value;
 
 use super::Served;
@@ -17,6 +18,7 @@ use crate::metrics::{self, Figures};
 use crate::recorder::Recorded;
 use crate::station::{Handle, Station};
 use crate::status::PlaneStatus;
+use crate::subscribers::{SubscriberList, SubscriberView};
 
 /// Identity of a station.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +40,8 @@ pub struct Running {
     path: Mutex<LivePath>,
     /// Logs changes by clients.
     log: OnceLock<Log>,
+    /// The view of subscribers, and the number of them in the metrics.
+    subscribers: OnceLock<(SubscriberView, usize)>,
 }
 
 /// Called with the client and its changes.
@@ -52,8 +56,8 @@ impl Running {
         counters: Arc<Counters>,
         recorded: Option<Recorded>,
     ) -> Arc<Running> {
-        let (path, log) = (Mutex::new(path), OnceLock::new());
-        let running = Running { about, handle, counters, recorded, path, log };
+        let (path, log, subscribers) = (Mutex::new(path), OnceLock::new(), OnceLock::new());
+        let running = Running { about, handle, counters, recorded, path, log, subscribers };
         running.note_idleness(&running.path());
         Arc::new(running)
     }
@@ -88,6 +92,28 @@ impl Running {
     /// Installs a log of changes over the control socket. Only the first call has an effect.
     pub fn log_changes(&self, log: impl Fn(&str, &Changed) + Send + Sync + 'static) {
         let _ = self.log.set(Box::new(log));
+    }
+
+    /// Shows subscribers to clients, and at most `metrics` of them in the metrics. Only the first call has an effect.
+    pub fn show_subscribers(&self, view: SubscriberView, metrics: usize) {
+        let _ = self.subscribers.set((view, metrics));
+    }
+
+    /// The first `top` subscribers of an order.
+    fn list_subscribers(
+        &self,
+        by: Order,
+        top: usize,
+        within: Option<Prefix>,
+    ) -> Result<SubscriberList, Trouble> {
+        let (view, _) = self.subscribers.get().ok_or_else(|| {
+            Trouble::new(
+                "no-subscribers",
+                "this station has no view of subscribers",
+                "add a table `[subscribers]` to its file and restart it",
+            )
+        })?;
+        Ok(view.list(by, top, within))
     }
 
     /// Replaces the path by another of the same shape. Returns the new stages and the changed keys.
@@ -153,6 +179,12 @@ impl Running {
     /// # Errors
     /// If the station has exited.
     pub fn status(&self) -> Result<Status, Trouble> {
+        let view = self.subscribers.get();
+        let overview = view.map(|(view, _)| view.list(Order::default(), 0, None).overview);
+        self.status_with(overview)
+    }
+
+    fn status_with(&self, subscribers: Option<Overview>) -> Result<Status, Trouble> {
         // The lock keeps the path unchanged until both are read.
         let path = self.path();
         let snapshot = self.handle.ask(Snapshot::of).ok_or_else(gone)?;
@@ -178,6 +210,7 @@ impl Running {
             stages: stages.collect(),
             capture: self.recorded.as_ref().map(Recorded::status),
             plane: snapshot.plane,
+            subscribers,
         })
     }
 }
@@ -190,6 +223,10 @@ impl Served for Running {
                 self.path().get(key).map(Response::Value).map_err(Trouble::from)
             }
             Request::Set { values, endings } => self.set(values, *endings).map(Response::Changed),
+            Request::Subscribers { by, top, within } => {
+                let list = self.list_subscribers(*by, *top, *within);
+                list.map(|list| Response::Subscribers(Box::new(list)))
+            }
         };
         answer.unwrap_or_else(Response::Error)
     }
@@ -203,7 +240,12 @@ impl Served for Running {
 
 impl Figures for Running {
     fn page(&self) -> Result<String, String> {
-        self.status().map(|status| metrics::render(&status)).map_err(|trouble| trouble.message)
+        let view = self.subscribers.get();
+        let list = view.map(|(view, most)| view.list(Order::Goodput, *most, None));
+        let status = self.status_with(list.as_ref().map(|list| list.overview.clone()));
+        status
+            .map(|status| metrics::render(&status, list.as_ref()))
+            .map_err(|trouble| trouble.message)
     }
 }
 

@@ -187,6 +187,8 @@ impl Sink for Tally {
             }
             Passage::Out if side == Side::Left && self.counted_at.is_some() => {}
             Passage::Out => self.carried(at, side, packet),
+            // A shell has no kernel that forwards.
+            Passage::Copied => {}
         }
     }
 }

@@ -10,7 +10,7 @@ use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, PacketId};
-use lasthop_trace::Sink;
+use lasthop_trace::{Passage, Sink};
 
 use super::{Around, Station};
 use crate::plane::{LIMIT, LIMIT_DUPLICATES, Taken};
@@ -39,7 +39,8 @@ pub(crate) fn needs_of(path: &Path, wants: Wants) -> Needs {
         Stage::Agent(agent) => agent.needs(),
         _ => Needs::Everything,
     });
-    needs.max().unwrap_or(Needs::Nothing)
+    let observer = if wants.has(Wants::PASSAGES) { Needs::Heads } else { Needs::Nothing };
+    needs.max().unwrap_or(Needs::Nothing).max(observer)
 }
 
 impl Station {
@@ -212,6 +213,8 @@ impl Station {
                 self.neighbours.learn(side, packet.src, &link);
                 self.neighbours.suppose(side.other(), packet.dst, &link);
             }
+            let passage = if forwarded && !diverted { Passage::Copied } else { Passage::In };
+            sink.passage(told, side.other(), &packet, passage);
             let current = Some((packet.id, place, forwarded));
             let Station { path, ports, neighbours, unroutable, plane, .. } = self;
             let plane = plane.as_ref();

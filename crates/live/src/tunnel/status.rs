@@ -79,6 +79,11 @@ impl Served for SharedStatus {
     fn answer(&self, request: &Request) -> Response {
         match request {
             Request::Status {} => Response::Link(Box::new(self.get())),
+            Request::Subscribers { .. } => Response::Error(Trouble::new(
+                "no-subscribers",
+                "a tunnel has no view of subscribers",
+                "a station has one: `[subscribers]` in its file",
+            )),
             _ => Response::Error(Trouble::new(
                 "not-here",
                 "a tunnel has no path with keys",

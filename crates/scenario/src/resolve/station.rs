@@ -39,6 +39,8 @@ pub struct StationFile {
     pub metrics: Option<SocketAddr>,
     /// Captures, if any.
     pub capture: Option<Captures>,
+    /// The view of subscribers, if any.
+    pub subscribers: Option<SubscriberConfig>,
     /// Limits of connections and memory.
     pub limits: Limits,
     /// The data plane.
@@ -73,6 +75,27 @@ pub struct Captures {
     pub files: u32,
 }
 
+/// The view of subscribers of a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SubscriberConfig {
+    /// Leading bits of an IPv4 address that identify a subscriber.
+    pub prefix4: u8,
+    /// Leading bits of an IPv6 address that identify a subscriber.
+    pub prefix6: u8,
+    /// Limit of subscribers.
+    pub most: usize,
+    /// Limit of their connections.
+    pub flows: usize,
+    /// Number of subscribers in the metrics.
+    pub metrics: usize,
+}
+
+impl Default for SubscriberConfig {
+    fn default() -> SubscriberConfig {
+        SubscriberConfig { prefix4: 32, prefix6: 64, most: 20_000, flows: 65_536, metrics: 100 }
+    }
+}
+
 /// Upper limits of a station, for its file and for `lasthop ctl set`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -96,6 +119,7 @@ pub(crate) struct StationValues {
     seed: u64,
     shared: Shared,
     capture: Option<Captures>,
+    subscribers: Option<SubscriberConfig>,
     limits: Limits,
     plane: PlaneChoice,
     forward_after_stop: bool,
@@ -135,7 +159,18 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
     let limits = limits(k);
     let shared = shared(k);
     let capture = captures(k);
-    StationValues { left, right, seed, shared, capture, limits, plane, forward_after_stop }
+    let subscribers = subscribers(k);
+    StationValues {
+        left,
+        right,
+        seed,
+        shared,
+        capture,
+        subscribers,
+        limits,
+        plane,
+        forward_after_stop,
+    }
 }
 
 /// Builds a station's settings from its document.
@@ -143,8 +178,17 @@ pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Er
     let values = read_values(&document)?;
     let (stages, warnings) = stages(&document)?;
     let path = LivePath::of_station(document, stages);
-    let StationValues { left, right, seed, shared, capture, limits, plane, forward_after_stop } =
-        values;
+    let StationValues {
+        left,
+        right,
+        seed,
+        shared,
+        capture,
+        subscribers,
+        limits,
+        plane,
+        forward_after_stop,
+    } = values;
     let Shared { socket, metrics } = shared;
     let station = StationFile {
         left,
@@ -154,6 +198,7 @@ pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Er
         socket,
         metrics,
         capture,
+        subscribers,
         limits,
         plane,
         forward_after_stop,
@@ -300,6 +345,23 @@ fn captures(k: &mut Keys<'_>) -> Option<Captures> {
         captures = Some(c);
     });
     captures.filter(|_| k.has("capture"))
+}
+
+fn subscribers(k: &mut Keys<'_>) -> Option<SubscriberConfig> {
+    let mut config = SubscriberConfig::default();
+    k.table("subscribers", "the view of each subscriber; off without this table", |k| {
+        let what = "leading bits of an IPv4 address that are one subscriber";
+        k.count("prefix4", &mut config.prefix4, 1..=32, what);
+        let what = "leading bits of an IPv6 address that are one subscriber";
+        k.count("prefix6", &mut config.prefix6, 1..=128, what);
+        let what = "subscribers at once; the least recently seen is removed first";
+        k.count("most", &mut config.most, 1..=1_000_000, what);
+        let what = "connections at once; the least recently used is removed first";
+        k.count("flows", &mut config.flows, 1..=1_000_000, what);
+        let what = "subscribers with series in the metrics: those with the largest goodput";
+        k.count("metrics", &mut config.metrics, 0..=10_000, what);
+    });
+    k.has("subscribers").then_some(config)
 }
 
 fn limits(k: &mut Keys<'_>) -> Limits {

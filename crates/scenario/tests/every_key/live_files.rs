@@ -36,6 +36,7 @@ fn check_file(part_name: &str, base: &str, read: &dyn Fn(&str) -> String) {
             };
             let needed = match way[..] {
                 ["capture", _] => "capture = { dir = \"/tmp\" }\n",
+                ["subscribers", _] => "subscribers = {}\n",
                 _ => "",
             };
             let set = braces(&way, &value);
@@ -72,7 +73,7 @@ fn keys_of_stations_and_tunnels() {
         let (file, _) = parse_station(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
         format!(
             "left: {:?}\nright: {:?}\nseed: {:?}\nsocket: {:?}\nmetrics: {:?}\nplane: {:?}\n\
-             forward_after_stop: {:?}\n{:#?}\n{:#?}",
+             forward_after_stop: {:?}\n{:#?}\n{:#?}\n{:#?}",
             file.left,
             file.right,
             file.seed,
@@ -81,6 +82,7 @@ fn keys_of_stations_and_tunnels() {
             file.plane,
             file.forward_after_stop,
             file.capture,
+            file.subscribers,
             file.limits
         )
     });

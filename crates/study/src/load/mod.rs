@@ -8,7 +8,8 @@ mod plot;
 
 use serde::{Deserialize, Serialize};
 
-pub use judge::{Grade, round_trips};
+pub use judge::round_trips;
+pub use lasthop_trace::grade::Grade;
 pub use plot::figure;
 
 /// The name of the document's format.

@@ -1,0 +1,212 @@
+//! The view of subscribers of a station with real TCP hosts: its figures are compared with the delays, losses and bytes
+//! of the links on both sides.
+//!
+//! ```text
+//! fh: fl --- ll [5 ms] lr --- bl [station] br --- rl [10 ms, losses] rr --- mr :mh
+//! ```
+//!
+//! The links are stations too, in namespaces of their own, since not each kernel has netem.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use common::*;
+use lasthop_live::clock::Clock;
+use lasthop_live::counters::{Counters, Tap};
+use lasthop_live::plane::Plane;
+use lasthop_live::station::{Handle, Port, Station};
+use lasthop_live::subscribers::SubscriberView;
+use lasthop_path::Stage;
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_scenario::{SubscriberConfig, parse_station};
+use lasthop_trace::grade::Grade;
+use lasthop_trace::subscribers::{Order, Subscriber};
+use nix::net::if_::if_nametoindex;
+
+const LENGTH: usize = 6_000_000;
+
+/// A row of namespaces with cables between them.
+fn wire_row() {
+    for name in ["fh", "ls", "bs", "rs", "mh"] {
+        sh(&format!(
+            "ip netns add {name}; ip -n {name} link set dev lo up
+             ip netns exec {name} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"
+        ));
+    }
+    for [(a, one), (b, other)] in [
+        [("fh", "fl"), ("ls", "ll")],
+        [("ls", "lr"), ("bs", "bl")],
+        [("bs", "br"), ("rs", "rl")],
+        [("rs", "rr"), ("mh", "mr")],
+    ] {
+        sh(&format!("ip link add name {one} netns {a} type veth peer name {other} netns {b}"));
+        for (name, dev) in [(a, one), (b, other)] {
+            sh(&format!(
+                "ip netns exec {name} ethtool -K {dev} tso off gso off gro off tx off
+                 ip -n {name} link set dev {dev} up"
+            ));
+        }
+    }
+    sh("ip -n fh addr add 10.9.0.1/24 dev fl; ip -n mh addr add 10.9.0.2/24 dev mr");
+    wait_up(&[("fh", "fl"), ("bs", "bl"), ("bs", "br"), ("mh", "mr")]);
+}
+
+/// A station that imitates a link.
+struct Link {
+    counters: Arc<Counters>,
+    handle: Handle,
+    thread: JoinHandle<()>,
+}
+
+impl Link {
+    fn start(namespace: &'static str, devs: [&'static str; 2], stage: &'static str) -> Link {
+        let (sender, started) = channel();
+        let counters = Counters::new(3);
+        let mut tap = Tap(counters.clone());
+        let thread = within(namespace, move || {
+            let text =
+                format!("left = \"{}\"\nright = \"{}\"\n[[path]]\n{stage}", devs[0], devs[1]);
+            let (file, _) = parse_station(&text).unwrap();
+            let inner = file.path.stages().iter().map(|stage| Stage::of_path(stage, 7)).collect();
+            let mut station = station_between(devs, inner, Clock::start());
+            sender.send(station.handle()).unwrap();
+            station.run(&mut tap, &mut |_, _, _| true).unwrap();
+        });
+        Link { counters, handle: started.recv().unwrap(), thread }
+    }
+
+    /// Packets that its channel lost: towards the right, and towards the left.
+    fn stop(self) -> [u64; 2] {
+        self.handle.ask(Station::stop);
+        self.thread.join().unwrap();
+        let happened = self.counters.at(1);
+        [happened.right, happened.left].map(|side| {
+            side.dropped.iter().filter(|(cause, _)| cause.is_loss()).map(|(_, n)| n).sum()
+        })
+    }
+}
+
+fn station_between(devs: [&'static str; 2], inner: Vec<Stage>, clock: Clock) -> Station {
+    let index = |name: &str| if_nametoindex(name).unwrap();
+    let ports = vec![
+        Port::open(devs[0], index(devs[0]), StageId(0), Side::Left).unwrap(),
+        Port::open(devs[1], index(devs[1]), StageId(2), Side::Right).unwrap(),
+    ];
+    Station::new(path_of(inner, Wants::METRICS), ports, clock).unwrap()
+}
+
+/// Figures of a transfer through a station with this plane and stage, and the packets that the radio lost.
+fn measured(by: By, stage: fn() -> Stage, upload: bool) -> (Subscriber, [u64; 2]) {
+    wire_row();
+    let left = Link::start("ls", ["ll", "lr"], "link = { rate = \"100mbit\", delay = \"5ms\" }");
+    let losses = "radio = { rate = \"50mbit\", delay = \"10ms\" }\n\
+                  errors = { model = \"packet-loss\", p = \"1%\", only = [\"data\"] }";
+    let right = Link::start("rs", ["rl", "rr"], losses);
+    let clock = Clock::start();
+    let view = SubscriberView::of(SubscriberConfig::default(), clock);
+    let mut tap = view.tap([StageId(0), StageId(2)]);
+    let (sender, started) = channel();
+    let thread = within("bs", move || {
+        let mut station = station_between(["bl", "br"], vec![stage()], clock);
+        if by == By::Kernel {
+            let index = |name: &str| if_nametoindex(name).unwrap();
+            station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
+        }
+        sender.send(station.handle()).unwrap();
+        station.run(&mut tap, &mut |_, _, _| true).unwrap();
+        if let Some(plane) = station.plane() {
+            plane.clear().unwrap();
+        }
+    });
+    let handle = started.recv().unwrap();
+    assert_eq!(handle.ask(|_| ()), Some(()));
+    match upload {
+        false => transfer("fh", "mh", "10.9.0.2", LENGTH),
+        true => transfer("mh", "fh", "10.9.0.1", LENGTH),
+    }
+    // The last ACKs are under way.
+    pause(200);
+    let list = view.list(Order::Grade, 10, None);
+    handle.ask(Station::stop);
+    thread.join().unwrap();
+    left.stop();
+    let lost = right.stop();
+    println!("{by:?}: lost {lost:?}, {:#?}", list.subscribers);
+    assert_eq!((list.overview.followed, list.overview.refused), (1, 0));
+    (list.subscribers.into_iter().next().unwrap(), lost)
+}
+
+/// Whether `value` is from `least` on, and at most `more` larger.
+fn near(value: f64, least: f64, more: f64) -> bool {
+    value >= least && value <= least + more
+}
+
+fn download(by: By, stage: fn() -> Stage, repairs: bool) {
+    let (row, [lost, _]) = measured(by, stage, false);
+    assert_eq!(row.subscriber.to_string(), "10.9.0.2");
+    assert!(lost > 20, "{lost}");
+    assert_eq!((row.total.delivered_down, row.total.delivered_up), (LENGTH as u64, 0));
+    // Each lost packet was retransmitted; a few retransmissions may be needless.
+    let (server, local) = (row.total.server_packets, row.total.local_packets);
+    let sent_again = server + local;
+    assert!(sent_again >= lost && sent_again <= lost + lost / 5 + 5, "{sent_again} of {lost}");
+    assert_eq!(local > 0, repairs, "{local}");
+    let loss = row.total.sent_again as f64 / row.total.sent as f64;
+    assert!((loss - 0.01).abs() < 0.006, "{loss}");
+    assert_eq!(row.total.missing_before, 0);
+    // 10 ms in each direction, and at most the time of the queue.
+    let radio = row.radio.unwrap();
+    assert!(near(radio.min_s, 0.02, 0.005) && radio.samples > 20, "{radio:?}");
+    assert!(radio.median_s >= radio.min_s && radio.median_s < 0.4, "{radio:?}");
+    let server = row.server.unwrap();
+    assert!(near(server.min_s, 0.01, 0.005), "{server:?}");
+    assert!(row.grade.is_some_and(|grade| grade < Grade::F), "{:?}", row.grade);
+}
+
+fn upload_row(by: By) {
+    let (row, [_, lost]) = measured(by, none, true);
+    assert_eq!((row.total.delivered_down, row.total.delivered_up), (0, LENGTH as u64));
+    assert!(near(row.server.unwrap().min_s, 0.01, 0.005), "{:?}", row.server);
+    let Some(upload) = row.upload else {
+        assert_eq!((by, row.loss_up), (By::Kernel, None));
+        return;
+    };
+    assert_eq!((by, upload.arrived), (By::Sockets, LENGTH as u64));
+    // Lost packets of 1448 bytes; the station has not seen the lost copy of any.
+    let missing = upload.missing as f64 / 1448.0;
+    assert!((missing / lost as f64 - 1.0).abs() < 0.05, "{missing} of {lost}");
+}
+
+#[test]
+fn figures_of_a_download_are_those_of_the_links() {
+    alone("figures_of_a_download_are_those_of_the_links", || download(By::Sockets, none, false));
+}
+
+#[test]
+fn figures_of_repairs_are_those_of_the_agent() {
+    alone("figures_of_repairs_are_those_of_the_agent", || download(By::Sockets, snoop, true));
+}
+
+#[test]
+fn figures_of_an_upload_are_those_of_the_links() {
+    alone("figures_of_an_upload_are_those_of_the_links", || upload_row(By::Sockets));
+}
+
+#[test]
+fn the_kernel_copies_what_a_download_needs() {
+    alone_as_root("the_kernel_copies_what_a_download_needs", || download(By::Kernel, none, false));
+}
+
+#[test]
+fn the_kernel_copies_what_repairs_need() {
+    alone_as_root("the_kernel_copies_what_repairs_need", || download(By::Kernel, snoop, true));
+}
+
+#[test]
+fn the_kernel_hides_losses_of_an_upload() {
+    alone_as_root("the_kernel_hides_losses_of_an_upload", || upload_row(By::Kernel));
+}
