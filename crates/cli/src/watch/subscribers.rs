@@ -46,27 +46,31 @@ pub fn rows(list: &SubscriberList, units: Units) -> String {
         Column::number("down"),
         Column::number("up"),
         Column::number("loss down"),
-        Column::number("up"),
+        Column::number("loss up"),
         Column::number("before"),
-        Column::number("radio ms"),
-        Column::number("least"),
-        Column::number("server ms"),
-        Column::number("least"),
-        Column::number("again by server"),
-        Column::number("station"),
+        Column::number("radio"),
+        Column::number("server"),
+        Column::number("again"),
         Column::number("idle"),
     ];
     let rows = list.subscribers.iter().map(|subscriber| row(subscriber, units));
-    format!("{}\n", render_lean(&Table::new(columns, rows), style::look()))
+    let table = render_lean(&Table::new(columns, rows), style::look());
+    format!("{table}\n{LEGEND}\n")
 }
 
+/// Meaning of the cells with two figures.
+const LEGEND: &str = "before: loss before the station; radio, server: median / least round trip in ms; again: packets \
+                      retransmitted by servers + by the station";
+
 fn row(subscriber: &Subscriber, units: Units) -> Vec<String> {
-    let ms = |seconds: Option<f64>| seconds.map_or(NONE.to_owned(), |s| format!("{:.1}", s * 1e3));
     let share = |share: Option<f64>| {
         share.map_or(NONE.to_owned(), |share| format!("{:.2} %", share * 100.0))
     };
-    let median = |trips: Option<RecentTrips>| ms(trips.map(|trips| trips.median_s));
-    let least = |trips: Option<RecentTrips>| ms(trips.map(|trips| trips.min_s));
+    let trips = |trips: Option<RecentTrips>| {
+        let both = trips.map(|trips| (trips.median_s * 1e3, trips.min_s * 1e3));
+        both.map_or(NONE.to_owned(), |(median, least)| format!("{median:.1} / {least:.1}"))
+    };
+    let total = &subscriber.total;
     vec![
         subscriber.subscriber.to_string(),
         subscriber.grade.map_or(NONE, |grade| grade.name()).to_owned(),
@@ -75,12 +79,49 @@ fn row(subscriber: &Subscriber, units: Units) -> Vec<String> {
         share(subscriber.loss_down),
         share(subscriber.loss_up),
         share(subscriber.loss_before),
-        median(subscriber.radio),
-        least(subscriber.radio),
-        median(subscriber.server),
-        least(subscriber.server),
-        subscriber.total.server_packets.to_string(),
-        subscriber.total.local_packets.to_string(),
+        trips(subscriber.radio),
+        trips(subscriber.server),
+        format!("{} + {}", total.server_packets, total.local_packets),
         Span::secs(subscriber.idle_s as u64).to_string(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_trace::grade::Grade;
+    use lasthop_trace::subscribers::Transfers;
+
+    use super::*;
+
+    #[test]
+    fn a_figure_that_was_not_measured_is_a_dash() {
+        let total = Transfers { server_packets: 12, local_packets: 3, ..Transfers::default() };
+        let subscriber = Subscriber {
+            subscriber: "10.5.0.0/24".parse().unwrap(),
+            age_s: 60.0,
+            idle_s: 3.7,
+            goodput_down: 250_000.0,
+            goodput_up: 0.0,
+            radio: Some(RecentTrips { min_s: 0.0201, median_s: 0.09, samples: 30 }),
+            server: None,
+            loss_down: Some(0.0123),
+            loss_up: None,
+            loss_before: Some(0.0),
+            increase_s: Some(0.07),
+            grade: Some(Grade::C),
+            total,
+            upload: None,
+        };
+        let cells = row(&subscriber, Units::Mbit);
+        assert_eq!(cells[..2], ["10.5.0.0/24", "C"]);
+        let wanted = ["1.23 %", "-", "0.00 %", "90.0 / 20.1", "-", "12 + 3", "3s"];
+        assert_eq!(cells[4..], wanted);
+        let mut overview =
+            Overview { followed: 9, most: 20, evicted: 4, ungraded: 2, ..Overview::default() };
+        for (grade, n) in [("A", 3), ("A+", 1), ("F", 0)] {
+            overview.grades.insert(grade.to_owned(), n);
+        }
+        let line = "subscribers: 9 of at most 20, 4 removed to make room; in the last 5 minutes: A+ 1, A 3, ungraded 2\n";
+        assert_eq!(summary(&overview), line);
+    }
 }

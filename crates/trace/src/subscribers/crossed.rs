@@ -2,8 +2,19 @@
 
 use lasthop_proto::wire::Seq;
 
-/// Gaps stored for each sender. Beyond, the lowest is removed, and its bytes count as seen.
-const GAPS: usize = 4;
+/// Gaps stored for each sender. Bytes in other gaps count as seen. A window of a fast connection that lost each second
+/// segment has about so many.
+const GAPS: usize = 256;
+
+/// Room for the gaps of all senders, so that hostile ones cannot take more memory.
+#[derive(Clone, Debug)]
+pub(super) struct Room(u32);
+
+impl Room {
+    pub(super) fn new(gaps: u32) -> Room {
+        Room(gaps)
+    }
+}
 
 /// The bytes of a segment, by earlier crossings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -17,17 +28,17 @@ pub(super) struct Split {
 }
 
 /// Highest number, and the gaps below it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Crossed {
     next: Option<Seq>,
-    gaps: [(Seq, Seq); GAPS],
-    count: u8,
+    /// In the order of the numbers; they do not overlap.
+    gaps: Vec<(Seq, Seq)>,
 }
 
 impl Crossed {
     /// Records that `seq` is the first number of the stream.
     pub(super) fn begin(&mut self, seq: Seq) {
-        *self = Crossed { next: Some(seq), ..Crossed::default() };
+        self.next = Some(seq);
     }
 
     /// One past the highest number.
@@ -36,7 +47,7 @@ impl Crossed {
     }
 
     /// Adds a segment with payload `seq..seq + len`.
-    pub(super) fn add(&mut self, seq: Seq, len: u32) -> Split {
+    pub(super) fn add(&mut self, seq: Seq, len: u32, room: &mut Room) -> Split {
         let end = seq + len;
         if len == 0 {
             return Split::default();
@@ -47,43 +58,63 @@ impl Crossed {
         };
         let below = (next - seq).clamp(0, len as i32) as u32;
         if next.lt(seq) {
-            self.push((next, seq));
+            self.insert(self.gaps.len(), (next, seq), room);
         }
         if next.lt(end) {
             self.next = Some(end);
         }
-        let missing = if below > 0 { self.fill(seq, seq + below) } else { 0 };
+        let missing = if below > 0 { self.fill(seq, seq + below, room) } else { 0 };
         Split { new: len - below, missing, again: below - missing }
     }
 
-    fn push(&mut self, gap: (Seq, Seq)) {
-        if usize::from(self.count) == GAPS {
-            self.gaps.rotate_left(1);
-            self.count -= 1;
+    /// Removes the gaps below `acked`: the receiver has these bytes.
+    pub(super) fn release(&mut self, acked: Seq, room: &mut Room) {
+        let count = self.gaps.partition_point(|(_, high)| high.le(acked));
+        self.remove(0, count, room);
+    }
+
+    /// Removes all gaps.
+    pub(super) fn clear(&mut self, room: &mut Room) {
+        self.remove(0, self.gaps.len(), room);
+    }
+
+    fn insert(&mut self, at: usize, gap: (Seq, Seq), room: &mut Room) {
+        if self.gaps.len() < GAPS && room.0 > 0 {
+            room.0 -= 1;
+            self.gaps.insert(at, gap);
         }
-        self.gaps[usize::from(self.count)] = gap;
-        self.count += 1;
+    }
+
+    fn remove(&mut self, from: usize, count: usize, room: &mut Room) {
+        if count == 0 {
+            return;
+        }
+        room.0 += count as u32;
+        self.gaps.drain(from..from + count);
+        // Each of many connections may have had many gaps once.
+        if self.gaps.len() * 4 < self.gaps.capacity() {
+            self.gaps.shrink_to(self.gaps.len() * 2);
+        }
     }
 
     /// Removes `from..to` from the gaps. Returns the number of removed bytes.
-    fn fill(&mut self, from: Seq, to: Seq) -> u32 {
-        let (gaps, count) = (self.gaps, usize::from(self.count));
-        self.count = 0;
+    fn fill(&mut self, from: Seq, to: Seq, room: &mut Room) -> u32 {
+        let first = self.gaps.partition_point(|(_, high)| high.le(from));
+        let count = self.gaps[first..].partition_point(|(low, _)| low.lt(to));
+        let Some(&(low, _)) = self.gaps.get(first).filter(|_| count > 0) else { return 0 };
+        let (_, high) = self.gaps[first + count - 1];
         let mut filled = 0;
-        for (low, high) in gaps.into_iter().take(count) {
-            let start = if low.lt(from) { from } else { low };
-            let end = if high.lt(to) { high } else { to };
-            if end.le(start) {
-                self.push((low, high));
-                continue;
-            }
+        for (low, high) in &self.gaps[first..first + count] {
+            let start = if low.lt(from) { from } else { *low };
+            let end = if high.lt(to) { *high } else { to };
             filled += (end - start) as u32;
-            if low.lt(start) {
-                self.push((low, start));
-            }
-            if end.lt(high) {
-                self.push((end, high));
-            }
+        }
+        self.remove(first, count, room);
+        if to.lt(high) {
+            self.insert(first, (to, high), room);
+        }
+        if low.lt(from) {
+            self.insert(first, (low, from), room);
         }
         filled
     }
@@ -141,7 +172,7 @@ mod tests {
     fn bytes_are_new_missing_or_seen_before() {
         for first in [0, u32::MAX - 1500, u32::MAX - 3500, 0x7fff_ff00] {
             let at = |n: u32| Seq(first) + n;
-            let mut crossed = Crossed::default();
+            let (mut crossed, mut room) = (Crossed::default(), Room::new(9));
             crossed.begin(at(0));
             let steps = [
                 ((0, 1000), split(1000, 0, 0)),
@@ -155,27 +186,38 @@ mod tests {
                 ((2500, 1000), split(500, 0, 500)),
             ];
             for ((seq, len), wanted) in steps {
-                assert_eq!(crossed.add(at(seq), len), wanted, "{seq} from {first}");
+                assert_eq!(crossed.add(at(seq), len, &mut room), wanted, "{seq} from {first}");
             }
-            assert_eq!(crossed.next(), Some(at(3500)));
+            assert_eq!((crossed.next(), room.0), (Some(at(3500)), 9));
         }
     }
 
     #[test]
     fn the_gaps_are_bounded() {
-        let mut crossed = Crossed::default();
-        for n in 0..100 {
-            crossed.add(Seq(2000 * n), 1000);
-            assert!(usize::from(crossed.count) <= GAPS);
+        let (mut crossed, mut room) = (Crossed::default(), Room::new(300));
+        for n in 0..1000 {
+            crossed.add(Seq(2000 * n), 1000, &mut room);
         }
-        // Only the latest gaps are stored.
-        assert_eq!(crossed.add(Seq(1000), 1000), split(0, 0, 1000));
-        assert_eq!(crossed.add(Seq(2000 * 98 + 1000), 1000), split(0, 1000, 0));
-        // A piece of the middle splits each of the four gaps, and the array has no room for all.
-        for n in 95..98 {
-            crossed.add(Seq(2000 * n + 1400), 200);
+        assert_eq!((crossed.gaps.len(), room.0), (GAPS, 300 - GAPS as u32));
+        assert_eq!(crossed.add(Seq(1000), 1000, &mut room), split(0, 1000, 0));
+        let last = Seq(2000 * 900 + 1000);
+        assert_eq!(crossed.add(last, 1000, &mut room), split(0, 0, 1000), "it was not stored");
+        // A piece of the middle makes two gaps of one.
+        assert_eq!(crossed.add(Seq(3400), 200, &mut room), split(0, 200, 0));
+        assert_eq!(crossed.gaps[..2], [(Seq(3000), Seq(3400)), (Seq(3600), Seq(4000))]);
+        assert_eq!(crossed.add(Seq(3000), 3000, &mut room), split(0, 1800, 1200));
+        crossed.release(Seq(7500), &mut room);
+        assert_eq!(crossed.gaps[0], (Seq(7000), Seq(8000)));
+        assert_eq!(crossed.gaps.len() as u32 + room.0, 300);
+        // Another sender has what is left.
+        let mut other = Crossed::default();
+        for n in 0..1000 {
+            other.add(Seq(2000 * n), 1000, &mut room);
         }
-        assert!(usize::from(crossed.count) <= GAPS);
+        assert_eq!((other.gaps.len() + crossed.gaps.len(), room.0), (300, 0));
+        crossed.clear(&mut room);
+        other.clear(&mut room);
+        assert_eq!(room.0, 300);
     }
 
     #[test]

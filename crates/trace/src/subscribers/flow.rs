@@ -4,7 +4,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, Packet, Segment, Seq};
 
 use super::account::Account;
-use super::crossed::{Acked, Crossed};
+use super::crossed::{Acked, Crossed, Room};
 use super::timer::{AckTimer, EchoTimer};
 
 /// A segment that crosses one end of the station.
@@ -31,7 +31,7 @@ impl Crossing<'_> {
 }
 
 /// A connection between a server on the left and a subscriber on the right.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Flow {
     /// Data of the server at the left end of the station, and at its right end.
     arrived: Crossed,
@@ -48,13 +48,25 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// Returns the memory of its gaps.
+    pub(super) fn clear(&mut self, room: &mut Room) {
+        [&mut self.arrived, &mut self.sent, &mut self.uploaded]
+            .into_iter()
+            .for_each(|crossed| crossed.clear(room));
+    }
+
     /// A segment of the server enters at the left.
-    pub(super) fn from_left(&mut self, crossing: Crossing<'_>, account: &mut Account) {
+    pub(super) fn from_left(
+        &mut self,
+        crossing: Crossing<'_>,
+        account: &mut Account,
+        room: &mut Room,
+    ) {
         let Crossing { now, packet, segment, .. } = crossing;
         let len = crossing.len();
         begin(&mut self.arrived, &mut self.down, segment, len);
         if len > 0 {
-            let split = self.arrived.add(first(segment), len);
+            let split = self.arrived.add(first(segment), len, room);
             let packets = u64::from(packet.pieces());
             account.count(|counts| {
                 counts.transfers.arrived += u64::from(len);
@@ -66,6 +78,7 @@ impl Flow {
         let acked = crossing.ack();
         if let Some(ack) = acked {
             let bytes = u64::from(self.up.advance(ack));
+            self.uploaded.release(ack, room);
             account.count(|counts| counts.transfers.delivered_up += bytes);
         }
         let trip = acked.and_then(|ack| self.server.acked(now, ack));
@@ -75,7 +88,13 @@ impl Flow {
     }
 
     /// A segment leaves at the right. `local` is whether the station itself has made it.
-    pub(super) fn to_right(&mut self, crossing: Crossing<'_>, local: bool, account: &mut Account) {
+    pub(super) fn to_right(
+        &mut self,
+        crossing: Crossing<'_>,
+        local: bool,
+        account: &mut Account,
+        room: &mut Room,
+    ) {
         let Crossing { now, packet, segment, .. } = crossing;
         let len = crossing.len();
         let end = first(segment) + len;
@@ -85,7 +104,7 @@ impl Flow {
         }
         self.radio.sent(now, segment.seq, segment.seq_len(len));
         if len > 0 {
-            let split = self.sent.add(first(segment), len);
+            let split = self.sent.add(first(segment), len, room);
             let (bytes, again) = (u64::from(len), u64::from(split.again));
             let packets = if again > 0 && local { u64::from(packet.pieces()) } else { 0 };
             account.count(|counts| {
@@ -98,12 +117,17 @@ impl Flow {
     }
 
     /// A segment of the subscriber enters at the right.
-    pub(super) fn from_right(&mut self, crossing: Crossing<'_>, account: &mut Account) {
+    pub(super) fn from_right(
+        &mut self,
+        crossing: Crossing<'_>,
+        account: &mut Account,
+        room: &mut Room,
+    ) {
         let Crossing { now, packet, segment, .. } = crossing;
         let len = crossing.len();
         begin(&mut self.uploaded, &mut self.up, segment, len);
         if len > 0 && crossing.complete {
-            let split = self.uploaded.add(first(segment), len);
+            let split = self.uploaded.add(first(segment), len, room);
             let packets = u64::from(packet.pieces());
             account.count(|counts| {
                 counts.upload.arrived += u64::from(split.new + split.missing);
@@ -114,6 +138,8 @@ impl Flow {
         }
         let Some(ack) = crossing.ack() else { return };
         let bytes = u64::from(self.down.advance(ack));
+        self.arrived.release(ack, room);
+        self.sent.release(ack, room);
         account.count(|counts| counts.transfers.delivered_down += bytes);
         self.radio.acked(now, ack).into_iter().for_each(|trip| account.radio.add(trip));
     }

@@ -41,11 +41,15 @@ use lasthop_proto::wire::{Addr, Damage, Flags, FlowKey, Packet, PacketId, Segmen
 use crate::Passage;
 use crate::grade::Grade;
 use account::Account;
+use crossed::Room;
 use flow::{Crossing, Flow};
 
 pub use account::{Transfers, Upload};
 pub use report::{Order, Overview, Prefix, Subscriber, retain_first};
 pub use trips::RecentTrips;
+
+/// Gaps in the data of all connections; a gap takes at most 32 bytes.
+const GAPS: u32 = 1 << 18;
 
 /// The order of use of subscribers is accurate to this time.
 const TOUCH: Span = Span::secs(1);
@@ -81,6 +85,7 @@ pub struct Subscribers {
     flows: Flows<Tracked>,
     /// By prefix, see [`Subscribers::key`].
     accounts: Flows<Account>,
+    room: Room,
     /// Number of accounts so far.
     opened: u64,
     flows_evicted: u64,
@@ -98,6 +103,7 @@ impl Subscribers {
             guard: Guard::new(config.flows),
             flows: Flows::new(config.flows),
             accounts: Flows::new(config.most),
+            room: Room::new(GAPS),
             opened: 0,
             flows_evicted: 0,
             refused: 0,
@@ -132,7 +138,7 @@ impl Subscribers {
         let (enters, leaves) = (passage != Passage::Out, passage != Passage::In);
         let creates = side == Side::Left && enters;
         let Some(i) = self.connection(now, key, creates) else { return };
-        let Subscribers { flows, accounts, .. } = self;
+        let Subscribers { flows, accounts, room, .. } = self;
         let Tracked { flow, slot, .. } = &mut flows[i];
         let account = &mut accounts[*slot];
         account.seen = now;
@@ -140,15 +146,15 @@ impl Subscribers {
         match side {
             Side::Right => {
                 if enters {
-                    flow.from_left(crossing, account);
+                    flow.from_left(crossing, account, room);
                 }
                 if leaves {
-                    flow.to_right(crossing, local, account);
+                    flow.to_right(crossing, local, account, room);
                 }
             }
             Side::Left => {
                 if enters {
-                    flow.from_right(crossing, account);
+                    flow.from_right(crossing, account, room);
                 }
                 if leaves {
                     flow.to_left(crossing);
@@ -173,13 +179,13 @@ impl Subscribers {
             return None;
         }
         let standing = self.guard.judge(now, side.other(), packet);
-        let remove = |flows: &mut Flows<Tracked>| known.into_iter().for_each(|i| flows.remove(i));
         match standing {
-            Standing::Good if resets => remove(&mut self.flows),
+            Standing::Good if resets => self.remove(known),
             Standing::Good => return Some(false),
             Standing::Old => return Some(true),
             Standing::Reopened(_) => {
                 if let Some(i) = known {
+                    self.flows[i].flow.clear(&mut self.room);
                     self.flows[i].flow = Flow::default();
                 }
                 return Some(false);
@@ -188,11 +194,19 @@ impl Subscribers {
                 self.refused += 1;
                 self.latest_refused = Some(packet.id);
                 if standing == Standing::Lost {
-                    remove(&mut self.flows);
+                    self.remove(known);
                 }
             }
         }
         None
+    }
+
+    /// Removes the connection in a slot.
+    fn remove(&mut self, slot: Option<usize>) {
+        if let Some(i) = slot {
+            self.flows[i].flow.clear(&mut self.room);
+            self.flows.remove(i);
+        }
     }
 
     /// The slot of a connection, with an account; both are created if `creates`.
@@ -201,10 +215,8 @@ impl Subscribers {
             Some(i) => i,
             None if !creates => return None,
             None => {
-                if self.flows.is_full()
-                    && let Some(oldest) = self.flows.oldest()
-                {
-                    self.flows.remove(oldest);
+                if self.flows.is_full() {
+                    self.remove(self.flows.oldest());
                     self.flows_evicted += 1;
                 }
                 let i = self.flows.insert(key);
