@@ -56,7 +56,7 @@ impl Flow {
     }
 
     /// A segment of the server enters at the left.
-    pub(super) fn from_left(
+    pub(super) fn enters_left(
         &mut self,
         crossing: Crossing<'_>,
         account: &mut Account,
@@ -88,7 +88,7 @@ impl Flow {
     }
 
     /// A segment leaves at the right. `local` is whether the station itself has made it.
-    pub(super) fn to_right(
+    pub(super) fn leaves_right(
         &mut self,
         crossing: Crossing<'_>,
         local: bool,
@@ -117,7 +117,7 @@ impl Flow {
     }
 
     /// A segment of the subscriber enters at the right.
-    pub(super) fn from_right(
+    pub(super) fn enters_right(
         &mut self,
         crossing: Crossing<'_>,
         account: &mut Account,
@@ -145,7 +145,7 @@ impl Flow {
     }
 
     /// A segment leaves at the left.
-    pub(super) fn to_left(&mut self, crossing: Crossing<'_>) {
+    pub(super) fn leaves_left(&mut self, crossing: Crossing<'_>) {
         let Crossing { now, segment, .. } = crossing;
         let len = crossing.len();
         // Where not each packet is seen, a retransmission may pass unseen. A SYN is seen always.

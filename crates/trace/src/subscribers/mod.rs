@@ -146,18 +146,18 @@ impl Subscribers {
         match side {
             Side::Right => {
                 if enters {
-                    flow.from_left(crossing, account, room);
+                    flow.enters_left(crossing, account, room);
                 }
                 if leaves {
-                    flow.to_right(crossing, local, account, room);
+                    flow.leaves_right(crossing, local, account, room);
                 }
             }
             Side::Left => {
                 if enters {
-                    flow.from_right(crossing, account, room);
+                    flow.enters_right(crossing, account, room);
                 }
                 if leaves {
-                    flow.to_left(crossing);
+                    flow.leaves_left(crossing);
                 }
             }
         }
