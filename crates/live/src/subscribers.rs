@@ -103,3 +103,65 @@ impl Sink for SubscriberTap {
         SubscriberView::lock(&self.shared).passage(at, side, packet, passage, local);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::units::Span;
+    use lasthop_proto::wire::{Addr, Body, Flags, PacketId, Segment, Seq};
+
+    use super::*;
+
+    const SERVER: Addr = Addr::v4(192, 0, 2, 1);
+
+    fn packet(stage: u64, right: bool, n: u32, flags: Flags, seq: u32, ack: u32) -> Packet {
+        let [_, _, c, d] = n.to_be_bytes();
+        let subscriber = Addr::v4(10, 0, c, d);
+        let (src, dst) = if right { (subscriber, SERVER) } else { (SERVER, subscriber) };
+        let mut segment = Segment::new(9, 9, Seq(seq), Seq(ack), flags);
+        segment.window = 50_000;
+        let len = if flags.has(Flags::PSH) { 1000 } else { 0 };
+        Packet::tcp(src, dst, segment, Body::Pattern { stream: 1, len, offset: 0 })
+            .with(|parts| parts.id = PacketId(stage << 48))
+    }
+
+    /// More subscribers than one piece has, each with one segment more than the one before.
+    #[test]
+    fn the_first_of_an_order_are_found_in_all_pieces() {
+        let view = SubscriberView::of(SubscriberConfig::default(), Clock::start());
+        let mut tap = view.tap([StageId(0), StageId(2)]);
+        let now = Time::ZERO;
+        let count = 3 * PIECE as u32 + 7;
+        for n in 0..count {
+            let mut pass = |side, packet: &Packet| {
+                tap.passage(now, side, packet, Passage::In);
+                tap.passage(now, side, packet, Passage::Out);
+            };
+            let (data, ack) = (Flags::ACK | Flags::PSH, Flags::ACK);
+            pass(Side::Left, &packet(2, true, n, Flags::SYN, 0, 0));
+            pass(Side::Right, &packet(0, false, n, Flags::SYN | Flags::ACK, 0, 1));
+            // The order of addresses is not that of figures.
+            let segments = (n * 7) % 40;
+            for i in 0..segments {
+                pass(Side::Right, &packet(0, false, n, data, 1 + i * 1000, 1));
+            }
+            pass(Side::Left, &packet(2, true, n, ack, 1, 1 + segments * 1000));
+            if n == 5 {
+                let again = packet(1, false, n, data, 1, 1);
+                tap.passage(now + Span::millis(9), Side::Right, &again, Passage::Out);
+            }
+        }
+        let list = view.list(Order::Goodput, 12, None);
+        assert_eq!((list.overview.followed, list.overview.ungraded), (count.into(), count.into()));
+        assert_eq!(list.subscribers.len(), 12);
+        let delivered = list.subscribers.iter().map(|row| row.total.delivered_down);
+        let best = (0..count).map(|n| u64::from((n * 7) % 40 * 1000));
+        let mut best: Vec<u64> = best.collect();
+        best.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(delivered.collect::<Vec<_>>(), best[..12]);
+        let one = view.list(Order::Grade, 9, Some("10.0.0.5".parse().unwrap()));
+        assert_eq!(one.subscribers.len(), 1);
+        let total = one.subscribers[0].total;
+        assert_eq!((total.local_packets, total.local_bytes, total.server_packets), (1, 1000, 0));
+        assert_eq!(view.list(Order::Loss, 0, None).subscribers, []);
+    }
+}

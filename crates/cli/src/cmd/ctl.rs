@@ -81,19 +81,19 @@ enum What {
     },
     /// Show goodput, losses, round trips and grades of subscribers, where the station's file has `[subscribers]`
     Subscribers {
-        /// Which come first: the worst grades, or the largest losses, goodputs or round trips
+        /// Order: the worst grade first, or the largest loss, goodput or round trip
         #[arg(long, value_name = "ORDER", value_parser = order(), default_value = "grade")]
         by: Order,
-        /// At most so many
+        /// Number of subscribers
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
         top: u16,
-        /// Only those within an address or a prefix, such as 10.5.0.0/16
+        /// Only subscribers within this address or prefix, such as 10.5.0.0/16
         #[arg(long, value_name = "PREFIX", value_parser = str::parse::<Prefix>)]
         within: Option<Prefix>,
-        /// Show them again and again, this often
+        /// Print them again at this interval
         #[arg(long, value_parser = interval)]
         interval: Option<Span>,
-        /// Stop after so many times
+        /// Number of repetitions; without it until Ctrl-C
         #[arg(long, value_name = "N", requires = "interval")]
         times: Option<u64>,
     },

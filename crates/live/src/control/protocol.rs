@@ -262,6 +262,7 @@ mod tests {
             Response::Value(value) => format!("value {value:?}"),
             Response::Changed(changed) => format!("changed {}", changed.settings[0].key),
             Response::Error(trouble) => format!("error {}", trouble.code),
+            Response::Subscribers(_) => "subscribers".to_owned(),
         });
         let kinds: Vec<String> = kinds.collect();
         assert_eq!(
@@ -294,12 +295,21 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_one_of_three() {
+    fn a_request_is_one_of_four() {
         let parse = |line: &str| Request::parse(line.as_bytes());
         assert_eq!(parse(r#"{"do":"status"}"#), Ok(Request::Status {}));
         assert_eq!(
             parse(r#"{"do":"get","key":"agent"}"#),
             Ok(Request::Get { key: "agent".to_owned() })
+        );
+        let subscribers = |by, top, within| Ok(Request::Subscribers { by, top, within });
+        assert_eq!(
+            parse(r#"{"do":"subscribers"}"#),
+            subscribers(Order::Grade, MAX_SUBSCRIBERS, None)
+        );
+        assert_eq!(
+            parse(r#"{"do":"subscribers","by":"round-trip","top":3,"within":"10.0.0.0/8"}"#),
+            subscribers(Order::RoundTrip, 3, Some("10.0.0.0/8".parse().unwrap()))
         );
         for wrong in [
             "",
@@ -313,6 +323,8 @@ mod tests {
             r#"{"do":"set","values":[]}"#,
             r#"{"do":"set","values":"agent=none"}"#,
             r#"{"do":"stop"}"#,
+            r#"{"do":"subscribers","by":"moths"}"#,
+            r#"{"do":"subscribers","top":10001}"#,
             "{\"do\":\"get\",\"key\":\"\u{0}\"}",
         ] {
             let trouble = parse(wrong).unwrap_err();
