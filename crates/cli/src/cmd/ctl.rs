@@ -79,7 +79,7 @@ enum What {
         #[arg(long, value_name = "N")]
         times: Option<u64>,
     },
-    /// Show goodput, losses, round trips and grades of subscribers, where the station's file has `[subscribers]`
+    /// Show figures of each subscriber, where the station's file has `[subscribers]`
     Subscribers {
         /// Order: the worst grade first, or the largest loss, goodput or round trip
         #[arg(long, value_name = "ORDER", value_parser = order(), default_value = "grade")]
