@@ -1,5 +1,6 @@
 // Builds the page three times: as a folder with a service worker, as one file that opens from a disk, and as the file that
 // `lasthop lab` serves. Says how large they are.
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -7,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync, brotliCompressSync } from 'node:zlib';
 import { build } from 'vite';
 
-/** No more may be sent for the whole page, compressed by brotli, which all browsers take. */
-const MOST = 900_000;
+/** Maximum size of the page, compressed by gzip, which all servers have. The module compresses itself. */
+const MOST = 830_000;
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = resolve(process.argv[2] ?? join(here, '../target/web'));
@@ -18,6 +19,25 @@ const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(w
 if (imports.length > 0) throw new Error(`the module asks for ${imports.map((it) => it.name)}`);
 process.chdir(here);
 mkdirSync(out, { recursive: true });
+
+// ---- the module, packed as src/engine/lzma.ts unpacks it
+
+const packed = join(out, 'lasthop.lzma');
+writeFileSync(packed, lzma(wasm));
+process.env.LASTHOP_PACKED = packed;
+
+/** A file by LZMA, with its size in the header, where `xz` writes that it is unknown. */
+function lzma(file) {
+  const bytes = readFileSync(file);
+  let all;
+  try {
+    all = execFileSync('xz', ['--format=lzma', '--lzma1=preset=9e,dict=4MiB,pb=0', '--stdout'], { input: bytes, maxBuffer: 2 ** 30 });
+  } catch (error) {
+    throw new Error(`the module is packed by \`xz\`, which \`make setup\` installs: ${error.message}`);
+  }
+  all.writeBigUInt64LE(BigInt(bytes.length), 5);
+  return all;
+}
 
 // ---- the folder
 
@@ -60,16 +80,15 @@ async function onePage(form, module) {
   html = html.replace(/(<meta http-equiv="Content-Security-Policy" content=")[^"]*/, `$1${policy}; base-uri 'none'; form-action 'none'`);
   if (served) html = html.replace('<meta name="color-scheme"', '<meta name="lasthop-served">\n<meta name="color-scheme"');
   // The module goes before the script, which stands at the end of the body.
-  const packed = served ? '' : `<script type="application/octet-stream" id="lasthop-module">${module}</script>\n`;
-  html = html.replace('</body>', () => `${packed}<script type="module">${script}</script>\n</body>`);
+  const inside = served ? '' : `<script type="application/octet-stream" id="lasthop-module">${module}</script>\n`;
+  html = html.replace('</body>', () => `${inside}<script type="module">${script}</script>\n</body>`);
   if (!html.includes(policy) || !script || !style) throw new Error('index.html is not as pack.mjs knows it');
   rmSync(built, { recursive: true });
   return html;
 }
 
 writeFileSync(join(out, 'served.html'), await onePage('served', null));
-const packed = gzipSync(readFileSync(wasm), { level: 9 }).toString('base64');
-writeFileSync(join(out, 'lab.html'), await onePage('single', packed));
+writeFileSync(join(out, 'lab.html'), await onePage('single', readFileSync(packed, 'base64')));
 
 // ---- their sizes
 
@@ -82,9 +101,10 @@ for (const file of [...files, 'sw.js']) {
   brotli += brotliCompressSync(bytes).length;
 }
 const file = readFileSync(join(out, 'lab.html'));
+const single = gzipSync(file, { level: 9 }).length;
 console.log(`folder:   ${folder}: ${kb(gzip)} by gzip, ${kb(brotli)} by brotli`);
-console.log(`one file: ${join(out, 'lab.html')}: ${kb(file.length)}, ${kb(gzipSync(file, { level: 9 }).length)} by gzip`);
-if (brotli > MOST) {
+console.log(`one file: ${join(out, 'lab.html')}: ${kb(file.length)}, ${kb(single)} by gzip`);
+if (Math.max(gzip, single) > MOST) {
   console.error(`the page is larger than ${kb(MOST)}`);
   process.exit(1);
 }

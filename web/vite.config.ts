@@ -6,7 +6,7 @@ import { defineConfig } from 'vite';
 // file of: with the module in it, or for `lasthop lab`, which answers itself.
 const form = process.env.LASTHOP_FORM ?? 'folder';
 const single = form !== 'folder';
-const MODULE = '../target/wasm32-unknown-unknown/module/lasthop_web.wasm';
+const MODULE = '../target/web/lasthop.lzma';
 const here = (path: string) => resolve(import.meta.dirname, path);
 const licence = (name: string) => readFileSync(here(`node_modules/${name}/LICENSE`), 'utf8').trim();
 const banner =
@@ -19,7 +19,7 @@ export default defineConfig({
     alias: [
       { find: /^#platform$/, replacement: here(`src/engine/${form}.ts`) },
       { find: /^#offline$/, replacement: here(single ? 'src/engine/none.ts' : 'src/engine/offline.ts') },
-      { find: /^#module/, replacement: process.env.LASTHOP_MODULE ?? here(MODULE) },
+      { find: /^#module/, replacement: process.env.LASTHOP_PACKED ?? here(MODULE) },
     ],
   },
   build: {

@@ -1,10 +1,18 @@
 // Answers questions beside the page, so that the page never stands still.
 
+import { compile } from './lzma.ts';
 import { Module } from './module.ts';
 
 let module: Module | null = null;
 
 self.onmessage = ({ data }: MessageEvent) => {
+  if (data.packed) {
+    compile(data.packed).then(
+      (module) => self.postMessage({ module }),
+      (error) => self.postMessage({ failed: String(error) }),
+    );
+    return;
+  }
   if (data.module) {
     module = new Module(data.module);
     return;
