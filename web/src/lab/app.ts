@@ -343,6 +343,7 @@ export class Lab {
     const end = Math.max(...this.columns.map((column) => column.run?.end ?? 0), 1e-6);
     this.cursor.whole = [0, end];
     this.time = Math.min(this.time, end);
+    Column.compare(this.columns);
     this.#moved();
     if (this.lesson?.task && this.predicted !== null && taskReached(this, this.lesson.task)) this.progress.note(this.lesson.id, { reached: true });
     this.update();

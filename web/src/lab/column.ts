@@ -35,6 +35,9 @@ const WIDE = 1000;
 /** Bounds of a plot's height on a wide page, and its height on others, in pixels. */
 const [LEAST, MOST, NARROW] = [250, 620, 340];
 
+/** From this height on, in pixels, a plot leaves room for its legend, and the space around that. */
+const [LARGE, SPACE] = [330, 10];
+
 /** How an event is named where it is told. */
 export interface Picked {
   index: number;
@@ -109,7 +112,16 @@ export class Column {
     if (innerWidth < WIDE) return NARROW;
     if (this.plotPlace.offsetParent === null) return null;
     const top = this.plotPlace.getBoundingClientRect().top + scrollY;
-    return Math.min(Math.max(innerHeight - top, LEAST), MOST);
+    const legend = this.plotPlace.querySelector('.lhp-legend')?.clientHeight ?? 0;
+    const room = innerHeight - top;
+    // The legend is below the plot, in the window where the plot remains large.
+    return Math.min(Math.max(room - legend - SPACE >= LARGE ? room - legend - SPACE : room, LEAST), MOST);
+  }
+
+  /** Gives all plots of `columns` one vertical scale. */
+  static compare(columns: readonly Column[]): void {
+    const plots = columns.flatMap((column) => column.#plot ?? []);
+    for (const plot of plots) plot.compare(plots);
   }
 
   /** Makes the plot as high as `height`, in pixels. */

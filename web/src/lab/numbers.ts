@@ -78,9 +78,16 @@ export function sized(bytes: number): string {
 
 const MULTIPLES: Record<string, number> = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, KiB: KIB, MiB: KIB ** 2, GiB: KIB ** 3 };
 
-/** A setting as the page shows it: sizes in binary multiples whatever the scenario writes, others as they are written. */
+/** Units as the page shows them. */
+const UNITS: Record<string, string> = { us: 'µs', bit: 'b/s', kbit: 'kb/s', mbit: 'Mb/s', gbit: 'Gb/s', p: 'packets', '%': '%' };
+
+/** A setting as the page shows it: sizes in binary multiples, others in the unit that the scenario writes. */
 export function setting(slider: Slider, set: string | undefined): string {
-  if (slider.unit !== 'bytes') return set ?? written(slider.unit, slider.value);
+  if (slider.unit !== 'bytes') {
+    const text = set ?? written(slider.unit, slider.value);
+    const [, number, unit] = /^([\d.]+)(us|ms|s|[kmg]?bit|p|%)$/.exec(text) ?? [];
+    return number ? `${number} ${UNITS[unit!] ?? unit}` : text;
+  }
   const [, number, unit] = /^([\d.]+)([KMG]i?B|kB|B)$/.exec(set ?? '') ?? [];
   return sized(number ? Number(number) * MULTIPLES[unit!]! : slider.value);
 }

@@ -64,7 +64,7 @@ function empty(lab: Lab): TemplateResult {
 /** One scheme: its numbers, path and plot. */
 function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
   const words = lab.known.schemes.find((it) => it.name === column.scheme);
-  const what = column.scheme === 'as-is' ? 'the scenario as it is' : (words?.what ?? 'of the scenario itself');
+  const what = column.scheme === 'as-is' ? 'the scenario as it is' : (words?.what ?? '');
   const forms = ['png', 'svg', 'csv', 'pcapng', 'toml'];
   const { run, trouble } = column;
   return html`<section class="column" aria-label=${`Scheme ${column.scheme}`} aria-busy=${column.busy}>
@@ -86,8 +86,9 @@ function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
       ${run || trouble ? column.numbers() : html`<p class="hint">Running …</p>`}
     </div>
     ${column.path.element}
-    <p class="sender" title=${sender(column)}>${sender(column)}</p>
-    ${column.explained()} ${column.plotPlace}
+    <div class="sender-line">${sender(column)}</div>
+    <div class="explanation">${column.explained()}</div>
+    ${column.plotPlace}
     <div class="column-foot">
       <p class="run-words">
         ${run ? html`${run.told.events.toLocaleString('en')} events${run.told.cut ? ', then cut off' : ''}, in ${Math.round(run.took)} ms; digest <code>${run.digest}</code>` : ''}
@@ -101,9 +102,12 @@ function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
 }
 
 /** The sender's numbers at the player's time. */
-function sender(column: Column): string {
+function sender(column: Column): TemplateResult {
   const it = column.standing?.senders[0];
-  if (!it) return '';
+  if (!it) return html`<p class="sender"></p>`;
   const threshold = it.ssthresh > 1e9 ? 'none yet' : sized(it.ssthresh);
-  return `cwnd ${sized(it.cwnd)} · in flight ${sized(it.snd_nxt - it.snd_una)} · ssthresh ${threshold} · RTT ${shown(it.srtt / 1e9, 's')} · RTO ${shown(it.rto / 1e9, 's')}`;
+  const before = `cwnd ${sized(it.cwnd)} · `;
+  const flight = `in flight ${sized(it.snd_nxt - it.snd_una)} · `;
+  const after = `ssthresh ${threshold} · RTT ${shown(it.srtt / 1e9, 's')} · RTO ${shown(it.rto / 1e9, 's')}`;
+  return html`<p class="sender" title=${before + flight + after}>${before}<span class="long">${flight}</span>${after}</p>`;
 }

@@ -28,6 +28,8 @@ const NAMES = ['data', 'sent again', 'sent again locally', 'ACK', 'notice'];
 /** Height of the line on which packets travel to the right, and of that to the left. */
 const RIGHT = 58;
 const LEFT = 80;
+/** Pixels between two captions. */
+const BETWEEN = 8;
 /** How long a death is shown, as a share of what is in view. */
 const SHOWN = 0.012;
 /** A link is so many times as long as a host is wide. */
@@ -138,6 +140,7 @@ export class PathView {
     pen.textAlign = 'center';
     // Names that would touch the one before stand a line higher, and where that is taken too they are cut.
     const free = [-Infinity, -Infinity];
+    const captions: Caption[] = [];
     const name = (text: string, middle: number, room: number) => {
       const begins = middle - pen.measureText(clipped(pen, text, room)).width / 2;
       const found = free.findIndex((end) => begins > end + 3);
@@ -169,9 +172,9 @@ export class PathView {
         pen.strokeStyle = colour('line');
         name(stage.name, middle, right - left);
         const holds = this.#standing?.stages[i]?.holds;
-        pen.fillStyle = colour('muted');
         const kept = this.#standing?.stages[i]?.kept;
-        if (holds !== undefined) pen.fillText(kept ? `${holds} inside, keeps ${kept.length}` : `${holds} inside`, middle, 116);
+        const keeps = kept ? `, keeps ${kept.length}` : '';
+        if (holds !== undefined) captions.push({ middle, texts: [`${holds} inside${keeps}`, `${holds}${keeps}`] });
         if (kept) this.#row(pen, left, right, kept, colour);
       } else {
         pen.fillStyle = colour('box');
@@ -182,16 +185,18 @@ export class PathView {
         pen.fillStyle = colour('ink');
         name(stage.name, middle, (right - left) * 1.6);
         const kept = this.#standing?.stages[i]?.kept;
-        if (kept) this.#cache(pen, left, right, kept, colour);
-        else if (i === this.#sender) this.#window(pen, left, right, colour);
+        if (kept) captions.push(this.#cache(pen, left, right, kept, colour));
+        else if (i === this.#sender) captions.push(this.#window(pen, left, right, colour));
       }
     });
+    pen.fillStyle = colour('muted');
+    caption(pen, captions);
   }
 
   /** The sender's window as an upright bar, filled by what is in flight. */
-  #window(pen: CanvasRenderingContext2D, left: number, right: number, colour: (n: string) => string): void {
+  #window(pen: CanvasRenderingContext2D, left: number, right: number, colour: (n: string) => string): Caption {
     const it = this.#standing?.senders[0];
-    if (!it) return;
+    if (!it) return { middle: 0, texts: [''] };
     const [cwnd, flight] = [it.cwnd, it.snd_nxt - it.snd_una];
     const high = 54;
     const most = Math.max(cwnd, flight, 1);
@@ -202,9 +207,8 @@ export class PathView {
     pen.strokeStyle = colour('ink');
     const whole = (cwnd / most) * high;
     pen.strokeRect(x, 96 - whole, 14, whole);
-    pen.fillStyle = colour('muted');
     // Segments, as a reader counts them.
-    pen.fillText(`${Math.round(flight / FULL)} of ${Math.round(cwnd / FULL)}`, Math.max((left + right) / 2, 26), 116);
+    return { middle: Math.max((left + right) / 2, 26), texts: [`${Math.round(flight / FULL)} of ${Math.round(cwnd / FULL)}`] };
   }
 
   /** What the link layer of the base station keeps: a row of boxes below the way to the right. */
@@ -218,15 +222,14 @@ export class PathView {
   }
 
   /** The base station's cache: a box for each packet that it keeps. */
-  #cache(pen: CanvasRenderingContext2D, left: number, right: number, kept: Kept[], colour: (n: string) => string): void {
+  #cache(pen: CanvasRenderingContext2D, left: number, right: number, kept: Kept[], colour: (n: string) => string): Caption {
     const across = Math.max(Math.floor((right - left - 8) / 7), 1);
     const most = across * 8;
     kept.slice(0, most).forEach((it, i) => {
       pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
       pen.fillRect(left + 5 + (i % across) * 7, 92 - Math.floor(i / across) * 7, 5, 5);
     });
-    pen.fillStyle = colour('muted');
-    if (kept.length > 0) pen.fillText(`keeps ${kept.length}`, (left + right) / 2, 116);
+    return { middle: (left + right) / 2, texts: [kept.length > 0 ? `keeps ${kept.length}` : ''] };
   }
 
   #packets(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
@@ -293,7 +296,7 @@ export class PathView {
     pen.strokeStyle = colour('accent');
     pen.lineWidth = 2.5;
     pen.beginPath();
-    pen.roundRect(left + 1, 34, right - left - 2, 70, 8);
+    pen.roundRect(left + 1, 34, right - left - 2, 68, 8);
     pen.stroke();
     pen.lineWidth = 1;
   }
@@ -359,6 +362,27 @@ export class PathView {
     const words = last < 0 ? '' : `Lost at ${run.stages[run.stage[last]!]?.name}: ${run.of(last).what}`;
     if (this.#words.textContent !== words) this.#words.textContent = words;
   }
+}
+
+/** Words below a stage, the ones to choose first. */
+interface Caption {
+  middle: number;
+  texts: string[];
+}
+
+/** Writes captions, ordered from left to right; one that would touch a neighbour takes its shorter words. */
+function caption(pen: CanvasRenderingContext2D, captions: Caption[]): void {
+  const shown = captions.filter(({ texts }) => texts[0] !== '');
+  const half = (text: string) => pen.measureText(text).width / 2;
+  let free = -Infinity;
+  shown.forEach(({ middle, texts }, i) => {
+    const next = shown[i + 1];
+    const end = next ? next.middle - half(next.texts.at(-1)!) - BETWEEN : Infinity;
+    const fits = (text: string) => middle - half(text) >= free && middle + half(text) <= end;
+    const text = texts.find(fits) ?? texts.at(-1)!;
+    pen.fillText(text, middle, 117);
+    free = middle + half(text) + BETWEEN;
+  });
 }
 
 function clipped(pen: CanvasRenderingContext2D, text: string, width: number): string {

@@ -12,9 +12,10 @@ const KIB = 1024;
 const GAP = 26;
 const WINDOW = 96;
 const FOOT = 46;
-/** The least height of the main panel of a plot that is fitted, and the height of a surface that counts as low. */
+/** The least height of the main panel of a plot that is fitted. */
 const LEAST = 100;
-const LOW = 400;
+/** The share of the window's panel of a fitted plot, and its least height. */
+const [SHARE, LEAST_WINDOW] = [0.21, 52];
 /** How far from a mark a click may be, in pixels. */
 const REACH = 14;
 
@@ -43,8 +44,10 @@ export class SequencePlot extends Plot {
   #drawn = '';
   /** How often data or colours were renewed. */
   #edition = 0;
-  /** The vertical range of a range of time, once it was looked for. */
-  #found: { of: string; range: [number, number] } | null = null;
+  /** The extent of this plot's own data in a range of time, once it was looked for. */
+  #found: { of: string; range: [number, number]; window: number } | null = null;
+  /** This plot and those next to it: they have one vertical scale. */
+  #alike: readonly SequencePlot[] = [this];
   /** What somebody chose elsewhere. */
   #marked: Found | null = null;
 
@@ -67,6 +70,12 @@ export class SequencePlot extends Plot {
     this.#marked = null;
     this.cursor.reach(data.end);
     this.renewed(data.note);
+  }
+
+  /** Gives this plot the vertical scale that fits all of `plots`, of which it is one. */
+  compare(plots: readonly SequencePlot[]): void {
+    this.#alike = plots;
+    this.redraw();
   }
 
   /** Rings a mark that was chosen elsewhere, and brings it into view; null for none. */
@@ -114,7 +123,7 @@ export class SequencePlot extends Plot {
 
   /** Height of the panel of the window: a low plot leaves it less. */
   get #window(): number {
-    return (this.options.fit ?? Infinity) < LOW ? 52 : WINDOW;
+    return Math.min(Math.max((this.options.fit ?? Infinity) * SHARE, LEAST_WINDOW), WINDOW);
   }
 
   #hasWindow(): boolean {
@@ -123,9 +132,20 @@ export class SequencePlot extends Plot {
 
   protected shownY(): [number, number] {
     if (this.y) return this.y;
+    const ranges = this.#alike.map((plot) => plot.#extent.range);
+    return [Math.min(...ranges.map(([low]) => low)), Math.max(...ranges.map(([, high]) => high))];
+  }
+
+  /** Where the axis of the window ends. */
+  get #windowEnd(): number {
+    return roundEnd(Math.max(...this.#alike.map((plot) => plot.#extent.window)));
+  }
+
+  /** What this plot's own data takes of the vertical axes. */
+  get #extent(): { range: [number, number]; window: number } {
     const of = `${this.#edition} ${this.cursor.range} ${this.cursor.whole}`;
-    if (this.#found?.of !== of) this.#found = { of, range: this.#bounds() };
-    return this.#found.range;
+    if (this.#found?.of !== of) this.#found = { of, range: this.#bounds(), window: this.#highest(this.cursor.range) };
+    return this.#found;
   }
 
   /** What the vertical axis must show of the time in view. */
@@ -173,7 +193,7 @@ export class SequencePlot extends Plot {
       context.clearRect(0, 0, width, height);
       return new CanvasPen(context);
     };
-    const wanted = `${this.#edition} ${this.cursor.range} ${this.cursor.whole} ${this.y} ${scale}`;
+    const wanted = `${this.#edition} ${this.cursor.range} ${this.cursor.whole} ${this.shownY()} ${this.#windowEnd} ${scale}`;
     if (wanted !== this.#drawn) {
       this.#drawn = wanted;
       this.render(cleared(this.#canvas), width, 0);
@@ -235,9 +255,7 @@ export class SequencePlot extends Plot {
   /** The window with the moments at which the timer expired. */
   #drawWindow(frame: Frame, area: Area): void {
     const { pen, range, x } = frame;
-    const cwnd = this.#kinds.filter(([kind]) => kind === 'cwnd').map(([, marks]) => marks);
-    const most = this.#highest(cwnd, range);
-    const y = new Axis(0, roundEnd(most), area.bottom, area.top);
+    const y = new Axis(0, this.#windowEnd, area.bottom, area.top);
     drawY(frame, y, area, 3, 'window', this.colours);
     const { left, right, top, bottom } = area;
     pen.clip(left - 1, top - 1, right - left + 2, bottom - top + 2, () => {
@@ -261,7 +279,8 @@ export class SequencePlot extends Plot {
   }
 
   /** The highest window in a range, the one that is open as it begins included. */
-  #highest(all: Marks[], range: [number, number]): number {
+  #highest(range: [number, number]): number {
+    const all = this.#kinds.filter(([kind]) => kind === 'cwnd').map(([, marks]) => marks);
     const begun = all.map(({ t, to }) => to[firstFrom(t, range[0]) - 1] ?? 0);
     return Math.max(...begun, extent(all, range)?.[1] ?? 0, 0);
   }
