@@ -21,13 +21,13 @@ const PATIENCE = 120;
 /** One after the other, on a worker of its own. Of several that wait under one name the newest is asked. */
 class Lane {
   #worker: Worker | null = null;
-  readonly #module: WebAssembly.Module;
+  readonly #module: Promise<WebAssembly.Module>;
   #running: (Waiting & { id: number; name: string; timer: number }) | null = null;
   readonly #waiting = new Map<string, Waiting>();
   #id = 0;
   bytes = 0;
 
-  constructor(module: WebAssembly.Module) {
+  constructor(module: Promise<WebAssembly.Module>) {
     this.#module = module;
   }
 
@@ -57,13 +57,20 @@ class Lane {
     this.#waiting.delete(name);
     const id = ++this.#id;
     this.#running = { ...waiting, id, name, timer: 0 };
-    if (!this.#worker) {
-      this.#worker = newWorker();
-      this.#worker.onmessage = ({ data }) => this.#heard(data);
-      this.#worker.onerror = (event) => this.#heard({ id: this.#id, failed: event.message });
-      this.#worker.postMessage({ module: this.#module });
-    }
-    this.#worker.postMessage({ id, question: waiting.ask });
+    const worker = (this.#worker ??= this.#begin());
+    // The worker starts while the module is unpacked.
+    this.#module.then(
+      () => worker.postMessage({ id, question: waiting.ask }),
+      (error) => this.#heard({ id, failed: String(error) }),
+    );
+  }
+
+  #begin(): Worker {
+    const worker = newWorker();
+    worker.onmessage = ({ data }) => this.#heard(data);
+    worker.onerror = (event) => this.#heard({ id: this.#id, failed: event.message });
+    void this.#module.then((module) => worker.postMessage({ module }), () => {});
+    return worker;
   }
 
   #heard(data: { id: number; answer?: ArrayBuffer; failed?: string; took?: number; bytes?: number }): void {
@@ -112,9 +119,8 @@ export class Engine {
   async ask(lane: string, asked: Ask, bytes?: Uint8Array): Promise<Answer & { took: number }> {
     const ask = question(asked, bytes);
     if (this.native) return this.#natively(this.native, ask);
-    const module = await this.#module;
     let own = this.#lanes.get(lane);
-    if (!own) this.#lanes.set(lane, (own = new Lane(module)));
+    if (!own) this.#lanes.set(lane, (own = new Lane(this.#module)));
     return new Promise((done, failed) => own.ask(asked.ask, { ask, done, failed }));
   }
 

@@ -28,7 +28,7 @@ const HEADLINE: [string, string][] = [
 ];
 
 /** What only long transfers have. */
-const LONG = new Set(['throughput', 'transfer_time', 'stall_time', 'timeouts', 'fast_retransmits', 'host_retransmissions']);
+const LONG = new Set(['throughput', 'transfer_time', 'stall_time', 'delay_mean', 'timeouts', 'fast_retransmits', 'host_retransmissions']);
 
 /** From this width on, in pixels, controls stand at the left and the plot ends with the window. */
 const WIDE = 1000;
@@ -112,7 +112,8 @@ export class Column {
     if (innerWidth < WIDE) return NARROW;
     if (this.plotPlace.offsetParent === null) return null;
     const top = this.plotPlace.getBoundingClientRect().top + scrollY;
-    const legend = this.plotPlace.querySelector('.lhp-legend')?.clientHeight ?? 0;
+    const legends = this.plotPlace.closest('.columns')!.querySelectorAll('.lhp-legend');
+    const legend = Math.max(...[...legends].map((it) => it.clientHeight), 0);
     const room = innerHeight - top;
     // The legend is below the plot, in the window where the plot remains large.
     return Math.min(Math.max(room - legend - SPACE >= LARGE ? room - legend - SPACE : room, LEAST), MOST);

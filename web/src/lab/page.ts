@@ -106,8 +106,10 @@ function sender(column: Column): TemplateResult {
   const it = column.standing?.senders[0];
   if (!it) return html`<p class="sender"></p>`;
   const threshold = it.ssthresh > 1e9 ? 'none yet' : sized(it.ssthresh);
-  const before = `cwnd ${sized(it.cwnd)} · `;
-  const flight = `in flight ${sized(it.snd_nxt - it.snd_una)} · `;
-  const after = `ssthresh ${threshold} · RTT ${shown(it.srtt / 1e9, 's')} · RTO ${shown(it.rto / 1e9, 's')}`;
-  return html`<p class="sender" title=${before + flight + after}>${before}<span class="long">${flight}</span>${after}</p>`;
+  // Lines break between numbers only.
+  const line = (...numbers: string[]) => numbers.map((it) => it.replaceAll(' ', '\u00a0')).join('\u00a0· ');
+  const before = line(`cwnd ${sized(it.cwnd)}`, '');
+  const flight = line(`in flight ${sized(it.snd_nxt - it.snd_una)}`, '');
+  const after = line(`ssthresh ${threshold}`, `RTT ${shown(it.srtt / 1e9, 's')}`, `RTO ${shown(it.rto / 1e9, 's')}`);
+  return html`<p class="sender" title=${before + flight + after}>${before}<span class="flight">${flight}</span>${after}</p>`;
 }

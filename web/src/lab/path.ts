@@ -174,7 +174,7 @@ export class PathView {
         const holds = this.#standing?.stages[i]?.holds;
         const kept = this.#standing?.stages[i]?.kept;
         const keeps = kept ? `, keeps ${kept.length}` : '';
-        if (holds !== undefined) captions.push({ middle, texts: [`${holds} inside${keeps}`, `${holds}${keeps}`] });
+        if (holds !== undefined) captions.push({ middle, texts: [`${holds} inside${keeps}`, `${holds}${keeps}`, ''] });
         if (kept) this.#row(pen, left, right, kept, colour);
       } else {
         pen.fillStyle = colour('box');
@@ -183,7 +183,7 @@ export class PathView {
         pen.fill();
         pen.stroke();
         pen.fillStyle = colour('ink');
-        name(stage.name, middle, (right - left) * 1.6);
+        name(stage.name, middle, Math.min((right - left) * 2.6, 2 * Math.min(middle, width - middle)));
         const kept = this.#standing?.stages[i]?.kept;
         if (kept) captions.push(this.#cache(pen, left, right, kept, colour));
         else if (i === this.#sender) captions.push(this.#window(pen, left, right, colour));

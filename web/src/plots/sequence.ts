@@ -114,7 +114,7 @@ export class SequencePlot extends Plot {
     const bottom = top + (fit && above === 0 ? Math.max(fit - top - below - FOOT, LEAST) : height);
     return {
       left: narrow ? 64 : 72,
-      right: width - (narrow ? 10 : 18),
+      right: width - (narrow ? 16 : 18),
       top,
       bottom,
       height: bottom + below + FOOT,
