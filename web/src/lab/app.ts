@@ -22,6 +22,9 @@ import { SPEEDS, jump, key } from './transport.ts';
 /** Between two steps where motion is off, in milliseconds. */
 const STILL = 700;
 
+/** How long after a run the state of hosts is polled, in milliseconds: a slider that moves on has precedence. */
+const SETTLED = 120;
+
 /** How long a slider must rest before its run begins, in milliseconds. */
 const REST = 16;
 
@@ -353,6 +356,9 @@ export class Lab {
     this.update();
     this.#ready();
     void this.#write();
+    window.setTimeout(() => {
+      if (turn === this.#turn) for (const column of this.columns) void column.look(this.time);
+    }, SETTLED);
     await this.together.show(this.engine, this.columns, scene, this.shown.runs, this.cursor, () => turn === this.#turn);
     if (turn === this.#turn) this.update();
   }

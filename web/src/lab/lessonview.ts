@@ -10,9 +10,12 @@ import { shown } from './numbers.ts';
 /** The numbers of the runs on the page. */
 const numbers = (lab: Lab): Numbers => (scheme, name) => lab.columns.find((c) => c.scheme === scheme)?.run?.scalar(name);
 
+/** The text of the scenario is not that of the lesson. */
+const edited = (lab: Lab) => lab.shown.text !== lab.lesson?.text;
+
 /** Whether the runs on the page reach the task of the lesson. */
 export function taskReached(lab: Lab, task: Task): boolean {
-  const changed = lab.shown.text !== lab.lesson?.text;
+  const changed = edited(lab);
   return reached(task, lab.columns.map((column) => column.scheme), numbers(lab), lab.changes, changed);
 }
 
@@ -75,13 +78,14 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
 /** What the runs show, once somebody has predicted. */
 function answer(lab: Lab, lesson: Lesson): TemplateResult {
   const right = lesson.choices[lab.predicted!]?.right;
+  const own = Object.keys(lab.changes).length === 0 && !edited(lab);
   return html`<div class="answer">
     <p role="status"><strong>${right ? 'Right.' : 'Not quite.'}</strong></p>
     ${markdown(lesson.after)}
     ${lesson.claims.length === 0
       ? nothing
-      : html`<p>Checked against the runs on this page:</p>
-          <ul class="claims">
+      : html`<p>${own ? 'Checked against the runs on this page:' : 'You changed the scenario. The lesson claims of its own:'}</p>
+          <ul class="claims" data-own=${own}>
             ${lesson.claims.map((claim) => claimed(lab, claim))}
           </ul>`}
     ${lesson.task ? task(lab, lesson.task) : nothing} ${onward(lab, lab.lessons.indexOf(lesson))}

@@ -110,6 +110,6 @@ function sender(column: Column): TemplateResult {
   const line = (...numbers: string[]) => numbers.map((it) => it.replaceAll(' ', '\u00a0')).join('\u00a0· ');
   const before = line(`cwnd ${sized(it.cwnd)}`, '');
   const flight = line(`in flight ${sized(it.snd_nxt - it.snd_una)}`, '');
-  const after = line(`ssthresh ${threshold}`, `RTT ${shown(it.srtt / 1e9, 's')}`, `RTO ${shown(it.rto / 1e9, 's')}`);
+  const after = line(`ssthresh ${threshold}`, `RTT ${it.srtt > 0 ? shown(it.srtt / 1e9, 's') : 'none yet'}`, `RTO ${shown(it.rto / 1e9, 's')}`);
   return html`<p class="sender" title=${before + flight + after}>${before}<span class="flight">${flight}</span>${after}</p>`;
 }
