@@ -67,6 +67,15 @@ const COMPUTED: [&str; 3] = ["7 4", "2 3", "9 3 2 3"];
 impl Curves {
     /// Points on the same pixel are drawn once.
     pub fn plot(&self) -> Plot {
+        self.drawn(None)
+    }
+
+    /// The same with a vertical axis that ends at `high`, for shares.
+    pub fn plot_up_to(&self, high: f64) -> Plot {
+        self.drawn(Some(high))
+    }
+
+    fn drawn(&self, high: Option<f64>) -> Plot {
         let usable = |p: &&(f64, f64, f64)| {
             p.0.is_finite() && p.1.is_finite() && p.2.is_finite() && (!self.log_x || p.0 >= 0.0)
         };
@@ -76,7 +85,8 @@ impl Curves {
         let spread = Spread::of(self.log_x, all().map(|p| p.0));
         let left = all().map(|p| p.0).fold(f64::INFINITY, f64::min);
         let right = all().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
-        let high = axis::round_end(all().map(|p| p.1 + p.2).fold(0.0, f64::max));
+        let highest = || axis::round_end(all().map(|p| p.1 + p.2).fold(0.0, f64::max));
+        let high = high.unwrap_or_else(highest);
 
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);

@@ -175,7 +175,8 @@ fn draw_stalls(
     with_window: bool,
 ) {
     let mut free_from = f64::NEG_INFINITY;
-    for stall in stalls.iter().filter(|s| s.to_s > part.0 && s.from_s < part.1) {
+    let mut stalls = stalls.iter().filter(|s| s.to_s > part.0 && s.from_s < part.1).peekable();
+    while let Some(stall) = stalls.next() {
         let whole = (stall.from_s.max(part.0), stall.to_s.min(part.1));
         for (from, to) in outside(whole, gaps) {
             let (from, to) = (x.at(from), x.at(to));
@@ -188,8 +189,9 @@ fn draw_stalls(
         let (from, to) = (x.at(whole.0), x.at(whole.1));
         let label = format!("{:.1} s", stall.length_s());
         let (middle, half) = ((from + to) / 2.0, 4.0 * label.len() as f64);
-        // A label that would touch its neighbour or leave the plot is left out; the band remains.
-        if to - from > 10.0 && middle - half > free_from && middle + half <= RIGHT + 14.0 {
+        // A label that would touch its neighbour, reach into the next band or leave the plot is left out; the band remains.
+        let end = stalls.peek().map_or(RIGHT + 14.0, |next| x.at(next.from_s).min(RIGHT + 14.0));
+        if to - from > 10.0 && middle - half > free_from && middle + half <= end {
             canvas.text("v", middle, TOP + 13.0, Anchor::Middle, &label);
             free_from = middle + half;
         }
@@ -414,5 +416,21 @@ mod tests {
         let rest =
             TimeSequence { title: "t", series: &series, part: Some((1.6, 2.0)) }.plot().inline();
         assert!(!rest.contains("lost") && !rest.contains("1.0 s"));
+    }
+
+    #[test]
+    fn a_label_does_not_reach_into_the_next_stall() {
+        let stall = |from_s: f64| Stall { from_s, to_s: from_s + 1.5 };
+        let labels = |second: f64| {
+            let series = Series {
+                stalls: vec![stall(1.0), stall(second)],
+                end_s: 100.0,
+                ..Series::default()
+            };
+            let svg = TimeSequence { title: "t", series: &series, part: None }.plot().inline();
+            svg.matches("1.5 s").count()
+        };
+        assert_eq!(labels(40.0), 2);
+        assert_eq!(labels(2.6), 1);
     }
 }

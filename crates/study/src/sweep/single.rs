@@ -187,10 +187,15 @@ fn curves_of(
     y_label: String,
     curves: Vec<Curve>,
 ) -> Result<Plot, NoFigure> {
+    distinguishable(&curves)?;
+    Ok(Curves { title, x_label, y_label, log_x: false, curves }.plot())
+}
+
+fn distinguishable(curves: &[Curve]) -> Result<(), NoFigure> {
     if curves.len() > MAX_CURVES {
         return Err(NoFigure::TooMany { cells: curves.len() });
     }
-    Ok(Curves { title, x_label, y_label, log_x: false, curves }.plot())
+    Ok(())
 }
 
 fn window(series: &Series) -> Vec<(f64, f64)> {
@@ -246,13 +251,11 @@ fn distribution(
         let name = format!("{} ({})", title(results, *i), plural(runs as u64, "run"));
         (runs > 0).then_some(Curve { name, pen: Pen::Steps, points })
     };
-    let curves = cells.iter().filter_map(curve).collect();
-    curves_of(
-        format!("{}: distribution over runs", results.name),
-        x_label,
-        "share of runs".to_owned(),
-        curves,
-    )
+    let curves: Vec<Curve> = cells.iter().filter_map(curve).collect();
+    distinguishable(&curves)?;
+    let title = format!("{}: distribution over runs", results.name);
+    let y_label = "share of runs".to_owned();
+    Ok(Curves { title, x_label, y_label, log_x: false, curves }.plot_up_to(1.0))
 }
 
 fn ranking(results: &Results, cells: &[usize], request: &Request<'_>) -> Plot {
