@@ -9,14 +9,18 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use common::*;
 use lasthop_live::clock::Clock;
+use lasthop_live::control::client::Client;
+use lasthop_live::control::protocol::{Request, Response};
 use lasthop_live::counters::{Counters, Tap};
 use lasthop_live::plane::Plane;
+use lasthop_live::service::{self, News};
 use lasthop_live::station::{Handle, Port, Station};
 use lasthop_live::subscribers::SubscriberView;
 use lasthop_path::Stage;
@@ -222,4 +226,53 @@ fn the_kernel_copies_what_repairs_need() {
 #[test]
 fn the_kernel_hides_losses_of_an_upload() {
     alone_as_root("the_kernel_hides_losses_of_an_upload", || upload_row(By::Kernel));
+}
+
+/// The station of a file: the view is attached to its loop, its control socket and its metrics.
+#[test]
+fn a_station_of_a_file_lists_its_subscribers() {
+    alone("a_station_of_a_file_lists_its_subscribers", || {
+        wire(Wires::default());
+        let text = "left = \"bl\"\nright = \"br\"\nplane = \"sockets\"\n[[path]]\nagent = \"none\"\n\
+                    [subscribers]\nmetrics = 1\n[metrics]\nlisten = \"127.0.0.1:9464\"\n";
+        let (file, _) = parse_station(text).unwrap();
+        let socket = std::path::PathBuf::from("/run/station/base.sock");
+        let (sender, ready) = channel();
+        let own = socket.clone();
+        // It ends with the process: a signal would end the test.
+        let _service = within("bs", move || {
+            let reread = || Err("the file is not changed".to_owned());
+            service::run("base", file, &own, reread, move |news| {
+                if matches!(news, News::Ready { .. }) {
+                    let _ = sender.send(());
+                }
+            })
+            .unwrap();
+        });
+        ready.recv_timeout(std::time::Duration::from_secs(60)).expect("the station runs");
+        transfer("fh", "mh", "10.9.0.2", 100_000);
+        let mut client = Client::connect(&socket).unwrap();
+        let request = Request::Subscribers { by: Order::Goodput, top: 5, within: None };
+        let Response::Subscribers(list) = client.ask(&request).unwrap() else { panic!("refused") };
+        let rows: Vec<(String, u64)> = list
+            .subscribers
+            .iter()
+            .map(|row| (row.subscriber.to_string(), row.total.delivered_down))
+            .collect();
+        assert_eq!(rows, [("10.9.0.2".to_owned(), 100_000)]);
+        let Response::Status(status) = client.ask(&Request::Status {}).unwrap() else {
+            panic!("refused")
+        };
+        assert_eq!(status.subscribers.map(|overview| overview.followed), Some(1));
+        let page = inside("bs", || {
+            let mut stream = std::net::TcpStream::connect("127.0.0.1:9464").unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            let mut page = String::new();
+            stream.read_to_string(&mut page).unwrap();
+            page
+        });
+        let line = "lasthop_subscriber_delivered_bytes_total{subscriber=\"10.9.0.2\",direction=\"right\"} 100000";
+        assert!(page.contains(line), "{page}");
+        assert!(!page.contains("radio-left"), "it was not measured:\n{page}");
+    });
 }
