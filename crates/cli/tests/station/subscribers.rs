@@ -11,7 +11,7 @@ const BYTES: usize = 2_000_000;
 
 #[test]
 fn a_subscriber_has_a_row_and_series() {
-    inside("a_subscriber_has_a_row_and_series", || {
+    inside("subscribers::a_subscriber_has_a_row_and_series", || {
         let world = World::new(VIEW);
         let station = world.station(&[]);
         assert_eq!(world.transfer(BYTES).join().expect("the transfer is whole"), BYTES);
@@ -54,7 +54,7 @@ fn a_subscriber_has_a_row_and_series() {
 
 #[test]
 fn a_station_without_the_view_names_the_table() {
-    inside("a_station_without_the_view_names_the_table", || {
+    inside("subscribers::a_station_without_the_view_names_the_table", || {
         let world = World::new("[[path]]\nagent = \"none\"\n");
         let station = world.station(&[]);
         let (code, output) = world.fails(&["ctl", "subscribers"]);

@@ -219,8 +219,8 @@ impl Wtcp {
         self.restart(now, i);
     }
 
-    /// Handles a TCP packet from the fixed host. Returns it unless it has to wait.
-    fn on_data(&mut self, now: Time, packet: Packet, out: &mut Out) -> Option<Packet> {
+    /// Handles a TCP packet from the fixed host; `old` if the mobile host has its data. Returns it unless it has to wait.
+    fn on_data(&mut self, now: Time, packet: Packet, old: bool, out: &mut Out) -> Option<Packet> {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else {
             return Some(packet);
         };
@@ -243,6 +243,9 @@ impl Wtcp {
             None if len == 0 => return Some(packet),
             None => self.watch(now, key, seq, out),
         };
+        if self.flows[i].predates(segment, old) {
+            return Some(packet);
+        }
         self.flows[i].receiver.expected(segment);
         let start = self.flows[i].position(seq).filter(|_| len > 0);
         let packet = match start {
@@ -250,7 +253,8 @@ impl Wtcp {
             None => Some(packet),
         };
         self.set_wake(i);
-        Some(self.flows[i].stamped(packet?, Span::ZERO, &self.config))
+        let packet = packet?;
+        Some(if old { packet } else { self.flows[i].stamped(packet, Span::ZERO, &self.config) })
     }
 
     /// Buffers the packet with data at the positions of `span`. Returns it unless it has to wait.
@@ -369,12 +373,7 @@ impl Wtcp {
             self.release(now, i, out);
         }
         let flow = &mut self.flows[i];
-        while let Some(entry) = flow.buffer.front().filter(|entry| entry.end <= ack) {
-            let bytes = entry.packet.wire_len() as usize;
-            flow.bytes -= bytes;
-            self.bytes -= bytes;
-            flow.buffer.pop_front();
-        }
+        self.bytes -= flow.free(ack);
         if let Some(rtt) = flow.rtt.acked(ack, now) {
             note(out, self.flows.key(i), AgentNote::LocalRtt { rtt });
         }
@@ -468,9 +467,10 @@ impl Machine for Wtcp {
             let i = self.watch(now, key, segment.seq, out);
             self.flows[i].top = FIRST + u64::from(segment.seq_len(syn.body.len()));
         }
+        let old = matches!(standing, Standing::Old);
         match (standing, from) {
             (Standing::Good | Standing::Old | Standing::Reopened(_), Side::Left) => {
-                if let Some(packet) = self.on_data(now, packet, out) {
+                if let Some(packet) = self.on_data(now, packet, old, out) {
                     out.send(Side::Right, packet);
                 }
             }

@@ -6,7 +6,7 @@ use super::WtcpAgent;
 use crate::agent::ackp::Receiver;
 use crate::agent::snoop::rtt::Rtt;
 use crate::units::{Span, Time};
-use crate::wire::{Packet, Seq, Transport};
+use crate::wire::{Packet, Segment, Seq, Transport};
 
 /// Position of the first seen sequence number, with room below for retransmissions.
 pub(super) const FIRST: u64 = 1 << 32;
@@ -58,6 +58,14 @@ pub(super) struct Flow {
     pub(super) answers: u32,
     /// Latest TSval sent to the mobile host.
     pub(super) stamp: Option<u32>,
+    /// Latest TSval of the sender.
+    pub(super) clock: Option<u32>,
+}
+
+/// Whether timestamp `a` is older than `b`.
+//= rfc7323#section-4.3: timestamps are compared as sequence numbers are, modulo 2^32
+fn older(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
 }
 
 impl Flow {
@@ -78,6 +86,30 @@ impl Flow {
         Some(first).filter(|_| requested && own)
     }
 
+    /// Removes the buffered packets with data below `ack`. Returns their bytes.
+    pub(super) fn free(&mut self, ack: u64) -> usize {
+        let before = self.bytes;
+        while let Some(entry) = self.buffer.front().filter(|entry| entry.end <= ack) {
+            self.bytes -= entry.packet.wire_len() as usize;
+            self.buffer.pop_front();
+        }
+        before - self.bytes
+    }
+
+    /// Whether the timestamp of `segment` is older than the sender's latest one. The mobile host may reject such a segment,
+    /// and a new timestamp would make it acceptable, whoever has sent it: it passes unchanged. Only segments with
+    /// news (not `old`) set the clock.
+    pub(super) fn predates(&mut self, segment: &Segment, old: bool) -> bool {
+        let Some(stamps) = segment.timestamps else { return false };
+        if self.clock.is_some_and(|clock| older(stamps.value, clock)) {
+            return true;
+        }
+        if !old {
+            self.clock = Some(stamps.value);
+        }
+        false
+    }
+
     /// The packet with `waited` added to its timestamp.
     //= rfc7323#section-5.3: a segment whose timestamp is older than TS.Recent is not acceptable (PAWS)
     pub(super) fn stamped(&mut self, packet: Packet, waited: Span, config: &WtcpAgent) -> Packet {
@@ -89,8 +121,7 @@ impl Flow {
         }
         let units = waited.0 / config.timestamp_unit.0.max(1);
         let value = own.value.wrapping_add(units as u32);
-        let later = |stamp: &u32| (stamp.wrapping_sub(value) as i32) > 0;
-        let value = self.stamp.filter(later).unwrap_or(value);
+        let value = self.stamp.filter(|stamp| older(value, *stamp)).unwrap_or(value);
         self.stamp = Some(value);
         if value == own.value {
             return packet;
