@@ -27,7 +27,7 @@ fuzz_target!(|lines: &[u8]| {
             Ok(Request::Get { key }) => {
                 let _ = path.get(&key).map_err(Trouble::from);
             }
-            Ok(Request::Status {}) => {}
+            Ok(Request::Status {} | Request::Subscribers { .. }) => {}
             Err(trouble) => assert!(!trouble.message.is_empty()),
         }
     }

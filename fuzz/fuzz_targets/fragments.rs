@@ -16,7 +16,7 @@ fn fragment(v6: bool, protocol: u8, id: u8, at: u16, more: bool, payload: &[u8])
         bytes.extend([44, 64]);
         bytes.extend([0xfd; 32]);
         bytes.extend([protocol, 0]);
-        bytes.extend((at * 8 | u16::from(more)).to_be_bytes());
+        bytes.extend(((at * 8) | u16::from(more)).to_be_bytes());
         bytes.extend([0, 0, 0, id]);
     } else {
         bytes.extend([0x45, 0]);

@@ -50,7 +50,7 @@ fuzz_target!(|bytes: &[u8]| {
         let stage = StageId(if head & 0x8000 == 0 { 0 } else { 2 });
         let (frame, tail) = tail.split_at(usize::from(head & 0x7fff).min(tail.len()));
         rest = tail;
-        now = now + Span::millis(7);
+        now += Span::millis(7);
         while path.next_wake().is_some_and(|at| at <= now) {
             path.wake(now, &mut Exit);
         }

@@ -4,7 +4,6 @@ use lasthop_proto::tcp::sockets::{KeepAlive, SocketOptions};
 use lasthop_proto::tcp::words;
 use lasthop_proto::units::Span;
 
-use super::super::keys;
 use super::super::values::{bytes_of, number, word};
 use super::calls::{Attempt, done, error};
 use super::numbers::errno_number;

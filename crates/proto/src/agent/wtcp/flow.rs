@@ -96,9 +96,9 @@ impl Flow {
         before - self.bytes
     }
 
-    /// Whether the timestamp of `segment` is older than the sender's latest one. The mobile host may reject such a segment,
-    /// and a new timestamp would make it acceptable, whoever has sent it: it passes unchanged. Only segments with
-    /// news (not `old`) set the clock.
+    /// Whether the timestamp of `segment` is older than the sender's latest one. The mobile host may reject such a segment.
+    /// With a new timestamp it would accept it, even from an attacker, so the segment must pass unchanged. Segments
+    /// whose data the mobile host has (`old`) do not set the clock.
     pub(super) fn predates(&mut self, segment: &Segment, old: bool) -> bool {
         let Some(stamps) = segment.timestamps else { return false };
         if self.clock.is_some_and(|clock| older(stamps.value, clock)) {

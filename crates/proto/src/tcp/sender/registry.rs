@@ -4,8 +4,8 @@
 //! that the file implements: a `recovery` ([`Recovery`](super::recovery::Recovery)), which names its loss detection, or
 //! a `growth` of the window ([`Growth`](super::growth::Growth)). A sender that combines parts of others has keywords
 //! alone. Everything else follows from the line: the module, the variant of
-//! [`Variant`](crate::tcp::config::Variant) or [`Congestion`](crate::tcp::config::Congestion), the machine and its
-//! constructor `new(&TcpConfig)`, and the entry of [`TCPS`](crate::tcp::words::TCPS).
+//! [`Variant`] or [`Congestion`], the machine and its constructor `new(&TcpConfig)`, and the entry of
+//! [`TCPS`](crate::tcp::words::TCPS).
 
 use serde::Serialize;
 
