@@ -450,14 +450,15 @@ static __always_inline int from_left(struct __sk_buff *skb, struct control *c, s
 {
   struct track *t = track(s);
   __u8 control = s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST);
-  __u32 acked;
+  __u32 acked, edge;
   int standing;
   if (!t) return 0;
   acked = t->ends[1].acked;
+  edge = t->ends[1].edge;
   standing = judge(skb, t, s, 0);
   if (standing == DOUBTFUL && !control) return 0;
-  // A pure acknowledgement says how far the other end may send.
-  if (s->payload == 0 && !control && t->ends[1].acked == acked) return 0;
+  // A pure acknowledgement says how far the other end may send, by its number or by its window.
+  if (s->payload == 0 && !control && t->ends[1].acked == acked && t->ends[1].edge == edge) return 0;
   if (take(skb, s->payload && !c->heads, 0, ACT_DATA, wake(c, n, 0)) == 0) COUNT(n->copied);
   else COUNT(n->no_room);
   return 0;

@@ -107,8 +107,28 @@ fn station_between(devs: [&'static str; 2], inner: Vec<Stage>, clock: Clock) -> 
     Station::new(path_of(inner, Wants::METRICS), ports, clock).unwrap()
 }
 
+/// Sends `LENGTH` bytes from `mh` to a server at `fh` that begins to read when its window is closed.
+fn upload_to_late_reader() {
+    let (sender, address) = channel();
+    let server = within("fh", move || {
+        let listener = std::net::TcpListener::bind("10.9.0.1:0").unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        pause(500);
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        assert_eq!(all.len(), LENGTH);
+    });
+    let address = address.recv().unwrap();
+    inside("mh", move || {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(&vec![7; LENGTH]).unwrap();
+    });
+    server.join().unwrap();
+}
+
 /// Figures of a transfer through a station with this plane and stage, and the packets that the radio lost.
-fn measured(by: By, stage: fn() -> Stage, upload: bool) -> (Subscriber, [u64; 2]) {
+fn measured(by: By, stage: fn() -> Stage, transfer: impl FnOnce()) -> (Subscriber, [u64; 2]) {
     wire_row();
     let left = Link::start(
         "ls",
@@ -136,10 +156,7 @@ fn measured(by: By, stage: fn() -> Stage, upload: bool) -> (Subscriber, [u64; 2]
     });
     let handle = started.recv().unwrap();
     assert_eq!(handle.ask(|_| ()), Some(()));
-    match upload {
-        false => transfer("fh", "mh", "10.9.0.2", LENGTH),
-        true => transfer("mh", "fh", "10.9.0.1", LENGTH),
-    }
+    transfer();
     // The last ACKs are under way.
     let mut list = view.list(Order::Grade, 10, None);
     for _ in 0..100 {
@@ -155,9 +172,7 @@ fn measured(by: By, stage: fn() -> Stage, upload: bool) -> (Subscriber, [u64; 2]
     left.stop();
     let lost = right.stop();
     println!("{by:?}: lost {lost:?}, {:#?}", list.subscribers);
-    assert_eq!(list.overview.followed, 1);
-    // The kernel does not copy data of an upload, so ACKs of the server may seem to be ahead of it.
-    assert!(list.overview.refused == 0 || by == By::Kernel && upload, "{:?}", list.overview);
+    assert_eq!((list.overview.followed, list.overview.refused), (1, 0));
     (list.subscribers.into_iter().next().unwrap(), lost)
 }
 
@@ -167,7 +182,7 @@ fn near(value: f64, least: f64, more: f64) -> bool {
 }
 
 fn download(by: By, stage: fn() -> Stage, repairs: bool) {
-    let (row, [lost, _]) = measured(by, stage, false);
+    let (row, [lost, _]) = measured(by, stage, || transfer("fh", "mh", "10.9.0.2", LENGTH));
     assert_eq!(row.subscriber.to_string(), "10.9.0.2");
     assert!(lost > 20, "{lost}");
     assert_eq!((row.total.delivered_down, row.total.delivered_up), (LENGTH as u64, 0));
@@ -183,7 +198,9 @@ fn download(by: By, stage: fn() -> Stage, repairs: bool) {
         let (least, most) = (share(lost), share(counted + 1));
         assert!(loss >= 0.98 * least && loss <= 1.02 * most, "{least} <= {loss} <= {most}");
     }
-    assert_eq!(row.total.missing_before, 0);
+    // Packets can overtake each other between the cores of this machine. None was lost there: the sender's kernel has
+    // retransmitted only what the station had seen.
+    assert!(row.total.missing_before as f64 <= 10.0 * SEGMENT, "{}", row.total.missing_before);
     // 10 ms in each direction; less than the round trip of the whole path.
     let radio = row.radio.unwrap();
     assert!(near(radio.min_s, 0.02, 0.009) && radio.median_s >= radio.min_s, "{radio:?}");
@@ -192,10 +209,8 @@ fn download(by: By, stage: fn() -> Stage, repairs: bool) {
 }
 
 fn upload_row(by: By) {
-    let (row, [_, lost]) = measured(by, none, true);
-    assert_eq!(row.total.delivered_down, 0);
-    let exact = row.total.delivered_up == LENGTH as u64;
-    assert!(exact || by == By::Kernel && row.total.delivered_up < LENGTH as u64, "{row:?}");
+    let (row, [_, lost]) = measured(by, none, || transfer("mh", "fh", "10.9.0.1", LENGTH));
+    assert_eq!((row.total.delivered_down, row.total.delivered_up), (0, LENGTH as u64));
     // With the kernel's plane the handshake alone is timed, and a busy machine may delay it.
     let more = if by == By::Kernel { 1.0 } else { 0.009 };
     assert!(near(row.server.unwrap().min_s, 0.01, more), "{:?}", row.server);
@@ -204,9 +219,9 @@ fn upload_row(by: By) {
         return;
     };
     assert_eq!((by, upload.arrived), (By::Sockets, LENGTH as u64));
-    // The station has not seen the lost copy of any.
+    // A segment that was lost twice is missing once: more than four of some 40 are in one of 100,000 runs.
     let missing = upload.missing as f64 / SEGMENT;
-    assert!((missing / lost as f64 - 1.0).abs() < 0.05, "{missing} of {lost}");
+    assert!((lost as f64 - 4.0..=lost as f64).contains(&missing), "{missing} of {lost}");
 }
 
 #[test]
@@ -237,6 +252,15 @@ fn the_kernel_copies_what_repairs_need() {
 #[test]
 fn the_kernel_hides_losses_of_an_upload() {
     alone_as_root("the_kernel_hides_losses_of_an_upload", || upload_row(By::Kernel));
+}
+
+/// What the kernel does not copy of an upload is known from windows alone, so each new window must be copied.
+#[test]
+fn the_kernel_copies_a_window_that_opens() {
+    alone_as_root("the_kernel_copies_a_window_that_opens", || {
+        let (row, _) = measured(By::Kernel, none, upload_to_late_reader);
+        assert_eq!(row.total.delivered_up, LENGTH as u64, "{row:?}");
+    });
 }
 
 /// The station of a file: the view is attached to its loop, its control socket and its metrics.

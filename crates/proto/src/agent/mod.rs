@@ -20,6 +20,7 @@ use core::fmt::Debug;
 use serde::Serialize;
 
 use crate::describe::{Descriptor, Keys};
+use crate::event::{AgentNote, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::TcpConfig;
 use crate::units::Time;
@@ -425,5 +426,12 @@ impl Machine for Agent {
 
     fn holds(&self) -> usize {
         self.inner().holds()
+    }
+}
+
+/// Emits an event of an agent for the flow of `key`.
+fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
+    if out.wants(Wants::METRICS) {
+        out.event(What::Agent { flow: key, note });
     }
 }

@@ -29,9 +29,9 @@ use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::snoop::rtt::Rtt;
-use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, flows};
+use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, flows, note};
 use crate::describe::{Descriptor, Kind, Needs, System};
-use crate::event::{AgentNote, Cause, Wants, What};
+use crate::event::{AgentNote, Cause};
 use crate::machine::{Machine, Out, Side};
 use crate::tcp::{ElnMode, ElnReaction};
 use crate::units::Time;
@@ -157,12 +157,6 @@ pub struct SeqCache {
     flows: Flows<Flow>,
     wakes: WakeTree,
     peak: usize,
-}
-
-fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
-    if out.wants(Wants::METRICS) {
-        out.event(What::Agent { flow: key, note });
-    }
 }
 
 impl SeqCache {

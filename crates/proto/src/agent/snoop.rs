@@ -41,10 +41,11 @@ use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::{
-    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, snoop_smart,
+    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, note,
+    snoop_smart,
 };
 use crate::describe::{Descriptor, Kind, Needs, System};
-use crate::event::{AgentNote, Cause, Wants, What};
+use crate::event::{AgentNote, Cause};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
@@ -119,13 +120,6 @@ pub struct Snoop {
     /// Cached bytes of all flows.
     cached: u64,
     peak: usize,
-}
-
-/// Emits an event of the agent for the flow of `key`.
-fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
-    if out.wants(Wants::METRICS) {
-        out.event(What::Agent { flow: key, note });
-    }
 }
 
 impl Snoop {

@@ -29,9 +29,9 @@ use super::ackp::{WindowNews, is_partial};
 use super::flows::{self, Flows};
 use super::guard::{Guard, Standing};
 use super::none::admit;
-use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, SnoopConfig, StoredSegment};
+use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, SnoopConfig, StoredSegment, note};
 use crate::describe::{Descriptor, Keys, Kind, System};
-use crate::event::{AgentNote, Cause, Wants, What};
+use crate::event::{AgentNote, Cause};
 use crate::machine::{Machine, Out, Side};
 use crate::units::{Span, Time};
 use crate::wake::WakeTree;
@@ -136,12 +136,6 @@ pub struct Wtcp {
     /// Buffered bytes of all flows.
     bytes: usize,
     peak: usize,
-}
-
-fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
-    if out.wants(Wants::METRICS) {
-        out.event(What::Agent { flow: key, note });
-    }
 }
 
 impl Wtcp {

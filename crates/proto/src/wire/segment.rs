@@ -98,6 +98,14 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
+impl Timestamps {
+    /// Whether the timestamp `a` is older than `b`.
+    //= rfc7323#section-4.3: timestamps are compared as sequence numbers are, modulo 2^32
+    pub fn is_older(a: u32, b: u32) -> bool {
+        (a.wrapping_sub(b) as i32) < 0
+    }
+}
+
 /// Time stamps that the packets of simulators carry outside their header: they take no bytes, and real
 /// packets have none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -210,7 +210,7 @@ mod tests {
         crossed.release(Seq(7500), &mut room);
         assert_eq!(crossed.gaps[0], (Seq(7000), Seq(8000)));
         assert_eq!(crossed.gaps.len() as u32 + room.0, 300);
-        // Another sender has what is left.
+        // A second sender can store gaps up to the common limit.
         let mut other = Crossed::default();
         for n in 0..1000 {
             other.add(Seq(2000 * n), 1000, &mut room);

@@ -52,10 +52,6 @@ pub(super) struct EchoTimer {
     timed: Option<(u32, Time)>,
 }
 
-fn is_later(value: u32, than: u32) -> bool {
-    (value.wrapping_sub(than) as i32) > 0
-}
-
 impl EchoTimer {
     /// A segment with `stamps` crosses. `prompt` is whether the other end is expected to answer at once; if not, its
     /// next answer may be late, and the measurement ends.
@@ -63,7 +59,7 @@ impl EchoTimer {
         let value = stamps.value;
         self.timed = self.timed.filter(|_| prompt);
         // The first segment with a timestamp is timed, or none: later ones would be too short.
-        if self.last.is_some_and(|last| !is_later(value, last)) {
+        if self.last.is_some_and(|last| !Timestamps::is_older(last, value)) {
             return;
         }
         self.last = Some(value);
@@ -76,7 +72,7 @@ impl EchoTimer {
     /// A segment with `stamps` crosses in the other direction. Returns the round trip if it echoes the timed timestamp.
     pub(super) fn echoed(&mut self, now: Time, stamps: Timestamps) -> Option<Span> {
         let (value, at) = self.timed?;
-        if is_later(value, stamps.echo) {
+        if Timestamps::is_older(stamps.echo, value) {
             return None;
         }
         self.timed = None;

@@ -6,7 +6,7 @@ use super::WtcpAgent;
 use crate::agent::ackp::Receiver;
 use crate::agent::snoop::rtt::Rtt;
 use crate::units::{Span, Time};
-use crate::wire::{Packet, Segment, Seq, Transport};
+use crate::wire::{Packet, Segment, Seq, Timestamps, Transport};
 
 /// Position of the first seen sequence number, with room below for retransmissions.
 pub(super) const FIRST: u64 = 1 << 32;
@@ -62,12 +62,6 @@ pub(super) struct Flow {
     pub(super) clock: Option<u32>,
 }
 
-/// Whether timestamp `a` is older than `b`.
-//= rfc7323#section-4.3: timestamps are compared as sequence numbers are, modulo 2^32
-fn older(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
-
 impl Flow {
     pub(super) fn position(&self, seq: Seq) -> Option<u64> {
         seq.unwrap_near(self.origin, self.top)
@@ -101,7 +95,7 @@ impl Flow {
     /// whose data the mobile host has (`old`) do not set the clock.
     pub(super) fn predates(&mut self, segment: &Segment, old: bool) -> bool {
         let Some(stamps) = segment.timestamps else { return false };
-        if self.clock.is_some_and(|clock| older(stamps.value, clock)) {
+        if self.clock.is_some_and(|clock| Timestamps::is_older(stamps.value, clock)) {
             return true;
         }
         if !old {
@@ -121,7 +115,7 @@ impl Flow {
         }
         let units = waited.0 / config.timestamp_unit.0.max(1);
         let value = own.value.wrapping_add(units as u32);
-        let value = self.stamp.filter(|stamp| older(value, *stamp)).unwrap_or(value);
+        let value = self.stamp.filter(|stamp| Timestamps::is_older(value, *stamp)).unwrap_or(value);
         self.stamp = Some(value);
         if value == own.value {
             return packet;

@@ -3,20 +3,14 @@
 use super::super::SnoopConfig;
 use super::Flow;
 use crate::units::Time;
-use crate::wire::{Packet, Segment, Transport};
-
-/// Whether timestamp `a` is older than `b`.
-//= rfc7323#section-4.3: timestamps are compared as sequence numbers are, modulo 2^32
-fn older(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
+use crate::wire::{Packet, Segment, Timestamps, Transport};
 
 impl Flow {
     /// Learns the sender's clock from its `segment`.
     #[inline]
     pub(in super::super) fn learn_clock(&mut self, segment: &Segment) {
         if let Some(now) = segment.timestamps
-            && self.clock.is_none_or(|clock| older(clock, now.value))
+            && self.clock.is_none_or(|clock| Timestamps::is_older(clock, now.value))
         {
             self.clock = Some(now.value);
         }
@@ -30,12 +24,12 @@ impl Flow {
         let Some(clock) = self.clock else { return packet };
         // The receiver echoes TS.Recent. The echo counts only if the sender has reached it: a forged echo
         // would make the receiver drop the sender's own packets.
-        let recent = self.receiver.echo().filter(|echo| !older(clock, *echo));
+        let recent = self.receiver.echo().filter(|echo| !Timestamps::is_older(clock, *echo));
         let Some(recent) = recent else { return packet };
         packet.with(|packet| {
             if let Transport::Tcp(segment) = &mut packet.transport
                 && let Some(own) = &mut segment.timestamps
-                && older(own.value, recent)
+                && Timestamps::is_older(own.value, recent)
             {
                 own.value = recent;
             }
