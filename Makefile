@@ -1,27 +1,27 @@
-# `make test` is the one command: it installs what the tests need and runs every check.
+# `make test` is the main command: it installs the tools of the tests and runs all checks.
 
 CARGO ?= cargo
 
-# Warnings are errors here and not in the code, so that a new compiler's warning breaks no user's build.
+# Warnings are errors here and not in the code, so that a warning of a new compiler does not break a user's build.
 DENY = -D warnings
 
-# Tests that cannot run on this machine put themselves on this list, see crates/checks/shared/can_run.rs. With CI set
-# they fail.
+# Tests that cannot run on this machine are added to this list, see crates/checks/shared/can_run.rs. With CI set they
+# fail.
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test beside setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc bench instructions advisories clean
+.PHONY: help test python-and-web setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc bench instructions advisories clean
 .PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
-help: ## This list
+help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# The tests that failed, a line each.
+# The failed tests, one line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check lint small code-tests beside doc
+STEPS = setup fmt-check lint small code-tests python-and-web doc
 
-# One after the other whatever -j says: they share the build directory. A step that fails stops none of the others.
-test: ## Everything that CI checks; installs what is missing
+# Runs all steps one after the other, even with -j, since they share the build directory. After a failed step the others still run.
+test: ## Run all checks of CI; installs missing tools
 	@mkdir -p '$(dir $(FAILED))'; : >'$(FAILED)'; table=; failed=; for step in $(STEPS); do \
 		printf '\n== make %s\n' $$step; start=$$(date +%s); \
 		if $(MAKE) --no-print-directory $$step; then how=passed; else how=FAILED; failed="$$failed $$step"; fi; \
@@ -30,7 +30,7 @@ test: ## Everything that CI checks; installs what is missing
 	done; \
 	printf "\n$$table"; \
 	if [ -s '$(NOT_RUN)' ]; then \
-		printf '\nThese tests did not run, for want of something:\n'; sort -u '$(NOT_RUN)'; \
+		printf '\nThese tests could not run on this machine:\n'; sort -u '$(NOT_RUN)'; \
 	fi; \
 	if [ -n "$$failed" ]; then \
 		printf '\nThese steps failed:%s\n' "$$failed"; \
@@ -39,29 +39,29 @@ test: ## Everything that CI checks; installs what is missing
 	fi; \
 	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
 
-# The browser waits while Python computes.
-beside:
-	@MAKE='$(MAKE)' .ci/beside python-test web-test
+# Both in parallel: the tests in the browser mostly wait, those in Python compute.
+python-and-web:
+	@MAKE='$(MAKE)' .ci/parallel python-test web-test
 
-setup: ## Install the tools that the tests need and this machine lacks
+setup: ## Install missing tools of the tests
 	@.ci/setup
 
-# Every file by its name: `cargo fmt` does not see the files that a registry's macro declares.
+# Lists all files: `cargo fmt` does not find modules that the macro of a registry declares.
 SOURCES = find crates fuzz -name '*.rs' -not -path '*/target/*' -print0 | xargs -0 rustfmt --edition 2024
 
 fmt: ## Format the code
 	$(SOURCES)
 
-fmt-check: ## Is the code formatted?
+fmt-check: ## Check the format of the code
 	$(SOURCES) --check
 
-figures: ## Write the figures of the manual anew, from runs of the program
+figures: ## Regenerate the figures of the manual from runs of the program
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test all grid::each_cell
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test all hand_off::
 	LASTHOP_WRITE_FIGURES=1 $(MAKE) golden
 
-# All tests with golden figures (crates/checks/shared/golden.rs), or those of the campaign with FIGURES in their name.
+# Runs all tests with golden figures (crates/checks/shared/golden.rs), or those of the campaign with FIGURES in their name.
 golden:
 	$(CARGO) test --locked --package lasthop-campaign --test short $(or $(FIGURES),net::)
 ifeq ($(FIGURES),)
@@ -77,7 +77,7 @@ figures-diff: ## Show which golden figures differ from those of BASE=HEAD (FIGUR
 PARITY = today --world testbed --seeds 5 --set stack=kernel --set transfer.bytes=1GB --set horizon=12s
 SENDERS = --vary tcp=rack,cubic,bbr --json
 LOSSES = --vary loss.cross.loss=0.1%,1%,3%
-kernel-figures: ## Record what the kernel's senders do on the paths of docs/explanation/parity.md: half an hour on a quiet machine
+kernel-figures: ## Record runs of the kernel's senders on the paths of docs/explanation/parity.md: half an hour on an idle machine
 	mkdir -p target/figures
 	for delay in 5ms 50ms; do target/release/lasthop run $(PARITY) --set core.link.rate=100mbit \
 		--set core.link.queue=200p --set core.link.delay=$$delay $(LOSSES) $(SENDERS) > target/figures/$$delay.json || exit 1; done
@@ -87,62 +87,62 @@ kernel-figures: ## Record what the kernel's senders do on the paths of docs/expl
 		$(CARGO) test --locked --package lasthop-study --test figures the_record_of_the_kernel
 
 GRID = crates/study/tests/grid
-kernel-grid: ## Record what the kernel's senders do on the paths of docs/explanation/parity-grid.md: an hour on a quiet machine
+kernel-grid: ## Record runs of the kernel's senders on the paths of docs/explanation/parity-grid.md: an hour on an idle machine
 	mkdir -p target/figures
 	for file in cells pairs apps; do target/release/lasthop run $(GRID)/$$file.toml --world testbed --json \
 		> target/figures/grid-$$file.json || exit 1; done
 	LASTHOP_KERNEL_GRID=$$PWD/target/figures/grid-cells.json:$$PWD/target/figures/grid-pairs.json:$$PWD/target/figures/grid-apps.json \
 		$(CARGO) test --locked --package lasthop-study --test all grid::the_record_of_the_grid
 
-manual: ## Write the tables of the manual anew, from what systems, keys and commands say of themselves
+manual: ## Regenerate the tables of the manual from the definitions of systems, keys and commands
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test all manual::the_tables_of_the_manual
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --bin lasthop the_page_of_commands
 
-readme: ## Write the samples and pictures of README.md anew, from runs of the program
+readme: ## Regenerate the samples and pictures of README.md from runs of the program
 	mkdir -p docs/pictures
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --test readme
 
-papers: ## Reproduce all claims of the papers, and write the record of their verdicts and the pages of the papers anew
+papers: ## Reproduce all claims of the papers, and regenerate the record of their verdicts and the pages of the papers
 	$(CARGO) build --locked --profile quick --package lasthop
 	mkdir -p target/papers
 	$(TARGET)/quick/lasthop reproduce --fresh --json -o target/papers > target/papers/answer.json
 	LASTHOP_PAPERS=$$PWD/target/papers/answer.json $(CARGO) test --locked --package lasthop-papers --test pages the_pages
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-papers --test pages the_pages
 
-schemas: ## Write the schemas of JSON answers anew, from answers of the program
+schemas: ## Regenerate the schemas of JSON answers from answers of the program
 	LASTHOP_WRITE_SCHEMAS=1 $(CARGO) test --locked --package lasthop --test schemas
 
 captures: ## Compare the analysis of the captures in DIR with tshark and tcptrace
 	$(CARGO) run --locked --release --quiet --package lasthop-analyze --example captures -- '$(DIR)'
 
-bpf: ## Translate the program for the kernel anew (needs clang 14 and libbpf's headers)
+bpf: ## Compile the program for the kernel (needs clang 14 and libbpf's headers)
 	crates/live/bpf/build
 
-lint: ## Clippy, with warnings as errors; the fuzz targets too
+lint: ## Run Clippy with warnings as errors, also on the fuzz targets
 	$(CARGO) clippy --locked --workspace --all-targets --features lasthop-fuzz/targets -- $(DENY)
 
-# Without generating code. `live` alone is the other build that is likely to be made.
-small: ## Does the command compile without its optional parts, and with one of them alone?
+# Generates no code. `live` alone is the only other likely combination of features.
+small: ## Check that the command compiles without optional parts, and with `live` alone
 	$(CARGO) clippy --locked --package lasthop --no-default-features -- $(DENY)
 	$(CARGO) clippy --locked --package lasthop --no-default-features --features live -- $(DENY)
 
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-msrv: ## Do the command and the protocols compile with the oldest Rust that is promised? (installs it by rustup; not part of `make test`)
+msrv: ## Check that the command and the protocols compile with the oldest supported Rust (installs it by rustup; not part of `make test`)
 	rustup toolchain install $(MSRV) --profile minimal --no-self-update
 	rustup run $(MSRV) cargo check --locked --package lasthop --package lasthop-proto --package lasthop-behind
 
 PUBLISHED = $(shell grep -l '^publish = true' crates/*/Cargo.toml | sed 's:crates/\(.*\)/Cargo.toml:--package lasthop-\1:')
-publish-check: ## Would crates.io take the crates that others embed? (not part of `make test`)
+publish-check: ## Check that crates.io would accept the published crates (not part of `make test`)
 	$(CARGO) publish --dry-run --allow-dirty --locked $(PUBLISHED)
 
-code-tests: ## All tests of the code, purity and licences among them
+code-tests: ## Run all tests of the code, including purity and licences
 	@rm -f '$(NOT_RUN)'
 	LASTHOP_NOT_RUN='$(NOT_RUN)' LASTHOP_FAILED='$(FAILED)' CARGO='$(CARGO)' .ci/code-tests
 
-# A million packets from each side, for every agent in virtual time and for both planes on real packets. The tests of every
-# change send a few thousand.
+# Sends a million packets from each side: for every agent in virtual time, and for both planes on real packets. `make test` sends
+# a few thousand.
 ATTACK ?= 1000000
-attack: ## Attack connections through every agent with ATTACK=1000000 packets from each side, in namespaces of their own
+attack: ## Attack connections through every agent with ATTACK=1000000 packets from each side, in separate namespaces
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-proto --test agents attacks:: -- --nocapture
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-live --test attack -- --nocapture --test-threads=1
 
@@ -151,7 +151,7 @@ EXPLORED = $(TARGET)/explored
 MATRIX = $(basename $(notdir $(wildcard crates/explore/matrix/*.toml)))
 FAULTS ?= 2
 
-explore: ## Explore every attack, and every pattern of two faults among 40 packets (FAULTS=3: of three among 20, for an hour); after Ctrl-C it continues
+explore: ## Explore every attack, and every pattern of two faults among 40 packets (FAULTS=3: of three among 20, for an hour); continues after Ctrl-C
 	$(CARGO) build --locked --profile quick --package lasthop
 	mkdir -p '$(EXPLORED)'
 	$(EXPLORE) explore --attacks -o '$(EXPLORED)/attacks.json'
@@ -160,12 +160,12 @@ explore: ## Explore every attack, and every pattern of two faults among 40 packe
 			-o "$(EXPLORED)/$$(basename $$file .toml)-$(FAULTS).json" || exit 1; done
 
 ROUNDS ?= 30
-flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (LOADS=busy: these alone; TESTS="cli/shell live/keep::a_killed")
+flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (LOADS=busy: only on busy cores; TESTS="cli/shell live/keep::a_killed")
 	CARGO='$(CARGO)' LOADS='$(LOADS)' .ci/flaky $(ROUNDS) $(TESTS)
 
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV = $(TARGET)/python
-# Built anew when the lock file changes.
+# Rebuilt when the lock file changes.
 PYTHON = $(VENV)/installed-$(firstword $(shell cksum <python/requirements.txt))
 
 $(PYTHON):
@@ -174,7 +174,7 @@ $(PYTHON):
 	'$(VENV)/bin/pip' install --quiet --disable-pip-version-check --require-hashes --requirement python/requirements.txt
 	touch '$@'
 
-wheel: $(PYTHON) ## Build the Python package for release; says its size and the time of its import
+wheel: $(PYTHON) ## Build the Python package for release; prints its size and the time of its import
 	rm -rf '$(TARGET)/wheels'
 	cd python && '$(VENV)/bin/maturin' build --quiet --locked --out '$(TARGET)/wheels'
 	'$(VENV)/bin/pip' install --quiet --force-reinstall --no-deps '$(TARGET)'/wheels/*.whl
@@ -182,10 +182,10 @@ wheel: $(PYTHON) ## Build the Python package for release; says its size and the 
 	@cd / && '$(VENV)/bin/python' -c 'import time; a = time.perf_counter(); import lasthop; \
 		print(f"import: {1000 * (time.perf_counter() - a):.1f} ms")'
 
-# The command that numbers are compared with is the one that code-tests has built: a build of it alone would have other
-# features of dependencies, and be made anew. The development profile gives the same numbers.
-# So is the wheel (.ci/cargo-of-tests); that the package also builds with the features that it asks for alone is checked.
-python-test: ## Test the Python package, as a wheel (WITHOUT_PYTHON=1 leaves it out)
+# The reference is the command that code-tests built. Building it alone would change features of dependencies and rebuild them. The
+# wheel is also built in the workspace (.ci/cargo-of-tests); clippy checks that the package compiles with its own features alone. The
+# development profile gives the same results.
+python-test: ## Test the Python package, as a wheel (WITHOUT_PYTHON=1 skips this)
 ifdef WITHOUT_PYTHON
 	@echo 'the Python package: WITHOUT_PYTHON is set' | tee -a '$(NOT_RUN)'
 	@test -z "$$CI"
@@ -200,10 +200,10 @@ else
 	cd python && LASTHOP_FAILED='$(FAILED)' PYTHONSAFEPATH=1 '$(VENV)/bin/pytest'
 endif
 
-notebooks: wheel ## Execute the notebook of each reader from the wheel in a fresh environment, with its time; needs PyPI
+notebooks: wheel ## Execute the notebook of each reader from the wheel in a fresh environment, and print its time; needs PyPI
 	'$(VENV)/bin/python' .ci/notebooks '$(TARGET)'/wheels/*.whl
 
-python-lock: ## Choose the versions of what the Python tests need anew
+python-lock: ## Update the versions of the packages for the Python tests
 	python3 -m venv '$(TARGET)/uv' && '$(TARGET)/uv/bin/pip' install --quiet uv
 	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
 		--custom-compile-command 'make python-lock' python/requirements.in --output-file python/requirements.txt
@@ -211,7 +211,7 @@ python-lock: ## Choose the versions of what the Python tests need anew
 		--custom-compile-command 'make python-lock' deploy/dist-requirements.in --output-file deploy/dist-requirements.txt
 
 PARTS ?=
-dist: ## Build a release into target/dist and try it (PARTS="programs debs sums smoke" builds those; not part of `make test`)
+dist: ## Build a release into target/dist and try it (PARTS="programs debs sums smoke" builds only these; not part of `make test`)
 	@deploy/dist $(PARTS)
 
 NODE = NODE_VENV='$(TARGET)/node' '$(CURDIR)/.ci/node'
@@ -228,27 +228,26 @@ web-module:
 web: web-module $(NODE_MODULES) ## Build the laboratory: target/web/lab.html, and target/web/folder for a web server
 	cd web && LASTHOP_MODULE='$(TARGET)/$(WASM)/module/lasthop_web.wasm' $(NODE) node pack.mjs '$(TARGET)/web'
 
-web-served: web ## Write the page that `lasthop lab` serves anew
+web-served: web ## Regenerate the page that `lasthop lab` serves
 	cp '$(TARGET)/web/served.html' crates/cli/src/cmd/lab/page.html
 
-web-plots: $(NODE_MODULES) ## Build the script of reports anew, which the program embeds
+web-plots: $(NODE_MODULES) ## Rebuild the script of reports, which the program embeds
 	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npm exec -- vite build --config vite.plots.config.ts --logLevel warn
 	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
 	@ls -l crates/report/src/plots.js
 
-web-pages: web ## Draw every kind of page at four widths, light and dark, to be looked at: target/web/pictures (KINDS="lab run" draws those)
+web-pages: web ## Draw every kind of page at four widths, light and dark, into target/web/pictures for a review (KINDS="lab run": only these)
 	$(CARGO) build --locked --quiet --package lasthop
 	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pages.ts $(KINDS)
 
-web-pictures: web ## Write the pictures of docs/how-to/lab.md anew
+web-pictures: web ## Regenerate the pictures of docs/how-to/lab.md
 	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pictures.ts
 
 web-times: web ## Measure first paint, first picture and slider-to-picture of the laboratory (VISITS=9)
 	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs times.ts
 
-# They start a browser of their own and end it; nothing of them leaves this machine. Reports are made by the program that
-# code-tests has built.
-web-test: ## Test the laboratory and reports in Chromium (WITHOUT_BROWSER=1 leaves it out)
+# Starts its own browser and ends it; no request leaves this machine. The program that code-tests built writes the reports.
+web-test: ## Test the laboratory and reports in Chromium (WITHOUT_BROWSER=1 skips this)
 ifdef WITHOUT_BROWSER
 	@echo 'the laboratory and reports in a browser: WITHOUT_BROWSER is set' | tee -a '$(NOT_RUN)'
 	@test -z "$$CI"
@@ -259,10 +258,10 @@ else
 	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) npm run --silent test
 endif
 
-purity: ## Do the pure crates run in WebAssembly without imports, and alike?
+purity: ## Check that the pure crates run in WebAssembly without imports, with the same results
 	$(CARGO) test --locked --package lasthop-checks --test all purity::
 
-licences: ## May we use every dependency, and where does it come from?
+licences: ## Check licences and sources of all dependencies
 	$(CARGO) test --locked --package lasthop-checks --test all dependencies::
 
 doc: ## Build the documentation of the code, with warnings as errors
@@ -278,35 +277,35 @@ book: $(MDBOOK)/bin/mdbook ## Build the book of docs/; installs mdBook for it (n
 
 NAME ?= packet
 SECONDS ?= 60
-fuzz: ## Fuzz one target (NAME=packet SECONDS=60; SECONDS=keep takes what was found into the repository)
+fuzz: ## Fuzz one target (NAME=packet SECONDS=60; SECONDS=keep copies found inputs into the repository)
 	CARGO='$(CARGO)' fuzz/run '$(NAME)' '$(SECONDS)'
 
 bench: ## Measure speed (minutes; not part of `make test`)
 	$(CARGO) bench --locked --workspace
 
 CASES ?= 100000
-campaign: ## Try hostile scenarios by the hundred thousand (CASES=N; not part of `make test`, whose short form takes seconds)
+campaign: ## Run 100,000 hostile scenarios (CASES=N; `make test` has only a short form, which takes seconds)
 	$(CARGO) run --locked --profile campaign --package lasthop-campaign -- scenarios --count $(CASES)
 
-# A sample, so that it ends: MUTANTS of them, drawn by MUTANTS_SEED, for at most MUTANTS_MINUTES once the tests are built.
+# A sample of MUTANTS mutants, drawn by MUTANTS_SEED. It takes at most MUTANTS_MINUTES after the tests are built.
 MUTANTS ?= 300
 MUTANTS_SEED ?= 1
 MUTANTS_MINUTES ?= 120
 MUTANTS_OF ?= proto,scenario,path,trace,live
 MUTANTS_ALSO ?= sim,campaign,cli,analyze,study
-mutants: ## Change the source in one place, 300 times: which changes does no test notice? (MUTANTS=N; half an hour; needs cargo-mutants)
+mutants: ## Find mutants of the source that no test detects, in a sample of 300 (MUTANTS=N; half an hour; needs cargo-mutants)
 	@cargo mutants --version >/dev/null 2>&1 || { \
-		echo 'changes are told by cargo-mutants 27.1 or later, which is missing: cargo install --locked cargo-mutants' >&2; exit 1; }
+		echo 'cargo-mutants 27.1 or later is missing: run cargo install --locked cargo-mutants' >&2; exit 1; }
 	$(CARGO) run --locked --package lasthop-mutants -- --count $(MUTANTS) --seed $(MUTANTS_SEED) --minutes $(MUTANTS_MINUTES) \
 		--crates $(MUTANTS_OF) --also $(MUTANTS_ALSO) --dir '$(TARGET)/mutants'
 
 instructions: ## Count the instructions of the stack, for the table of energy::costs (needs valgrind)
 	@command -v valgrind >/dev/null || { \
-		echo 'instructions are counted by valgrind, which is missing: apt-get install valgrind' >&2; exit 1; }
+		echo 'valgrind, which counts the instructions, is missing: run apt-get install valgrind' >&2; exit 1; }
 	$(CARGO) bench --locked --package lasthop-proto --bench instructions
 
-advisories: ## Known faults of dependencies (needs cargo-deny and network; not part of `make test`)
+advisories: ## Check for known vulnerabilities of dependencies (needs cargo-deny and network; not part of `make test`)
 	$(CARGO) deny --all-features check
 
-clean: ## Remove what was built
+clean: ## Remove all builds
 	$(CARGO) clean
