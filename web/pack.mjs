@@ -1,5 +1,5 @@
 // Builds the page three times: as a folder with a service worker, as one file that opens from a disk, and as the file that
-// `lasthop lab` serves. Says how large they are.
+// `lasthop lab` serves. Prints their sizes.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync, brotliCompressSync } from 'node:zlib';
 import { build } from 'vite';
 
-/** Maximum size of the page, compressed by gzip, which all servers have. The module compresses itself. */
+/** Maximum size of the page, compressed by gzip, which all servers have. The module is packed already. */
 const MOST = 830_000;
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -16,17 +16,17 @@ const out = resolve(process.argv[2] ?? join(here, '../target/web'));
 const wasm = process.env.LASTHOP_MODULE;
 if (!wasm) throw new Error('LASTHOP_MODULE must name the module; `make web` does');
 const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(wasm)));
-if (imports.length > 0) throw new Error(`the module asks for ${imports.map((it) => it.name)}`);
+if (imports.length > 0) throw new Error(`the module imports ${imports.map((it) => it.name)}, but the page gives it no functions`);
 process.chdir(here);
 mkdirSync(out, { recursive: true });
 
-// ---- the module, packed as src/engine/lzma.ts unpacks it
+// ---- the module, packed as src/engine/compile.ts unpacks it
 
 const packed = join(out, 'lasthop.lzma');
 writeFileSync(packed, lzma(wasm));
 process.env.LASTHOP_PACKED = packed;
 
-/** A file by LZMA, with its size in the header, where `xz` writes that it is unknown. */
+/** A file packed by LZMA. `xz` writes an unknown size into the header; this writes the size. */
 function lzma(file) {
   const bytes = readFileSync(file);
   let all;
@@ -55,7 +55,7 @@ const worker = readFileSync('sw.js', 'utf8')
   .replace("['%FILES%']", JSON.stringify(['./', ...files]));
 writeFileSync(join(folder, 'sw.js'), worker);
 
-// ---- one file, with the module in it or for the program that answers itself
+// ---- one file: with the module in it, or for the program that serves it and answers itself
 
 async function onePage(form, module) {
   const built = join(out, form);
@@ -79,10 +79,10 @@ async function onePage(form, module) {
     : `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; style-src ${hash(style)}; worker-src blob:; img-src blob: data:`;
   html = html.replace(/(<meta http-equiv="Content-Security-Policy" content=")[^"]*/, `$1${policy}; base-uri 'none'; form-action 'none'`);
   if (served) html = html.replace('<meta name="color-scheme"', '<meta name="lasthop-served">\n<meta name="color-scheme"');
-  // The module goes before the script, which stands at the end of the body.
+  // The module goes before the script, which is at the end of the body.
   const inside = served ? '' : `<script type="application/octet-stream" id="lasthop-module">${module}</script>\n`;
   html = html.replace('</body>', () => `${inside}<script type="module">${script}</script>\n</body>`);
-  if (!html.includes(policy) || !script || !style) throw new Error('index.html is not as pack.mjs knows it');
+  if (!html.includes(policy) || !script || !style) throw new Error('pack.mjs does not find the policy, style or script in index.html: adapt one to the other');
   rmSync(built, { recursive: true });
   return html;
 }

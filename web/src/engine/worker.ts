@@ -1,6 +1,6 @@
-// Answers questions beside the page, so that the page never stands still.
+// Answers questions in a worker, so that they never block the page.
 
-import { compile } from './lzma.ts';
+import { compile } from './compile.ts';
 import { Module } from './module.ts';
 
 let module: Module | null = null;
