@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds a Debian package of a program: deb.sh PROGRAM ARCHITECTURE TEXTS OUT
-# ARCHITECTURE is Debian's (amd64, arm64). TEXTS has man1/, completions.bash, completions.zsh and completions.fish, which a program
-# that runs here wrote; VERSION in the environment is the package's. try-deb.sh tries the result. Needs dpkg-deb only.
+# ARCHITECTURE is Debian's name (amd64, arm64). TEXTS has man1/, completions.bash, completions.zsh and completions.fish, written by a
+# program that runs on this machine. VERSION in the environment is the version of the package. try-deb.sh tests the result. Needs only
+# dpkg-deb.
 set -eu
 program=$1 architecture=$2 texts=$3 out=$4
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -28,7 +29,7 @@ put "$texts/completions.fish" usr/share/fish/vendor_completions.d/lasthop.fish 6
 for page in "$texts"/man1/*.1; do put "$page" "usr/share/man/man1/${page##*/}" 644; done
 gzip -9n "$root"/usr/share/man/man1/*.1
 
-# The time of the last change, so that the same tree gives the same package.
+# The time of the last commit, so that the same tree gives the same package.
 at=${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || date +%s)}
 {
     printf 'lasthop (%s-1) unstable; urgency=medium\n\n' "$VERSION"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs a script under a systemd of its own, in an overlay over this machine of which nothing stays: in-systemd.sh SCRIPT FILE
-# SCRIPT gets the path of a copy of FILE as its argument. Its output is printed, and its exit code is that of this script. Needs root,
-# overlayfs, and systemd installed (not running), as in a container. The machine's network is not seen inside.
+# Runs a script under a separate systemd, in a temporary overlay over this machine: in-systemd.sh SCRIPT FILE
+# SCRIPT gets the path of a copy of FILE as its argument. This script prints its output and returns its exit code. Needs root,
+# overlayfs, and systemd installed (not running), as in a container. The script has no access to the machine's network.
 set -eu
 script=$(realpath "$1") file=$(realpath "$2")
 share=$(mktemp -d)
@@ -21,7 +21,7 @@ ExecStart=sh -c "sh /try/script /try/${file##*/} >/try/out 2>&1; echo \$? >/try/
 ExecStopPost=systemctl --force --force poweroff
 END
 
-# systemd ends by a signal when it has powered off.
+# systemd ends by a signal after the power-off.
 timeout --kill-after=10 400 unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child bash -euc '
     work=$(mktemp -d)
     mount -t tmpfs tmpfs "$work"
@@ -39,7 +39,7 @@ timeout --kill-after=10 400 unshare --mount --pid --net --uts --ipc --cgroup --f
     else
         mount -t cgroup2 cgroup2 sys/fs/cgroup
     fi
-    # As udev makes them; those of the machine may have other modes.
+    # Devices with the modes that udev sets; those of the machine may have other modes.
     mount -t tmpfs -o mode=755 tmpfs dev
     for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0" "net/tun 10 200"; do
         set -- $node "$@"
@@ -55,7 +55,7 @@ timeout --kill-after=10 400 unshare --mount --pid --net --uts --ipc --cgroup --f
     mkdir -p try old
     mount --bind "$0" try
     cp try/try.service etc/systemd/system/
-    # Images of containers forbid packages to start or stop anything; here they may.
+    # Images of containers forbid packages to start or stop services; this permits it.
     rm -f usr/sbin/policy-rc.d
     pivot_root . old
     umount -l old

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""How long nothing passes a station that is killed, stopped or restarted: for all agents and both data planes.
+"""Measures how long a station that is killed, stopped or restarted forwards no packets: for all agents and both planes.
 
     deploy/measure-gaps.py LASTHOP [--times 20] [--jobs 3] [--planes kernel,sockets] [--agents none,snoop,...] [--events kill,stop,restart]
 
-Each run has namespaces of its own: a --- station --- b. Three streams pass from a to b: a datagram each millisecond (what the
-path does), 100 bytes each millisecond over one connection that was opened before (what a user of it sees), and one new
-connection after the other, each with a byte there and back. The events:
+Each run has its own namespaces: a --- station --- b. Three streams pass from a to b: a datagram each millisecond (for the path
+itself), 100 bytes each millisecond over one existing connection (for a user of TCP), and one new connection after the other,
+each with a byte in both directions. The events:
 
     nothing   no event
     kill      kill -9; the station is started again 100 ms later, as systemd does
     stop      SIGSTOP, and SIGCONT a second later
-    restart   SIGTERM, and another start at once, as `systemctl restart` does
-    upgrade   the same with `forward-after-stop = true`
+    restart   SIGTERM and an immediate start, as `systemctl restart` does
+    upgrade   as restart, with `forward-after-stop = true`
 
-It prints a table for each event, in ms: median (largest). As root, with iproute2 and unshare.
+Prints a table for each event, in ms: median (largest). Needs root, iproute2 and unshare.
 """
 import argparse
 import concurrent.futures
@@ -40,7 +40,7 @@ BEFORE, AFTER, STOPPED, RESTART = 0.3, 1.5, 1.0, 0.1
 
 
 def work(seen, *jobs):
-    """Runs jobs in threads until the input ends, and prints their results."""
+    """Runs jobs in threads until standard input ends, and prints their results."""
     for job in jobs:
         threading.Thread(target=job, daemon=True).start()
     print("ready", flush=True)
@@ -50,7 +50,7 @@ def work(seen, *jobs):
 
 
 def receive():
-    """The host b: prints what it has seen when its standard input ends."""
+    """The host b: prints its measurements when its standard input ends."""
     seen = {"datagrams": [0, 0], "held": [0, 0], "held-reset": None}
 
     def arrivals(name, read):
@@ -91,7 +91,7 @@ def receive():
 
 
 def send():
-    """The host a: the same."""
+    """The host a: prints its measurements when its standard input ends."""
     seen = {"opened": [], "opening": None, "held-reset": None}
 
     def each_millisecond(act):
@@ -142,7 +142,7 @@ def start(program):
 
 
 def one(program, plane, agent, event):
-    """One run, inside of its namespaces: prints what was seen."""
+    """One run, inside of its namespaces: prints its measurements."""
     sh = lambda text: subprocess.run(["sh", "-ec", text], check=True, stdout=subprocess.DEVNULL)
     sh(
         """mount -t tmpfs none /run; mkdir /run/netns; ip link set lo up
@@ -186,7 +186,7 @@ def one(program, plane, agent, event):
     if end - a["opening"] > max(opened, default=0):
         opened.append(end - a["opening"])
     resets = [reset and reset - at for reset in (a["held-reset"], b["held-reset"])]
-    # Those that begin later than 20 ms after the event.
+    # Connections that begin later than 20 ms after the event.
     later = [took for begun, took in a["opened"] if begun > at + 0.02]
     print(json.dumps({"packets": b["datagrams"][0], "held": b["held"][0], "resets": resets, "new": max(opened), "later": max(later, default=None)}))
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Throughput of one TCP connection over a path that loses packets in both directions: without help, with snoop, with
-# TULIP as the link layer of the hop, and through `lasthop link`; and of one stream of QUIC, for which both forms of
-# TULIP repair all packets. Needs root, iperf3, iproute2, and for QUIC
+# Measures the throughput of one TCP connection over a path that loses packets in both directions: without help, with snoop,
+# with TULIP as the link layer of the hop, and through `lasthop link`. Also measures one QUIC stream, for which both forms
+# of TULIP repair all packets. Needs root, iperf3, iproute2, and for QUIC
 #
 #   cargo build --release --example quic
 #
@@ -17,7 +17,7 @@ times=${3:-3}
 quic=$(realpath -m "${QUIC:-$(dirname "$lasthop")/examples/quic}")
 controls=${CONTROLS:-cubic bbr quic}
 case $controls in
-    *quic*) [ -x "$quic" ] || { echo "$quic: cargo build --release --example quic" >&2; exit 2; } ;;
+    *quic*) [ -x "$quic" ] || { echo "$quic does not exist: run cargo build --release --example quic" >&2; exit 2; } ;;
 esac
 if [ "${INSIDE:-}" != yes ]; then
     exec env INSIDE=yes QUIC="$quic" unshare --net --mount --pid --fork --mount-proc "$0" "$lasthop" "$seconds" "$times"
@@ -44,7 +44,7 @@ window = 512'
 printf 'listen = "10.9.0.2:4747"\naddresses = ["10.8.0.2/24"]\n%s\n' "$common" > b.toml
 printf 'listen = "10.9.0.1:4747"\npeer = "10.9.0.2:4747"\naddresses = ["10.8.0.1/24"]\n%s\n' "$common" > a.toml
 
-# To an address with a congestion control; prints Mb/s.
+# Measures TCP to an address with a congestion control; prints Mb/s.
 measure_tcp() {
     timeout $((seconds + 12)) ip netns exec a iperf3 --client "$1" --congestion "$2" --time "$seconds" --connect-timeout 8000 \
         --json >client.json 2>client.log || true
@@ -57,7 +57,7 @@ except Exception:
 PY
 }
 
-# To an address; prints Mb/s.
+# Measures QUIC to an address; prints Mb/s.
 measure_quic() {
     rm -f quic.der
     timeout $((seconds + 12)) ip netns exec b "$quic" serve "$1:7443" quic.der "$seconds" >quic.out 2>server.log &

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Do both data planes of a station do the same to TCP? One connection from a to b (cubic) through a station and then over a
-# radio of 100 Mb/s, 5 ms each way, that another station makes and that loses data: the first station with `none` and
-# `snoop`, where the kernel forwards and where packet sockets do. Needs root, iperf3, iproute2.
+# Compares the effect of both data planes of a station on TCP. One connection from a to b (cubic) passes a station, and then a
+# lossy radio of 100 Mb/s, 5 ms each way, which another station emulates. The first station runs `none` and `snoop`, with the
+# kernel's plane and with packet sockets. Needs root, iperf3, iproute2.
 #
 #   deploy/measure-planes.sh [LASTHOP] [SECONDS] [REPETITIONS]    prints a table in Markdown
 #
@@ -51,10 +51,10 @@ for loss in 0.1 1 3; do
                 "$lasthop" station near.toml --socket /run/near.sock >near.log 2>&1 &
                 near=$!
                 sleep 1
-                ip netns exec a iperf3 --client 10.9.0.2 --congestion cubic --time "$seconds" --json > told.json || true
+                ip netns exec a iperf3 --client 10.9.0.2 --congestion cubic --time "$seconds" --json > iperf3.json || true
                 kill $near
                 wait $near || { cat near.log >&2; exit 1; }
-                python3 -c 'import json; e = json.load(open("told.json"))["end"]
+                python3 -c 'import json; e = json.load(open("iperf3.json"))["end"]
 print(e["sum_received"]["bits_per_second"] / 8e3, e["sum_sent"]["retransmits"])' >> result.$agent.$plane
             done
         done

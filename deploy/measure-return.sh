@@ -1,7 +1,6 @@
 #!/bin/sh
-# What a slow return link does to today's TCP, and what its queue can do about it: a download of 10 Mb/s whose ACKs go back
-# over 28.8 kb/s, between two kernels with lasthop's station in the middle. Needs root, iperf3 and
-# iproute2.
+# Measures modern TCP over a slow return link, with several queue disciplines: a download of 10 Mb/s whose ACKs return over
+# 28.8 kb/s, between two kernels with lasthop's station in the middle. Needs root, iperf3 and iproute2.
 #
 #   deploy/measure-return.sh [LASTHOP] [SECONDS] [REPETITIONS]      prints tables in Markdown
 #
@@ -9,9 +8,9 @@
 #
 #   a (10.9.0.1, server) ---- the station: 10 Mb/s forward, 28.8 kb/s back, 5 ms each way ---- b (10.9.0.2, home)
 #
-# CONTROLS are the congestion controls tried (cubic bbr reno); cubic@10M is one whose sockets ask the kernel to pace them at
-# 10 Mb/s (SO_MAX_PACING_RATE). QUEUES are forward queues in packets (10 50). For an upload beside the download see
-# scenarios/slow-return.toml: iperf3's own connections would wait behind it for longer than the measurement takes.
+# CONTROLS are the congestion controls (cubic bbr reno); cubic@10M also paces its sockets at 10 Mb/s (SO_MAX_PACING_RATE).
+# QUEUES are forward queues in packets (10 50). For an upload in parallel to the download see scenarios/slow-return.toml:
+# here the control connections of iperf3 would wait behind the upload for longer than the measurement.
 set -eu
 lasthop=$(realpath "${1:-target/release/lasthop}")
 seconds=${2:-20}
@@ -46,8 +45,8 @@ except Exception:
 PY
 }
 
-# One measurement: discipline, agent, congestion control, forward queue; prints Mb/s, ACKs that the filter
-# removed, packets that did not fit into the return queue, ACKs filled in, packets that did not fit into the forward one.
+# One measurement: discipline, agent, congestion control, forward queue. Prints Mb/s, ACKs that the filter removed, packets dropped
+# by the full return queue, reconstructed ACKs, and packets dropped by the full forward queue.
 measure() {
     cat > base.toml <<TOML
 left = "sa"

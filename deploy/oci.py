@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes an OCI image of static programs without a daemon: oci.py VERSION OUT.tar amd64=PROGRAM arm64=PROGRAM
 
-The image has the program, an empty /tmp and /work, and nothing else. `skopeo copy oci-archive:OUT.tar docker-daemon:lasthop:VERSION` or
-`podman load -i OUT.tar` take it. The same programs give the same bytes.
+The image has only the program, and empty directories /tmp and /work. `skopeo copy oci-archive:OUT.tar docker-daemon:lasthop:VERSION` or
+`podman load -i OUT.tar` import it. The same programs give the same bytes.
 """
 
 import gzip

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tries a package under the systemd of a machine that may be spoilt, such as a container: installs it, runs a station and a
-# tunnel by their units, kills, upgrades, and removes. As root: try-deb.sh lasthop_*.deb. Each line says what was tried; the
-# exit code is 0 if all of it went well. It needs iproute2, ping, pgrep, and /dev/net/tun for all, as udev makes it.
+# Tests a package under systemd, on a machine that may be damaged, such as a container. It installs the package, runs a station
+# and a tunnel by their units, kills, upgrades, and removes them. Run it as root: try-deb.sh lasthop_*.deb. It prints a line for
+# each step; the exit code is 0 if all succeeded. Needs iproute2, ping, pgrep, and /dev/net/tun with the mode that udev sets.
 set -u
 deb=$1
 failed=0
@@ -42,28 +42,28 @@ done
 mkdir -p /etc/lasthop
 printf 'left = "left0"\nright = "right0"\n[[path]]\nagent = "snoop"\n' >/etc/lasthop/base.toml
 station=lasthop-station@base
-try "--check finds the machine fit" lasthop station /etc/lasthop/base.toml --check
+try "--check accepts the machine" lasthop station /etc/lasthop/base.toml --check
 try "a station starts" systemctl start $station
 try "it is active" systemctl is-active $station
 try "packets pass" soon ip netns exec h ping -c 1 -W 1 10.5.0.2
-try "ctl asks it" lasthop ctl get agent
-try "ctl sets it" lasthop ctl set agent=none
-try "who set it is in the journal" soon sh -c "journalctl -u $station | grep -q 'set by root'"
-try "it reloads" systemctl reload $station
-try "what changed is in the journal" soon sh -c "journalctl -u $station | grep -q 'none -> snoop'"
+try "ctl reads a setting" lasthop ctl get agent
+try "ctl changes a setting" lasthop ctl set agent=none
+try "the journal names the user of the change" soon sh -c "journalctl -u $station | grep -q 'set by root'"
+try "it reloads its file" systemctl reload $station
+try "the journal has the change" soon sh -c "journalctl -u $station | grep -q 'none -> snoop'"
 first=$(main_pid $station)
 kill -9 "$first"
-try "killed, it is back" soon sh -c "systemctl is-active $station && test \$(systemctl show -P MainPID $station) != $first"
+try "it restarts after a kill" soon sh -c "systemctl is-active $station && test \$(systemctl show -P MainPID $station) != $first"
 try "packets pass again" soon ip netns exec h ping -c 1 -W 1 10.5.0.2
 
 lasthop link --keygen /etc/lasthop/a.key
 cp -p /etc/lasthop/a.key /etc/lasthop/b.key
-# Where systemd refuses credentials to any unit, as in some containers, the tunnels run as root and read the key itself.
+# If systemd refuses credentials to all units, as in some containers, the tunnels run as root and read the key file.
 echo x >/run/try.credential
 if systemd-run --wait --pipe -p DynamicUser=yes -p LoadCredential=x:/run/try.credential sh -c 'cat "$CREDENTIALS_DIRECTORY/x"' >/tmp/try.log 2>&1; then
     key=/run/credentials/lasthop-link@NAME.service/link.key
 else
-    echo "-       the key as a credential of systemd, which this machine refuses to any unit"
+    echo "-       the key as a credential of systemd, which this machine refuses to all units"
     key=/etc/lasthop/NAME.key
     mkdir -p /etc/systemd/system/lasthop-link@.service.d
     printf '[Service]\nDynamicUser=no\nLoadCredential=\n' >/etc/systemd/system/lasthop-link@.service.d/try.conf
@@ -78,16 +78,16 @@ done
 try "the tunnel is up" soon sh -c "journalctl -u lasthop-link@b | grep -q 'the peer is there'"
 first=$(main_pid $station)
 try "installs over itself" dpkg -i "$deb"
-try "what runs went on" test "$(main_pid $station)" = "$first"
+try "the station was not restarted" test "$(main_pid $station)" = "$first"
 try "a station restarts" systemctl restart $station
 try "a station stops" systemctl stop $station
 try "it is not active" not systemctl is-active $station
 rm -rf /etc/systemd/system/lasthop-link@.service.d
 try "is removed" dpkg -r lasthop
-try "nothing of it runs" not pgrep -x lasthop
+try "no process of it runs" not pgrep -x lasthop
 try "its units are gone" not systemctl cat $station
-try "what its owner wrote is there" test -f /etc/lasthop/base.toml
+try "the user's files remain" test -f /etc/lasthop/base.toml
 try "is purged" dpkg -P lasthop
 left=$(find /usr /lib/systemd/system /run /var -name '*lasthop*' -not -path '/run/systemd/*' 2>/dev/null)
-try "no file of it is left: $left" test -z "$left"
+try "no file of it remains: $left" test -z "$left"
 exit $failed

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from . import gym as gym
 
 __version__: str = _lasthop.version()
-#: The commit that the version was built from, if that is known.
+#: The commit of the build, if known.
 __commit__: str | None = _lasthop.commit()
 
 

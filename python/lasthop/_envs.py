@@ -1,10 +1,10 @@
-"""The names of environments, for Gymnasium's registry."""
+"""Registers the environments with Gymnasium."""
 
 from __future__ import annotations
 
 
 def register() -> None:
-    """Registers the environments once. Gymnasium 1 loads no plugins, so an import of this package has to."""
+    """Registers the environments once. Gymnasium 1 loads no plugins, so the import of this package calls this."""
     import gymnasium
 
     for name, action in (("Window", "window"), ("Rate", "rate")):

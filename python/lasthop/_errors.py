@@ -1,4 +1,4 @@
-"""What lasthop raises."""
+"""Errors and warnings of lasthop."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
 
 
 class ScenarioError(ValueError):
-    """An input that cannot be run, with what is wrong, where, and what would be right.
+    """Invalid input: the fault, its place, and valid alternatives.
 
     Attributes:
-        message: What is wrong, in one sentence.
-        code: A stable word for the kind of fault, such as ``unknown-key``; empty where no scenario is concerned.
-        key: The key concerned, dotted as :meth:`Scenario.set` takes it.
-        source: Where it was written: a file's name, ``set`` or ``vary``.
-        line: The line there, counted from one; zero where no text is concerned.
+        message: The fault, in one sentence.
+        code: A stable name of the kind of fault, such as ``unknown-key``; empty if the fault is not in a scenario.
+        key: The invalid key or argument; keys are dotted, as for :meth:`Scenario.set`.
+        source: The place of the fault: a file's name, ``set`` or ``vary``.
+        line: The line there, counted from one; zero if the fault is not in a text.
         column: The column there, in characters, counted from one.
-        label: A few words for the place itself.
-        help: What was expected, an example, and what was probably meant.
+        label: A few words about the place, shown below the quoted line.
+        help: The expected input, an example, and the probable intention.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ def _restored(fields: dict[str, object]) -> ScenarioError:
 
 
 class AsWritten:
-    """Renames what errors concern to the arguments of a function, in a ``with`` block.
+    """Replaces keys and options in errors by arguments of a Python function, in a ``with`` block.
 
-    Studies write scenarios of their own and have messages for the command line. ``keys`` has the ends of keys of such
-    scenarios, each with the argument that sets them.
+    Studies build their own scenarios, and their messages name options of the command. ``keys`` maps the ends of keys of
+    these scenarios to the arguments that set them.
     """
 
     def __init__(self, keys: dict[str, str] | None = None) -> None:
@@ -107,4 +107,4 @@ def _argument(option: re.Match[str]) -> str:
 
 
 class ScenarioWarning(UserWarning):
-    """Something that a scenario says and that probably is not meant. It is run all the same."""
+    """A part of a scenario that is valid but probably not intended. The scenario runs anyway."""

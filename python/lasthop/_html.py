@@ -1,4 +1,4 @@
-"""What notebooks show."""
+"""HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
 
 
 def escape(text: object) -> str:
-    """A text for a page."""
+    """Escapes a text for HTML."""
     return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table for a page."""
+    """A table as HTML."""
     th = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{th}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def figure(draw: Callable[[], Axes]) -> str:
-    """What ``draw`` draws, as a picture in the page; nothing where there is no matplotlib."""
+    """The figure of ``draw`` as an HTML image; an empty text without matplotlib."""
     import base64
     import io
 

@@ -47,7 +47,7 @@ class Ack:
         """Bytes in the network after this ACK: unacknowledged ones that are neither sacked nor lost."""
     @property
     def prior_in_flight(self) -> int:
-        """The same before this ACK."""
+        """Bytes in the network before this ACK."""
     @property
     def delivered(self) -> int:
         """Bytes that this ACK newly acknowledges, cumulatively or selectively."""
@@ -68,10 +68,10 @@ class Ack:
         """Bytes reported as marked since the connection opened."""
     @property
     def delivery_rate(self) -> float | None:
-        """The measured delivery rate in bytes per second; None if this ACK gives none."""
+        """The measured delivery rate in bytes per second; None if this ACK does not measure it."""
     @property
     def prior_delivered(self) -> int | None:
-        """``total_delivered`` when the segment was sent that the rate is measured by."""
+        """``total_delivered`` at the transmission of the segment that measures the rate."""
     @property
     def app_limited(self) -> bool:
         """Whether the application had too little to send, so that the path may be faster."""
@@ -110,7 +110,7 @@ class Plan:
 
 @final
 class Table:
-    """An Arrow table: what reads the Arrow PyCapsule interface reads it as it is."""
+    """An Arrow table, for all libraries that support the Arrow PyCapsule interface."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     @property
     def columns(self) -> list[str]: ...

@@ -1,4 +1,4 @@
-"""Python values as they are written in a scenario."""
+"""Converts Python values to TOML."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NOT_WORDS = frozenset(("true", "false", "inf", "nan"))
 
 
 def value(key: str, given: object) -> str:
-    """``given`` in TOML. Raises a :class:`ScenarioError` for what no scenario can hold."""
-    # numpy's numbers and truth values become Python's.
+    """``given`` as TOML. Raises a :class:`ScenarioError` for a value that TOML cannot represent."""
+    # Converts numbers and booleans of numpy to those of Python.
     item = getattr(given, "item", None)
     if callable(item) and not getattr(given, "shape", None):
         given = item()
@@ -48,7 +48,7 @@ def value(key: str, given: object) -> str:
 
 
 def word(key: str, given: object) -> str:
-    """``given`` as an argument: a text that cannot be taken for anything else stands without quotes."""
+    """``given`` as an argument of the command: a text that has no other meaning is not quoted."""
     text = str(given) if isinstance(given, str) else ""
     plain = text.strip("%").replace(".", "")
     if plain and _WORD.issuperset(plain) and (plain[0].isalpha() or text[-1].isalpha() or text[-1] == "%"):
@@ -67,9 +67,9 @@ def quoted(text: str) -> str:
 
 
 def name(key: object) -> str:
-    """A key, in quotes where it must be."""
+    """A key, quoted if necessary."""
     if not isinstance(key, str):
-        raise ScenarioError(f"{brief(key)} is no key", code="unknown-key", help="keys are texts, such as `errors`")
+        raise ScenarioError(f"{brief(key)} is no key", code="unknown-key", help="a key is a str, such as `errors`")
     return key if key and _WORD.issuperset(key) else quoted(key)
 
 

@@ -1,8 +1,8 @@
 """BBR version 1 in Python, after draft-cardwell-iccrg-bbr-congestion-control-00 and Linux' ``tcp_bbr.c``.
 
-It shows the interface of :class:`lasthop.CongestionControl`, and is a base for variants. Its throughput is within 2 % of
-that of the built-in ``tcp = "bbr"``, where that does not take a queue for a policer: the estimate of a policer's rate is
-left out.
+It is an example of the interface :class:`lasthop.CongestionControl`, and a base for variants. Its throughput is within 2 %
+of that of the built-in ``tcp = "bbr"``, except on paths whose queue the built-in one mistakes for a policer: this class does
+not estimate a policer's rate.
 
 >>> import lasthop as lh
 >>> from lasthop.bbr import Bbr
@@ -24,9 +24,9 @@ HIGH_GAIN = 739 / 256
 DRAIN_GAIN = 88 / 256
 #: Pacing gains of a cycle: probe, drain the queue of the probe, cruise.
 CYCLE = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-#: Round trips for which a delivery rate counts.
+#: Round trips after which a delivery rate expires.
 RATE_ROUNDS = 10
-#: Seconds for which a round trip counts.
+#: Seconds after which the shortest round trip expires.
 RTT_MEMORY = 10.0
 #: Seconds for which the path is drained to measure a new round trip.
 PROBE_RTT_TIME = 0.2
@@ -63,7 +63,7 @@ class Bbr(CongestionControl):
         self.conserves = False
         self.idle_restart = False
         self.pacing: float | None = None
-        # ACK aggregation: bytes acknowledged beyond the rate, maxima of this window of rounds and the one before.
+        # ACK aggregation: bytes acknowledged in excess of the rate, as maxima of the current and the previous window of rounds.
         self.excess = [0.0, 0.0]
         self.excess_rounds = 0
         self.epoch_at = 0.0
@@ -119,7 +119,7 @@ class Bbr(CongestionControl):
         }[self.mode]
 
     def _target(self, ack: Ack, gain: float, extra: float = 0.0) -> float:
-        """Bytes to have in flight: rate times round trip times ``gain``, and room for bursts and delayed ACKs."""
+        """Target of bytes in flight: rate times round trip times ``gain``, plus room for bursts and delayed ACKs."""
         if self.min_rtt is None:
             return ack.mss * ack.initial_window
         pacing = self.pacing or 0.0
@@ -182,7 +182,7 @@ class Bbr(CongestionControl):
 
     def _enter_probe_bw(self, now: float) -> None:
         self.mode = "probe_bw"
-        # The draft draws the phase. A hash of the time keeps runs repeatable, and flows apart.
+        # The draft draws a random phase. A hash of the time keeps runs repeatable, and gives flows different phases.
         self.phase = len(CYCLE) - 1 - (round(now * 1e9) // 1000 * 0x9E3779B97F4A7C15 % (1 << 64) >> 32) % 7
         self._next_phase(now)
 
@@ -228,7 +228,7 @@ class Bbr(CongestionControl):
         self.prior_cwnd = cwnd if normal else max(self.prior_cwnd, cwnd)
 
     def _conserve(self, ack: Ack, cwnd: float) -> float:
-        """In the first round of recovery, as much is sent as arrives."""
+        """Packet conservation: in the first round of recovery, sends as many bytes as were delivered."""
         if ack.lost > 0:
             cwnd = max(cwnd - ack.lost, ack.mss)
         before, self.state = self.state, ack.state

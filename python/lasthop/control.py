@@ -20,7 +20,7 @@ class CongestionControl:
 
     - :meth:`on_ack` and :meth:`on_loss` set the window outside of recovery, and the threshold after a loss.
     - :meth:`control` sets window and pacing rate at every ACK, also in recovery. It needs a sender that records its
-      segments, such as ``tcp = "rack"``; for pacing set ``pacing = true``. With ``tcp = "bbr"`` both are given.
+      segments, such as ``tcp = "rack"``; for pacing set ``pacing = true``. ``tcp = "bbr"`` has both.
 
     :class:`Ack` has the measurements: delivery rate, marks, round trips, bytes in flight, losses. A control may depend
     on its arguments only; then the same seed gives the same run. Windows are in bytes, times in seconds, rates in bytes
@@ -34,16 +34,16 @@ class CongestionControl:
     >>> s = lh.Scenario.example("west97-lan").with_control(Fixed, host="fixed")
     """
 
-    #: The name in the keys of runs; the name of the class where it is empty.
+    #: The name in the keys of runs; if empty, the name of the class.
     name: ClassVar[str] = ""
-    #: The version in the keys of runs; it changes with the rule. Where it is empty: a hash of the class's source.
+    #: The version in the keys of runs: change it with the algorithm. If empty, a hash of the class's source.
     version: ClassVar[str] = ""
-    #: Whether the control reacts to each mark by a little (RFC 9331). Then packets are sent as ECT(1), if the peer
-    #: counts marks.
+    #: Whether the control is scalable (RFC 9331): it reacts a little to each mark. Then packets are sent as ECT(1), if
+    #: the peer counts marks.
     scalable: ClassVar[bool] = False
 
     def on_start(self, now: float, rtt: float) -> None:
-        """The handshake is over; it took the round trip ``rtt``."""
+        """Called after the handshake, which took the round trip ``rtt``."""
 
     def on_ack(self, ack: Ack) -> float:
         """The congestion window after an ACK for new data, outside of recovery, in bytes."""
@@ -52,32 +52,32 @@ class CongestionControl:
     def control(self, ack: Ack) -> float | tuple[float, float | None]:
         """The congestion window in bytes after any ACK, or the window and the pacing rate in bytes per second.
 
-        Where a class overrides this method, :meth:`on_ack` is not called, and recovery leaves the window alone. A rate
-        of None leaves the pacing rate as it is.
+        If a class overrides this method, :meth:`on_ack` is not called, and recovery does not change the window. With
+        None as rate the pacing rate remains.
         """
         raise NotImplementedError
 
     def on_loss(self, ack: Ack, timeout: bool) -> float:
-        """The slow-start threshold after a loss, in bytes. Recovery takes the window down to it.
+        """The slow-start threshold after a loss, in bytes. Recovery reduces the window to it.
 
-        ``timeout`` is true if the retransmission timer expired; then the window begins again at one segment. The
-        default is half of the bytes in flight, and at least two segments.
+        ``timeout`` is true if the retransmission timer expired; then the window restarts at one segment. The default is
+        half of the bytes in flight, but at least two segments.
         """
         return max(ack.flight / 2, 2 * ack.mss)
 
     def on_mark(self, ack: Ack) -> float | None:
-        """The threshold and window after the peer echoed a mark (ECN), at most once per window of data; None leaves
-        the window. The default is :meth:`on_loss`."""
+        """The threshold and window after the peer echoed a mark (ECN), in bytes; None keeps the window. Called at most
+        once per window of data. The default is :meth:`on_loss`."""
         return self.on_loss(ack, False)
 
     def on_undo(self, ack: Ack, prior: int) -> float | None:
-        """The window after a loss proved to be none; ``prior`` is the window before it. For None it is ``prior`` or the
-        current window, whichever is larger; with :meth:`control` the window stays."""
+        """The window after a spurious loss detection; ``prior`` is the window before it. None means the larger one of
+        ``prior`` and the current window; with :meth:`control` it keeps the current window."""
         return None
 
     def on_restart(self, now: float, idle: bool) -> float | None:
-        """The pacing rate in bytes per second when sending begins again with nothing in flight; None leaves it. ``idle``
-        is true if the application had nothing to send."""
+        """The pacing rate in bytes per second when sending restarts without data in flight; None keeps the rate. ``idle``
+        is true if the application had no data to send."""
         return None
 
     @classmethod
@@ -87,11 +87,11 @@ class CongestionControl:
 
     @classmethod
     def check_known(cls) -> None:
-        """Raises a :class:`ScenarioError` for a control without a version: a store would mix its results with others."""
+        """Raises a :class:`ScenarioError` for a control without a version: a store could mix results of two versions."""
         if not cls.identity()[1]:
             raise ScenarioError(
                 f"the congestion control `{cls.__qualname__}` has no version",
-                help="its source cannot be read, so state the version in the class: `version = \"1\"`",
+                help="its source cannot be read, so set the version in the class: `version = \"1\"`",
             )
 
 

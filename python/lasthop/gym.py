@@ -6,7 +6,7 @@
 >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
 ``lasthop/Window-v0`` and ``lasthop/Rate-v0`` take the arguments of :func:`make`. The import of this module registers
-them, and that of ``lasthop`` if Gymnasium is imported before.
+them; so does the import of ``lasthop`` after that of Gymnasium.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     Observation = NDArray[np.float32]
 
-#: What is observed after each step: bytes acknowledged, delivered and sent again in it, and time-outs in it; then, as
-#: they are, the smoothed round trip and its variation in seconds, bytes in flight, the congestion window in bytes, and
-#: whether losses are being repaired (0 or 1).
+#: Observations after each step. Of the step: bytes acknowledged, delivered and sent again, and the number of timeouts. At
+#: its end: the smoothed round trip and its variation in seconds, bytes in flight, the congestion window in bytes, and
+#: whether the sender is in recovery (0 or 1).
 OBSERVATIONS = (
     "acked",
     "delivered",
@@ -45,20 +45,20 @@ OBSERVATIONS = (
     "in_recovery",
 )
 
-#: What is put in the place of an agent's decisions: senders of ours behind the same interface.
+#: Built-in senders that can replace the agent's decisions, behind the same interface.
 BASELINES = ("reno", "cubic", "bbr")
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def power(observation: Observation, seconds: float) -> float:
-    """The usual reward: the rate of delivery in Mbit/s, less a hundred times the smoothed round trip in seconds."""
+    """The default reward: the delivery rate in Mbit/s minus a hundred times the smoothed round trip in seconds."""
     delivered, srtt = float(observation[1]), float(observation[4])
     return delivered * 8e-6 / seconds - 100.0 * srtt
 
 
 class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
-    """The first transfer of a scenario with its sender in the agent's hands. Make it by :func:`make`."""
+    """The first transfer of a scenario, whose sender the agent controls. :func:`make` creates it."""
 
     metadata: dict[str, Any] = {"render_modes": []}
 
@@ -76,10 +76,10 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
         if baseline is not None and baseline not in BASELINES:
             raise ScenarioError(f"there is no baseline `{baseline}`", key="baseline", help=f"there are {', '.join(BASELINES)}")
         if scenario.control is not None:
-            raise ScenarioError("the sender has a congestion control already", help="leave with_control out")
+            raise ScenarioError("the sender has a congestion control already", help="give a scenario without with_control")
         if len(scenario.plan.cells) > 1:
             left = ", ".join(f"{axis}=..." for axis in scenario.axes)
-            raise ScenarioError("an environment is one cell", help=f"say which: scenario.cell({left})")
+            raise ScenarioError("an environment is one cell", help=f"choose one: scenario.cell({left})")
         self.nanoseconds = _nanoseconds(interval)
         self.scenario = scenario.set("tcp", baseline or "rack")
         if action == "rate" and baseline is None:
@@ -90,7 +90,7 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
         self.largest = float(largest)
         high = np.full(len(OBSERVATIONS), np.finfo(np.float32).max, dtype=np.float32)
         self.observation_space = spaces.Box(np.zeros_like(high), high, dtype=np.float32)
-        # From -1 to 1, as training libraries like them: a logarithm between the least and the largest.
+        # Training libraries expect -1 to 1: a logarithmic scale between the least and the largest value.
         self.action_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
         self._least = 536.0 if action == "window" else 1000.0
         if not self.largest > self._least:
@@ -98,12 +98,12 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
         self._session: _lasthop.Session | None = None
 
     def value(self, action: NDArray[np.float32]) -> float:
-        """What an action means: bytes of a window, or bytes per second."""
+        """The value of an action: a window in bytes, or a rate in bytes per second."""
         place = (float(np.clip(action[0], -1.0, 1.0)) + 1.0) / 2.0
         return float(self._least * (self.largest / self._least) ** place)
 
     def action_of(self, value: float) -> NDArray[np.float32]:
-        """The action that means ``value`` bytes, or bytes per second."""
+        """The action for ``value``: a window in bytes, or a rate in bytes per second."""
         value = min(max(value, self._least), self.largest)
         place = np.log(value / self._least) / np.log(self.largest / self._least)
         return np.array([2.0 * place - 1.0], dtype=np.float32)
@@ -111,8 +111,8 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins a run anew. Its seed is drawn by the environment's generator, which ``seed`` sets; ``options`` may
-        name it directly: ``{"seed": 7}``."""
+        """Starts a new run. The environment's generator, which ``seed`` sets, draws the seed of the run; ``options`` can
+        set it directly: ``{"seed": 7}``."""
         super().reset(seed=seed)
         if options and "seed" in options:
             run = _natural("seed", options["seed"], 2**64 - 1)
@@ -124,7 +124,7 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
     def step(
         self, action: NDArray[np.float32]
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Sets the window or the rate, in force from the next ACK on, and lets an interval pass."""
+        """Sets the window or the rate, which applies from the next ACK on, and simulates an interval."""
         if self._session is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         if self.baseline is None:
@@ -170,8 +170,8 @@ def make(
 ) -> Environment:
     """An environment in which an agent is the congestion control of a scenario's first transfer.
 
-    Losses are detected and repaired as by RACK (RFC 8985), whose window is the agent's alone. With the same seed and
-    the same actions the same happens.
+    RACK (RFC 8985) detects and repairs losses, but only the agent sets the window. The same seed and the same actions
+    give the same run.
 
     Args:
         scenario: One cell: a scenario, or the name of a built-in one. The default is the link of ``west97-lan`` with
@@ -179,12 +179,14 @@ def make(
         interval: The time of a step: a text such as ``10ms``, or seconds.
         action: ``window`` or ``rate``. An action is an array of one number from -1 to 1: a logarithm between one small
             segment (536 bytes, or 1 kB/s) and ``largest``.
-        baseline: ``reno``, ``cubic`` or ``bbr`` decides, and actions are ignored: the same observations and rewards.
-        reward: What a step is worth: a function of the observation (:data:`OBSERVATIONS`) and the interval in seconds.
-        largest: The largest window in bytes, or the largest rate in bytes per second: 1 MB, and 12.5 MB/s.
+        baseline: ``reno``, ``cubic`` or ``bbr`` controls the sender, and actions are ignored. Observations and rewards
+            are as for an agent.
+        reward: The reward of a step: a function of the observation (:data:`OBSERVATIONS`) and the interval in seconds.
+        largest: The largest window in bytes, or the largest rate in bytes per second. The defaults are 1 MB and
+            12.5 MB/s.
 
     Raises:
-        ScenarioError: The scenario is more than one cell, has no transfer of its own, or something else is wrong.
+        ScenarioError: The scenario has more than one cell or no transfer, or an argument is invalid.
     """
     if largest is None:
         largest = 1e6 if action == "window" else 12.5e6
@@ -192,14 +194,14 @@ def make(
 
 
 def make_vec(scenarios: Scenario | str | list[Scenario] | None = None, count: int = 2, **options: Any) -> gymnasium.vector.SyncVectorEnv:
-    """``count`` environments side by side, or one for each of several scenarios, behind Gymnasium's vector API."""
+    """``count`` environments, or one for each of several scenarios, behind Gymnasium's vector API."""
     all_of = scenarios if isinstance(scenarios, list) else [scenarios] * _natural("count", count, 4096, 1)
     return gymnasium.vector.SyncVectorEnv([partial(make, s, **options) for s in all_of])
 
 
 def episode(env: gymnasium.Env[Any, Any], policy: Callable[[Observation], Any] | None = None, *, seed: int) -> dict[str, Any]:
-    """Plays one run with ``seed`` to its end: total reward, steps, seconds, bytes delivered per second, and why it
-    ended. Without a policy the environment has a baseline."""
+    """Plays one run with ``seed`` to its end. Returns total reward, steps, seconds, delivered bytes per second, and the
+    reason of the end. Without a policy the environment must have a baseline."""
     observation, _ = env.reset(options={"seed": seed})
     idle = np.zeros(1, dtype=np.float32)
     total, steps, delivered = 0.0, 0, 0.0
@@ -232,7 +234,7 @@ def _nanoseconds(interval: str | float) -> int:
     except (TypeError, ValueError):
         raise ScenarioError(f"interval is {interval!r}", key="interval", help=help) from None
     if not 1 <= span <= 1e15:
-        raise ScenarioError(f"interval is {interval!r}", key="interval", help="it is from 1ns to 1000000s")
+        raise ScenarioError(f"interval is {interval!r}", key="interval", help="give a time from 1ns to 1000000s")
     return round(span)
 
 

@@ -47,14 +47,14 @@ _AGAIN = {
 
 
 def _axes(ax: Axes | None, height: float = 4.0) -> Axes:
-    """The given axes as they are, or new ones in the style."""
+    """The given axes unchanged, or new ones in the style."""
     if ax is not None:
         return ax
     # A dark style in use selects the dark figures.
     name = "figure_dark" if _is_dark(matplotlib.rcParams["axes.facecolor"]) else "figure"
     path = os.path.join(os.path.dirname(__file__), f"{name}.mplstyle")
     style = matplotlib.rc_params_from_file(path, use_default_template=False)
-    # Not `style.context`: a first figure in it sets up a notebook's backend, which the end of the context would undo.
+    # `style.context` does not work: the first figure sets up a notebook's backend, and the end of the context would undo that.
     before = {key: matplotlib.rcParams[key] for key in style}
     matplotlib.rcParams.update(style)
     try:
@@ -81,7 +81,7 @@ def _titled(ax: Axes, title: str, x: str, y: str) -> Axes:
 
 
 def sequence(series: _lasthop.Table, flow: int, title: str, ax: Axes | None = None) -> Axes:
-    """The time-sequence plot of flow number ``flow``: a stroke for each packet over its bytes, the ACKs as a line."""
+    """The time-sequence plot of flow number ``flow``: a vertical stroke for each packet, and the ACKs as a line."""
     columns = {name: series[name] for name in ("flow", "what", "at_s", "to_s", "start", "end", "kind")}
     flows = list(dict.fromkeys(columns["flow"]))
     if not 0 <= flow < len(flows):

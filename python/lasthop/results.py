@@ -1,4 +1,4 @@
-"""Runs, and what was measured in them."""
+"""Runs and their results."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Table = _lasthop.Table
 
 
 class Results:
-    """What was measured in the runs of a scenario.
+    """The results of the runs of a scenario.
 
     Tables are Arrow tables (:class:`Table`): ``pandas.DataFrame(t.runs)``, ``polars.DataFrame(t.runs)`` and
-    ``pyarrow.table(t.runs)`` read them, and DuckDB queries a variable that holds one. Columns are named as in the JSON
-    of the command. ``units`` has their units, and the schema's metadata their provenance.
+    ``pyarrow.table(t.runs)`` read them, and DuckDB queries a variable that holds one. Columns have the names of the
+    command's JSON. ``units`` has their units, and the schema's metadata their provenance.
 
     The values of an axis are numbers in base units if all its labels are amounts of one kind: ``128KiB`` is 131072 in
-    ``B``, ``2mbit`` is 250000 in ``B/s``, ``5ms`` is 0.005 in ``s``, ``1%`` is 0.01. Other labels stay texts.
+    ``B``, ``2mbit`` is 250000 in ``B/s``, ``5ms`` is 0.005 in ``s``, ``1%`` is 0.01. Other labels remain texts.
 
-    Results can be pickled. Another version of lasthop refuses them.
+    Results can be pickled. Another version of lasthop rejects them.
     """
 
     def __init__(self, results: _lasthop.Results, scenario: Scenario) -> None:
@@ -42,7 +42,7 @@ class Results:
 
     @property
     def runs(self) -> Table:
-        """A row for each run: cell, axes, seed, key, and every number that is told of a run as a whole."""
+        """A row for each run: cell, axes, seed, key, and all results of the run as a whole."""
         return self._table("runs", self._results.runs)
 
     @property
@@ -57,13 +57,13 @@ class Results:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Where the numbers are from: version, scenario's text, arguments, seeds. Enough to make them again."""
+        """The origin of the results: version, text of the scenario, arguments, seeds. Enough to reproduce them."""
         provenance: dict[str, Any] = _loads(self._results.provenance)
         return provenance
 
     def summary(self, name: str = "throughput") -> list[dict[str, Any]]:
-        """One number over the runs of each cell: the values of its axes as in the tables, then ``n``, ``mean``, ``sd``,
-        ``ci95`` and the like, in ``unit``.
+        """Summarises one number over the runs of each cell. A dict has the values of the axes as in the tables, then
+        ``n``, ``mean``, ``sd``, ``ci95`` and more, in ``unit``.
 
         Raises:
             ScenarioError: There is no such number.
@@ -91,7 +91,7 @@ class Results:
         return dict(zip(runs["cell"], zip(*(runs[column] for column in columns)) if columns else ((),) * len(runs)))
 
     def to_json(self) -> str:
-        """Everything, as ``lasthop run --json`` prints it."""
+        """All results, as ``lasthop run --json`` prints them."""
         return self._results.json()
 
     def plot(self, name: str = "throughput", ax: Axes | None = None) -> Axes:
@@ -128,7 +128,7 @@ class Results:
 
 
 class Recording:
-    """One run with everything that happened in it. It can be pickled, with all its tables."""
+    """One run with all its events. It can be pickled, with all its tables."""
 
     def __init__(self, recording: _lasthop.Recording, scenario: Scenario) -> None:
         self._recording = recording
@@ -140,8 +140,8 @@ class Recording:
 
     @property
     def series(self) -> Table:
-        """The time-sequence series of the first flows: what was sent, acknowledged, lost, and when. Times are in
-        seconds, positions in bytes of the stream."""
+        """The time-sequence series of the first flows: times of sent, acknowledged and lost data. Times are in seconds,
+        positions in bytes of the stream."""
         return self._recording.series
 
     @property
@@ -156,7 +156,7 @@ class Recording:
 
     @property
     def result(self) -> dict[str, Any]:
-        """What was measured, exactly as without the recording."""
+        """The results of the run, exactly as without the recording."""
         result: dict[str, Any] = _loads(self._recording.result)
         return result
 
@@ -166,8 +166,8 @@ class Recording:
         return self._recording.links
 
     def to_pcapng(self, path: str, link: str | None = None) -> None:
-        """Writes the capture of a link for Wireshark; of the first one if none is named, of everything that was
-        dropped on the way for ``drops``. Packets hold headers; their bodies are left out.
+        """Writes the capture of a link for Wireshark. The default is the first link; ``drops`` is the capture of all
+        dropped packets. Packets contain only headers.
 
         Raises:
             ScenarioError: There is no such link.
@@ -179,7 +179,7 @@ class Recording:
             raise ScenarioError(f"there is no link `{link}`", help=help)
         if self._version != _lasthop.identity():
             message = f"this recording is of {self._version}, and this is {_lasthop.identity()}"
-            raise ScenarioError(message, help="packets are simulated again: that needs the same version")
+            raise ScenarioError(message, help="packets are simulated again: use the version of the recording")
         data = self._recording.pcapng(None if link == "drops" else link)
         with open(path, "wb") as file:
             file.write(data)
@@ -213,14 +213,14 @@ def run(
 ) -> Results:
     """Makes all runs of a scenario: every combination of its axes with every seed.
 
-    The interpreter's lock is released, and Ctrl-C is heard at once. However many jobs there are, the numbers are the
-    same; they are those of the command ``lasthop run``.
+    The interpreter's lock is released, and Ctrl-C stops the runs at once. The results do not depend on the number of
+    jobs; they are those of the command ``lasthop run``.
 
     Args:
         scenario: What to run.
-        seeds: How many seeds, in place of the scenario's ``runs``.
-        jobs: Runs at the same time; 0 for one on each processor.
-        progress: Called now and then with the number of runs that are done, and of all.
+        seeds: Number of seeds, instead of the scenario's ``runs``.
+        jobs: Number of parallel runs; 0 means one on each processor.
+        progress: Called repeatedly with the number of finished runs, and of all runs.
 
     Raises:
         ScenarioError: The scenario cannot be run.
@@ -238,13 +238,13 @@ def run_points(
     jobs: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Results:
-    """Makes the runs of a table of sets, for designs of experiments (SALib, scipy.stats.qmc, Optuna).
+    """Makes the runs of a table of settings, for designs of experiments (SALib, scipy.stats.qmc, Optuna).
 
-    Each row sets some keys, and all rows have the same seeds. The rows are an axis ``point`` with the numbers 0, 1, ...;
-    a column of the table of runs has this name.
+    Each row sets some keys, and all rows have the same seeds. The rows become an axis ``point`` with the numbers 0, 1, ...;
+    the table of runs has a column of this name.
 
     Args:
-        scenario: What to run; its own axes stay.
+        scenario: What to run; its own axes remain.
         points: A list of dicts, a dict of columns, or a data frame of polars or pandas. Columns are keys.
         seeds: As of :func:`run`.
         jobs: As of :func:`run`.
@@ -254,7 +254,7 @@ def run_points(
 
     rows = _rows(points)
     if not rows:
-        raise ScenarioError("there are no points", help="give one row at least, such as {'errors.mean': '16KiB'}")
+        raise ScenarioError("there are no points", help="give at least one row, such as {'errors.mean': '16KiB'}")
     tables = []
     for i, row in enumerate(rows):
         sets = "".join(f", {k} = {_toml.value(k, v)}" for k, v in row.items())
@@ -264,22 +264,22 @@ def run_points(
 
 
 def record(scenario: Scenario, seed: int | None = None) -> Recording:
-    """Makes one run and keeps everything that happens: about 100 bytes of memory an event.
+    """Makes one run and records all its events: about 100 bytes of memory for each event.
 
     Raises:
-        ScenarioError: The scenario has more than one cell (:meth:`Scenario.cell` says which), or cannot be run.
+        ScenarioError: The scenario has more than one cell (:meth:`Scenario.cell` selects one), or cannot be run.
     """
     plan = scenario.plan
     if len(plan.cells) > 1:
         left = ", ".join(f"{axis}=..." for axis in scenario.axes)
-        raise ScenarioError(f"this scenario has {len(plan.cells)} cells", help=f"say which: scenario.cell({left})")
+        raise ScenarioError(f"this scenario has {len(plan.cells)} cells", help=f"choose one: scenario.cell({left})")
     _warn(scenario)
     seed = plan.first_seed if seed is None else _natural("seed", seed, 2**64 - 1)
     return Recording(_lasthop.record(plan, 0, seed), scenario)
 
 
 def _loads(text: str) -> Any:
-    # Not at the top: json takes as long to import as all of this package.
+    # Imported here: the import of json takes as long as that of this whole package.
     import json
 
     return json.loads(text)
@@ -295,7 +295,7 @@ def _rows(points: Any) -> list[Mapping[str, Any]]:
     if hasattr(points, "items"):
         columns = dict(points.items())
         if len({len(column) for column in columns.values()}) > 1:
-            raise ScenarioError("the columns of points have different lengths", help="each row sets every key")
+            raise ScenarioError("the columns of points have different lengths", help="give one value for each row")
         return [dict(zip(columns, row)) for row in zip(*columns.values())]
     if isinstance(points, (str, bytes)) or not hasattr(points, "__iter__"):
         help = "give a list of dicts, a dict of columns, or a data frame"
@@ -310,7 +310,7 @@ def _rows(points: Any) -> list[Mapping[str, Any]]:
 def _seeded(scenario: Scenario, seeds: int | None) -> Scenario:
     if not isinstance(scenario, Scenario):
         raise ScenarioError(
-            f"scenario is {type(scenario).__name__}", key="scenario", help="make one by Scenario.load, .example or .from_dict"
+            f"scenario is {type(scenario).__name__}", key="scenario", help="create one with Scenario.load, .example or .from_dict"
         )
     return scenario if seeds is None else scenario.set("runs", _natural("seeds", seeds, 1_000_000, 1))
 
@@ -327,7 +327,7 @@ def _natural(what: str, given: object, most: int, least: int = 0) -> int:
 
 def _progress(progress: Callable[[int, int], object] | None) -> Callable[[int, int], object] | None:
     if progress is not None and not callable(progress):
-        help = "give a function of two numbers: the runs that are done, and all of them"
+        help = "give a function of two numbers: finished runs, and all runs"
         raise ScenarioError(f"progress is {progress!r}", key="progress", help=help)
     return progress
 

@@ -1,4 +1,4 @@
-"""Scenarios: what to run."""
+"""Scenarios: the input of runs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _A_FILE = "a scenario is a TOML file in UTF-8"
 
 
 class Scenario:
-    """An experiment: hosts at both ends of a path, what they transfer, what is varied, and how often it is repeated.
+    """An experiment: a path with hosts at both ends, their transfers, the axes to vary, and the number of repetitions.
 
-    It never changes; :meth:`set` and :meth:`vary` give another one. Whatever is wrong is said at once, as a
-    :class:`ScenarioError` with line, column and help. Keys and values are those of scenario files, with units in
-    the values: ``20ms``, ``2mbit``, ``64KiB``, ``1%``.
+    It is immutable; :meth:`set` and :meth:`vary` return a new one. Invalid input raises a :class:`ScenarioError` with
+    line, column and help immediately. Keys and values are those of scenario files, with units in the values: ``20ms``,
+    ``2mbit``, ``64KiB``, ``1%``.
 
     >>> import lasthop as lh
     >>> s = lh.Scenario.example("west97-lan").set("errors.mean", "16KiB").vary("agent", ["none", "snoop"])
@@ -37,19 +37,19 @@ class Scenario:
 
     #: The text, in TOML.
     text: str
-    #: What it is called where the text gives no name.
+    #: The name of the scenario if the text has none.
     name: str
-    #: What messages call it: a file, or a built-in scenario.
+    #: The name in messages: a file, or a built-in scenario.
     origin: str
-    #: What was changed: ``set`` or ``vary``, and ``KEY=VALUE``.
+    #: The changes: ``set`` or ``vary``, and ``KEY=VALUE``.
     changes: tuple[tuple[str, str], ...]
-    #: A congestion control in Python, if there is one.
+    #: The congestion control in Python, if any.
     control: type[CongestionControl] | None
-    #: The host that it is for; None for all.
+    #: The host with that congestion control; None for all hosts.
     host: str | None
 
     def __init__(self, text: str, name: str = "scenario", origin: str | None = None) -> None:
-        """A scenario of this text. ``name`` is its name where the text gives none."""
+        """A scenario of this text. ``name`` is its name if the text has none."""
         if not isinstance(text, str):
             raise _wrong_type("a scenario's text", text, "give TOML as a str, or use Scenario.load or .from_dict")
         self.text = text
@@ -59,14 +59,14 @@ class Scenario:
         self.control = None
         self.host = None
         self._plan: _lasthop.Plan | None = None
-        self.plan  # noqa: B018  what is wrong is said now
+        self.plan  # noqa: B018  raises an error now
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | IO[str] | IO[bytes]) -> Scenario:
-        """The scenario in a file: its path, or the open file.
+        """The scenario in a file, given as a path or an open file.
 
         Raises:
-            ScenarioError: Its text is no scenario, or the file cannot be read.
+            ScenarioError: The file cannot be read, or its text is no valid scenario.
         """
         read = getattr(source, "read", None)
         if read is not None:
@@ -103,14 +103,14 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], name: str = "scenario") -> Scenario:
-        """A scenario of nested dicts and lists, with the keys of a file. Errors quote the TOML that comes of it."""
+        """A scenario of nested dicts and lists, with the keys of a file. Errors quote the resulting TOML."""
         if not hasattr(given, "items"):
             raise _wrong_type("a scenario", given, "give a dict, such as {'path': [...], 'transfer': {...}}")
         return cls(_toml.document(given), name, "dict")
 
     @classmethod
     def from_provenance(cls, provenance: Mapping[str, Any]) -> Scenario:
-        """The scenario that results are of, by their :attr:`Results.provenance`."""
+        """The scenario of results, from their :attr:`Results.provenance`."""
         try:
             text, name, arguments = (provenance[key] for key in ("text", "name", "arguments"))
             changes = [(option.removeprefix("--"), change) for option, change in arguments]
@@ -119,53 +119,53 @@ class Scenario:
         if provenance.get("control"):
             raise ScenarioError(
                 f"these results are of the congestion control {provenance['control'][0]}",
-                help="its class is not kept with results: use Scenario(text) and with_control",
+                help="results do not contain its class: use Scenario(text) and with_control",
             )
         return cls(text, name)._changed(changes)
 
     def set(self, key: str | Mapping[str, Any], value: Any = None) -> Scenario:
         """The scenario with another value: ``s.set("errors.mean", "16KiB")``, or several as a dict.
 
-        Keys are dotted as in the file, with the short forms of ``lasthop run --set``. Of an axis this is the one
-        value that stays.
+        Keys are dotted as in the file, with the short forms of ``lasthop run --set``. Setting an axis leaves only this
+        value of it.
         """
         pairs = key.items() if hasattr(key, "items") else [(key, value)]
         return self._changed([("set", f"{_key(k)}={_toml.word(k, v)}") for k, v in pairs])
 
     def vary(self, key: str, values: Iterable[Any]) -> Scenario:
-        """The scenario with an axis: every value is run, in every combination with those of other axes."""
+        """The scenario with an axis: runs have every value, in all combinations with the values of other axes."""
         if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
             raise _wrong_type(f"the values of the axis `{key}`", values, 'give a list, such as ["none", "snoop"]')
         words = [_toml.word(key, each) for each in values]
         if not words:
-            raise ScenarioError(f"the axis `{key}` has no values", code="bad-axis", key=key, help="give one at least")
+            raise ScenarioError(f"the axis `{key}` has no values", code="bad-axis", key=key, help="give at least one")
         return self._changed([("vary", f"{_key(key)}={','.join(words)}")])
 
     def cell(self, labels: Mapping[str, str | float] | None = None, /, **more: str | float) -> Scenario:
-        """One combination of what is varied: ``s.cell(agent="snoop")``; a dotted axis in a dict.
+        """One combination of the values of all axes: ``s.cell(agent="snoop")``. A dotted axis needs a dict.
 
-        A value is a label, or the number in the tables: ``s.cell({"errors.mean": 16384})`` is that of ``16KiB``.
+        A value is a label, or the number in the tables: ``s.cell({"errors.mean": 16384})`` selects ``16KiB``.
 
         Raises:
-            ScenarioError: An axis has no such value, or one is left open.
+            ScenarioError: An axis has no such value, or an axis has no value here.
         """
         axes = self.axes
         changes = []
         for axis, value in {**(labels or {}), **more}.items():
             if axis not in axes:
-                known = ", ".join(axes) or "nothing"
-                raise ScenarioError(f"`{axis}` is not varied", code="bad-axis", key=axis, help=f"varied is {known}")
+                known = ", ".join(axes) or "none"
+                raise ScenarioError(f"`{axis}` is not varied", code="bad-axis", key=axis, help=f"the axes are {known}")
             label = _label(axes[axis], value)
             if label is None:
                 known = ", ".join(axes[axis])
                 message = f"the axis `{axis}` has no value `{value}`"
-                raise ScenarioError(message, code="bad-axis", key=axis, help=f"there are {known}")
+                raise ScenarioError(message, code="bad-axis", key=axis, help=f"its values are {known}")
             changes.append(("set", f"{axis}={label}"))
         cell = self._changed(changes)
-        # A labelled axis stays, with one label.
+        # A labelled axis remains, with one label.
         if len(cell.plan.cells) > 1:
             left = ", ".join(f"{axis}=..." for axis, labels in cell.axes.items() if len(labels) > 1)
-            raise ScenarioError("this is more than one cell", code="bad-axis", help=f"say which: {left}")
+            raise ScenarioError("this is more than one cell", code="bad-axis", help=f"choose one: {left}")
         return cell
 
     def with_control(self, control: type[CongestionControl], host: str | None = None) -> Scenario:
@@ -183,18 +183,18 @@ class Scenario:
         host: str | None = None,
     ) -> Scenario:
         other = object.__new__(Scenario)
-        # A key that is set again, or varied, is no longer what it was.
+        # A new setting of a key replaces earlier ones.
         again = {change.split("=", 1)[0] for _, change in changes}
-        kept = tuple(c for c in self.changes if c[1].split("=", 1)[0] not in again)
-        other.__setstate__((self.text, self.name, self.origin, kept + tuple(changes), self.control, self.host))
+        unchanged = tuple(c for c in self.changes if c[1].split("=", 1)[0] not in again)
+        other.__setstate__((self.text, self.name, self.origin, unchanged + tuple(changes), self.control, self.host))
         if control is not None:
             other.control, other.host = control, host
-        other.plan  # noqa: B018  what is wrong is said now
+        other.plan  # noqa: B018  raises an error now
         return other
 
     @property
     def plan(self) -> _lasthop.Plan:
-        """Its runs, laid out."""
+        """The checked scenario with all its runs."""
         if self._plan is None:
             control = None
             if self.control is not None:
@@ -204,22 +204,22 @@ class Scenario:
 
     @property
     def axes(self) -> dict[str, list[str]]:
-        """What is varied: the labels of each axis. The first axis changes slowest."""
+        """The axes: name and labels of each. The first axis changes slowest."""
         return dict(self.plan.axes)
 
     @property
     def count(self) -> int:
-        """How many runs it asks for."""
+        """Number of runs."""
         return self.plan.count
 
     @property
     def keys(self) -> list[str]:
-        """The key of each run: equal keys have equal results, whoever makes them."""
+        """The key of each run. Runs with equal keys have equal results."""
         return self.plan.keys()
 
     @property
     def warnings(self) -> list[ScenarioError]:
-        """What it says and probably does not mean, with its place."""
+        """Settings that are valid but probably not intended, with their places."""
         return [ScenarioError(**fields) for fields in self.plan.warnings]
 
     def __eq__(self, other: object) -> bool:
@@ -250,7 +250,7 @@ class Scenario:
 
 
 def _label(labels: list[str], value: object) -> str | None:
-    """The label that is ``value``, or that is this number in the tables."""
+    """The label that equals ``value``, as a text or as the number in the tables."""
     if str(value) in labels:
         return str(value)
     if isinstance(value, str) or not hasattr(value, "__float__"):
@@ -268,7 +268,7 @@ def _wrong_type(what: str, given: object, help: str) -> ScenarioError:
 
 def _key(key: object) -> str:
     if not isinstance(key, str):
-        raise _wrong_type("a key", key, "keys are texts, dotted as in the file: `errors.mean`")
+        raise _wrong_type("a key", key, "give a str, dotted as in the file: `errors.mean`")
     return key
 
 
@@ -284,10 +284,10 @@ def _decoded(data: str | bytes, origin: str) -> str:
 
 
 def _with_visits(text: str, folder: str) -> str:
-    """The text with the lines of files of visits in it."""
+    """The text with the lines of its files of visits inserted."""
     data = text.encode()
     for start, end, name in reversed(_lasthop.visit_files(text)):
-        help = "`file` of `visits` names a file beside the scenario, with lines such as `8s east`"
+        help = "`file` of `visits` names a file in the directory of the scenario, with lines such as `8s east`"
         try:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 lines = file.read()
@@ -300,8 +300,8 @@ def _with_visits(text: str, folder: str) -> str:
 
 
 def _with_link_files(text: str, folder: str) -> str:
-    """The text with what stands in the files that its links name."""
-    help = "links name files beside the scenario: traces of mm-link, or CSV files"
+    """The text with the contents of the files that its links name."""
+    help = "links name files in the directory of the scenario: traces of mm-link, or CSV files"
     for name in _lasthop.link_files(text):
         try:
             with open(os.path.join(folder, name), "rb") as file:

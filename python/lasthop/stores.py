@@ -1,4 +1,4 @@
-"""Where batches are kept other than in a directory."""
+"""Stores of batches other than directories."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Store(Protocol):
-        """Whole objects under names. One that workers of other processes use is pickled."""
+        """Stores whole objects by name. It must be picklable if workers of other processes use it."""
 
         def title(self) -> str:
-            """What messages call it."""
+            """The name of the store in messages."""
 
         def has(self, name: str, /) -> bool:
-            """Whether there is an object of this name."""
+            """Whether an object of this name exists."""
 
         def list(self) -> list[str]:
             """The names of all objects, in any order."""
 
         def get(self, name: str, /) -> bytes | None:
-            """An object; None if there is none."""
+            """The object of this name; None if it does not exist."""
 
         def put_if_absent(self, name: str, data: bytes, /) -> bool:
-            """Puts an object there, whole or not at all. False if there is one of this name, which stays as it is."""
+            """Stores an object atomically. Returns False if an object of this name exists, and keeps that one."""
 
 
 class Bucket:
-    """A store at an address that fsspec knows, such as ``s3://bucket/results``.
+    """A store at an address that fsspec supports, such as ``s3://bucket/results``.
 
-    What is there is never written over: an object is put with the condition that there is none (``If-None-Match``
-    of S3).
+    It never overwrites an object: each write has the condition that none exists (``If-None-Match`` of S3).
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
@@ -44,7 +43,7 @@ class Bucket:
         try:
             from fsspec.core import url_to_fs
 
-            # Others write there too: listings are not remembered.
+            # Other processes write there too, so listings must not be cached.
             self._fs, self._root = url_to_fs(self.url, use_listings_cache=False, **self.options)
         except ImportError as error:
             raise ScenarioError(f"{self.url}: {error}", help="pip install lasthop[s3]") from error
@@ -55,11 +54,11 @@ class Bucket:
         return f"{self._root}/{name}"
 
     def title(self) -> str:
-        """Its address."""
+        """The address."""
         return self.url
 
     def has(self, name: str) -> bool:
-        """Whether there is an object of this name."""
+        """Whether an object of this name exists."""
         return bool(self._fs.exists(self._at(name)))
 
     def list(self) -> list[str]:
@@ -71,7 +70,7 @@ class Bucket:
         return [path.rsplit("/", 1)[-1] for path in paths]
 
     def get(self, name: str) -> bytes | None:
-        """An object; None if there is none."""
+        """The object of this name; None if it does not exist."""
         try:
             data: bytes = self._fs.cat_file(self._at(name))
         except FileNotFoundError:
@@ -79,7 +78,7 @@ class Bucket:
         return data
 
     def put_if_absent(self, name: str, data: bytes) -> bool:
-        """Puts an object there, unless there is one of this name."""
+        """Stores an object, unless one of this name exists; then returns False."""
         try:
             self._fs.pipe_file(self._at(name), data, mode="create")
         except FileExistsError:

@@ -1,4 +1,4 @@
-"""Questions that take many runs to answer. Documents are as the commands' ``--json`` prints them."""
+"""Studies: questions that need many runs. Documents have the content that ``--json`` of the commands prints."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def compare(
     seeds: int | None = None,
     jobs: int = 0,
 ) -> Document:
-    """Compares schemes on a scenario: what gains how much, beside what theory allows (``lasthop compare``).
+    """Compares schemes on a scenario: the gain of each, next to theoretical limits (``lasthop compare``).
 
     Args:
-        scenario: What they are tried on.
-        schemes: Names of ``lasthop list schemes``, or ``["all"]``; the scenario's own if none are given.
-        baseline: What the others are compared with; the scenario as it is if not given.
-        loss: Probabilities of loss, such as ``["0.1%", "1%"]`` or ``0.01``, in place of the scenario's errors.
+        scenario: The scenario on which they run.
+        schemes: Names of ``lasthop list schemes``, or ``["all"]``; the scenario's own if none is given.
+        baseline: The scheme to which others are compared; by default the unchanged scenario.
+        loss: Probabilities of loss, such as ``["0.1%", "1%"]`` or ``0.01``, instead of the scenario's errors.
         handoff: How hosts move under every scheme, such as ``every=15s,gap=80ms``.
         seeds: As of :func:`lasthop.run`.
         jobs: As of :func:`lasthop.run`.
@@ -57,14 +57,14 @@ def compare(
     _word("baseline", baseline, "reno")
     _word("handoff", handoff, "every=15s,gap=80ms")
     losses = [loss] if isinstance(loss, (str, float, int)) else list(loss)
-    asked = {
+    options = {
         "schemes": _words("schemes", schemes, "snoop"),
         "baseline": baseline,
         "errors": [_share("loss", each) for each in losses],
         "handoff": handoff,
     }
     with AsWritten({"errors.p": "loss"}):
-        return Document(_loads(_lasthop.compare(plan, asked, _jobs(jobs))))
+        return Document(_loads(_lasthop.compare(plan, options, _jobs(jobs))))
 
 
 def energy(
@@ -75,12 +75,12 @@ def energy(
     seeds: int | None = None,
     jobs: int = 0,
 ) -> Document:
-    """Says how long batteries last, where their joules go, and which change would save most (``lasthop energy``).
+    """Computes lifetimes of batteries, the consumers of their energy, and the change that saves most (``lasthop energy``).
 
     Args:
-        scenario: What is run.
-        hardware: What both ends are made of, a name of ``lasthop list hardware``.
-        host: By whose battery changes are ranked.
+        scenario: What to run.
+        hardware: The hardware of both ends, a name of ``lasthop list hardware``.
+        host: The host whose battery ranks the changes.
         seeds: As of :func:`lasthop.run`.
         jobs: As of :func:`lasthop.run`.
     """
@@ -117,32 +117,32 @@ def advise(
     quick: bool = False,
     jobs: int = 0,
 ) -> Document:
-    """Says what would help on a link (``lasthop advise``).
+    """Recommends changes for a link (``lasthop advise``).
 
     Args:
-        rate: Of the lossy link, such as ``20mbit``; needed unless a capture tells it.
-        rate_back: For ACKs, if it differs.
-        delay: Of the link, one way, such as ``5ms``.
-        wired_delay: Of the rest of the path, one way.
-        loss: Share of the packets with data that are lost: ``1%`` or ``0.01``.
-        burst: Mean number of packets that are lost in a row.
-        queue: In front of the link, such as ``50p`` or ``64KiB``.
+        rate: Rate of the lossy link, such as ``20mbit``; required unless a capture has it.
+        rate_back: Rate for ACKs, if it differs.
+        delay: One-way delay of the link, such as ``5ms``.
+        wired_delay: One-way delay of the rest of the path.
+        loss: Share of lost data packets: ``1%`` or ``0.01``.
+        burst: Mean number of consecutive losses.
+        queue: Length of the queue of the link, such as ``50p`` or ``64KiB``.
         sender: The sender's TCP.
         handoff: How hosts move, such as ``every=15s,gap=80ms``.
         upload: Whether the data comes from the host behind the link.
         duplex: Whether the directions share the medium of the link: ``full``, ``half`` (turns) or ``tdd`` (parts of frames).
-        discipline: What the queue in front of the link does, such as ``fq-codel``.
-        arq: The link layer that retransmits, such as ``ll-sack``.
-        losses: Fate of lost packets: they ``vanish``, or arrive with ``damage`` that checksums show.
+        discipline: Discipline of the queue of the link, such as ``fq-codel``.
+        arq: Link layer with retransmissions, such as ``ll-sack``.
+        losses: Kind of losses: packets ``vanish``, or arrive with ``damage`` that checksums detect.
         mtu: The largest IP packet, in bytes.
-        overhead: Time that each frame takes on the link beside its bits, such as ``1ms``.
-        customers: How many transfer through the same queue at once.
-        can: Who can be changed: ``sender``, ``receiver``, ``base-station``, ``link``, ``router``, ``gateway``; all of them if
-            nothing is said.
-        capture: A capture at the sender, to estimate the rest from.
-        gain: The least gain worth a change, as a share.
+        overhead: Time on the link for each frame in addition to its bits, such as ``1ms``.
+        customers: Number of simultaneous transfers through the same queue.
+        can: Parts that can be changed: ``sender``, ``receiver``, ``base-station``, ``link``, ``router``, ``gateway``; by
+            default all of them.
+        capture: A capture at the sender, from which missing arguments are estimated.
+        gain: The minimum gain that is worth a change, as a share.
         seeds: As of :func:`lasthop.run`.
-        quick: Not to ask again for other losses and delays.
+        quick: Whether to skip the repetition with other losses and delays.
         jobs: As of :func:`lasthop.run`.
     """
     given = {
@@ -245,7 +245,7 @@ def battery(
     """Computes the battery lifetime of a device that reports over a radio (``lasthop battery``).
 
     Args:
-        radios: Which radios, such as ``lte-m``; all of them if none is given.
+        radios: Names of radios, such as ``lte-m``; by default all of them.
         reports: Reports per day.
         bytes: Application bytes in each report.
         over: Protocol of the reports over IP: ``coap`` or ``mqtt``.
@@ -259,7 +259,7 @@ def battery(
         release_assistance: LTE-M, NB-IoT: the device announces its last packet, and the network releases it immediately.
         seeds: Runs of each transfer.
     """
-    said = {
+    options = {
         "radios": _words("radios", radios, "lte-m"),
         "reports": _number("reports", reports, 0.001, 86400),
         "bytes": _natural("bytes", bytes, 1000, 1),
@@ -275,9 +275,9 @@ def battery(
         "seeds": _natural("seeds", seeds, 1000, 1),
     }
     for name, example in _BATTERY_WORDS.items():
-        _word(name, said[name], example)
+        _word(name, options[name], example)
     with AsWritten():
-        return Document(_loads(_lasthop.battery(said)))
+        return Document(_loads(_lasthop.battery(options)))
 
 
 #: Arguments of :func:`battery` that are text, each with an example.
@@ -294,31 +294,31 @@ _BATTERY_WORDS = {
 
 
 def analyze(capture: str | os.PathLike[str] | IO[bytes], *, verify: bool = False) -> Document:
-    """Says what happened to TCP in a capture: losses, retransmissions, stalls, and why (``lasthop analyze``).
+    """Analyses TCP in a capture: losses, retransmissions, stalls, and their causes (``lasthop analyze``).
 
     Args:
-        capture: A pcap or pcapng file, or one that is open in binary mode.
-        verify: Leave out packets whose checksum is wrong, as a receiver would.
+        capture: Path of a pcap or pcapng file, or such a file that is open in binary mode.
+        verify: Whether to drop packets with a wrong checksum, as a receiver would.
     """
     data, name = _bytes(capture)
     return Document(_loads(_lasthop.analyze(data, name, verify)))
 
 
 def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]]:
-    """Published results beside measured ones, with a verdict for each (``lasthop reproduce``): a dict for each claim.
+    """Compares published with measured results (``lasthop reproduce``). Returns a dict for each claim, with its verdict.
 
     Claims about the CPU time of a kernel's TCP need the command.
 
     Args:
-        what: Papers or claims; :func:`claims` lists them. All of the papers if none is given: that takes minutes. ``"related"``
-            are those of works that they cite.
+        what: Papers or claims; :func:`claims` lists them. By default all claims of the papers, which takes minutes.
+            ``"related"`` means the claims of works that they cite.
         seeds: Runs of each case.
         jobs: As of :func:`lasthop.run`.
     """
     with AsWritten():
         text = _lasthop.reproduce(_words("what", what, "west97"), _natural("seeds", seeds, 100_000, 1), _jobs(jobs))
-    told: list[dict[str, Any]] = _loads(text)
-    return told
+    results: list[dict[str, Any]] = _loads(text)
+    return results
 
 
 def explain(
@@ -332,21 +332,20 @@ def explain(
     jobs: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Document:
-    """Says which of the values that a paper leaves open decide its claims (``lasthop explain``).
+    """Finds which unstated parameters of a paper decide its claims (``lasthop explain``).
 
     Args:
         claims: Claims of one testbed.
-        testbed: All other claims of the testbed as well.
-        sets: Sets of values to try.
-        seeds: Runs of each case for each set; what the testbed can afford if not given.
-        again: Runs of each case when the best sets are tried again with whole transfers; 0 leaves that out.
+        testbed: Whether to include all other claims of the testbed.
+        sets: Number of sets of values to try.
+        seeds: Runs of each case for each set; the default depends on the testbed.
+        again: Runs of each case in the repetition of the best sets with whole transfers; 0 skips it.
         sample: Seed of the sample of sets.
-        fit: Claims, or conditions by number, on which sets are chosen, to be judged on the others; random halves if
-            none are given.
+        fit: Claims, or conditions by number, that select the sets; the others test them. By default random halves.
         jobs: As of :func:`lasthop.run`.
-        progress: Called now and then with the number of sets that were tried, and of how many.
+        progress: Called repeatedly with the number of tried sets, and of all sets.
     """
-    said = {
+    options = {
         "testbed": _flag("testbed", testbed),
         "sets": _natural("sets", sets, 1_000_000, 1),
         "seeds": None if seeds is None else _natural("seeds", seeds, 100_000, 1),
@@ -355,24 +354,24 @@ def explain(
         "fit": _words("fit", fit, "W-T4"),
     }
     with AsWritten():
-        return Document(_loads(_lasthop.explain(_some(claims), said, _jobs(jobs), _progress(progress))))
+        return Document(_loads(_lasthop.explain(_some(claims), options, _jobs(jobs), _progress(progress))))
 
 
 def left_open(*claims: str, testbed: bool = False) -> list[dict[str, Any]]:
-    """What papers leave open about claims: a dict for each parameter, with what is assumed, its range, and why
-    (``lasthop explain --open``)."""
-    told: list[dict[str, Any]] = _loads(_lasthop.left_open(_some(claims), testbed))
-    return told
+    """Parameters of claims that papers do not state (``lasthop explain --open``): a dict for each, with the assumed value,
+    its range, and the reason."""
+    parameters: list[dict[str, Any]] = _loads(_lasthop.left_open(_some(claims), testbed))
+    return parameters
 
 
 def _some(claims: tuple[str, ...]) -> list[str]:
     if not claims:
-        raise ScenarioError("there are no claims", help="give one at least, such as W-T4; lasthop.claims() lists them")
+        raise ScenarioError("there are no claims", help="give at least one, such as W-T4; lasthop.claims() lists them")
     return list(claims)
 
 
 def claims() -> list[dict[str, str]]:
-    """The published claims that :func:`reproduce` looks at."""
+    """The published claims that :func:`reproduce` can check."""
     return [dict(zip(("id", "paper", "where", "published"), claim)) for claim in _lasthop.all_claims()]
 
 
@@ -380,14 +379,14 @@ def _plain(scenario: Scenario) -> Scenario:
     if scenario.control is not None:
         raise ScenarioError(
             "a study does not take a congestion control in Python",
-            help="compare with it by two calls of lasthop.run with the same seeds",
+            help="to compare with it, call lasthop.run twice with the same seeds",
         )
     return scenario
 
 
 def _bytes(capture: str | os.PathLike[str] | IO[bytes]) -> tuple[bytes, str]:
     read = getattr(capture, "read", None)
-    help = "give a capture in pcap or pcapng form, as tcpdump and Wireshark write them"
+    help = "give a pcap or pcapng file, as tcpdump and Wireshark write them"
     if read is not None:
         name = str(getattr(capture, "name", "capture"))
         try:
@@ -395,7 +394,7 @@ def _bytes(capture: str | os.PathLike[str] | IO[bytes]) -> tuple[bytes, str]:
         except ValueError as error:
             raise ScenarioError(f"{name}: {error}", help="open it in binary mode, and keep it open") from None
         if not isinstance(data, bytes):
-            raise ScenarioError(f"{name}: this is a text", help="open it in binary mode")
+            raise ScenarioError(f"{name}: this file is open in text mode", help="open it in binary mode")
         return data, name
     if not isinstance(capture, (str, os.PathLike)):
         raise ScenarioError(f"a capture is {type(capture).__name__}", help=help)

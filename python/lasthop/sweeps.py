@@ -1,4 +1,4 @@
-"""Sweeps that outgrow one call: batches of runs that any number of processes put into one store."""
+"""Sweeps of any size: many processes can make batches of runs and put them into one store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Places = str | os.PathLike[str] | Store
     Control = tuple[type, str, str, str | None]
 
-#: Batches that an executor has at a time: enough for a thousand workers, whatever the size of the sweep.
+#: Number of batches that an executor has at a time: enough for a thousand workers.
 WINDOW = 4096
 
 
@@ -36,10 +36,10 @@ def sweep(
     jobs: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Document:
-    """Makes those runs of a scenario that a store does not have (``lasthop sweep``), in batches of about a second.
+    """Makes the runs of a scenario that are missing in a store, in batches of about a second (``lasthop sweep``).
 
-    The store is the truth: whatever dies, the same call goes on, and what is there is not made again. With
-    :func:`merge` it becomes one table.
+    After an interruption the same call continues the sweep: it does not repeat the runs in the store. :func:`merge`
+    converts the store to one table.
 
     >>> import lasthop as lh, tempfile
     >>> s = lh.Scenario.example("west97-lan").set("transfer.bytes", "50kB")
@@ -50,25 +50,25 @@ def sweep(
         scenario: What to run.
         store: A directory, the address of a bucket such as ``s3://bucket/results`` (needs ``lasthop[s3]``), or an
             object with the methods of :class:`lasthop.stores.Store`. All workers must reach it.
-        executor: Who makes the batches: any :class:`concurrent.futures.Executor`, such as a process pool or
-            ``dask.distributed.Client(...).get_executor()``; threads of this process if none is given. Workers need
-            this package in the same version.
-        points: A table of sets in place of axes, as of :func:`lasthop.run_points`; each row sets the same keys. There
-            may be any number.
+        executor: The executor of the batches: any :class:`concurrent.futures.Executor`, such as a process pool or
+            ``dask.distributed.Client(...).get_executor()``. By default threads of this process run them.
+            Workers need this package in the same version.
+        points: A table of settings instead of axes, as of :func:`lasthop.run_points`, with any number of rows. Each row
+            sets the same keys.
         seeds: As of :func:`lasthop.run`.
-        storage_options: What fsspec is told of a bucket.
-        jobs: As of :func:`lasthop.run`; with an executor its own workers count.
-        progress: Called now and then with the number of runs that are done, and of all that were missing.
+        storage_options: Options of fsspec for a bucket.
+        jobs: As of :func:`lasthop.run`; ignored with an executor, which has its own workers.
+        progress: Called repeatedly with the number of finished runs, and of all missing runs.
 
     Returns:
-        ``batches``, of these ``found`` and ``made``, the ``runs`` in those that were made, and whether the sweep is
-        ``complete``.
+        The number of ``batches``, of those ``found`` in the store and those ``made`` now, the ``runs`` in the latter, and
+        whether the sweep is ``complete``.
 
     Raises:
-        ScenarioError: A run cannot be made, a store or a worker is of another version, a batch is there with other
-            results, or a congestion control has no version.
-        concurrent.futures.BrokenExecutor: Workers have died and the executor does not replace them. The same call,
-            with another one, goes on.
+        ScenarioError: A run cannot be made, a store or a worker has another version, the store has a batch with
+            different results, or a congestion control has no version.
+        concurrent.futures.BrokenExecutor: Workers died and the executor does not replace them. The same call with a
+            new executor continues the sweep.
     """
     scenario = _seeded(scenario, seeds)
     _warn(scenario)
@@ -81,7 +81,7 @@ def sweep(
     place = _place(store, storage_options)
     if executor is None:
         return Document(_loads(laid.make_all(place, jobs, progress)))
-    return _handed_out(laid, place, executor, control, progress)
+    return _distributed(laid, place, executor, control, progress)
 
 
 def merge(
@@ -94,40 +94,41 @@ def merge(
 
     Args:
         stores: As of :func:`sweep`.
-        out: A directory for ``runs.parquet``; nothing is written if none is given.
+        out: A directory for ``runs.parquet``; by default nothing is written.
         csv: Whether to write ``runs.csv`` there as well.
         storage_options: As of :func:`sweep`.
 
     Returns:
-        ``runs``, ``of`` how many there are in all, the ``digest`` of the table, and the provenance of all ``sweeps``.
-        Equal runs have equal digests, wherever and by whomever they were made.
+        The number of ``runs``, and ``of`` how many in all, the ``digest`` of the table, and the provenance of all
+        ``sweeps``. Equal runs have equal digests on every machine.
 
     Raises:
-        ScenarioError: What is no store or of another version, a damaged batch, and equal runs with different results.
+        ScenarioError: A store is invalid or has another version, a batch is damaged, or equal runs have different
+            results.
     """
     if not stores:
-        raise ScenarioError("there are no stores", help="give one at least, such as a directory")
+        raise ScenarioError("there are no stores", help="give at least one, such as a directory")
     if out is not None and not isinstance(out, (str, os.PathLike)):
         raise ScenarioError(f"out is {out!r}", key="out", help="give a directory")
     places = [_place(store, storage_options) for store in stores]
     return Document(_loads(_lasthop.merge(places, None if out is None else os.fspath(out), csv)))
 
 
-def _handed_out(
+def _distributed(
     laid: _lasthop.Sweep,
     place: str | Store,
     executor: Executor,
     control: Control | None,
     progress: Callable[[int, int], object] | None,
 ) -> Document:
-    """Has the missing batches made by the workers of an executor."""
+    """Makes the missing batches with the workers of an executor."""
     from itertools import islice
     from queue import SimpleQueue
 
     version = _lasthop.identity()
-    # Dask takes equal calls for one, and may still have the result of an earlier one.
+    # Makes calls unique: Dask merges equal calls, and may return the result of an earlier one.
     this = os.urandom(8).hex()
-    # Before anything is made. Every worker looks for itself as well: one that answers does not speak for all.
+    # Checks the version of one worker before the first batch. Each worker also checks its own version.
     _same(executor.submit(_lasthop.identity).result(), version)
     missing = laid.missing(place)
     of = sum(runs for _, runs in missing)
@@ -158,27 +159,27 @@ def _handed_out(
 def _same(theirs: str, ours: str) -> None:
     if theirs != ours:
         message = f"a worker has {theirs}, and this sweep is of {ours}: versions do not mix"
-        raise ScenarioError(message, help="install the same version everywhere")
+        raise ScenarioError(message, help="install the same version on all workers")
 
 
-#: Sweeps that this worker has laid out: the latest ones.
+#: The latest sweeps of this worker, by id.
 _laid: dict[str, _lasthop.Sweep] = {}
 
 
 def _make(
     place: str | Store, sweep: str, index: int, control: Control | None, call: str, version: str
 ) -> bool:
-    """What a worker does: makes a batch of a sweep, which it reads from the store."""
+    """The task of a worker: reads the sweep from the store and makes a batch of it."""
     _same(_lasthop.identity(), version)
     laid = _laid.get(sweep)
     if laid is None:
         found = _read(place, f"sweep-{sweep}.json")
         if found is None:
-            raise ScenarioError(f"a worker finds no sweep-{sweep}.json", help="all workers must reach the store")
-        told = _loads(found.decode())
-        changes = [(option.removeprefix("--"), change) for option, change in told["arguments"]]
-        name = told["name"]
-        laid = _lasthop.Sweep(told["text"], name, name, changes, told.get("points"), control)
+            raise ScenarioError(f"a worker finds no sweep-{sweep}.json", help="use a store that all workers can reach")
+        description = _loads(found.decode())
+        changes = [(option.removeprefix("--"), change) for option, change in description["arguments"]]
+        name = description["name"]
+        laid = _lasthop.Sweep(description["text"], name, name, changes, description.get("points"), control)
         while len(_laid) >= 4:
             _laid.pop(next(iter(_laid)), None)
         _laid[sweep] = laid
@@ -196,14 +197,15 @@ def _read(place: str | Store, name: str) -> bytes | None:
 
 
 def _place(store: Places, options: Mapping[str, Any] | None) -> str | Store:
-    """A store as workers find it, wherever they run."""
+    """A store as workers can open it: directories get absolute paths."""
     if isinstance(store, str) and "://" in store:
         from .stores import Bucket
 
         return Bucket(store, options)
     if isinstance(store, (str, os.PathLike)):
         if options:
-            raise ScenarioError("a directory has no storage_options", help="they are for s3://bucket and the like")
+            help = "leave them out: only addresses such as s3://bucket have options"
+            raise ScenarioError("a directory has no storage_options", help=help)
         return os.path.abspath(os.fspath(store))
     if not hasattr(store, "put_if_absent"):
         help = "give a directory, s3://BUCKET/PREFIX, or an object with the methods of lasthop.stores.Store"
@@ -218,13 +220,13 @@ def _control(scenario: Scenario) -> Control | None:
 
 
 def _csv(points: Any) -> str:
-    """A table of points as CSV: what stands behind ``KEY=`` in each field."""
+    """A table of points as CSV: each field has the value after ``KEY=``."""
     import csv
     import io
 
     rows = _rows(points)
     if not rows:
-        raise ScenarioError("there are no points", help="give one row at least, such as {'errors.mean': '16KiB'}")
+        raise ScenarioError("there are no points", help="give at least one row, such as {'errors.mean': '16KiB'}")
     keys = list(rows[0])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,10 +1,10 @@
-"""BBR in Python against the built-in one: what a control sees is enough for it."""
+"""BBR in Python against the built-in one: the interface of controls is sufficient for BBR."""
 
 import lasthop as lh
 import pytest
 from lasthop.bbr import Bbr
 
-#: Differences in the last digits may choose another moment to probe; more would be a missing measurement.
+#: Differences in the last digits may change the time of a probe; a larger difference would mean a missing measurement.
 NEAR = 0.02
 
 

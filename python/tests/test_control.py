@@ -7,7 +7,7 @@ LAN = lh.Scenario.example("west97-lan").set("agent", "none").set("transfer.bytes
 
 
 class Reno(lh.CongestionControl):
-    """Slow start and congestion avoidance as RFC 5681 has them."""
+    """Slow start and congestion avoidance of RFC 5681."""
 
     def on_ack(self, ack):
         if ack.cwnd < ack.ssthresh:
@@ -29,7 +29,7 @@ def test_a_rule_decides_the_window_and_is_repeatable():
 
 
 def test_a_rule_that_does_as_ours_gives_the_same_run():
-    """Once nothing is lost, the window is all there is."""
+    """Without losses the window alone determines the run."""
     calm = LAN.set("errors", "none").set("tcp", "newreno")
     ours = lh.run(calm.set("slow-start", "below").set("growth", "rfc5681"), seeds=1)
     theirs = lh.run(calm.set("slow-start", "below").set("growth", "rfc5681").with_control(Reno, host="fixed"), seeds=1)
@@ -98,7 +98,7 @@ def test_a_study_refuses_a_rule():
 
 
 def measured(scenario, host, overrides):
-    """The measurements of a control with these methods, at every ACK."""
+    """The measurements that a control with these methods gets at every ACK."""
     seen = []
 
     class Probe(lh.CongestionControl):
@@ -159,7 +159,7 @@ def test_a_control_sees_marks(scalable):
     overrides = {"control": lambda ack: (400 * ack.mss, 6e6), "scalable": scalable}
     acks, _ = measured(l4s, "l4s", overrides)
     assert sum(ack.marked for ack in acks) == acks[-1].total_marked
-    # ECT(1) is marked by a queue that is nearly empty, ECT(0) by one that is long.
+    # A nearly empty queue already marks ECT(1); only a long one marks ECT(0).
     assert acks[-1].total_marked > (100_000 if scalable else 0)
 
 

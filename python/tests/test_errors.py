@@ -1,4 +1,4 @@
-"""Bad input is answered with what is wrong, where, and what would be right."""
+"""Errors of bad input name the fault, its place, and valid alternatives."""
 
 import io
 import pathlib
@@ -24,7 +24,7 @@ BAD = {
     "an object": (lambda: LAN.set("errors.mean", Odd()), "Odd", "a value is"),
     "a key that is no text": (lambda: LAN.set(3, 4), "a key is int 3", "dotted"),
     "values that are a text": (lambda: LAN.vary("agent", "none,snoop"), "str", "give a list"),
-    "no values": (lambda: LAN.vary("agent", []), "no values", "one at least"),
+    "no values": (lambda: LAN.vary("agent", []), "no values", "at least one"),
     "a value twice": (lambda: LAN.vary("agent", ["none", "none"]), "twice", "differs"),
     "no such label": (lambda: LAN.cell(agent="snop"), "no value `snop`", "none"),
     "no such axis": (lambda: LAN.cell(agnet="snoop"), "not varied", "agent"),

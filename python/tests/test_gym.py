@@ -30,7 +30,7 @@ def test_environments_have_names():
 
 
 def test_training_improves_on_a_random_policy():
-    """Less than a minute of CMA-ES. `python/notebooks/machine-learning.ipynb` is the longer form."""
+    """CMA-ES for less than a minute. `python/notebooks/machine-learning.ipynb` is the longer version."""
     link = lh.Scenario("""
         horizon = "5s"
         transfer = { from = "server", to = "phone", bytes = "100MB" }
@@ -72,7 +72,7 @@ def test_baselines_stand_behind_the_same_interface(baseline):
     played = lh.gym.episode(env, seed=7)
     alone = lh.run(LAN.set("tcp", baseline).set("seed", 7), seeds=1)
     assert played["end"] == "complete"
-    # The interval in which the run ended is counted to its end.
+    # The last interval counts in full.
     assert abs(played["seconds"] - alone.runs["end_s"][0]) < 0.5
 
 

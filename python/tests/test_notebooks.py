@@ -1,4 +1,4 @@
-"""The notebooks run, and the examples in docstrings and in the manual are right."""
+"""The notebooks run, and the examples in docstrings and in the manual are correct."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""Runs give the numbers of the command, whatever happens around them."""
+"""Runs give the results of the command, under any conditions."""
 
 import json
 import math
@@ -21,14 +21,14 @@ LAN = lh.Scenario.example("west97-lan").cell(agent="none").set("transfer.bytes",
 
 def test_numbers_are_those_of_the_command_bit_for_bit_in_1000_of_1000_runs(command):
     sets = ["--set", "transfer.bytes=50kB", "--vary", "agent=none,snoop", "--set", "errors.mean=16KiB"]
-    asked = [command, "run", "west97-lan", "--seeds", "500", "--json", *sets]
-    told = json.loads(subprocess.run(asked, check=True, capture_output=True).stdout)
+    arguments = [command, "run", "west97-lan", "--seeds", "500", "--json", *sets]
+    theirs = json.loads(subprocess.run(arguments, check=True, capture_output=True).stdout)
     s = LAN.vary("agent", ["none", "snoop"]).set("errors.mean", "16KiB")
     t = lh.run(s, seeds=500)
     ours = json.loads(t.to_json())
-    assert ours["cells"] == told["cells"]
-    assert sum(len(cell["runs"]) for cell in told["cells"]) == 1000
-    throughput = [run["metrics"]["aggregate_throughput"] for cell in told["cells"] for run in cell["runs"]]
+    assert ours["cells"] == theirs["cells"]
+    assert sum(len(cell["runs"]) for cell in theirs["cells"]) == 1000
+    throughput = [run["metrics"]["aggregate_throughput"] for cell in theirs["cells"] for run in cell["runs"]]
     assert t.runs["throughput"] == throughput
 
 
@@ -107,7 +107,7 @@ def test_children_work_however_they_are_started(method):
 
 @pytest.fixture
 def ctrl_c():
-    """Ctrl-C as in a terminal: whatever starts in the background of a script ignores it."""
+    """Enables Ctrl-C as in a terminal: background processes of a script ignore it by default."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -125,14 +125,14 @@ def test_ctrl_c_is_heard_within_100_ms(ctrl_c):
     threading.Thread(target=press).start()
     with pytest.raises(KeyboardInterrupt):
         lh.run(long, seeds=5000)
-    # By what this process gets of the processors, since other programs use them as well; 100 ms more for its end.
+    # In CPU time of this process, since other programs use the processors as well. Its end takes up to 100 ms more.
     assert time.process_time() - at[0] < 0.1 * os.cpu_count() + 0.1
 
 
 def test_progress_is_told_up_to_the_end():
-    told = []
-    lh.run(LAN, seeds=200, progress=lambda done, of: told.append((done, of)))
-    assert told[-1] == (200, 200) and told == sorted(told)
+    calls = []
+    lh.run(LAN, seeds=200, progress=lambda done, of: calls.append((done, of)))
+    assert calls[-1] == (200, 200) and calls == sorted(calls)
 
 
 def test_an_error_in_progress_comes_back():
@@ -158,10 +158,10 @@ def test_import_is_quick_and_brings_nothing_large():
         "print(1000 * (b - a), *heavy)"
     )
     runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(5)]
-    told = [run.stdout.split() for run in runs]
-    assert all(len(words) == 1 for words in told), told
-    # CPU time, of a library of the development profile, on a machine that others may use.
-    assert min(float(words[0]) for words in told) < 10
+    outputs = [run.stdout.split() for run in runs]
+    assert all(len(words) == 1 for words in outputs), outputs
+    # CPU time in ms, with a library of the development profile, on a machine with other load.
+    assert min(float(words[0]) for words in outputs) < 10
 
 
 def test_scenarios_travel():

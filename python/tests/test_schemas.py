@@ -1,4 +1,4 @@
-"""Schemas of the command's JSON answers, and answers that fit them."""
+"""Answers of the command match the schemas of its JSON."""
 
 import json
 import subprocess

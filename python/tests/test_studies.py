@@ -1,4 +1,4 @@
-"""Studies answer as the commands do."""
+"""Studies give the answers of the commands."""
 
 import json
 import subprocess
@@ -9,18 +9,18 @@ import pytest
 
 def test_explain_answers_as_the_command_does(command):
     words = ["W-F10", "--sets", "40", "--seeds", "1", "--again", "0", "--json"]
-    told = json.loads(subprocess.run([command, "explain", *words], check=True, capture_output=True).stdout)
+    theirs = json.loads(subprocess.run([command, "explain", *words], check=True, capture_output=True).stdout)
     steps = []
     ours = lh.explain("W-F10", sets=40, seeds=1, again=0, progress=lambda done, of: steps.append((done, of)))
-    # The command says besides which version and which command it was.
-    assert {"lasthop", "command", *ours} == set(told) - {"format", "format_version", "commit"}
-    assert ours == {key: told[key] for key in ours}
+    # The command's answer also has the version and the command.
+    assert {"lasthop", "command", *ours} == set(theirs) - {"format", "format_version", "commit"}
+    assert ours == {key: theirs[key] for key in ours}
     assert steps[-1] == (41, 41)
     assert lh.explain("W-F10", sets=40, seeds=1, again=0, sample=2) != ours
 
 
-def told(command, *words):
-    """The command's answer without its format, which is the command's alone."""
+def answered(command, *words):
+    """The command's answer without the members about its format."""
     answer = json.loads(subprocess.run([command, *words, "--json"], check=False, capture_output=True).stdout)
     assert answer.pop("format").startswith("lasthop-") and answer.pop("format_version") >= 1
     return answer
@@ -43,8 +43,8 @@ def test_advise_takes_the_options_of_the_command(command):
         seeds=2,
         quick=True,
     )
-    theirs = told(command, "advise", *words, "--seeds", "2", "--quick")
-    # The command says besides which command it was.
+    theirs = answered(command, "advise", *words, "--seeds", "2", "--quick")
+    # The command's answer also has the command line.
     assert theirs["advice"]["comparison"].pop("command").startswith("lasthop advise --rate 2mbit")
     assert ours["advice"]["comparison"].pop("command") == ""
     assert ours == theirs
@@ -69,12 +69,12 @@ def test_battery_answers_as_the_command_does(command):
         active="2s",
         seeds=2,
     )
-    assert ours == told(command, "battery", *words, "--seeds", "2")
+    assert ours == answered(command, "battery", *words, "--seeds", "2")
     assert len(lh.battery(seeds=1)["radios"]) > 5
 
 
 def test_what_is_left_open(command):
-    assert lh.left_open("W-F10") == told(command, "explain", "W-F10", "--open")["parameters"]
+    assert lh.left_open("W-F10") == answered(command, "explain", "W-F10", "--open")["parameters"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sweeps: whoever makes the batches, wherever they are kept and whatever dies, the table is the same."""
+"""Sweeps: the table does not depend on executors, stores, or killed workers."""
 
 import concurrent.futures
 import json
@@ -18,7 +18,7 @@ from dask.distributed import Client, LocalCluster
 from lasthop import stores
 from moto.server import ThreadedMotoServer
 
-# Runs that could carry 375 MB, and with these errors do not: ten are a batch.
+# The estimate of a run is 375 MB, so ten runs make a batch; with these errors it transfers less.
 TEXT = """
 name = "tiny"
 runs = 50
@@ -42,7 +42,7 @@ link.delay = ["1ms", "2ms", "3ms"]
 TINY = lh.Scenario(TEXT)
 RUNS, BATCHES = 300, 30
 
-# Hands a sweep to a pool or a cluster, tells how far it is, and waits to be killed.
+# Runs a sweep on a cluster and prints its progress. The test kills it.
 DRIVER = """
 import os, sys
 import lasthop as lh
@@ -61,11 +61,11 @@ def wanted(command, tmp_path_factory) -> str:
     place = tmp_path_factory.mktemp("command")
     (place / "tiny.toml").write_text(TEXT)
     for shard in ("2/2", "1/2"):
-        asked = [command, "sweep", "tiny.toml", "--store", "store", "--shard", shard]
-        subprocess.run(asked, check=True, capture_output=True, cwd=place)
-    told = json.loads(subprocess.run([command, "merge", "store", "--json"], check=True, capture_output=True, cwd=place).stdout)
-    assert told["runs"] == told["of"] == RUNS
-    return told["digest"]
+        arguments = [command, "sweep", "tiny.toml", "--store", "store", "--shard", shard]
+        subprocess.run(arguments, check=True, capture_output=True, cwd=place)
+    merged = json.loads(subprocess.run([command, "merge", "store", "--json"], check=True, capture_output=True, cwd=place).stdout)
+    assert merged["runs"] == merged["of"] == RUNS
+    return merged["digest"]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def bucket():
-    """A server of S3 on this machine: addresses of new places in it, and what is told of it."""
+    """Starts an S3 server on this machine, and returns the options of its bucket `results`."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -93,10 +93,10 @@ def batches(store: pathlib.Path) -> list[pathlib.Path]:
 
 
 def test_threads_of_this_process(tmp_path, wanted):
-    told = []
-    swept = lh.sweep(TINY, tmp_path, progress=lambda done, of: told.append((done, of)))
+    calls = []
+    swept = lh.sweep(TINY, tmp_path, progress=lambda done, of: calls.append((done, of)))
     assert swept == {"batches": BATCHES, "found": 0, "made": BATCHES, "runs": RUNS, "complete": True}
-    assert told[-1] == (RUNS, RUNS) and told == sorted(told) and {of for _, of in told} == {RUNS}
+    assert calls[-1] == (RUNS, RUNS) and calls == sorted(calls) and {of for _, of in calls} == {RUNS}
     merged = lh.merge(tmp_path, out=tmp_path / "out", csv=True)
     assert (merged["digest"], merged["runs"], merged["of"]) == (wanted, RUNS, RUNS)
     df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
@@ -108,12 +108,12 @@ def test_threads_of_this_process(tmp_path, wanted):
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_a_pool_of_processes(tmp_path, wanted, method):
-    told = []
+    calls = []
     context = multiprocessing.get_context(method)
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        swept = lh.sweep(TINY, tmp_path, executor=pool, progress=lambda done, of: told.append((done, of)))
+        swept = lh.sweep(TINY, tmp_path, executor=pool, progress=lambda done, of: calls.append((done, of)))
         assert (swept["made"], swept["runs"], swept["complete"]) == (BATCHES, RUNS, True)
-        assert told[-1] == (RUNS, RUNS) and told == sorted(told)
+        assert calls[-1] == (RUNS, RUNS) and calls == sorted(calls)
         assert lh.sweep(TINY, tmp_path, executor=pool)["found"] == BATCHES
     assert lh.merge(tmp_path)["digest"] == wanted
 
@@ -136,7 +136,7 @@ def test_a_dask_cluster_with_a_worker_killed_at_a_third(tmp_path, wanted, cluste
                 os.kill(killed[0], signal.SIGKILL)
 
         swept = lh.sweep(TINY, tmp_path, executor=client.get_executor(), progress=progress)
-        # What is gone is made again, though Dask has had these calls.
+        # A deleted batch is made again, although Dask has seen these calls before.
         batches(tmp_path)[0].unlink()
         assert lh.sweep(TINY, tmp_path, executor=client.get_executor())["made"] == 1
     assert killed and killed[0] != os.getpid()
@@ -149,8 +149,8 @@ def test_a_driver_killed_at_two_thirds_and_started_again(tmp_path, wanted, clust
     (tmp_path / "tiny.toml").write_text(TEXT)
     (tmp_path / "driver.py").write_text(DRIVER)
     store = tmp_path / "store"
-    asked = [sys.executable, "driver.py", "tiny.toml", "store"]
-    driver = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    arguments = [sys.executable, "driver.py", "tiny.toml", "store"]
+    driver = subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     for line in driver.stdout:
         if int(line) >= 2 * RUNS / 3:
             break
@@ -208,7 +208,7 @@ def test_a_bucket(bucket, wanted, tmp_path):
     assert swept["made"] == BATCHES
     assert lh.merge(place, storage_options=bucket)["digest"] == wanted
     assert lh.sweep(TINY, place, storage_options=bucket)["found"] == BATCHES
-    # With a directory as well: what both have counts once.
+    # Merged with a directory: batches that both have count once.
     lh.sweep(TINY, tmp_path)
     assert lh.merge(stores.Bucket(place, bucket), tmp_path)["digest"] == wanted
 
@@ -232,7 +232,7 @@ def test_an_object_is_put_once(bucket, address):
 
 
 class Late(stores.Bucket):
-    """A place at which somebody else was faster: nothing is seen to be there before it is put."""
+    """A store to which another process writes first: batches become visible only when they are put."""
 
     def has(self, name):
         return not name.endswith(".parquet") and super().has(name)
@@ -247,7 +247,7 @@ def test_equal_keys_with_different_results_are_a_loud_error(bucket, tmp_path):
     lh.sweep(few, true, seeds=20)
     names = [name for name in true.list() if name.endswith(".parquet")]
     assert len(names) == 2
-    # The rows of another batch under this name stand for a machine that computes something else.
+    # The rows of another batch under this name simulate a machine with different results.
     for name in true.list():
         lie.put_if_absent(name, true.get(names[1] if name == names[0] else name))
     with pytest.raises(lh.ScenarioError, match="different results") as caught:
@@ -255,7 +255,7 @@ def test_equal_keys_with_different_results_are_a_loud_error(bucket, tmp_path):
     assert names[0] in str(caught.value)
     with pytest.raises(lh.ScenarioError, match="different results"):
         lh.merge(true, stores.Bucket("s3://results/lie", bucket))
-    # Equal rows are no conflict, whoever was faster.
+    # Equal rows of two writers are no conflict.
     assert lh.sweep(few, Late("s3://results/true", bucket), seeds=20)["complete"]
 
 
@@ -271,7 +271,7 @@ def test_what_a_store_raises_comes_back(pooled):
 
 
 class Elsewhere(concurrent.futures.ThreadPoolExecutor):
-    """Workers of another version; with `late` all but the first that is asked."""
+    """Workers of another version; with `late` the first worker has the right one."""
 
     def __init__(self, late):
         super().__init__(1)
@@ -344,16 +344,16 @@ def test_a_rule_without_a_version_is_refused(tmp_path):
     with pytest.raises(lh.ScenarioError, match="no version"):
         lh.sweep(s, tmp_path / "store")
     assert not (tmp_path / "store").exists()
-    # Nor does a merge take what another program let pass.
+    # A merge also rejects a store without a version.
     lh.sweep(s.with_control(Window), tmp_path / "known", seeds=1)
-    (told,) = (tmp_path / "known").glob("sweep-*.json")
-    told.write_text(told.read_text().replace('"1"', '""', 1))
+    (description,) = (tmp_path / "known").glob("sweep-*.json")
+    description.write_text(description.read_text().replace('"1"', '""', 1))
     with pytest.raises(lh.ScenarioError, match="no version"):
         lh.merge(tmp_path / "known")
 
 
 def test_a_task_is_small_and_costs_little():
-    """A batch travels as a store, a hash and a number."""
+    """The task of a batch is a store, a hash and a number."""
     from lasthop import sweeps
 
     task = (sweeps._make, "/somewhere/results", "0" * 32, 12345, None, "0" * 16, "lasthop 0.1.0 (results 1)")
@@ -364,7 +364,7 @@ BAD = {
     "a store that is none": (lambda: lh.sweep(TINY, 3), "store is int 3", "directory"),
     "no such place": (lambda: lh.sweep(TINY, "nowhere://x"), "nowhere", "s3://bucket"),
     "options of a directory": (lambda: lh.sweep(TINY, "x", storage_options={"key": "k"}), "no storage_options", "s3://"),
-    "no stores": (lambda: lh.merge(), "no stores", "one at least"),
+    "no stores": (lambda: lh.merge(), "no stores", "at least one"),
     "points of other keys": (lambda: lh.sweep(TINY, "x", points=[{"mss": 500}, {"agent": "none"}]), "one point sets mss", "every key"),
     "a wrong point": (lambda: lh.sweep(TINY, "x", points=[{"errors.maen": "1KiB"}]), "errors.maen", "did you mean"),
     "real packets": (lambda: lh.sweep(TINY.set("world", "testbed"), "x"), "simulator", "world=sim"),

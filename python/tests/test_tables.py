@@ -1,4 +1,4 @@
-"""Tables: one line for each reader, numbers with units, and pickle."""
+"""Tables: one line for each library, numbers with units, and pickle."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Types: the package is checked strictly, and the stub of the private module is what is there."""
+"""Types: mypy in strict mode, and the stub of the private module against the module."""
 
 import pathlib
 import subprocess
