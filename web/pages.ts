@@ -1,5 +1,5 @@
-// Draws every kind of page at four widths, light and dark, to be looked at: `make web-pages`. A contact sheet for each kind, and
-// the pages themselves.
+// Draws every kind of page at four widths, light and dark, for a review by eye: `make web-pages`. Writes the pages, and a contact
+// sheet for each kind.
 
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -12,20 +12,20 @@ import { PAGES, PICTURES, inPage, make, scroll } from './tests/made.ts';
 
 const WIDTHS = [360, 800, 1280, 1600];
 const SCHEMES = ['light', 'dark'] as const;
-/** How high a page may be in a sheet, in its own pixels; the rest is in its own picture. */
+/** Maximum height of a page in a sheet, in its own pixels; its own picture has all of it. */
 const HIGHEST = 4000;
 
-/** Kinds that are asked for, by the beginnings of their names; all without any. */
+/** The kinds to draw, by the beginnings of their names; all if none is given. */
 const wanted = process.argv.slice(2);
 
 const place = join(OUT, 'pictures');
 if (wanted.length === 0) rmSync(place, { recursive: true, force: true });
 mkdirSync(place, { recursive: true });
 
-/** What there is to look at: how a page is brought into the state in which it is drawn. */
+/** A kind of page, and how to bring it into the state in which it is drawn. */
 type Shown = [kind: string, open: (page: Page) => Promise<void>];
 
-/** Draws a kind of page in all ways, and its sheet. */
+/** Draws a kind of page at all widths, light and dark, and its sheet. */
 async function draw(browser: Browser, [kind, open]: Shown): Promise<void> {
   const files: string[] = [];
   for (const scheme of SCHEMES) {
@@ -62,7 +62,7 @@ const lab = (go: (page: Page) => Promise<unknown>) => async (page: Page) => {
   await page.waitForTimeout(500);
 };
 
-// Reports are made where some are asked for.
+// Reports are made only if some of them are drawn.
 const dir = wanted.length > 0 && wanted.every((it) => /^(lab|lesson)/.test(it)) ? '' : await make();
 const browser = await launch();
 try {

@@ -1,4 +1,4 @@
-// Writes the pictures of docs/how-to/lab.md anew, from what `make web` has made: `make web-pictures`.
+// Draws the pictures of docs/how-to/lab.md from the page that `make web` built: `make web-pictures`.
 
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

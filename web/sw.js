@@ -1,4 +1,4 @@
-// Keeps the page, so that it opens without network. `pack.mjs` fills in what belongs to it and a name that changes with it.
+// Caches the page, so that it opens without network. `pack.mjs` fills in its files and a name that depends on their content.
 const NAME = '%NAME%';
 const FILES = ['%FILES%'];
 
@@ -14,6 +14,6 @@ self.addEventListener('activate', (event) => {
 
 self.addEventListener('fetch', (event) => {
   if (event.request.method !== 'GET' || new URL(event.request.url).origin !== location.origin) return;
-  const kept = caches.match(event.request, { ignoreSearch: true, cacheName: NAME });
-  event.respondWith(kept.then((found) => found ?? fetch(event.request)));
+  const cached = caches.match(event.request, { ignoreSearch: true, cacheName: NAME });
+  event.respondWith(cached.then((found) => found ?? fetch(event.request)));
 });

@@ -1,5 +1,5 @@
-// Measures how soon pages of the laboratory show something: `make web-times`, or with the addresses of several pages, which
-// take turns: `node --import ./tests/typescript.mjs times.ts OLD/lab.html NEW/lab.html`.
+// Measures how soon pages of the laboratory show something: `make web-times`, or with the addresses of several pages,
+// which it visits in turn: `node --import ./tests/typescript.mjs times.ts OLD/lab.html NEW/lab.html`.
 //
 // - first paint: from the start of the navigation to the first content;
 // - first picture: until the plots of the first run are drawn;
@@ -11,7 +11,7 @@ import type { Browser } from 'playwright-core';
 
 import { LAB, launch, ready } from './tests/browser.ts';
 
-/** Visits of each page, each in a browser of its own. */
+/** Visits of each page, each in a new browser. */
 const VISITS = Number(process.env.VISITS ?? 9);
 /** Moves of the slider in a visit. */
 const TURNS = 15;
@@ -32,7 +32,7 @@ async function visit(browser: Browser, url: string): Promise<Record<string, numb
     for (let i = 0; i < turns; i++) {
       await new Promise((done) => setTimeout(done, 150));
       const runs = lab.runs;
-      // Between the same values in each visit.
+      // The same values in each visit.
       slider.value = String(60 + 5 * (i % 7));
       slider.dispatchEvent(new InputEvent('input', { bubbles: true }));
       while (lab.runs === runs || lab.columns.some((column: any) => column.busy)) await new Promise((done) => setTimeout(done, 5));
@@ -59,9 +59,9 @@ for (let i = 0; i < VISITS + 1; i++) {
   }
 }
 for (const [j, url] of urls.entries()) {
-  const told = Object.entries(found[j]!).map(([name, all]) => {
+  const figures = Object.entries(found[j]!).map(([name, all]) => {
     const sorted = all.toSorted((a, b) => a - b);
     return `${name} ${median(all).toFixed(0)} ms (${sorted[0]!.toFixed(0)} to ${sorted.at(-1)!.toFixed(0)})`;
   });
-  console.log(`${url}, ${VISITS} visits: ${told.join('; ')}`);
+  console.log(`${url}, ${VISITS} visits: ${figures.join('; ')}`);
 }

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defineConfig } from 'vite';
 
-// The page, as a folder for a web server or, with LASTHOP_FORM=single or served, as what `pack.mjs` makes one
-// file of: with the module in it, or for `lasthop lab`, which answers itself.
+// Builds the page as a folder for a web server. With LASTHOP_FORM=single or served, `pack.mjs` makes one file of
+// the result: with the module in it, or for `lasthop lab`, which answers itself.
 const form = process.env.LASTHOP_FORM ?? 'folder';
 const single = form !== 'folder';
 const MODULE = '../target/web/lasthop.lzma';
@@ -32,6 +32,6 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     rolldownOptions: { output: { postBanner: (chunk: { isEntry: boolean }) => (chunk.isEntry ? banner : '') } },
   },
-  // A module worker from a Blob does not begin on a page from a disk.
+  // A module worker from a Blob does not start on a page from a disk.
   worker: { format: single ? 'iife' : 'es' },
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { defineConfig } from 'vite'
 
-// What is embedded says whose it is, in the words that its licence asks for.
+// The embedded script names its authors, with the text that the licence requires.
 const uplot = readFileSync(new URL('node_modules/uplot/LICENSE', import.meta.url), 'utf8').trim()
 const banner = `/*! lasthop, MIT OR Apache-2.0. Holds uPlot:\n${uplot}\n*/`
 

@@ -122,6 +122,6 @@ fuzz_target!(|bytes: &[u8]| {
     while !feed.is_over() {
         station.do_one(&mut feed, &mut ids, &mut now);
         let held = station.agent.holds() as i64;
-        assert_eq!(station.inside, held, "packets inside, and packets that the agent knows of");
+        assert_eq!(station.inside, held, "packets inside, and packets in the agent's state");
     }
 });

@@ -28,7 +28,7 @@ impl Outside for Exit {
 }
 
 fn same(packet: &Packet, bytes: &[u8]) {
-    let out = frame::untouched(packet).expect("nobody touched it");
+    let out = frame::untouched(packet).expect("the packet is untouched");
     assert_eq!(out.bytes(), bytes);
 }
 

@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(state) = Handover::decode(bytes) else { return };
-    let _ = Handover::decode(&state.encode()).expect("what was written is read");
+    let _ = Handover::decode(&state.encode()).expect("a written value can be read");
     let mut out = Out::new(Wants::METRICS);
     let snoop = SnoopConfig::west97();
     for config in [

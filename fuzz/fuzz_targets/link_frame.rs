@@ -100,7 +100,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let mut written = Vec::new();
                 let load: &[u8] = if frame.load == Load::None { &[] } else { b"load" };
                 codec::emit(header, load, &mut written);
-                let (read, _) = codec::parse(&written).expect("what was written is read");
+                let (read, _) = codec::parse(&written).expect("a written value can be read");
                 assert_eq!((read.seq, &read.ack), (header.seq, &header.ack));
             }
             end.on_mac(now, MacSignal::Done { to: frame.to, acked: None }, &mut upper);

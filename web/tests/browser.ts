@@ -1,4 +1,4 @@
-// A browser for tests: Debian's Chromium, ended by whoever started it, and a server for the page's folder.
+// A browser for tests (Debian's Chromium), which the caller closes, and a server for the page's folder.
 
 import { createServer, type Server } from 'node:http';
 import { existsSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 
 export const OUT = process.env.LASTHOP_WEB ?? fileURLToPath(new URL('../../target/web', import.meta.url));
-/** The page that is drawn: LASTHOP_LAB names that of a program, `lasthop lab`. */
+/** The page under test. LASTHOP_LAB has the address of `lasthop lab`, to test the page that it serves. */
 export const LAB = process.env.LASTHOP_LAB ?? pathToFileURL(join(OUT, 'lab.html')).href;
 const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
@@ -20,33 +20,33 @@ const PLACES = [process.env.LASTHOP_CHROMIUM, '/usr/bin/chromium', '/usr/bin/chr
 
 export function launch(...flags: string[]): Promise<Browser> {
   const executablePath = PLACES.find((place) => place && existsSync(place));
-  if (!executablePath) throw new Error('no Chromium; `make setup` installs it, LASTHOP_CHROMIUM names one');
+  if (!executablePath) throw new Error('no Chromium: install it with `make setup`, or set LASTHOP_CHROMIUM to its path');
   return chromium.launch({ executablePath, args: [...FLAGS, ...flags], timeout: 60_000 });
 }
 
-/** What a page has asked for beyond its own place, and what went wrong in it. */
-export interface Heard {
+/** Requests of a page to other origins, and its errors. */
+export interface PageLog {
   elsewhere: string[];
   errors: string[];
 }
 
-/** A page that notes what it should not do. */
-export async function newPage(context: BrowserContext, own: string): Promise<{ page: Page; heard: Heard }> {
-  const heard: Heard = { elsewhere: [], errors: [] };
+/** A new page with a log of what it must not do. */
+export async function newPage(context: BrowserContext, own: string): Promise<{ page: Page; log: PageLog }> {
+  const log: PageLog = { elsewhere: [], errors: [] };
   context.on('request', (request) => {
     const url = request.url();
-    if (!url.startsWith(own) && !/^(blob|data):/.test(url)) heard.elsewhere.push(url);
+    if (!url.startsWith(own) && !/^(blob|data):/.test(url)) log.elsewhere.push(url);
   });
   const page = await context.newPage();
-  page.on('pageerror', (error) => heard.errors.push(String(error)));
+  page.on('pageerror', (error) => log.errors.push(String(error)));
   page.on('console', (message) => {
-    if (message.type() === 'error') heard.errors.push(message.text());
+    if (message.type() === 'error') log.errors.push(message.text());
   });
   page.setDefaultTimeout(60_000);
-  return { page, heard };
+  return { page, log };
 }
 
-/** The first run is shown. */
+/** Waits until the first run is shown. */
 export async function ready(page: Page): Promise<void> {
   await page.waitForFunction(() => 'lab' in window);
   await page.evaluate(() => (window as any).lab.ready);
@@ -56,7 +56,7 @@ const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm',
 };
 
-/** Serves a folder on loopback, with the policy that docs/how-to/lab.md advises. */
+/** Serves a folder on loopback, with the policy that docs/how-to/lab.md recommends. */
 export async function serve(folder: string): Promise<{ server: Server; url: string }> {
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url!, 'http://x').pathname));
@@ -79,7 +79,7 @@ export async function serve(folder: string): Promise<{ server: Server; url: stri
   return { server, url: `http://127.0.0.1:${address.port}/` };
 }
 
-/** The laboratory of a file of tests: its browser and server begin and end with the tests. */
+/** The laboratory for a file of tests: starts browser and server before its tests, and stops them after the last one. */
 export function laboratory() {
   let browser: Browser;
   let server: Server;
@@ -92,16 +92,16 @@ export function laboratory() {
     await browser?.close();
     server?.close();
   });
-  /** The page, ready, in a context of its own; it must not have asked elsewhere, or failed, when `go` is done. */
+  /** Opens the page in a new context and runs `go`. Fails if the page sent requests to other origins, or had errors. */
   async function opened(go: (page: Page) => Promise<void>, options: object = {}, at = own): Promise<void> {
     const context = await browser.newContext({ viewport: { width: 1400, height: 1000 }, serviceWorkers: 'block', ...options });
-    const { page, heard } = await newPage(context, at.startsWith('file:') ? at.split('#')[0]! : own);
+    const { page, log } = await newPage(context, at.startsWith('file:') ? at.split('#')[0]! : own);
     try {
       await page.goto(at);
       await ready(page);
       await go(page);
-      assert.deepEqual(heard.elsewhere, [], 'the page asked for something elsewhere');
-      assert.deepEqual(heard.errors, [], 'something went wrong in the page');
+      assert.deepEqual(log.elsewhere, [], 'the page sent requests to other origins');
+      assert.deepEqual(log.errors, [], 'the page had errors');
     } finally {
       await context.close();
     }

@@ -1,5 +1,5 @@
-// What a frame of a plot of 68,000 segments costs, with rasterising: measured and told, not asserted, since machines differ.
-// What is asserted is how much is drawn.
+// The cost of a frame of a plot with 68,000 segments, including rasterising. It is measured and printed, but not asserted, since
+// machines differ. The number of drawing calls is asserted.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { Browser, CDPSession, Page } from 'playwright-core';
 
 import { OUT, launch, ready } from './browser.ts';
 
-/** Frames of each measurement. */
+/** Number of frames in each measurement. */
 const FRAMES = 120;
 
 interface Traced {
@@ -22,7 +22,7 @@ interface Traced {
   args: { name?: string };
 }
 
-/** The laboratory with 100 MB in each column. */
+/** Opens the laboratory with a transfer of 100 MB in each column. */
 async function loaded(browser: Browser, columns: number): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
   await page.goto(pathToFileURL(join(OUT, 'lab.html')).href);
@@ -33,7 +33,7 @@ async function loaded(browser: Browser, columns: number): Promise<Page> {
   return page;
 }
 
-/** Moves what is in view, or the cursor, in each of many frames; answers how long each took, in milliseconds. */
+/** Moves the view or the cursor in each of many frames. Returns the duration of each frame, in milliseconds. */
 function frames(page: Page, zoom: number | null): Promise<number[]> {
   return page.evaluate(async ([zoom, frames]) => {
     const { cursor } = (window as any).lab;
@@ -56,7 +56,7 @@ function frames(page: Page, zoom: number | null): Promise<number[]> {
   }, [zoom, FRAMES] as const);
 }
 
-/** The same, with what processors did in that time: scripts, all of the page's thread, and what puts it on the screen. */
+/** The same, with the CPU time of scripts, of the page's whole thread, and of the compositor. */
 async function traced(session: CDPSession, page: Page, zoom: number | null): Promise<string> {
   const events: Traced[] = [];
   const collect = (data: { value: object[] }) => void events.push(...(data.value as Traced[]));
@@ -95,7 +95,7 @@ test('frames of 68,000 segments: what they cost, and that little is drawn for th
       assert.ok(marks > 68_000, `${marks} segments`);
       const session = await browser.newBrowserCDPSession();
       for (const zoom of [null, 1.01, 10, 100, 1000]) {
-        const what = zoom === null ? 'the cursor moves over all' : `moving what is in view, ${zoom === 1.01 ? 'nearly all' : `1/${zoom}`}`;
+        const what = zoom === null ? 'the cursor moves over all' : `moving the view, ${zoom === 1.01 ? 'nearly all' : `1/${zoom}`}`;
         t.diagnostic(`${columns} x ${marks} segments, ${what}: ${await traced(session, page, zoom)}`);
       }
       await session.detach();
@@ -107,7 +107,7 @@ test('frames of 68,000 segments: what they cost, and that little is drawn for th
   }
 });
 
-/** How much is drawn in a frame: what a column of pixels shows is drawn once, and a cursor needs no mark drawn again. */
+/** Asserts the number of drawing calls in a frame: each column of pixels is drawn once, and a cursor does not redraw marks. */
 async function drawn(page: Page): Promise<void> {
   const calls = await page.evaluate(async () => {
     const plain = CanvasRenderingContext2D.prototype as any;

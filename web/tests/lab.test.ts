@@ -1,4 +1,4 @@
-// The laboratory in a browser. Needs what `make web` has made.
+// The laboratory in a browser. Needs the output of `make web`.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ test('one file opens from a disk, and runs the same', async (t) => {
     assert.deepEqual(await digests(page), same);
     const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]!.startTime);
     t.diagnostic(`first paint from a disk after ${paint.toFixed(0)} ms`);
-    // What is chosen later works as well: the worker comes from the file.
+    // A later choice works as well: the worker comes from the file.
     await page.evaluate(() => (window as any).lab.choose('west97-lan'));
     assert.notDeepEqual(await digests(page), same);
   }, {}, file);
@@ -53,27 +53,27 @@ test('once loaded it opens without network', async () => {
 });
 
 test('the page that `lasthop lab` serves is that of its source', () => {
-  const [kept, built] = [here('../../crates/cli/src/cmd/lab/page.html'), join(OUT, 'served.html')];
-  assert.ok(readFileSync(kept).equals(readFileSync(built)), '`make web-served` writes it anew');
+  const [committed, built] = [here('../../crates/cli/src/cmd/lab/page.html'), join(OUT, 'served.html')];
+  assert.ok(readFileSync(committed).equals(readFileSync(built)), 'page.html is older than web/src: run `make web-served`');
 });
 
 test('digests are those of native runs', async () => {
-  // A test of crates/web holds the same file against native runs.
-  const kept: { scenario: string; scheme: string | null; seed: number; digest: string }[] =
+  // A test of crates/web compares the same file with native runs.
+  const expected: { scenario: string; scheme: string | null; seed: number; digest: string }[] =
     JSON.parse(readFileSync(here('digests.json'), 'utf8'));
-  assert.ok(kept.length > 10);
+  assert.ok(expected.length > 10);
   await opened(async (page) => {
-    const found = await page.evaluate(async (kept) => {
+    const found = await page.evaluate(async (expected) => {
       const { lab } = window as any;
       const all = [];
-      for (const { scenario, scheme, seed } of kept) {
+      for (const { scenario, scheme, seed } of expected) {
         const { text } = lab.known.scenarios.find((it: any) => it.name === scenario);
-        const { told } = await lab.engine.ask('test', { ask: 'run', text, name: scenario, scheme, seed });
-        all.push({ scenario, scheme, seed, digest: told.digest });
+        const { json } = await lab.engine.ask('test', { ask: 'run', text, name: scenario, scheme, seed });
+        all.push({ scenario, scheme, seed, digest: json.digest });
       }
       return all;
-    }, kept);
-    assert.deepEqual(found, kept);
+    }, expected);
+    assert.deepEqual(found, expected);
   });
 });
 
@@ -92,7 +92,7 @@ test('a slider runs again, and the newest move wins', async (t) => {
     times.sort((a, b) => a - b);
     t.diagnostic(`slider to picture, 2 MB, two schemes: median ${times[7]!.toFixed(0)} ms, of which 16 ms are the rest of the slider`);
     assert.notDeepEqual(await digests(page), before);
-    // Many moves at once: what is shown is the last one.
+    // After many moves at once the last one is shown.
     await page.evaluate(async () => {
       const { lab } = window as any;
       for (const mean of ['16KiB', '32KiB', '128KiB']) void lab.turn('path.3.errors.mean', mean);
@@ -101,7 +101,7 @@ test('a slider runs again, and the newest move wins', async (t) => {
     assert.match((await page.locator('output[for="slider-path-3-errors-mean"]').textContent())!, /256 KiB/);
     const fresh = await page.evaluate(async () => {
       const { lab } = window as any;
-      return (await lab.engine.ask('test', { ask: 'run', ...lab.scene, scheme: null })).told.digest;
+      return (await lab.engine.ask('test', { ask: 'run', ...lab.scene, scheme: null })).json.digest;
     });
     assert.equal((await digests(page))[0], fresh);
   });
@@ -145,11 +145,11 @@ test('time: jumps, steps, the cache, an event in full', async () => {
     assert.match((await page.locator('.detail').first().textContent())!, /RFC 6298/);
     await page.locator('[data-jump=local]').click();
     await page.locator('.detail', { hasText: 'Balakrishnan' }).waitFor();
-    const kept = await page.waitForFunction(() => {
+    const cached = await page.waitForFunction(() => {
       const column = (window as any).lab.columns[1];
       return column.standing?.stages.flatMap((stage: any) => stage.kept ?? []).length;
     });
-    assert.ok((await kept.jsonValue()) > 0, 'the base station keeps packets at its own retransmission');
+    assert.ok((await cached.jsonValue()) > 0, 'the base station caches packets at its own retransmission');
     const before = await time();
     await page.locator('button.play').click();
     await page.waitForFunction((before) => document.querySelector('.player .time')?.textContent !== before, before);
@@ -157,7 +157,7 @@ test('time: jumps, steps, the cache, an event in full', async () => {
   });
 });
 
-test('the address holds scenario, seed and what was turned at', async () => {
+test('the address holds scenario, seed and settings of sliders', async () => {
   let address = '';
   let same: string[] = [];
   await opened(async (page) => {
@@ -171,7 +171,7 @@ test('the address holds scenario, seed and what was turned at', async () => {
   });
   await opened(async (page) => assert.deepEqual(await digests(page), same), {}, address);
   await opened(async (page) => assert.equal(await page.locator('.column').count(), 2), {}, `${url()}#z=AAAA`);
-  // A lesson with a text of its own is found again.
+  // A lesson with its own text is found again.
   await opened(async (page) => {
     await page.evaluate(() => (window as any).lab.learn('timer'));
     await page.waitForTimeout(200);
@@ -180,7 +180,7 @@ test('the address holds scenario, seed and what was turned at', async () => {
   await opened(async (page) => assert.match((await page.locator('.lesson h2').textContent())!, /coarse timer/), {}, address);
 });
 
-test('what is wrong is said in place, and the page goes on', async () => {
+test('errors are shown in place, and the page continues to work', async () => {
   await opened(async (page) => {
     await page.locator('details.text summary').click();
     const field = page.locator('.editor textarea');
@@ -198,7 +198,7 @@ test('what is wrong is said in place, and the page goes on', async () => {
   });
 });
 
-test('several seeds together, and files to keep', async () => {
+test('several seeds together, and saved files', async () => {
   await opened(async (page) => {
     await page.locator('#runs').selectOption('5');
     await page.locator('.band-words', { hasText: 'snoop' }).waitFor();
@@ -231,11 +231,11 @@ for (const [width, scheme] of [[360, 'light'], [360, 'dark'], [1400, 'light'], [
       await page.locator('[data-jump=timeout]').click();
       await page.locator('.detail').first().waitFor();
       await page.locator('details.text summary').click();
-      // By the debugger's way, which the policy of the page does not bind.
+      // The debugger evaluates it, to which the policy of the page does not apply.
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() => (window as any).axe.run());
-      const told = violations.map((v: any) => `${v.id}: ${v.nodes.map((n: any) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
-      assert.deepEqual(told, []);
+      const found = violations.map((v: any) => `${v.id}: ${v.nodes.map((n: any) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
+      assert.deepEqual(found, []);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(over <= 0, `the page is ${over} pixels too wide`);
     }, { viewport: { width, height: 800 }, colorScheme: scheme, reducedMotion: 'reduce' });
@@ -249,9 +249,9 @@ test('ten thousand bad inputs leave the page alive', async (t) => {
       return (await lab.columns[0].file('pcapng')).length;
     });
     assert.ok(capture > 0);
-    const told = await page.evaluate(async () => {
+    const counts = await page.evaluate(async () => {
       const { lab } = window as any;
-      // Small and the same each time: xorshift.
+      // A small generator with a fixed seed: xorshift.
       let state = 0x2545f491;
       const draw = (n: number) => {
         state ^= state << 13;
@@ -295,9 +295,9 @@ test('ten thousand bad inputs leave the page alive', async (t) => {
       }
       return counts;
     });
-    t.diagnostic(`${told.answered} answered, ${told.refused} refused`);
-    assert.equal(told.stopped, 0, 'the module trapped');
-    assert.equal(told.answered + told.refused, 10_000);
+    t.diagnostic(`${counts.answered} answered, ${counts.refused} refused`);
+    assert.equal(counts.stopped, 0, 'the module trapped');
+    assert.equal(counts.answered + counts.refused, 10_000);
     await page.evaluate(() => (window as any).lab.choose('rivals'));
     assert.equal(await page.locator('.column').count(), 2);
   });
@@ -317,7 +317,7 @@ test('two hundred runs, and long ones, stay within memory', async (t) => {
       const { lab } = window as any;
       await lab.turn('transfer.bytes', '100MB');
       const run = lab.columns[0].run;
-      return { ms: run.took, events: run.told.events, marks: run.sequence().kinds.sent.t.length, heap: (performance as any).memory.usedJSHeapSize };
+      return { ms: run.took, events: run.summary.events, marks: run.sequence().kinds.sent.t.length, heap: (performance as any).memory.usedJSHeapSize };
     });
     t.diagnostic(`100 MB: ${took.events} events and ${took.marks} segments in ${took.ms.toFixed(0)} ms; scripts ${mb(took.heap)} MB`);
   });

@@ -1,4 +1,4 @@
-// How the laboratory is laid out: what is visible together, what moves, and in which units sizes are given.
+// Layout of the laboratory: which parts are visible together, which parts move, and the units of sizes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -34,7 +34,7 @@ for (const [width, height] of [[1440, 900], [1280, 720]] as const) {
   });
 }
 
-test('four columns stand in one row at 1440 pixels', async () => {
+test('four columns are in one row at 1440 pixels', async () => {
   await opened(async (page) => {
     await page.evaluate(async () => {
       const { lab } = window as any;
@@ -68,7 +68,7 @@ for (const width of [360, 700, 800, 999]) {
   });
 }
 
-test('nothing moves while one jumps from event to event', async () => {
+test('the layout does not move during jumps from event to event', async () => {
   await opened(async (page) => {
     await page.locator('[data-jump=loss]').click();
     await page.locator('.detail').first().waitFor();
@@ -80,7 +80,7 @@ test('nothing moves while one jumps from event to event', async () => {
       }).observe({ type: 'layout-shift' });
     });
     for (const goal of ['loss', 'timeout', 'local', 'loss', 'timeout']) {
-      // A shift right after a click does not count for browsers; keys of a script have no such excuse.
+      // Browsers do not count a shift right after a click, but they count one after a script's call.
       await page.evaluate((goal) => (window as any).lab.jump(goal), goal);
       await page.waitForTimeout(300);
     }
@@ -122,7 +122,7 @@ test('a click into a plot puts all columns at its time, and the cursor stays the
   await opened(async (page) => {
     const surface = page.locator('.column .lhp-surface').nth(1);
     const { width } = (await surface.boundingBox())!;
-    // Below the line of data, where no mark is.
+    // Below the line of data, where there is no mark.
     await surface.click({ position: { x: width * 0.6, y: 200 } });
     await page.mouse.move(5, 500);
     const { time, cursor, times } = await page.evaluate(() => {

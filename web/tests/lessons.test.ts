@@ -1,4 +1,4 @@
-// Lessons in a browser: results wait for the prediction, claims and tasks are checked against the runs, and the way through them.
+// Lessons in a browser: results wait for the prediction, claims and tasks are compared with the runs, and navigation works.
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -128,7 +128,7 @@ test('Back leads to the lesson and to the scenario before', async () => {
     await written();
     await learn(page, one.id);
     await written();
-    // What is turned at makes no step of its own.
+    // A moved slider adds no entry to the history.
     await page.evaluate(() => (window as any).lab.turn('path.1.link.delay', '40ms'));
     await written();
     await learn(page, two.id);

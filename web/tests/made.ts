@@ -1,4 +1,4 @@
-// Pages of every kind, made by the program: for the tests of reports and for their pictures.
+// Pages of every kind, written by the program: for the tests of reports and for their pictures.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, stat, writeFile } from 'node:fs/promises';
@@ -30,7 +30,7 @@ radio = { rate = "20mbit", delay = "5ms", queue = "300p" }
 errors = { model = "two-state", good = "1s", bad = "120ms", ber-good = 0, ber-bad = 1e-2 }
 `;
 
-/** Two batteries beside a radio with medium access. */
+/** Two hosts with batteries at a radio with medium access. */
 const HOPS = `
 horizon = "4s"
 runs = 2
@@ -46,7 +46,7 @@ radio = { rate = "11mbit", delay = "1us", queue = "100p" }
 mac = "dcf"
 `;
 
-/** Pages by their kind, in the directory that `make` answers. */
+/** Pages by their kind, in the directory that `make` returns. */
 export const PAGES: readonly (readonly [kind: string, file: string])[] = [
   ['run', 'run/report.html'],
   ['sweep', 'sweep/report.html'],
@@ -66,7 +66,7 @@ export const PICTURES: readonly (readonly [kind: string, file: string])[] = [
   ['trace', 'trace.svg'],
 ];
 
-/** A picture in a page, as a reader would show it. */
+/** A page that contains only a picture. */
 export function inPage(title: string, svg: string): string {
   return (
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title><meta name="color-scheme" content="light dark">` +
@@ -74,16 +74,16 @@ export function inPage(title: string, svg: string): string {
   );
 }
 
-/** Makes pages of every kind in a directory of its own. */
+/** Makes pages of every kind in a new directory. */
 export async function make(): Promise<string> {
   await stat(lasthop).catch(() => {
-    throw new Error(`${lasthop} is not there: cargo build, or name the program by LASTHOP`);
+    throw new Error(`${lasthop} does not exist: run cargo build, or set LASTHOP to the path of the program`);
   });
   const dir = await mkdtemp(join(tmpdir(), 'lasthop-reports-'));
   const run = async (...words: string[]) => {
     const done = promisify(execFile)(lasthop, words, { cwd: dir, env: { ...process.env, NO_COLOR: '1' } });
     await done.catch((error: { code?: number | string; stderr?: string }) => {
-      // Advice that changes nothing and claims that fail have exit codes of their own; the page is there all the same.
+      // Exit code 1 means advice without effect, or a failed claim; the page exists all the same.
       if (error.code !== 1) throw new Error(`lasthop ${words.join(' ')}: ${error.code} ${error.stderr ?? ''}`);
     });
   };
@@ -109,7 +109,7 @@ export async function make(): Promise<string> {
   return dir;
 }
 
-/** Brings every figure into sight, so that its plot becomes live. */
+/** Scrolls to every figure, so that its plot becomes live. */
 export async function scroll(page: Page): Promise<void> {
   for (const figure of await page.locator('figure').all()) await figure.scrollIntoViewIfNeeded();
   const waiting = 'figure:has(script[data-group]):not(:has(.lhp))';

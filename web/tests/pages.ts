@@ -1,14 +1,14 @@
-// What pages must not do, and what axe finds on them.
+// Checks of pages: forbidden requests, errors, and accessibility with axe.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 
-/** What went wrong on a page: requests to elsewhere, errors, what its policy refused. */
+/** Collects faults of a page: requests to other origins, errors, and violations of its policy. */
 export function watch(page: Page): string[] {
   const wrong: string[] = [];
   page.on('request', (request) => {
-    if (!/^(file|blob|data):/.test(request.url())) wrong.push(`asked for ${request.url()}`);
+    if (!/^(file|blob|data):/.test(request.url())) wrong.push(`request to ${request.url()}`);
   });
   page.on('pageerror', (error) => wrong.push(`error: ${error.message}`));
   page.on('console', (message) => {
@@ -19,7 +19,7 @@ export function watch(page: Page): string[] {
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
-/** What axe finds on a page, a line for each rule and the first place. */
+/** Violations that axe finds on a page: a line for each rule, with the first element. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return page.evaluate(async () => {

@@ -1,4 +1,4 @@
-// Geometry, axes, cursor and the reading of packed columns: what plots do without a page.
+// The parts of plots that need no page: geometry, axes, cursor, and the decoding of packed columns.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ function packets(...t: number[]): Marks {
   return { t: numbers(...t), from: numbers(...t.map((_, i) => i * 1000)), to: numbers(...t.map((_, i) => (i + 1) * 1000)) };
 }
 
-test('ticks stand at round numbers, as in the pictures of reports', () => {
+test('ticks are at round numbers, as in the pictures of reports', () => {
   const labels = (low: number, high: number) => new Axis(low, high, 0, 1).ticks(5).map(([, label]) => label);
   assert.deepEqual(labels(0, 12.7), ['0', '2', '4', '6', '8', '10', '12']);
   assert.deepEqual(labels(0, 1), ['0.0', '0.2', '0.4', '0.6', '0.8', '1.0']);
@@ -30,7 +30,7 @@ test('ticks stand at round numbers, as in the pictures of reports', () => {
   ]);
 });
 
-test('zero has a place beside decades, and values come back', () => {
+test('zero has a position on a logarithmic axis, and positions map back to values', () => {
   const decades = Decades.of([0, 0.1, 1, 10]);
   assert.deepEqual([0, 0.05, 0.1, 1, 10].map((v) => decades.of(v)), [-1, -0.5, 0, 1, 2]);
   for (const value of [0, 0.05, 0.1, 3, 10]) assert.ok(Math.abs(decades.value(decades.of(value)) - value) < 1e-12);
@@ -39,7 +39,7 @@ test('zero has a place beside decades, and values come back', () => {
   assert.equal(decades.ticks(1.1, 1.15).length, 3, 'also between two round numbers');
 });
 
-test('what is in a range is what a look at every mark finds', () => {
+test('a range has the marks that a linear search finds', () => {
   const t = Float64Array.from({ length: 500 }, (_, i) => Math.floor(i / 3) * 0.5);
   for (const range of [[0, 0], [0.2, 0.3], [1, 1], [-5, 900], [83, 83], [84, 90]] as [number, number][]) {
     const wanted = [...t.keys()].filter((i) => t[i]! >= range[0] && t[i]! <= range[1]);
@@ -92,7 +92,7 @@ test('a staircase keeps the highest and the lowest of each column', () => {
   assert.deepEqual(drawn, [[0, 5], [10, 6]]);
 });
 
-test('the nearest mark is the one that a look at all finds, and nothing far away is', () => {
+test('the nearest mark is the one that a linear search finds, if it is near enough', () => {
   const marks = packets(...Array.from({ length: 300 }, (_, i) => i + (i % 5) * 0.1));
   const [x, y] = [new Axis(0, 300, 0, 600), new Axis(0, 300_000, 300, 0)];
   for (let k = 0; k < 200; k++) {
@@ -135,23 +135,23 @@ test('the ends of what is in view', () => {
 
 test('plots of one page share range and cursor', () => {
   const cursor = new TimeCursor();
-  let told = 0;
-  const end = cursor.subscribe(() => told++);
+  let notified = 0;
+  const end = cursor.subscribe(() => notified++);
   cursor.reach(0.5);
-  assert.deepEqual(cursor.range, [0, 0.5], 'the first plot says how long it is');
+  assert.deepEqual(cursor.range, [0, 0.5], 'the first plot sets the length');
   cursor.reach(8);
   assert.deepEqual([cursor.whole, cursor.range], [[0, 8], [0, 8]]);
   cursor.range = [2, 3];
   cursor.reach(9);
-  assert.deepEqual(cursor.range, [2, 3], 'what somebody looks at stays');
+  assert.deepEqual(cursor.range, [2, 3], 'the chosen view remains');
   cursor.range = [3, 2];
   cursor.range = [NaN, 2];
   assert.deepEqual(cursor.range, [2, 3]);
   cursor.time = 2.5;
-  assert.equal(told, 5);
+  assert.equal(notified, 5);
   end();
   cursor.time = null;
-  assert.equal(told, 5);
+  assert.equal(notified, 5);
 });
 
 test('columns come back as they were packed', async () => {
@@ -181,8 +181,8 @@ test('stalls leave out the time without a cell', () => {
     ['stall.from', numbers(7.5)], ['stall.to', numbers(9)],
     ['cell.from', numbers(0, 8.5)], ['cell.to', numbers(8, 20)],
   ]);
-  const kept = { form: 'sequence', title: '', flow: '', end: 20, every: 4, cells: ['a', 'b'], columns: [], data: '' } as const;
-  const { spans, note } = sequence(columns, { ...kept, cells: [...kept.cells], columns: [] });
+  const embedded = { form: 'sequence', title: '', flow: '', end: 20, every: 4, cells: ['a', 'b'], columns: [], data: '' } as const;
+  const { spans, note } = sequence(columns, { ...embedded, cells: [...embedded.cells], columns: [] });
   assert.deepEqual([[...spans!.stall!.from], [...spans!.stall!.to]], [[7.5, 8.5], [8, 9]]);
   assert.deepEqual([...spans!.nocell!.from], [8]);
   assert.match(note!, /one of 4/);

@@ -1,5 +1,5 @@
-// Reports that the program makes, in a browser, from a file: plots can be touched and show what the data are, nothing is asked
-// for elsewhere, and axe finds nothing, on pages of every kind.
+// Reports of every kind in a browser, opened from files: plots are interactive and show the data, no page sends requests to other
+// origins, and axe finds no violations.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { launch } from './browser.ts';
 import { PAGES, PICTURES, inPage, make, scroll } from './made.ts';
 import { violations, watch } from './pages.ts';
 
-/** With a directory here, pictures of all pages are kept in it. */
+/** Directory for pictures of all pages, if set. */
 const shots = process.env.LASTHOP_SHOTS;
 
 let dir: string;
@@ -28,7 +28,7 @@ after(async () => {
   if (dir) await rm(dir, { recursive: true, force: true });
 });
 
-/** A page of a report; its figures are live as soon as they are in sight. */
+/** Opens a page of a report; its figures become live when they are visible. */
 async function open(file: string, width: number, colorScheme: 'light' | 'dark' = 'light') {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, acceptDownloads: true });
   const page = await context.newPage();
@@ -47,14 +47,14 @@ interface Mark {
 const WORDS: Record<string, string> = {
   first: 'data',
   fast: 'fast retransmission',
-  timeout: 'retransmission after time-out',
+  timeout: 'retransmission after timeout',
   eln: 'retransmission after loss notice',
   probe: 'tail loss probe',
   local: 'local retransmission',
   again: 'retransmission',
 };
 
-/** What the program wrote beside the page. */
+/** The data that the program wrote next to the page. */
 async function truth(): Promise<{ marks: Mark[]; bad: [number, number][]; end: number }> {
   const [cell] = await readdir(join(dir, 'run/trace'));
   const series = JSON.parse(await readFile(join(dir, `run/trace/${cell}/sequence-1.json`), 'utf8'));
@@ -72,11 +72,11 @@ async function counts(page: Page): Promise<Record<string, number>> {
   return Object.fromEntries([...words.matchAll(/([^,]+?) (\d+)(?:, |$)/g)].map(([, kind, n]) => [kind!, Number(n)]));
 }
 
-/** The numbers of what is in view, as they are saved. */
+/** The marks in view, from the saved CSV. */
 async function saved(page: Page): Promise<Mark[]> {
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'CSV of what is in view' }).first().click(),
+    page.getByRole('button', { name: 'CSV of the view' }).first().click(),
   ]);
   assert.match(download.suggestedFilename(), /\.csv$/);
   const text = await readFile((await download.path())!, 'utf8');
@@ -100,7 +100,7 @@ test('zooming into a bad period shows each of its losses, and they are those of 
   const all = await counts(page);
   assert.equal(all.lost, marks.filter((m) => m.kind === 'lost').length);
 
-  // To the first loss of the band by keys, then closer with the wheel at that place.
+  // Go to the first loss of the band by keys, then zoom in at that position.
   await surface.focus();
   const status = page.locator('.lhp-status').first();
   const first = lossesIn(band)[0]!;
@@ -126,7 +126,7 @@ test('zooming into a bad period shows each of its losses, and they are those of 
     }
     assert.ok(shown.some((m) => m.kind === 'lost'));
   }
-  // Now so close that a loss has columns of its own.
+  // Now a single loss has several columns of pixels.
   const few = await counts(page);
   assert.ok(few.lost! > 0 && few.lost! < 60, JSON.stringify(few));
   if (shots) await page.screenshot({ path: join(shots, 'zoomed.png') });
@@ -143,8 +143,8 @@ test('a pick finds the mark that is there', async () => {
   await page.keyboard.press('n');
   for (let i = 0; i < 12; i++) await page.keyboard.press('+');
   await settled(page);
-  // The pointer over the whole plot, and what each place tells.
-  const told = await surface.evaluate((surface) => {
+  // Moves the pointer over the whole plot and collects the texts of the box.
+  const tips = await surface.evaluate((surface) => {
     const tip = surface.querySelector<HTMLElement>('.lhp-tip')!;
     const { left, top } = surface.getBoundingClientRect();
     const all: string[] = [];
@@ -158,7 +158,7 @@ test('a pick finds the mark that is there', async () => {
     return all;
   });
   const found = new Map<string, Mark>();
-  for (const text of told) {
+  for (const text of tips) {
     const [kind, at, bytes] = text.replaceAll('\u2009', '').split('\n');
     const [, from, to] = /bytes (\d+) to (\d+)/.exec(bytes ?? '') ?? [];
     if (from) found.set(text, { kind: kind!, at: Number.parseFloat(at!), from: Number(from), to: Number(to) });
@@ -168,8 +168,8 @@ test('a pick finds the mark that is there', async () => {
     const same = (m: Mark) => m.kind === pick.kind && m.from === pick.from && m.to === pick.to && Math.abs(m.at - pick.at) < 1e-3;
     assert.ok(marks.some(same), JSON.stringify(pick));
   }
-  // The table has what is in view.
-  await page.getByText('Table of what is in view').first().click();
+  // The table has the marks in view.
+  await page.getByText('Table of the view').first().click();
   await settled(page);
   const rows = page.locator('.lhp-table tbody').first().locator('tr');
   const listed = await rows.count();
@@ -183,7 +183,7 @@ test('a link to an event leads to its part of the plot', async () => {
   const links = page.locator('a[data-from]');
   assert.ok((await links.count()) > 0, 'whole windows are lost: there are stalls');
   for (const link of await links.all()) {
-    // The keyboard reaches a link, and the plot need not have been in sight.
+    // A link is reachable by keyboard, even if its plot was not visible before.
     await link.focus();
     await page.keyboard.press('Enter');
     const plot = page.locator(`figure[id="${(await link.getAttribute('href'))!.slice(1)}"]`);
@@ -195,7 +195,7 @@ test('a link to an event leads to its part of the plot', async () => {
     assert.ok(Number(from) <= Number(text) + 0.01 && Number(text) <= Number(to) + 0.01, `${text}: ${words}`);
     const shown = Number(await link.getAttribute('data-to')) - Number(await link.getAttribute('data-from'));
     assert.ok(Math.abs(Number(to) - Number(from) - shown) < 0.1 * shown + 0.02, words);
-    assert.ok(await plot.evaluate((figure) => figure.getBoundingClientRect().top < innerHeight), 'it is in sight');
+    assert.ok(await plot.evaluate((figure) => figure.getBoundingClientRect().top < innerHeight), 'it is visible');
   }
   assert.deepEqual(wrong, []);
   await close();
@@ -228,7 +228,7 @@ test('pictures can be saved, and a mouse drags, boxes and resets', async () => {
   for (const [name, begins] of [['PNG', '\x89PNG'], ['SVG', '<svg']] as const) {
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: `${name} of what is in view` }).first().click(),
+      page.getByRole('button', { name: `${name} of the view` }).first().click(),
     ]);
     const bytes = await readFile((await download.path())!, 'latin1');
     assert.ok(bytes.startsWith(begins), name);
@@ -293,7 +293,7 @@ test('a page that may run no script shows its pictures, and so does paper', asyn
 });
 
 for (const [, file] of PAGES) {
-  test(`${file}: axe finds nothing, no page is wider than its screen, none asks for anything`, async () => {
+  test(`${file}: axe finds nothing, no page is wider than its screen or sends requests`, async () => {
     const looks = shots
       ? ([360, 800, 1600].flatMap((width) => [[width, 'light'], [width, 'dark']]) as [number, 'light' | 'dark'][])
       : ([[360, 'dark'], [800, 'light']] as const);

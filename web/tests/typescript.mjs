@@ -1,3 +1,3 @@
-// Lets node run TypeScript: 20 cannot take types away by itself, and Vite, which can, is here.
+// Lets Node run TypeScript: Node 20 cannot strip types itself, so Vite does it.
 import { register } from 'node:module'
 register('./typescript-loader.mjs', import.meta.url)

@@ -181,5 +181,5 @@ fn verdicts_hold_on_other_seeds() {
         assert!(right + unclear >= 8 && *wrong <= 1, "{name}: {right} {unclear} {wrong}");
     }
     let right: usize = all.iter().map(|(_, rates)| rates[0]).sum();
-    assert!(right * 2 > 10 * all.len(), "mostly it does tell: {all:?}");
+    assert!(right * 2 > 10 * all.len(), "most verdicts are decided: {all:?}");
 }

@@ -94,7 +94,7 @@ fn shell_line(program: &[OsString]) -> Result<String, Error> {
     for word in program {
         let Some(word) = word.to_str() else {
             let message = format!("{} is not UTF-8", word.to_string_lossy());
-            return Err(Error::new(message, "the path of the test program must be"));
+            return Err(Error::new(message, "move the test program to a path in UTF-8"));
         };
         line += &format!(" '{}'", word.replace('\'', r"'\''"));
     }
@@ -124,7 +124,7 @@ impl Front {
 
     fn next(&mut self) -> Result<Line, Error> {
         let mut line = String::new();
-        self.lines.read_line(&mut line).map_err(|error| Error::of("hear of the link", &error))?;
+        self.lines.read_line(&mut line).map_err(|error| Error::of("read from the link", &error))?;
         serde_json::from_str(&line).map_err(|_| {
             let help = "does the program's `main`, or a function before it, end the process?";
             Error::new("the process that holds the link ended early", help)

@@ -97,7 +97,7 @@ fn datagrams_arrive_and_refusals_have_their_kind() {
     let taken = network.far().udp(5353).expect_err("it is taken");
     assert_eq!(taken.kind(), ErrorKind::AddrInUse);
     let nobody = SocketAddr::from((network.far().address(), 1));
-    let refused = network.near().connect(nobody).expect_err("nobody listens");
+    let refused = network.near().connect(nobody).expect_err("no program listens");
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     // The network of the test is another.
     let outside = TcpListener::bind("127.0.0.1:0").expect("a listener");

@@ -1,5 +1,5 @@
-/* A wall clock that jumps by up to 27 years, back and forth, sixty times a second. It stands before the C library's
-   (LD_PRELOAD), so one program sees it and the machine does not. The monotonic clock is the kernel's. */
+/* A wall clock that jumps by up to 27 years, back and forth, sixty times a second. LD_PRELOAD replaces the clock of the C
+   library by it, for one program and not for the machine. The monotonic clock is the kernel's. */
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

@@ -91,7 +91,7 @@ pub(crate) fn grows(name: &str) -> bool {
 /// must be there.
 pub(crate) fn files(whole: &Tree, left: &Tree, done: bool, wrong: &mut impl FnMut(&str)) {
     for name in whole.keys().filter(|name| done && !left.contains_key(*name)) {
-        wrong(&format!("it says that all is done, and `{name}` is not there"));
+        wrong(&format!("it reports success, but `{name}` is missing"));
     }
     for (name, bytes) in left {
         let is_right = match whole.get(name) {
@@ -104,7 +104,7 @@ pub(crate) fn files(whole: &Tree, left: &Tree, done: bool, wrong: &mut impl FnMu
             None => false,
         };
         if !is_right {
-            wrong(&format!("`{name}` is there, with {} bytes, and is another one", bytes.len()));
+            wrong(&format!("`{name}` has {} bytes and other content", bytes.len()));
         }
     }
 }
@@ -220,7 +220,7 @@ impl Bench {
                     wrong("the error names no file");
                 }
             }
-            _ => wrong(&format!("it ended so: {}", output.status)),
+            _ => wrong(&format!("it ended with {}", output.status)),
         }
         if stderr.contains("panicked") {
             wrong("it panicked");

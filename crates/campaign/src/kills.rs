@@ -84,7 +84,7 @@ pub fn on_a_clock_that_jumps(program: &Path, base: &Path, job: Job) -> io::Resul
     }
     let status = start(program, job, &whole)?.wait()?;
     if !status.success() {
-        return Err(io::Error::other(format!("on the machine's clock it ended so: {status}")));
+        return Err(io::Error::other(format!("on the machine's clock it ended with {status}")));
     }
     let jumps = Jumps::new(base)?;
     let mut command = Command::new(program);
@@ -92,7 +92,7 @@ pub fn on_a_clock_that_jumps(program: &Path, base: &Path, job: Job) -> io::Resul
     let status = jumps.on(&mut command).stderr(Stdio::null()).status()?;
     let mut wrong = differences(&whole, &other)?;
     if !status.success() {
-        wrong.push(format!("it ended so: {status}"));
+        wrong.push(format!("it ended with {status}"));
     }
     Ok(wrong)
 }
@@ -140,7 +140,7 @@ pub fn kills(
     let (whole, killed) = (base.join("whole"), base.join("killed"));
     let status = start(program, job, &whole)?.wait()?;
     if !status.success() {
-        return Err(io::Error::other(format!("one that nobody killed ended so: {status}")));
+        return Err(io::Error::other(format!("a process that was not killed ended with {status}")));
     }
     while all.kills < count {
         let mut child = start(program, job, &killed)?;
@@ -161,12 +161,12 @@ pub fn kills(
         };
         let Some(status) = ended else {
             for name in halves(&whole, &killed)? {
-                all.wrong.push(format!("kill {} leaves {name}, which is not whole", all.kills));
+                all.wrong.push(format!("kill {} leaves {name}, which is incomplete", all.kills));
             }
             continue;
         };
         if !status.success() {
-            all.wrong.push(format!("after {} kills it ends so: {status}", all.kills));
+            all.wrong.push(format!("after {} kills it ends with {status}", all.kills));
         }
         for name in differences(&whole, &killed)? {
             all.wrong.push(format!("after {} kills {name} differs", all.kills));

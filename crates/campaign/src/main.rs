@@ -32,7 +32,7 @@ fn bounds(case: u64) -> Bounds {
 
 const USAGE: &str = "usage:
   lasthop-campaign scenarios [--from N] [--count N] [--minutes N] [--workers N]   hostile scenarios
-  lasthop-campaign costs [--from N] [--count N]                     what the time of hostile scenarios goes into
+  lasthop-campaign costs [--from N] [--count N]                     where hostile scenarios spend their time
   lasthop-campaign show CASE                                        the scenario of a case
   lasthop-campaign try FILE [SEED]                                  what is wrong with the scenario of a file
   lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way
@@ -44,9 +44,9 @@ const USAGE: &str = "usage:
                     stations under load that are killed at any time, on a clock that jumps, with too little memory
   lasthop-campaign tunnels LASTHOP [--count N] [--memory]           ends of a tunnel under load that are killed
   lasthop-campaign testbeds LASTHOP DIR [--count N] [--millis N]    runs on real packets that are killed; in DIR
-  lasthop-campaign report RECORDS PAGE                              writes the tables of the page anew
+  lasthop-campaign report RECORDS PAGE                              regenerates the tables of the page
 
-  --record FILE adds what a campaign came to to a file of records";
+  --record FILE adds the result of a campaign to a file of records";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -325,7 +325,7 @@ fn kill_tunnels(program: &str, options: &[&str]) -> Result<bool, String> {
     let starved = options.contains(&"--memory");
     let found = tunnels::kills(Path::new(program), option(options, "--count", 100), starved)
         .map_err(|e| format!("no world for tunnels here: {e}"))?;
-    println!("{} transfers through a tunnel that had come anew", found.transfers);
+    println!("{} transfers through a restarted tunnel", found.transfers);
     let under = if starved { ", with too little memory" } else { "" };
     let of = format!("an end of a tunnel under load{under}");
     report_kills(&of, (found.kills, found.orderly), &found.wrong, options)
@@ -372,7 +372,7 @@ fn starve(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
         let (name, wrong) = (writer.name, found.wrong.len());
         let (refused, killed, done) = (found.refused, found.killed, found.done);
         println!(
-            "{name}: {refused} refused, {killed} ended in the midst, {done} done, from {} KiB on; {wrong} wrong",
+            "{name}: {refused} refused, {killed} killed before their end, {done} done, from {} KiB on; {wrong} wrong",
             found.least
         );
         let block = format!(

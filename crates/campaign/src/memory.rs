@@ -189,7 +189,7 @@ impl Bench {
             // The exit codes of timeout for a signal and for its own.
             Some(124 | 137) => wrong("it does not end"),
             None | Some(134 | 139) => all.killed += 1,
-            Some(_) => wrong(&format!("it ended so: {}", output.status)),
+            Some(_) => wrong(&format!("it ended with {}", output.status)),
         }
         if stderr.contains("panicked") && !is_allocation_failure(&stderr) {
             wrong("it panicked");

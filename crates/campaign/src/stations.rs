@@ -274,7 +274,7 @@ pub fn kills(
             None => status.code().is_none_or(|code| code == 0),
         };
         if !excused {
-            wrong(format!("it ended so: {status}; it said: {}", said.trim().replace('\n', " / ")));
+            wrong(format!("ended with {status}; it printed: {}", said.trim().replace('\n', " / ")));
         }
         let left: Vec<String> = world.left()?.difference(&before).cloned().collect();
         let ours = |what: &String| {
@@ -288,7 +288,7 @@ pub fn kills(
             // A station that cannot start leaves the leftovers of earlier ones.
             for what in left.iter().filter(|what| status.success() || !earlier.contains(*what)) {
                 let said = said.trim().replace('\n', " / ");
-                wrong(format!("left behind in order: {what} ({status}); it said: {said}"));
+                wrong(format!("left behind at its end: {what} ({status}); it printed: {said}"));
             }
         }
         // Packets pass a dead station only where its base filter is attached.
@@ -311,7 +311,7 @@ pub fn kills(
     signal(&last, Signal::TERM);
     let status = last.wait()?;
     if !status.success() {
-        all.wrong.push(format!("the last one ended so: {status}"));
+        all.wrong.push(format!("the last one ended with {status}"));
     }
     let left: Vec<String> = world.left()?.difference(&before).cloned().collect();
     if !left.is_empty() {

@@ -58,7 +58,7 @@ pub fn kills(program: &Path, base: &Path, count: u64, takes: Duration) -> io::Re
     let _ = fs::remove_dir_all(&out);
     let status = start(program, &out)?.wait()?;
     if !status.success() {
-        return Err(io::Error::other(format!("a testbed that nobody killed ended so: {status}")));
+        return Err(io::Error::other(format!("a testbed that was not killed ended with {status}")));
     }
     let names: BTreeSet<String> = tree(&out)?.into_keys().collect();
     while all.kills < count {
@@ -72,7 +72,7 @@ pub fn kills(program: &Path, base: &Path, count: u64, takes: Duration) -> io::Re
         let status = child.wait()?;
         match ended {
             Some(status) if status.success() => all.ended += 1,
-            Some(status) => all.wrong.push(format!("kill {n}: it had ended so: {status}")),
+            Some(status) => all.wrong.push(format!("kill {n}: it had ended with {status}")),
             None => all.kills += 1,
         }
         // The kernel removes namespaces some time after their last process.
@@ -108,7 +108,7 @@ pub fn kills(program: &Path, base: &Path, count: u64, takes: Duration) -> io::Re
     }
     let status = start(program, &out)?.wait()?;
     if !status.success() {
-        all.wrong.push(format!("the last one ended so: {status}"));
+        all.wrong.push(format!("the last one ended with {status}"));
     }
     Ok(all)
 }

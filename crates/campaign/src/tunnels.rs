@@ -201,7 +201,7 @@ pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<EndKills> 
                 };
                 if !excused {
                     let stderr = stderr.trim().replace('\n', " / ");
-                    wrong(format!("it ended so: {status}; it printed: {stderr}"));
+                    wrong(format!("it ended with {status}; it printed: {stderr}"));
                 }
                 let left = world.left(HOSTS[which])?;
                 all.orderly += u64::from(status.success());

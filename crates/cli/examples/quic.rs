@@ -18,7 +18,7 @@ use quinn::VarInt;
 
 /// Receives for `seconds` from the first byte on. Returns the rate in Mb/s.
 async fn received(endpoint: quinn::Endpoint, seconds: u64) -> f64 {
-    let connection = endpoint.accept().await.expect("somebody calls");
+    let connection = endpoint.accept().await.expect("a client connects");
     let connection = connection.await.expect("a handshake");
     let mut stream = connection.accept_uni().await.expect("a stream");
     let mut bytes = 0;

@@ -86,7 +86,7 @@ pub fn converse<Line: DeserializeOwned>(
     let mut text = serde_json::to_vec(order).map_err(|error| broken("order", &error))?;
     text.push(b'\n');
     if let Some(stdin) = &mut child.0.stdin {
-        stdin.write_all(&text).map_err(|error| broken("cannot tell it what to do", &error))?;
+        stdin.write_all(&text).map_err(|error| broken("cannot send it the order", &error))?;
     }
     let Some(stdout) = child.0.stdout.take() else { return Ok(()) };
     let (sender, lines) = channel();
@@ -111,7 +111,7 @@ pub fn converse<Line: DeserializeOwned>(
                     }
                     Err(failure) => break Err(failure),
                 },
-                Err(error) => break Err(broken("its answer makes no sense", &error)),
+                Err(error) => break Err(broken("cannot parse its answer", &error)),
             },
             Ok(Err(error)) => break Err(broken("cannot read its answer", &error)),
             Err(RecvTimeoutError::Timeout) if stop() => break Ok(()),

@@ -55,7 +55,7 @@ pub fn moral(results: &Results) -> String {
         && plain > 0.0
     {
         let moral = format!(
-            "snoop keeps a copy of what it forwards, sends lost packets again over the radio at\n\
+            "snoop caches the packets that it forwards, retransmits lost ones over the radio at\n\
              once, and hides the duplicate ACKs from the server. Same TCP, {:.1} times as fast.",
             helped / plain
         );
@@ -63,8 +63,8 @@ pub fn moral(results: &Results) -> String {
     }
     text + "Next:\n  \
      lasthop run west97-lan -o out     a published testbed; traces, plots, a page\n  \
-     lasthop reproduce west97          that paper's results beside ours\n  \
-     lasthop list scenarios            what else there is to start from\n"
+     lasthop reproduce west97          that paper's results and ours\n  \
+     lasthop list scenarios            more scenarios to start from\n"
 }
 
 fn end(recording: &Recording) -> f64 {
@@ -79,7 +79,7 @@ fn summary(recording: &Recording) -> String {
         end(recording),
         short((metrics.aggregate_throughput / KB).round()),
         plural(lost(recording), "packet"),
-        plural(sum(|f| f.timeouts), "time-out"),
+        plural(sum(|f| f.timeouts), "timeout"),
     );
     let local = sum(|f| f.local_retransmissions());
     if local > 0 {

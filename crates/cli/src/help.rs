@@ -47,7 +47,7 @@ const GROUPS: &[Group] = &[
             ("load", "its latency while transfers fill it"),
             ("station", "the base station between two interfaces of a router"),
             ("link", "a tunnel that repairs what the path loses"),
-            ("ctl", "ask, change and watch one that runs"),
+            ("ctl", "query, change and watch a running one"),
         ],
     ),
     (
@@ -126,7 +126,7 @@ pub fn full() -> String {
 
 const EXAMPLES: &str = "\
 Version: -V. Exit codes: 0 done, 1 the answer is no, 2 bad input, 70 a fault of
-lasthop, 130 interrupted (what is finished is stored). With --json errors are
+lasthop, 130 interrupted (finished work is stored). With --json errors are
 JSON on stderr.
 ";
 

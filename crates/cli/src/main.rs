@@ -57,10 +57,10 @@ Examples:
   lasthop run west97-lan                        a built-in scenario
   lasthop run my.toml --vary tcp=reno,sack      your own, for two TCPs
   lasthop run my.toml --dry-run                 what would be run
-  lasthop list scenarios                        what there is to start from
+  lasthop list scenarios                        scenarios to start from
 
 Exit codes: 0 done, 1 the answer is no, 2 bad input, 70 a fault of lasthop (the message says what to \
-report), 130 interrupted (what is finished is kept).";
+report), 130 interrupted (finished work is stored).";
 
 /// What does a wireless last hop do to TCP, and what would help?
 #[derive(Parser, Debug)]

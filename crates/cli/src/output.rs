@@ -66,11 +66,11 @@ pub fn exact(text: &str) -> Result<(), Failure> {
 pub fn interrupted(dir: Option<&Path>) -> Outcome {
     match dir {
         Some(dir) => eprintln!(
-            "interrupted; what is finished is kept in {}: the same command goes on from there",
+            "interrupted; finished work is stored in {}: the same command continues from there",
             dir.display()
         ),
         None => eprintln!(
-            "interrupted; with `-o DIR` it would be kept, and the same command would go on"
+            "interrupted; with `-o DIR` finished work would be stored, and the same command would continue"
         ),
     }
     Outcome::Interrupted

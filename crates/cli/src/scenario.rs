@@ -30,8 +30,7 @@ pub struct Text {
 fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
     for (place, name) in lasthop_scenario::visit_files(&text).into_iter().rev() {
         let path = scenario.parent().unwrap_or(Path::new(".")).join(&name);
-        let help =
-            "`file` of `visits` names a file beside the scenario, with lines such as `8s east`";
+        let help = "`file` of `visits` names a file in the directory of the scenario, with lines such as `8s east`";
         let mut file = std::fs::File::open(&path)
             .map_err(|error| Failure::file(&path, error, help.to_owned()))?;
         let lines = read(&mut file, &path, help)?;
@@ -50,8 +49,8 @@ pub fn with_files(
     beside: &Path,
     arguments: &[Argument],
 ) -> Result<String, Failure> {
-    let help = "links name files beside the scenario, `--set` and `--vary` name files from here: traces of `mm-link` or \
-                CSV files in UTF-8, of which 16 MiB are read; `lasthop trace` makes them, `head -n` cuts them";
+    let help = "paths in a scenario start at its directory, those of `--set` and `--vary` at the current one; files are \
+                traces of `mm-link` or CSV in UTF-8, at most 16 MiB: `lasthop trace` makes them, `head -n` cuts them";
     for Named { name, by_argument } in files::named(&text, arguments) {
         let path = if by_argument { PathBuf::from(&name) } else { beside.join(&name) };
         let mut from = match std::fs::File::open(&path) {

@@ -22,7 +22,7 @@ impl Stop {
             if raised.0.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED.into());
             }
-            eprintln!("stopping; what is finished is kept (Ctrl-C again stops at once)");
+            eprintln!("stopping; finished work is kept (Ctrl-C again stops at once)");
         })
         .map_err(|error| Failure::input(format!("cannot listen for Ctrl-C: {error}"), ""))?;
         Ok(stop)

@@ -101,10 +101,7 @@ impl StudyArgs {
 
     /// Writes a complete answer and prints it. `file` is the name of its document; `page` and `pictures` are
     /// written to the same directory; `text` is for a terminal.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each part of an answer is named where it is made"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "each argument is a named part of the answer")]
     pub fn report<S: serde::Serialize>(
         &self,
         json: bool,

@@ -56,7 +56,7 @@ fn the_points_of_the_own_axis_are_ranked() {
 fn the_scenario_as_it_is_says_what_it_took_and_a_note_says_where() {
     let dir = tempfile::tempdir().unwrap();
     let shown = text(&run(dir.path(), &["compare", "quickstart", "--schemes", "snoop", "-n", "2"]));
-    assert!(shown.contains("beside as-is (agent=none)"), "{shown}");
+    assert!(shown.contains("compared with as-is (agent=none)"), "{shown}");
     let short = ["compare", "quickstart", "--schemes", "snoop", "-n", "2", "--errors", "0,1%"];
     let shown = text(&run(dir.path(), &[&short[..], &["--set", "horizon=5s"]].concat()));
     let notes: Vec<&str> = shown.lines().filter(|line| line.contains("completed")).collect();
@@ -89,7 +89,7 @@ fn chosen_schemes_a_baseline_and_losses() {
     let output = run(dir.path(), &arguments);
     let shown = text(&output);
     assert_eq!(output.status.code(), Some(0), "{shown}");
-    assert!(shown.contains("scheme \\ loss") && shown.contains("beside snoop"), "{shown}");
+    assert!(shown.contains("scheme \\ loss") && shown.contains("compared with snoop"), "{shown}");
     assert!(shown.contains("Mathis") && shown.contains("link less losses"), "{shown}");
     let document: Value =
         serde_json::from_slice(&fs::read(out.join("comparison.json")).unwrap()).unwrap();
@@ -429,7 +429,7 @@ fn an_interrupted_comparison_goes_on() {
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
-    assert!(errors.contains("goes on from there"), "{errors}");
+    assert!(errors.contains("continues from there"), "{errors}");
     assert!(kept() >= 3 && !dir.path().join("out/comparison.json").exists());
 }
 

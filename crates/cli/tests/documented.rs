@@ -16,8 +16,8 @@ use serde_json::Value;
 /// Parts of commands that cannot run here, with reasons.
 const NOT_RUN: &[(&str, &str)] = &[
     ("sudo ", "as root, on interfaces of a router: tests/station, tests/link"),
-    ("lasthop ctl ", "asks a station that runs: tests/station"),
-    ("--station ", "asks a station that runs: tests/station"),
+    ("lasthop ctl ", "needs a running station: tests/station"),
+    ("--station ", "needs a running station: tests/station"),
     ("lasthop testbed", "real time, in namespaces: tests/testbed.rs, tests/cpu.rs"),
     ("--world ", "real time, in namespaces: tests/testbed.rs, tests/hops.rs, tests/stacks.rs"),
     ("lasthop shell", "real time, in namespaces, and any program: tests/shell.rs"),

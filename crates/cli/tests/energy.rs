@@ -114,7 +114,7 @@ fn a_page_with_pictures_is_written() {
         assert!(page.contains(words), "{words}");
     }
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(shown.contains("`--set horizon=600s` is nearer"), "{shown}");
+    assert!(shown.contains("`--set horizon=600s` is more accurate"), "{shown}");
     for picture in ["where.svg", "changes.svg"] {
         assert!(std::fs::read_to_string(out.join(picture)).expect(picture).contains("</svg>"));
     }

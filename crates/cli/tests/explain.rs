@@ -58,7 +58,7 @@ fn what_is_finished_is_kept_and_an_interrupted_command_goes_on() {
     std::fs::write(&file, format!("{}\n{half}", kept[..19].join("\n"))).expect("written");
     assert_eq!(first, stdout(&explain(&asked)));
     let whole = lines(&file);
-    assert_eq!(whole.len(), 29, "what was kept is not tried again");
+    assert_eq!(whole.len(), 29, "stored sets are not run again");
     for name in ["report.html", "explain.svg", "explain.json"] {
         assert!(dir.join(name).exists(), "{name}");
     }

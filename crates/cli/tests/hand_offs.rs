@@ -154,7 +154,7 @@ fn a_linux_sender_retransmits_at_once_when_our_host_tells_of_the_hand_off() {
         let handoffs = |i: usize| &all[i].1["metrics"]["handoffs"];
         let pause = |i: usize| handoffs(i)["pause_mean_s"].as_f64().expect("a pause");
         let timeouts = |i: usize| all[i].1["metrics"]["flows"][0]["timeouts"].as_u64();
-        println!("pauses {} {}, time-outs {:?} {:?}", pause(0), pause(1), timeouts(0), timeouts(1));
+        println!("pauses {} {}, timeouts {:?} {:?}", pause(0), pause(1), timeouts(0), timeouts(1));
         assert!(pause(0) > 1.0 && timeouts(0) > Some(0), "the timer has a second");
         pause(1) < pause(0) && timeouts(1) < timeouts(0)
     });

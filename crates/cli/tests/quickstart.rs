@@ -24,7 +24,7 @@ fn ordinary(test: &str) -> (World, PathBuf) {
     let home = world.base.join("home");
     fs::create_dir(&home).expect("a directory");
     if world.drops() {
-        chown(&home, Some(NOBODY), Some(NOBODY)).expect("it is nobody's");
+        chown(&home, Some(NOBODY), Some(NOBODY)).expect("chown to nobody");
     }
     let out = home.join("out");
     (world, out)
@@ -133,7 +133,7 @@ fn an_interrupted_one_goes_on() {
     let output = child.wait_with_output().expect("ended");
     let (table, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(130), "{table}{err}");
-    assert!(err.contains("the same command goes on from there"), "{err}");
+    assert!(err.contains("the same command continues from there"), "{err}");
     assert!(halves(&out).is_empty(), "{:?}", halves(&out));
     nothing_is_left(&world);
 
@@ -141,7 +141,7 @@ fn an_interrupted_one_goes_on() {
     assert!((2..6).contains(&before.len()), "{before:?}");
     world.good(&[&RUN[..], &["--seeds", "2", "-o", out.to_str().expect("text")]].concat());
     let after = finished_runs(&out);
-    assert_eq!(after[..before.len()], before, "kept runs are not made again");
+    assert_eq!(after[..before.len()], before, "stored runs are not made again");
     assert_eq!(after.len(), 6);
     assert!(out.join("report.html").exists());
     nothing_is_left(&world);

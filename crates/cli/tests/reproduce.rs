@@ -131,7 +131,7 @@ fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
     workdir.run("W-T1 --seeds 1");
     workdir.mark("W-T1");
     let (_, text) = workdir.run("W-T1 --seeds 1");
-    assert!(text.contains("MARKED") && text.contains("kept from an earlier run: 1"), "{text}");
+    assert!(text.contains("MARKED") && text.contains("stored by an earlier run: 1"), "{text}");
     for other in ["W-T1 --seeds 2", "W-T1 --seeds 2 --fresh", "W-T1 --seeds 2 --json"] {
         let (_, text) = workdir.run(other);
         assert!(!text.contains("MARKED") && !text.contains("kept"), "{text}");
@@ -174,7 +174,7 @@ fn after_an_interruption_the_same_command_goes_on() {
     let (code, text) = workdir.run(arguments);
     assert_eq!(code, Some(0));
     assert!(text.contains("MARKED"), "{text}");
-    assert!(text.contains(&format!("kept from an earlier run: {before} ")), "{text}");
+    assert!(text.contains(&format!("stored by an earlier run: {before} ")), "{text}");
     assert!(before < workdir.claims().len(), "it was not interrupted");
 }
 

@@ -58,7 +58,7 @@ fn round_trips(delay: &str, count: &str) -> Vec<f64> {
 fn how_exact_a_link_is() {
     let load = std::fs::read_to_string("/proc/loadavg").expect("the load");
     println!("load before: {}", load.trim());
-    println!("| rate | measured / asked | station, % of a processor | lost by the machine |");
+    println!("| rate | measured / requested | station, % of a processor | lost by the machine |");
     for mbit in [1, 5, 12, 50, 100, 200] {
         let (share, told) = share(mbit);
         println!("| {mbit} Mb/s | {share:.4} | {:.1} | {} |", cpu(&told), told["overrun"]);

@@ -140,5 +140,5 @@ fn the_trace_counts_the_time_outs_that_the_kernel_counts() {
         let fast = seen("fast_retransmits");
         assert!(fast <= recoveries, "{labels}: {flow} {kernel}");
     }
-    assert!(all > 0, "no time-out has put it to the test");
+    assert!(all > 0, "no timeout has put it to the test");
 }

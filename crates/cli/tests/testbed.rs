@@ -191,7 +191,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("its mode");
         let said = world.refused(&["testbed", "up", file.to_str().expect("text")]);
         assert!(said.contains("`my-very-long-laptop` cannot be a host"), "{said}");
-        assert!(world.refused(&["testbed", "hold"]).contains("not for people"));
+        assert!(world.refused(&["testbed", "hold"]).contains("internal"));
         assert_eq!(world.left(), [""; 0]);
     });
 }

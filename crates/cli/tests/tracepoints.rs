@@ -139,7 +139,7 @@ fn compare(output: &Path) -> u64 {
         since.push(number(&row[7]));
     }
     lowered(&before, &since);
-    assert_eq!(found, expected, "rows of time-outs");
+    assert_eq!(found, expected, "rows of timeouts");
     expected
 }
 
@@ -162,7 +162,7 @@ fn every_time_out_stands_at_its_own_time() {
         }
     });
     let all: u64 = presets.iter().map(|(_, output)| compare(output)).sum();
-    assert!(all > 0, "no time-out has put it to the test");
+    assert!(all > 0, "no timeout has put it to the test");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn ctrl_c_keeps_what_was_done() {
     assert_eq!(output.status.code(), Some(130));
     let mut rest = String::new();
     errors.read_to_string(&mut rest).expect("text");
-    assert!(rest.contains("1 transfer,") && rest.contains("1 of them not complete"), "{rest}");
+    assert!(rest.contains("1 transfer,") && rest.contains("1 of them incomplete"), "{rest}");
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn values_with_units() {
         assert!(output.status.success() && text.contains("10mbit"), "{rate}: {text}");
     }
     workdir.link("netem = \"tbf rate 1mbit\"");
-    workdir.refused("run link.toml", &["`tbf` is a stage of its own", "tbf = { line ="]);
+    workdir.refused("run link.toml", &["`tbf` is a separate stage", "tbf = { line ="]);
     for line in [
         "limit 1000mbit",
         "limit 100k",

@@ -100,7 +100,7 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
         let waits = waits && transfer.wanted.is_none() && end.reason == Reason::Idle;
         demand(
             !ahead || transfer.aborted || waits || end.reason == Reason::Horizon,
-            "acknowledged, not delivered, and no reset told",
+            "acknowledged, not delivered, and no reset reported",
         )?;
         if transfer.complete && !(split && ahead) {
             demand(transfer.delivered == wanted, "complete but not delivered")?;

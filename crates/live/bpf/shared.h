@@ -1,17 +1,17 @@
-/* What the program in the kernel and the station share; plane/shared.rs says the same in Rust. */
+/* Definitions that the program in the kernel and the station share; plane/shared.rs has the same in Rust. */
 
-/* What becomes of a packet of which this is a record. */
+/* What happened to the packet of a record. */
 #define ACT_DATA 1     /* from the left; the kernel has forwarded it */
 #define ACT_SEEN 2     /* an acknowledgement from the right; the kernel has forwarded it */
-#define ACT_DIVERTED 3 /* the only copy: the station decides */
+#define ACT_DIVERTED 3 /* this is the only copy: the station decides */
 #define ACT_PASSED 4   /* was to be diverted, but the station did not keep up: the kernel has forwarded it */
 
 #define MODE_FORWARD 0 /* the kernel forwards, nothing else */
 #define MODE_JUDGE 1   /* data is copied and forwarded, duplicate ACKs are diverted */
-#define MODE_HOLD 2    /* packet sockets take everything */
-#define MODE_END 3     /* the same, and connections end at the station */
+#define MODE_HOLD 2    /* packet sockets get all packets */
+#define MODE_END 3     /* the same, and connections are split at the station */
 
-/* Wakes of a station that sleeps. */
+/* When to wake a sleeping station. */
 #define AWAKE 0
 #define WAKE_ANY 1    /* at any record */
 #define WAKE_URGENT 2 /* at a diverted packet, or when much is unread */
@@ -19,10 +19,10 @@
 /* Before the bytes of each packet in the ring. */
 struct record {
   __u64 at;        /* CLOCK_MONOTONIC */
-  __u32 len;       /* of the frame, without a tag that stands beside it */
-  __u32 captured;  /* of these so many follow */
+  __u32 len;       /* of the frame, without a VLAN tag that is stored separately */
+  __u32 captured;  /* number of these bytes that follow */
   __u16 gso_size;  /* payload of each segment of a super-packet, or 0 */
-  __u16 vlan_tci;  /* a tag beside the frame ... */
+  __u16 vlan_tci;  /* VLAN tag that is stored separately ... */
   __u16 vlan_tpid; /* ... in network order, or 0 */
   __u8 side, act;
   __u32 verified;  /* whether the card has verified the checksum */
@@ -36,40 +36,40 @@ struct control {
   __u32 sleeping, stale; /* `stale` in MODE_HOLD and MODE_END: the program forwards until the station has cleared it */
   __u64 limit;           /* ns without progress until the program forwards by itself */
   __u64 wake_at;         /* unread bytes that wake the station */
-  __u64 read;            /* how far it has read the ring */
-  __u64 done;            /* diverted packets that it is through with */
-  __u64 beat;            /* changes whenever it gets on */
+  __u64 read;            /* position up to which it has read the ring */
+  __u64 done;            /* diverted packets that it has processed */
+  __u64 beat;            /* changes with any progress */
   /* written by the program */
   __u64 announced, revoked; /* diverted packets; announced before `sleeping` is read */
   __u64 held[2];            /* frames left to the packet sockets */
   __u64 seen_beat, seen_at;
   /* MODE_END. Written by the station: */
-  __u64 alive;           /* CLOCK_MONOTONIC, when its loop last went round */
-  __u64 patience[2];     /* ns that it may be silent: for packets of other connections, and of those that end there */
+  __u64 alive;           /* CLOCK_MONOTONIC, time of its last loop */
+  __u64 patience[2];     /* maximum silence in ns: for packets of other connections, and of split ones */
   /* and by the program: */
   __u64 passed[2];       /* frames that were forwarded because of `stale`: the packet sockets have them as well */
-  __u64 mark[2];         /* what `held` was when `stale` was set */
-  __u64 lost;            /* entries of `endings` that were given up or removed */
+  __u64 mark[2];         /* value of `held` when `stale` was set */
+  __u64 lost;            /* entries of `endings` that were marked as lost, or removed */
 };
 
-/* A connection that ends at the station, by its flow from right to left. The station adds it before any packet of its own
- * leaves, and removes it when the connection is over. */
+/* A split connection, by its flow from right to left. The station adds it before it sends its first packet of it, and
+ * removes it when the connection is closed. */
 struct ending {
   __u32 next[2];         /* the last acknowledgement number of each end */
-  __u32 opening;         /* one past a SYN that came when the connection was lost */
+  __u32 opening;         /* one past a SYN that arrived when the connection was lost */
   __u8 known;            /* which of `next` are valid: 1 left, 2 right */
   __u8 is_lost;          /* its ends are reset */
-  __u8 opener;           /* whose `opening` is: 1 left, 2 right, 0 none */
+  __u8 opener;           /* the end that sent the SYN of `opening`: 1 left, 2 right, 0 none */
   __u8 resumes;          /* both ends can continue without the station (M-TCP): they are not reset */
-  __u8 link[2][24];      /* for the next station: the link headers towards both ends, each behind its length */
-  __u8 asker;            /* whose segment had the other end probed: 1 left, 2 right, 0 none yet, 3 the other end was reached */
+  __u8 link[2][24];      /* for the next station: the link headers towards both ends, each after its length */
+  __u8 asker;            /* end whose segment caused the probe of the other end: 1 left, 2 right, 0 none yet, 3 the other end was reached */
   __u8 pad[7];
-  __u64 asked;           /* when, CLOCK_MONOTONIC */
+  __u64 asked;           /* time of that segment, CLOCK_MONOTONIC */
 };
 
 /* Per processor. */
 struct stats {
-  __u64 packets[2], bytes[2]; /* that arrived */
+  __u64 packets[2], bytes[2]; /* received */
   __u64 copied, diverted;
   __u64 no_room;    /* not copied: the ring was full */
   __u64 by_itself;  /* forwarded although meant for the station: it did not keep up */

@@ -1,5 +1,5 @@
-// The data plane of the station in the kernel: forwards between two interfaces, and shows the station what its agent
-// needs. `make bpf` builds station.bpf.o, which is checked in; it has neither subprograms nor BTF, so a small loader does.
+// The data plane of the station in the kernel: forwards between two interfaces, and copies to the station the packets that
+// its agent needs. `make bpf` builds station.bpf.o, which is checked in. Without subprograms and BTF its loader is small.
 //
 // No packet pointers, only bpf_skb_load_bytes: a program with variable pointers would need CAP_PERFMON.
 #include <linux/bpf.h>
@@ -17,7 +17,7 @@
 #define TCX_NEXT -1
 #endif
 
-// How the loader creates them stands in plane/program.rs, in this order.
+// plane/program.rs defines how the loader creates them, in this order.
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); } ring SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __type(key, __u32); __type(value, struct control); } control SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __type(key, __u32); __type(value, struct stats); } counts SEC(".maps");
@@ -25,13 +25,13 @@ struct { __uint(type, BPF_MAP_TYPE_ARRAY); __type(key, __u32); __type(value, __u
 
 struct flow { __u32 from[4], to[4]; __u16 from_port, to_port; };
 
-// What is known of one end; crates/proto/src/agent/guard.rs says the same in Rust, and why.
+// The known state of one end. crates/proto/src/agent/guard.rs has the same in Rust, with the reasons.
 struct end {
   __u32 iss;    // the number of its SYN
   __u32 next;   // one past the highest number that it has sent
-  __u32 acked;  // how far its peer has acknowledged that
-  __u32 edge;   // the right edge of the windows that its peer has promised
-  __u32 widest; // the largest of them
+  __u32 acked;  // highest acknowledgement of its peer
+  __u32 edge;   // the right edge of the windows that its peer has offered
+  __u32 widest; // the largest of these windows
   __u8 known, shift, pad[2];
 };
 #define KNOWN_ISS 1
@@ -42,24 +42,24 @@ struct end {
 // A connection, by the flow from right to left.
 struct track {
   struct end ends[2];
-  __u32 ack, window;    // of the last acknowledgement from the right that said something new
+  __u32 ack, window;    // of the last acknowledgement from the right with new information
   __u32 opening;        // one past the SYN that waits for its answer
   __u8 waits, from, shift, pad;
-  __u64 good;           // when an acceptable segment came last
+  __u64 good;           // time of the last acceptable segment
 };
 _Static_assert(sizeof(struct track) == 72, "track");
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(value, struct track); } flows SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_HASH); __type(key, struct flow); __type(value, struct ending); } endings SEC(".maps");
 
-// No acknowledgement came from the right yet.
+// No acknowledgement has arrived from the right yet.
 #define NO_WINDOW 0xffffffff
-// The value of `asker` in `struct ending` when the other end was reached, and how long one end waits for that.
+// The value of `asker` in `struct ending` once the other end was reached, and the maximum wait for that, in ns.
 #define REACHED 3
 #define ASKS 100000000ULL
 // The window assumed of an end whose SYN was not seen.
 #define UNSCALED (4 << 20)
 #define SHIFT_MAX 14
-// So long without an acceptable segment, and a connection is learned anew.
+// ns without an acceptable segment until the state of a connection is dropped.
 #define SILENT 3000000000ULL
 
 #define ETH_8021Q 0x8100
@@ -74,7 +74,7 @@ struct { __uint(type, BPF_MAP_TYPE_HASH); __type(key, struct flow); __type(value
 #define FLAG_RST 4
 #define FLAG_ACK 16
 
-// Largest records: those of acknowledgements and heads, of frames of Ethernet, of jumbo frames, of super-packets.
+// Maximum sizes of records: acknowledgements and heads, Ethernet frames, jumbo frames, super-packets.
 #define HEAD_RECORD 224
 #define WIRE_RECORD 1600
 #define JUMBO_RECORD 16384
@@ -89,7 +89,7 @@ struct seen {
   __u16 port;
 };
 
-// Reads what the station would see of a packet; 0 if it is not whole TCP. `protocol` and `port` say what else it is.
+// Parses the headers of a packet; 0 unless it is a complete TCP segment. `protocol` and `port` are set for other packets too.
 static __always_inline int look(struct __sk_buff *skb, struct seen *s, int side)
 {
   __u16 type;
@@ -146,8 +146,8 @@ static __always_inline int look(struct __sk_buff *skb, struct seen *s, int side)
   return 1;
 }
 
-// Counts. clang is not to join the counting of two branches into one at an offset in a register: a pointer to which such
-// an offset is added would need CAP_PERFMON.
+// Increments a counter. clang must not merge the increments of two branches into one at an offset in a register: a pointer
+// with such an offset would need CAP_PERFMON.
 #define COUNT(FIELD) do { \
     __u64 *field = &(FIELD); \
     asm volatile("" : "+r"(field)); \
@@ -158,7 +158,7 @@ static __always_inline int look(struct __sk_buff *skb, struct seen *s, int side)
     __u64 count = cap; \
     struct record *r = bpf_ringbuf_reserve(&ring, SIZE, 0); \
     if (!r) return -1; \
-    /* The verifier is to see the bounds in the register that is used. */ \
+    /* The verifier must see the bounds in the register that is used. */ \
     asm volatile("" : "+r"(count)); \
     if (count < ETH_HLEN || count > (SIZE) - sizeof(*r)) { bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP); return -1; } \
     r->at = bpf_ktime_get_ns(); \
@@ -180,7 +180,7 @@ static __always_inline int take_wire(struct __sk_buff *skb, __u32 cap, __u8 side
 static __always_inline int take_jumbo(struct __sk_buff *skb, __u32 cap, __u8 side, __u8 act, __u64 flags) { TAKE(JUMBO_RECORD); }
 static __always_inline int take_super(struct __sk_buff *skb, __u32 cap, __u8 side, __u8 act, __u64 flags) { TAKE(SUPER_RECORD); }
 
-// Puts a packet into the ring, or its head; 0 if it is there.
+// Puts a packet or its head into the ring; 0 on success.
 static __always_inline int take(struct __sk_buff *skb, int whole, __u8 side, __u8 act, __u64 flags)
 {
   __u32 cap = skb->len;
@@ -191,7 +191,7 @@ static __always_inline int take(struct __sk_buff *skb, int whole, __u8 side, __u
   return take_super(skb, cap, side, act, flags);
 }
 
-// Whether the station keeps up: what was left to it is done, or it got on within the limit.
+// Whether the station keeps up: it has processed all its packets, or made progress within the limit.
 static __always_inline int keeps_up(struct control *c, __u64 waiting)
 {
   __u64 now = bpf_ktime_get_ns(), beat = c->beat;
@@ -214,7 +214,7 @@ static __always_inline __u64 wake(struct control *c, struct stats *n, int urgent
   return BPF_RB_FORCE_WAKEUP;
 }
 
-// Leaves a packet to the station; 1 if the kernel is done with it.
+// Diverts a packet to the station; 1 if the kernel must not forward it.
 static __always_inline int divert(struct __sk_buff *skb, struct control *c, struct stats *n, int side)
 {
   if (keeps_up(c, c->announced - c->revoked)) {
@@ -226,14 +226,14 @@ static __always_inline int divert(struct __sk_buff *skb, struct control *c, stru
     __sync_fetch_and_add(&c->revoked, 1);
     COUNT(n->no_room);
   } else {
-    // The agent still learns which packet the receiver waits for.
+    // The record still shows the agent for which packet the receiver waits.
     take(skb, 0, side, ACT_PASSED, BPF_RB_NO_WAKEUP);
   }
   COUNT(n->by_itself);
   return 0;
 }
 
-// A super-packet inside of a tunnel: no header of a packet socket can say what it is.
+// A super-packet inside of a tunnel, which the header of a packet socket cannot describe.
 static __always_inline int is_wrapped(struct __sk_buff *skb, struct seen *s)
 {
   if (!skb->gso_size || s->protocol == IPPROTO_TCP) return 0;
@@ -241,7 +241,7 @@ static __always_inline int is_wrapped(struct __sk_buff *skb, struct seen *s)
   return s->port == bpf_htons(4789) || s->port == bpf_htons(8472) || s->port == bpf_htons(6081);
 }
 
-// Packet sockets have their copy already. 1 if the kernel is done with it.
+// Leaves a packet to the packet sockets, which have their copy already. 1 if the kernel must not forward it.
 static __always_inline int hold(struct __sk_buff *skb, struct control *c, struct stats *n, int side)
 {
   if (!c->stale && keeps_up(c, c->held[0] + c->held[1])) {
@@ -253,7 +253,7 @@ static __always_inline int hold(struct __sk_buff *skb, struct control *c, struct
   return 0;
 }
 
-// Whether an option is there that takes at least `least` bytes; the byte behind its length goes to `value`.
+// Whether the segment has an option of at least `least` bytes; the byte after its length goes to `value`.
 static __always_inline int has_option(struct __sk_buff *skb, struct seen *s, __u8 kind, __u32 least, __u8 *value)
 {
   __u32 at = s->options_at;
@@ -269,7 +269,7 @@ static __always_inline int has_option(struct __sk_buff *skb, struct seen *s, __u
   return 0;
 }
 
-// Whether an acknowledgement carries SACK blocks: it says more than its number. The shortest takes ten bytes.
+// Whether an acknowledgement has SACK blocks, so information besides its number. The shortest option has ten bytes.
 static __always_inline int has_blocks(struct __sk_buff *skb, struct seen *s)
 {
   __u8 value;
@@ -289,14 +289,14 @@ static __always_inline int acknowledges(struct track *t, struct seen *s, int sid
   struct end *peer = &t->ends[!side];
   if (!(s->flags & FLAG_ACK)) return 1;
   if ((peer->known & KNOWN_NEXT) && after(s->ack, peer->next)) {
-    // Who came late may have missed data within the window.
+    // If the connection existed before the station, data within the window may have been missed.
     if (peer->known & KNOWN_ISS) return 0;
     if (after(s->ack, peer->known & KNOWN_ACKED ? peer->edge : peer->next + UNSCALED)) return 0;
   }
   return !(peer->known & KNOWN_ACKED) || !after(peer->acked - peer->widest, s->ack);
 }
 
-// Whether the segment lies in the window of the other end (RFC 9293 3.4), or is a retransmission that it answers.
+// Whether the segment is in the window of the other end (RFC 9293 3.4), or is a retransmission that it would acknowledge.
 static __always_inline int placed(struct track *t, struct seen *s, int side)
 {
   struct end *own = &t->ends[side];
@@ -309,7 +309,7 @@ static __always_inline int placed(struct track *t, struct seen *s, int side)
   return !after(own->acked - own->widest, s->seq + takes(s));
 }
 
-// What an acceptable segment says is known from now on.
+// Updates the known state with an acceptable segment.
 static __always_inline void learn(struct track *t, struct seen *s, int side)
 {
   struct end *own = &t->ends[side], *peer = &t->ends[!side];
@@ -348,12 +348,12 @@ static __always_inline void begin(struct end *own, struct seen *s, __u8 shift)
   own->known |= KNOWN_ISS | KNOWN_NEXT | KNOWN_SHIFT;
 }
 
-// A SYN for a connection that is known is believed when it is answered (RFC 5961 4.2).
+// A SYN for a known connection takes effect only when it is answered (RFC 5961 4.2).
 static __always_inline int judge_syn(struct __sk_buff *skb, struct track *t, struct seen *s, int side)
 {
   struct end *own = &t->ends[side], *peer = &t->ends[!side];
   int again = (own->known & KNOWN_ISS) && own->iss == s->seq;
-  // Nobody has answered its earlier SYN, if there was one.
+  // The peer has not answered an earlier SYN of this end.
   int fresh = !(own->known & KNOWN_ACKED) ||
               (!(own->known & KNOWN_NEXT) && (own->acked == s->seq || own->acked == s->seq + 1));
   int answer = s->flags & FLAG_ACK;
@@ -370,7 +370,7 @@ static __always_inline int judge_syn(struct __sk_buff *skb, struct track *t, str
     t->from = side;
     t->opening = s->seq + 1;
     t->shift = shift;
-    // Its number may begin another connection: a SYN-ACK with another number shows it.
+    // Its number may open another connection: a SYN-ACK with another number would show that.
     return again;
   }
   if (fresh && acknowledges(t, s, side) && (!(peer->known & KNOWN_ISS) || after(s->ack, peer->iss))) {
@@ -388,7 +388,7 @@ static __always_inline int judge_syn(struct __sk_buff *skb, struct track *t, str
   } else {
     return 0;
   }
-  // Where what it answers was not seen, its acknowledgement may be of anything.
+  // If its SYN was not seen, the acknowledgement number cannot be checked.
   if (peer->known & KNOWN_NEXT) {
     if (shift == 0xff) {
       peer->shift = 0;
@@ -401,11 +401,11 @@ static __always_inline int judge_syn(struct __sk_buff *skb, struct track *t, str
   return 1;
 }
 
-#define DOUBTFUL 0 /* a host would not accept it: the agent need not see it, unless it opens or ends a connection */
-#define OLD 1      /* its receiver has everything and ignores what it acknowledges */
+#define DOUBTFUL 0 /* a host would not accept it: the agent does not need it, unless it opens or ends a connection */
+#define OLD 1      /* its receiver has all its data and ignores its acknowledgement */
 #define GOOD 2
 
-// The record of the connection, for which there is none yet.
+// Finds or creates the record of the connection.
 static __always_inline struct track *track(struct seen *s)
 {
   struct track *t = bpf_map_lookup_elem(&flows, &s->flow);
@@ -422,10 +422,10 @@ static __always_inline int judge(struct __sk_buff *skb, struct track *t, struct 
   if (s->flags & FLAG_RST) {
     __s32 off = s->seq - own->next;
     int exact = ((own->known & KNOWN_NEXT) && own->next == s->seq) || ((own->known & KNOWN_ACKED) && own->acked == s->seq);
-    // Nobody has answered it yet, or the numbers are not known from its beginning.
+    // It was not answered yet, or the start of the connection was not seen.
     int unsure = (own->known & (KNOWN_ACKED | KNOWN_ISS)) != (KNOWN_ACKED | KNOWN_ISS);
     if (unsure && (own->known & KNOWN_NEXT) && off <= UNSCALED && off >= -UNSCALED) exact = 1;
-    // It refuses the SYN of the other end.
+    // The reset refuses the SYN of the other end.
     if (!(own->known & KNOWN_NEXT) && (peer->known & KNOWN_NEXT) && (s->flags & FLAG_ACK) && s->ack == peer->next) exact = 1;
     if (exact) bpf_map_delete_elem(&flows, &s->flow);
     return exact ? GOOD : DOUBTFUL;
@@ -457,7 +457,7 @@ static __always_inline int from_left(struct __sk_buff *skb, struct control *c, s
   edge = t->ends[1].edge;
   standing = judge(skb, t, s, 0);
   if (standing == DOUBTFUL && !control) return 0;
-  // A pure acknowledgement says how far the other end may send, by its number or by its window.
+  // A pure acknowledgement is only copied if it lets the other end send more, by its number or by its window.
   if (s->payload == 0 && !control && t->ends[1].acked == acked && t->ends[1].edge == edge) return 0;
   if (take(skb, s->payload && !c->heads, 0, ACT_DATA, wake(c, n, 0)) == 0) COUNT(n->copied);
   else COUNT(n->no_room);
@@ -470,29 +470,29 @@ static __always_inline int from_right(struct __sk_buff *skb, struct control *c, 
   __u8 control = s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST);
   int standing;
   if (!t) return 0;
-  // Without the flag the number means nothing (RFC 9293 3.1).
+  // Without the ACK flag the number is meaningless (RFC 9293 3.1).
   if (!(s->flags & FLAG_ACK) && !control) return 0;
   standing = judge(skb, t, s, 1);
   if (standing != GOOD && !control) return 0;
   if (!control) {
     __s32 ahead = s->ack - t->ack;
     int first = t->window == NO_WINDOW;
-    // A smaller window with the same number was overtaken by the larger one. A closed window is always news.
+    // A smaller window with the same number was overtaken by the larger one. A closed window is always new information.
     int pure = s->payload == 0, same = s->window == t->window || (s->window && s->window < t->window);
     if (ahead > 0 || first) t->ack = s->ack;
     if (ahead > 0 || first || (ahead == 0 && !same)) t->window = s->window;
-    // Blocks say more than the number, whatever the window: the agent may hide them.
+    // SACK blocks are more than the number, for any window, and the agent may hide them.
     if (!first && pure && (ahead < 0 || (ahead == 0 && same) || has_blocks(skb, s))) return divert(skb, c, n, 1);
-    if (!first && ahead <= 0 && same) return 0;  // data the other way that says nothing new
+    if (!first && ahead <= 0 && same) return 0;  // data in the other direction without new information
   }
   if (take(skb, 0, 1, ACT_SEEN, wake(c, n, 0)) == 0) COUNT(n->copied);
   else COUNT(n->no_room);
   return 0;
 }
 
-// What becomes of connections that end at the station when it dies or hangs. Their ends cannot continue with each other: each
-// has promised bytes to the station, and takes the other's timestamps for old ones (RFC 7323 5). So each segment is answered by
-// a reset in the name of the other end. The base filter does this as well, as it holds the map when the station is dead.
+// Split connections when the station dies or hangs. Their ends cannot continue with each other: each has acknowledged bytes of
+// the station, and treats the other's timestamps as old ones (RFC 7323 5). So each segment is answered by a reset in the name of
+// the other end. The base filter does this as well, as it holds the map when the station is dead.
 
 static __always_inline __u16 fold(__u64 sum)
 {
@@ -514,9 +514,9 @@ static __always_inline __u64 pseudo_header(struct seen *s, __u32 len)
 #define STORE(AT, FROM, LEN) \
   do { if (bpf_skb_store_bytes(skb, AT, FROM, LEN, BPF_F_RECOMPUTE_CSUM)) return 0; } while (0)
 
-// Makes a segment for the end at `side` of one of its connection, or of what this has made before. The link header stays as it
-// is. A probe has a byte before `seq`, which the end has received; otherwise it is a reset. `partial` says whether a card
-// completes the checksum. 0 if that is not possible.
+// Converts a segment of the connection, or an earlier result of this function, to a segment for the end at `side`. The link
+// header is unchanged. A probe has a byte before `seq`, which the end has received; otherwise it is a reset. If `partial` is
+// set, the network card completes the checksum. 0 on failure.
 static __always_inline int make(struct __sk_buff *skb, struct seen *s, __u32 seq, int probe, int side, int partial)
 {
   struct tcphdr tcp = { .seq = bpf_htonl(seq - !!probe), .doff = 5, .rst = !probe, .ack = !!probe };
@@ -551,13 +551,13 @@ static __always_inline int make(struct __sk_buff *skb, struct seen *s, __u32 seq
   return 1;
 }
 
-// A segment of a connection that is lost, which came from `side`; `peer` is the interface of the other end.
+// Answers a segment from `side` of a lost connection; `peer` is the interface of the other end.
 static __always_inline int answer(struct __sk_buff *skb, struct ending *e, struct seen *s, struct stats *n, int side, __u32 peer)
 {
   __u8 macs[12], swapped[12];
   __u32 len = s->options_end + s->payload - s->options_at + sizeof(struct tcphdr), ip_len = s->is_v6 ? 40 : 20;
   int partial = skb->gso_size || s->checksum == fold(pseudo_header(s, len));
-  // Whoever resets gives up by itself. What acknowledges nothing gets no exact number.
+  // An end that resets needs no answer. A segment without ACK gives no exact number for a reset.
   if (e->resumes || (s->flags & FLAG_RST)) return bpf_redirect(peer, 0);
   if (!(s->flags & FLAG_ACK)) {
     if (s->flags & FLAG_SYN) {
@@ -567,16 +567,16 @@ static __always_inline int answer(struct __sk_buff *skb, struct ending *e, struc
     return bpf_redirect(peer, 0);
   }
   if ((s->flags & FLAG_SYN) && e->opener == !side + 1 && e->opening == s->ack) {
-    // Another connection between the same ports begins, which was not split.
+    // A new connection between the same ports opens, which is not split.
     bpf_map_delete_elem(&endings, &s->flow);
     return bpf_redirect(peer, 0);
   }
-  // A reset has no IP options.
+  // Only segments without IP options are answered.
   if (s->options_at != s->ip_at + ip_len + sizeof(struct tcphdr)) return TC_ACT_SHOT;
   if (n) COUNT(n->resets);
-  // The other end may wait for data and never send again, so it is reset as well. Its number may be another one by now, or
-  // forged: then it takes no reset, but it acknowledges the probe, and that is answered. What is sent to it may be lost: so the
-  // one that asks is answered when the other end was reached, or when it has asked for a while.
+  // The other end may wait for data without sending, so it is reset as well. If its number changed or was forged, it ignores the
+  // reset, but it acknowledges the probe, and that ACK is answered. Packets to it may be lost, so the first end is answered only
+  // after the other end was reached, or after a maximum wait.
   if (e->known & (1 << !side)) {
     __u64 now = bpf_ktime_get_ns();
     int first = !e->asker, waits;
@@ -601,7 +601,7 @@ static __always_inline int answer(struct __sk_buff *skb, struct ending *e, struc
   return bpf_redirect(skb->ifindex, 0);
 }
 
-// The entry of a connection that ends at the station, which notes what the segment acknowledges.
+// The entry of a split connection; stores the acknowledgement number of the segment in it.
 static __always_inline struct ending *ending_of(struct seen *s, int side)
 {
   struct ending *e = bpf_map_lookup_elem(&endings, &s->flow);
@@ -612,7 +612,7 @@ static __always_inline struct ending *ending_of(struct seen *s, int side)
   return e;
 }
 
-// Packet sockets have their copy already. What becomes of the packet in the kernel.
+// Decides what the kernel does with a packet, of which packet sockets have their copy already.
 static __always_inline int end(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s, int side, int tcp)
 {
   __u64 now = bpf_ktime_get_ns(), alive = c->alive, silent = now > alive ? now - alive : 0;
@@ -666,7 +666,7 @@ static __always_inline int port(struct __sk_buff *skb, int side)
 SEC("tc") int left_in(struct __sk_buff *skb) { return port(skb, 0); }
 SEC("tc") int right_in(struct __sk_buff *skb) { return port(skb, 1); }
 
-// The base filter: below the programs of the station, and there when they are gone.
+// The base filter: below the programs of the station, and remains when they are removed.
 static __always_inline int base(struct __sk_buff *skb, int side)
 {
   __u32 key = side, *peer = bpf_map_lookup_elem(&peers, &key);

@@ -421,7 +421,7 @@ mod tests {
             assert!(is_wrapped(&set(frame, VnetHeader::TCPV4)), "GRE");
         }
         let cut = set(v4(PROTOCOL_UDP, 0, &ports(4789)), VnetHeader::UDP);
-        assert!(!is_wrapped(&cut[..VNET + 14 + 39]), "what is not all there is not looked into");
+        assert!(!is_wrapped(&cut[..VNET + 14 + 39]), "a cut packet is not parsed");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn warnings(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     if large_receive_offload(name) == Some(true) {
         found.push(format!(
-            "{name} merges packets that it receives (LRO), so that single ones cannot be told apart; \
+            "{name} merges packets that it receives (LRO), so it hides single packets; \
              turn it off: `ethtool -K {name} lro off`"
         ));
     }
@@ -48,8 +48,8 @@ pub fn warnings(name: &str) -> Vec<String> {
         let bridge = bridge.as_deref().and_then(Path::file_name).unwrap_or_default();
         let bridge = bridge.to_string_lossy();
         found.push(format!(
-            "{name} is a port of the bridge {bridge}: packets would pass twice; whoever is logged in through the bridge \
-             is cut off when the port leaves it, so plan the way back first: `systemd-run --on-active=5min ip link set \
+            "{name} is a port of the bridge {bridge}: packets would pass twice; a login through the bridge ends \
+             when the port leaves it, so plan the way back first: `systemd-run --on-active=5min ip link set \
              {name} master {bridge}`, then `ip link set {name} nomaster`"
         ));
     }
@@ -65,8 +65,8 @@ fn own_addresses(name: &str, addresses: &[Address], login: Option<IpAddr>) -> St
         all.collect::<Vec<_>>().join("; ")
     };
     let what = format!(
-        "{name} has addresses of its own ({}): the kernel answers and routes what is meant for them, and packets may \
-         pass twice",
+        "{name} has addresses ({}): the kernel answers and routes packets to them, and packets may pass \
+         twice",
         shown.join(", ")
     );
     let (what, first) = match login.filter(|login| addresses.iter().any(|a| a.ip == *login)) {
@@ -139,7 +139,7 @@ mod tests {
         let found = warnings("lo");
         assert_eq!(found.len(), usize::from(!own.is_empty()), "{found:?}");
         for warning in found {
-            let wanted = format!("lo has addresses of its own ({})", own.join(", "));
+            let wanted = format!("lo has addresses ({})", own.join(", "));
             assert!(warning.starts_with(&wanted), "{warning}");
         }
         assert_eq!(warnings("no-such-thing"), [""; 0]);

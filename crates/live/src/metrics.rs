@@ -118,7 +118,7 @@ pub fn render(status: &Status, list: Option<&SubscriberList>) -> String {
 fn station(status: &Status, list: Option<&SubscriberList>) -> Page {
     let mut page = Page::default();
     let build = vec![("version", status.version.as_str()), ("world", status.world.as_str())];
-    page.family("build_info", "gauge", "What runs here.", vec![(build, 1.0)]);
+    page.family("build_info", "gauge", "Version and world of this process.", vec![(build, 1.0)]);
     let uptime = status.uptime_ns as f64 / 1e9;
     page.family(
         "uptime_seconds",
@@ -132,7 +132,7 @@ fn station(status: &Status, list: Option<&SubscriberList>) -> Page {
     happened(&mut page, status);
     if let Some(plane) = &status.plane {
         let rows = plane.counts.named().map(|(what, n)| (vec![("what", what)], n as f64));
-        let what = "What the program in the kernel did, if it forwards.";
+        let what = "Counts of the program in the kernel, if it forwards.";
         page.family("plane_total", "counter", what, rows.to_vec());
     }
     if let Some(capture) = &status.capture {
@@ -152,11 +152,11 @@ fn interfaces(page: &mut Page, s: &Status) {
     page.ports(s, "received_frames", "Frames received.", |p| p.counts.received);
     page.ports(s, "received_bytes", "Bytes of frames received.", |p| p.counts.received_bytes);
     page.ports(s, "sent_frames", "Frames sent.", |p| p.counts.sent);
-    page.ports(s, "passed_frames", "Frames that no stage looked at.", |p| p.counts.passed);
+    page.ports(s, "passed_frames", "Frames that no stage processed.", |p| p.counts.passed);
     page.ports(s, "overrun_frames", "Frames lost because the receive buffer was full.", |p| {
         p.counts.overrun
     });
-    page.ports(s, "refused_frames", "Frames that the interface did not take.", |p| {
+    page.ports(s, "refused_frames", "Frames that the interface did not accept.", |p| {
         p.counts.refused
     });
 }
@@ -166,7 +166,7 @@ fn stages(page: &mut Page, s: &Status) {
         let agent = stage.config.get("agent")?.as_str()?;
         Some((vec![("stage", stage.name.as_str()), ("agent", agent)], 1.0))
     });
-    page.family("agent_info", "gauge", "Which agent a stage runs.", agents.collect());
+    page.family("agent_info", "gauge", "The agent of a stage.", agents.collect());
     let number = |n: Option<usize>| n.map(|n| n as u64);
     page.stages(s, ("flows", "gauge"), "Flows or connections followed now.", |x| number(x.flows));
     page.stages(s, ("state_bytes", "gauge"), "State of an agent, cached packets included.", |x| {
@@ -175,22 +175,25 @@ fn stages(page: &mut Page, s: &Status) {
     page.stages(
         s,
         ("peak_state_bytes", "gauge"),
-        "The most that the state of an agent ever was.",
+        "Largest state of an agent since its start.",
         |x| number(x.peak_state_bytes),
     );
-    page.stages(s, ("stage_arrived_packets_total", "counter"), "Packets handed to a stage.", |x| {
-        Some(x.packets.arrived)
-    });
+    page.stages(
+        s,
+        ("stage_arrived_packets_total", "counter"),
+        "Packets received by a stage.",
+        |x| Some(x.packets.arrived),
+    );
     page.stages(
         s,
         ("stage_departed_packets_total", "counter"),
-        "Packets handed on by a stage.",
+        "Packets forwarded by a stage.",
         |x| Some(x.packets.departed),
     );
     page.stages(
         s,
         ("stage_ended_packets_total", "counter"),
-        "Packets that ended at a stage.",
+        "Packets that a stage dropped or consumed.",
         |x| Some(x.packets.ended),
     );
     page.stages(s, ("stage_held_packets", "gauge"), "Packets inside a stage.", |x| {
@@ -220,9 +223,9 @@ fn happened(page: &mut Page, s: &Status) {
             });
             page.family(name, "counter", help, samples.collect());
         };
-    by_cause("originated_packets_total", "Packets put into the path, by cause.", |d| &d.originated);
-    by_cause("dropped_packets_total", "Packets that ended, by cause.", |d| &d.dropped);
-    by_cause("repeated_packets_total", "Packets that a link layer sent again, by cause.", |d| {
+    by_cause("originated_packets_total", "Packets added to the path, by cause.", |d| &d.originated);
+    by_cause("dropped_packets_total", "Packets dropped or consumed, by cause.", |d| &d.dropped);
+    by_cause("repeated_packets_total", "Packets that a link layer retransmitted, by cause.", |d| {
         &d.repeated
     });
     let notes = s.stages.iter().flat_map(|stage| {
@@ -231,7 +234,7 @@ fn happened(page: &mut Page, s: &Status) {
             (vec![("stage", stage.name.as_str()), ("note", note.as_str())], *n as f64)
         })
     });
-    page.family("notes_total", "counter", "What hosts and agents noticed.", notes.collect());
+    page.family("notes_total", "counter", "Events at hosts and agents.", notes.collect());
 }
 
 #[cfg(test)]
@@ -277,7 +280,7 @@ mod tests {
             let words = query.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
             let names: Vec<&str> = words.filter(|word| word.starts_with("lasthop_")).collect();
             assert_eq!(names.len(), 1, "{query}");
-            let Some(kind) = exported.get(names[0]) else { panic!("{query} asks for nothing") };
+            let Some(kind) = exported.get(names[0]) else { panic!("{query} has no metric") };
             let rate = query.contains("rate(") || query.contains("increase(");
             assert_eq!(rate, kind == "counter", "{query}: it is a {kind}");
             queried.insert(names[0]);

@@ -163,8 +163,7 @@ impl Port {
     pub(crate) fn look_after(&mut self) -> io::Result<()> {
         self.counts.overrun += u64::from(self.socket.take_drops()?);
         if (self.down || !self.listening) && self.socket.is_gone() {
-            let what =
-                format!("the interface {} is gone; end the station and start it anew", self.name);
+            let what = format!("the interface {} is gone; restart the station", self.name);
             return Err(io::Error::new(io::ErrorKind::NotFound, what));
         }
         Ok(())

@@ -111,8 +111,7 @@ fn interface(name: &str, found: &mut Vec<Finding>) {
     }
     // The value of ARPHRD_ETHER.
     if number(&format!("{device}/type")).is_some_and(|kind| kind != 1) {
-        let remedy =
-            "a station stands between interfaces of Ethernet or of a wireless access point";
+        let remedy = "a station connects interfaces of Ethernet or of a wireless access point";
         found.push(finding(name, Weight::Fatal, "does not carry Ethernet frames", remedy));
     }
     if Path::new(&device).join("phy80211").exists() {
@@ -161,7 +160,7 @@ fn rights(found: &mut Vec<Finding>) {
         found.push(finding("rights", Weight::Good, "packet sockets may be opened", ""));
     } else {
         let remedy = "run it by the systemd unit, which has the right, or as root: `sudo lasthop station FILE`; \
-                      ask again as root";
+                      check again as root";
         found.push(finding("rights", Weight::Fatal, "this user has no CAP_NET_RAW", remedy));
     }
     let most = number("/proc/sys/net/core/rmem_max").unwrap_or(0);
@@ -174,7 +173,7 @@ fn rights(found: &mut Vec<Finding>) {
         ));
     } else {
         let what = format!("receive buffers of {} in place of {}", Bytes(most), Bytes(BUFFER));
-        let remedy = "bursts are lost that a larger one would hold: give it CAP_NET_ADMIN, as the unit has, or \
+        let remedy = "bursts may exceed them and be lost: give it CAP_NET_ADMIN, as the unit has, or \
                       `sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432`";
         found.push(finding("buffers", Weight::Mind, what, remedy));
     }
@@ -184,13 +183,13 @@ fn rights(found: &mut Vec<Finding>) {
 fn forwards(file: &StationFile) -> Finding {
     let sockets = |why: &str| {
         let what = format!(
-            "packet sockets of the station forward, {why}: nothing passes while it is not there"
+            "packet sockets of the station forward, {why}: nothing passes while it does not run"
         );
         finding("plane", Weight::Good, what, "")
     };
     let everything = service::needs(file) == Needs::Everything;
     match file.plane {
-        PlaneChoice::Sockets => return sockets("as the file says"),
+        PlaneChoice::Sockets => return sockets("as set in the file"),
         PlaneChoice::Auto if everything && !service::ends_connections(file) => {
             return sockets("since every packet goes through it anyway");
         }
@@ -199,7 +198,7 @@ fn forwards(file: &StationFile) -> Finding {
     match plane::probe() {
         Ok(()) => {
             let what = match everything {
-                true => "the kernel forwards by itself only while the station is not there",
+                true => "the kernel forwards by itself only while the station does not run",
                 false => "the kernel forwards, with the station and without it",
             };
             finding("plane", Weight::Good, what, "")

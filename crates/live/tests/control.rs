@@ -270,7 +270,7 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
         assert_eq!(trouble.code, "not-allowed", "{trouble}");
         return;
     }
-    if !can_run(Uid::effective().is_root(), "root, to be somebody else") {
+    if !can_run(Uid::effective().is_root(), "root, to change the user") {
         return;
     }
     let world = World::new("foreign");
@@ -289,7 +289,7 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
     let printed = String::from_utf8_lossy(&printed);
     assert!(
         output.status.success() && printed.contains("1 passed"),
-        "nobody was served:\n{printed}"
+        "no client was served:\n{printed}"
     );
     assert_eq!(get(&mut world.client(), "agent"), value("none"), "root is");
 }

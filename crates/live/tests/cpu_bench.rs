@@ -268,7 +268,7 @@ fn a_raised_flag_ends_it() {
         .expect("it ends well");
     assert_eq!(told, 3);
     stop.store(false, Ordering::Relaxed);
-    laboratory.run(&cases, 20_000, 100, &stop, |_| false).expect("nobody wants more");
+    laboratory.run(&cases, 20_000, 100, &stop, |_| false).expect("the callback stops it");
     // The hosts still exist, and no connection remains.
     let refused = laboratory.net().in_host(SENDER, || TcpStream::connect("10.9.0.2:1"));
     assert!(refused.expect("the host can be entered").is_err());

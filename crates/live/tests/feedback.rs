@@ -159,7 +159,7 @@ fn a_sender_hears_of_a_bad_state_over_the_wire() {
         assert!(without.timeouts > 0, "{without:?}");
         let (station, with) = transferred("ebsn");
         println!(
-            "time-outs {} without notices, {} with {}",
+            "timeouts {} without notices, {} with {}",
             without.timeouts, with.timeouts, station.sent
         );
         assert!(with.heeded > 0, "{station:?} {with:?}");

@@ -29,11 +29,11 @@ fn main() -> ExitCode {
                 ready.say()?;
                 assert!(!stop.requested());
                 stop.wait();
-                assert!(stop.requested(), "once asked to end, always asked to end");
+                assert!(stop.requested(), "a requested end stays requested");
                 fs::remove_file(held.dir.join("served")).expect("removed");
                 Ok(())
             }
-            "fail" => Err(Error::new("it cannot be served", "ask for something else")),
+            "fail" => Err(Error::new("it cannot be served", "request something else")),
             _ => {
                 (1..=7).for_each(|line| eprintln!("line {line}"));
                 std::process::exit(3)
@@ -177,7 +177,7 @@ fn a_testbed_stays_until_it_is_taken_down() {
     assert_eq!(down(&home, None), Ok(gone("lab", vec![program])));
     assert!(sleeper.0.wait().expect("its end").code().is_none(), "it was ended by a signal");
     assert!(!record.process.runs() && names(&home).is_empty());
-    assert_eq!(other.0.try_wait().expect("asked"), None, "what runs outside is left alone");
+    assert_eq!(other.0.try_wait().expect("asked"), None, "programs outside are not ended");
 }
 
 /// A long-running program that ends with the test, even after a panic.
@@ -290,7 +290,7 @@ fn what_a_killed_testbed_leaves_is_removed() {
 fn what_does_not_come_up_says_why() {
     let (_place, home) = TestDir::new();
     let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "fail")));
-    assert_eq!((what.as_str(), help.as_str()), ("it cannot be served", "ask for something else"));
+    assert_eq!((what.as_str(), help.as_str()), ("it cannot be served", "request something else"));
     assert_eq!(names(&home), []);
     let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "what")));
     assert_eq!(what, "the testbed's background process did not come up (exit status: 3)");

@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn what_nobody_touched_leaves_as_it_came(frame in frames()) {
         if let Incoming::Packet(packet) = frame::read(&frame) {
-            let out = frame::untouched(&packet).expect("nobody touched it");
+            let out = frame::untouched(&packet).expect("the packet is untouched");
             prop_assert_eq!(out.bytes(), &frame[..]);
         }
     }

@@ -85,7 +85,7 @@ fn front(wish: &str) -> ExitCode {
 /// The server at the far host: it sends to its first client.
 fn give() -> ExitCode {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).expect("a listener");
-    let (mut stream, _) = listener.accept().expect("somebody comes");
+    let (mut stream, _) = listener.accept().expect("a client connects");
     stream.write_all(&[7; BYTES]).expect("sent");
     ExitCode::SUCCESS
 }
@@ -291,7 +291,7 @@ fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
     let pid = Pid::from_raw(front.pid() as i32);
     let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("it stops");
     assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
-    kill(pid, Signal::SIGCONT).expect("it goes on");
+    kill(pid, Signal::SIGCONT).expect("it continues");
     assert_eq!(ended(front).end, End::Exit(5));
 
     // Killing the front kills the program.

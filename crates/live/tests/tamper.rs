@@ -34,7 +34,7 @@ fn pass(
     harm: impl FnOnce(&mut Vec<u8>),
 ) {
     let mut said = from.take_outbox();
-    assert_eq!(said.len(), 1, "a handshake says one thing after the other");
+    assert_eq!(said.len(), 1, "a handshake sends one message at a time");
     let (_, mut bytes) = said.remove(0);
     harm(&mut bytes);
     to.on_datagram(Time::ZERO + Span::millis(20), place, &mut bytes);

@@ -124,10 +124,7 @@ fn transfer(net: &Net, to: &str, address: &str, bytes: usize) -> usize {
     reader.join().expect("read")
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "gives a silent interface the chance to say something"
-)]
+#[expect(clippy::disallowed_methods, reason = "gives a silent interface time to send")]
 fn wait() {
     std::thread::sleep(Duration::from_millis(200));
 }
@@ -229,7 +226,7 @@ fn the_base_station_says_nothing() {
     in_host(&net, "ravel", || {
         let to = std::net::SocketAddr::from((Ipv4Addr::new(10, 1, 0, 1), 5001));
         TcpStream::connect_timeout(&to, Duration::from_millis(300))
-            .expect_err("nobody carries packets");
+            .expect_err("no station carries packets");
     });
     assert_eq!(net.counters("chopin").expect("counted").since(&before).in_segments, 0);
 }

@@ -143,7 +143,7 @@ fn each_transfer_arrives_and_is_told_of_as_its_own() {
         let end =
             world.run(&scenario, seed, &lasthop_quic::end, &mut record, &stop).expect("a run");
         assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
-        assert_eq!(end.wrong, [""; 0], "what arrived is not what was sent");
+        assert_eq!(end.wrong, [""; 0], "the received data differs from the sent data");
         let measured = record.metrics.finish(Time(end.at_ns));
         for (index, (flow, bytes)) in measured.flows.iter().zip(BYTES).enumerate() {
             let result = (flow.delivered, flow.wanted, flow.complete, flow.aborted);

@@ -290,9 +290,9 @@ mod tests {
         assert_eq!(finding.reason(), "not measured here");
         finding.within("ideal", 200.0, 190.0, 210.0);
         assert_eq!(finding.verdict(), Verdict::Holds);
-        finding.below("time-outs", 3.0, 2.0);
+        finding.below("timeouts", 3.0, 2.0);
         assert_eq!(finding.verdict(), Verdict::Fails);
-        assert!(finding.reason().contains("time-outs is 3"), "{}", finding.reason());
+        assert!(finding.reason().contains("timeouts is 3"), "{}", finding.reason());
     }
 
     #[test]

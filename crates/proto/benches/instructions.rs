@@ -116,15 +116,16 @@ fn table() -> Result<(), String> {
     let written = cost("send with timestamps")? - longer - send;
     let read = mean(stamped[0] - data, stamped[1] - ack);
     // A block is as long as the timestamps option.
-    let told = cost("gap with a block")? - longer - (cost("gap")? - sums);
-    let heard = (cost("duplicate with a block")? - cost("duplicate")?) / f64::from(DUPLICATES);
+    let block_written = cost("gap with a block")? - longer - (cost("gap")? - sums);
+    let block_read = (cost("duplicate with a block")? - cost("duplicate")?) / f64::from(DUPLICATES);
     let looked = cost("lookup of one")?;
     let hashed = cost("lookup in turn")?;
     println!(
-        "// Taken in: data {data:.0}, ACK {ack:.0}. Timestamps: written {written:.0}, read {read:.0}."
+        "// Received: data {data:.0}, ACK {ack:.0}. Timestamps: written {written:.0}, read {read:.0}."
     );
     println!(
-        "// PAWS: on data {:.0}, on an ACK {:.0}. A block: written {told:.0}, read {heard:.0}.",
+        "// PAWS: on data {:.0}, on an ACK {:.0}. A block: written {block_written:.0}, \
+         read {block_read:.0}.",
         paws[0], paws[1]
     );
     let rows = [
@@ -135,7 +136,7 @@ fn table() -> Result<(), String> {
         (Operation::LookupHashed, hashed),
         (Operation::Paws, mean(paws[0], paws[1])),
         (Operation::Timestamps, mean(written, read)),
-        (Operation::SackBlock, mean(told, heard)),
+        (Operation::SackBlock, mean(block_written, block_read)),
         (Operation::WindowScale, cost("window scaled")? - cost("window")?),
         (Operation::CopiedByte, each("copy")?),
         (Operation::SummedByte, each("sum")?),

@@ -119,7 +119,7 @@ pub struct Fates {
     named: Script,
     /// How long late packets are held; by default 60 ms, more than a round trip of most last hops.
     pub late: Span,
-    /// The same for very late ones; by default 3 s, more than a retransmission time-out.
+    /// The same for very late ones; by default 3 s, more than a retransmission timeout.
     pub very_late: Span,
 }
 

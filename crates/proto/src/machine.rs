@@ -458,6 +458,6 @@ mod tests {
         let packet = Packet::new(parts());
         out.discard(Side::Right, packet, Cause::QueueFull);
         assert_eq!(out.take_tally(), Tally { originated: 0, discarded: 1 });
-        assert_eq!(out.take_tally(), Tally::default(), "it is asked anew");
+        assert_eq!(out.take_tally(), Tally::default(), "it was reset");
     }
 }

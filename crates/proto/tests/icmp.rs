@@ -127,7 +127,7 @@ proptest! {
         let packet = parse(&frame, 0, false).unwrap();
         match packet.transport {
             Transport::Icmp(_) => {
-                let (_, quote) = packet.quote().expect("what is a notice has a quote");
+                let (_, quote) = packet.quote().expect("each notice has a quote");
                 prop_assert!(quote.len >= 40);
                 prop_assert_eq!(quote.flow.src.is_v4(), packet.src.is_v4());
                 let again = parse(&bytes_of(&packet), 0, true).unwrap();
@@ -138,7 +138,7 @@ proptest! {
                 prop_assert_eq!(packet.body.len() as usize, frame.len() - ip);
             }
             Transport::Tcp(_) | Transport::Fragment(_) => {
-                prop_assert!(false, "ICMP is no TCP, and nobody touched the IP header")
+                prop_assert!(false, "ICMP is no TCP, and the IP header is intact")
             }
         }
     }

@@ -191,10 +191,10 @@ fn a_packet_is_sent_fourteen_times_and_each_failure_is_told() {
     for (n, pair) in story.told.windows(2).enumerate() {
         let backoff = Span(pair[1].0.since(pair[0].0).0 - attempt.0);
         let limit = Span::millis((50 << n).min(800));
-        assert!(backoff <= limit, "the {n}th back-off is {backoff}");
+        assert!(backoff <= limit, "the {n}th backoff is {backoff}");
     }
     let whole = story.told[13].0.since(story.told[0].0);
-    assert!(whole > Span::secs(2), "the back-offs do not grow: {whole}");
+    assert!(whole > Span::secs(2), "the backoffs do not grow: {whole}");
 }
 
 #[test]

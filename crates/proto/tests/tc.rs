@@ -79,7 +79,7 @@ fn play(mut machine: impl Machine, arrivals: &[(u64, u32)], ecn: bool) -> Fates 
         if now == u64::MAX {
             break;
         }
-        assert!(now >= last, "time stands still or goes on");
+        assert!(now >= last, "time does not decrease");
         last = now;
         out.begin(Default::default(), Time(now));
         match next {

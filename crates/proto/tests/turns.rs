@@ -66,7 +66,7 @@ fn turns(radio: &mut Radio, end: u64, every: Option<Span>) -> Vec<(u64, Side, bo
         });
         for ((at, side, good), (to, signal)) in events.zip(out.signals.drain(..)) {
             assert_eq!(signal, Signal::ChannelGood(good));
-            assert_eq!(at.0 % 1_000_000_000, 0, "told late");
+            assert_eq!(at.0 % 1_000_000_000, 0, "reported late");
             told.push((at.0 / 1_000_000_000, side, good, to));
         }
         assert!(out.signals.is_empty());
@@ -101,7 +101,7 @@ fn each_neighbour_hears_of_the_channel_it_sends_into() {
 fn nothing_is_told_unless_asked() {
     let quiet = channel(&ten_and_four(), "right");
     let radio = Radio::new(config(), None, Some(quiet));
-    assert_eq!(radio.next_wake(), None, "no wake of its own");
+    assert_eq!(radio.next_wake(), None, "no timer");
 }
 
 #[test]

@@ -52,11 +52,11 @@ impl Waiting {
         let thread = Builder::new().name("lasthop".to_owned()).spawn(move || {
             let failed = || rule.as_ref().is_some_and(|rule| rule.failed());
             let stop = || theirs.stop.load(Ordering::Relaxed) || failed();
-            let told = |done: lasthop_batch::Done| {
+            let count = |done: lasthop_batch::Done| {
                 theirs.of.store(done.of, Ordering::Relaxed);
                 theirs.done.fetch_max(done.runs, Ordering::Relaxed);
             };
-            let work = || work(&Work { jobs, stop: &stop, progress: &told });
+            let work = || work(&Work { jobs, stop: &stop, progress: &count });
             // A thread known to Python gets the lock again in a tenth of the time.
             let result = match &rule {
                 Some(_) => Python::attach(|py| py.detach(work)),
@@ -89,18 +89,18 @@ fn listen<T: Send>(
     shared: &Shared,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<Option<T>> {
-    let mut told = u64::MAX;
+    let mut last = u64::MAX;
     loop {
         let wait = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SLICE);
         match py.detach(wait) {
             Ok(result) => {
-                report(py, shared, progress, &mut told)?;
+                report(py, shared, progress, &mut last)?;
                 return Ok(Some(result));
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {
                 py.check_signals()?;
-                report(py, shared, progress, &mut told)?;
+                report(py, shared, progress, &mut last)?;
             }
         }
     }
@@ -110,12 +110,12 @@ fn report(
     py: Python<'_>,
     shared: &Shared,
     progress: Option<&Py<PyAny>>,
-    told: &mut u64,
+    last: &mut u64,
 ) -> PyResult<()> {
     let (done, of) = (shared.done.load(Ordering::Relaxed), shared.of.load(Ordering::Relaxed));
     // Until the work has been counted, there is no number of runs.
-    if let Some(progress) = progress.filter(|_| of > 0 && done != *told) {
-        *told = done;
+    if let Some(progress) = progress.filter(|_| of > 0 && done != *last) {
+        *last = done;
         progress.call1(py, (done, of))?;
     }
     Ok(())

@@ -108,7 +108,7 @@ fn claim() -> ClaimResult {
             figure("ideal throughput", 198.7, 0.31, "KB/s", 199.92),
             figure("Reno throughput", 104.9, 10.6, "KB/s", 98.36),
             figure("Reno goodput", 97.31, 0.14, "%", 97.4),
-            figure("Reno time-outs", 6.85, 1.2, "", 7.5),
+            figure("Reno timeouts", 6.85, 1.2, "", 7.5),
             figure("snoop throughput", 188.2, 2.1, "KB/s", 185.91),
             figure("snoop wireless goodput", 97.28, 0.11, "%", 97.3),
         ],
@@ -162,7 +162,7 @@ fn page(sequence: &Plot, close: &Plot, bars: &Plot, lines: &Plot) -> Page {
     Page {
         title: "west97: snoop and partial acknowledgements".into(),
         subtitle:
-            "What a 2 Mb/s wireless LAN with errors does to TCP Reno, and what a base station mends"
+            "What a 2 Mb/s wireless LAN with errors does to TCP Reno, and which losses a base station repairs"
                 .into(),
         facts: vec![
             ("Paper".into(), "West, Texas A&M, 1997".into()),

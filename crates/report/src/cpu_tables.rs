@@ -66,7 +66,8 @@ fn together(measured: &Measurement) -> Table {
         std::iter::once(mss.to_string()).chain(cells).collect()
     });
     Table {
-        title: "Both ends in CPU seconds for a gigabyte, beside cables on which no thread has to be woken".to_owned(),
+        title: "Both ends in CPU seconds for a gigabyte, compared with cables that wake no thread"
+            .to_owned(),
         columns: vec![
             Column::number("MSS, bytes"),
             Column::number(Wire::PlainTogether.name()),

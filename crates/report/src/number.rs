@@ -154,9 +154,9 @@ mod tests {
         assert_eq!(plural(0, "run"), "0 runs");
         assert_eq!(plural(1, "run"), "1 run");
         assert_eq!(plural(20, "batch"), "20 batches");
-        assert_eq!(plural_of(1.0, "time-out"), "1 time-out");
-        assert_eq!(plural_of(1.2, "time-out"), "1.20 time-outs");
-        assert_eq!(plural_of(0.5, "time-out"), "0.500 time-outs");
+        assert_eq!(plural_of(1.0, "timeout"), "1 timeout");
+        assert_eq!(plural_of(1.2, "timeout"), "1.20 timeouts");
+        assert_eq!(plural_of(0.5, "timeout"), "0.500 timeouts");
     }
 
     #[test]

@@ -251,7 +251,7 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])], units: Units)
 
 /// The name of a scalar with blanks.
 fn words(name: &str) -> String {
-    name.replace('_', " ").replace("timeouts", "time-outs")
+    name.replace('_', " ")
 }
 
 /// Swaps rows and columns.

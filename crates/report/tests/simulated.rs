@@ -76,7 +76,7 @@ fn watching_changes_nothing() {
     };
     let (first, second) = (trace(), trace());
     assert!(first == second, "the same seed gives the same bytes");
-    assert_eq!(first.0, measure(scenario, 2).0, "a full trace beside it changes no number");
+    assert_eq!(first.0, measure(scenario, 2).0, "a full trace changes no number");
 }
 
 /// west97's Figure 9: without errors, sequence against time is a straight line.

@@ -17,7 +17,7 @@ pub(crate) fn path(plan: &Plan, scenario: &Scenario) -> String {
                 Some(access) => format!("{} ({})", host.name, line(access)),
             })
             .collect();
-        if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+        if names.is_empty() { "no host".to_owned() } else { names.join(", ") }
     };
     let mut parts = vec![hosts(HostSide::Left)];
     parts.extend(stages(plan, &scenario.path, |other| Some(&other.path)));

@@ -76,7 +76,7 @@ impl Dotted {
                 let help = match word {
                     "schemes" => "write it into the file; `lasthop compare` reads it",
                     "vary" => "write the axis itself: `--vary agent=none,snoop`",
-                    _ => "the name belongs to the file; results are told apart by their axes",
+                    _ => "a scenario has one name; results differ by their axes",
                 };
                 Err(self.trouble(at, &format!("`{word}` cannot be set"), help))
             }
@@ -158,7 +158,7 @@ impl Dotted {
         let cells = Site::cells(document);
         let help = "for example `cell.west.path.radio.rate`, or `cell.*.path.radio.rate` for all";
         let [(selector, cell_at), (word, word_at), rest @ ..] = rest else {
-            return Err(self.trouble(at, "the key does not say what of a cell it means", help));
+            return Err(self.trouble(at, "the key names a cell, but not a key of it", help));
         };
         let number = selector.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let chosen: Vec<&Site<'_>> = cells

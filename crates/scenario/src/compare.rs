@@ -153,8 +153,8 @@ pub fn compare(
                     || !own_axis && cells[0].scenario == as_is =>
             {
                 let reason = match own_axis {
-                    true => "it changes nothing about the first point",
-                    false => "the scenario is so already",
+                    true => "it is the same as the first point",
+                    false => "it is the same as the scenario",
                 };
                 comparison.left_out.push(LeftOut { name: scheme.name, reason: reason.to_owned() });
             }

@@ -120,9 +120,9 @@ pub(crate) fn put_in(document: &Table) -> Result<Cow<'_, Table>, Error> {
 fn texts(files: &Entry) -> Result<Vec<(&str, &str)>, Error> {
     let wrong = |entry: &Entry| {
         Diagnostic::new(Code::BadValue, format!("files.{}", entry.key), &entry.node.at)
-            .message(format!("`{}` is {}, not what stands in a file", entry.key, entry.node.kind()))
+            .message(format!("`{}` is {}, not the content of a file", entry.key, entry.node.kind()))
             .label("expected a text")
-            .help("under `[files]` each name has the lines of its file, in three quotes before and behind")
+            .help("under `[files]`, write the lines of each file in triple quotes after its name")
     };
     let Some(table) = files.node.as_table() else { return Err(wrong(files).into()) };
     table

@@ -116,7 +116,7 @@ impl Grid {
             return Err(wrong(
                 0..0,
                 text,
-                "in a sweep all cells have as many: leave `runs` out of what is varied",
+                "all cells of a sweep have the same number of seeds: do not vary `runs`",
             ));
         }
         Ok(Cell { labels, scenario })

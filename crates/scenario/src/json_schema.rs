@@ -48,7 +48,7 @@ fn scenario() -> Value {
     let mut file = table(&of("scenario").keys);
     let transfer = table(&of("transfer").keys);
     let several = json!({ "type": "array", "items": transfer, "minItems": 1 });
-    let what = "what is sent by whom to whom";
+    let what = "the transfers, each with sender, receiver and size";
     put(&mut file, "transfer", json!({ "description": what, "anyOf": [transfer, several] }));
     let host = table(&of("host").keys);
     let hosts = json!({
@@ -62,7 +62,7 @@ fn scenario() -> Value {
     let mut cell = table(&of("cell").keys);
     put(&mut cell, "path", path());
     cell["required"] = json!(["name", "path"]);
-    let what = "base stations with their radios behind the path, if hosts move";
+    let what = "for hosts that move: base stations with their radios, behind the path";
     let cells = json!({ "description": what, "type": "array", "items": cell, "minItems": 1 });
     put(&mut file, "cell", cells);
     let visits = table(&of("visits").keys);
@@ -74,7 +74,7 @@ fn scenario() -> Value {
     put(&mut file, "handoff", handoff);
     let what = "axes: a key and the list of its values, or labelled points that set several keys";
     put(&mut file, "vary", json!({ "description": what, "type": "object" }));
-    let what = "schemes of its own for comparisons";
+    let what = "schemes for `lasthop compare`, defined by this scenario";
     put(&mut file, "schemes", json!({ "description": what, "type": "object" }));
     put(&mut file, "files", files());
     file["required"] = json!(["transfer", "host", "path"]);
@@ -82,7 +82,7 @@ fn scenario() -> Value {
 }
 
 fn files() -> Value {
-    let what = "what stands in files that the links name, by their names";
+    let what = "contents of the files that links refer to, by file name";
     json!({ "description": what, "type": "object" })
 }
 

@@ -92,7 +92,7 @@ impl LivePath {
             return Err(Diagnostic::new(Code::BadPath, "path", &at)
                 .message(why)
                 .label("needs a restart")
-                .help("while it runs, stages keep their number, kinds and names; change the file and restart")
+                .help("the number, kinds and names of stages are fixed at run time; change the file and restart")
                 .into());
         }
         Ok((path, settings, warnings))

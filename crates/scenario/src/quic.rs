@@ -38,19 +38,19 @@ impl Default for Quic {
 /// Visits the keys of QUIC; `None` if TCP carries the transfer.
 pub(crate) fn keys(k: &mut Keys<'_>) -> Option<Quic> {
     let mut quic = Quic::default();
-    k.table("quic", "how QUIC carries it; the table alone asks for QUIC", |k| {
+    k.table("quic", "options of QUIC; the table alone selects QUIC", |k| {
         let table = [("cubic", QuicCongestion::Cubic), ("newreno", QuicCongestion::NewReno)];
-        k.word("congestion", &mut quic.congestion, &table, "how its window grows");
-        let what = "streams that the bytes are spread over, side by side on one connection";
+        k.word("congestion", &mut quic.congestion, &table, "the congestion control");
+        let what = "parallel streams of one connection, which share the bytes";
         k.count("streams", &mut quic.streams, 1..=100, what);
-        let what = "packets that the receiver lets pass before it acknowledges; 1 without it";
+        let what = "packets that the receiver may leave unacknowledged; 1 by default";
         k.maybe_count("ack-threshold", &mut quic.ack_threshold, 0..=1000, what);
-        let what = "the receiver's window of each stream; 1.25 MB without it";
+        let what = "the receiver's window of each stream; 1.25 MB by default";
         k.maybe("window", &mut quic.window, Bytes(1200)..=Bytes(1 << 30), what);
     });
-    let mut asked = k.has("quic");
+    let mut is_quic = k.has("quic");
     let table = [("tcp", false), ("quic", true)];
-    let what = "what carries it; \"quic\" if there is a table `quic`";
-    k.word("protocol", &mut asked, &table, what);
-    asked.then_some(quic)
+    let what = "the transport protocol; \"quic\" if there is a table `quic`";
+    k.word("protocol", &mut is_quic, &table, what);
+    is_quic.then_some(quic)
 }

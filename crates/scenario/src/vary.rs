@@ -165,7 +165,7 @@ pub(crate) fn apply(
         return Err(Diagnostic::new(Code::OutOfRange, "vary", &at)
             .message(format!("the axes have more than {most} combinations"))
             .label("all axes together")
-            .help("leave out points, or make it with `lasthop sweep`, which holds none of them in memory")
+            .help("leave out points, or use `lasthop sweep`, which does not hold all of them in memory")
             .into());
     }
     Ok(axes)

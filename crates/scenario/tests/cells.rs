@@ -121,7 +121,7 @@ fn visits_of_unknown_cells_and_hosts() {
         twice,
         "visits.2.host",
         "",
-        &["told twice", "one table of visits for each host"],
+        &["defined twice", "one table of visits for each host"],
     );
 }
 
@@ -129,7 +129,7 @@ fn visits_of_unknown_cells_and_hosts() {
 fn visits_that_overlap_need_an_overlap() {
     let list = "list = [{ cell = \"west\", from = \"0s\", until = \"10s\" }, { cell = \"east\", from = \"8s\" }]";
     let visits = format!("visits = {{ {list} }}");
-    let said = ["overlap", "turns to the next cell at 8s", "overlap = \"200ms\""];
+    let said = ["overlap", "moves to the next cell at 8s", "overlap = \"200ms\""];
     visits_refused(&visits, "visits.list.1.until", "\"10s\"", &said);
     let allowed = format!("handoff = {{ overlap = \"1s\" }}\nvisits = {{ {list} }}");
     assert!(matches!(roaming(&read(&allowed, &[])).tours[0].stays, Stays::List(_)));
@@ -149,7 +149,7 @@ fn visits_that_overlap_need_an_overlap() {
         Code::BadValue,
         "handoff.overlap",
         "\"1s\"",
-        &["beside a gap", "leave one out"],
+        &["`gap` exclude each other", "leave one out"],
     );
 }
 
@@ -173,44 +173,29 @@ fn visits_may_be_lines_of_a_file() {
 }
 
 #[test]
-fn a_host_in_no_cell_for_ever() {
-    visits_refused(
-        "",
-        "visits",
-        "[[cell]]",
-        &["`mobile` is in no cell for ever", "every = \"8s\""],
-    );
-    visits_refused("visits = {}", "visits.every", "{}", &["in no cell for ever", "`dwell`"]);
+fn a_host_that_never_enters_a_cell() {
+    visits_refused("", "visits", "[[cell]]", &["`mobile` never enters a cell", "every = \"8s\""]);
+    visits_refused("visits = {}", "visits.every", "{}", &["never enters a cell", "`dwell`"]);
     let late = "visits = { list = [{ cell = \"west\", from = \"60s\" }] }";
     visits_refused(
         late,
         "visits.list.1.from",
         "\"60s\"",
-        &["in no cell for ever", "raise `horizon`"],
+        &["never enters a cell", "raise `horizon`"],
     );
     let gap = "handoff = { gap = \"8s\" }\nvisits = { every = \"8s\" }";
-    visits_refused(
-        gap,
-        "handoff",
-        "\"8s\"",
-        &["goes on every 8s", "a hand-off takes 8s", "longer"],
-    );
+    visits_refused(gap, "handoff", "\"8s\"", &["moves every 8s", "a hand-off takes 8s", "longer"]);
     let short = "handoff = { gap = \"2s\" }\nvisits = { list = [{ cell = \"west\", from = \"0s\" }, \
                  { cell = \"east\", from = \"5s\" }, { cell = \"west\", from = \"7s\" }] }";
-    visits_refused(
-        short,
-        "visits.list.2.from",
-        "\"5s\"",
-        &["over before the hand-off to it", "longer"],
-    );
+    visits_refused(short, "visits.list.2.from", "\"5s\"", &["ends before its hand-off", "longer"]);
 }
 
 #[test]
-fn a_cell_that_nobody_visits_is_told() {
+fn a_cell_without_visits_is_reported() {
     let (_, warnings) =
         parse(&text("visits = { every = \"8s\", cells = [\"west\"] }"), "test", &[]).unwrap();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert_eq!(warnings[0].message, "nobody visits the cell `east`");
+    assert_eq!(warnings[0].message, "no host visits the cell `east`");
     // For a list, the cells that it contains.
     for (cells, missing) in [
         (["west", "west"], Some("east")),
@@ -223,9 +208,9 @@ fn a_cell_that_nobody_visits_is_told() {
              {{ cell = \"{second}\", from = \"5s\" }}] }}"
         );
         let (_, warnings) = parse(&text(&list), "test", &[]).unwrap();
-        let told: Vec<_> = warnings.iter().map(|warning| warning.message.clone()).collect();
-        let expected = missing.map(|cell| format!("nobody visits the cell `{cell}`"));
-        assert_eq!(told, Vec::from_iter(expected), "{cells:?}");
+        let found: Vec<_> = warnings.iter().map(|warning| warning.message.clone()).collect();
+        let expected = missing.map(|cell| format!("no host visits the cell `{cell}`"));
+        assert_eq!(found, Vec::from_iter(expected), "{cells:?}");
     }
 }
 
@@ -252,7 +237,7 @@ fn cells_that_are_none() {
         Code::BadName,
         "cell.3.name",
         "\"west\"",
-        &["cannot be the cell's name", "own"],
+        &["cannot be the cell's name", "must differ"],
     );
     let table = format!("{HEAD}{visits}{REST}[cell.west]\npath = []\n");
     refused(&table, Code::BadPath, "cell", "", &["a list of cells", "double brackets"]);
@@ -272,7 +257,7 @@ fn what_does_not_go_with_cells() {
     let live = read("world = \"testbed\"\nvisits = { every = \"8s\" }", &[]);
     assert_eq!((live.world, roaming(&live).cells.len()), (World::Testbed, 2));
     let standing = LivePath::of_scenario(&text("visits = { every = \"8s\" }"), "walk", &[]);
-    let error = standing.expect_err("a path that stands has no cells");
+    let error = standing.expect_err("a testbed that stays up has no cells");
     let found = format!("{error} {}", error.help);
     assert!(found.contains("one base station") && found.contains("--world testbed"), "{found}");
     let battery = text("visits = { every = \"8s\" }")

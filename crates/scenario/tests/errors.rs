@@ -64,9 +64,9 @@ fn unknown_keys_are_pointed_at_with_what_was_meant() {
 fn a_key_beside_the_wrong_stage_is_told_where_it_belongs() {
     let path =
         "[[path]]\nlink = { rate = \"1mbit\" }\nerrors = { model = \"packet-loss\", p = 0.1 }\n";
-    path_refused(path, Code::UnknownKey, "path.1.errors", "errors", &["beside `radio"]);
+    path_refused(path, Code::UnknownKey, "path.1.errors", "errors", &["next to `radio"]);
     let path = "[[path]]\nradio = { rate = \"1mbit\" }\ndupacks = 2\n";
-    path_refused(path, Code::UnknownKey, "path.1.dupacks", "dupacks", &["beside `agent"]);
+    path_refused(path, Code::UnknownKey, "path.1.dupacks", "dupacks", &["next to `agent"]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn paths_must_fit_together() {
     let both = "[[path]]\nlink = { rate = \"1mbit\" }\nagent = \"none\"\n";
     let error = fault(&format!("{HEAD}{HOSTS}{both}"));
     assert_eq!(error.code, Code::BadPath);
-    assert!(error.message.contains("several things"), "{}", error.message);
+    assert!(error.message.contains("several kinds"), "{}", error.message);
 
     let error = fault(&format!("path = []\n{HEAD}{HOSTS}"));
     assert_eq!((error.code, error.message.as_str()), (Code::BadPath, "the path is empty"));
@@ -436,7 +436,7 @@ fn a_battery_on_a_hop_that_does_not_tell_is_refused() {
         "{HEAD}[host.fixed]\n[host.mobile]\nbattery = \"esp32\"\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n\
          mac = \"half-duplex-hops\"\n"
     );
-    let said = ["does not tell when", "mac = \"dcf\""];
+    let said = ["does not report when", "mac = \"dcf\""];
     refused(&text, Code::BadValue, "host.mobile.battery", "\"esp32\"", &said);
 }
 
@@ -483,7 +483,7 @@ fn agents_that_learn_nothing_are_noted() {
         (
             "snoop-smart",
             "tcp = \"newreno\"\nsack = false",
-            Some("`snoop-smart` learns nothing from `mobile`"),
+            Some("`snoop-smart` gains nothing from `mobile`"),
         ),
         ("snoop-smart", "sack = true", None),
     ] {

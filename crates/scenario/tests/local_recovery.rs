@@ -41,7 +41,7 @@ fn each_option_can_be_set_alone() {
     assert_eq!(tries, LocalRecoveryConfig { max_retransmits: 3, ..base.clone() });
     let timeout = recovery(&["local-recovery.timeout=120ms"]);
     assert_eq!(timeout.timeout, Some(Span::millis(120)));
-    // A back-off that begins beyond the usual limit does not grow.
+    // A backoff that begins beyond the usual limit does not grow.
     let long = recovery(&["local-recovery.backoff=3s"]);
     assert_eq!((long.backoff, long.backoff_max), (Span::secs(3), Span::secs(3)));
 }

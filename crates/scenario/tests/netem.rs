@@ -49,7 +49,7 @@ fn what_netem_does_is_refused_where_it_cannot_be_meant() {
         Code::BadValue,
         "path.1.link.trace",
         "\"lte.up\"",
-        &["`path.1.link.trace` beside `netem`", "write two links"],
+        &["`path.1.link.trace` and `netem`", "write two links"],
     );
     let text = link("rate = \"1mbit\", jitter-order = \"kept\"");
     path_refused(
@@ -67,7 +67,7 @@ fn what_netem_does_is_refused_where_it_cannot_be_meant() {
         Code::BadValue,
         "path.1.link.loss-correlation",
         "\"25%\"",
-        &["beside a chain"],
+        &["the chain of `loss`"],
     );
     let text = link("loss = \"1%\", frame-loss = \"1%\"");
     path_refused(&text, Code::BadValue, "path.1.link.frame-loss", "\"1%\"", &["two links"]);
@@ -175,7 +175,7 @@ fn token_buckets_and_policers_are_refused_where_they_cannot_be_meant() {
     refused("tbf", both, bad, "path.1.tbf.latency", &["which of them"]);
     let low =
         "rate = \"1mbit\", burst = 5000, latency = \"5ms\", peak-rate = \"1mbit\", mtu = 2000";
-    refused("tbf", low, bad, "path.1.tbf.peak-rate", &["no more than the rate"]);
+    refused("tbf", low, bad, "path.1.tbf.peak-rate", &["does not exceed the rate"]);
     refused(
         "tbf",
         "line = \"rate 1mbit brust 5kb\"",

@@ -40,7 +40,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         (
             quic.replace("fixed", "ours") + "[host.ours]\nside = \"left\"\nstack = \"lasthop\"\n",
             "testbed",
-            "`ours` speaks QUIC, and in the testbed by sockets of its kernel",
+            "`ours` speaks QUIC, which needs its kernel's sockets in the testbed",
         ),
         (transfer("web = {}\nquic = {}"), "sim", "QUIC carries transfers of `bytes` only"),
     ];
@@ -60,7 +60,7 @@ fn agents_that_see_nothing_are_told() {
              [[path]]\nradio = {{ rate = \"10mbit\", delay = \"10ms\" }}\n"
         );
         let (_, warnings) = parse(&text, "test", &[]).expect("a scenario");
-        warnings.iter().any(|warning| warning.message.contains("sees nothing of QUIC"))
+        warnings.iter().any(|warning| warning.message.contains("cannot read QUIC"))
     };
     assert!(warned("quic", "snoop"));
     assert!(!warned("quic", "none") && !warned("tcp", "snoop"));

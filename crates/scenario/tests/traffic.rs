@@ -34,14 +34,15 @@ fn a_transfer_may_stop() {
     assert!(stopped.ends());
     assert_eq!(read("bytes = \"1kB\", stop = \"10s\"").bytes, Some(Bytes(1000)));
     assert!(read("bytes = \"unlimited\", stop = \"10s\"").ends());
-    refused("start = \"2s\", stop = \"2s\"", Code::OutOfRange, "transfer.stop", "behind `start`");
+    let key = "transfer.stop";
+    refused("start = \"2s\", stop = \"2s\"", Code::OutOfRange, key, "later than `start`");
     refused("bytes = \"unlimited\"", Code::MissingKey, "horizon", "`stop = \"60s\"`");
 }
 
 /// Each session makes one transfer for each time that it thinks, and 20,000 are the most.
 #[test]
 fn short_transfers_are_as_many_as_sessions_and_thoughts() {
-    let most = "20000 is the most";
+    let most = "the maximum is 20000";
     for (keys, fits) in [
         ("web = { sessions = 20, think = \"1s\" }, stop = \"1000s\"", true),
         ("web = { sessions = 21, think = \"1s\" }, stop = \"1000s\"", false),
@@ -158,7 +159,7 @@ fn clients_ask_and_servers_answer() {
     let busy = "request = \"1B\", response = \"1B\", stop = \"9s\"";
     refused(busy, Code::MissingKey, "transfer.exchanges", "`every` or `think`");
     let many = "request = \"1B\", response = \"1B\", every = \"1ms\", stop = \"1000s\"";
-    refused(many, Code::OutOfRange, key, "1000000 times");
+    refused(many, Code::OutOfRange, key, "1000000 requests");
 }
 
 /// As many exchanges as a scenario may have are possible, and not one more; whether they are counted or come of a time.
@@ -258,7 +259,7 @@ fn pages_and_videos_say_what_they_need() {
     let key = "transfer.page.size";
     refused("page = { sizes = \"ngmn\", size = \"1kB\", pages = 1 }", Code::BadValue, key, "drawn");
     let key = "transfer.video.ladder";
-    refused("video = { ladder = [\"2mbit\", \"1mbit\"] }", Code::BadValue, key, "rates that rise");
+    refused("video = { ladder = [\"2mbit\", \"1mbit\"] }", Code::BadValue, key, "ascending rates");
     let key = "transfer.video.cushion";
     refused("video = { buffer = \"30s\", cushion = \"20s\" }", Code::OutOfRange, key, "fit into");
     let key = "transfer.video.window";

@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_with_file_line_and_remedy() {
     let line = error("rates = \"f.csv\"", Some("0s,1mbit\n1s,fast\n"));
     assert!(line.message.starts_with("f.csv, line 2: `fast`"), "{line}");
     let both = error("rates = \"0s 1mbit\", trace = \"f.csv\"", Some("1\n"));
-    assert_eq!(both.message, "`path.1.link.trace` is set beside `rates`");
+    assert_eq!(both.message, "`path.1.link.trace` and `rates` exclude each other");
     for link in [
         "rates = \"0s 1mbit\", rates-left = \"0s 1mbit\"",
         "outage-packets = \"drop\"",

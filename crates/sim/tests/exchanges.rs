@@ -26,7 +26,7 @@ fn run_exchanges(keys: &str, hosts: &str) -> Exchanges {
         "transfer = {{ from = \"mobile\", to = \"server\", request = \"300B\", response = \"1000B\", {keys} }}"
     );
     let metrics = metrics(&text(&transfer, hosts));
-    assert!(metrics.flows.is_empty() && metrics.complete(), "they are told together");
+    assert!(metrics.flows.is_empty() && metrics.complete(), "exchanges are reported together");
     assert_eq!(metrics.corrupted, 0);
     let [exchanges] = &metrics.exchanges[..] else { panic!("{:?}", metrics.exchanges) };
     exchanges.clone()
@@ -92,7 +92,7 @@ fn tables_between_the_same_hosts_are_distinguished() {
     let [small, large] = &metrics.exchanges[..] else { panic!("{:?}", metrics.exchanges) };
     assert_eq!((small.answered, small.delivered), (3, 3));
     assert_eq!((large.answered, large.delivered), (2, 100_000));
-    assert_eq!(metrics.flows.len(), 1, "the bulk transfer stands for itself");
+    assert_eq!(metrics.flows.len(), 1, "the bulk transfer is reported separately");
     let of = |name| metrics.scalars().iter().find(|s| s.name == name).unwrap().value;
     assert_eq!(of("exchanges"), 5.0);
     assert_eq!(of("exchange_time_p50"), large.time_p50_s);

@@ -58,7 +58,7 @@ impl Outside for World {
                 }
                 Cause::BadStateNotification | Cause::SourceQuench => {
                     assert_eq!(event.stage, BASE);
-                    self.order.push("told");
+                    self.order.push("sent");
                 }
                 _ => {}
             },
@@ -104,7 +104,7 @@ fn run(settings: &[&str]) -> (FlowMetrics, World) {
     let mut attempt = Time::ZERO + Span::secs(30);
     let mut now = Time::ZERO;
     while path.unfinished() > 0 && now < Time::ZERO + Span::secs(3600) {
-        let wake = path.next_wake().expect("a transfer goes on");
+        let wake = path.next_wake().expect("the transfer continues");
         if attempt >= wake {
             now = wake;
             path.wake(now, &mut world);
@@ -141,17 +141,17 @@ fn without_feedback_the_source_times_out() {
 fn with_explicit_bad_state_notification_it_does_not() {
     let (flow, world) = run(&["agent=ebsn", "host.fixed.ebsn=true"]);
     assert_eq!((flow.timeouts, flow.host_retransmissions(), flow.redundant), (0, 0, 0));
-    assert_eq!(world.order.first(), Some(&"told"));
-    let told = flow.originated_acks.get(Cause::BadStateNotification);
-    assert!(flow.bad_state_notices > 10 && told >= flow.bad_state_notices);
+    assert_eq!(world.order.first(), Some(&"sent"));
+    let sent = flow.originated_acks.get(Cause::BadStateNotification);
+    assert!(flow.bad_state_notices > 10 && sent >= flow.bad_state_notices);
     // A message about data that was acknowledged meanwhile is ignored.
     let stale = world.dropped.get(&Cause::StaleNotice).copied().unwrap_or(0);
-    let late = told - flow.bad_state_notices - stale;
-    assert!(late <= 1, "each message was heeded or dropped, but for those under way: {late}");
+    let late = sent - flow.bad_state_notices - stale;
+    assert!(late <= 1, "each message is processed, dropped or in flight: {late}");
     // The sender receives a message only after it was sent.
     let mut ahead = 0i32;
     for what in &world.order {
-        ahead += if *what == "told" { 1 } else { -1 };
+        ahead += if *what == "sent" { 1 } else { -1 };
         assert!(ahead >= 0);
     }
     let (slow, _) = run(&[]);

@@ -21,7 +21,7 @@ fn table(transfer: &str, hosts: &str, link: &str) -> Exchanges {
          [host.server]\nside = \"left\"\n{hosts}\n[[path]]\nlink = {{ {link} }}\n"
     );
     let metrics = metrics(&text);
-    assert!(metrics.flows.is_empty() && metrics.complete(), "they are told together: {metrics:?}");
+    assert!(metrics.flows.is_empty() && metrics.complete(), "reported together: {metrics:?}");
     metrics.exchanges[0].clone()
 }
 
@@ -79,7 +79,7 @@ fn sizes_are_those_requested() {
     };
     let (near, far) = (on("5ms"), on("80ms"));
     assert_eq!(near.pages.as_ref().map(|pages| pages.loaded), Some(15));
-    assert_eq!((near.delivered, near.asked), (far.delivered, far.asked), "they are drawn apart");
+    assert_eq!((near.delivered, near.asked), (far.delivered, far.asked), "the draws are equal");
     assert!(far.pages.unwrap().load_p50_s > near.pages.unwrap().load_p50_s);
 }
 

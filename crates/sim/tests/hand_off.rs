@@ -273,7 +273,7 @@ fn which_agent_survives_what() {
         let _ = writeln!(table, "| {name} | {} |", cells.join(" | "));
     }
     check("reference/systems/i-tcp-handoff.md", "survives", &table);
-    assert!(broken.is_empty(), "{broken:?} do otherwise\n{table}");
+    assert!(broken.is_empty(), "{broken:?} behave differently\n{table}");
 }
 
 /// A mobile host that is unreachable for a time every ten seconds.
@@ -282,7 +282,7 @@ const OUTAGES: &str = include_str!("../../../scenarios/disconnections.toml");
 #[test]
 fn m_tcp_keeps_the_window_through_a_disconnection() {
     let mut table = "| out of reach for | agent | pause beyond that | sender's window before, in segments \
-                     | the least up to 1 s after | time-outs of the sender | transfer |\n|---|---|---|---|---|---|---|\n"
+                     | the least up to 1 s after | timeouts of the sender | transfer |\n|---|---|---|---|---|---|---|\n"
         .to_owned();
     let mut wrong = Vec::new();
     for bad in ["500ms", "1s", "2s", "5s"] {

@@ -149,7 +149,7 @@ link = { rate = "1mbit", delay = "20ms" }
 cross = { loss = "10%" }
 "#;
 
-//= balakrishnan97#5.1: right-edge recovery replaces time-outs where duplicate ACKs are too few
+//= balakrishnan97#5.1: right-edge recovery replaces timeouts where duplicate ACKs are too few
 #[test]
 fn the_right_edge_brings_the_duplicate_acks_that_are_missing() {
     let (reno, edge) =

@@ -53,7 +53,7 @@ fn lan() -> String {
     text.split("[vary]").next().unwrap().to_owned()
 }
 
-//= parsa98#5.1.2: Table 1, no time-outs and no redundant packets at 15e-6
+//= parsa98#5.1.2: Table 1, no timeouts and no redundant packets at 15e-6
 #[test]
 fn tcp_does_not_notice_fifteen_errors_in_a_million_bits() {
     for seed in 1..=5 {

@@ -128,8 +128,8 @@ fn costs(
     let watts = given.watts.or(known.map(|p| p.watts));
     let (Some(instructions_per_s), Some(watts)) = (instructions_per_s, watts) else {
         return Err(Error::input(
-            format!("nothing is known of the processor of `{hardware}`"),
-            "say `--cpu-speed` (millions of instructions in a second) and `--cpu-power` (watts)",
+            format!("the processor of `{hardware}` is not known"),
+            "give `--cpu-speed` (millions of instructions per second) and `--cpu-power` (watts)",
         ));
     };
     let processor = Processor { instructions_per_s, watts };

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn pftk_is_its_own_square_root_law_where_losses_are_rare() {
-        // Equation 20 without time-outs: 1 / rtt * sqrt(3 / (2 b p)) + o(1 / sqrt(p)).
+        // Equation 20 without timeouts: 1 / rtt * sqrt(3 / (2 b p)) + o(1 / sqrt(p)).
         let rare = TcpPath { t0: 0.0, ..PATH };
         let ratio = pftk(&rare, 1e-8) / mathis(&rare, 1e-8);
         assert!((ratio - 1.0).abs() < 1e-3, "{ratio}");

@@ -151,7 +151,7 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
     // The mobile sends: no base station is before the losses.
     let up = of("west97-wan", &SchemeChoice::All, &[]);
     assert!(reason(&up, "snoop").contains("towards the radio"));
-    assert!(reason(&up, "reno").contains("so already"));
+    assert!(reason(&up, "reno").contains("same as the scenario"));
     // The base station had no agent and gets one; the axis of errors is separate from the schemes.
     assert!(up.schemes.iter().any(|scheme| scheme.name == "split"));
     assert_eq!(up.points(), 2);

@@ -174,7 +174,7 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
     let Some(paths) = std::env::var_os("LASTHOP_KERNEL_RUNS") else {
         assert!(
             recorded().runs.len() >= 21,
-            "so many cells are told of in docs/explanation/parity.md"
+            "docs/explanation/parity.md states this number of cells"
         );
         return;
     };

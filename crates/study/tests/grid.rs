@@ -207,7 +207,7 @@ fn ratios(cells: &[CellComparison]) -> String {
 #[test]
 fn each_cell_that_differs_from_the_kernel_has_a_reason() {
     let (recorded, reasons) = (recorded(), reasons());
-    let mut differing = "| cell | throughput | sent again | time-outs | p50 (ms) | p95 (ms) | reason |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let mut differing = "| cell | throughput | sent again | timeouts | p50 (ms) | p95 (ms) | reason |\n|---|---|---|---|---|---|---|\n".to_owned();
     let (mut cells, mut wrong) = (Vec::new(), Vec::new());
     for (name, ours) in simulated() {
         let Some(theirs) = recorded.cells.get(&name) else { continue };

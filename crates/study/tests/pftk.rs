@@ -116,8 +116,8 @@ fn cells() -> Vec<Cell> {
 
 fn table(cells: &[Cell]) -> String {
     let mut text = String::from(
-        "| round trip | lost | loss indications | time-outs among them | `Q` of the model | \
-         sent, KB/s | PFTK | difference | with the time-outs that were | difference |\n\
+        "| round trip | lost | loss indications | timeouts among them | `Q` of the model | \
+         sent, KB/s | PFTK | difference | with the timeouts that were | difference |\n\
          |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for cell in cells {
@@ -151,11 +151,11 @@ fn reno_is_what_the_formula_says_where_its_assumptions_hold() {
         let within = if rare { 0.10 } else { 0.25 };
         let name = format!("{} ms, {} %", cell.rtt_ms, cell.p);
         let own = cell.rate / cell.with_own_timeouts() - 1.0;
-        assert!(own.abs() < within, "{name}: {own:+.3} beside the formula with its own time-outs");
+        assert!(own.abs() < within, "{name}: {own:+.3} against the formula with its own timeouts");
         // As published, as long as a timeout costs at most ten round trips.
         let printed = cell.rate / cell.formula() - 1.0;
         if f64::from(cell.rtt_ms) / 1000.0 >= T0 / 10.0 {
-            assert!(printed.abs() < within, "{name}: {printed:+.3} beside the formula");
+            assert!(printed.abs() < within, "{name}: {printed:+.3} against the formula");
         }
         // Larger deviations are due to timeouts that the formula predicts and that do not happen.
         if printed > within {

@@ -129,7 +129,7 @@ impl core::fmt::Display for TimeoutCauses {
         write!(
             f,
             "timeouts: {}; {no_duplicate_acks} without a duplicate ACK, {few_duplicate_acks} with too few, {in_recovery} in \
-             fast recovery, {repeated} of a segment again, {otherwise} otherwise. SACK would have avoided {avoided_by_sack}, \
+             fast recovery, {repeated} of a repeated segment, {otherwise} others. SACK would have avoided {avoided_by_sack}, \
              limited transmit up to {avoided_by_limited_transmit}, a tail loss probe up to {avoided_by_tail_loss_probe}; \
              {at_minimum} waited for the minimum of the timer",
             self.total()

@@ -15,7 +15,7 @@ pub const TOOLS: &[System] = &[
         Kind::Tool,
         "tcb-trace",
         "lasthop run -o DIR",
-        "the TCP control block at each event: windows, round trips, time-outs",
+        "the TCP control block at each event: windows, round trips, timeouts",
         "west97 4.4",
     ),
     System::new(
@@ -30,7 +30,7 @@ pub const TOOLS: &[System] = &[
         Kind::Tool,
         "metrics",
         "lasthop run",
-        "throughput, goodput on each side, time-outs, delays, stalls, fairness; means with confidence intervals",
+        "throughput, goodput on each side, timeouts, delays, stalls, fairness; means with confidence intervals",
         "balakrishnan97 3.1",
     ),
 ];

@@ -92,7 +92,7 @@ impl ErrorAnswer {
 /// Answers a question. Both are [envelopes](crate::envelope).
 pub fn answer(question: &[u8]) -> Vec<u8> {
     let answered = envelope::open(question)
-        .ok_or_else(|| ErrorAnswer::new("the question is not whole", "this is a fault of the page"))
+        .ok_or_else(|| ErrorAnswer::new("the request is incomplete", "this is a fault of the page"))
         .and_then(|(json, bytes)| {
             let asked = serde_json::from_slice(json).map_err(|error| {
                 ErrorAnswer::new(error.to_string(), "this is a fault of the page")
@@ -155,13 +155,13 @@ impl RunRequest {
         let mut all = compare(text, name, &arguments, &wanted, &[], None, None)
             .map_err(|error| self.scene.wrong(&error))?;
         let scheme = self.scheme.as_deref().unwrap_or(AS_IS);
-        let same = "the scenario is so already";
+        let same = "it is the same as the scenario";
         let at = match all.schemes.iter().position(|found| found.name == scheme) {
             Some(at) => at,
             None => match all.left_out.iter().find(|left| left.name == scheme) {
                 Some(left) if left.reason == same => 0,
                 left => {
-                    let reason = left.map_or("it is not there", |left| &left.reason);
+                    let reason = left.map_or("no such scheme", |left| &left.reason);
                     return Err(ErrorAnswer::new(
                         format!("the scheme `{scheme}` does not apply here: {reason}"),
                         "choose another one, or change the scenario",

@@ -72,7 +72,7 @@ pub(crate) fn band(one: &RunRequest, runs: u32) -> Result<Vec<u8>, ErrorAnswer> 
         })
         .collect();
     let flows = layout(&scenario).flows.len();
-    let told =
+    let answer =
         json!({ "runs": runs, "first": first, "cut": cut, "flows": flows, "scalars": scalars });
-    Ok(columns.envelope(&told))
+    Ok(columns.envelope(&answer))
 }

@@ -23,7 +23,7 @@ pub(crate) fn capture(file: String, bytes: &[u8]) -> Result<Vec<u8>, ErrorAnswer
     let capture = Capture { file, analysis, left_out: 0 };
     let transfers = capture.transfers();
     let mut columns = Columns::default();
-    let told: Vec<Value> = transfers
+    let described: Vec<Value> = transfers
         .iter()
         .take(DESCRIBED)
         .enumerate()
@@ -40,11 +40,11 @@ pub(crate) fn capture(file: String, bytes: &[u8]) -> Result<Vec<u8>, ErrorAnswer
             })
         })
         .collect();
-    let told = json!({
+    let answer = json!({
         "file": capture.file,
         "heading": capture.heading(),
         "transfers": transfers.len(),
-        "told": told,
+        "described": described,
     });
-    Ok(columns.envelope(&told))
+    Ok(columns.envelope(&answer))
 }

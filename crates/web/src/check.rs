@@ -69,11 +69,11 @@ pub(crate) fn choices(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
 
 /// The error in the page's format.
 pub(crate) fn error_document(scene: &ScenarioRequest, error: &lasthop_scenario::Error) -> Value {
-    let mut told = diagnostic(scene, error);
+    let mut document = diagnostic(scene, error);
     if error.code == Code::NoScheme {
-        told["source"] = json!("scheme");
+        document["source"] = json!("scheme");
     }
-    told
+    document
 }
 
 /// Line and column count from one; `start` and `end` are UTF-16 offsets, as in the page.

@@ -29,13 +29,14 @@ pub fn question(json: &Value, bytes: &[u8]) -> Vec<u8> {
 /// Named columns of numbers.
 #[derive(Debug, Default)]
 pub struct Columns {
-    told: Vec<Value>,
+    /// Entries of `columns` in the JSON.
+    entries: Vec<Value>,
     bytes: Vec<u8>,
 }
 
 impl Columns {
     fn add(&mut self, name: &str, of: &str, len: usize, bytes: impl Iterator<Item = u8>) {
-        self.told.push(json!({ "name": name, "of": of, "at": self.bytes.len(), "len": len }));
+        self.entries.push(json!({ "name": name, "of": of, "at": self.bytes.len(), "len": len }));
         self.bytes.extend(bytes);
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
     }
@@ -72,7 +73,7 @@ impl Columns {
             Value::Object(answer) => answer,
             other => [("answer".to_owned(), other)].into_iter().collect(),
         };
-        answer.insert("columns".to_owned(), Value::Array(self.told));
+        answer.insert("columns".to_owned(), Value::Array(self.entries));
         let mut json = Value::Object(answer).to_string().into_bytes();
         json.resize((json.len() + 4).next_multiple_of(8) - 4, b' ');
         let mut all = Vec::with_capacity(4 + json.len() + self.bytes.len());

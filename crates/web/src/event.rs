@@ -28,7 +28,7 @@ pub(crate) fn event(one: &RunRequest, index: usize) -> Result<Vec<u8>, ErrorAnsw
     let layout = layout(&scenario);
     let fields: Vec<Value> =
         fields(&event, &layout).into_iter().map(|(name, value)| json!([name, value])).collect();
-    let told = json!({
+    let answer = json!({
         "index": index,
         "t": event.at.as_secs_f64(),
         "what": words::sentence(&event.what),
@@ -39,7 +39,7 @@ pub(crate) fn event(one: &RunRequest, index: usize) -> Result<Vec<u8>, ErrorAnsw
         "tcb": tcb(&event.what),
         "sack": sack(&event.what),
     });
-    Ok(Columns::default().envelope(&told))
+    Ok(Columns::default().envelope(&answer))
 }
 
 /// The control block after an event of an endpoint.

@@ -29,7 +29,7 @@ pub(crate) fn run(one: &RunRequest) -> Result<Vec<u8>, ErrorAnswer> {
         marks::pack(series, i, &mut columns);
     }
     let scalars = recording.result.metrics.scalars();
-    let mut told = json!({
+    let mut answer = json!({
         "seed": seed,
         "reason": recording.result.reason,
         "end": recording.end.as_secs_f64(),
@@ -45,13 +45,13 @@ pub(crate) fn run(one: &RunRequest) -> Result<Vec<u8>, ErrorAnswer> {
         "flow_metrics": recording.result.metrics.flows.iter().take(8).collect::<Vec<_>>(),
         "stage_metrics": recording.result.metrics.stages,
     });
-    told["digest"] = json!(digest(&told, columns.sent()));
-    Ok(columns.envelope(&told))
+    answer["digest"] = json!(digest(&answer, columns.sent()));
+    Ok(columns.envelope(&answer))
 }
 
 /// FNV-1a over the answer.
-fn digest(told: &Value, columns: &[u8]) -> String {
-    let text = told.to_string();
+fn digest(answer: &Value, columns: &[u8]) -> String {
+    let text = answer.to_string();
     let bytes = text.as_bytes().iter().chain(columns);
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

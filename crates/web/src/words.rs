@@ -55,10 +55,10 @@ pub(crate) fn sentence(what: &What) -> &'static str {
             "The old base station sends its agent's state to the new one."
         }
         What::Client(client) => match client.news {
-            ClientNews::PageAsked => "A user asks for a page.",
+            ClientNews::PageAsked => "A user requests a page.",
             ClientNews::PageBegins => "The first byte of the page has arrived.",
             ClientNews::PageLoaded => "The page and all its objects have arrived.",
-            ClientNews::VideoAsked => "A user asks for a video.",
+            ClientNews::VideoAsked => "A user requests a video.",
             ClientNews::Segment(_) => "A segment of the video has arrived.",
             ClientNews::Plays => "The video plays.",
             ClientNews::Stalls => "The buffer is empty, and the video stalls.",

@@ -1,12 +1,12 @@
-// Who answers the page's questions: workers with the module, or the program that serves the page.
+// Answers the page's questions: by workers with the module, or by the program that serves the page.
 
 import { newWorker, theModule } from '#platform';
 import { type Answer, Refused, open, question } from './envelope.ts';
 
-/** A newer question took the place of this one. */
+/** A newer question replaced this one. */
 export class Superseded extends Error {}
 
-/** What is asked; crates/web/src/ask.rs has the other side. */
+/** A question to the engine; crates/web/src/ask.rs reads it. */
 export type Ask = { ask: string } & Record<string, unknown>;
 
 interface Waiting {
@@ -15,10 +15,10 @@ interface Waiting {
   failed: (error: Error) => void;
 }
 
-/** How long the running question may go on once a newer one waits, in milliseconds. */
+/** How long the current question may keep running once a newer one waits, in milliseconds. */
 const PATIENCE = 120;
 
-/** One after the other, on a worker of its own. Of several that wait under one name the newest is asked. */
+/** Answers questions one after the other, on its own worker. A new question replaces a waiting one of the same name. */
 class Lane {
   #worker: Worker | null = null;
   readonly #module: Promise<WebAssembly.Module>;
@@ -37,7 +37,7 @@ class Lane {
     this.#waiting.set(name, waiting);
     if (!this.#running) this.#next();
     else if (this.#running.name === name && !this.#running.timer) {
-      // What nobody waits for any more may take long: then its worker goes, and a new one comes.
+      // The running question is superseded. If it takes too long, its worker is replaced.
       this.#running.timer = window.setTimeout(() => this.#drop(), PATIENCE);
     }
   }
@@ -61,19 +61,19 @@ class Lane {
     // The worker starts while the module is unpacked.
     this.#module.then(
       () => worker.postMessage({ id, question: waiting.ask }),
-      (error) => this.#heard({ id, failed: String(error) }),
+      (error) => this.#receive({ id, failed: String(error) }),
     );
   }
 
   #begin(): Worker {
     const worker = newWorker();
-    worker.onmessage = ({ data }) => this.#heard(data);
-    worker.onerror = (event) => this.#heard({ id: this.#id, failed: event.message });
+    worker.onmessage = ({ data }) => this.#receive(data);
+    worker.onerror = (event) => this.#receive({ id: this.#id, failed: event.message });
     void this.#module.then((module) => worker.postMessage({ module }), () => {});
     return worker;
   }
 
-  #heard(data: { id: number; answer?: ArrayBuffer; failed?: string; took?: number; bytes?: number }): void {
+  #receive(data: { id: number; answer?: ArrayBuffer; failed?: string; took?: number; bytes?: number }): void {
     const running = this.#running;
     if (!running || running.id !== data.id) return;
     clearTimeout(running.timer);
@@ -88,7 +88,7 @@ class Lane {
     this.#next();
   }
 
-  /** Ends what is under way. */
+  /** Stops the running question and drops the waiting ones. */
   end(): void {
     this.#worker?.terminate();
     this.#worker = null;
@@ -100,28 +100,28 @@ class Lane {
 function fault(what: string): Refused {
   return new Refused({
     message: `The simulator stopped: ${what}`,
-    help: 'The page goes on. The scenario may need more memory than a page has; make it smaller, or use `lasthop run`.',
+    help: 'The page still works. The scenario may need more memory than a page has: make it smaller, or use `lasthop run`.',
   });
 }
 
-/** All lanes. */
+/** Sends questions to workers, or to the program that serves the page. */
 export class Engine {
   readonly #lanes = new Map<string, Lane>();
   readonly #module: Promise<WebAssembly.Module>;
-  /** Where the program answers natively, if it does. */
+  /** URL at which the program answers; null if workers answer. */
   native: string | null = null;
 
   constructor() {
     this.#module = theModule();
   }
 
-  /** Asks on a lane. A later question of the same name on it takes this one's place. */
-  async ask(lane: string, asked: Ask, bytes?: Uint8Array): Promise<Answer & { took: number }> {
-    const ask = question(asked, bytes);
+  /** Asks on a lane. A later question of the same name on that lane replaces this one. */
+  async ask(lane: string, request: Ask, bytes?: Uint8Array): Promise<Answer & { took: number }> {
+    const ask = question(request, bytes);
     if (this.native) return this.#natively(this.native, ask);
     let own = this.#lanes.get(lane);
     if (!own) this.#lanes.set(lane, (own = new Lane(this.#module)));
-    return new Promise((done, failed) => own.ask(asked.ask, { ask, done, failed }));
+    return new Promise((done, failed) => own.ask(request.ask, { ask, done, failed }));
   }
 
   async #natively(url: string, ask: Uint8Array<ArrayBuffer>): Promise<Answer & { took: number }> {
@@ -131,7 +131,7 @@ export class Engine {
     return { ...open(await response.arrayBuffer()), took: performance.now() - began };
   }
 
-  /** Ends the lanes that are not among these. */
+  /** Ends all lanes whose names are not in `lanes`. */
   keep(lanes: Set<string>): void {
     for (const [name, lane] of this.#lanes) {
       if (lanes.has(name)) continue;
@@ -140,7 +140,7 @@ export class Engine {
     }
   }
 
-  /** Bytes of memory of all modules. */
+  /** Memory of all modules, in bytes. */
   get bytes(): number {
     return [...this.#lanes.values()].reduce((all, lane) => all + lane.bytes, 0);
   }

@@ -1,14 +1,14 @@
-// How questions and answers are put into bytes; crates/web/src/envelope.rs has the other side.
+// The binary format of questions and answers, as in crates/web/src/envelope.rs.
 
 export type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
-/** An answer: what its JSON says, and its columns by name. */
+/** An answer: its JSON, and its columns by name. */
 export interface Answer {
-  told: Record<string, any>;
+  json: Record<string, any>;
   columns: Map<string, Column>;
 }
 
-/** What is wrong, as the engine tells it. */
+/** An error or a warning of the engine. */
 export interface Trouble {
   message: string;
   help: string;
@@ -17,12 +17,12 @@ export interface Trouble {
   source?: 'file' | 'set' | 'scheme' | 'points';
   line?: number;
   column?: number;
-  /** Where in the text, counted as a page counts. */
+  /** The place in the text, in UTF-16 code units. */
   start?: number;
   end?: number;
 }
 
-/** The engine's answer is that something is wrong. */
+/** The engine answered with an error. */
 export class Refused extends Error {
   readonly trouble: Trouble;
 
@@ -45,16 +45,16 @@ export function question(json: object, bytes: Uint8Array = new Uint8Array()): Ui
 /** Opens an answer. Its columns are views of `buffer`. */
 export function open(buffer: ArrayBuffer): Answer {
   const length = new DataView(buffer).getUint32(0, true);
-  const told = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-  if (told.error) throw new Refused(told.error);
+  const json = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  if (json.error) throw new Refused(json.error);
   const start = 4 + length;
   const columns = new Map<string, Column>();
-  for (const { name, of, at, len } of told.columns ?? []) {
+  for (const { name, of, at, len } of json.columns ?? []) {
     const from = start + at;
     if (of === 'f64') columns.set(name, new Float64Array(buffer, from, len));
     else if (of === 'u32') columns.set(name, new Uint32Array(buffer, from, len));
     else if (of === 'u16') columns.set(name, new Uint16Array(buffer, from, len));
     else columns.set(name, new Uint8Array(buffer, from, len));
   }
-  return { told, columns };
+  return { json, columns };
 }

@@ -1,4 +1,4 @@
-// The simulator as a WebAssembly module: bytes in, bytes out, and nothing imported.
+// The simulator as a WebAssembly module: bytes in, bytes out, without imports.
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -7,7 +7,7 @@ interface Exports {
   lasthop_answered(): number;
 }
 
-/** A module that answers. */
+/** An instance of the module. */
 export class Module {
   readonly #module: WebAssembly.Module;
   #exports: Exports;
@@ -21,7 +21,7 @@ export class Module {
     return new WebAssembly.Instance(this.#module, {}).exports as unknown as Exports;
   }
 
-  /** Answers a question. A trap costs this answer, and the next one has a new instance. */
+  /** Answers a question. After a trap the next question gets a new instance. */
   answer(question: Uint8Array): ArrayBuffer {
     try {
       const at = this.#exports.lasthop_room(question.length);
@@ -35,7 +35,7 @@ export class Module {
     }
   }
 
-  /** Bytes of memory that the instance has. */
+  /** Memory of the instance, in bytes. */
   get bytes(): number {
     return this.#exports.memory.buffer.byteLength;
   }

@@ -1,3 +1,3 @@
-// One file needs nothing to work without network.
+// A page in one file works without network as it is.
 
 export function offline(): void {}

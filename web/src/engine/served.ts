@@ -1,4 +1,4 @@
-// Of a page that `lasthop lab` serves: the program answers, and there is no module.
+// For a page that `lasthop lab` serves: the program answers, so there is no module.
 
 export function newWorker(): Worker {
   throw new Error('the program answers');

@@ -1,6 +1,6 @@
-// The module, unpacked and compiled by a worker, so that the page is painted meanwhile.
+// Unpacks and compiles the module in a worker, so that the page is painted meanwhile.
 
-/** The module that `worker` makes of `packed`, a buffer or text in base64; ends the worker. */
+/** The module that `worker` compiles from `packed`, a buffer or text in base64; then ends the worker. */
 export function unpacked(worker: Worker, packed: ArrayBuffer | string): Promise<WebAssembly.Module> {
   return new Promise<WebAssembly.Module>((done, failed) => {
     worker.onmessage = ({ data }) => (data.module ? done(data.module) : failed(new Error(data.failed)));

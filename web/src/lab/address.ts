@@ -1,25 +1,25 @@
-// The page's address holds what is shown, so that a link is a result.
+// The page's address holds the whole state of the page, so that a link reproduces a result.
 
-/** What the address holds. */
+/** The state that the address holds. */
 export interface Shown {
-  /** A built-in scenario, or what a text is called. */
+  /** A built-in scenario, or the name of an own text. */
   name: string;
-  /** The text, where it is not that of the built-in scenario. */
+  /** The text, if it differs from the built-in scenario. */
   text?: string;
-  /** What is set by sliders. */
+  /** Settings of the sliders, by key. */
   set: Record<string, string>;
   schemes: string[];
   seed?: number;
-  /** How many seeds stand together. */
+  /** Number of seeds whose mean is shown. */
   runs: number;
-  /** What of the time is in view, in seconds. */
+  /** The part of the time in view, in seconds. */
   view?: [number, number];
-  /** Where the player stands, in seconds. */
+  /** The player's time, in seconds. */
   at?: number;
   lesson?: string;
 }
 
-/** A compressed text is not made longer than this: an address that somebody made up must not fill the memory. */
+/** Maximum length of the decompressed state in bytes: a forged address must not fill the memory. */
 const LONGEST = 4 << 20;
 
 async function through(bytes: BlobPart, by: GenericTransformStream, most = Infinity): Promise<Uint8Array> {
@@ -40,7 +40,7 @@ async function through(bytes: BlobPart, by: GenericTransformStream, most = Infin
   return all;
 }
 
-/** As the part of an address behind `#`. */
+/** Encodes the state as the part of an address after `#`. */
 export async function written(shown: Shown): Promise<string> {
   const bytes = await through(JSON.stringify(shown), new CompressionStream('deflate-raw'));
   let text = '';
@@ -48,7 +48,7 @@ export async function written(shown: Shown): Promise<string> {
   return `z=${btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')}`;
 }
 
-/** From the part of an address behind `#`; null if it holds nothing of use. */
+/** Decodes the part of an address after `#`; null if it holds no valid state. */
 export async function read(hash: string): Promise<Shown | null> {
   const match = /^#?z=([\w-]+)$/.exec(hash);
   if (!match) return null;
@@ -62,7 +62,7 @@ export async function read(hash: string): Promise<Shown | null> {
   }
 }
 
-/** What anybody may have written, made whole. */
+/** Checks a decoded state: drops invalid parts, or returns null without a name. */
 function sound(it: any): Shown | null {
   if (typeof it !== 'object' || it === null || typeof it.name !== 'string') return null;
   const pair = (view: any) =>

@@ -1,9 +1,9 @@
-// What the engine answers about scenarios.
+// Answers of the engine about scenarios.
 
 import type { Trouble } from '../engine/envelope.ts';
 import type { Slider } from './numbers.ts';
 
-/** What the program has. */
+/** The built-in scenarios, the schemes, and the schema of files. */
 export interface Known {
   version: string;
   scenarios: { name: string; summary: string; text: string }[];
@@ -11,7 +11,7 @@ export interface Known {
   schema: unknown;
 }
 
-/** A scenario that is sound. */
+/** A scenario without errors. */
 export interface Checked {
   name: string;
   first_seed: number;

@@ -1,4 +1,4 @@
-// The laboratory: a scenario, what can be turned at it, schemes in columns on one channel, and one time for all of them.
+// The laboratory: a scenario with its sliders, schemes in columns on one channel, and one time for all of them.
 
 import { render } from 'lit';
 
@@ -19,10 +19,10 @@ import type { Goal } from './recording.ts';
 import { Together } from './together.ts';
 import { SPEEDS, jump, key } from './transport.ts';
 
-/** Between two steps where motion is off, in milliseconds. */
+/** Time between two steps of Play while motion is off, in milliseconds. */
 const STILL = 700;
 
-/** How long after a run the state of hosts is polled, in milliseconds: a slider that moves on has precedence. */
+/** How long after a run the state of hosts is requested, in milliseconds: the next move of a slider has precedence. */
 const SETTLED = 120;
 
 /** How long a slider must rest before its run begins, in milliseconds. */
@@ -47,37 +47,37 @@ export class Lab {
   readonly captured = new Captured(this.engine, () => this.update());
   readonly together = new Together();
   readonly progress = new Progress();
-  /** What is shown: all that the address holds. */
+  /** The state of the page, as the address holds it. */
   shown: Shown = { name: 'quickstart', set: {}, schemes: [], runs: 1 };
-  /** The lesson that was taken up, and what was predicted in it. */
+  /** The current lesson, and the index of the predicted choice. */
   lesson: Lesson | null = null;
   predicted: number | null = null;
-  /** Results are shown although nothing was predicted. */
+  /** Whether the results are shown without a prediction. */
   revealed = false;
-  /** Play steps from event to event in place of moving packets. */
+  /** Whether Play steps from event to event instead of moving packets. */
   still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-  /** Scenario and lesson of the address as it was written or read last. */
+  /** Lesson and scenario of the last address that was written or read. */
   #entry: string | null = null;
   #hash = '';
-  /** Where the player stands, in seconds of the run, and how fast it goes. */
+  /** The player's time in seconds of the run, and the index of its speed in `SPEEDS`. */
   time = 0;
   speed = 4;
   playing = false;
   #last = 0;
   #timer = 0;
-  /** Whether all numbers have a slider, and not only the most telling ones. */
+  /** Whether all numbers have a slider, not only the most important ones. */
   all = false;
   #lane = 0;
   #frame = 0;
   #turn = 0;
-  /** The text that the choices are of. */
+  /** The text to which `choices` belong. */
   #chosenFor: string | null = null;
   #ready: () => void = () => {};
-  /** The first run is shown. */
+  /** Resolves when the first run is shown. */
   readonly ready = new Promise<void>((done) => (this.#ready = done));
-  /** Own files, where the program serves the page. */
+  /** The user's files, if the program serves the page. */
   files: { name: string; text: string }[] = [];
-  /** What was said last. */
+  /** The last message. */
   message = '';
 
   constructor(root: HTMLElement) {
@@ -103,17 +103,17 @@ export class Lab {
     });
   }
 
-  /** Begins: asks what there is, reads the address, runs. */
+  /** Loads scenarios and schemes, reads the address, and runs. */
   async begin(): Promise<void> {
     this.update();
     await this.#askProgram();
-    const { told } = await this.engine.ask('check', { ask: 'known' });
-    this.known = told as unknown as Known;
+    const { json } = await this.engine.ask('check', { ask: 'known' });
+    this.known = json as unknown as Known;
     this.editor.schema = this.known.schema;
     await this.#arrive();
   }
 
-  /** The program that serves the page, if it is one. */
+  /** Loads the user's files from the program, if a program serves the page. */
   async #askProgram(): Promise<void> {
     if (!document.querySelector('meta[name="lasthop-served"]')) return;
     try {
@@ -121,21 +121,21 @@ export class Lab {
       const response = await fetch('scenarios.json');
       this.files = await response.json();
     } catch {
-      this.message = 'The program that serves this page does not answer; is it still running?';
+      this.message = 'The program that serves this page does not answer: check that `lasthop lab` is still running.';
     }
   }
 
-  /** Shows what the address holds; without anything in it the first scenario. */
+  /** Shows the state of the address; the first scenario if it holds none. */
   async #arrive(): Promise<void> {
     const { hash } = location;
     const it = await read(hash);
-    // A later step through the history comes to this place by itself.
+    // A later step through the history calls this method again.
     if (location.hash !== hash) return;
     this.#hash = hash;
     if (!it) {
       const damaged = location.hash.length > 1;
       if (!damaged || this.columns.length === 0) void this.choose('quickstart');
-      this.message = damaged ? 'This link is damaged: nothing can be read from it. Ask for it again, or copy all of it.' : '';
+      this.message = damaged ? 'This link is damaged: no scenario can be read from it. Copy the whole link, or ask its sender for it again.' : '';
       this.update();
       return;
     }
@@ -153,7 +153,7 @@ export class Lab {
     if (this.time > 0) this.go(this.time);
   }
 
-  /** Controls stand at the left, and nothing need be folded. */
+  /** Whether the controls are at the left, where nothing needs to be folded. */
   readonly wide = innerWidth >= 1000;
 
   /** Makes `lesson` the current one, with nothing predicted. */
@@ -178,7 +178,7 @@ export class Lab {
     return this.rerun(0);
   }
 
-  /** Takes up a lesson. */
+  /** Starts a lesson. */
   learn(id: string): Promise<void> {
     const lesson = this.lessons.find((lesson) => lesson.id === id);
     if (!lesson) return Promise.resolve();
@@ -201,7 +201,7 @@ export class Lab {
     return this.rerun(0);
   }
 
-  /** Predicts in a lesson. */
+  /** Records the prediction in a lesson. */
   predict(choice: number): void {
     this.predicted = choice;
     if (this.lesson) this.progress.note(this.lesson.id, { predicted: choice });
@@ -216,24 +216,24 @@ export class Lab {
     this.#fit();
   }
 
-  /** A lesson's results wait for the prediction. */
+  /** Whether a lesson's results still wait for the prediction. */
   get hidden(): boolean {
     return this.lesson !== null && this.predicted === null && !this.revealed;
   }
 
-  /** What is set by sliders beyond what the lesson sets. */
+  /** Settings of sliders that differ from those of the lesson. */
   get changes(): Record<string, string> {
     const own = this.lesson ? preset(this.lesson) : {};
     return Object.fromEntries(Object.entries(this.shown.set).filter(([key, value]) => own[key] !== value));
   }
 
-  /** Undoes what was set by sliders. */
+  /** Resets all sliders. */
   unset(): void {
     this.shown.set = this.lesson ? preset(this.lesson) : {};
     void this.rerun(0);
   }
 
-  /** Takes the seed of a field, or says why not and restores the field. */
+  /** Runs with the seed of a field; if it is invalid, shows why and restores the field. */
   seed(field: HTMLInputElement): void {
     const seed = field.value.trim() === '' ? NaN : Number(field.value);
     if (Number.isSafeInteger(seed) && seed >= 0) {
@@ -254,7 +254,7 @@ export class Lab {
     this.update();
   }
 
-  /** Turns a slider. */
+  /** Moves a slider. */
   turn(key: string, value: string): Promise<void> {
     this.shown.set[key] = value;
     return this.rerun(REST);
@@ -275,13 +275,13 @@ export class Lab {
     void this.rerun(0);
   }
 
-  /** Takes column `i` away. */
+  /** Removes column `i`. */
   remove(i: number): void {
     this.shown.schemes = this.columns.map((column) => column.scheme).filter((_, j) => j !== i);
     void this.rerun(0);
   }
 
-  /** What all questions about the present scenario have in common. */
+  /** The part that all questions about the current scenario have in common. */
   get scene(): Record<string, unknown> {
     return {
       text: this.shown.text ?? this.#textOf(this.shown.name),
@@ -307,7 +307,7 @@ export class Lab {
     const scene = this.scene;
     const text = String(scene.text);
     try {
-      // Numbers alone change no scheme: then columns run while the text is checked.
+      // Only numbers changed, so the schemes remain: run the columns while the text is checked.
       const known = this.#chosenFor === text && this.columns.length > 0;
       const checking = this.engine.ask('check', { ask: 'check', ...scene });
       const choosing = known ? null : this.engine.ask('check', { ask: 'choices', ...scene });
@@ -317,10 +317,10 @@ export class Lab {
         this.#arrange();
         running = this.#runs(scene);
       }
-      this.checked = (await checking).told as unknown as Checked;
+      this.checked = (await checking).json as unknown as Checked;
       if (turn !== this.#turn) return;
       if (choosing) {
-        this.choices = (await choosing).told as unknown as Choices;
+        this.choices = (await choosing).json as unknown as Choices;
         if (turn !== this.#turn) return;
         this.#chosenFor = text;
         this.#arrange();
@@ -335,7 +335,7 @@ export class Lab {
       this.trouble = error instanceof Refused ? error.trouble : { message: String(error), help: '' };
       this.editor.underline([this.trouble], []);
       if (this.trouble.source === 'file') this.editor.element.closest('details')!.open = true;
-      // What is wrong is said once.
+      // The error is shown once, not in each column.
       for (const column of this.columns) column.trouble = null;
       this.update();
       this.#ready();
@@ -367,7 +367,7 @@ export class Lab {
     return Promise.all(this.columns.map((column) => column.go(scene, this.cursor)));
   }
 
-  /** As many columns as there are schemes to show. */
+  /** Arranges one column for each scheme to show. */
   #arrange(): void {
     const { schemes, own } = this.choices;
     let wanted = this.shown.schemes.filter((name) => schemes.includes(name));
@@ -389,7 +389,7 @@ export class Lab {
     this.shown.schemes = wanted;
   }
 
-  /** Puts the player at a time. */
+  /** Moves the player to a time. */
   go(time: number): void {
     const [from, to] = this.cursor.whole;
     this.time = Math.min(Math.max(time, from), to);
@@ -430,7 +430,7 @@ export class Lab {
       this.#last = now;
       const time = Math.min(this.time + (passed / 1000) * SPEEDS[this.speed]!, end);
       const [from, to] = this.cursor.range;
-      // What is in view follows the player.
+      // The view follows the player.
       if (time > to && this.time <= to) this.cursor.range = [time, Math.min(time + (to - from), end)];
       this.playing = time < end;
       this.go(time);
@@ -466,20 +466,20 @@ export class Lab {
     };
     const place = this.#place;
     const hash = `#${await written(it)}`;
-    // After a step through the history, or with another scenario, this is no longer what is shown.
+    // After a step through the history, or with another scenario, this state is no longer shown.
     if (place !== this.#place || location.hash !== this.#hash) return;
-    // Back leads to the scenario or lesson before, not to each place of a slider.
+    // Back leads to the previous scenario or lesson, not to each position of a slider.
     if (this.#entry === null || this.#entry === place) history.replaceState(null, '', hash);
     else history.pushState(null, '', hash);
     [this.#entry, this.#hash] = [place, hash];
   }
 
-  /** What a step back leads to another one of. */
+  /** Lesson and scenario; a change of them adds an entry to the history. */
   get #place(): string {
     return `${this.lesson?.id ?? ''} ${this.shown.name}`;
   }
 
-  /** Puts the address of what is shown on the clipboard. */
+  /** Copies the address of the page's state to the clipboard. */
   async link(): Promise<void> {
     await this.#write();
     try {
@@ -494,12 +494,12 @@ export class Lab {
   // ---- the page
 
   #fit(): void {
-    // Columns share their rows, so the first one has the room of all.
+    // Columns share their rows, so all have the room of the first one.
     const room = this.columns[0]?.room();
     if (room) this.columns.forEach((column) => column.fit(room));
   }
 
-  /** Draws what is not drawn by plots. */
+  /** Renders the page, except for its plots. */
   update(): void {
     render(page(this), this.root);
   }

@@ -1,4 +1,4 @@
-// A capture that is dropped on the page: what `lasthop analyze` says of it. Nothing leaves the page.
+// The analysis of a capture that is dropped on the page, as of `lasthop analyze`. Its data never leave the page.
 
 import { type TemplateResult, html, nothing } from 'lit';
 
@@ -7,7 +7,8 @@ import { Refused, type Trouble } from '../engine/envelope.ts';
 import { SequencePlot, TimeCursor } from '../plots/index.ts';
 import { packed } from './recording.ts';
 
-interface Told {
+/** A transfer of the capture, as crates/web/src/capture.rs describes it. */
+interface Transfer {
   title: string;
   facts: [string, string][];
   end: number;
@@ -20,7 +21,7 @@ export class Captured {
   #trouble: Trouble | null = null;
   #heading: string[] = [];
   #file = '';
-  #transfers: { told: Told; place: HTMLElement }[] = [];
+  #transfers: { transfer: Transfer; place: HTMLElement }[] = [];
   #left = 0;
   #plots: SequencePlot[] = [];
 
@@ -35,17 +36,17 @@ export class Captured {
     [this.#plots, this.#transfers, this.#heading, this.#trouble, this.#left] = [[], [], [], null, 0];
     this.#file = name;
     try {
-      const { told, columns } = await this.#engine.ask('capture', { ask: 'capture', name }, bytes);
-      this.#heading = told.heading;
-      this.#left = told.transfers - told.told.length;
-      this.#transfers = told.told.map((it: Told) => ({ told: it, place: document.createElement('div') }));
+      const { json, columns } = await this.#engine.ask('capture', { ask: 'capture', name }, bytes);
+      this.#heading = json.heading;
+      this.#left = json.transfers - json.described.length;
+      this.#transfers = json.described.map((transfer: Transfer) => ({ transfer, place: document.createElement('div') }));
       this.#changed();
-      this.#transfers.forEach(({ told: it, place }, i) => {
-        const plot = new SequencePlot(place, new TimeCursor([0, Math.max(it.end, 1e-6)]), {
-          title: `Time and sequence, ${it.title}`,
+      this.#transfers.forEach(({ transfer, place }, i) => {
+        const plot = new SequencePlot(place, new TimeCursor([0, Math.max(transfer.end, 1e-6)]), {
+          title: `Time and sequence, ${transfer.title}`,
           file: `transfer-${i + 1}`,
         });
-        plot.set(packed(columns, i, it.end));
+        plot.set(packed(columns, i, transfer.end));
         this.#plots.push(plot);
       });
     } catch (error) {
@@ -61,9 +62,9 @@ export class Captured {
       if (file) await this.analyse(file.name, new Uint8Array(await file.arrayBuffer()));
     };
     return html`<section class="capture" aria-label="Capture">
-      <h2>A capture of your own</h2>
+      <h2>Your own capture</h2>
       <p>
-        Drop a pcap or pcapng on the page, or choose one: what happened to TCP in it, and why. It is read here and goes nowhere.
+        Drop a pcap or pcapng file on the page, or choose one, to see what happened to its TCP connections, and why. The file stays in this page.
       </p>
       <label class="file">Capture <input id="capture" type="file" accept=".pcap,.pcapng,.cap" @change=${chosen} /></label>
       ${this.#trouble ? html`<div class="wrong" role="alert"><p>${this.#trouble.message}. <span class="help">${this.#trouble.help}</span></p></div>` : nothing}
@@ -71,11 +72,11 @@ export class Captured {
       ${this.#heading.map((line) => html`<p>${line}</p>`)}
       ${this.#left > 0 ? html`<p>The ${this.#transfers.length} largest transfers; ${this.#left} more are in the file.</p>` : nothing}
       ${this.#transfers.map(
-        ({ told, place }) => html`<section class="transfer" aria-label=${told.title}>
-          <h3>${told.title}</h3>
+        ({ transfer, place }) => html`<section class="transfer" aria-label=${transfer.title}>
+          <h3>${transfer.title}</h3>
           <table>
             <tbody>
-              ${told.facts.map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`)}
+              ${transfer.facts.map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`)}
             </tbody>
           </table>
           ${place}

@@ -1,4 +1,4 @@
-// One scheme: its run, its plot, its path, and what was picked in it.
+// One scheme: its run, its plot, its path, and the picked event.
 
 import { type TemplateResult, html } from 'lit';
 
@@ -9,11 +9,11 @@ import { clock, shown } from './numbers.ts';
 import { PathView, type Standing } from './path.ts';
 import { type Goal, Recording } from './recording.ts';
 
-/** Numbers that stand above each plot, if the run has them. */
+/** Numbers that are shown above each plot, if the run has them. */
 const HEADLINE: [string, string][] = [
   ['throughput', 'throughput'],
   ['transfer_time', 'transfer time'],
-  ['timeouts', 'time-outs'],
+  ['timeouts', 'timeouts'],
   ['fast_retransmits', 'fast retransmits'],
   ['stall_time', 'stalled'],
   ['delay_mean', 'delay, mean'],
@@ -27,21 +27,22 @@ const HEADLINE: [string, string][] = [
   ['mean_power', 'power, mean'],
 ];
 
-/** What only long transfers have. */
+/** Numbers that only long transfers have. */
 const LONG = new Set(['throughput', 'transfer_time', 'stall_time', 'delay_mean', 'timeouts', 'fast_retransmits', 'host_retransmissions']);
 
-/** From this width on, in pixels, controls stand at the left and the plot ends with the window. */
+/** From this width on, in pixels, the controls are at the left and the plot ends with the window. */
 const WIDE = 1000;
 /** Bounds of a plot's height on a wide page, and its height on others, in pixels. */
 const [LEAST, MOST, NARROW] = [250, 620, 340];
 
-/** From this height on, in pixels, a plot leaves room for its legend, and the space around that. */
+/** Height from which a plot leaves room for its legend, and the space around the legend, in pixels. */
 const [LARGE, SPACE] = [330, 10];
 
-/** How an event is named where it is told. */
+/** The picked event. */
 export interface Picked {
   index: number;
-  told: Record<string, any>;
+  /** Its description, from crates/web/src/event.rs. */
+  event: Record<string, any>;
 }
 
 /** One column of the laboratory. */
@@ -60,7 +61,8 @@ export class Column {
   readonly #engine: Engine;
   readonly #changed: () => void;
   #plot: SequencePlot | null = null;
-  #asked: Record<string, unknown> = {};
+  /** Scenario, settings, seed and scheme of the current run. */
+  #scene: Record<string, unknown> = {};
   #looking = false;
   #wanted: number | null = null;
 
@@ -73,13 +75,13 @@ export class Column {
     this.plotPlace.className = 'plot';
   }
 
-  /** Runs; answers whether this run is the one that is shown now. */
-  async go(asked: Record<string, unknown>, cursor: TimeCursor): Promise<boolean> {
-    const question = { ...asked, scheme: this.scheme === 'as-is' ? null : this.scheme };
+  /** Runs; returns false if a newer run superseded this one. */
+  async go(common: Record<string, unknown>, cursor: TimeCursor): Promise<boolean> {
+    const scene = { ...common, scheme: this.scheme === 'as-is' ? null : this.scheme };
     this.busy = true;
     try {
-      const run = new Recording(await this.#engine.ask(this.lane, { ask: 'run', ...question } as Ask));
-      this.#asked = question;
+      const run = new Recording(await this.#engine.ask(this.lane, { ask: 'run', ...scene } as Ask));
+      this.#scene = scene;
       [this.run, this.trouble, this.picked, this.standing] = [run, null, null, null];
       this.path.picked = null;
       this.path.label = `The path under ${this.scheme}`;
@@ -107,7 +109,7 @@ export class Column {
     this.#plot.set(run.sequence());
   }
 
-  /** The height that the window leaves a plot below path and explanation; null where the column is hidden. */
+  /** The height that a plot has below path and explanation, in pixels; null if the column is hidden. */
   room(): number | null {
     if (innerWidth < WIDE) return NARROW;
     if (this.plotPlace.offsetParent === null) return null;
@@ -115,7 +117,7 @@ export class Column {
     const legends = this.plotPlace.closest('.columns')!.querySelectorAll('.lhp-legend');
     const legend = Math.max(...[...legends].map((it) => it.clientHeight), 0);
     const room = innerHeight - top;
-    // The legend is below the plot, in the window where the plot remains large.
+    // The legend below the plot is also in the window, if the plot remains large.
     return Math.min(Math.max(room - legend - SPACE >= LARGE ? room - legend - SPACE : room, LEAST), MOST);
   }
 
@@ -137,11 +139,11 @@ export class Column {
     if (event >= 0) void this.pick(event);
   }
 
-  /** Tells an event in full. */
+  /** Picks an event and loads its description. */
   async pick(index: number): Promise<void> {
     try {
-      const answer = await this.#engine.ask(this.lane, { ask: 'event', index, ...this.#asked });
-      this.picked = { index, told: answer.told };
+      const answer = await this.#engine.ask(this.lane, { ask: 'event', index, ...this.#scene });
+      this.picked = { index, event: answer.json };
       this.path.picked = index;
     } catch (error) {
       if (error instanceof Superseded) return;
@@ -150,13 +152,13 @@ export class Column {
     this.#changed();
   }
 
-  /** Forgets the event that was picked. */
+  /** Clears the picked event. */
   unpick(): void {
     this.picked = null;
     this.path.picked = null;
   }
 
-  /** Asks how things stand at a time; of several times asked for, the newest. */
+  /** Requests the state of hosts and base stations at a time; of several waiting times only the newest. */
   async look(at: number): Promise<void> {
     this.#wanted = at;
     if (this.#looking || !this.run) return;
@@ -165,18 +167,18 @@ export class Column {
       const time: number = this.#wanted;
       this.#wanted = null;
       try {
-        const answer = await this.#engine.ask(this.lane, { ask: 'look', at: time, ...this.#asked });
-        this.standing = answer.told as unknown as Standing;
+        const answer = await this.#engine.ask(this.lane, { ask: 'look', at: time, ...this.#scene });
+        this.standing = answer.json as unknown as Standing;
         this.path.stand(this.standing);
       } catch {
-        // A newer run took its place; the picture of that one comes by itself.
+        // A newer run replaced this one and draws its own picture.
       }
     }
     this.#looking = false;
     this.#changed();
   }
 
-  /** The first event after `time` that is one to jump to, or the last one before it; -1 if there is none. */
+  /** Index of the first event after `time` that matches `goal`, or of the last one before it; -1 if there is none. */
   next(time: number, goal: Goal, by: 1 | -1): number {
     if (!this.run) return -1;
     let i = this.run.at(time);
@@ -184,11 +186,11 @@ export class Column {
     return this.run.next(by > 0 ? i - 1 : i, goal, by);
   }
 
-  /** A run as a file. */
+  /** The run as files. */
   async file(form: 'csv' | 'pcapng'): Promise<{ name: string; bytes: Uint8Array }[]> {
-    const { told, columns } = await this.#engine.ask(this.lane, { ask: 'file', form, ...this.#asked });
+    const { json, columns } = await this.#engine.ask(this.lane, { ask: 'file', form, ...this.#scene });
     const bytes = [...columns.values()] as Uint8Array[];
-    return told.names.map((name: string, i: number) => ({ name: `${this.scheme}-${name}`, bytes: bytes[i]! }));
+    return json.names.map((name: string, i: number) => ({ name: `${this.scheme}-${name}`, bytes: bytes[i]! }));
   }
 
   get svg(): string {
@@ -201,8 +203,8 @@ export class Column {
 
   /** The numbers above the plot. */
   numbers(): TemplateResult {
-    const scalars = new Map<string, any>(this.run?.told.scalars.map((s: any) => [s.name, s]) ?? []);
-    const short = this.run?.told.series.length === 0;
+    const scalars = new Map<string, any>(this.run?.summary.scalars.map((s: any) => [s.name, s]) ?? []);
+    const short = this.run?.summary.series.length === 0;
     const found = HEADLINE.filter(([name]) => scalars.has(name) && !(short && LONG.has(name)));
     return html`<dl class="numbers">
       ${found.map(([name, words]) => {
@@ -212,14 +214,14 @@ export class Column {
     </dl>`;
   }
 
-  /** The event that was picked, below the path on which it happens. */
+  /** The explanation of the picked event, shown below the path. */
   explained(): TemplateResult {
     if (!this.picked) {
-      return html`<div class="explain"><p class="hint">Jump to an event, or click a mark of the plot: it is explained here.</p></div>`;
+      return html`<div class="explain"><p class="hint">Jump to an event, or click a mark of the plot: its explanation appears here.</p></div>`;
     }
-    const { told, index } = this.picked;
-    const { bytes, acked, tcb, sack } = told;
-    const rows: [string, string][] = told.fields.filter(([name]: [string]) => name !== 'time_s');
+    const { event, index } = this.picked;
+    const { bytes, acked, tcb, sack } = event;
+    const rows: [string, string][] = event.fields.filter(([name]: [string]) => name !== 'time_s');
     if (bytes) rows.push(['bytes of the stream', `${bytes[0]} to ${bytes[1]}`]);
     if (acked !== null && acked !== undefined) rows.push(['acknowledges up to byte', String(acked)]);
     if (sack?.length) rows.push(['SACK blocks', sack.map(([a, b]: [number, number]) => `${a}–${b}`).join(', ')]);
@@ -229,8 +231,8 @@ export class Column {
     }
     return html`<div class="explain">
       <section class="detail" aria-label=${`Event ${index} of ${this.scheme}`}>
-        <p><strong>${clock(told.t)}</strong> ${told.what}</p>
-        ${told.source ? html`<p class="source">${cited(told.source)}</p>` : ''}
+        <p><strong>${clock(event.t)}</strong> ${event.what}</p>
+        ${event.source ? html`<p class="source">${cited(event.source)}</p>` : ''}
         <details>
           <summary>Event ${index} in full</summary>
           <table>
@@ -256,7 +258,7 @@ const PAPERS: Record<string, string> = {
   agarwal00: 'Agarwal 2000',
 };
 
-/** `west97#2.6` as people write it. */
+/** The citation of a source such as `west97#2.6`. */
 export function cited(source: string): string {
   const [name, section] = source.split('#') as [string, string];
   const title = PAPERS[name] ?? name.replace(/^rfc/, 'RFC ');

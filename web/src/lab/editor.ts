@@ -1,8 +1,8 @@
-// A plain text field for scenarios: what is wrong is underlined where it stands, keys are completed from the JSON Schema.
+// A plain text field for scenarios: errors are underlined in place, and keys are completed from the JSON Schema.
 
 import type { Trouble } from '../engine/envelope.ts';
 
-/** Keys with what they mean, by the table that they stand in. */
+/** A key with its description. */
 interface Word {
   word: string;
   what: string;
@@ -65,7 +65,7 @@ export class Editor {
     this.#paint();
   }
 
-  /** Underlines what is wrong, and what is only odd. */
+  /** Underlines errors and warnings. */
   underline(errors: Trouble[], warnings: Trouble[]): void {
     const place = (grave: boolean) => (it: Trouble) => ({ start: it.start ?? 0, end: it.end ?? 0, grave });
     const inFile = (it: Trouble) => it.source === 'file';
@@ -77,7 +77,7 @@ export class Editor {
     this.#paint();
   }
 
-  /** Puts the caret where something is wrong. */
+  /** Selects the place of an error or warning. */
   go(trouble: Trouble): void {
     this.field.focus();
     this.field.setSelectionRange(trouble.start ?? 0, trouble.end ?? trouble.start ?? 0);
@@ -89,7 +89,7 @@ export class Editor {
     let at = 0;
     for (const { start, end, grave } of [...this.#troubles].sort((a, b) => a.start - b.start)) {
       const from = Math.max(start, at);
-      // What is missing has no extent; a sign is marked all the same.
+      // The place of a missing part is empty: mark one character.
       const to = Math.min(Math.max(end, from + 1), text.length);
       if (to <= at) continue;
       parts.push(document.createTextNode(text.slice(at, from)));
@@ -111,7 +111,7 @@ export class Editor {
 
   // ---- completion
 
-  /** The schema of the table that stands at the caret. */
+  /** The schema of the table at the caret. */
   #here(): any {
     const before = this.field.value.slice(0, this.field.selectionStart);
     const heads = [...before.matchAll(/^\s*\[\[?([\w.-]+)\]?\]/gm)];
@@ -185,7 +185,7 @@ export class Editor {
   }
 }
 
-/** What a schema says of a word below it. */
+/** The part of a schema for a key below it. */
 function step(schema: any, word: string): any {
   if (!schema) return null;
   for (const one of [schema, ...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]) {

@@ -1,29 +1,29 @@
 // The lessons: a question, a prediction, then the run. Each is a file of web/lessons.
 
-/** What a lesson claims of its run: a number of a scheme beside another one, or beside a number. */
+/** A claim of a lesson about its runs: compares a result of a scheme with another result, or with a constant. */
 export interface Claim {
   text: string;
-  /** Whether it holds, given the numbers of each scheme. */
+  /** Whether it holds for these results. */
   holds: (number: Numbers) => boolean;
-  /** The name of the number that it is about. */
+  /** The name of the left result. */
   name: string;
-  /** That number in the runs, and the bound that the claim compares it with. */
+  /** The left result, and the bound to which the claim compares it. */
   sides: (number: Numbers) => [number | undefined, number | undefined];
 }
 
-/** A number of a scheme's run by its name. */
+/** Returns a result of a scheme's run by its name. */
 export type Numbers = (scheme: string, name: string) => number | undefined;
 
-/** What one is to reach with sliders and schemes once the run is explained. */
+/** A task to solve with sliders and schemes after the explanation. */
 export interface Task {
   text: string;
   /** All of them must hold in one column; `any` is the scheme of that column. */
   goals: Claim[];
-  /** Keys, or their last parts, that must stay as the lesson has them. */
+  /** Keys, or their last parts, that must keep the lesson's values. */
   fixed: string[];
-  /** What is to change has no slider: the text of the scenario may be edited. */
+  /** Whether the text of the scenario may be edited, since the key of the solution has no slider. */
   edit: boolean;
-  /** One way to reach it: `KEY=VALUE` or `scheme=NAME`. Tests take it; the page does not show it. */
+  /** One solution: `KEY=VALUE` or `scheme=NAME`. Tests use it; the page does not show it. */
   solution: string[];
 }
 
@@ -31,18 +31,18 @@ export interface Lesson {
   id: string;
   title: string;
   scenario: string;
-  /** A text of its own, in place of a built-in scenario. */
+  /** The lesson's own scenario, instead of a built-in one. */
   text?: string;
   set: string[];
   schemes: string[];
   seed?: number;
   runs: number;
   claims: Claim[];
-  /** What is told before the question. */
+  /** The text before the question. */
   before: string;
   question: string;
   choices: { text: string; right: boolean }[];
-  /** What is told once somebody has predicted. */
+  /** The explanation after the prediction. */
   after: string;
   task?: Task;
 }
@@ -59,10 +59,10 @@ export function lesson(id: string, file: string): Lesson {
   }
   const one = (key: string) => fields.get(key)?.[0];
   const [before, rest = ''] = body.split(/^## Question$/m);
-  const [asked, told = ''] = rest.split(/^## What the run shows$/m);
-  const [after, task] = told.split(/^## Try yourself$/m) as [string, string?];
+  const [question, explanation = ''] = rest.split(/^## What the run shows$/m);
+  const [after, task] = explanation.split(/^## Try yourself$/m) as [string, string?];
   const own = /```toml\n([\s\S]*?)```/.exec(before!);
-  const choices = [...asked!.matchAll(/^- \[([ x])\] (.*(?:\n {2,}.*)*)$/gm)];
+  const choices = [...question!.matchAll(/^- \[([ x])\] (.*(?:\n {2,}.*)*)$/gm)];
   const seed = one('seed');
   return {
     id,
@@ -75,7 +75,7 @@ export function lesson(id: string, file: string): Lesson {
     runs: Number(one('runs') ?? 1),
     claims: (fields.get('claim') ?? []).map(claim),
     before: before!.replace(/```toml\n[\s\S]*?```\n?/, '').trim(),
-    question: asked!.split(/^- \[/m)[0]!.trim(),
+    question: question!.split(/^- \[/m)[0]!.trim(),
     choices: choices.map(([, mark, text]) => ({ text: text!.replace(/\s+/g, ' '), right: mark === 'x' })),
     after: after.trim(),
     ...(task
@@ -92,18 +92,18 @@ export function lesson(id: string, file: string): Lesson {
   };
 }
 
-/** Whether a column reaches the goals of a task; `set` and `text` are what was changed. */
+/** Whether a column reaches the goals of a task. `set` has the changed settings; `changed` is true for a changed text. */
 export function reached(task: Task, columns: readonly string[], number: Numbers, set: Record<string, string>, changed: boolean): boolean {
   const allowed = (task.edit || !changed) && !task.fixed.some((fixed) => Object.keys(set).some((key) => key === fixed || key.endsWith(`.${fixed}`)));
   const reaches = (column: string) => task.goals.every((goal) => goal.holds((scheme, name) => number(scheme === 'any' ? column : scheme, name)));
   return allowed && task.goals.length > 0 && columns.some(reaches);
 }
 
-/** `scheme.number > 0`, `a.number < 0.5 * b.number`. */
+/** Parses a claim such as `scheme.number > 0` or `a.number < 0.5 * b.number`. */
 function claim(text: string): Claim {
   const form = /^([\w+-]+)\.(\w+)\s*([<>=])\s*(?:([\d.]+)\s*\*\s*)?(?:(\d+(?:\.\d+)?)|([\w+-]+)\.(\w+))$/;
   const [, scheme, name, sign, factor, bare, other, otherName] = form.exec(text) ?? [];
-  if (!scheme) throw new Error(`a claim that says nothing: ${text}`);
+  if (!scheme) throw new Error(`claim "${text}": write \`SCHEME.NUMBER > BOUND\`, with one of < = >`);
   const sides = (number: Numbers): [number | undefined, number | undefined] => {
     const right = other ? number(other, otherName!) : Number(bare);
     return [number(scheme, name!), right === undefined ? undefined : right * Number(factor ?? 1)];
@@ -120,7 +120,7 @@ function claim(text: string): Claim {
   };
 }
 
-/** What a lesson sets before anything is turned. */
+/** The lesson's own settings, before any slider is moved. */
 export function preset(lesson: Lesson): Record<string, string> {
   return Object.fromEntries(lesson.set.map((set) => set.split(/=(.*)/s).slice(0, 2) as [string, string]));
 }

@@ -10,7 +10,7 @@ import { shown } from './numbers.ts';
 /** The numbers of the runs on the page. */
 const numbers = (lab: Lab): Numbers => (scheme, name) => lab.columns.find((c) => c.scheme === scheme)?.run?.scalar(name);
 
-/** The text of the scenario is not that of the lesson. */
+/** Whether the text of the scenario differs from that of the lesson. */
 const edited = (lab: Lab) => lab.shown.text !== lab.lesson?.text;
 
 /** Whether the runs on the page reach the task of the lesson. */
@@ -44,7 +44,7 @@ export function lessonList(lab: Lab): TemplateResult {
   </nav>`;
 }
 
-/** The lesson that was chosen. */
+/** The current lesson. */
 export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
   const index = lab.lessons.indexOf(lesson);
   const { predicted } = lab;
@@ -55,12 +55,12 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
     <fieldset>
       <legend>${inline(lesson.question)}</legend>
       ${lesson.choices.map((choice, i) => {
-        const told = predicted === null ? '' : choice.right ? 'right' : predicted === i ? 'wrong' : '';
-        return html`<label class=${told}>
+        const mark = predicted === null ? '' : choice.right ? 'right' : predicted === i ? 'wrong' : '';
+        return html`<label class=${mark}>
           <input type="radio" name="prediction" .checked=${predicted === i} @change=${() => lab.predict(i)} />
           <span>
             ${inline(choice.text)}
-            ${told ? html`<strong class="mark">${told === 'right' ? '✓ right' : '✗ your prediction'}</strong>` : nothing}
+            ${mark ? html`<strong class="mark">${mark === 'right' ? '✓ right' : '✗ your prediction'}</strong>` : nothing}
           </span>
         </label>`;
       })}
@@ -75,7 +75,7 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
   </article>`;
 }
 
-/** What the runs show, once somebody has predicted. */
+/** The explanation of the runs, after the prediction. */
 function answer(lab: Lab, lesson: Lesson): TemplateResult {
   const right = lesson.choices[lab.predicted!]?.right;
   const own = Object.keys(lab.changes).length === 0 && !edited(lab);
@@ -84,7 +84,7 @@ function answer(lab: Lab, lesson: Lesson): TemplateResult {
     ${markdown(lesson.after)}
     ${lesson.claims.length === 0
       ? nothing
-      : html`<p>${own ? 'Checked against the runs on this page:' : 'You changed the scenario. The lesson claims of its own:'}</p>
+      : html`<p>${own ? 'Checked against the runs on this page:' : 'You changed the scenario. These claims are about the scenario of the lesson:'}</p>
           <ul class="claims" data-own=${own}>
             ${lesson.claims.map((claim) => claimed(lab, claim))}
           </ul>`}
@@ -107,7 +107,7 @@ function measured(lab: Lab, claim: Claim): string {
   return ` (${shown(left, unit)} and ${shown(bound, unit)})`;
 }
 
-/** A goal to reach, and whether the runs on the page reach it. */
+/** The task, and whether the runs on the page reach its goals. */
 function task(lab: Lab, it: Task): TemplateResult {
   const done = taskReached(lab, it);
   return html`<section class="task" aria-label="Try yourself" data-reached=${done}>

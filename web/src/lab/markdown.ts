@@ -1,4 +1,4 @@
-// As much Markdown as lessons need: paragraphs, lists, `code`, *emphasis*, links. Texts are ours, not the user's.
+// Renders the Markdown of lessons: paragraphs, lists, `code`, *emphasis*. The texts are ours, not the user's.
 
 import { type TemplateResult, html } from 'lit';
 
@@ -15,7 +15,7 @@ export function markdown(text: string): TemplateResult[] {
   });
 }
 
-/** Words with `code`, *emphasis*. */
+/** A text with `code` and *emphasis*. */
 export function inline(text: string): (string | TemplateResult)[] {
   const parts = text.replace(/\s+/g, ' ').trim().split(/(`[^`]+`|\*[^*]+\*)/);
   return parts.map((part) => {

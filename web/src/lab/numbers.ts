@@ -1,8 +1,8 @@
-// Numbers as people write them, and as scenarios take them.
+// Numbers as the page shows them, and as scenarios contain them.
 
 export type Unit = 'seconds' | 'bytes' | 'rate' | 'packets' | 'probability' | 'one';
 
-/** What can be turned at; crates/scenario/src/sliders.rs tells it. */
+/** A number of the scenario that has a slider, as crates/scenario/src/sliders.rs describes it. */
 export interface Slider {
   key: string;
   of: string;
@@ -18,10 +18,10 @@ export interface Slider {
   first: boolean;
 }
 
-/** Steps of a slider. */
+/** Number of steps of a slider. */
 export const STEPS = 200;
 
-/** Where on the slider a value stands. */
+/** The position of a value on the slider. */
 export function placed(slider: Slider, value: number): number {
   if (value <= 0 && slider.zero) return 0;
   const { least, most } = slider;
@@ -31,7 +31,7 @@ export function placed(slider: Slider, value: number): number {
   return Math.round(Math.min(Math.max(share, 0), 1) * (STEPS - 1)) + 1;
 }
 
-/** The value at a place of the slider, rounded as its unit is. */
+/** The value at a position of the slider, rounded for its unit. */
 export function valueAt(slider: Slider, place: number): number {
   if (place <= 0 && slider.zero) return 0;
   const { least, most } = slider;
@@ -44,7 +44,7 @@ export function valueAt(slider: Slider, place: number): number {
 
 const plain = (n: number) => String(Number(n.toPrecision(4)));
 
-/** A value with its unit, as a scenario takes it. */
+/** A value with its unit, as a scenario contains it. */
 export function written(unit: Unit, value: number): string {
   switch (unit) {
     case 'seconds':

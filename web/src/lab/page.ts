@@ -1,4 +1,4 @@
-// What the page shows around its plots: a template for each part, rendered again after each change.
+// The page around its plots: a template for each part, rendered again after each change.
 
 import { html, nothing, type TemplateResult } from 'lit';
 
@@ -47,17 +47,17 @@ export function page(lab: Lab): TemplateResult {
   `;
 }
 
-/** In the place of results that would give a lesson's answer away. */
+/** Shown instead of results that would reveal a lesson's answer. */
 function waiting(): TemplateResult {
   return html`<div class="waiting">
     <p>The runs are ready. They are shown once you have predicted.</p>
   </div>`;
 }
 
-/** Before the first run. */
+/** Shown before the first run. */
 function empty(lab: Lab): TemplateResult {
   return html`<div class="waiting" aria-busy=${!lab.trouble}>
-    <p>${lab.trouble ? 'Nothing has run: see what is wrong with the scenario.' : 'The simulator starts …'}</p>
+    <p>${lab.trouble ? 'No run yet: correct the error in the scenario, which is shown with the controls.' : 'The simulator starts …'}</p>
   </div>`;
 }
 
@@ -75,7 +75,7 @@ function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
           ${lab.choices.schemes.map((name) => html`<option value=${name} ?selected=${name === column.scheme}>${name}</option>`)}
         </select>
       </label>
-      ${lab.columns.length > 1 ? html`<button aria-label=${`Take ${column.scheme} away`} @click=${() => lab.remove(i)}>×</button>` : nothing}
+      ${lab.columns.length > 1 ? html`<button aria-label=${`Remove ${column.scheme}`} @click=${() => lab.remove(i)}>×</button>` : nothing}
       ${i === lab.columns.length - 1 && lab.columns.length < MOST_COLUMNS
         ? html`<button aria-label="Add a scheme" title="Add a scheme" @click=${() => lab.add()}>+<span class="long"> Add a scheme</span></button>`
         : nothing}
@@ -91,7 +91,7 @@ function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
     ${column.plotPlace}
     <div class="column-foot">
       <p class="run-words">
-        ${run ? html`${run.told.events.toLocaleString('en')} events${run.told.cut ? ', then cut off' : ''}, in ${Math.round(run.took)} ms; digest <code>${run.digest}</code>` : ''}
+        ${run ? html`${run.summary.events.toLocaleString('en')} events${run.summary.cut ? ', then cut off' : ''}, in ${Math.round(run.took)} ms; digest <code>${run.digest}</code>` : ''}
       </p>
       <p class="downloads">
         Save

@@ -5,10 +5,10 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Lab } from './app.ts';
 import { STEPS, type Slider, placed, setting, valueAt, written } from './numbers.ts';
 
-/** Sliders that are shown without being asked for. */
+/** Number of sliders that are shown at first. */
 const FEW = 5;
 
-/** What is run: scenario, seed, text and numbers. */
+/** The controls of the run: scenario, seed, numbers and text. */
 export function bench(lab: Lab): TemplateResult {
   const custom = lab.shown.text !== undefined && !lab.lesson?.text;
   const known = lab.known.scenarios.find((it) => it.name === lab.shown.name);
@@ -49,7 +49,7 @@ export function bench(lab: Lab): TemplateResult {
 
 function sliders(lab: Lab): TemplateResult {
   const all = lab.checked?.sliders ?? [];
-  const few = telling(all);
+  const few = important(all);
   const seen = all.filter((slider) => lab.all || few.includes(slider) || slider.key in lab.shown.set);
   const changed = Object.keys(lab.changes).length > 0;
   return html`<details class="settings" ?open=${lab.wide}><summary>Numbers</summary><div class="sliders" role="group" aria-label="Numbers of the scenario">
@@ -58,16 +58,16 @@ function sliders(lab: Lab): TemplateResult {
       ${all.length > seen.length || lab.all
         ? html`<button class="quiet" aria-expanded=${lab.all} @click=${() => { lab.all = !lab.all; lab.update(); }}>${lab.all ? 'Fewer numbers' : `All ${all.length} numbers`}</button>`
         : nothing}
-      ${changed ? html`<button class="quiet" @click=${() => lab.unset()}>As it was</button>` : nothing}
+      ${changed ? html`<button class="quiet" @click=${() => lab.unset()}>Reset numbers</button>` : nothing}
     </p>
   </div></details>`;
 }
 
-/** What shapes a path most: losses, then rate, delay, buffers and queues; the last hop before others. */
+/** Keys by their effect on a path: losses, then rate, delay, buffers and queues. The last hop comes before others. */
 const KINDS = [/errors|loss/, /\.rate$/, /\.delay$/, /buffer/, /queue/];
 
-/** The few sliders that are shown first, one of each kind before a second one. */
-function telling(all: readonly Slider[]): Slider[] {
+/** The sliders that are shown first: one of each kind, then a second one of each kind. */
+function important(all: readonly Slider[]): Slider[] {
   const first = all.filter((slider) => slider.first);
   const ofKind = KINDS.map((kind) => first.filter(({ key }) => kind.test(key)).reverse());
   const rounds = Math.max(...ofKind.map((of) => of.length), 0);
@@ -76,12 +76,12 @@ function telling(all: readonly Slider[]): Slider[] {
   return all.filter((slider) => chosen.has(slider));
 }
 
-/** What is wrong with the scenario, or worth a note. */
+/** The error of the scenario, or its warnings. */
 function wrong(lab: Lab): TemplateResult | typeof nothing {
-  const told = lab.trouble ? [lab.trouble] : (lab.checked?.warnings ?? []);
-  if (told.length === 0) return nothing;
+  const troubles = lab.trouble ? [lab.trouble] : (lab.checked?.warnings ?? []);
+  if (troubles.length === 0) return nothing;
   return html`<div class="wrong" role="alert">
-    ${told.map(
+    ${troubles.map(
       (it) => html`<p>
         ${it === lab.trouble ? html`<strong>Wrong:</strong>` : html`<strong>Note:</strong>`}
         ${it.source === 'file' && it.line ? html`<button class="place" @click=${() => lab.editor.go(it)}>line ${it.line}, column ${it.column}</button>` : nothing}
@@ -92,7 +92,7 @@ function wrong(lab: Lab): TemplateResult | typeof nothing {
   </div>`;
 }
 
-/** A number of the scenario. */
+/** The slider of a number. */
 function sliderOf(lab: Lab, slider: Slider): TemplateResult {
   const turned = (event: Event) => {
     const place = Number((event.target as HTMLInputElement).value);

@@ -1,17 +1,18 @@
-// The path as a picture: stages in a row, the packets between them, what the base station keeps, and who died of what.
+// The path as a picture: stages in a row, the packets between them, the base station's cache, and the losses with their causes.
 
 import type { Recording } from './recording.ts';
 import { type Deaths, LOOKS as SIGNS, type Ways, first, travel } from './travel.ts';
 
-/** What stands at a time; crates/web/src/look.rs tells it. */
+/** State of stages and senders at a time, from crates/web/src/look.rs. */
 export interface Standing {
   t: number;
-  /** `kept` is there for what may keep packets: an agent, and the link layer of a base station. */
-  stages: { stage: number; name: string; holds: number; agent?: { flows: number }; kept?: Kept[] | null }[];
+  /** `kept` exists for stages that can cache packets: agents, and the link layer of a base station. */
+  stages: { stage: number; name: string; holds: number; agent?: { flows: number }; kept?: CachedPacket[] | null }[];
   senders: (Record<string, any> | null)[];
 }
 
-interface Kept {
+/** A cached packet. */
+interface CachedPacket {
   flow: string;
   from: number | null;
   to: number | null;
@@ -23,16 +24,16 @@ const HEIGHT = 138;
 const QUEUE = 0.4;
 /** Bytes of a full segment. */
 const FULL = 1460;
-/** Names of packets by their look. */
+/** Names of packets, in the order of `LOOKS`. */
 const NAMES = ['data', 'sent again', 'sent again locally', 'ACK', 'notice'];
-/** Height of the line on which packets travel to the right, and of that to the left. */
+/** Vertical positions of packets to the right, and of packets to the left, in pixels. */
 const RIGHT = 58;
 const LEFT = 80;
-/** Pixels between two captions. */
+/** Space between two captions, in pixels. */
 const BETWEEN = 8;
-/** How long a death is shown, as a share of what is in view. */
+/** How long a loss is shown, as a share of the time in view. */
 const SHOWN = 0.012;
-/** A link is so many times as long as a host is wide. */
+/** Length of a link, in widths of a host. */
 const LINK = 2.4;
 
 /** One column's picture of the path. */
@@ -51,7 +52,7 @@ export class PathView {
   #time = 0;
   #span = 1;
   #edges: number[] = [0];
-  /** The stage that sends first; its window is drawn. */
+  /** The stage of the first sender, whose window is drawn; -1 if there is none. */
   #sender = -1;
 
   constructor(label: string) {
@@ -89,25 +90,25 @@ export class PathView {
     this.draw();
   }
 
-  /** The event that is explained, ringed where it happens; null for none. */
+  /** The event whose stage gets a ring; null for none. */
   set picked(event: number | null) {
     this.#picked = event;
     this.draw();
   }
 
-  /** Shows the path at a time; `span` seconds are in view of the plots. */
+  /** Shows the path at a time; the plots show `span` seconds. */
   show(time: number, span: number): void {
     [this.#time, this.#span] = [time, span];
     this.draw();
   }
 
-  /** What the base station keeps, and how full queues are. */
+  /** Sets the state that is drawn: caches of base stations, and fill levels of queues. */
   stand(standing: Standing): void {
     this.#standing = standing;
     this.draw();
   }
 
-  /** Where a place of the path is, in pixels. */
+  /** The horizontal position of a place on the path, in pixels. */
   #x(place: number, width: number): number {
     const at = place + 0.5;
     const stage = Math.min(Math.max(Math.floor(at), 0), this.#edges.length - 2);
@@ -138,7 +139,7 @@ export class PathView {
   #stages(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
     pen.font = '12px system-ui, sans-serif';
     pen.textAlign = 'center';
-    // Names that would touch the one before stand a line higher, and where that is taken too they are cut.
+    // A name that would touch the one before is drawn a line higher; if that line is also occupied, the name is cut.
     const free = [-Infinity, -Infinity];
     const captions: Caption[] = [];
     const name = (text: string, middle: number, room: number) => {
@@ -150,7 +151,7 @@ export class PathView {
       free[line] = middle + pen.measureText(shown).width / 2;
     };
     run.stages.forEach((stage, i) => {
-      // Links of hosts of their own stand behind all others; the picture has no place for them.
+      // Access links of single hosts come after all others; the picture has no room for them.
       if (stage.role === 'access') return;
       const [left, right] = [this.#x(i - 0.5, width), this.#x(i + 0.5, width)];
       const middle = (left + right) / 2;
@@ -165,17 +166,17 @@ export class PathView {
           pen.stroke();
         }
         pen.setLineDash([]);
-        // The queue before the way to the right, open where packets come in.
+        // The queue of the direction to the right.
         const front = this.#x(i - 0.5 + QUEUE, width);
         pen.strokeStyle = colour('rule');
         pen.strokeRect(left + 2, RIGHT - 8, front - left - 2, 16);
         pen.strokeStyle = colour('line');
         name(stage.name, middle, right - left);
         const holds = this.#standing?.stages[i]?.holds;
-        const kept = this.#standing?.stages[i]?.kept;
-        const keeps = kept ? `, keeps ${kept.length}` : '';
-        if (holds !== undefined) captions.push({ middle, texts: [`${holds} inside${keeps}`, `${holds}${keeps}`, ''] });
-        if (kept) this.#row(pen, left, right, kept, colour);
+        const cached = this.#standing?.stages[i]?.kept;
+        const inCache = cached ? `, ${cached.length} cached` : '';
+        if (holds !== undefined) captions.push({ middle, texts: [`${holds} inside${inCache}`, `${holds}${inCache}`, ''] });
+        if (cached) this.#row(pen, left, right, cached, colour);
       } else {
         pen.fillStyle = colour('box');
         pen.beginPath();
@@ -184,8 +185,8 @@ export class PathView {
         pen.stroke();
         pen.fillStyle = colour('ink');
         name(stage.name, middle, Math.min((right - left) * 2.6, 2 * Math.min(middle, width - middle)));
-        const kept = this.#standing?.stages[i]?.kept;
-        if (kept) captions.push(this.#cache(pen, left, right, kept, colour));
+        const cached = this.#standing?.stages[i]?.kept;
+        if (cached) captions.push(this.#cache(pen, left, right, cached, colour));
         else if (i === this.#sender) captions.push(this.#window(pen, left, right, colour));
       }
     });
@@ -193,7 +194,7 @@ export class PathView {
     caption(pen, captions);
   }
 
-  /** The sender's window as an upright bar, filled by what is in flight. */
+  /** Draws the sender's window as an upright bar, filled by the bytes in flight. */
   #window(pen: CanvasRenderingContext2D, left: number, right: number, colour: (n: string) => string): Caption {
     const it = this.#standing?.senders[0];
     if (!it) return { middle: 0, texts: [''] };
@@ -207,13 +208,13 @@ export class PathView {
     pen.strokeStyle = colour('ink');
     const whole = (cwnd / most) * high;
     pen.strokeRect(x, 96 - whole, 14, whole);
-    // Segments, as a reader counts them.
+    // In segments.
     return { middle: Math.max((left + right) / 2, 26), texts: [`${Math.round(flight / FULL)} of ${Math.round(cwnd / FULL)}`] };
   }
 
-  /** What the link layer of the base station keeps: a row of boxes below the way to the right. */
-  #row(pen: CanvasRenderingContext2D, left: number, right: number, kept: Kept[], colour: (n: string) => string): void {
-    const data = kept.filter((it) => it.to === null || it.from === null || it.to > it.from);
+  /** Draws the cache of the base station's link layer: a row of boxes below the direction to the right. */
+  #row(pen: CanvasRenderingContext2D, left: number, right: number, cached: CachedPacket[], colour: (n: string) => string): void {
+    const data = cached.filter((it) => it.to === null || it.from === null || it.to > it.from);
     const most = Math.max(Math.floor((right - left - 8) / 7), 1);
     data.slice(0, most).forEach((it, i) => {
       pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
@@ -221,15 +222,15 @@ export class PathView {
     });
   }
 
-  /** The base station's cache: a box for each packet that it keeps. */
-  #cache(pen: CanvasRenderingContext2D, left: number, right: number, kept: Kept[], colour: (n: string) => string): Caption {
+  /** Draws the base station's cache: a box for each packet. */
+  #cache(pen: CanvasRenderingContext2D, left: number, right: number, cached: CachedPacket[], colour: (n: string) => string): Caption {
     const across = Math.max(Math.floor((right - left - 8) / 7), 1);
     const most = across * 8;
-    kept.slice(0, most).forEach((it, i) => {
+    cached.slice(0, most).forEach((it, i) => {
       pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
       pen.fillRect(left + 5 + (i % across) * 7, 92 - Math.floor(i / across) * 7, 5, 5);
     });
-    return { middle: (left + right) / 2, texts: [kept.length > 0 ? `keeps ${kept.length}` : ''] };
+    return { middle: (left + right) / 2, texts: [cached.length > 0 ? `${cached.length} cached` : ''] };
   }
 
   #packets(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
@@ -261,10 +262,10 @@ export class PathView {
       const look = ways.look[i]!;
       const origin = ways.origin[i]!;
       const bytes = origin < 0 ? 0 : run.to[origin]! - run.from[origin]!;
-      // As wide as it has bytes, a full segment 14 pixels.
+      // The width is proportional to the bytes; a full segment has 14 pixels.
       const half = waits ? 1.5 : Math.min(Math.max((bytes / FULL) * 7, 3), 7);
       pen.beginPath();
-      // Shapes differ as colours do: data is square, ACKs are small and round, local copies are diamonds.
+      // Shapes differ as well as colours: data is square, ACKs are small and round, local retransmissions are diamonds.
       if (look === 3 && !waits) pen.arc(x, y, 3, 0, 2 * Math.PI);
       else if (look === 2 && !waits) {
         pen.moveTo(x - 7, y);
@@ -286,7 +287,7 @@ export class PathView {
     }
   }
 
-  /** Rings the stage at which the picked event happens. */
+  /** Draws a ring around the stage of the picked event. */
   #ring(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
     const event = this.#picked;
     if (event === null || Math.abs(run.t[event]! - this.#time) > 1e-9) return;
@@ -301,7 +302,7 @@ export class PathView {
     pen.lineWidth = 1;
   }
 
-  /** The label of the packet under the pointer. */
+  /** Shows the label of the packet under the pointer. */
   #hover(event: PointerEvent | null): void {
     const run = this.#run;
     const ways = this.#ways;
@@ -324,12 +325,12 @@ export class PathView {
     this.#tip.style.top = `${best.y + 12}px`;
   }
 
-  /** Since when what happened is shown. */
+  /** The time since which losses are shown. */
   get #since(): number {
     return this.#time - Math.max(this.#span * SHOWN, 0.02);
   }
 
-  /** Crosses where packets ended. */
+  /** Draws crosses where packets were lost. */
   #dead(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
     const deaths = this.#deaths!;
     const until = first(deaths.t, this.#time + 1e-12);
@@ -350,7 +351,7 @@ export class PathView {
     pen.lineWidth = 1;
   }
 
-  /** The last loss, in words: where, and of what. */
+  /** Writes the place and the cause of the last loss. */
   #say(run: Recording): void {
     let last = -1;
     for (let i = run.at(this.#time + 1e-9) - 1; i >= 0 && run.t[i]! >= this.#since; i--) {
@@ -364,13 +365,13 @@ export class PathView {
   }
 }
 
-/** Words below a stage, the ones to choose first. */
+/** Alternative texts below a stage, the preferred one first. */
 interface Caption {
   middle: number;
   texts: string[];
 }
 
-/** Writes captions, ordered from left to right; one that would touch a neighbour takes its shorter words. */
+/** Writes captions, which are ordered from left to right. A caption that would touch a neighbour uses a shorter text. */
 function caption(pen: CanvasRenderingContext2D, captions: Caption[]): void {
   const shown = captions.filter(({ texts }) => texts[0] !== '');
   const half = (text: string) => pen.measureText(text).width / 2;

@@ -1,16 +1,16 @@
-// Which lessons were predicted and whose goals were reached: stored in the browser, and sent nowhere.
+// Progress in the lessons: predictions and reached goals. Stored only in the browser.
 
-/** What is stored of a lesson. */
+/** The stored progress of a lesson. */
 export interface Step {
   /** Index of the choice that was predicted. */
   predicted?: number;
-  /** The goal of "try yourself" was reached. */
+  /** Whether the goal of "try yourself" was reached. */
   reached?: boolean;
 }
 
 const KEY = 'lasthop-lessons';
 
-/** Progress by the lesson's id. A browser that refuses storage loses it with the page. */
+/** Progress by the lesson's id. If the browser refuses storage, it is lost with the page. */
 export class Progress {
   #steps = new Map<string, Step>();
 
@@ -32,12 +32,12 @@ export class Progress {
     try {
       localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(this.#steps)));
     } catch {
-      // Storage may be off or full; the page goes on without it.
+      // Storage may be off or full; the page works without it.
     }
   }
 }
 
-/** The storage of a browser is open to every page of its origin. */
+/** Drops invalid parts: every page of the same origin can write to the storage. */
 function sound(it: unknown): Step {
   if (typeof it !== 'object' || it === null) return {};
   const { predicted, reached } = it as Record<string, unknown>;

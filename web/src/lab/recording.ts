@@ -1,9 +1,9 @@
-// A run as the page has it: every event by index, and what plots are drawn from.
+// A run: all its events by index, and the data of its plots.
 
 import type { Answer, Column } from '../engine/envelope.ts';
 import type { Marks, SequenceData, Spans } from '../plots/index.ts';
 
-/** What a code of an event stands for. */
+/** Meaning of an event's code. */
 export interface Code {
   event: string;
   cause: string;
@@ -23,12 +23,13 @@ export interface Scalar {
   value: number;
 }
 
-/** What one can jump to. */
+/** A kind of event to jump to. */
 export type Goal = 'loss' | 'timeout' | 'local' | 'event';
 
 /** A run. */
 export class Recording {
-  readonly told: Record<string, any>;
+  /** The JSON of the answer: everything except the columns. */
+  readonly summary: Record<string, any>;
   readonly took: number;
   readonly codes: Code[];
   readonly stages: Stage[];
@@ -44,10 +45,10 @@ export class Recording {
 
   constructor(answer: Answer & { took: number }) {
     const column = <T extends Column>(name: string) => answer.columns.get(name) as T;
-    this.told = answer.told;
+    this.summary = answer.json;
     this.took = answer.took;
-    this.codes = answer.told.codes;
-    this.stages = answer.told.stages;
+    this.codes = answer.json.codes;
+    this.stages = answer.json.stages;
     this.t = column('event.t');
     this.from = column('event.from');
     this.to = column('event.to');
@@ -60,28 +61,28 @@ export class Recording {
   }
 
   get end(): number {
-    return this.told.end;
+    return this.summary.end;
   }
 
   get digest(): string {
-    return this.told.digest;
+    return this.summary.digest;
   }
 
   /** A number of the run by its name. */
   scalar(name: string): number | undefined {
-    return this.told.scalars.find((scalar: Scalar) => scalar.name === name)?.value;
+    return this.summary.scalars.find((scalar: Scalar) => scalar.name === name)?.value;
   }
 
   /** The unit of a number of the run. */
   unit(name: string): string | undefined {
-    return this.told.scalars.find((scalar: Scalar) => scalar.name === name)?.unit;
+    return this.summary.scalars.find((scalar: Scalar) => scalar.name === name)?.unit;
   }
 
   /** The series of flow `i`. */
   sequence(i = 0): SequenceData {
-    // Transfers that are short have no series of their own: what is known of them are their packets.
-    if (this.told.series.length === 0) return this.#packets();
-    return packed(this.#columns, i, this.told.end, this.told.cut ? 'The run was cut off here.' : undefined);
+    // Short transfers have no series: show their packets.
+    if (this.summary.series.length === 0) return this.#packets();
+    return packed(this.#columns, i, this.summary.end, this.summary.cut ? 'The run was cut off here.' : undefined);
   }
 
   /** Data and losses of all flows, each counted from its first byte. */
@@ -97,15 +98,15 @@ export class Recording {
     const taken = (all: Float64Array, from: number[]) => Float64Array.from(from, (i) => all[i]!);
     const marks = (from: number[]): Marks => ({ t: taken(this.t, from), from: taken(this.from, from), to: taken(this.to, from) });
     const kinds = Object.fromEntries(Object.entries(found).map(([kind, from]) => [kind, marks(from)]));
-    return { kinds, end: this.told.end, note: 'Short transfers, each counted from its first byte.' };
+    return { kinds, end: this.summary.end, note: 'Short transfers, each counted from its first byte.' };
   }
 
-  /** What event `i` is. */
+  /** The code of event `i`. */
   of(i: number): Code {
     return this.codes[this.code[i]!]!;
   }
 
-  /** The first event at `time` or later. */
+  /** Index of the first event at `time` or later. */
   at(time: number): number {
     let [low, high] = [0, this.t.length];
     while (low < high) {
@@ -116,7 +117,7 @@ export class Recording {
     return low;
   }
 
-  /** Whether event `i` is one to jump to. */
+  /** Whether event `i` matches `goal`. */
   is(i: number, goal: Goal): boolean {
     const code = this.of(i);
     if (goal === 'loss') return code.loss;
@@ -125,7 +126,7 @@ export class Recording {
     return true;
   }
 
-  /** The next event behind number `i` to jump to, or the one before it; -1 if there is none. */
+  /** Index of the next event after `i` that matches `goal`, or of the last one before it; -1 if there is none. */
   next(i: number, goal: Goal, by: 1 | -1 = 1): number {
     for (let j = i + by; j >= 0 && j < this.t.length; j += by) {
       if (this.is(j, goal)) return j;
@@ -133,7 +134,7 @@ export class Recording {
     return -1;
   }
 
-  /** The event that a mark of the plot stands for; -1 if it is not among those told. */
+  /** Index of the event of a mark in the plot; -1 if that event was not recorded. */
   ofMark(kind: string, t: number, from: number, to: number): number {
     const wanted = (i: number) => {
       const { event } = this.of(i);

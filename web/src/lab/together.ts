@@ -30,11 +30,11 @@ export class Together {
     for (const column of columns) {
       const scheme = column.scheme === 'as-is' ? null : column.scheme;
       try {
-        const { told, columns: parts } = await engine.ask(column.lane, { ask: 'band', ...scene, scheme, runs });
+        const { json, columns: parts } = await engine.ask(column.lane, { ask: 'band', ...scene, scheme, runs });
         const part = (name: string) => parts.get(name) as Float64Array;
         const kib = (name: string) => part(name).map((bytes) => bytes / KIB);
         curves.push({ name: column.scheme, unit: 'KiB', t: part('t'), y: kib('mean'), low: kib('low'), high: kib('high') });
-        const rate = told.scalars.find((scalar: any) => scalar.name === 'throughput');
+        const rate = json.scalars.find((scalar: any) => scalar.name === 'throughput');
         if (rate) words.push(`${column.scheme}: ${shown(rate.mean, 'B/s')} (${shown(rate.low, 'B/s')} to ${shown(rate.high, 'B/s')})`);
       } catch {
         continue;

@@ -1,4 +1,4 @@
-// The bar that moves the time, its keys, and what the signs of the path mean.
+// The bar with the player's controls, its keys, and the legend of the path.
 
 import { html, type TemplateResult } from 'lit';
 
@@ -12,11 +12,11 @@ export const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3];
 
 const JUMPS: [Goal, string, string][] = [
   ['loss', 'loss', 'l'],
-  ['timeout', 'time-out', 't'],
+  ['timeout', 'timeout', 't'],
   ['local', 'local retransmission', 'r'],
 ];
 
-/** Signs of the path, in the colours of packets. */
+/** Legend of the path: colour, sign, words. */
 const SIGNS: [string, string, string][] = [
   ['data', '■', 'data'],
   ['again', '■', 'sent again'],
@@ -26,7 +26,7 @@ const SIGNS: [string, string, string][] = [
   ['lost', '✕', 'lost'],
 ];
 
-/** What moves the time. */
+/** The player's controls. */
 export function player(lab: Lab): TemplateResult {
   const [from, to] = lab.cursor.whole;
   const run = lab.columns.some((column) => column.run);
@@ -59,14 +59,14 @@ export function player(lab: Lab): TemplateResult {
   </section>`;
 }
 
-/** What the signs on the paths mean. */
+/** The legend of the path. */
 export function signs(): TemplateResult {
   return html`<ul class="signs" aria-label="Signs on the path">
     ${SIGNS.map(([colour, sign, words]) => html`<li><span class=${colour} aria-hidden="true">${sign}</span> ${words}</li>`)}
   </ul>`;
 }
 
-/** Keys of the page, where no field has the focus. */
+/** Handles keys of the page while no field has the focus. */
 export function key(lab: Lab, event: KeyboardEvent): void {
   const on = event.target as HTMLElement;
   if (event.ctrlKey || event.metaKey || event.altKey || lab.hidden) return;
@@ -95,14 +95,14 @@ export function jump(lab: Lab, goal: Goal, by: 1 | -1): void {
     const t = column.run!.t[event]!;
     if (!best || (by > 0 ? t < best.t : t > best.t)) best = { column, event, t };
   }
-  const words = { loss: 'loss', timeout: 'time-out', local: 'local retransmission', event: 'event' }[goal];
+  const words = { loss: 'loss', timeout: 'timeout', local: 'local retransmission', event: 'event' }[goal];
   lab.message = best ? '' : `There is no ${words} ${by > 0 ? 'after' : 'before'} ${clock(lab.time)}.`;
   if (best) {
     const [from, to] = lab.cursor.range;
     const half = (to - from) / 2;
     if (best.t < from || best.t > to) lab.cursor.range = [best.t - half, best.t + half];
     lab.go(best.t);
-    // In the other columns that of the same instant, if there is one.
+    // In the other columns pick the event of the same instant, if there is one.
     for (const column of lab.columns) {
       const event = column === best.column ? best.event : column.next(best.t - by * 1e-12, goal, by);
       if (event >= 0 && column.run!.t[event] === best.t) void column.pick(event);

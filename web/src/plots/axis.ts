@@ -1,6 +1,6 @@
-// From values to places, with ticks at round numbers. The same rules as crates/report/src/plot/axis.rs and number.rs.
+// Maps values to positions, with ticks at round numbers. The rules are those of crates/report/src/plot/axis.rs and number.rs.
 
-/** One axis: values `low` to `high`, spread evenly over places `from` to `to`. */
+/** A linear axis: values `low` to `high` at positions `from` to `to`. */
 export class Axis {
   readonly low: number;
   readonly high: number;
@@ -18,12 +18,12 @@ export class Axis {
     this.#scale = (to - from) / (high - low);
   }
 
-  /** Where `value` stands. */
+  /** The position of `value`. */
   at(value: number): number {
     return this.from + (value - this.low) * this.#scale;
   }
 
-  /** What stands at the place `at`. */
+  /** The value at position `at`. */
   value(at: number): number {
     return this.low + (at - this.from) / this.#scale;
   }
@@ -34,7 +34,7 @@ export class Axis {
   }
 }
 
-/** Values by decades from `least`; below it they are even, so that zero has a place, a decade left of it. */
+/** A logarithmic scale from `least` on. Below `least` it is linear: zero is one decade to the left. */
 export class Decades {
   readonly least: number;
 
@@ -42,19 +42,19 @@ export class Decades {
     this.least = least;
   }
 
-  /** For these values: from the least above zero. */
+  /** The scale for these values; `least` is the smallest one above zero. */
   static of(values: Iterable<number>): Decades {
     let least = Infinity;
     for (const value of values) if (value > 0 && value < least) least = value;
     return new Decades(Number.isFinite(least) ? least : 1);
   }
 
-  /** The number of decades, and the part of one below the least. */
+  /** Decades above `least`; from -1 to 0 below it. */
   of(value: number): number {
     return value <= this.least ? value / this.least - 1 : Math.log10(value / this.least);
   }
 
-  /** The value again. */
+  /** The value at a number of decades; the inverse of `of`. */
   value(decades: number): number {
     return decades <= 0 ? (decades + 1) * this.least : this.least * 10 ** decades;
   }
@@ -65,7 +65,7 @@ export class Decades {
     const placed = all.map(([value, label]): [number, string] => [this.of(value), label]);
     const shown = placed.filter(([at]) => at >= low - 1e-9 && at <= high + 1e-9);
     if (shown.length >= 2) return shown;
-    // Within a step there are only numbers that are not round.
+    // The range is within one step, so it contains no round number.
     return [0.1, 0.5, 0.9].map((share) => {
       const at = low + share * (high - low);
       return [at, short(this.value(at))];
@@ -86,7 +86,7 @@ function evenTicks(low: number, high: number, wanted: number): [number, string][
 
 function decadeTicks(low: number, high: number): [number, string][] {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
-  // Few decades leave room for 2 and 5 between the powers of ten.
+  // With few decades there is room for 2 and 5 between the powers of ten.
   const steps = last - first <= 3 ? [1, 2, 5] : [1];
   const ticks: [number, string][] = [];
   for (let power = first; power <= last; power++) {
@@ -116,14 +116,14 @@ export function roundStep(rough: number): number {
   return step * power;
 }
 
-/** The end of an axis from zero that leaves a little room above `high` and is a round number. */
+/** The end of an axis from zero: a round number with a little room above `high`. */
 export function roundEnd(high: number): number {
   if (!(high > 0) || !Number.isFinite(high)) return 1;
   const step = roundStep(high / 5);
   return Math.ceil((high * 1.04) / step) * step;
 }
 
-/** Thin spaces between groups of three digits from ten thousand on, and a true minus sign. */
+/** Formats a number with thin spaces between groups of three digits from ten thousand on, and with a true minus sign. */
 export function grouped(number: string): string {
   const negative = number.startsWith('-');
   const digits = negative ? number.slice(1) : number;
@@ -143,7 +143,7 @@ export function short(value: number): string {
   return grouped(value.toFixed(decimals));
 }
 
-/** A time in seconds, with as many decimals as tell neighbours apart where `span` seconds are shown. */
+/** A time in seconds, with enough decimals to distinguish neighbouring marks while `span` seconds are shown. */
 export function seconds(value: number, span: number): string {
   const decimals = Math.min(Math.max(3 - Math.floor(Math.log10(Math.max(span, 1e-9))), 1), 9);
   return grouped(value.toFixed(decimals));

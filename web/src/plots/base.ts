@@ -1,4 +1,4 @@
-// What plots have in common: heading, buttons, status, table, downloads, and how they follow cursor and range.
+// The common part of plots: heading, buttons, status, table and downloads. It follows the cursor and the range.
 
 import type { PlotOptions } from './data.ts';
 import type { Found } from './geometry.ts';
@@ -11,19 +11,19 @@ import { CLOSER, KEYS, type Touched, listen } from './touch.ts';
 import { seconds } from './axis.ts';
 import type { TimeCursor } from './cursor.ts';
 
-/** What is shown: seconds, and values of the vertical axis; without `y` it follows the data. */
+/** The view: a range of seconds, and a range of the vertical axis. Without `y` the vertical axis follows the data. */
 export interface View {
   t: [number, number];
   y?: [number, number];
 }
 
-/** Rows of what is in view. */
+/** The table of the marks in view. */
 export interface Rows {
   columns: readonly string[];
   rows: Iterable<readonly (string | number)[]>;
 }
 
-/** Where panels stand, in CSS pixels. */
+/** Edges of the panels, in CSS pixels. */
 export interface Area {
   left: number;
   right: number;
@@ -31,18 +31,18 @@ export interface Area {
   bottom: number;
 }
 
-/** More rows than this are not listed in the page; the CSV has all. */
+/** Maximum number of rows that the page lists; the CSV has all. */
 const LISTED = 200;
-/** How long after the last change the status and the table follow, in milliseconds. */
+/** How long after the last change status and table are updated, in milliseconds. */
 const SETTLED = 200;
-/** The narrowest file that is saved. */
+/** Minimum width of a saved picture, in CSS pixels. */
 const SAVED_WIDTH = 760;
 
 export type { Entry } from './legend.ts';
 
 let plots = 0;
 
-/** The part of a plot that does not depend on what it shows. */
+/** The part of a plot that does not depend on the kind of data. */
 export abstract class Plot implements Touched {
   /** A mark was chosen, by a click, a tap or Enter. */
   onpick?: (kind: string, index: number) => void;
@@ -54,9 +54,9 @@ export abstract class Plot implements Touched {
   protected readonly options: PlotOptions;
   protected readonly cursor: TimeCursor;
   protected colours: Palette;
-  /** What the vertical axis shows, if somebody chose it. */
+  /** The range of the vertical axis, if the user chose one. */
   protected y: [number, number] | null = null;
-  /** The mark on which the cursor stands. */
+  /** The mark at the cursor. */
   protected chosen: Found | null = null;
 
   readonly #legend: HTMLElement;
@@ -66,8 +66,8 @@ export abstract class Plot implements Touched {
   readonly #table: HTMLTableElement | null = null;
   readonly #details: HTMLDetailsElement | null = null;
   readonly #ended: (() => void)[] = [];
-  /** The range in which the status tells of a mark and not of all that is in view. */
-  #told = '';
+  /** The range for which the status describes a mark; for other ranges it summarises the view. */
+  #statusRange = '';
   #frame = 0;
   #timer = 0;
 
@@ -107,7 +107,7 @@ export abstract class Plot implements Touched {
       const scroll = make('div', 'lhp-table');
       attributes(scroll, { tabindex: '0', role: 'region', 'aria-label': `${title}: table` });
       scroll.append(this.#table);
-      this.#details.append(make('summary', '', 'Table of what is in view'), scroll);
+      this.#details.append(make('summary', '', 'Table of the view'), scroll);
       this.#details.addEventListener('toggle', () => this.#settle());
       this.root.append(this.#details);
     }
@@ -116,9 +116,9 @@ export abstract class Plot implements Touched {
     this.#follow(hint);
   }
 
-  // ---- what a plot has of its own
+  // ---- what each kind of plot implements
 
-  /** The places of panels in a drawing of this size; `above` pixels are taken by heading and legend. */
+  /** The edges of the panels in a drawing of this width; heading and legend take `above` pixels. */
   protected abstract area(width: number, above: number): Area & { height: number };
   /** Draws on the surface. */
   protected abstract paint(): void;
@@ -126,26 +126,26 @@ export abstract class Plot implements Touched {
   protected abstract render(pen: Pen, width: number, above: number): void;
   protected abstract entries(): Entry[];
   protected abstract rows(): Rows;
-  /** What is in view, in words. */
+  /** Summarises the view in words. */
   protected abstract summary(): string;
-  /** What a place holds, in words, or null. */
-  protected abstract tell(found: Found): string;
-  /** The mark at a place of the surface. */
+  /** Describes a mark in words. */
+  protected abstract describe(found: Found): string;
+  /** The mark at a position of the surface; null if there is none. */
   protected abstract find(at: readonly [number, number]): Found | null;
-  /** The next or previous mark from where the cursor is. */
+  /** The next or previous mark from the cursor. */
   protected abstract neighbour(by: 1 | -1, interesting: boolean): (Found & { time: number }) | null;
   /** The time of a mark. */
   protected abstract timeOf(found: Found): number;
-  /** Where a mark is on the surface. */
+  /** The position of a mark on the surface. */
   protected abstract placeOf(found: Found): [number, number];
   /** The value at a height of the surface. */
   protected abstract valueAt(py: number): number;
-  /** The vertical range that is shown, if it is one. */
+  /** The vertical range that is shown. */
   protected abstract shownY(): [number, number];
 
-  // ---- what a plot offers
+  // ---- the interface of all plots
 
-  /** What is shown. */
+  /** The view. */
   get view(): View {
     return this.y ? { t: this.cursor.range, y: [...this.y] } : { t: this.cursor.range };
   }
@@ -156,14 +156,14 @@ export abstract class Plot implements Touched {
     this.redraw();
   }
 
-  /** Makes the surface as high as `height`, in CSS pixels, from now on; its main panel keeps a least height. */
+  /** Sets the height of the surface, in CSS pixels. The main panel has a minimum height. */
   fit(height: number): void {
     if (this.options.fit === height) return;
     this.options.fit = height;
     this.redraw();
   }
 
-  /** Shows all. */
+  /** Shows the whole time and all values. */
   reset(): void {
     this.y = null;
     this.chosen = null;
@@ -172,7 +172,7 @@ export abstract class Plot implements Touched {
     this.redraw();
   }
 
-  /** The picture as it stands, with heading and legend, as PNG of at least twice the pixels. */
+  /** The current picture as PNG, with heading and legend, at twice the resolution or more. */
   png(): Promise<Blob> {
     const scale = Math.max(2, devicePixelRatio);
     const canvas = make('canvas');
@@ -188,7 +188,7 @@ export abstract class Plot implements Touched {
     });
   }
 
-  /** The same as SVG. */
+  /** The current picture as SVG, with heading and legend. */
   svg(): string {
     const { width, height, above } = this.#paper(new SvgPen(1, 1));
     const pen = new SvgPen(width, height);
@@ -196,7 +196,7 @@ export abstract class Plot implements Touched {
     return pen.finish(this.options.title ?? 'plot', this.colours.paper);
   }
 
-  /** The numbers of what is in view. */
+  /** The marks in view as CSV. */
   csv(): string {
     const { columns, rows } = this.rows();
     const quoted = (cell: string | number) => {
@@ -208,7 +208,7 @@ export abstract class Plot implements Touched {
     return `${lines.join('\n')}\n`;
   }
 
-  /** Takes the plot off the page. */
+  /** Removes the plot from the page. */
   destroy(): void {
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#timer);
@@ -226,7 +226,7 @@ export abstract class Plot implements Touched {
     const seen = x === undefined && time !== null && time >= range[0] && time <= range[1];
     const centre = seen ? time : range[0] + share * (range[1] - range[0]);
     const [from, to] = this.cursor.whole;
-    // A billionth of a second is what clocks here tell.
+    // Times here have a resolution of one nanosecond.
     const least = Math.max((to - from) * 1e-9, 2e-8);
     this.cursor.range = zoomed(range, this.cursor.whole, factor, centre, least);
     if (factor > 1 && this.y) this.y = null;
@@ -268,7 +268,7 @@ export abstract class Plot implements Touched {
     const found = at && this.find(at);
     this.#say(found ? { ...found, at: this.placeOf(found) } : null);
     this.chosen = found;
-    this.#told = '';
+    this.#statusRange = '';
     const inside = at !== null && at[0] >= left && at[0] <= right;
     this.cursor.time = inside ? (found ? this.timeOf(found) : this.timeAt(at[0])) : null;
     this.redraw();
@@ -291,7 +291,7 @@ export abstract class Plot implements Touched {
     this.show(found, found.time);
   }
 
-  /** Puts the cursor on a mark and moves what is shown so that it is in view. */
+  /** Puts the cursor on a mark and moves the view so that the mark is visible. */
   protected show(found: Found, time: number): void {
     const [from, to] = this.cursor.range;
     const span = to - from;
@@ -302,18 +302,18 @@ export abstract class Plot implements Touched {
     this.cursor.time = time;
     this.paint();
     this.#say({ ...found, at: this.placeOf(found) });
-    this.#status.textContent = this.tell(found).replaceAll('\n', ', ');
-    this.#told = String(this.cursor.range);
+    this.#status.textContent = this.describe(found).replaceAll('\n', ', ');
+    this.#statusRange = String(this.cursor.range);
   }
 
   // ---- inside
 
-  /** The panels on the surface as it is. */
+  /** The panels at the current width of the surface. */
   protected panels(): Area & { height: number } {
     return this.area(this.width, 0);
   }
 
-  /** How wide the surface is, in CSS pixels. */
+  /** Width of the surface, in CSS pixels. */
   protected get width(): number {
     return Math.max(this.surface.clientWidth, 200);
   }
@@ -329,16 +329,16 @@ export abstract class Plot implements Touched {
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => {
       this.paint();
-      // The box stays beside its mark.
+      // The box follows its mark.
       if (!this.#tip.hidden) this.#say(this.chosen && { ...this.chosen, at: this.placeOf(this.chosen) });
     });
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#settle(), SETTLED) as unknown as number;
   }
 
-  /** What was drawn has changed as a whole. */
+  /** Draws legend, note and marks again after new data or new colours. */
   protected renewed(note = ''): void {
-    // Before it stood in the page, it had no colours of the page.
+    // The page's colours apply only after the plot was added to the page.
     this.colours = palette(this.root);
     this.#note.textContent = note;
     this.#note.hidden = note === '';
@@ -367,11 +367,11 @@ export abstract class Plot implements Touched {
     button('▶', 'Later', () => this.pan(0.4));
     button('All', 'All: show the whole', () => this.reset());
     const file = (this.options.file ?? title).replace(/[^\w.=+%-]+/g, '-').slice(0, 100);
-    button('PNG', 'PNG of what is in view', async () => save(await this.png(), `${file}.png`));
-    button('SVG', 'SVG of what is in view', () => {
+    button('PNG', 'PNG of the view', async () => save(await this.png(), `${file}.png`));
+    button('SVG', 'SVG of the view', () => {
       save(new Blob([this.svg()], { type: 'image/svg+xml' }), `${file}.svg`);
     });
-    button('CSV', 'CSV of what is in view', () => {
+    button('CSV', 'CSV of the view', () => {
       save(new Blob([this.csv()], { type: 'text/csv' }), `${file}.csv`);
     });
     button('?', 'Keys and gestures', () => {
@@ -398,12 +398,12 @@ export abstract class Plot implements Touched {
     hint.hidden = true;
   }
 
-  /** The box beside a mark. */
+  /** Shows the box next to a mark; null hides it. */
   #say(found: (Found & { at: [number, number] }) | null): void {
     const { left, right: end } = this.panels();
     this.#tip.hidden = found === null || found.at[0] < left || found.at[0] > end;
     if (!found || this.#tip.hidden) return;
-    this.#tip.textContent = this.tell(found);
+    this.#tip.textContent = this.describe(found);
     const [x, y] = found.at;
     const style = this.#tip.style;
     const right = x > this.width / 2;
@@ -413,7 +413,7 @@ export abstract class Plot implements Touched {
   }
 
   #settle(): void {
-    if (this.#told !== String(this.cursor.range)) this.#status.textContent = this.summary();
+    if (this.#statusRange !== String(this.cursor.range)) this.#status.textContent = this.summary();
     if (!this.#table || !this.#details?.open) return;
     const { columns, rows } = this.rows();
     const shown: (readonly (string | number)[])[] = [];
@@ -448,7 +448,7 @@ export abstract class Plot implements Touched {
     this.#legend.replaceChildren(...items);
   }
 
-  /** The size of a file of its own, and what heading and legend take of it. */
+  /** The size of a saved picture, and the height of its heading and legend. */
   #paper(pen: Pen): { width: number; height: number; above: number } {
     const width = Math.max(this.width, SAVED_WIDTH);
     const above = 40 + 17 * placed(this.entries(), pen, width).lines;

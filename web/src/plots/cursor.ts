@@ -1,13 +1,13 @@
 // One time cursor and one range of time for all plots of a page.
 
-/** What all plots of a page have in common: where the cursor stands, and which part of the time is shown. */
+/** The time of the cursor, and the range of time that is shown. All plots of a page share it. */
 export class TimeCursor {
   #time: number | null = null;
   #range: [number, number];
   #whole: [number, number];
-  /** Nobody has said yet how long the time is. */
+  /** Whether the whole time is not known yet. */
   #fresh: boolean;
-  readonly #heard = new Set<() => void>();
+  readonly #subscribers = new Set<() => void>();
 
   /** `range` is the whole time, in seconds. */
   constructor(range?: [number, number]) {
@@ -16,7 +16,7 @@ export class TimeCursor {
     this.#whole = [...this.#range];
   }
 
-  /** Where the cursor stands, in seconds; null if it is nowhere. */
+  /** The time of the cursor, in seconds; null without a cursor. */
   get time(): number | null {
     return this.#time;
   }
@@ -24,11 +24,11 @@ export class TimeCursor {
   set time(time: number | null) {
     if (time !== this.#time) {
       this.#time = time;
-      this.#tell();
+      this.#notify();
     }
   }
 
-  /** What of the time is shown. */
+  /** The range of time that is shown, in seconds. */
   get range(): [number, number] {
     return [...this.#range];
   }
@@ -36,11 +36,11 @@ export class TimeCursor {
   set range([from, to]: [number, number]) {
     if (Number.isFinite(from) && to > from && (from !== this.#range[0] || to !== this.#range[1])) {
       this.#range = [from, to];
-      this.#tell();
+      this.#notify();
     }
   }
 
-  /** The whole time; what is shown stays inside. */
+  /** The whole time, in seconds; the range stays within it. */
   get whole(): [number, number] {
     return [...this.#whole];
   }
@@ -50,23 +50,23 @@ export class TimeCursor {
     this.#whole = [from, to > from ? to : from + 1];
     const inside = this.#range[0] >= from && this.#range[1] <= to;
     this.#range = wasWhole || !inside ? [...this.#whole] : this.#range;
-    this.#tell();
+    this.#notify();
   }
 
-  /** Data ends here: the whole time is what all of them need. */
+  /** Extends the whole time to `end`, where the data of one plot ends. */
   reach(end: number): void {
     if (!(end > 0)) return;
     this.whole = [this.#whole[0], this.#fresh ? end : Math.max(end, this.#whole[1])];
     this.#fresh = false;
   }
 
-  /** `fn` is called after each change; the answer ends that. */
+  /** Calls `fn` after each change. Returns a function that ends the subscription. */
   subscribe(fn: () => void): () => void {
-    this.#heard.add(fn);
-    return () => this.#heard.delete(fn);
+    this.#subscribers.add(fn);
+    return () => this.#subscribers.delete(fn);
   }
 
-  #tell(): void {
-    for (const fn of this.#heard) fn();
+  #notify(): void {
+    for (const fn of this.#subscribers) fn();
   }
 }

@@ -1,4 +1,4 @@
-// Curves over time, or over what a sweep varies: drawn by uPlot on the screen, and by a pen for files.
+// Curves over time or over the variable of a sweep: drawn by uPlot on the screen, and by a pen in files.
 
 import uPlot from 'uplot';
 
@@ -14,7 +14,7 @@ const FOOT = 46;
 const REACH = 20;
 const BROKEN: readonly (readonly number[])[] = [[7, 4], [2, 3], [9, 3, 2, 3]];
 
-/** What uPlot needs of its style sheet. */
+/** The part of uPlot's style sheet that is used here. */
 const RULES = `
 .uplot,.uplot *{box-sizing:border-box}
 .uplot{width:min-content;line-height:1.5}
@@ -25,16 +25,16 @@ const RULES = `
 .lhp-line{position:absolute;z-index:1;width:0;pointer-events:none;border-left:1px dashed var(--lh-ink,CanvasText)}
 `;
 
-/** Up to so many means with an interval have a dot each; more of them would make a thick line. */
+/** Maximum number of means with an interval that get a dot each; more dots would make a thick line. */
 const MEANS = 60;
 
-/** Whether the points of a line are seen one by one. */
+/** Whether the points of a line get a dot each. */
 const marked = (data: CurveData) => data.low !== undefined && data.t.length <= MEANS;
 
-/** Up to so many points without a line are rings; more are dots. */
+/** Maximum number of points without a line that are drawn as rings; more are dots. */
 const RINGS = 100;
 
-/** A curve as it is drawn: `x` is its place on the axis, by decades if that is how the axis goes. */
+/** A curve as it is drawn: `x` has the positions on the axis, in decades if the axis is logarithmic. */
 interface Drawn {
   data: CurveData;
   x: Float64Array;
@@ -49,10 +49,10 @@ export class CurvePlot extends Plot {
   #plot: uPlot | null = null;
   readonly #holder: HTMLElement;
   readonly #line: HTMLElement;
-  /** What the last drawing was made of. */
+  /** All inputs of the last drawing, joined. */
   #drawn = '';
   #version = 0;
-  /** The least and the greatest place of a point. */
+  /** The least and the greatest position of a point. */
   #reach: [number, number] = [0, 0];
 
   constructor(place: HTMLElement, cursor: TimeCursor, options: PlotOptions = {}) {
@@ -71,7 +71,7 @@ export class CurvePlot extends Plot {
     return (this.options.x ?? 'time (s)') === 'time (s)';
   }
 
-  /** Draws `curves` from now on. */
+  /** Replaces the curves. */
   set(curves: CurveData[]): void {
     const all = curves.flatMap(({ t }) => [...ends(t)]);
     this.#decades = this.options.log ? Decades.of(curves.flatMap(({ t }) => [...t])) : null;
@@ -122,7 +122,7 @@ export class CurvePlot extends Plot {
     let [low, high] = [0, 0];
     for (const { x, data } of this.#curves) {
       const [first, last] = inRange(x, this.cursor.range);
-      // A value that holds until the next one is seen though it stands before.
+      // In a step curve the value before the range is still visible in it.
       for (let i = Math.max(first - (data.step ? 1 : 0), 0); i < last; i++) {
         const [least, most] = [data.low?.[i] ?? data.y[i]!, data.high?.[i] ?? data.y[i]!];
         if (least < low) low = least;
@@ -146,7 +146,7 @@ export class CurvePlot extends Plot {
     const { left, right } = this.area(width, 0);
     const axis = new Axis(from, to, left, right);
     if (!this.#decades) return axis.ticks(width < 520 ? 4 : 8);
-    // Of decades some steps are narrow.
+    // On a logarithmic axis some steps are too narrow for a label.
     let free = -Infinity;
     return this.#decades.ticks(from, to).filter(([value, label]) => {
       const half = 4 * label.length + 3;
@@ -195,7 +195,7 @@ export class CurvePlot extends Plot {
     });
   }
 
-  /** When any of this changes, uPlot is made anew. */
+  /** Inputs of uPlot's construction: if they change, uPlot is built again. */
   #made(): string {
     return `${this.#version} ${this.colours.ink} ${this.width < 520}`;
   }
@@ -228,7 +228,7 @@ export class CurvePlot extends Plot {
       const gaps = (values: Float64Array) => Array.from(values, (v) => (Number.isFinite(v) ? v : null));
       const { low, high } = data;
       if (low && high) {
-        // A line of a band is there for its edge alone.
+        // The two lines of a band only define its edges.
         const edge = { width: 0, points: { show: false } };
         lines.push({ ...edge }, { ...edge });
         bands.push({ series: [at + 2, at + 1], fill: faint(stroke) });
@@ -425,7 +425,7 @@ export class CurvePlot extends Plot {
     if (this.#decades) return short(Math.max(this.#decades.value(at), 0));
     const [from, to] = this.cursor.range;
     if (this.#isTime) return `${seconds(at, to - from)} s`;
-    // The axis goes a little beyond the points.
+    // The axis extends a little beyond the points.
     return short(Math.min(Math.max(at, this.#reach[0]), this.#reach[1]));
   }
 
@@ -446,7 +446,7 @@ export class CurvePlot extends Plot {
     return `${range}: ${counts.join('; ') || 'nothing'}`;
   }
 
-  protected tell({ kind, index }: Found): string {
+  protected describe({ kind, index }: Found): string {
     const curve = this.#curve(kind);
     if (!curve) return '';
     const { y, low, high, unit } = curve.data;
@@ -470,12 +470,12 @@ export class CurvePlot extends Plot {
   }
 }
 
-/** First and last. */
+/** First and last value; empty without values. */
 function ends(all: Float64Array): number[] {
   return all.length ? [all[0]!, all.at(-1)!] : [];
 }
 
-/** A colour of six digits as the ground of a band. */
+/** A transparent version of a colour, for the area of a band. */
 function faint(colour: string): string {
   return /^#[0-9a-f]{6}$/i.test(colour) ? `${colour}2e` : `color-mix(in srgb, ${colour} 18%, transparent)`;
 }

@@ -1,47 +1,47 @@
-// What plots are drawn from. Arrays of one thing have one length and stand in the order of time.
+// The data of plots. The arrays of one interface have equal lengths and are sorted by time.
 
 /** Marks of one kind in a time-sequence plot. */
 export interface Marks {
   /** When, in seconds. */
   t: Float64Array;
-  /** First byte; of an ACK or of a window, where it was before. */
+  /** First byte; for an ACK or a window its previous value. */
   from: Float64Array;
   /** One past the last byte. */
   to: Float64Array;
-  /** Number of the packet or event, for who made the data. */
+  /** Number of the packet or event in the source of the data. */
   packet?: Float64Array;
 }
 
-/** Stretches of time: stalls, a bad channel, no cell. */
+/** Intervals of time: stalls, a bad channel, no cell. */
 export interface Spans {
   /** When each begins, in seconds. */
   from: Float64Array;
   /** When each ends, in seconds. */
   to: Float64Array;
-  /** What stands above each, if it has a name. */
+  /** The label above each, if they have names. */
   names?: string[];
 }
 
 /**
- * A flow. `kinds` that have a look of their own stand in `style.ts`: sent, fast, timeout, eln, probe, local, retransmitted, lost,
- * dropped, ack, sack, window (the receiver's, as the highest byte it allows), cwnd, ssthresh (both by `to`, in a panel below)
- * and expired (by `t` alone). Others are drawn as squares.
+ * A flow. `style.ts` defines a look for these `kinds`: sent, fast, timeout, eln, probe, local, retransmitted, lost,
+ * dropped, ack, sack, window (the receiver's, as the highest byte that it allows), cwnd, ssthresh (both use `to`, in a panel
+ * below) and expired (uses `t` only). Others are drawn as squares.
  */
 export interface SequenceData {
   kinds: Record<string, Marks>;
   /** stall, bad, nocell, cell. */
   spans?: Record<string, Spans>;
-  /** Where the time axis ends, in seconds. */
+  /** End of the time axis, in seconds. */
   end: number;
-  /** Of every so many marks of a kind one is here; what is missing is told by `note`. */
+  /** A note below the plot, such as which marks were left out. */
   note?: string;
 }
 
-/** A curve. Values that are no numbers leave a gap. */
+/** A curve. A NaN leaves a gap. */
 export interface CurveData {
   name: string;
   unit: string;
-  /** Seconds, or what the horizontal axis shows. */
+  /** Seconds, or values of the horizontal axis. */
   t: Float64Array;
   y: Float64Array;
   /** The 95 % interval. */
@@ -51,26 +51,26 @@ export interface CurveData {
   step?: boolean;
   /** Points without a line. */
   dots?: boolean;
-  /** Reckoned, not measured: muted and broken. */
+  /** Whether the curve is computed, not measured: it is muted and dashed. */
   theory?: boolean;
 }
 
-/** What a plot is told beside its data. */
+/** Options of a plot. */
 export interface PlotOptions {
   /** Heading; also the accessible name. */
   title?: string;
-  /** Least height in CSS pixels. */
+  /** Height of the main panel in CSS pixels. */
   height?: number;
-  /** Height of the whole surface in CSS pixels, in place of `height`. */
+  /** Height of the whole surface in CSS pixels; overrides `height`. */
   fit?: number;
   /** Title of the horizontal axis with its unit: `time (s)`. */
   x?: string;
   /** Name of downloads, without ending. */
   file?: string;
-  /** Buttons above the plot. On unless said otherwise. */
+  /** Whether buttons are above the plot; true by default. */
   tools?: boolean;
-  /** The table of what is in view. On unless said otherwise. */
+  /** Whether a table of the marks in view is below the plot; true by default. */
   table?: boolean;
-  /** By decades, with a place for zero. */
+  /** Whether the horizontal axis is logarithmic, with a position for zero. */
   log?: boolean;
 }

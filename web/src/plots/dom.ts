@@ -1,6 +1,6 @@
-// Elements of a page, and files for whoever reads it.
+// Creates elements of a page, and saves files.
 
-/** Gives a file to the reader. */
+/** Saves a file as a download. */
 export function save(blob: Blob, name: string): void {
   const link = make('a');
   link.href = URL.createObjectURL(blob);

@@ -1,4 +1,4 @@
-// What crates/report/src/data/embed.rs writes into a page, as plots take it.
+// Converts the data that crates/report/src/data/embed.rs writes into a page to the data of plots.
 
 import type { CurveData, Marks, SequenceData, Spans } from './data.ts';
 import type { Column } from './unpack.ts';
@@ -66,13 +66,13 @@ export function sequence(columns: Columns, { end, every, cells }: Sequence): Seq
   return { kinds, spans, end, note: thinned(every) };
 }
 
-/** The times between stays. */
+/** The intervals between stays in cells. */
 function between(from: Float64Array, to: Float64Array): Spans {
   const gaps = Array.from(from.keys()).filter((i) => i > 0 && from[i]! > to[i - 1]!);
   return { from: Float64Array.from(gaps, (i) => to[i - 1]!), to: Float64Array.from(gaps, (i) => from[i]!) };
 }
 
-/** Spans without what of them lies in gaps, which have a colour of their own. */
+/** Spans without their parts in gaps, since gaps have their own colour. */
 function without(spans: Spans, gaps: Spans): Spans {
   const pieces: [number, number][] = [];
   spans.from.forEach((from, i) => {
@@ -92,7 +92,7 @@ function thinned(every: number): string {
   if (every <= 1) return '';
   return (
     `To keep the page small, one of ${every} first transmissions, ACKs and windows is here; ` +
-    'losses and retransmissions are all here. The files beside the page have everything.'
+    'losses and retransmissions are all here. The files next to the page have all of them.'
   );
 }
 

@@ -1,8 +1,8 @@
-// What is in view, what lies under a pixel, and how marks that share a pixel become one.
+// Which marks are in view or under a pixel, and how marks that share a pixel are merged.
 
 import type { Marks, Spans } from './data.ts';
 
-/** The first index whose time is not before `time`. */
+/** The first index with a time of at least `time`. */
 export function firstFrom(t: Float64Array, time: number): number {
   let [low, high] = [0, t.length];
   while (low < high) {
@@ -13,7 +13,7 @@ export function firstFrom(t: Float64Array, time: number): number {
   return low;
 }
 
-/** The indices, from and to, of what lies in a range of time, its ends included. */
+/** The first index within a range of time, ends included, and the index after the last one. */
 export function inRange(t: Float64Array, [from, to]: readonly [number, number]): [number, number] {
   const first = firstFrom(t, from);
   let last = firstFrom(t, to);
@@ -21,7 +21,7 @@ export function inRange(t: Float64Array, [from, to]: readonly [number, number]):
   return [first, last];
 }
 
-/** Marks in the order of time; themselves if they are. */
+/** The marks sorted by time; the same object if they are sorted already. */
 export function sorted(marks: Marks): Marks {
   const { t } = marks;
   let is = true;
@@ -31,7 +31,7 @@ export function sorted(marks: Marks): Marks {
   const taken = (all: Float64Array) => Float64Array.from(order, (i) => all[i]!);
   const { packet } = marks;
   const rest = { t: taken(t), from: taken(marks.from), to: taken(marks.to) };
-  // Without a number of its own, a mark keeps the one that it had where it came from.
+  // Marks without numbers are numbered by their index before sorting.
   return { ...rest, packet: packet ? taken(packet) : Float64Array.from(order) };
 }
 
@@ -61,10 +61,10 @@ export function within(
   return [from, to];
 }
 
-/** Of more strokes than this nobody can tell half a pixel. */
+/** Above this number of strokes, half a pixel makes no visible difference. */
 const MANY = 2000;
 
-/** How much `t` it takes for one pixel; `x` is linear. */
+/** Seconds in one pixel; `x` is linear. */
 function perPixel(t: Float64Array, [first, last]: readonly [number, number], x: (t: number) => number): number {
   const [from, to] = [t[first]!, t[last - 1]!];
   const pixels = x(to) - x(from);
@@ -73,8 +73,8 @@ function perPixel(t: Float64Array, [first, last]: readonly [number, number], x: 
 
 /**
  * Vertical strokes at `x(t)` from `y(from)` to `y(to)`; neighbours on one column, of a pixel or half of one, that touch become one.
- * `write` gets the column, the top and the bottom. Both axes are linear: what is compared is time and bytes, and only what is
- * drawn is turned into pixels.
+ * `write` gets the column, the top and the bottom. Both axes are linear: times and bytes are compared directly, and only drawn
+ * strokes are converted to pixels.
  */
 export function strokes(
   { t, from, to }: Marks,
@@ -122,7 +122,7 @@ export function steps(
   const pixel = perPixel(t, [i, end], x);
   while (i < end) {
     const at = x(t[i]!);
-    // Where the next half column begins.
+    // The time at which the next half column begins.
     const edge = pixel === Infinity ? Infinity : t[i]! + ((Math.floor(at * 2) + 1) / 2 - at) * pixel;
     const opening = value[i]!;
     let [low, high, close, n] = [opening, opening, opening, 1];
@@ -142,22 +142,22 @@ export function steps(
   }
 }
 
-/** From so many points on they need more room each: from afar nobody can tell those apart that lie on each other. */
+/** Above this number of points, each needs more room: overlapping points cannot be distinguished anyway. */
 const CROWD = 400;
 const ROOM = 1 / 1.4;
 const ROOM_IN_CROWD = 4;
 
-/** Points one by one, without those that fall where one is already. */
+/** Filters points: drops those at an occupied position. */
 export class Apart {
   readonly #taken = new Set<number>();
   readonly #cells: number;
 
-  /** For so many points. */
+  /** `points` is their total number. */
   constructor(points = 0) {
     this.#cells = 1 / (points > CROWD ? ROOM_IN_CROWD : ROOM);
   }
 
-  /** Whether nothing has been there yet. */
+  /** Whether the position was free; occupies it. */
   fresh(x: number, y: number): boolean {
     // Pixels of a screen fit into 16 bits each way.
     const key = (Math.round(x * this.#cells) + 32768) * 65536 + Math.round(y * this.#cells) + 32768;
@@ -171,12 +171,12 @@ export class Apart {
 export interface Found {
   kind: string;
   index: number;
-  /** How far it is, in pixels. */
+  /** Distance in pixels. */
   distance: number;
 }
 
 /**
- * The mark nearest to a pixel, within `reach` pixels. `kinds` stand in the order in which they are drawn: of two at the same
+ * The mark nearest to a pixel, within `reach` pixels. `kinds` are sorted by the order of drawing: of two at the same
  * distance the one on top is found.
  */
 export function nearest(
@@ -202,7 +202,7 @@ export function nearest(
   return best;
 }
 
-/** Marks of which least and greatest are known together. */
+/** Number of marks in a block whose least and greatest values are cached. */
 const BLOCK = 512;
 
 interface Blocks {
@@ -212,7 +212,7 @@ interface Blocks {
 
 const known = new WeakMap<Marks, Blocks>();
 
-/** Least `from` and greatest `to` of each block, looked for once. */
+/** Least `from` and greatest `to` of each block; computed once. */
 function blocks(marks: Marks): Blocks {
   const found = known.get(marks);
   if (found) return found;
@@ -228,7 +228,7 @@ function blocks(marks: Marks): Blocks {
   return made;
 }
 
-/** Least `from` and greatest `to` of what lies in a range of time; null if nothing does. */
+/** Least `from` and greatest `to` of the marks in a range of time; null without marks. */
 export function extent(
   all: Iterable<Marks>,
   range: readonly [number, number],
@@ -261,7 +261,7 @@ export interface Band {
   right: number;
   /** Index of the first span. */
   first: number;
-  /** Total length of the spans, in seconds; the part out of view included. */
+  /** Total length of the spans in seconds, including parts out of view. */
   length: number;
 }
 

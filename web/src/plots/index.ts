@@ -1,4 +1,4 @@
-// Plots that one can touch: zoom, pan, one cursor, downloads, keyboard, and a table for who does not see them.
+// Interactive plots: zoom, pan, a common cursor, downloads, keyboard, and a table for users of screen readers.
 
 export type { CurveData, Marks, PlotOptions, SequenceData, Spans } from './data.ts';
 export { TimeCursor } from './cursor.ts';

@@ -1,4 +1,4 @@
-// The legend of a plot: in the page, and in the pictures that are saved.
+// The legend of a plot: in the page, and in saved pictures.
 
 import { type Pen, SvgPen } from './pen.ts';
 import { type Colour, type Palette, type Shape, marks } from './style.ts';
@@ -9,11 +9,11 @@ export interface Entry {
   colour: Colour;
   words: string;
   dash?: readonly number[];
-  /** Of an area. */
+  /** Opacity of an area. */
   opacity?: number;
 }
 
-/** Entries of a legend in lines. */
+/** Distributes the entries of a legend over lines. */
 export function placed(entries: Entry[], pen: Pen, width: number) {
   const all: { entry: Entry; x: number; line: number }[] = [];
   let [x, line] = [16, 0];

@@ -1,4 +1,4 @@
-// One drawing, on a canvas or as SVG.
+// Draws on a canvas or as SVG, with one interface.
 
 /** A path under construction. */
 export interface Path {
@@ -27,43 +27,43 @@ export interface Lettering {
   upwards?: boolean;
 }
 
-/** A place of a drawing. */
+/** A position in a drawing. */
 export type Point = readonly [x: number, y: number];
 
-/** Draws the same at some points. */
+/** Draws the same shape at several points. */
 export type Draw = (pen: Pen, points: readonly Point[]) => void;
 
-/** Where a drawing goes. */
+/** The target of a drawing. */
 export interface Pen {
   stroke(look: Stroke, build: (path: Path) => void): void;
-  /** A line that goes level to the next corner, and there up or down. Many corners cost little. */
+  /** A staircase: horizontal to the next corner, then vertical. Fast for many corners. */
   stairs(look: Stroke, build: (corner: (x: number, y: number) => void) => void): void;
-  /** Upright lines from a top to a bottom. Many cost little. */
+  /** Vertical lines. Fast for many lines. */
   uprights(look: Stroke, build: (line: (x: number, top: number, bottom: number) => void) => void): void;
-  /** Rectangles. Many cost little. */
+  /** Rectangles. Fast for many. */
   bars(colour: string, opacity: number, build: (bar: (x: number, y: number, width: number, height: number) => void) => void): void;
-  /** The same small drawing, within `radius` of each point. Many cost little. `name` stands for what `draw` draws. */
+  /** The same small drawing, within `radius` of each point. Fast for many points. `name` identifies the drawing in a cache. */
   stamps(name: string, radius: number, points: readonly Point[], draw: Draw): void;
   fill(colour: string, opacity: number, build: (path: Path) => void): void;
   text(look: Lettering, x: number, y: number, text: string): void;
-  /** About how wide a text is. */
+  /** Approximate width of a text. */
   width(text: string, size: number): number;
-  /** What `draw` draws ends at the edges. */
+  /** Clips the drawing of `draw` at the edges. */
   clip(x: number, y: number, width: number, height: number, draw: () => void): void;
 }
 
-/** The family of all text. */
+/** Font family of all text. */
 export const FONT =
   "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif";
 
-/** So many lines at most are drawn with the ends that they should have: more of them are too narrow for anybody to see. */
+/** Maximum number of lines that are drawn with round ends; with more lines the ends are too small to see. */
 const ROUND = 300;
-/** So many different stamps are kept. */
+/** Maximum number of cached stamps. */
 const STAMPS = 64;
-/** Fewer points than this are drawn one by one. */
+/** Fewer points than this are drawn without a stamp. */
 const FEW = 12;
 
-/** Stamps that were drawn once, by what they show and how closely. */
+/** Cached stamps by name and scale. */
 const stamps = new Map<string, ImageBitmap>();
 
 const font = (size: number, bold?: boolean) => `${bold ? '600 ' : ''}${size}px ${FONT}`;
@@ -110,7 +110,7 @@ export class CanvasPen implements Pen {
     const dash = look.dash?.length === 2 ? look.dash : null;
     const period = dash ? dash[0]! + dash[1]! : 0;
     const shown = (at: number) => !dash || ((at % period) + period) % period < dash[0]!;
-    /** Level from one place to another, with the dashes at the same places in every drawing. */
+    /** A horizontal line; its dashes have the same positions in every drawing. */
     const level = (from: number, to: number, y: number) => {
       if (!dash) context.fillRect(from - half, y - half, to - from + look.width, look.width);
       else {
@@ -137,7 +137,7 @@ export class CanvasPen implements Pen {
       }
       if (x - first > 1) {
         column();
-        // Also what is narrower than a column and without a jump is drawn.
+        // A part without a jump is drawn even if it is narrower than a column.
         level(high > low ? last : first, x, held);
         [first, low, high] = [x, held, held];
       }
@@ -162,7 +162,7 @@ export class CanvasPen implements Pen {
     const all: number[] = [];
     build((x, top, bottom) => all.push(x, top, bottom));
     if (all.length > 3 * ROUND) {
-      // As long as they would be with round ends, nearly.
+      // Nearly as long as with round ends.
       for (let i = 0; i < all.length; i += 3) {
         context.fillRect(all[i]! - half, all[i + 1]! - half / 2, look.width, all[i + 2]! - all[i + 1]! + half);
       }
@@ -204,7 +204,7 @@ export class CanvasPen implements Pen {
       if (stamps.size === STAMPS) stamps.delete(stamps.keys().next().value!);
       stamps.set(key, stamp);
     }
-    // On whole pixels nothing has to be drawn anew.
+    // At whole pixels a stamp is copied without resampling.
     context.save();
     context.setTransform(1, 0, 0, 1, 0, 0);
     const back = Math.ceil(radius * scale);
@@ -255,7 +255,7 @@ export class CanvasPen implements Pen {
   }
 }
 
-/** A coordinate with one decimal at most. */
+/** A coordinate with at most one decimal. */
 const n = (value: number) => String(Math.round(value * 10) / 10);
 
 /** Text that is safe inside elements and attributes. */
@@ -275,7 +275,7 @@ export class SvgPen implements Pen {
     this.#size = [width, height];
   }
 
-  /** The file. */
+  /** The finished file. */
   finish(title: string, paper: string): string {
     const [width, height] = this.#size;
     return (

@@ -1,12 +1,12 @@
-// What a report runs: each figure whose numbers the page holds gets a plot that one can touch, in place of its picture. On
-// paper the picture stands there.
+// The script of reports: replaces the picture of each figure with an interactive plot, if the page has the figure's data. On
+// paper the picture is printed.
 
 import { type Panels, type Sequence, curves, sequence } from './embedded.ts';
 import { CurvePlot, SequencePlot, TimeCursor } from './index.ts';
 import { dress } from './style.ts';
 import { unpack } from './unpack.ts';
 
-/** Plots that share their time, by section and group. */
+/** Cursors that plots share, by section and group. */
 const cursors = new Map<string, TimeCursor>();
 
 function cursor(group: string): TimeCursor {
@@ -15,7 +15,7 @@ function cursor(group: string): TimeCursor {
   return found;
 }
 
-/** Where the numbers are damaged, the picture stays. */
+/** The plots of figures. A figure with damaged data keeps its picture. */
 const live = new Map<Element, Promise<SequencePlot | null>>();
 
 function enlivened(figure: Element): Promise<SequencePlot | null> {
@@ -59,7 +59,7 @@ async function enliven(figure: HTMLElement, script: HTMLScriptElement): Promise<
 }
 
 dress(document, '@media screen{.lhp-still{display:none}}@media print{.lhp-live{display:none}}');
-// A page of many figures is not kept waiting for those that nobody looks at.
+// Figures become live only near the visible part of the page, so a page with many figures opens quickly.
 const seen = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target } of entries) {
@@ -78,7 +78,7 @@ for (const link of document.querySelectorAll<HTMLAnchorElement>('a[data-from]'))
     const figure = document.getElementById(link.hash.slice(1));
     const plot = figure && (await enlivened(figure));
     if (plot) plot.view = { t: [Number(link.dataset.from), Number(link.dataset.to)] };
-    // Figures above it that became live in the meantime are higher now.
+    // Figures above it may have become live in the meantime, which changes their height.
     figure?.scrollIntoView();
   });
 }

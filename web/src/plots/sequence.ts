@@ -1,4 +1,4 @@
-// The time-sequence plot (west97 4.4): where every byte was when, as tcptrace draws it.
+// The time-sequence plot (west97 4.4): sequence numbers over time, as tcptrace draws them.
 
 import { Axis, grouped, roundEnd, seconds, short } from './axis.ts';
 import { type Area, type Entry, Plot, type Rows } from './base.ts';
@@ -12,19 +12,19 @@ const KIB = 1024;
 const GAP = 26;
 const WINDOW = 96;
 const FOOT = 46;
-/** The least height of the main panel of a plot that is fitted. */
+/** Minimum height of the main panel of a fitted plot. */
 const LEAST = 100;
-/** The share of the window's panel of a fitted plot, and its least height. */
+/** Share of the window's panel in a fitted plot, and its minimum height. */
 const [SHARE, LEAST_WINDOW] = [0.21, 52];
-/** How far from a mark a click may be, in pixels. */
+/** Maximum distance of a click from its mark, in pixels. */
 const REACH = 14;
 
-/** Kinds that one looks for: the next of them is one key away. */
+/** Kinds that the keys `n` and `p` skip; these keys go to losses and retransmissions. */
 const PLAIN = new Set(['sent', 'ack', 'window', 'sack', 'cwnd', 'ssthresh']);
-/** Kinds from which the vertical axis takes its ends. */
+/** Kinds that do not extend the vertical axis. */
 const UNBOUND = new Set(['window', 'cwnd', 'ssthresh', 'expired', 'sack']);
 
-/** Everything that belongs to one drawing. */
+/** Pen, axes and panels of one drawing. */
 interface Frame {
   pen: Pen;
   range: [number, number];
@@ -37,18 +37,18 @@ interface Frame {
 export class SequencePlot extends Plot {
   #kinds: [string, Marks][] = [];
   #spans: [string, Spans][] = [];
-  /** Marks, and above them the cursor: it moves often, and they need not be drawn again then. */
+  /** Marks, and above them the cursor: it moves often, without drawing the marks again. */
   readonly #canvas = document.createElement('canvas');
   readonly #above = document.createElement('canvas');
-  /** What the canvas shows: the range and all else on which its marks depend. */
+  /** All inputs of the drawn marks, joined. */
   #drawn = '';
   /** How often data or colours were renewed. */
   #edition = 0;
-  /** The extent of this plot's own data in a range of time, once it was looked for. */
+  /** Cached extent of this plot's own data in a range of time. */
   #found: { of: string; range: [number, number]; window: number } | null = null;
-  /** This plot and those next to it: they have one vertical scale. */
+  /** All plots with the same vertical scale, including this one. */
   #alike: readonly SequencePlot[] = [this];
-  /** What somebody chose elsewhere. */
+  /** The mark that was chosen outside this plot. */
   #marked: Found | null = null;
 
   constructor(place: HTMLElement, cursor: TimeCursor, options: PlotOptions = {}) {
@@ -58,7 +58,7 @@ export class SequencePlot extends Plot {
     this.surface.prepend(this.#canvas, this.#above);
   }
 
-  /** Draws `data` from now on; what is in view stays, as far as it is there. */
+  /** Replaces the data. The view remains, as far as the new data covers it. */
   set(data: SequenceData): void {
     const order = Object.keys(LOOKS);
     const rank = (kind: string) => (order.includes(kind) ? order.indexOf(kind) : order.length);
@@ -72,13 +72,13 @@ export class SequencePlot extends Plot {
     this.renewed(data.note);
   }
 
-  /** Gives this plot the vertical scale that fits all of `plots`, of which it is one. */
+  /** Sets the vertical scale that fits all of `plots`, which include this one. */
   compare(plots: readonly SequencePlot[]): void {
     this.#alike = plots;
     this.redraw();
   }
 
-  /** Rings a mark that was chosen elsewhere, and brings it into view; null for none. */
+  /** Draws a ring around a mark that was chosen outside this plot, and moves it into view; null for none. */
   mark(kind: string | null, index = 0): void {
     const marks = this.#kinds.find(([name]) => name === kind)?.[1];
     const found = marks && index < marks.t.length ? { kind: kind!, index, distance: 0 } : null;
@@ -87,7 +87,7 @@ export class SequencePlot extends Plot {
     else this.redraw();
   }
 
-  /** How many marks of each kind are in view. */
+  /** Number of marks in view, by kind. */
   counts(): Record<string, number> {
     const range = this.cursor.range;
     const [low, high] = this.shownY();
@@ -121,7 +121,7 @@ export class SequencePlot extends Plot {
     };
   }
 
-  /** Height of the panel of the window: a low plot leaves it less. */
+  /** Height of the window's panel; smaller in a low plot. */
   get #window(): number {
     return Math.min(Math.max((this.options.fit ?? Infinity) * SHARE, LEAST_WINDOW), WINDOW);
   }
@@ -136,19 +136,19 @@ export class SequencePlot extends Plot {
     return [Math.min(...ranges.map(([low]) => low)), Math.max(...ranges.map(([, high]) => high))];
   }
 
-  /** Where the axis of the window ends. */
+  /** End of the window's axis. */
   get #windowEnd(): number {
     return roundEnd(Math.max(...this.#alike.map((plot) => plot.#extent.window)));
   }
 
-  /** What this plot's own data takes of the vertical axes. */
+  /** Extent of this plot's own data on the vertical axes. */
   get #extent(): { range: [number, number]; window: number } {
     const of = `${this.#edition} ${this.cursor.range} ${this.cursor.whole}`;
     if (this.#found?.of !== of) this.#found = { of, range: this.#bounds(), window: this.#highest(this.cursor.range) };
     return this.#found;
   }
 
-  /** What the vertical axis must show of the time in view. */
+  /** The range of the vertical axis for the time in view. */
   #bounds(): [number, number] {
     const bounding = this.#kinds.filter(([kind]) => !UNBOUND.has(kind)).map(([, marks]) => marks);
     const range = this.cursor.range;
@@ -252,7 +252,7 @@ export class SequencePlot extends Plot {
     }
   }
 
-  /** The window with the moments at which the timer expired. */
+  /** Draws the panel of the window, with the expirations of the timer. */
   #drawWindow(frame: Frame, area: Area): void {
     const { pen, range, x } = frame;
     const y = new Axis(0, this.#windowEnd, area.bottom, area.top);
@@ -271,14 +271,14 @@ export class SequencePlot extends Plot {
           }
           drawMarks(pen, 'tick', this.colours[look(kind).colour], points);
         } else {
-          // An untouched threshold is far above the panel: it stays at its edge.
+          // The initial ssthresh is far above the panel: it is drawn at the upper edge.
           this.#drawKind({ ...frame, y: atMost(y, top), area }, kind, marks);
         }
       }
     });
   }
 
-  /** The highest window in a range, the one that is open as it begins included. */
+  /** The largest window in a range, including the one in effect at its start. */
   #highest(range: [number, number]): number {
     const all = this.#kinds.filter(([kind]) => kind === 'cwnd').map(([, marks]) => marks);
     const begun = all.map(({ t, to }) => to[firstFrom(t, range[0]) - 1] ?? 0);
@@ -406,7 +406,7 @@ export class SequencePlot extends Plot {
     let best: (Found & { time: number }) | null = null;
     for (const [kind, { t }] of this.#kinds) {
       if (interesting ? PLAIN.has(kind) : kind !== 'sent' && PLAIN.has(kind)) continue;
-      // Marks of the same moment are one stop.
+      // Marks of the same time count as one step.
       let i = by > 0 ? inRange(t, [here, here])[1] : inRange(t, [here, here])[0] - 1;
       if (i < 0 || i >= t.length) continue;
       const time = t[i]!;
@@ -443,7 +443,7 @@ export class SequencePlot extends Plot {
     return `${this.spanWords()}: ${words.join(', ') || 'nothing'}`;
   }
 
-  protected tell({ kind, index }: Found): string {
+  protected describe({ kind, index }: Found): string {
     const { t, from, to, packet } = this.#marksOf({ kind, index, distance: 0 });
     const [low, high] = this.cursor.range;
     const [first, last] = [from[index]!, to[index]!];
@@ -479,14 +479,14 @@ export class SequencePlot extends Plot {
   }
 }
 
-/** An axis whose places do not lie above `top`. */
+/** An axis whose positions are limited to `top`. */
 function atMost(axis: Axis, top: number): Axis {
   const bounded = new Axis(axis.low, axis.high, axis.from, axis.to);
   bounded.at = (value) => Math.max(axis.at(value), top);
   return bounded;
 }
 
-/** The horizontal grid of a panel with its labels at the left, in KiB, or in MiB where that would be long. */
+/** Draws the horizontal grid of a panel with its labels at the left: in KiB, or in MiB for large values. */
 function drawY(
   { pen, area }: Frame,
   axis: Axis,

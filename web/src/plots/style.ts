@@ -1,8 +1,8 @@
-// Colours, marks and the page's rules: those of crates/report/src/plot/style.rs and sequence.rs.
+// Colours, marks and style sheet, as in crates/report/src/plot/style.rs and sequence.rs.
 
 import type { Path, Pen, Point } from './pen.ts';
 
-/** Name, light, dark; where the page has no variables of its own. */
+/** Default colours by name, light and dark. The page's CSS variables override them. */
 const COLOURS = {
   paper: ['#ffffff', '#14181d'],
   ink: ['#1b2430', '#e7ebf0'],
@@ -21,13 +21,13 @@ const COLOURS = {
 /** Name of a colour. */
 export type Colour = keyof typeof COLOURS;
 
-/** The colours as they are now. */
+/** The current colours. */
 export type Palette = Record<Colour, string>;
 
-/** The colours of series in the order in which they are given out. */
+/** Colours of series, in the order of their use. */
 const SERIES: readonly Colour[] = ['blue', 'orange', 'green', 'purple', 'red', 'sky', 'ink'];
 
-/** How lines of one picture are broken. */
+/** Dashes of lines, in the order of their use. */
 const DASHES: readonly (readonly number[])[] = [[], [8, 3], [2.5, 2.5], [9, 3, 2, 3]];
 
 /** Colour and dashes of the `i`th line. */
@@ -35,7 +35,7 @@ export function series(i: number): { colour: Colour; dash: readonly number[] } {
   return { colour: SERIES[i % SERIES.length]!, dash: DASHES[i % DASHES.length]! };
 }
 
-/** The colours that count at `element`: the page's, else ours by the reader's preference. */
+/** The colours at `element`: those of the page, or ours for the light or dark scheme that the user prefers. */
 export function palette(element: Element): Palette {
   const style = getComputedStyle(element);
   const dark = matchMedia('screen and (prefers-color-scheme: dark)').matches ? 1 : 0;
@@ -45,7 +45,7 @@ export function palette(element: Element): Palette {
   return Object.fromEntries(found) as Palette;
 }
 
-/** What a mark looks like. Shape tells as much as colour does. */
+/** Shape of a mark. Kinds differ by shape as well as by colour. */
 export type Shape =
   | 'stroke'
   | 'stairs'
@@ -57,24 +57,24 @@ export type Shape =
   | 'tick'
   | 'band';
 
-/** How a kind looks, and what it is called. */
+/** Look and name of a kind. */
 export interface Look {
   shape: Shape;
   colour: Colour;
   words: string;
   dash?: readonly number[];
-  /** In the panel of the window, below. */
+  /** Whether it is drawn in the panel of the window, below. */
   below?: boolean;
 }
 
-/** The looks of kinds, in the order in which they are drawn. */
+/** Looks by kind, in the order of drawing. */
 export const LOOKS: Readonly<Record<string, Look>> = {
   ack: { shape: 'stairs', colour: 'muted', words: 'acknowledged' },
   window: { shape: 'stairs', colour: 'sky', words: 'receive window', dash: [2.5, 2.5] },
   sent: { shape: 'stroke', colour: 'blue', words: 'data' },
   sack: { shape: 'stroke', colour: 'purple', words: 'SACK block' },
   fast: { shape: 'triangle', colour: 'orange', words: 'fast retransmission' },
-  timeout: { shape: 'diamond', colour: 'purple', words: 'retransmission after time-out' },
+  timeout: { shape: 'diamond', colour: 'purple', words: 'retransmission after timeout' },
   eln: { shape: 'square', colour: 'sky', words: 'retransmission after loss notice' },
   probe: { shape: 'square', colour: 'purple', words: 'tail loss probe' },
   local: { shape: 'ring', colour: 'green', words: 'local retransmission' },
@@ -98,7 +98,7 @@ export const SPANS: Readonly<Record<string, { colour: Colour; opacity: number; w
   nocell: { colour: 'sky', opacity: 0.18, words: 'in no cell' },
 };
 
-/** Whether a shape is filled; others are lines. */
+/** Filled shapes; others are lines. */
 const FILLED = new Set<Shape>(['triangle', 'diamond', 'square']);
 
 /** Draws marks of one shape at points. */
@@ -128,7 +128,7 @@ function polygon(path: Path, points: readonly (readonly [number, number])[]): vo
   path.close();
 }
 
-/** One mark around a point; lines as a sample of 12 pixels. */
+/** Traces one mark around a point; for lines, a sample of 12 pixels. */
 function trace(path: Path, shape: Shape, x: number, y: number): void {
   switch (shape) {
     case 'cross':
@@ -195,7 +195,7 @@ const RULES = `
 
 const dressed = new WeakMap<Document, Set<string>>();
 
-/** Gives a page rules, once; as a sheet of its own, so that a strict policy has nothing against it. */
+/** Adds rules to a page once, as an adopted style sheet, which a strict content security policy permits. */
 export function dress(document: Document, rules = RULES): void {
   const known = dressed.get(document) ?? new Set<string>();
   dressed.set(document, known);

@@ -1,34 +1,34 @@
-// Mouse, touch, pen, wheel and keys, as what they mean for a plot.
+// Translates input of mouse, touch, pen, wheel and keys to actions of a plot.
 
-/** What gestures act on. Places are CSS pixels within the surface. */
+/** The actions of a plot. Positions are CSS pixels within the surface. */
 export interface Touched {
-  /** Zooms around a place; `factor` below 1 comes closer. */
+  /** Zooms around a position; `factor` below 1 zooms in. */
   zoom(factor: number, x?: number): void;
-  /** Moves what is shown by so many pixels. */
+  /** Moves the view, in pixels. */
   drag(dx: number, dy: number): void;
-  /** Shows a rectangle. */
+  /** Zooms into a rectangle. */
   box(from: readonly [number, number], to: readonly [number, number]): void;
-  /** The pointer is here, or gone. */
+  /** The pointer is at this position; null if it left the surface. */
   hover(at: readonly [number, number] | null): void;
-  /** What is here was clicked. */
+  /** This position was clicked. */
   pick(at: readonly [number, number]): void;
   reset(): void;
-  /** Moves by a share of what is shown. */
+  /** Moves the view by a share of its range. */
   pan(share: number): void;
-  /** To the next mark, the one before, or the next of interest. */
+  /** Moves the cursor to the next or previous mark; `interesting` skips ordinary ones. */
   step(by: 1 | -1, interesting: boolean): void;
-  /** What the cursor stands on was chosen by a key. */
+  /** The mark at the cursor was chosen by a key. */
   choose(): void;
 }
 
-/** Closer by one press of a key or button. */
+/** Zoom factor of a key or button. */
 export const CLOSER = 0.6;
 
-/** What the keys do, for who asks. */
+/** Help text of keys and gestures. */
 export const KEYS =
   'Keys: + and - zoom, arrows left and right move, Home and End go to the ends, 0 shows all, n and p step to the next and ' +
   'the previous loss or retransmission, . and , to the next and the previous mark, Enter chooses it. ' +
-  'Mouse: drag moves, Shift and drag zooms into a rectangle, the wheel zooms once the plot was clicked or with Ctrl. ' +
+  'Mouse: drag moves, Shift and drag zooms into a rectangle. The wheel zooms with Ctrl, or after a click on the plot. ' +
   'Touch: drag sideways moves, two fingers zoom.';
 
 const ACTIONS: Readonly<Record<string, (plot: Touched) => void>> = {
@@ -51,11 +51,11 @@ const ACTIONS: Readonly<Record<string, (plot: Touched) => void>> = {
 /** A press that moved less than this many pixels is a click. */
 const CLICK = 4;
 
-/** Listens to gestures on `surface`; the answer ends that. */
+/** Listens to gestures on `surface`. Returns a function that stops listening. */
 export function listen(surface: HTMLElement, plot: Touched): () => void {
   const ended = new AbortController();
   const { signal } = ended;
-  /** Fingers or buttons that are down, and where they are. */
+  /** Positions of pressed fingers or buttons, by pointer. */
   const down = new Map<number, [number, number]>();
   let began: [number, number] | null = null;
   let moved = false;
@@ -128,7 +128,7 @@ export function listen(surface: HTMLElement, plot: Touched): () => void {
   };
 
   const wheel = (event: WheelEvent) => {
-    // A page that scrolls by must not be caught by its plots.
+    // Scrolling the page must not zoom a plot under the pointer.
     const ours = event.ctrlKey || event.metaKey || document.activeElement === surface;
     if (!ours) return;
     event.preventDefault();
@@ -156,7 +156,7 @@ export function listen(surface: HTMLElement, plot: Touched): () => void {
   return () => ended.abort();
 }
 
-/** Where the middle of two fingers is, and how far they are apart. */
+/** The middle of two fingers, and their horizontal distance. */
 function spread(down: Map<number, [number, number]>): { x: number; y: number; apart: number } {
   const [a, b] = [...down.values()] as [[number, number], [number, number]];
   return { x: (a[0] + b[0]) / 2, y: (a[1] + b[1]) / 2, apart: Math.abs(a[0] - b[0]) };

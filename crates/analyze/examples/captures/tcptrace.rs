@@ -145,13 +145,13 @@ fn differences(
         () if ours.to.addr.is_ipv6() && more > 0 && more.is_multiple_of(8) => {
             Some("tcptrace takes extension headers of IPv6 for payload")
         }
-        () if sent.restarts > 0 => Some("tcptrace does not see that numbers start anew"),
+        () if sent.restarts > 0 => Some("tcptrace does not detect that sequence numbers restart"),
         () if sent.copies > 0 => Some("tcptrace takes copies for packets"),
         () if sent.keep_alives + sent.window_probes > 0 => {
             Some("tcptrace counts bytes of keep-alives and window probes")
         }
         () if sent.acked_before_seen + sent.foreign_acks > 0 => {
-            Some("ACKs stand before their data, or are of another connection")
+            Some("ACKs precede their data, or belong to another connection")
         }
         () if reset && more > 0 => Some("tcptrace counts the text of a reset as data"),
         () if what == "unique bytes" && reset => Some("tcptrace counts no data behind a reset"),

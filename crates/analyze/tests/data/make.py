@@ -3,7 +3,7 @@
 
 Two network namespaces, a tun device in each, and between them this program: 8 Mbit/s, 10 ms each way,
 a queue of 30 packets, 2 % of the packets to the receiver lost at random (fixed seed).
-Beside it real.truth gets a line for each packet lost: its TCP sequence number, and `radio` or `queue`.
+It also writes real.truth, with a line for each lost packet: its TCP sequence number, and `radio` or `queue`.
 Needs root (or `unshare -rn`), /dev/net/tun, ip, tcpdump.
 """
 import ctypes, fcntl, heapq, os, random, select, socket, struct, subprocess, sys, threading, time

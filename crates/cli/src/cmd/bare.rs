@@ -60,8 +60,11 @@ pub fn run(
     json: bool,
 ) -> Result<Outcome, Failure> {
     if plan.cells.iter().any(|cell| cell.scenario.world == World::Testbed) {
-        let help = "leave `--no-metrics` out, or say `--world sim`";
-        return Err(Failure::input("without metrics runs are made in the simulator alone", help));
+        let help = "leave `--no-metrics` out, or use `--world sim`";
+        return Err(Failure::input(
+            "runs without metrics are possible only in the simulator",
+            help,
+        ));
     }
     let runs: Vec<Run> = plan.runs().collect();
     let counted = Work::new(jobs).pool()?.install(|| {

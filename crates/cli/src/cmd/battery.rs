@@ -168,7 +168,7 @@ fn text(answer: &Lifetimes) -> String {
         (Session::Full, Over::Mqtt) => "a whole TLS handshake each",
         (Session::Resumed, Over::Coap) => "a resumed DTLS session each",
         (Session::Resumed, Over::Mqtt) => "a resumed TLS session each",
-        (Session::Kept, Over::Coap) => "a DTLS session kept by its connection id",
+        (Session::Kept, Over::Coap) => "a DTLS session that stays open by its connection id",
         (Session::Kept, Over::Mqtt) => "a TLS connection that stays open",
     };
     let messages: Vec<String> =

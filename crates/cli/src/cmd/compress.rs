@@ -23,15 +23,15 @@ const LONGEST: u64 = 8 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop compress log.txt                                 on hardware of 2000 and of today
+  lasthop compress log.txt                                 on old and current hardware
   lasthop compress log.txt --set radio.rate=1mbit          over a slower radio
-  lasthop compress log.txt --set host.sender.battery=esp32  on one sort of hardware
+  lasthop compress log.txt --set host.sender.battery=esp32  on one kind of hardware
   lasthop compress photo.jpg --scenario my.toml            over a path of your own
 
-Data is compressed on this machine at several levels; the time of its processor is turned into
-that of the node's by a work whose instructions are known. What sending costs comes from the
-scenario, whose sender has a `battery`. The node compresses while it sends. The break-even is how
-long the node's processor may take for each byte, and no longer.";
+Data is compressed on this machine at several levels; a task with a known number of instructions
+converts its CPU time to that of the node. The cost of sending comes from the scenario, whose
+sender has a `battery`. The node compresses while it sends. The break-even is the longest time of
+the node's processor for each byte at which compression still saves energy.";
 
 /// Does compressing before sending spare a battery? Real compressors, on your data
 #[derive(clap::Args, Debug)]
@@ -76,7 +76,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let arguments = args.changes.arguments();
     let text = Text::load(&args.scenario, &arguments)?;
     let (plan, _) = text.plan(&arguments)?;
-    let failed = |error| Failure::file(&args.file, error, "the compressor gave up on it");
+    let failed = |error| Failure::file(&args.file, error, "the compressor failed");
     let speed = compress::this_machine().map_err(failed)?;
     let levels = compress::measure(&data, speed).map_err(failed)?;
     let instructions_per_s = args.cpu_speed.map(|millions| millions * 1e6);
@@ -104,8 +104,7 @@ fn positive(number: Option<f64>) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let help =
-        "give a file of the kind that is to be sent, for example `lasthop compress README.md`";
+    let help = "give a sample of the data to send, for example `lasthop compress README.md`";
     let file = std::fs::File::open(path).map_err(|error| Failure::file(path, error, help))?;
     let mut data = Vec::new();
     file.take(LONGEST).read_to_end(&mut data).map_err(|error| Failure::file(path, error, help))?;
@@ -141,7 +140,7 @@ fn tables(answer: &CompressionAnswer, axes: &[Axis]) -> String {
     let look = style::look();
     let mut text = render(&data, look) + "\n\n" + &render(&costs(&answer.cells, axes), look) + "\n";
     text += &style::dim(&style::paragraph(
-        "Joules for 10^6 bytes of the original, radio and rest of the node for as long as it takes included; means\n\
+        "Joules for 10^6 bytes of the original, including the radio and the rest of the node during the transfer; means\n\
          over runs ± 95 % confidence interval. Break-even: nanoseconds of the node's processor for a byte.\n",
     ));
     for cell in &answer.cells {
@@ -157,22 +156,22 @@ fn recommendation(cell: &Cell) -> String {
     let at = style::heading(&at.join(", "));
     let (sending, compressing) = (r.sending_j * 1e6, r.compressing_j * 1e6);
     let why = format!(
-        "a byte takes {} uJ to send and {} uJ of the processor to compress, and {:.0} % is left",
+        "a byte takes {} uJ to send and {} uJ of the processor to compress, and {:.0} % of the bytes remain",
         short(sending),
         short(compressing),
         r.ratio * 100.0
     );
     let what = match (&r.level, r.from_bytes, r.from_loss) {
         (Some(level), Some(bytes), _) => format!(
-            "{level} spares {:.0} %; messages that are compressed alone pay from {bytes} bytes on",
+            "{level} saves {:.0} %; messages that are compressed alone pay from {bytes} bytes on",
             r.spares_percent.mean
         ),
         (Some(level), None, _) => format!(
-            "{level} spares {:.0} %, but of short messages (up to 4 KiB) that are compressed alone nothing",
+            "{level} saves {:.0} %, but nothing for short messages (up to 4 KiB) that are compressed alone",
             r.spares_percent.mean
         ),
         (None, _, Some(loss)) => format!(
-            "send it as it is: {} would pay from a loss of {:.0} % on, with all that is lost sent again",
+            "send it as it is: {} would pay from a loss of {:.0} % on, if all lost packets are retransmitted",
             r.best,
             loss * 100.0
         ),

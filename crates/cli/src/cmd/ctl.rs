@@ -23,7 +23,7 @@ Examples:
   lasthop ctl get                             everything
   lasthop ctl get agent                       one key of the path, as scenario files have it
   lasthop ctl get stages.agent.flows          one figure
-  lasthop ctl set agent=snoop                 no restart, connections go on
+  lasthop ctl set agent=snoop                 no restart, connections continue
   lasthop ctl set errors.mean=64KiB radio.rate=1mbit
   lasthop ctl set errors=none
   lasthop ctl set agent=none --drain          where connections end at the station: split
@@ -37,7 +37,7 @@ Examples:
 All values of one `set` are checked together before anything changes. Without --socket it is the
 only station or testbed that runs, found in /run/lasthop and $XDG_RUNTIME_DIR/lasthop.";
 
-/// Ask a running station or testbed, change it, watch it
+/// Query, change or watch a running station or testbed
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -128,7 +128,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Ok(answer) => Ok(answer),
         Err(error) => {
             let help = match error.kind() {
-                ErrorKind::InvalidData => "ask with the program of the station's version",
+                ErrorKind::InvalidData => "use the lasthop version of the station",
                 _ => "is the station still running?",
             };
             Err(RequestError::Failure(Failure::file(&socket, error, help)))
@@ -169,7 +169,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 let endings = changed.endings.map(|(what, count)| match what {
                     Endings::Reset => format!("connections reset: {count}\n"),
                     Endings::Drain => {
-                        format!("connections that go on until they are over: {count}\n")
+                        format!("connections that continue until they end: {count}\n")
                     }
                 });
                 output::print(&lines.chain(endings).collect::<String>())?;
@@ -272,7 +272,7 @@ impl From<RequestError> for Failure {
 }
 
 fn strange() -> Failure {
-    Failure::input("the station gave the answer to another question", "is it of another version?")
+    Failure::input("the station's answer does not match the request", "is it of another version?")
 }
 
 type Ask<'a> = &'a mut dyn FnMut(&Request) -> Result<Response, RequestError>;
@@ -281,8 +281,8 @@ fn status(ask: Ask<'_>) -> Result<Status, Failure> {
     match ask(&Request::Status {})? {
         Response::Status(status) => Ok(*status),
         Response::Link(_) => Err(Failure::input(
-            "this is a tunnel, which is not watched like a station",
-            "ask it: `lasthop ctl get`, `lasthop ctl get --json`",
+            "this is a tunnel, and `lasthop ctl watch` is for stations",
+            "query it: `lasthop ctl get`, `lasthop ctl get --json`",
         )),
         _ => Err(strange()),
     }
@@ -338,15 +338,15 @@ fn only(found: &[PathBuf]) -> Result<PathBuf, Failure> {
         [one] => Ok(one.clone()),
         [] => Err(Failure::input(
             "no station or testbed runs here",
-            "start one with `lasthop station FILE`, or name its socket: `lasthop ctl --socket PATH get`; root's \
-             are seen by root only",
+            "start one with `lasthop station FILE`, or name its socket: `lasthop ctl --socket PATH get`; only \
+             root sees root's stations",
         )),
         several => {
             let several: Vec<String> =
                 several.iter().map(|path| path.display().to_string()).collect();
             Err(Failure::input(
                 format!("{} stations run here: {}", several.len(), several.join(", ")),
-                format!("say which one: `lasthop ctl --socket {} get`", several[0]),
+                format!("choose one: `lasthop ctl --socket {} get`", several[0]),
             ))
         }
     }
@@ -354,7 +354,7 @@ fn only(found: &[PathBuf]) -> Result<PathBuf, Failure> {
 
 fn cannot_connect(socket: &Path, error: std::io::Error) -> Failure {
     let help = match error.kind() {
-        ErrorKind::PermissionDenied => "only its owner and root may: use sudo",
+        ErrorKind::PermissionDenied => "only its owner and root may connect: use sudo",
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
             "no station listens there; start it with `lasthop station FILE`"
         }

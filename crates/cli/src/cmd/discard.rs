@@ -24,7 +24,7 @@ Examples:
   lasthop discard                               port 9009 of all addresses, until Ctrl-C
   lasthop discard --once --verify               one transfer, each byte compared
   lasthop discard --listen 10.0.1.1:9           one address, the port of the discard service (as root)
-  lasthop discard --output received --count 3   keep what comes as files
+  lasthop discard --output received --count 3   store received data as files
   lasthop discard --udp                         datagrams of `lasthop send -u` too
 
 Any sender will do; --verify compares with what `lasthop send --bytes` sends.
@@ -129,7 +129,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if !json {
         let bad = match totals.bad {
             0 => String::new(),
-            bad => format!(", {bad} of them not complete or not as they should be"),
+            bad => format!(", {bad} of them incomplete or with wrong bytes"),
         };
         eprintln!(
             "{}, {}{bad}",

@@ -108,7 +108,7 @@ fn results(dir: &Path) -> Check {
         ok,
         required: true,
         found: format!("{} {} be written to", dir.display(), if ok { "can" } else { "cannot" }),
-        purpose: "keeping results of runs".into(),
+        purpose: "storing results of runs".into(),
         remedy: "choose another directory with `-o DIR`, or change its owner".into(),
     }
 }
@@ -178,7 +178,7 @@ fn planes() -> [Check; 2] {
                 Ok(()) => "the kernel forwards for a station".to_owned(),
                 Err(refusal) => refusal.to_string(),
             },
-            purpose: "a station as fast as the kernel, past which packets flow when it dies; without it packet \
+            purpose: "a station as fast as the kernel, and packets that still flow if it dies; without it, packet \
                       sockets forward"
                 .into(),
             remedy: remedy.into(),

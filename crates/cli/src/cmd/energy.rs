@@ -13,7 +13,7 @@ use crate::{format, show};
 const EXAMPLES: &str = "\
 Examples:
   lasthop energy my.toml                    batteries of the file, or a usual laptop at both ends
-  lasthop energy my.toml --hardware esp32   both ends are made of this
+  lasthop energy my.toml --hardware esp32   this hardware at both ends
   lasthop energy my.toml --host receiver    by the bytes for a joule of the receiver
   lasthop energy my.toml --set host.sender.battery.base=3W
                                             a battery of your own
@@ -22,7 +22,7 @@ Examples:
 
 It runs the scenario as it is and with one change at a time, all with the same random draws,
 and in the end with all changes together that help. Exit code 1: nothing would help.
-docs/how-to/energy.md says what the model rests on.";
+docs/how-to/energy.md explains the model.";
 
 /// Say how long batteries last, where their joules go, and which change of TCP would save most
 #[derive(clap::Args, Debug)]
@@ -30,7 +30,7 @@ docs/how-to/energy.md says what the model rests on.";
     seeds.help("Number of seeds, each one run of each change; overrides `runs` of the file")
 }))]
 pub struct Args {
-    /// What both ends are made of, whatever the file says (`lasthop list hardware`)
+    /// Hardware of both ends, in place of that in the file (`lasthop list hardware`)
     #[arg(long, value_name = "PRESET", value_parser = hardware)]
     pub hardware: Option<String>,
     /// Whose bytes for a joule the changes are ranked by [default: the sender, if it has a battery]

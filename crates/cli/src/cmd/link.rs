@@ -21,7 +21,7 @@ Examples:
   lasthop link --keygen link.key            a key; copy it to the other host
   lasthop link link.toml --check            is the file right?
   sudo lasthop link link.toml               run until SIGTERM or Ctrl-C
-  sudo lasthop ctl get                      how it fares
+  sudo lasthop ctl get                      its state and counts
 
 It needs CAP_NET_ADMIN and /dev/net/tun. The file, on the host that calls:
 
@@ -103,8 +103,8 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
         }
         let help = match error.kind() {
             ErrorKind::AlreadyExists => {
-                "who has the key that is there could not speak to this host any more; \
-                 `--force` puts the new one in its place"
+                "hosts with the existing key could no longer connect to this host; \
+                 `--force` replaces it"
             }
             _ => file,
         };
@@ -113,7 +113,7 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
     match json {
         true => output::print_json(format::LINK, &json!({ "key-file": path })),
         false => output::print(&format!(
-            "{}: a new key; copy it to the other host, by a way that you trust\n",
+            "{}: a new key; copy it to the other host over a channel that you trust\n",
             path.display()
         )),
     }
@@ -122,7 +122,7 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
 /// Writes the key atomically into a file that only its owner may read.
 fn keep(path: &Path, key: &str, force: bool) -> io::Result<()> {
     if !force && fs::symlink_metadata(path).is_ok() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file already"));
+        return Err(io::Error::new(ErrorKind::AlreadyExists, "the file exists already"));
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}", std::process::id()));
@@ -213,7 +213,7 @@ fn check(path: &Path, file: &TunnelFile, json: bool) -> Result<(), Failure> {
             }),
         );
     }
-    let peer = file.peer.map_or("whoever calls".to_owned(), |peer| peer.to_string());
+    let peer = file.peer.map_or("any peer".to_owned(), |peer| peer.to_string());
     let open = if keyed { "" } else { "; OPEN, without a key" };
     output::print(&format!("{}: good: {} | {peer}{open}\n", path.display(), file.tun))
 }
@@ -222,19 +222,19 @@ fn check(path: &Path, file: &TunnelFile, json: bool) -> Result<(), Failure> {
 fn noticed(notice: &Notice) -> String {
     match notice {
         Notice::OtherKey(from) => format!(
-            "{from} calls with another key than ours: both hosts must have the same key file; nobody is let in"
+            "{from} has another key and was refused: both hosts must have the same key file"
         ),
         Notice::RefusedBy(from) => format!(
-            "{from} says that our key is not its own (or somebody on the way says so): both hosts must have the same \
-             key file"
+            "{from} reports that its key differs from ours (or an attacker on the path forged this report): both hosts \
+             must have the same key file"
         ),
         Notice::OtherVersion(from, version) => format!(
-            "{from} speaks version {version} of the protocol, and we speak {VERSION} only: both hosts need the same \
+            "{from} uses version {version} of the protocol, and this host only {VERSION}: both hosts need the same \
              version of lasthop"
         ),
-        Notice::Reflected(from) => format!(
-            "our own messages come back from {from}: there is an echo and no peer; is `peer` right?"
-        ),
+        Notice::Reflected(from) => {
+            format!("{from} returns our own messages, so it is not a peer; is `peer` right?")
+        }
     }
 }
 
@@ -265,7 +265,7 @@ fn print_news(news: &News, json: bool) {
         }
         News::Down => "the peer is gone".to_owned(),
         News::Mtu(mtu) => format!("packets of up to {mtu} bytes pass"),
-        News::Moved(peer) => format!("the peer is heard from {peer} now, and answered there"),
+        News::Moved(peer) => format!("the peer now has the address {peer}"),
         News::Notice(notice) => format!("{} {}", style::bold("warning:"), noticed(notice)),
         News::Warning(text) => format!("{} {text}", style::bold("warning:")),
     };

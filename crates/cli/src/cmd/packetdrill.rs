@@ -25,7 +25,7 @@ Examples:
 
 Exit codes: 0 all passed, 1 a script failed or could not be run, 2 bad input.
 Against the kernel it needs what `lasthop run --world testbed` needs, and /dev/net/tun.
-docs/how-to/packetdrill.md says what of the language is supported, and how to run public scripts.";
+docs/how-to/packetdrill.md describes the supported language, and how to run public scripts.";
 
 /// The largest folder: beyond this many scripts the argument is a mistake.
 const FILES_MAX: usize = 10_000;

@@ -28,7 +28,7 @@ const MOST: usize = 6;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Directory that `lasthop run -o` wrote; several are laid over each other
+    /// Directory that `lasthop run -o` wrote; several are drawn together
     #[arg(value_name = "DIR", required = true, num_args = 1..=MOST)]
     pub dirs: Vec<PathBuf>,
     /// The page [default: report.html in the directory, overlay.html in the first of several]
@@ -75,7 +75,7 @@ fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
         all.push(NamedResults { name, results, recorded });
     }
     side_by_side::page(&all).map_err(|apart| {
-        let help = "results that vary the same keys can be laid over each other: run both with the same `--vary`";
+        let help = "only results that vary the same keys can be drawn together: run both with the same `--vary`";
         Failure::input(apart.to_string(), help)
     })
 }
@@ -92,7 +92,7 @@ pub(super) fn read(dir: &Path) -> Result<Results, Failure> {
     let text = std::fs::read(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::input(
             format!("{} has no {}", dir.display(), sweep::RESULTS),
-            "results are written when a sweep is complete: `lasthop run FILE -o DIR` goes on with one",
+            "results are written when a sweep is complete: `lasthop run FILE -o DIR` continues one",
         ),
         _ => Failure::file(&path, error, help),
     })?;

@@ -27,7 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   lasthop run                                              a demonstration of about a second
   lasthop run west97-lan                                   a built-in scenario
-  lasthop run my.toml --seeds 100 -o results               more runs, and keep them
+  lasthop run my.toml --seeds 100 -o results               more runs, and store them
   lasthop run my.toml --set host.fixed.tcp=sack            change a value
   lasthop run my.toml --vary agent=none,snoop              compare
   lasthop run west97-lan --world both --seeds 3            simulated and on real packets
@@ -37,7 +37,7 @@ Keys are dotted as in the file: host.NAME.KEY, path.NUMBER.KEY, path.NAME.KEY. S
 host for all hosts (tcp, mss), agent, errors.KEY, link.KEY and radio.KEY where there is only one.
 
 With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs.parquet and
-runs.csv (a row for each run), runs.jsonl (to go on from), and trace/CELL/ with events, control
+runs.csv (a row for each run), runs.jsonl (to continue from), and trace/CELL/ with events, control
 blocks, captures and time-sequence plots of each cell's first run: up to 100 MB, see --trace and
 --trace-size.
 A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it stopped.";
@@ -315,12 +315,12 @@ fn interrupted(
     let of = format!("interrupted after {finished} of {}", plural(job.plan.count(), "run"));
     match job.output {
         Some(dir) => eprintln!(
-            "{of}; they are kept in {}: the same command goes on from there",
+            "{of}; they are stored in {}: the same command continues from there",
             dir.display()
         ),
-        None => {
-            eprintln!("{of}; with `-o DIR` they would be kept, and the same command would go on")
-        }
+        None => eprintln!(
+            "{of}; with `-o DIR` they would be stored, and the same command would continue"
+        ),
     }
     Ok(Outcome::Interrupted)
 }

@@ -219,7 +219,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         return Err(Failure::input(
             "no destination: HOST[:PORT] is missing",
             format!(
-                "say where to: lasthop send laptop:{DEFAULT_PORT}. On a terminal `lasthop send` asks"
+                "name it: lasthop send laptop:{DEFAULT_PORT}. On a terminal `lasthop send` shows a menu"
             ),
         ));
     };
@@ -252,7 +252,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 fn with_menu(args: &Args) -> Result<Outcome, Failure> {
     let mut settings = settings::path().map_or_else(Settings::default, |path| {
         Settings::load(&path).unwrap_or_else(|why| {
-            eprintln!("{} is left out of account: {why}", path.display());
+            eprintln!("{} is ignored: {why}", path.display());
             Settings::default()
         })
     });

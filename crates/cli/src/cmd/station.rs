@@ -20,7 +20,7 @@ Examples:
   sudo lasthop ctl set agent=none                        change it while it runs
   sudo kill -HUP PID                                     read the file again
 
-With CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW the kernel forwards, also past a station that is gone.
+With CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW the kernel forwards, also after the station has ended.
 With CAP_NET_RAW alone packet sockets do, and no interface's settings are changed. The file:
 
   left = \"eth0\"            # to the wired side
@@ -154,10 +154,10 @@ fn check(
         (found.iter().any(|finding| finding.weight == Weight::Mind), "it would run here");
     text += &match (runs, minds) {
         (false, _) => "it would not run here\n".to_owned(),
-        (true, true) => format!("{verdict}; mind what is said above\n"),
-        (true, false) => format!(
-            "{verdict}: what comes in at {left} leaves at {right}, and the other way round\n"
-        ),
+        (true, true) => format!("{verdict}; note the remarks above\n"),
+        (true, false) => {
+            format!("{verdict}: frames that arrive at {left} leave at {right}, and vice versa\n")
+        }
     };
     output::print(&text)?;
     Ok(outcome)
@@ -180,7 +180,7 @@ pub(super) fn socket(given: Option<PathBuf>, name: &str) -> Result<PathBuf, Fail
         Some(dir) => PathBuf::from(dir).join("lasthop"),
         None => {
             return Err(Failure::input(
-                "there is no place for the control socket",
+                "no directory for the control socket is known",
                 "name one: `--socket PATH`, or `[control] socket = \"PATH\"` in the file",
             ));
         }
@@ -238,7 +238,7 @@ fn print_news(news: &News, json: bool) {
             output::print(&format!("running; control socket {}{metrics}\n", socket.display()))
         }
         (News::Plane { plane: "kernel", .. }, false) => {
-            output::print("the kernel forwards; the station is shown what its agents need\n")
+            output::print("the kernel forwards; the station gets packets that its agents need\n")
         }
         (News::Plane { instead: None, .. }, false) => {
             output::print("packet sockets of the station forward\n")
@@ -247,10 +247,10 @@ fn print_news(news: &News, json: bool) {
             "packet sockets of the station forward, since the kernel cannot by itself: {why}; {help}\n"
         )),
         (News::Reloaded { who, stages, .. }, false) if stages.is_empty() => {
-            output::print(&format!("the file was read again: nothing is new; asked by {who}\n"))
+            output::print(&format!("the file was read again: no changes; requested by {who}\n"))
         }
         (News::Reloaded { who, stages, settings }, false) => output::print(&format!(
-            "the file was read again: new are {}: {}; asked by {who}\n",
+            "the file was read again: changed {}: {}; requested by {who}\n",
             stages.join(", "),
             changes(settings)
         )),

@@ -20,14 +20,14 @@ use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop sweep my.toml --store s                       all runs; again: goes on
+  lasthop sweep my.toml --store s                       all runs; repeated: continues
   lasthop sweep my.toml --store s --shard 3/16          every 16th batch
   lasthop sweep my.toml --store s --points design.csv   sets in place of axes
   lasthop merge s -o out                                one table, runs.parquet
 
 Runs are made in batches, each put into the store whole or not at all. Machines
-may share a store, or have one each that are merged. docs/how-to/scale.md says how
-far this goes.";
+may share a store, or have one each that are merged. docs/how-to/scale.md gives
+the limits.";
 
 /// Make a sweep of any size, in batches that many machines may share
 #[derive(clap::Args, Debug)]
@@ -108,7 +108,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             plural(swept.runs, "run")
         );
         if left > 0 {
-            text += &format!(", {left} left: the same command goes on");
+            text += &format!(", {left} left: the same command continues");
         }
         output::print(&(text + "\n"))?;
     }

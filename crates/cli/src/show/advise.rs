@@ -148,7 +148,7 @@ fn present(advice: &Advice, place: &PointRanking, units: Units) -> String {
     });
     format!(
         "The sender as it is gets {rate}{share}; {} a run. ({})\n",
-        plural_of((row.measured.timeouts.mean * 10.0).round() / 10.0, "time-out"),
+        plural_of((row.measured.timeouts.mean * 10.0).round() / 10.0, "timeout"),
         theory(place, units)
     )
 }
@@ -204,8 +204,8 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
 fn waiting(all: &Waiting, threshold: f64) -> String {
     let &Waiting { delay, empty, ref shorter } = all;
     let mut text = format!(
-        "\n{}\n  data takes {} ms from end to end at the median, {} ms of it in queues, and so does all that shares \
-         them\n",
+        "\n{}\n  data takes {} ms from end to end at the median, {} ms of it in queues; other traffic in these \
+         queues waits as long\n",
         style::heading("The queue"),
         short((delay * 1e3).round()),
         short(((delay - empty) * 1e3).round()),

@@ -9,7 +9,7 @@ use crate::style;
 
 /// Legend of the table of several points.
 const NOTE_OF_POINTS: &str = "\
-Mean throughput in KB/s (KB = 1024 B). *: the best at this point, or not told apart from it. +, -: better or worse
+Mean throughput in KB/s (KB = 1024 B). *: the best at this point, or not distinguishable from it. +, -: better or worse
 than the baseline with confidence, all comparisons of the point together (Holm, 5 %).";
 
 /// The whole answer for a terminal; empty if the baseline is not finished.
@@ -22,7 +22,7 @@ pub fn text(document: &Document<Points>) -> String {
     let sets = as_is.map_or(String::new(), |row| row.alternative.sets.join(" "));
     let sets = if sets.is_empty() { sets } else { format!(" ({sets})") };
     let mut text = format!(
-        "{}: {} schemes, {runs} of each, beside {baseline}{sets}\n",
+        "{}: {} schemes, {runs} of each, compared with {baseline}{sets}\n",
         style::heading(&document.name),
         first.schemes.len(),
     );

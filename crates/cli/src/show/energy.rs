@@ -24,7 +24,7 @@ pub fn text(document: &Document<Energy>) -> String {
     );
     for host in energy.hosts.iter().filter(|host| host.assumed) {
         text += &format!(
-            "{} the file does not say what `{}` is made of; `--hardware` or `battery` does\n",
+            "{} the file has no hardware of `{}`; give it with `--hardware` or `battery`\n",
             style::bad("assumed:"),
             host.host
         );
@@ -43,8 +43,8 @@ pub fn text(document: &Document<Energy>) -> String {
     let lasts = energy.hosts.iter().map(|host| host.lifetime_s.mean).fold(0.0, f64::max);
     if energy.endless && energy.horizon_s < SHORT && energy.horizon_s < lasts {
         text += &note(&format!(
-            "runs of {} s stand for whole batteries, and how a transfer begins weighs more in them than in those \
-             (ACKs by time begin slowly); `--set horizon=600s` is nearer",
+            "runs of {} s represent whole batteries, so the start of a transfer has too much weight \
+             (ACKs by time begin slowly); `--set horizon=600s` is more accurate",
             short(energy.horizon_s)
         ));
     }

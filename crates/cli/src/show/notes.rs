@@ -19,7 +19,7 @@ pub(super) fn note(text: &str) -> String {
 /// A note that a single run has no interval; `seeds` seeds would suffice.
 pub(super) fn too_few<S>(document: &Document<S>, seeds: u32) -> String {
     match document.seeds.len() {
-        0 | 1 => note(&format!("one run tells nothing about chance; `--seeds {seeds}` does")),
+        0 | 1 => note(&format!("one run has no confidence interval; use `--seeds {seeds}`")),
         _ => String::new(),
     }
 }

@@ -61,7 +61,7 @@ pub fn text(answer: &ReplayAnswer) -> String {
         Criterion::Rate => format!("in time within {:.0} %", Criterion::TOLERANCE * 100.0),
     };
     let mut text = format!(
-        "{} (Linux {}) beside {}: {} of {} {over}\n\n{}\n\n{}\n",
+        "{} (Linux {}) compared with {}: {} of {} {over}\n\n{}\n\n{}\n",
         style::heading(&answer.kernel),
         answer.release,
         answer.ours,
@@ -104,7 +104,7 @@ fn sent(sent: &Option<SentSegment>) -> String {
     let why = match cause.as_str() {
         "data" => "new",
         "fast-retransmit" => "fast",
-        "timeout-retransmit" => "time-out",
+        "timeout-retransmit" => "timeout",
         "tail-loss-probe" => "probe",
         other => other,
     };

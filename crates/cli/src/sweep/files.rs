@@ -91,7 +91,7 @@ pub fn keep(
     run: &Run,
     traced: io::Result<()>,
 ) -> Result<(), Failure> {
-    let help = "finished runs are kept; is there room, and may you write there?";
+    let help = "finished runs are stored; is there room, and may you write there?";
     let key = run.key.to_string();
     // The key comes last: a folder without it is not complete.
     let written =

@@ -70,7 +70,7 @@ impl Store {
             self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
         });
         written.map_err(|error| {
-            Failure::file(&self.path, error, "finished runs are kept; is there room?")
+            Failure::file(&self.path, error, "finished runs are stored; is there room?")
         })
     }
 }

@@ -82,7 +82,7 @@ impl Settings {
         let damaged = |error: toml::de::Error| format!("it is damaged: {}", error.message());
         let Version { version } = toml::from_str(&text).map_err(damaged)?;
         if version != VERSION {
-            return Err(format!("it is of version {version}, this program knows {VERSION}"));
+            return Err(format!("it is of version {version}, this program supports {VERSION}"));
         }
         let written: SettingsFile = toml::from_str(&text).map_err(damaged)?;
         let damaged = |error: String| format!("it is damaged: {error}");

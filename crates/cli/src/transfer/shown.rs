@@ -35,7 +35,7 @@ fn columns(peer: &str, units: Units) -> Vec<Column> {
         Column::number("seconds"),
         Column::number(units.name()),
         Column::number("retransmissions"),
-        Column::number("time-outs"),
+        Column::number("timeouts"),
         Column::text("end"),
     ]
 }
@@ -68,7 +68,7 @@ pub fn table(reports: &[SendReport], units: Units) -> String {
         text.extend(reports.iter().map(|report| format!("SHA-256 {}\n", report.sha256)));
     }
     if reports.iter().any(|report| report.end != End::Closed) {
-        text += "What is not complete: bytes and SHA-256 are of what the kernel took, not of what arrived.\n";
+        text += "Incomplete transfers: bytes and SHA-256 are of data that the kernel accepted, not of data that arrived.\n";
     }
     text += &style::dim(match units {
         Units::Mbit => "From the SYN until the peer closed.",

@@ -65,7 +65,7 @@ fn with_a_pause(
     let echo = on(host, move || {
         let listener = TcpListener::bind((address, 7000)).expect("it listens");
         ready.send(()).unwrap();
-        let (mut stream, _) = listener.accept().expect("somebody comes");
+        let (mut stream, _) = listener.accept().expect("a client connects");
         choose(&stream, control);
         let mut got = Vec::new();
         stream.read_to_end(&mut got).expect("it is read");
@@ -121,7 +121,7 @@ fn there_and_back_by_quic(address: SocketAddr, bytes: usize, seed: u64) {
         quic::runtime().block_on(async {
             let (endpoint, certificate) = quic::serve(address);
             ready.send(certificate).unwrap();
-            let connection = endpoint.accept().await.expect("somebody calls");
+            let connection = endpoint.accept().await.expect("a client connects");
             let connection = connection.await.expect("a handshake");
             let (mut send, mut receive) = connection.accept_bi().await.expect("a stream");
             let got = receive.read_to_end(bytes).await.expect("it is read");
@@ -318,7 +318,7 @@ fn strangers_are_counted_and_heard_no_further() {
         let now = status("b");
         assert!(more(&now, "replayed") > 10, "{now}");
         assert!(more(&now, "bad-tag") > 10, "{now}");
-        assert!(more(&now, "other-session") > 10, "what b has said itself: {now}");
+        assert!(more(&now, "other-session") > 10, "output of b itself: {now}");
         assert_eq!(more(&now, "sessions"), 0, "{now}");
         assert_eq!(now["peer"], before["peer"]);
     });

@@ -60,8 +60,10 @@ fn another_key_is_told_on_both_sides_once() {
         sh(&format!(
             "{LASTHOP} link --keygen /run/other; sed -i s:/run/key:/run/other: /run/a.toml"
         ));
-        let says =
-            [("b", "calls with another key than ours"), ("a", "says that our key is not its own")];
+        let says = [
+            ("b", "has another key and was refused"),
+            ("a", "reports that its key differs from ours"),
+        ];
         let ends = says.map(|(host, _)| {
             let file = File::create(format!("/run/{host}.log")).unwrap();
             let mut command = Command::new("ip");

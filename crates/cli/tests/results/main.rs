@@ -197,7 +197,7 @@ fn a_directory_of_results_is_complete_and_continues() {
     keep_lines(&out, &spoilt);
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let again = fs::read_to_string(out.join("results.json")).expect("results");
-    assert!(again.contains("987654321"), "a kept run is read");
+    assert!(again.contains("987654321"), "a stored run is read");
     let now = kept_lines(&out);
     assert_eq!((&now[..5], now.len()), (&spoilt[..], 7), "two are made again");
     keep_lines(&out, &now[1..]);
@@ -379,7 +379,7 @@ fn an_interrupted_sweep_continues() {
     let output = child.wait_with_output().expect("it ends");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{errors}");
-    assert!(errors.contains("the same command goes on"), "{errors}");
+    assert!(errors.contains("the same command continues"), "{errors}");
     assert!(text(&output).contains("not run"), "cells without a run say so");
     no_temporary_files(&workdir.path("out"));
     assert!(!workdir.path("out/results.json").exists());
@@ -388,12 +388,12 @@ fn an_interrupted_sweep_continues() {
     let before = kept_lines(&out);
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let after = kept_lines(&out);
-    assert_eq!(after[..before.len()], before, "nothing that is kept is lost");
+    assert_eq!(after[..before.len()], before, "no stored run is lost");
     let mut keys: Vec<String> =
         after.iter().map(|line| json(line.as_bytes())["key"].to_string()).collect();
     keys.sort();
     keys.dedup();
-    assert_eq!(keys.len(), after.len(), "kept runs are not written again");
+    assert_eq!(keys.len(), after.len(), "stored runs are not written again");
     let results = json(&fs::read(workdir.path("out/results.json")).expect("results"));
     let fresh = json(&workdir.good(&["run", "tiny.toml", "--json"]).stdout);
     assert_eq!(results, fresh);

@@ -169,7 +169,7 @@ fn connections_drain_when_asked_for() {
         let station = world.station(&[]);
         let quiet = Quiet::open(5011);
         let told = world.ctl(&["set", "agent=snoop", "--drain"]);
-        assert!(told.contains("until they are over: 1"), "{told}");
+        assert!(told.contains("until they end: 1"), "{told}");
         // The new agent handles the new connections ...
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
         let note = |name: &str| world.status()["stages"][1]["right"]["originated"][name].clone();
@@ -181,7 +181,7 @@ fn connections_drain_when_asked_for() {
         assert!(told.contains("1 connection ends"), "{told}");
         world.write(&world.text().replace("split", "none"));
         station.signal("HUP");
-        assert!(station.printed("the file was read again: new are agent"));
+        assert!(station.printed("the file was read again: changed agent"));
         assert_eq!(quiet.close("hello"), [Ok("welcome".to_owned()), Ok("hello".to_owned())]);
         assert!(world.wait(|status| status["stages"][1]["flows"] == 0));
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);

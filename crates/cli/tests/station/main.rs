@@ -101,7 +101,7 @@ fn connections_keep_to_the_good_packet_size() {
         assert_eq!(status["stages"][1]["config"]["agent"], "good-packet-size");
         assert_eq!(status["stages"][1]["flows"], 0);
         let (code, output) = world.fails(&["ctl", "set", "packet-size=512B"]);
-        assert!(code == Some(2) && output.contains("is set beside `bad-period`"), "{output}");
+        assert!(code == Some(2) && output.contains("`bad-period` exclude each other"), "{output}");
         assert_eq!(station.end("TERM"), Some(0));
     });
 }
@@ -225,7 +225,7 @@ fn what_cannot_run_says_why() {
         let output = world.lasthop(&["station", "FILE", "--check"]);
         assert!(output.contains("good: lx | agent | radio | rx"), "{output}");
         assert!(
-            output.contains("plane: packet sockets of the station forward, as the file says"),
+            output.contains("plane: packet sockets of the station forward, as set in the file"),
             "{output}"
         );
         assert!(
@@ -262,7 +262,7 @@ fn what_cannot_run_says_why() {
         );
         world.ip("addr add 192.0.2.1/24 dev lx");
         let station = world.station(&[]);
-        assert!(station.printed("lx has addresses of its own (192.0.2.1/"));
+        assert!(station.printed("lx has addresses (192.0.2.1/"));
         assert_eq!(station.end("TERM"), Some(0));
     });
 }
@@ -282,7 +282,7 @@ fn the_kernel_forwards_for_who_is_not_root() {
             output["plane"][name].as_u64()
         };
         let station = world.station_of_nobody("+net_raw,+net_admin,+bpf");
-        assert!(station.printed("the kernel forwards; the station is shown"));
+        assert!(station.printed("the kernel forwards; the station gets"));
         assert_eq!(world.transfer(2_000_000).join().expect("the transfer is whole"), 2_000_000);
         assert!(plane("copied") > Some(0), "{:?}", plane("copied"));
         assert_eq!(station.end("TERM"), Some(0));
@@ -307,7 +307,7 @@ fn a_hangup_has_the_file_read_again() {
         station.signal("HUP");
         let own = std::fs::read_to_string("/proc/self/comm").unwrap();
         assert!(station.printed(&format!(
-            "none -> seq-cache; asked by root ({}, process {})",
+            "none -> seq-cache; requested by root ({}, process {})",
             own.trim(),
             std::process::id()
         )));

@@ -72,8 +72,8 @@ fn transfer(bytes: usize) -> f64 {
         enter("b");
         quinn_ends::runtime().block_on(async {
             let (endpoint, certificate) = quinn_ends::serve((SERVER, 4433).into());
-            ready.send(certificate).expect("somebody waits");
-            let connection = endpoint.accept().await.expect("somebody calls");
+            ready.send(certificate).expect("the test waits for it");
+            let connection = endpoint.accept().await.expect("a client connects");
             let connection = connection.await.expect("a handshake");
             let mut stream = connection.accept_uni().await.expect("a stream");
             let got = stream.read_to_end(bytes).await.expect("it is read");

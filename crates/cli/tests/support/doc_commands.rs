@@ -61,7 +61,7 @@ pub fn of_text(page: &str, text: &str) -> Vec<DocCommand> {
         if !(fenced || indented) {
             goes_on = false;
         } else if goes_on {
-            let last = &mut found.last_mut().expect("it goes on").command;
+            let last = &mut found.last_mut().expect("it continues").command;
             goes_on = part.ends_with('\\');
             *last += &format!(" {}", part.trim_end_matches('\\').trim());
         } else if let Some(command) = command(part) {

@@ -42,7 +42,7 @@ impl World {
         fs::create_dir(world.runtime()).expect("a directory");
         fs::set_permissions(world.runtime(), fs::Permissions::from_mode(0o700)).expect("its mode");
         if world.drops() {
-            chown(world.runtime(), Some(NOBODY), Some(NOBODY)).expect("it is nobody's");
+            chown(world.runtime(), Some(NOBODY), Some(NOBODY)).expect("chown to nobody");
         }
         world
     }

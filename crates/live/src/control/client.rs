@@ -44,7 +44,7 @@ impl Client {
         let read = self.stream.by_ref().take(MAX_ANSWER).read_until(b'\n', &mut line);
         if line.is_empty() {
             sent.and(read)?;
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the station went away"));
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the station disconnected"));
         }
         Response::parse(&line).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))
     }

@@ -94,8 +94,8 @@ impl Request {
             key: String::new(),
             help: format!(
                 "a request is one line of JSON, for example {{\"do\":\"get\",\"key\":\"agent\"}} or \
-                 {{\"do\":\"set\",\"values\":[\"agent=snoop\"]}} or {{\"do\":\"status\"}}; here runs lasthop \
-                 {VERSION}, and a client of another version may know others"
+                 {{\"do\":\"set\",\"values\":[\"agent=snoop\"]}} or {{\"do\":\"status\"}}; this is lasthop \
+                 {VERSION}, and other versions may have other requests"
             ),
             at: None,
         };
@@ -149,7 +149,7 @@ impl Response {
                 ["status", "link"].iter().find_map(|answer| value[answer]["version"].as_str());
             let who = version
                 .map_or("of another version".to_owned(), |version| format!("lasthop {version}"));
-            format!("an answer that lasthop {VERSION} does not understand; is it {who}? ({error})")
+            format!("lasthop {VERSION} cannot parse the answer; is the station {who}? ({error})")
         })
     }
 }
@@ -250,7 +250,7 @@ mod tests {
         for line in requests.lines() {
             let request = Request::parse(line.as_bytes()).unwrap_or_else(|e| panic!("{line}: {e}"));
             let again = serde_json::to_string(&request).expect("it is JSON");
-            assert_eq!(again, line, "it is asked so today");
+            assert_eq!(again, line, "this version writes the same request");
         }
         let answers = stored("answers.jsonl");
         let read =
@@ -287,11 +287,11 @@ mod tests {
         assert!(Response::parse(more.as_bytes()).is_ok());
         let parse = |line: &str| Response::parse(line.as_bytes()).unwrap_err();
         let other = parse(r#"{"status":{"version":"9.1.0","stages":{}}}"#);
-        assert!(other.contains("is it lasthop 9.1.0?"), "{other}");
-        assert!(parse(r#"{"histogram":[]}"#).contains("is it of another version?"));
+        assert!(other.contains("is the station lasthop 9.1.0?"), "{other}");
+        assert!(parse(r#"{"histogram":[]}"#).contains("is the station of another version?"));
         let unknown = Request::parse(br#"{"do":"histogram"}"#).unwrap_err();
         assert!(unknown.message.contains("histogram"), "{unknown}");
-        assert!(unknown.help.contains(&format!("here runs lasthop {VERSION}")), "{}", unknown.help);
+        assert!(unknown.help.contains(&format!("this is lasthop {VERSION}")), "{}", unknown.help);
     }
 
     #[test]

@@ -166,8 +166,8 @@ impl Running {
             let (noun, verb) = if count == 1 { ("connection", "ends") } else { ("connections", "end") };
             Trouble::new(
                 "connections-end-here",
-                format!("{count} {noun} {verb} at this station, and would be cut off in the middle"),
-                "`--drain` lets them go on until they are over, `--reset` ends them now and tells both ends",
+                format!("{count} {noun} {verb} at this station, and would break"),
+                "`--drain` lets them continue until they end, `--reset` resets them now at both ends",
             )
         })?;
         self.note_idleness(new);

@@ -201,12 +201,12 @@ impl Client {
     fn refused(&self, others: usize) -> Option<Trouble> {
         let uid = getsockopt(&self.stream, PeerCredentials).ok().map(|peer| peer.uid());
         if uid != Some(0) && uid != Some(Uid::effective().as_raw()) {
-            let help = "only root and the user whom the station runs as may talk to it: use sudo";
+            let help = "only root and the user of the station may connect: use sudo";
             return Some(Trouble::new("not-allowed", "this station is not yours", help));
         }
         if others >= MAX_CLIENTS + usize::from(uid == Some(0)) {
             let message = format!("{MAX_CLIENTS} clients are connected already");
-            let help = "try again: one that asks nothing makes room in a few seconds";
+            let help = "try again: the station disconnects an idle client in a few seconds";
             return Some(Trouble::new("busy", message, help));
         }
         None
@@ -232,7 +232,7 @@ impl Client {
             }
             if self.makes_room(clock.now().since(since)) {
                 let help = "connect again";
-                let trouble = Trouble::new("busy", "others wait, and nothing was asked", help);
+                let trouble = Trouble::new("busy", "this client is idle, and others wait", help);
                 return self.say(&Response::Error(trouble));
             }
             if pending.len() > MAX_REQUEST || is_late(&clock, since, pending.is_empty()) {

@@ -371,7 +371,7 @@ impl Receiver<'_> {
         if end == End::Closed {
             match connection.part.map(Part::keep).transpose() {
                 Ok(kept) => file = kept,
-                Err(error) => end = End::Failed { why: format!("cannot keep the file: {error}") },
+                Err(error) => end = End::Failed { why: format!("cannot store the file: {error}") },
             }
         }
         if end != End::Closed {

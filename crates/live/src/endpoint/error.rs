@@ -11,7 +11,7 @@ use super::role::Refusal;
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// No process listens there.
-    #[error("{0} refused the connection: nobody listens there")]
+    #[error("{0} refused the connection: no program listens there")]
     Refused(SocketAddr),
     /// There is no route, or no answer.
     #[error("{to} cannot be reached: {error}")]
@@ -105,7 +105,7 @@ impl EndpointError {
                 "is there a route (ip route get ADDRESS), and is the other host up?".to_owned()
             }
             EndpointError::TimedOut { .. } => {
-                "is the host up, and does a firewall drop the packets? A slow path may want a longer \
+                "is the host up, and does a firewall drop the packets? A slow path may need a longer \
                  --connect-timeout"
                     .to_owned()
             }

@@ -123,7 +123,7 @@ impl std::fmt::Display for End {
         match self {
             End::Closed => f.write_str("complete"),
             End::Stopped => f.write_str("stopped"),
-            End::Idle => f.write_str("gave up: nothing moved any more"),
+            End::Idle => f.write_str("gave up: no more progress"),
             End::Failed { why } => f.write_str(why),
         }
     }

@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(name(&third).as_deref(), Some("10.0.0.1-7-3-2"));
         assert_eq!(fs::read(dir.path().join("10.0.0.1-7-3")).expect("read"), b"one");
         drop(create());
-        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 3, "what is not kept is gone");
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 3, "the others are removed");
     }
 }

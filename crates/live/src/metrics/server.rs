@@ -304,7 +304,7 @@ mod tests {
         client.write_all(b"GET /metrics HT").unwrap();
         assert!(connection.go_on(Time::ZERO + SLOWEST, figures), "there is still time");
         assert!(!connection.go_on(late, figures), "it is late");
-        assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "it is told so");
+        assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "the client receives an error");
 
         let (mut client, mut connection) = pair();
         client.write_all(&vec![b'x'; MAX_REQUEST + 2000]).unwrap();
@@ -314,11 +314,11 @@ mod tests {
         let (mut client, mut connection) = pair();
         client.write_all(ASK).unwrap();
         assert!(connection.go_on(Time::ZERO, &Long(32 << 20)), "it has not been read");
-        assert!(!connection.go_on(late, figures), "who does not read is left");
+        assert!(!connection.go_on(late, figures), "a client that does not read is closed");
 
         let (client, mut connection) = pair();
         drop(client);
-        assert!(!connection.go_on(Time::ZERO, figures), "who has gone is left");
+        assert!(!connection.go_on(Time::ZERO, figures), "a client that has disconnected is closed");
         assert!(connection.answer.is_empty());
     }
 }

@@ -82,11 +82,11 @@ mod tests {
         assert_eq!(asked(100, Flags::ACK, 50, true), (true, true), "the first one");
         assert_eq!(asked(150, Flags::ACK, 50, false), (false, true), "the next");
         assert_eq!(asked(1 << 30, Flags::ACK, 50, false), (true, false), "damaged");
-        assert_eq!(asked(200, Flags::ACK, 50, false), (false, true), "goes on behind it");
+        assert_eq!(asked(200, Flags::ACK, 50, false), (false, true), "continues after it");
         assert_eq!(asked(250, Flags::ACK | Flags::FIN, 50, true), (true, true), "the last one");
         assert_eq!(asked(301, Flags::ACK, 0, true), (true, true), "without data");
         assert_eq!(asked(200, Flags::ACK, 50, true), (true, true), "again");
-        assert_eq!(asked(250, Flags::ACK, 50, false), (false, true), "what follows that");
+        assert_eq!(asked(250, Flags::ACK, 50, false), (false, true), "its successor");
     }
 
     /// A segment continues only its flow, whichever address or port differs.
@@ -158,7 +158,7 @@ mod tests {
     fn what_continues_a_flow_goes_round_with_its_numbers() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
         let mut order = Order::new();
-        let never = || panic!("it was asked");
+        let never = || panic!("it was verified");
         assert!(order.trusts(ends, &segment(u32::MAX - 4, Flags::ACK), 5, || true));
         assert!(order.trusts(ends, &segment(0, Flags::ACK), 1, never));
         assert!(!order.trusts(ends, &segment(2, Flags::ACK), 1, || false), "one too far");

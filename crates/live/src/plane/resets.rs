@@ -127,7 +127,7 @@ fn an_end_is_answered_when_the_other_was_reached_or_not_for_a_while() {
     };
     for (asks, other) in [(Side::Left, Side::Right), (Side::Right, Side::Left)] {
         programs.endings.insert(&key(flow), &fresh.write()).unwrap();
-        assert_eq!(run(asks), DROPPED, "the other end is asked first");
+        assert_eq!(run(asks), DROPPED, "the other end is probed first");
         assert_eq!(run(other), REDIRECTED, "it answers, and is reset");
         assert_eq!(run(asks), REDIRECTED);
         // The other end does not answer. The entry is changed to the state one second later.
@@ -198,10 +198,10 @@ fn a_new_connection_between_the_same_ports_passes() {
         assert!(run(opener, Flags::SYN, 100, 0), "a SYN passes");
         assert!(!run(there, answer, 9, 100), "another number");
         assert!(!run(opener, answer, 9, 101), "by the opener itself");
-        assert!(!run(there, Flags::ACK, 9, 101), "a challenge by what is left of the old one");
+        assert!(!run(there, Flags::ACK, 9, 101), "a challenge ACK of the old one");
         assert!(programs.endings.get(&key(flow)).is_some());
         assert!(run(there, answer, 9, 101), "the answer passes");
-        assert!(programs.endings.get(&key(flow)).is_none(), "the old one is forgotten");
+        assert!(programs.endings.get(&key(flow)).is_none(), "the old one is removed");
         assert!(run(opener, Flags::ACK, 101, 10));
     }
 }

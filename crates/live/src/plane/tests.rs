@@ -98,7 +98,7 @@ fn what_is_taken_says_where_and_when_it_came() {
     }
     assert!(plane.take(20).is_none() && plane.active);
     assert!(plane.frame(8).is_none(), "no record begins there");
-    assert_eq!(plane.done, 0, "nothing was decided about");
+    assert_eq!(plane.done, 0, "no decision yet");
 }
 
 /// A packet for the station's decision that is read late is not forwarded. The agent still processes it, and so it does with a
@@ -142,11 +142,11 @@ fn what_is_read_too_late_is_counted_by_what_it_was() {
         let counts = plane.counts();
         let late = if forwarded { 0 } else { 2 };
         assert_eq!((counts.stale, counts.late), (forwarded.into(), late), "{act}");
-        assert_eq!(plane.done, u64::from(!forwarded), "what is dropped was decided about: {act}");
+        assert_eq!(plane.done, u64::from(!forwarded), "a dropped packet is decided: {act}");
         assert_eq!(plane.control.done.load(SeqCst), plane.done, "{act}");
         let said = forwarded.then(|| plane.ring.position());
         assert_eq!(plane.outdated(), said, "{act}");
-        assert_eq!(plane.outdated(), None, "it is said once: {act}");
+        assert_eq!(plane.outdated(), None, "reported once: {act}");
     }
 }
 
@@ -280,7 +280,7 @@ fn the_program_is_told_what_is_needed() {
     plane.resume();
     assert_eq!((plane.control.done.load(SeqCst), plane.is_stale()), (42, false));
     plane.handled();
-    assert_eq!(plane.control.done.load(SeqCst), 6, "one more was decided about");
+    assert_eq!(plane.control.done.load(SeqCst), 6, "one more is decided");
     plane.set_limit(Span(77));
     assert_eq!(plane.control.limit.load(SeqCst), 77);
     let beat = plane.control.beat.load(SeqCst);

@@ -56,7 +56,7 @@ pub enum Fault {
     },
     /// The kernel forwards already, but packet sockets were requested.
     #[error(
-        "the base filter of another station stands at {interface}, so that packets would pass twice: {error}"
+        "{interface} has the base filter of another station, so packets would pass twice: {error}"
     )]
     Base {
         /// Name of the interface.
@@ -111,7 +111,7 @@ impl Fault {
                 format!("{}; or let packet sockets do it: `plane = \"sockets\"`", refusal.remedy())
             }
             Fault::Base { .. } => {
-                "take it away as root: `sudo lasthop station FILE --clear`, or by `tc filter del`".to_owned()
+                "remove it as root: `sudo lasthop station FILE --clear`, or by `tc filter del`".to_owned()
             }
             Fault::Owned { .. } | Fault::System(_) => String::new(),
         }

@@ -28,8 +28,8 @@ impl Capture {
     pub(super) fn create(path: &Path, stages: &[Stage], epoch: u64) -> io::Result<Capture> {
         let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
         let inner =
-            stages.iter().map(|stage| (stage.name.as_str(), "what came out, and what was lost"));
-        let ends = [("far", "what was lost"), ("near", "what was lost")];
+            stages.iter().map(|stage| (stage.name.as_str(), "transmitted and lost packets"));
+        let ends = [("far", "lost packets"), ("near", "lost packets")];
         let all = ends[..1].iter().copied().chain(inner).chain(ends[1..].iter().copied());
         let interfaces = all.map(|(name, description)| {
             writer.interface(&Interface { name, description, ..Interface::default() })

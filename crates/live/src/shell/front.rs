@@ -55,7 +55,7 @@ pub fn front(
             let how = how.map_or_else(|error| error.to_string(), |status| status.to_string());
             Error::new(
                 format!("the process that held the link ended early ({how})"),
-                "what ran behind the link has ended with it",
+                "the program behind the link has ended with it",
             )
         })
     })
@@ -66,7 +66,7 @@ fn start(own: &impl Fn(&[&str]) -> Command) -> Result<(Child, File, File), Error
     let pipe = || pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe");
     let ((order, words), (lines, answer)) = (pipe()?, pipe()?);
     for end in [&order, &answer] {
-        fcntl(end, FcntlArg::F_SETFD(FdFlag::empty())).tried(|| "hand on a pipe")?;
+        fcntl(end, FcntlArg::F_SETFD(FdFlag::empty())).tried(|| "pass on a pipe")?;
     }
     let number = |fd: &OwnedFd| fd.as_raw_fd().to_string();
     let keeper = own(&[HOLD, &number(&order), &number(&answer)]).spawn();
@@ -124,11 +124,11 @@ fn converse(
 /// Next line of the keeper; `None` after it has exited.
 fn next(lines: &mut BufReader<File>) -> Result<Option<Line>, Error> {
     let mut line = String::new();
-    let read = lines.read_line(&mut line).tried(|| "hear what becomes of the program")?;
+    let read = lines.read_line(&mut line).tried(|| "read the state of the program")?;
     if read == 0 {
         return Ok(None);
     }
-    serde_json::from_str(&line).map(Some).tried(|| "understand what becomes of the program")
+    serde_json::from_str(&line).map(Some).tried(|| "parse the state of the program")
 }
 
 /// Whether one of `fds` becomes readable or is closed within the time.

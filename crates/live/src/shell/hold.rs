@@ -66,7 +66,7 @@ pub fn hold(order: i32, answer: i32, own: Own<'_>) -> Result<(), Error> {
     let open = |fd: i32, write: bool| {
         // Opened again with close-on-exec, since later children must not inherit inherited descriptors.
         let file = File::options().read(!write).write(write).open(format!("/proc/self/fd/{fd}"));
-        let file = file.tried(|| "hear what to do; this command is for `lasthop shell`");
+        let file = file.tried(|| "read the order; this command is for `lasthop shell`");
         let _ = close(fd);
         file
     };
@@ -74,8 +74,8 @@ pub fn hold(order: i32, answer: i32, own: Own<'_>) -> Result<(), Error> {
     let front = FrontPipe(Arc::new(Mutex::new(answer)));
     let mut words = BufReader::new(order);
     let mut line = String::new();
-    words.read_line(&mut line).tried(|| "hear what to do")?;
-    let order = serde_json::from_str(&line).tried(|| "understand what to do")?;
+    words.read_line(&mut line).tried(|| "read the order")?;
+    let order = serde_json::from_str(&line).tried(|| "parse the order")?;
     match run(order, words, &front, own) {
         Ok(ended) => front.write(&Line::Ended(Box::new(ended))),
         Err(Error { message, help }) => front.write(&Line::Failed { message, help }),
@@ -109,12 +109,12 @@ fn run(
     if let Some(Err(error)) = &joined {
         let why = &error.message;
         front.write(&Line::Note(format!(
-            "there is no way to the outside, but to `{FAR}` only: {why}"
+            "`{FAR}` is the only reachable host, not the outside: {why}"
         )));
     }
     let joined = joined.and_then(Result::ok);
     if let Some(Joined { helper, names, .. }) = joined {
-        let names = if names { ", names too" } else { "" };
+        let names = if names { " and DNS" } else { "" };
         let program = helper.program();
         front.write(&Line::Note(format!("{program} carries IPv4 to the outside{names}")));
     }
@@ -147,9 +147,9 @@ fn run(
     let waiter = attend(pid, station.handle(), front.clone());
     let mut sinks = (Tally::new(&path, joined.is_some()), capture.as_mut());
     let run = station.run(&mut sinks, &mut |_, _, _| true);
-    run.tried(|| "go on: the base station stopped")?;
+    run.tried(|| "continue: the base station stopped")?;
     let end = waiter.join().ok().flatten();
-    let end = end.ok_or_else(|| Error::new("the program was lost sight of", ""))?;
+    let end = end.ok_or_else(|| Error::new("the state of the program is unknown", ""))?;
     let tallied = sinks.0.tallied();
     if let Some(capture) = capture {
         capture.finish().tried(|| "write the capture")?;
@@ -235,7 +235,7 @@ fn serve(net: &Net, command: &str) -> Result<(), Error> {
     net.in_host(FAR, || {
         let before = listeners();
         let out =
-            io::stderr().as_fd().try_clone_to_owned().tried(|| "hand on the standard error")?;
+            io::stderr().as_fd().try_clone_to_owned().tried(|| "duplicate the standard error")?;
         // Ctrl-C is meant for the program only.
         let mut child = Command::new("sh")
             .args(["-c", command])

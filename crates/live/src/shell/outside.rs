@@ -162,10 +162,10 @@ impl Outside {
         }
         let arguments = self.helper.arguments(at);
         let mut order =
-            serde_json::to_vec(&(self.helper, arguments)).tried(|| "tell the helper")?;
+            serde_json::to_vec(&(self.helper, arguments)).tried(|| "write to the helper")?;
         order.push(b'\n');
         if let Some(mut stdin) = self.child.stdin.take() {
-            stdin.write_all(&order).tried(|| "tell the helper")?;
+            stdin.write_all(&order).tried(|| "write to the helper")?;
         }
         let complaint = self.child.stderr.take().map(|stderr| thread::spawn(|| drained(stderr)));
         let ready = net.in_host(FAR, || await_tap(&mut self.child))?;
@@ -173,7 +173,7 @@ impl Outside {
             let _ = self.child.kill();
             let said = complaint.and_then(|thread| thread.join().ok()).unwrap_or_default();
             let name = self.helper.program();
-            return Err(Error::new(format!("{name} did not make its device; {said}"), ""));
+            return Err(Error::new(format!("{name} did not create its device; {said}"), ""));
         }
         let at = &self.places;
         net.in_host(FAR, || at.route_far())??;

@@ -316,10 +316,10 @@ mod tests {
         // Forwarded after 5 ms of waiting and 5 ms of propagation, then after 10 ms and 2 ms.
         happens(&mut tally, 110, WAN, Op::Transmitted, Side::Right, &one);
         happens(&mut tally, 122, RADIO, Op::Transmitted, Side::Right, &one);
-        assert_eq!(tally.tallied().down.packets, 0, "it is still on its way");
+        assert_eq!(tally.tallied().down.packets, 0, "it is still in flight");
         tally.passage(at(122), Side::Right, &one, Passage::Out);
         let Tallied { down, up } = tally.tallied();
-        assert_eq!((down.packets, down.bytes, down.rate), (1, bytes, None), "22 ms say no rate");
+        assert_eq!((down.packets, down.bytes, down.rate), (1, bytes, None), "too short for a rate");
         let waits = down.queue_delay.unwrap();
         assert!((waits.median_ms / 5.0 - 1.0).abs() < 0.008, "{waits:?}");
         assert!((waits.p99_ms / 10.0 - 1.0).abs() < 0.008, "{waits:?}");
@@ -394,7 +394,7 @@ mod tests {
         let Tallied { down, up } = tally.tallied();
         assert_eq!((down.marked, down.damaged, down.repeated), (2, 3, 4));
         let wanted = [(lost[0].name().to_owned(), 2), (lost[1].name().to_owned(), 1)];
-        assert_eq!(down.lost, BTreeMap::from(wanted), "what was taken in is not lost");
+        assert_eq!(down.lost, BTreeMap::from(wanted), "a received packet is not lost");
         assert_eq!(up, Direction::default());
     }
 

@@ -387,7 +387,7 @@ fn bind_namespace(name: &str) -> Result<(), Error> {
 pub(super) fn wait_until_running(interface: &str) -> Result<(), Error> {
     for _ in 0..15_000 {
         // This query makes the kernel update the link's state at once.
-        ethtool::link_is_up(interface).tried(|| format!("ask for the link of {interface}"))?;
+        ethtool::link_is_up(interface).tried(|| format!("query the link of {interface}"))?;
         let mut all = getifaddrs().tried(|| "list the interfaces")?;
         if all.any(|one| {
             one.interface_name == interface && one.flags.contains(InterfaceFlags::IFF_RUNNING)

@@ -43,13 +43,13 @@ impl Instance {
             let format = fs::read_to_string(&path)
                 .map_err(|error| format!("the kernel has no tracepoint {name} ({error})"))?;
             if let Some(field) = missing(&format, fields) {
-                return Err(format!("the kernel's tracepoint {name} does not tell {field}"));
+                return Err(format!("the kernel's tracepoint {name} has no field {field}"));
             }
         }
         sweep_in(&root);
-        let own = Process::own().ok_or("/proc does not tell when this process started")?;
+        let own = Process::own().ok_or("/proc does not show the start time of this process")?;
         let path = root.join("instances").join(format!("{PREFIX}{}-{}", own.pid, own.start));
-        fs::create_dir(&path).map_err(|error| format!("no trace buffer of our own: {error}"))?;
+        fs::create_dir(&path).map_err(|error| format!("cannot create a trace buffer: {error}"))?;
         let mut instance = Instance { path, pipe: None };
         instance.set_up(ports)?;
         Ok(instance)
@@ -123,7 +123,7 @@ fn mounted() -> Result<PathBuf, String> {
     match fs::metadata(&instances) {
         Ok(_) => return Ok(root),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(format!("{} cannot be looked at: {error}", instances.display())),
+        Err(error) => return Err(format!("{} cannot be read: {error}", instances.display())),
     }
     mount(Some("tracefs"), &root, Some("tracefs"), MsFlags::empty(), None::<&str>)
         .map_err(|error| format!("tracefs cannot be mounted: {}", error.desc()))?;

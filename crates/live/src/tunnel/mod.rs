@@ -105,7 +105,7 @@ impl Fault {
             Fault::Listen { .. } => {
                 "another program may listen there: choose another port, `listen = \"0.0.0.0:4748\"`".to_owned()
             }
-            Fault::Narrow { .. } => "choose a smaller window, `window = 64`: each packet of it takes a bit in \
+            Fault::Narrow { .. } => "choose a smaller window, `window = 64`: each of its packets takes a bit in \
                  acknowledgements"
                 .to_owned(),
             Fault::System(_) => String::new(),
@@ -238,7 +238,7 @@ pub fn run(
     }
     if key.is_none() {
         report(News::Warning(
-            "THE TUNNEL IS OPEN: it has no key, so whoever sees its packets can read them and speak for either end; \
+            "THE TUNNEL IS OPEN: it has no key, so anyone on the path can read its packets and impersonate either end; \
              make one with `lasthop link --keygen`, and name it on both sides: `key-file = \"/etc/lasthop/link.key\"`"
                 .to_owned(),
         ));

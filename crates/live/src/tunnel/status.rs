@@ -45,18 +45,18 @@ impl TunnelStatus {
         let mut page = Page::default();
         let info: Labels<'_> =
             vec![("version", &self.version), ("tun", &self.tun), ("state", &self.state)];
-        page.family("link_info", "gauge", "What runs here.", vec![(info, 1.0)]);
+        page.family("link_info", "gauge", "Version, interface and state.", vec![(info, 1.0)]);
         let up = if self.state == "up" { 1.0 } else { 0.0 };
-        page.family("link_up", "gauge", "Whether the peer is there.", vec![(vec![], up)]);
+        page.family("link_up", "gauge", "Whether the peer is connected.", vec![(vec![], up)]);
         let mut family = |name: &str, help: &str, label: &'static str, counts: &Counts| {
             let samples = counts.iter().map(|(key, n)| (vec![(label, key.as_str())], *n as f64));
             page.family(name, "counter", help, samples.collect());
         };
         family("link_packets_total", "Packets, bytes and frames.", "what", &self.packets);
         family("link_session_total", "Sessions and dropped datagrams.", "what", &self.session);
-        family("link_repeated_packets_total", "Packets sent again.", "cause", &self.repeated);
-        family("link_notes_total", "What the link layer noted.", "note", &self.notes);
-        family("link_refused_total", "What the system did not take.", "reason", &self.refused);
+        family("link_repeated_packets_total", "Packets retransmitted.", "cause", &self.repeated);
+        family("link_notes_total", "Events that the link layer reported.", "note", &self.notes);
+        family("link_refused_total", "Packets refused by the system.", "reason", &self.refused);
         page
     }
 }
@@ -87,7 +87,7 @@ impl Served for SharedStatus {
             _ => Response::Error(Trouble::new(
                 "not-here",
                 "a tunnel has no path with keys",
-                "`lasthop ctl get` shows everything; what the file says is changed by a restart",
+                "`lasthop ctl get` shows everything; a restart applies changes of the file",
             )),
         }
     }

@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(ours.received(peer(other, 7), host), came("last", false));
         assert_eq!(ours.received(peer(other, 8), host), came("another port", true));
         assert_eq!(ours.received(peer(host, 7), other), came("another host", true));
-        assert_eq!(ours.received(peer(other, 9), host), None, "nobody has that port");
+        assert_eq!(ours.received(peer(other, 9), host), None, "no host has that port");
         assert_eq!(ours.received(peer(other, 7), other), None, "it came to another host");
     }
 }

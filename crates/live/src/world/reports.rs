@@ -280,7 +280,7 @@ mod tests {
             let fault = |what: &str| vec![format!("{name}: {what}")];
             assert_eq!(
                 wrong(&|r| r.received[index].end = End::Idle),
-                fault("gave up: nothing moved any more")
+                fault("gave up: no more progress")
             );
             assert_eq!(
                 wrong(&|r| r.received[index].sha256 = "dd".into()),

@@ -13,7 +13,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     ),
     (
         "Linux 2.2: SACK, timestamps and window scaling on; a window of 32,767 bytes, so that the scale is 0; a \
-         least time-out of 200 ms and a clock of 10 ms; every second segment acknowledged; header prediction behind \
+         least timeout of 200 ms and a clock of 10 ms; every second segment acknowledged; header prediction behind \
          PAWS.",
         "Red Hat 6.1 brought that kernel. Its sources have these values (tcp_input.c: the three options on, \
          MAX_DELAY_ACK of 2, HZ/5), and fingerprints of its SYN show windows of 32,120 bytes with a scale of 0.",
@@ -22,7 +22,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "The ACK every 500 ms only (5.6): at the latest after 500 ms, and at once where it would double what the \
          sender still may send.",
         "That is what is left of the rules in Linux 2.2 without the second segment. Without its rule for the window \
-         a sender with 32 KB would stand still nine tenths of the time, and the paper found more bytes.",
+         a sender with 32 KB would be idle for nine tenths of the time, and the paper found more bytes.",
     ),
     (
         "802.11b in ad-hoc mode: long preambles of 192 us; ACK, CTS and RTS at 2 Mb/s; retry limits 7 and 4; no \
@@ -31,7 +31,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          the frame's; basic rates of cards of that time were 1 and 2 Mb/s. 5 turns power saving off.",
     ),
     (
-        "RTS and CTS stand before frames of more than 1000 bytes.",
+        "RTS and CTS precede frames of more than 1000 bytes.",
         "5.7 says packets; 802.11 compares the frame, with 36 bytes more. No packet of these experiments has between \
          965 and 1000 bytes, but those of an MTU of 1000, which have a handshake here.",
     ),
@@ -43,15 +43,15 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          to that of wires (Eckhardt and Steenkiste, SIGCOMM 1996); 10^-8 is what 802.3 allows a twisted pair.",
     ),
     (
-        "A battery is drawn from by a base, by the radio in each of its states, and by the work of the stack. The \
+        "A base load, the radio in each of its states, and the work of the stack draw from a battery. The \
          two lifetimes of 5 give the base and the capacity; nothing else is fitted.",
         "The card's currents are published. A card that neither sends nor sleeps draws the receive current: the \
          paper gives no other.",
     ),
     (
         "The work on one full segment costs 14 mJ, all other work in proportion to its instructions.",
-        "The one constant that is stated and not derived (preset sens-800 says why). Tables with half of it and \
-         twice of it stand beside the verdicts: base and capacity are found anew from the same two lifetimes.",
+        "The one constant that is stated and not derived (preset sens-800 says why). Tables next to the verdicts \
+         have half of it and twice of it, with base and capacity derived again from the same two lifetimes.",
     ),
     (
         "Runs last 100 s (300 s with another node) and are extrapolated to a full battery at their mean power; a \
@@ -70,7 +70,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "5.11 does not say what it runs. What the receiver has changed holds for its connections, too.",
     ),
     (
-        "On today's kernel (A-LIVE) CPU time stands for the energy of protocol processing.",
+        "On a current kernel (A-LIVE) CPU time represents the energy of protocol processing.",
         "The thesis has one figure for the whole laptop. Of a stack in a namespace nothing else can be measured, and \
          CPU time is what the options, the segment size and the ACKs act on.",
     ),

@@ -88,7 +88,7 @@ pub(super) fn sensitivity(
     row: impl Fn(&Budget) -> Vec<f64>,
 ) -> Result<(), Interrupted> {
     let mut rows = table(
-        "What this owes to the cost of a segment (base and capacity found anew from the two lifetimes of 5)",
+        "Effect of the cost of a segment (base and capacity derived again from the two lifetimes of 5)",
         &format!("cost of a segment, times the stated | {columns}"),
     );
     rows.rows.extend(

@@ -65,7 +65,7 @@ fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     let mut rows = table(
         "What another channel would give, for a full battery at an MTU of 1500",
         "<what the channel takes | kB/s | % of frames damaged | packets given up by 802.11 | sent again by TCP | \
-         time-outs of TCP",
+         timeouts of TCP",
     );
     let mut within = Vec::new();
     for ((name, _), runs) in CHANNELS.iter().zip(&runs) {

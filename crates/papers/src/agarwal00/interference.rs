@@ -191,7 +191,7 @@ fn note(finding: &mut Finding, runs: &[Runs]) {
         .map(|(row, runs)| format!("{}: {:.0} %", row.name(), share(runs)))
         .collect();
     finding.note(format!(
-        "Beside a node that always sends, the sender gets this share of what the receiver gets: {}",
+        "Next to a node that always sends, the sender gets this share of what the receiver gets: {}",
         shares.join("; ")
     ));
     let lost: f64 = runs.iter().map(|runs| runs.mean(retransmissions)).sum();

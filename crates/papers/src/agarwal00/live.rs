@@ -21,7 +21,7 @@ const ROUNDS: u32 = 9;
 
 pub(super) const LIVE: Claim = Claim {
     id: "A-LIVE",
-    place: "5 as a whole, on today's kernel",
+    place: "5 as a whole, on a current kernel",
     setup: "CPU cycles (or CPU time) per byte of the real Linux sender and receiver for the same options \
             and MSS values",
     published: "-",
@@ -177,11 +177,11 @@ fn changed(measured: &Measurement, finding: &mut Finding) {
     finding.note(format!(
         "What has changed since: the kernel makes segments late and joins them early, so that one pass of its stack \
          serves many (GSO, GRO). ACKs have become rare by themselves: one for {} segments with offloads and for {} \
-         without, since a receiver is not in a hurry before its reader has made room and what arrives meanwhile is \
-         taken in together; the thesis wanted one every 500 ms, which Linux cannot be set to (it waits 200 ms at \
-         most). Checksums are the hardware's with offloads, and nobody's on a veth. The window grows by itself, here \
-         to {} bytes at an MSS of 1460; without scaling it ends at {}, and more waking-up for less data is what \
-         costs {} times as much there. At an MSS of 500 the bound of 200 segments holds both to about the same \
+         without, since a receiver delays them until its reader has made room, and processes the data that arrives \
+         meanwhile together; the thesis wanted one every 500 ms, which Linux cannot be set to (it waits 200 ms at \
+         most). With offloads the hardware computes checksums, and a veth needs none. The window grows by itself, here \
+         to {} bytes at an MSS of 1460; without scaling it ends at {}, and more wakeups for less data cost {} times \
+         as much there. At an MSS of 500 the bound of 200 segments holds both to about the same \
          window, and the factor is {}: the option itself, as in the thesis, costs little. Header prediction cannot \
          be switched in Linux",
         short(per_ack(Wire::Offloads)),
@@ -202,20 +202,20 @@ fn notes(measured: &Measurement, finding: &mut Finding) {
         .filter_map(|case| Some(measured.ratio_to_base(*case, Ends::Both)?.holds(1.0)))
         .collect();
     finding.note(format!(
-        "A case beside itself: {} of {} intervals hold 1 (of 25, chance leaves out one)",
+        "A case compared with itself: {} of {} intervals contain 1 (by chance, one of 25 does not)",
         chance.iter().filter(|holds| **holds).count(),
         chance.len()
     ));
     let rate = |apart| measured.softirqs_per_packet(apart).map_or("–".to_owned(), short);
     finding.note(format!(
-        "Softirqs that took in packets: {} for each packet where the ends are told apart, so that all of the work \
-         was done by threads whose time is counted, and {} where they are not",
+        "Softirqs that received packets: {} for each packet on cables that separate the ends, where threads with \
+         counted time did all of the work, and {} on the others",
         rate(true),
         rate(false)
     ));
     if let Some(share) = measured.share_of_busy() {
         finding.note(format!(
-            "{} % of what the processors did meanwhile is counted here; the rest belonged to other programs",
+            "{} % of the busy time of all processors is counted here; other programs used the rest",
             short((1000.0 * share).round() / 10.0)
         ));
     }
@@ -287,7 +287,7 @@ mod tests {
         let finding = find(&PLAIN).unwrap();
         assert_eq!((finding.verdict(), finding.runs), (Verdict::Holds, ROUNDS));
         assert_eq!((finding.measured.len(), finding.figures.len()), (20, 3));
-        assert!(finding.reason().contains("10 of 10 intervals hold 1"), "{}", finding.reason());
+        assert!(finding.reason().contains("10 of 10 intervals contain 1"), "{}", finding.reason());
         let few = find(&Machine { rounds: Some(ENOUGH - 1), ..PLAIN }).unwrap();
         assert_eq!(few.verdict(), Verdict::Fails);
         assert!(few.reason().contains("0 of 70 cases have a median"), "{}", few.reason());

@@ -176,14 +176,14 @@ fn opening(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         let steady = open.mean(kbps);
         let missing = long.mean(|m| m.end_s * (1.0 - kbps(m) / steady));
         format!(
-            "at {mtu} after {} time-outs, and what is not sent meanwhile would take {} s",
+            "at {mtu} after {} timeouts, and what is not sent meanwhile would take {} s",
             short(long.mean(timeouts)),
             short(missing)
         )
     });
     finding.note(format!(
         "A connection that begins with two segments has its window opened by one ACK in 500 ms, {}: the first \
-         time-out, of 200 ms, does not wait for that ACK and leaves a threshold of two segments",
+         timeout, of 200 ms, does not wait for that ACK and leaves a threshold of two segments",
         words.collect::<Vec<_>>().join("; ")
     ));
     Ok(())

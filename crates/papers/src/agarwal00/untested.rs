@@ -6,7 +6,7 @@ pub(super) const UNTESTED: &[Untested] = &[
     Untested::new(
         "2",
         "Link failures are handled by ELFN and TCP-F.",
-        "Cited, neither described nor measured; no host here is told of a broken route.",
+        "Cited, neither described nor measured; no host here receives a notice of a broken route.",
     ),
     Untested::new(
         "3.1",

@@ -6,7 +6,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "Throughput is payload over time; headers do not count. kb/s means 1000 bit/s, a file of 100 KB 102,400 \
          bytes, one of 4 MB 4,194,304.",
         "5: \"we take into account 40 bytes of header overhead while measuring connection throughput\". With headers \
-         counted, throughput could not rise with the packet size as in Figure 8. The printed 9.0 kb/s beside the \
+         counted, throughput could not rise with the packet size as in Figure 8. The printed 9.0 kb/s with a \
          bound of 9.14 agrees: a transfer begins in the good state, which lifts the mean share of good time in its \
          90 s from 71.4 to 72.3 %, and 12.8 x 0.723 x 1496 / 1536 is 9.02.",
     ),
@@ -56,14 +56,14 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          nearest \
          100 ms; averages in whole eighths and quarters; 3 s at first, at least two ticks, at most 64 s; the timer \
          starts \
-         before the back-off doubles and before a round trip is counted; a fast retransmit backs off too; slow start \
+         before the backoff doubles and before a round trip is counted; a fast retransmit backs off too; slow start \
          below the threshold, which may be less than two packets; no handshake. Changed after figures had been seen: \
          with `preset = \"bakshi96\"`, which took later versions for that of 1996, three of the nine claims held.",
         "The paper names Tahoe and the tick (3.3). The rest was read in the simulator's source of the time, and \
          gives the \
          three times that the paper prints, which the preset before did not: 13.75, 25.9 and 28.3 s.",
     ),
-    ("With another tick the smallest time-out is two of those ticks.", "As ns had it."),
+    ("With another tick the smallest timeout is two of those ticks.", "As ns had it."),
     (
         "Local recovery is stop-and-wait in both directions, packet by packet, each acknowledged by a frame of 8 \
          bytes; \
@@ -78,15 +78,15 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "4.2.1: \"a maximum of RT_max successive retransmissions are allowed before a packet is discarded\".",
     ),
     (
-        "The random back-off is uniform from zero to a limit that doubles from 50 ms to 800 ms, on both networks.",
-        "The paper says only \"random\". For RT_max it follows CDPD, whose back-off doubles from 16 to 256 slots of \
+        "The random backoff is uniform from zero to a limit that doubles from 50 ms to 800 ms, on both networks.",
+        "The paper says only \"random\". For RT_max it follows CDPD, whose backoff doubles from 16 to 256 slots of \
          60 bits: 50 and 800 ms at 19.2 kb/s. 5.2 changes rates and window for the local-area network and nothing \
          else.",
     ),
     (
-        "An acknowledgement is waited for from the end of the frame until the longest frame of the other direction, \
-         two acknowledgements and the way there and back have passed.",
-        "Then none is still to come. The base station sees a failed attempt at that moment.",
+        "A sender waits for an acknowledgement from the end of its frame, for the time of the longest frame of the \
+         other direction, two acknowledgements and the way there and back.",
+        "After that time none can arrive. The base station sees a failed attempt at that moment.",
     ),
     (
         "EBSN and source quench are sent after each failed attempt to bring data across, and quote the packet.",

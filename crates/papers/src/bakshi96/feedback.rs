@@ -16,7 +16,7 @@ pub(super) const QUENCH: Claim = Claim {
     id: "B-QUENCH",
     place: "4.2.2",
     setup: "ICMP source quench from the base station instead of EBSN",
-    published: "does not prevent the time-outs of packets already under way; no gain",
+    published: "does not prevent the timeouts of packets already under way; no gain",
     cost: 10,
     run: Some(quench),
     ..CLAIM
@@ -27,7 +27,7 @@ fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     let averaging = Averaging::of(bench);
     let mut rows = table(
         format!("Packets of {SIZE} bytes"),
-        "<bad period | local recovery, kb/s | time-outs | source quench, kb/s | time-outs | EBSN, kb/s | time-outs",
+        "<bad period | local recovery, kb/s | timeouts | source quench, kb/s | timeouts | EBSN, kb/s | timeouts",
     );
     for bad in BAD {
         let mut cells = vec![format!("{bad} s")];
@@ -39,14 +39,14 @@ fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
             if bad == LONGEST {
                 let label = |what| format!("{}, {what}, bad {bad} s", scheme.name());
                 finding.measure(label("throughput"), throughput, "kb/s");
-                finding.measure(label("time-outs"), timeouts, "per run");
+                finding.measure(label("timeouts"), timeouts, "per run");
             }
             of.push(runs);
         }
         let what = format!("throughput with source quench over that without, bad {bad} s,");
         let times = averaging.estimate(&[&of[1], &of[0]], |m| m[0] / m[1]);
         finding.below(what, times, 1.1 + 1e-9);
-        finding.above(format!("its time-outs per run, bad {bad} s,"), of[1].timeouts(), 0.0);
+        finding.above(format!("its timeouts per run, bad {bad} s,"), of[1].timeouts(), 0.0);
         rows.rows.push(cells);
     }
     finding.tables.push(rows);
@@ -71,8 +71,7 @@ fn by_tick(
     network: &str,
     title: String,
 ) -> Result<ByTick, Interrupted> {
-    let mut rows =
-        table(title, "<clock | local recovery, kb/s | time-outs | EBSN, kb/s | time-outs");
+    let mut rows = table(title, "<clock | local recovery, kb/s | timeouts | EBSN, kb/s | timeouts");
     let averaging = Averaging::of(bench);
     let mut all = ByTick::new();
     for tick in TICKS {
@@ -88,7 +87,7 @@ fn by_tick(
             let (rate, expired) = (averaging.rate(&runs), runs.timeouts());
             cells.extend([rate.cell(), expired.cell()]);
             let label = |what| format!("{network}, {} with {tick} ms, {what}", scheme.name());
-            finding.measure(label("time-outs"), expired, "per run");
+            finding.measure(label("timeouts"), expired, "per run");
             finding.measure(label("throughput"), rate, "kb/s");
             found.push((expired.mean, runs));
         }
@@ -127,8 +126,8 @@ fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     };
     let (fine, coarse) = (timed_out(TICKS[0])?, timed_out(TICKS[last])?);
     let more = Estimate::difference(&fine, &coarse);
-    finding.measure("more time-outs of local recovery at 100 ms than at 500 ms", more, "per run");
-    finding.above("time-outs a run more at 100 ms than at 500 ms", more, 0.0);
+    finding.measure("more timeouts of local recovery at 100 ms than at 500 ms", more, "per run");
+    finding.above("timeouts a run more at 100 ms than at 500 ms", more, 0.0);
     let ebsn: Vec<&Runs> = wide.iter().map(|(_, runs)| runs).collect();
     let spread = Averaging::of(bench).estimate(&ebsn, |m| {
         let most = m.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -149,7 +148,7 @@ pub(super) const RECOVERY: Claim = Claim {
     id: "B-RECOVERY",
     place: "1, 4.2.1, 6",
     setup: "local recovery without feedback against basic TCP, packets of 576 B, bad periods of 1 to 4 s",
-    published: "local recovery improves performance; time-outs still occur at the source",
+    published: "local recovery improves performance; timeouts still occur at the source",
     cost: 6,
     run: Some(recovery),
     ..CLAIM
@@ -165,7 +164,7 @@ fn recovery(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         finding.measure(format!("local recovery, bad {bad} s"), averaging.rate(&with), "kb/s");
         finding.measure(format!("basic TCP, bad {bad} s"), averaging.rate(&basic), "kb/s");
         finding.above(format!("bad {bad} s: local recovery above basic TCP in %"), above, 0.0);
-        finding.above(format!("bad {bad} s: its time-outs per run"), with.timeouts(), 0.0);
+        finding.above(format!("bad {bad} s: its timeouts per run"), with.timeouts(), 0.0);
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
 pub(super) const BAD_MS: [u32; 4] = [400, 800, 1200, 1600];
 const SCHEMES: [Scheme; 3] = [Scheme::Basic, Scheme::Ebsn, Scheme::Recovery];
 
-/// The limits of the back-off in slots of 60 bits, which take less time at 2 Mb/s than at 19.2 kb/s; none if the slot is
+/// The limits of the backoff in slots of 60 bits, which take less time at 2 Mb/s than at 19.2 kb/s; none if the slot is
 /// a time.
 fn slots(bench: &Bench<'_>) -> Vec<String> {
     if bench.setting(SLOT_KEY) != Some("60-bits") {
@@ -77,7 +77,7 @@ pub(super) const F10: Claim = Claim {
     id: "B-F10",
     place: "5.2, Figures 10 and 11",
     setup: "LAN: 10 Mb/s + 2 Mb/s, 64 KB window, 1536 B, 4 MB, good 4 s, bad 0.4..1.6 s, no fragmentation",
-    published: "EBSN up to about 50 % above basic TCP, zero source time-outs, goodput 100 %",
+    published: "EBSN up to about 50 % above basic TCP, zero source timeouts, goodput 100 %",
     cost: 60,
     run: Some(f10),
     ..CLAIM
@@ -99,7 +99,7 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     for (i, bad) in BAD_MS.into_iter().enumerate() {
         finding.measure(format!("basic TCP, bad {bad} ms"), rate(&basic[i]), "Mb/s");
         finding.measure(format!("EBSN, bad {bad} ms"), rate(&ebsn[i]), "Mb/s");
-        let label = format!("EBSN time-outs, bad {bad} ms");
+        let label = format!("EBSN timeouts, bad {bad} ms");
         finding.compare(label, ebsn[i].timeouts(), "per run", 0.0);
     }
     let by_value = |a: &usize, b: &usize| gain(*a).value.total_cmp(&gain(*b).value);
@@ -109,7 +109,7 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     finding.within(what, gain(best), 25.0, 80.0);
     for (i, bad) in BAD_MS.into_iter().enumerate() {
         finding.above(format!("bad {bad} ms: EBSN above basic TCP in %"), gain(i), 0.0);
-        let what = format!("EBSN's time-outs per run with bad {bad} ms");
+        let what = format!("EBSN's timeouts per run with bad {bad} ms");
         finding.below(what, ebsn[i].timeouts(), 0.2);
         // Goodput of 100 % as printed, without a digit after the point.
         let goodput = ebsn[i].summary(|m| 100.0 * 4096.0 / (4096.0 + sent_again(m)));
@@ -126,14 +126,14 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         any_backoff = any_backoff.max(rate(&runs(bench, Scheme::Ebsn, 1600, more)?).value);
     }
     finding.note(format!(
-        "at 1.6 s basic TCP itself reaches {} % of the bound, and EBSN with the best back-off of the table is {} % \
+        "at 1.6 s basic TCP itself reaches {} % of the bound, and EBSN with the best backoff of the table is {} % \
          above it",
         short(100.0 * plain / bound_lan(1.6)),
         short(100.0 * (any_backoff / plain - 1.0))
     ));
     finding.note(format!(
-        "EBSN's time-outs come between two attempts, which lie further apart at times than the time-out lasts (the \
-         paper's footnote 1 has this case); with back-offs of at most 0.1 s they nearly vanish, and more packets are \
+        "EBSN's timeouts come between two attempts, which lie further apart at times than the timeout lasts (the \
+         paper's footnote 1 has this case); with backoffs of at most 0.1 s they nearly vanish, and more packets are \
          given up. As assumed, {} packets a run are given up at 1.6 s, and the source sends {} KB of 4096 again",
         short(given_up(worst).mean),
         short(worst.mean(sent_again))
@@ -144,11 +144,11 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let over = averaging.estimate(&[&fast, &basic[last]], |m| 100.0 * (m[0] / m[1] - 1.0));
     finding.note(format!(
         "with CDPD's slots of 60 bits, 0.48 to 7.68 ms at 2 Mb/s, and a link layer that never gives up, EBSN is {} % \
-         above basic TCP at 1.6 s with {} time-outs a run; 4.2.1 has RT_max = 13",
+         above basic TCP at 1.6 s with {} timeouts a run; 4.2.1 has RT_max = 13",
         short(over.value),
         short(fast.timeouts().mean)
     ));
-    let title = "EBSN with bad periods of 1.6 s by the back-off";
+    let title = "EBSN with bad periods of 1.6 s by the backoff";
     let table = sensitivity(title, averaging, |more| runs(bench, Scheme::Ebsn, 1600, more))?;
     finding.tables.push(table);
     let title = "Figure 11: sent again by the source, local area";

@@ -5,7 +5,7 @@ use crate::{Claim, Open, Testbed, Values};
 
 const TCP: &str = "TCP is the Tahoe of";
 const RECOVERY: &str = "Local recovery is stop-and-wait";
-const BACKOFF: &str = "The random back-off is uniform";
+const BACKOFF: &str = "The random backoff is uniform";
 const AVERAGING: &str = "Several runs have the throughput";
 
 pub(super) static TESTBED: Testbed =
@@ -33,7 +33,7 @@ const OPEN: &[Open] = &[
         assumed: "first",
         values: Values::Words(&["last", "first"]),
         assumption: TCP,
-        why: "ns of 1996 starts the timer before the back-off doubles, RFC 6298 and later versions after it.",
+        why: "ns of 1996 starts the timer before the backoff doubles, RFC 6298 and later versions after it.",
     },
     Open {
         keys: &["host.fixed.stamps", "host.mobile.stamps"],

@@ -36,7 +36,7 @@ pub(super) fn sensitivity(
     averaging: Averaging,
     mut run: impl FnMut(&[&str]) -> Result<Runs, Interrupted>,
 ) -> Result<Table, Interrupted> {
-    let mut rows = table(title, "<back-off | kb/s | source time-outs | packets given up");
+    let mut rows = table(title, "<backoff | kb/s | source timeouts | packets given up");
     for (name, changes) in BACKOFFS {
         let runs = run(changes)?;
         let throughput = averaging.rate(&runs);
@@ -94,7 +94,7 @@ fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.note(format!(
         "without errors stop-and-wait carries {} kb/s and the plain link {}; the rest of what EBSN lacks is the {} \
          packets a run that are given up after 14 attempts, for which a window of two packets has no three duplicate \
-         ACKs but {} time-outs; the table by back-off has a row where nothing is given up",
+         ACKs but {} timeouts; the table by backoff has a row where nothing is given up",
         short(clean),
         short(plain),
         short(given_up(runs).mean),
@@ -108,7 +108,7 @@ fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     ));
     finding.tables.push(ebsn.table("Figure 8: throughput with EBSN in kb/s"));
     finding.tables.push(recovery.table("Local recovery without EBSN, in kb/s"));
-    let title = "EBSN at 1536 B and 4 s by the back-off";
+    let title = "EBSN at 1536 B and 4 s by the backoff";
     let by_backoff = sensitivity(title, averaging, |more| wan(bench, Scheme::Ebsn, 1536, 4, more))?;
     finding.tables.push(by_backoff);
     finding.figures.push(ebsn.chart(

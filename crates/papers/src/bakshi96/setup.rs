@@ -13,7 +13,7 @@ pub(super) const LAN: &str = include_str!("lan.toml");
 
 /// The reading of "the total data received by the end user and the connection time" (1) where a result has several runs.
 pub(super) const AVERAGING_KEY: &str = "reading.averaging";
-/// The reading of CDPD's back-off on a link of another rate.
+/// The reading of CDPD's backoff on a link of another rate.
 pub(super) const SLOT_KEY: &str = "reading.slot";
 
 /// Which node repairs losses of the radio.

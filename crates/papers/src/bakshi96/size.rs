@@ -212,7 +212,7 @@ fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let (three, two) = (basic.runs(1280, 1), basic.runs(1536, 1));
     finding.note(format!(
         "a window of 4 KB holds three packets of 1280 B and two of 1536 B, whose round trips vary less, so that the \
-         time-outs are shorter: at 1 s, {} of them cost {} s of stalls at 1280 B, and {} cost {} s at 1536 B",
+         timeouts are shorter: at 1 s, {} of them cost {} s of stalls at 1280 B, and {} cost {} s at 1536 B",
         short(three.timeouts().mean),
         short(three.mean(stall_time)),
         short(two.timeouts().mean),

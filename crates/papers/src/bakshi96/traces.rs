@@ -99,9 +99,9 @@ fn traces(
     let (periods, expired) = counted(&all);
     finding.measure("bad periods per run", mean(&all, |t| t.expired.len() as f64), "");
     let share = 100.0 * expired as f64 / periods as f64;
-    finding.measure("bad periods with a source time-out", share, "%");
+    finding.measure("bad periods with a source timeout", share, "%");
     let timeouts = mean(&all, |t| t.series.timeouts.len() as f64);
-    finding.measure("source time-outs per run", timeouts, "");
+    finding.measure("source timeouts per run", timeouts, "");
     finding.measure("throughput", mean(&all, |t| t.throughput), "kb/s");
     if let Some(trace) = all.first() {
         finding.tables.push(by_period(trace, number));
@@ -128,7 +128,7 @@ fn drawn(trace: &Trace, scheme: Scheme, number: u32) -> Figure {
 fn by_period(trace: &Trace, number: u32) -> Table {
     let mut rows = table(
         format!("Figure {number}, the first seed"),
-        "<bad period | <source time-outs until the next | packets sent again",
+        "<bad period | <source timeouts until the next | packets sent again",
     );
     for (bad, expired) in trace.series.bad.iter().zip(&trace.expired) {
         let until = bad.from_s + GOOD_S + BAD_S;
@@ -152,7 +152,7 @@ fn sent(series: &Series, number: u32) -> Vec<f64> {
 const PRINTED: [(u32, usize, f64); 2] = [(44, 0, 25.9), (44, 1, 28.3)];
 /// The packets lost in the bad period of 24 to 28 s (4.2.1).
 const LOST: (u32, u32) = (44, 50);
-/// The time-out in Figure 4: packet and time (4.2.1).
+/// The timeout in Figure 4: packet and time (4.2.1).
 const LATE: (u32, f64) = (27, 13.75);
 /// Tolerance of these times, in seconds.
 const OFF_S: f64 = 0.15;
@@ -162,7 +162,7 @@ pub(super) const F3: Claim = Claim {
     place: "4.2.1, Figure 3",
     setup: "Tahoe, 576 B packets, 4 KB window, MTU 128 B fragments, 56 kb/s wired, 12.8 kb/s effective \
             wireless, 100 ms tick; deterministic 10 s good / 4 s bad",
-    published: "every bad period loses the packets in flight and ends in a time-out; packets 44 to 50 are lost from \
+    published: "every bad period loses the packets in flight and ends in a timeout; packets 44 to 50 are lost from \
             24 to 28 s; packet 44 times out at 25.9 s, and is retransmitted again at 28.3 s",
     run: Some(f3),
     ..CLAIM
@@ -174,8 +174,8 @@ fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     for trace in &traces(bench, finding, Scheme::Basic, 1, 3)? {
         let (with, of) = (trace.with_timeout(), trace.expired.len());
         let share = 100.0 * with as f64 / of as f64;
-        let text = format!("{with} of {of} bad periods have a time-out");
-        finding.judge("bad periods with a time-out, %,", share, Bound::AtLeast(100.0), text);
+        let text = format!("{with} of {of} bad periods have a timeout");
+        finding.judge("bad periods with a timeout, %,", share, Bound::AtLeast(100.0), text);
         for (number, before, published) in PRINTED {
             let at = sent(&trace.series, number).get(1 + before).copied().unwrap_or(f64::NAN);
             let times = ["once more", "a second time"][before];
@@ -209,8 +209,8 @@ fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
 pub(super) const F4: Claim = Claim {
     id: "B-F4",
     place: "4.2.1, Figure 4",
-    setup: "the same with local recovery (random back-off, at most 13 tries)",
-    published: "most bad periods cause no source retransmission, as that of 24 to 28 s, some cause a source time-out \
+    setup: "the same with local recovery (random backoff, at most 13 tries)",
+    published: "most bad periods cause no source retransmission, as that of 24 to 28 s, some cause a source timeout \
             and a redundant retransmission: packet 27 times out at 13.75 s",
     cost: 10,
     run: Some(f4),
@@ -225,9 +225,9 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let with: Vec<f64> = all.iter().map(|t| t.with_timeout() as f64).collect();
     let periods: Vec<f64> = all.iter().map(|t| t.expired.len() as f64).collect();
     let share = Estimate::of(&[&with, &periods], |m| 100.0 * m[0] / m[1]);
-    finding.above("bad periods with a time-out, %,", share, 0.0);
-    finding.below("bad periods with a time-out, %,", share, 50.0);
-    // The time-out in the first bad period: its packet and its time.
+    finding.above("bad periods with a timeout, %,", share, 0.0);
+    finding.below("bad periods with a timeout, %,", share, 50.0);
+    // The timeout in the first bad period: its packet and its time.
     let late = |t: &Trace| {
         let at = *t.expired.first()?.first()?;
         let again =
@@ -241,14 +241,14 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         _ => Estimate::from(Summary::of(of)),
     };
     let (number, published) = (f64::from(LATE.0), LATE.1);
-    finding.compare("first time-out from 10 to 24 s, packet", mean_of(&packets), "", number);
-    finding.compare("first time-out from 10 to 24 s", mean_of(&times), "s", published);
-    finding.within("first time-out from 10 to 24 s, packet", mean_of(&packets), number, number);
-    let what = "first time-out from 10 to 24 s, s,";
+    finding.compare("first timeout from 10 to 24 s, packet", mean_of(&packets), "", number);
+    finding.compare("first timeout from 10 to 24 s", mean_of(&times), "s", published);
+    finding.within("first timeout from 10 to 24 s, packet", mean_of(&packets), number, number);
+    let what = "first timeout from 10 to 24 s, s,";
     finding.within(what, mean_of(&times), published - OFF_S, published + OFF_S);
     let calm = all.iter().filter(|t| t.expired.get(1).is_some_and(Vec::is_empty)).count();
     let calm = Estimate::share(calm, all.len());
-    finding.above("runs without a time-out from 24 to 38 s, %,", calm, 0.0);
+    finding.above("runs without a timeout from 24 to 38 s, %,", calm, 0.0);
     if !bench.is_shown() {
         return Ok(());
     }
@@ -257,11 +257,11 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let first: Vec<f64> =
         short.iter().filter_map(|t| t.expired.first()?.first().copied()).collect();
     finding.note(format!(
-        "with link-layer acknowledgements of one byte instead of eight the first time-outs come at {} s",
+        "with link-layer acknowledgements of one byte instead of eight the first timeouts come at {} s",
         Summary::of(&first).cell()
     ));
     let mut rows =
-        table("Figure 4 by the back-off", "<back-off | bad periods with a time-out, % | kb/s");
+        table("Figure 4 by the backoff", "<backoff | bad periods with a timeout, % | kb/s");
     for (name, more) in BACKOFFS {
         let all = each_seed(bench, Scheme::Recovery, more, bench.seeds)?;
         let (periods, with) = counted(&all);
@@ -276,7 +276,7 @@ pub(super) const F5: Claim = Claim {
     id: "B-F5",
     place: "4.2.1, Figure 5",
     setup: "the same with EBSN after every failed attempt",
-    published: "no source time-out",
+    published: "no source timeout",
     run: Some(f5),
     ..CLAIM
 };
@@ -286,7 +286,7 @@ fn f5(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let all = traces(bench, finding, Scheme::Ebsn, bench.seeds, 5)?;
     let timeouts: usize = all.iter().map(|t| t.series.timeouts.len()).sum();
     let runs = all.len();
-    let text = format!("there are {timeouts} source time-outs in {runs} runs, wanted none");
-    finding.judge("source time-outs", timeouts as f64, Bound::AtMost(0.0), text);
+    let text = format!("there are {timeouts} source timeouts in {runs} runs, wanted none");
+    finding.judge("source timeouts", timeouts as f64, Bound::AtMost(0.0), text);
     Ok(())
 }

@@ -16,11 +16,11 @@ pub(super) const UNTESTED: &[Untested] = &[
     Untested::new(
         "4.2.1",
         "A coarse timer of 300 to 500 ms does not show redundant retransmissions.",
-        "B-TICK compares time-outs at 100 and at 500 ms.",
+        "B-TICK compares timeouts at 100 and at 500 ms.",
     ),
     Untested::new(
         "4.2.3",
-        "The existing estimate of the time-out suffices for EBSN.",
+        "The existing estimate of the timeout suffices for EBSN.",
         "B-F5, B-F8 and B-F10 use it.",
     ),
     Untested::new(

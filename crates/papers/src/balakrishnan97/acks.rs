@@ -119,7 +119,7 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     let mut rows = table(title, &format!("<return channel | {headings}"));
     let mut acks = table(
         "What became of the ACKs and of the data",
-        "<case | packets per ACK | ACKs dropped | ACKs marked | data dropped | time-outs | mean srtt, ms",
+        "<case | packets per ACK | ACKs dropped | ACKs marked | data dropped | timeouts | mean srtt, ms",
     );
     let mut groups = Vec::new();
     for (i, (channel, _, published)) in CHANNELS.iter().enumerate() {
@@ -233,7 +233,7 @@ const TWO_WAY: [Scheme; 4] = [
 pub(super) const BOTH_WAYS: Claim = Claim {
     id: "D-2WAY",
     place: "4.4.1",
-    setup: "a transfer in the return direction beside the forward one; FIFO against acks-first with ACC",
+    setup: "a transfer in the return direction at the same time as the forward one; FIFO against acks-first with ACC",
     published: "acks-first with ACC performs well in both directions",
     cost: 22,
     run: Some(both_ways),
@@ -244,7 +244,7 @@ pub(super) const BOTH_WAYS: Claim = Claim {
 fn both_ways(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Transfers both ways, 28.8 kb/s on the way back",
-        "<return router | forward, kb/s | reverse, kb/s | ACKs dropped | ACKs marked | forward time-outs",
+        "<return router | forward, kb/s | reverse, kb/s | ACKs dropped | ACKs marked | forward timeouts",
     );
     let mut means = Vec::new();
     for (name, changes) in TWO_WAY {

@@ -5,8 +5,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Hosts and base station run the TCP of the preset `freebsd-2.1`, with segments of 1400 bytes and socket \
          buffers of 65,535 bytes where the paper names no other size; the window opens by a segment a window.",
-        "3.1: all machines ran BSD/OS 2.0, which descends from 4.4BSD as FreeBSD 2.1 does, so that one preset stands \
-         for the BSD of both testbeds. Whether BSD/OS still added 4.4BSD's eighth of a segment for each ACK is not \
+        "3.1: all machines ran BSD/OS 2.0, which descends from 4.4BSD as FreeBSD 2.1 does, so one preset represents \
+         the BSD of both testbeds. Whether BSD/OS still added 4.4BSD's eighth of a segment for each ACK is not \
          known: `--set host.fixed.growth=bsd` shows the difference, which is a fifth of Reno's throughput on the LAN. \
          Without window scaling 65,535 bytes can be advertised.",
     ),
@@ -27,7 +27,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          gives without them.",
     ),
     (
-        "Each radio frame takes 1.226 ms beside its bits; the two stations take turns; 50 packets fit each queue.",
+        "Each radio frame takes 1.226 ms in addition to its bits; the two stations take turns; 50 packets fit each queue.",
         "The one fitted constant: with it the error-free transfer reaches the published 1.5 Mb/s (2.2). 50 packets \
          was BSD's interface queue.",
     ),
@@ -54,7 +54,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "LL is the snoop agent with duplicate ACKs let through, and LL-SACK the selective one: the link layer takes \
          TCP's acknowledgements for its own and retransmits on the first duplicate ACK or when its timer expires. \
-         The link layers `ll` and `ll-sack` with acknowledgements of their own are shown beside them.",
+         The link layers `ll` and `ll-sack` with separate acknowledgements are shown next to them.",
         "Decided before any figure was seen: the comparison that section 3 sums up says that its LL used TCP's \
          acknowledgements, was the snoop agent without suppression, and kept its timers at 200 ms at least; 3.1.1 \
          says that what distinguishes LL-TCP-AWARE is that duplicate ACKs do not reach the sender.",
@@ -108,10 +108,10 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     ),
     (
         "Packet radio has 100 kb/s, a turn-around of 13.25 ms for each packet, 10 ms to pass a packet on, headers \
-         and polls of 16 bytes, back-offs in units of 20 ms that double and have a random part.",
+         and polls of 16 bytes, backoffs in units of 20 ms that double and have a random part.",
         "4.4.2 gives no numbers. These are the defaults of the multi-hop medium access for ns, \"modeled after \
          Metricom's Ricochet\", by the same authors. What follows a failed poll is theirs as well, but for a bound \
-         of the back-off.",
+         of the backoff.",
     ),
     (
         "ACKs are filtered in the queue of every station towards the sender, and the sender is plain Reno.",
@@ -132,12 +132,11 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "Buffers of 10 packets are those of the routers; 9 of them wait while one is sent, but where RED decides. The \
          hosts' own interfaces hold a whole window.",
         "4.3 says \"the buffer size at each router\". A DropTail queue of ns with a limit of 10 holds 9, and 4.3 \
-         reckons \
-         10 ACKs as the delay of a full buffer, the one that is sent included.",
+         computes the delay of a full buffer from 10 ACKs, including the one that is sent.",
     ),
     (
         "Throughput of Table 1 counts packets of 1000 bytes.",
-        "9.88 of 10 Mb/s cannot be payload beside headers of 40 bytes; packets of the simulator had no headers of \
+        "9.88 of 10 Mb/s cannot be payload if headers have 40 bytes; packets of the simulator had no headers of \
          their own.",
     ),
     (
@@ -147,8 +146,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          that has this topology and buffer.",
     ),
     (
-        "There are no timestamps: the receiver tells round trips by the left edge that the option with the sender's \
-         window carries.",
+        "There are no timestamps: the receiver recognizes round trips by the left edge in the option with the sender's \
+         window.",
         "4.2.1 takes timestamps, but 12 bytes of them contradict the ACKs of 40 and 6 bytes of 4.3, and RFC 1144 \
          does not compress them. The option's 12 bytes go with the data.",
     ),
@@ -187,7 +186,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "5.1.1: 40 users, half of them at each host, fetch over connections of their own for 60 s, and wait for 1 s in \
          between; sizes are Pareto with a mean of 10 kB, at most 1 MB, shape 1.2. Decided before any figure was seen. A \
-         time-out of a segment that a time-out had repeated counts as one without duplicate ACKs.",
+         timeout of a segment that a timeout had repeated counts as one without duplicate ACKs.",
         "The traces are of a Web server with hundreds of thousands of clients, whose rates, sizes and losses the text does \
          not give. The router is that of 5.1.2, which recreates situations of the traces; 40 is the number of its cross \
          connections, and sizes and pauses are those of the built-in scenario `web`.",
@@ -199,11 +198,11 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          has fewer than four segments in flight on average. \"Several\" are four. 500 ms are the defaults of ns.",
     ),
     (
-        "5.2: TCP-INT counts an ACK on another connection for a segment sent later like a duplicate ACK. Where no \
-         duplicate ACK speaks for a segment, it is lost only if the next one of its connection is missed as well, or \
-         a segment sent 400 ms later has arrived. One timer for all connections; partial ACKs in a recovery show the \
+        "5.2: TCP-INT counts an ACK on another connection for a segment sent later like a duplicate ACK. If no \
+         duplicate ACK indicates the loss of a segment, it is lost only if the next one of its connection is missed as \
+         well, or a segment sent 400 ms later has arrived. One timer for all connections; partial ACKs in a recovery show the \
          next loss.",
-        "The paper says that later packets on other connections tell of a loss, not how many and when. So it is in \
-         ns (`TCP/Int`), which the authors wrote.",
+        "The paper says that later packets on other connections indicate a loss, but not how many and when. The \
+         rule is that of ns (`TCP/Int`), which the authors wrote.",
     ),
 ];

@@ -91,7 +91,7 @@ impl Rows {
     pub(super) fn show_with(&self, finding: &mut Finding, title: &str, given: &[(&str, f64)]) {
         let mut rows = table(
             format!("{title} (published in brackets)"),
-            "< | Mb/s | wired goodput % | wireless goodput % | time-outs | fast retransmissions | \
+            "< | Mb/s | wired goodput % | wireless goodput % | timeouts | fast retransmissions | \
              completed",
         );
         for Row { name, runs, published } in &self.0 {
@@ -175,9 +175,9 @@ mod tests {
         assert!(passed.1 > 10.0 * (hidden.1 + 1.0) && passed.0 < hidden.0, "{hidden:?} {passed:?}");
         let from_mobile = r#"transfer={ from = "mobile", to = "fixed", bytes = 8388608 }"#;
         let nack = "host.mobile.nack=true";
-        let told = at(&[from_mobile, nack, "agent=snoop-nack"]);
-        let untold = at(&[from_mobile, nack, "agent=snoop"]);
-        assert!(told.2 > 50.0 && untold.2 == 0.0, "{told:?} {untold:?}");
-        assert!(told.0 > 1.3 * untold.0, "{told:?} {untold:?}");
+        let with = at(&[from_mobile, nack, "agent=snoop-nack"]);
+        let without = at(&[from_mobile, nack, "agent=snoop"]);
+        assert!(with.2 > 50.0 && without.2 == 0.0, "{with:?} {without:?}");
+        assert!(with.0 > 1.3 * without.0, "{with:?} {without:?}");
     }
 }

@@ -20,10 +20,10 @@ const RENO: &str = "host.s.tcp=reno";
 pub(super) const CAUSES: Claim = Claim {
     id: "D-TIMEOUTS",
     place: "5.1.1",
-    setup: "40 users fetch pages over connections of their own through a router; Reno; each coarse time-out by what \
+    setup: "40 users fetch pages over connections of their own through a router; Reno; each coarse timeout by what \
             its sender knew",
-    published: "over 50 % of all retransmissions after coarse time-outs; SACK could have avoided at most 4.43 % of \
-            the time-outs; 95.6 % for too few duplicate ACKs, 70 % of these without any; new data upon duplicate ACKs \
+    published: "over 50 % of all retransmissions after coarse timeouts; SACK could have avoided at most 4.43 % of \
+            the timeouts; 95.6 % for too few duplicate ACKs, 70 % of these without any; new data upon duplicate ACKs \
             for about 25 %",
     cost: 12,
     run: Some(causes),
@@ -123,19 +123,19 @@ fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     let silent = of(|c| (c.silent(), c.insufficient()));
     let few = of(|c| (c.causes.few_duplicate_acks, c.causes.total()));
     let edge = of(|c| (c.causes.avoided_by_limited_transmit, c.causes.total()));
-    finding.measure("coarse time-outs of all runs", counts.causes.total() as f64, "");
-    finding.measure("retransmissions after time-outs", after, "% of all");
-    finding.compare("time-outs that SACK could have avoided", sack, "% of all", 4.43);
-    finding.compare("time-outs with too few duplicate ACKs", insufficient, "% of all", 95.6);
+    finding.measure("coarse timeouts of all runs", counts.causes.total() as f64, "");
+    finding.measure("retransmissions after timeouts", after, "% of all");
+    finding.compare("timeouts that SACK could have avoided", sack, "% of all", 4.43);
+    finding.compare("timeouts with too few duplicate ACKs", insufficient, "% of all", 95.6);
     finding.compare("of these, without any", silent, "%", 70.0);
-    finding.compare("time-outs with one or two duplicate ACKs", few, "% of all", 25.0);
-    finding.compare("time-outs that new data could have avoided", edge, "% of all", 25.0);
-    finding.above("the share of retransmissions after time-outs in %", after, 50.0);
-    finding.wanted("time-outs that SACK could have avoided, in %", sack, Bound::AtMost(4.43));
-    finding.near("time-outs with too few duplicate ACKs in %", insufficient, 95.6, 0.05);
+    finding.compare("timeouts with one or two duplicate ACKs", few, "% of all", 25.0);
+    finding.compare("timeouts that new data could have avoided", edge, "% of all", 25.0);
+    finding.above("the share of retransmissions after timeouts in %", after, 50.0);
+    finding.wanted("timeouts that SACK could have avoided, in %", sack, Bound::AtMost(4.43));
+    finding.near("timeouts with too few duplicate ACKs in %", insufficient, 95.6, 0.05);
     finding.near("of these, those without any in %", silent, 70.0, 0.2);
-    finding.near("time-outs with one or two duplicate ACKs in %", few, 25.0, 0.2);
-    finding.near("time-outs that new data could have avoided in %", edge, 25.0, 0.2);
+    finding.near("timeouts with one or two duplicate ACKs in %", few, 25.0, 0.2);
+    finding.near("timeouts that new data could have avoided in %", edge, 25.0, 0.2);
     if bench.is_shown() {
         others(bench, finding, &counts)?;
     }
@@ -145,8 +145,8 @@ fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
 /// Other loads, and senders that behave as the paper assumes.
 fn others(bench: &mut Bench<'_>, finding: &mut Finding, usual: &Counts) -> Result<(), Interrupted> {
     let mut rows = table(
-        "Time-outs by the number of users, % of all",
-        "users | time-outs per MB | avoided by SACK | no duplicate ACK | one or two | avoided by new data",
+        "Timeouts by the number of users, % of all",
+        "users | timeouts per MB | avoided by SACK | no duplicate ACK | one or two | avoided by new data",
     );
     let mut add = |users: u32, counts: &Counts| {
         let causes = &counts.causes;
@@ -172,7 +172,7 @@ fn others(bench: &mut Bench<'_>, finding: &mut Finding, usual: &Counts) -> Resul
         less.push(100.0 * (1.0 - counts.per_mb() / usual.per_mb()));
     }
     finding.note(format!(
-        "run with such senders, {USERS} users have {:.1} % fewer time-outs for each MB with SACK, and {:.1} % fewer \
+        "run with such senders, {USERS} users have {:.1} % fewer timeouts for each MB with SACK, and {:.1} % fewer \
          with new data upon duplicate ACKs",
         less[0], less[1]
     ));

@@ -147,7 +147,7 @@ pub(super) const MAC: Claim = Claim {
 
 /// 4.4.2: ACK filtering at every station of a packet radio network.
 fn mac(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let headings = ["kb/s", "Jain", "time-outs", "ACKs carried"]
+    let headings = ["kb/s", "Jain", "timeouts", "ACKs carried"]
         .map(|what| format!("FIFO, {what} | filter, {what}"))
         .join(" | ");
     let mut rows = table(

@@ -20,7 +20,7 @@ pub(super) const UNTESTED: &[Untested] = &[
     ),
     Untested::new(
         "3.2",
-        "SPLIT-SACK is behind LL-OPT because of rare coarse time-outs.",
+        "SPLIT-SACK is behind LL-OPT because of rare coarse timeouts.",
         "A cause without a number; D-F4 requires the order.",
     ),
     Untested::new(
@@ -35,12 +35,12 @@ pub(super) const UNTESTED: &[Untested] = &[
     ),
     Untested::new(
         "5",
-        "25 % of all time-outs of the traces could have been avoided.",
+        "25 % of all timeouts of the traces could have been avoided.",
         "D-TIMEOUTS has the share.",
     ),
     Untested::new(
         "5.1.1",
-        "422,025 coarse time-outs in three hours, 18,713 of them within the reach of SACK.",
+        "422,025 coarse timeouts in three hours, 18,713 of them within the reach of SACK.",
         "Counts of a server's traces; D-TIMEOUTS tests their shares.",
     ),
     Untested::new(

@@ -97,7 +97,7 @@ pub(super) const F7: Claim = Claim {
     place: "5.1, Figure 7",
     setup: "one 10 s transfer through a router with cross traffic and frequent losses; SACK against \
             right-edge recovery",
-    published: "right-edge recovery is more than twice as fast; far fewer coarse time-outs",
+    published: "right-edge recovery is more than twice as fast; far fewer coarse timeouts",
     cost: 4,
     run: Some(f7),
     ..CLAIM
@@ -106,7 +106,7 @@ pub(super) const F7: Claim = Claim {
 /// 5.1: right-edge recovery compared with SACK, a transfer of 10 s among much cross traffic.
 fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows =
-        table("One transfer of 10 s among cross traffic", "<sender | kB acknowledged | time-outs");
+        table("One transfer of 10 s among cross traffic", "<sender | kB acknowledged | timeouts");
     let (mut each, mut expired): (Vec<Vec<f64>>, Vec<Vec<f64>>) = Default::default();
     let mut drawn = Vec::new();
     for (name, tcp) in [
@@ -119,7 +119,7 @@ fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         let bytes = runs.over(|run| run.acked(0, 0.0, 10.0) / 1000.0);
         let timeouts = runs.timeouts();
         finding.measure(format!("{name}, acknowledged in 10 s"), bytes, "kB");
-        finding.measure(format!("{name}, coarse time-outs"), timeouts, "per run");
+        finding.measure(format!("{name}, coarse timeouts"), timeouts, "per run");
         let cells = [format!("{:.0}", bytes.mean), format!("{:.1}", timeouts.mean)];
         rows.rows.push(core::iter::once(name.to_owned()).chain(cells).collect());
         if name == "SACK" || name == "right edge" {
@@ -151,11 +151,11 @@ fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let (faster, timeouts) = times(edge, sack);
     // "More than twice as fast."
     finding.above("right edge over SACK", faster, 2.0);
-    finding.wanted("time-outs of right edge over SACK's", timeouts, Bound::AtMost(0.5));
+    finding.wanted("timeouts of right edge over SACK's", timeouts, Bound::AtMost(0.5));
     let (beside_reno, beside_sack) = (times(edge, reno), times(both, sack));
     finding.note(format!(
-        "Beside Reno without it, right-edge recovery is {} times as fast with {} times the time-outs; beside \
-         SACK without it, SACK with it is {} times as fast with {} times the time-outs",
+        "Compared with Reno without it, right-edge recovery is {} times as fast with {} times the timeouts; compared \
+         with SACK without it, SACK with it is {} times as fast with {} times the timeouts",
         beside_reno.0.cell(),
         beside_reno.1.cell(),
         beside_sack.0.cell(),
@@ -190,7 +190,7 @@ pub(super) const F8_F9: Claim = Claim {
     place: "5.2.2, Figures 8 and 9",
     setup: "four transfers starting at 0, 2, 4, 6 s, ending at 10 s, 3-packet buffer; SACK against TCP-INT",
     published: "SACK: two of four flows get < 10 % of the bytes; TCP-INT: equal shares, almost no coarse \
-            time-outs, slightly fewer bytes in all",
+            timeouts, slightly fewer bytes in all",
     cost: 2,
     run: Some(f8_f9),
     ..CLAIM
@@ -200,7 +200,7 @@ pub(super) const F8_F9: Claim = Claim {
 fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Four transfers to one host, kB acknowledged",
-        &format!("<sender | {} | Jain 6-10 s | time-outs", STARTS.join(" | ")),
+        &format!("<sender | {} | Jain 6-10 s | timeouts", STARTS.join(" | ")),
     );
     let mut cases = Vec::new();
     for (name, figure, tcp) in [
@@ -218,7 +218,7 @@ fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
         });
         let timeouts = runs.timeouts();
         finding.measure(format!("{name}, Jain index of 6 to 10 s"), jain, "");
-        finding.measure(format!("{name}, coarse time-outs"), timeouts, "per run");
+        finding.measure(format!("{name}, coarse timeouts"), timeouts, "per run");
         finding.measure(format!("{name}, acknowledged in 10 s"), total, "kB");
         finding.measure(format!("{name}, transfers with less than 10 %"), small, "of 4");
         let mut row = vec![name.to_owned()];
@@ -251,10 +251,10 @@ fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
         0.0,
     );
     let times = Estimate::ratio(&int.timeouts, &sack.timeouts);
-    finding.below("TCP-INT's time-outs over SACK's", times, 0.25);
+    finding.below("TCP-INT's timeouts over SACK's", times, 0.25);
     // "Slightly less."
-    let beside = Estimate::percent_above(&int.total, &sack.total);
-    finding.within("TCP-INT's bytes beside SACK's in %", beside, -15.0, 0.0);
+    let above = Estimate::percent_above(&int.total, &sack.total);
+    finding.within("TCP-INT's bytes above SACK's in %", above, -15.0, 0.0);
     let larger = [&FOUR[..], &["path.router.link.queue=3p"]].concat();
     let total = |tcp: &[&str]| {
         let runs = Runs::run(bench, &larger, tcp)?;
@@ -263,7 +263,7 @@ fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     let (sack, int): (f64, f64) = (total(&SACK)?, total(&INTEGRATED)?);
     finding.note(format!(
         "the buffer decides, and its reading is ours: a buffer of 3 packets is taken for two that wait and one that is \
-         sent; where three wait, TCP-INT's bytes are {:.1} % beside SACK's",
+         sent; if three wait, TCP-INT's bytes are {:.1} % above SACK's",
         100.0 * (int / sack - 1.0)
     ));
     Ok(())
@@ -293,7 +293,7 @@ pub(super) const F11_F12: Claim = Claim {
 fn f11_f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "From 15 to 30 s, kB acknowledged",
-        &format!("<sender | {} | R2 / R1 | time-outs", CONNECTIONS.join(" | ")),
+        &format!("<sender | {} | R2 / R1 | timeouts", CONNECTIONS.join(" | ")),
     );
     for (name, figure, tcp, low, high) in [
         ("SACK", "Figure 11: three TCP-SACK transfers to two hosts", SACK, 1.6, 2.4),

@@ -79,7 +79,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     ),
     (
         "M-L4S: 40 Mb/s and a round trip of 10 ms; five web users of each kind. Roughly equal is a factor of two. Prague \
-         stands for the scalable sender.",
+         represents the scalable sender.",
         "RFC 9330 refers to measurements with DCTCP on DSL and Ethernet whose details could not be read.",
     ),
 ];

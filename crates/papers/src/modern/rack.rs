@@ -79,7 +79,7 @@ const CASES: [(&str, &str, &[&str], &[Quantity]); 3] = [
         SHORT,
         &["losses.cross.loss=2%"],
         &[
-            ("time-outs of 500 exchanges", exchange_timeouts, false),
+            ("timeouts of 500 exchanges", exchange_timeouts, false),
             ("99th percentile of an exchange, ms", slow_exchange, false),
         ],
     ),
@@ -87,7 +87,7 @@ const CASES: [(&str, &str, &[&str], &[Quantity]); 3] = [
         "lost retransmissions",
         BULK,
         &["losses.cross.loss=5%"],
-        &[("time-outs in 60 s", timeouts, false), ("throughput, Mb/s", mbps, true)],
+        &[("timeouts in 60 s", timeouts, false), ("throughput, Mb/s", mbps, true)],
     ),
     (
         "reordering",
@@ -118,7 +118,7 @@ fn rack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
             let order = if *more { "more" } else { "less" };
             finding.above(format!("{name}: {what}, {order} with RACK-TLP"), gain, 0.0);
             rows.rows.push(row(&[&name, what, &old, &new]));
-            if *more || *what == "time-outs of 500 exchanges" {
+            if *more || *what == "timeouts of 500 exchanges" {
                 groups.push((format!("{name}: {what}"), vec![bar(old), bar(new)]));
             }
         }

@@ -42,7 +42,7 @@ fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     finding.runs = 1;
     let mut rows = table(
         "Retransmitted segments and KB/s",
-        "round trip, ms | standard slow start | HyStart++ | KB/s, standard | KB/s, HyStart++ | time-outs, standard",
+        "round trip, ms | standard slow start | HyStart++ | KB/s, standard | KB/s, HyStart++ | timeouts, standard",
     );
     let mut sums = [0.0; 2];
     let mut rates = [0.0; 2];

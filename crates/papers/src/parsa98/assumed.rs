@@ -3,16 +3,16 @@
 /// Assumption and reason.
 pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
-        "Each radio frame takes 0.2 ms beside its bits, the preamble of 802.11 (192 us) and its headers.",
+        "Each radio frame takes 0.2 ms in addition to its bits, the preamble of 802.11 (192 us) and its headers.",
         "The only fitted constant: with it an error-free transfer with TULIP reaches about 631 kb/s, to which the \
-         three rows of Table 2 extrapolate. It stands for the ramp-up, ramp-down and processing of equation 1, for \
+         three rows of Table 2 extrapolate. It represents the ramp-up, ramp-down and processing of equation 1, for \
          which the paper has no numbers.",
     ),
     (
         "The wireless host takes 0.1 ms for each packet, either way.",
         "Processing time of equation 1. Its value does not matter as long as it is longer than the 30 us in which an \
          answer must begin: a host that acknowledges sooner would find its station still listening and draw a \
-         back-off, while one that takes a moment finds the channel quiet. Without it ACKs and data have equal \
+         backoff, while one that takes a moment finds the channel quiet. Without it ACKs and data have equal \
          chances, half of the window waits at the wireless host, and delays do not come near Table 2.",
     ),
     (
@@ -21,7 +21,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "The paper names 802.11 and FAMA-NCS; these are their published values.",
     ),
     (
-        "TCP measures round trips in whole units of 500 ms; its time-out is the estimate plus four times the \
+        "TCP measures round trips in whole units of 500 ms; its timeout is the estimate plus four times the \
          deviation, 0.5 s at least, doubled up to 64 s; it never gives up. Every packet is acknowledged.",
         "5.1.4, footnote 6, taken as written. A first round trip then gives 0.5 s + 4 x 0.25 s: the 1.5 s after \
          which the timer of Figure 12(a) expires. REAL's receiver is not described; delayed ACKs would halve the \
@@ -49,14 +49,14 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          two retransmissions fall into a burst of six packets, with a window of packets waiting.",
     ),
     (
-        "Snoop times a packet from when it leaves the queue before the radio; its first local time-out is 200 ms.",
-        "In Figure 18(b) local time-outs are 60 ms apart while a window of packets waits for the radio, more than \
+        "Snoop times a packet from when it leaves the queue before the radio; its first local timeout is 200 ms.",
+        "In Figure 18(b) local timeouts are 60 ms apart while a window of packets waits for the radio, more than \
          ten times as long: the paper's round trips do not hold that queue.",
     ),
     (
         "Snoop's fault: a sample counts although other packets were retransmitted while it was taken. It is in \
          experiments 1 and 3; experiment 2 shows both.",
-        "5.2 describes the fault and says that the code was changed for experiment 2, and that plots of the mended \
+        "5.2 describes the fault and says that the code was changed for experiment 2, and that plots of the fixed \
          snoop are labelled so; those of experiments 1 and 3 are not.",
     ),
     (

@@ -44,7 +44,7 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut groups = Vec::new();
     let mut rows = table(
         "Table 2: bursts every 64 KB, window 42 KB (published in brackets)",
-        "burst | <protocol | kb/s | delay ms | deviation ms | TCP time-outs",
+        "burst | <protocol | kb/s | delay ms | deviation ms | TCP timeouts",
     );
     for (packets, tulip, snoop) in TABLE {
         let mut reached = Vec::new();
@@ -145,12 +145,12 @@ fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let falls =
         Estimate::of(&[&of30[0], &of30[1], &of100[0], &of100[1]], |m| m[0] / m[1] - m[2] / m[3]);
     finding.above("snoop over TULIP at 30 per million, less that at 100,", falls, 0.0);
-    let mended = |rate| at(SnoopFixed, rate) / at(Tulip, rate);
+    let fixed = |rate| at(SnoopFixed, rate) / at(Tulip, rate);
     finding.note(format!(
-        "Snoop is the one with the fault, as the figures of experiment 3 call it; the mended one reaches {:.2} of \
+        "Snoop is the one with the fault, as the figures of experiment 3 call it; the fixed one reaches {:.2} of \
          TULIP's throughput at 30 and {:.2} at 100 per million",
-        mended(30.0),
-        mended(100.0)
+        fixed(30.0),
+        fixed(100.0)
     ));
     let unaided = |over, under| sweeps.at(Unaided, over).ratio(sweeps.at(Unaided, under), kbps);
     let what = "unaided at 0.1 over unaided at 0.01 per million";

@@ -36,7 +36,7 @@ impl Protocol {
             Tulip => "TULIP",
             TulipPlain => "TULIP without acceleration",
             Snoop => "snoop",
-            SnoopFixed => "snoop, mended",
+            SnoopFixed => "snoop, fixed",
             Unaided => "none",
         }
     }
@@ -208,11 +208,11 @@ impl Sweeps {
         curves(title, axes, protocols.iter().map(curve).collect(), caption)
     }
 
-    /// Throughput, delay, deviation and time-outs of every case.
+    /// Throughput, delay, deviation and timeouts of every case.
     pub(super) fn table(&self, title: &str) -> Table {
         let mut rows = table(
             title,
-            "errors per million bits | <protocol | kb/s | delay ms | deviation ms | TCP time-outs | completed",
+            "errors per million bits | <protocol | kb/s | delay ms | deviation ms | TCP timeouts | completed",
         );
         for (i, rate) in self.rates.iter().enumerate() {
             for (protocol, runs) in &self.all {

@@ -82,8 +82,8 @@ pub(super) const F12: Claim = Claim {
     id: "T-F12",
     place: "5.1.3, Figure 12",
     setup: "BER 15e-6, first two seconds",
-    published: "unaided: two losses in one small window lead to a time-out and a redundant retransmission; \
-            TULIP: 17 losses, idle periods <= 200 ms, no time-out, one packet lost three times",
+    published: "unaided: two losses in one small window lead to a timeout and a redundant retransmission; \
+            TULIP: 17 losses, idle periods <= 200 ms, no timeout, one packet lost three times",
     run: Some(f12),
     ..CLAIM
 };
@@ -122,10 +122,10 @@ fn with_tulip(bench: &mut Bench<'_>, finding: &mut Finding, seeds: u32) -> Resul
     finding.none("TULIP, runs with an idle period above 400 ms", longer as f64, idle.len());
     // The published run is one: 17 are counted with a deviation of their square root.
     finding.within("TULIP, packets lost in 2 s,", lost, 9.0, 25.0);
-    finding.none("TULIP, time-outs in 2 s", expired as f64, idle.len());
+    finding.none("TULIP, timeouts in 2 s", expired as f64, idle.len());
     let whole = run(bench, Tulip, Window::Large, &bit_errors(15.0))?;
     let all = whole.each(timeouts).iter().sum::<f64>();
-    finding.none("TULIP, time-outs in whole transfers", all, whole.all().len());
+    finding.none("TULIP, timeouts in whole transfers", all, whole.all().len());
     let thrice = starts.iter().filter(thrice).count();
     finding.note(format!(
         "One packet is lost three times or more within two seconds in {thrice} of {seeds} seeds"
@@ -148,12 +148,12 @@ fn unaided(bench: &Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), I
     }
     finding.require(
         found.is_some(),
-        "a trace without help shows a fast retransmission, two losses in the small window, a time-out and a \
+        "a trace without help shows a fast retransmission, two losses in the small window, a timeout and a \
          redundant retransmission",
     );
     let Some((seed, series, e)) = found else { return Ok(()) };
     finding.note(format!(
-        "Without help, seed {seed}: a fast retransmission at {:.2} s, then {} losses, a time-out at {:.2} s, and \
+        "Without help, seed {seed}: a fast retransmission at {:.2} s, then {} losses, a timeout at {:.2} s, and \
          at {:.2} s a packet again that had arrived",
         e.fast, e.lost, e.timeout, e.redundant
     ));
@@ -199,7 +199,7 @@ mod tests {
         let episode = episode(&series).unwrap();
         assert_eq!((episode.fast, episode.lost, episode.redundant), (0.15, 2, 1.81));
         series.timeouts.clear();
-        assert!(super::episode(&series).is_none(), "no time-out");
+        assert!(super::episode(&series).is_none(), "no timeout");
     }
 
     #[test]

@@ -94,8 +94,8 @@ const MUCH: f64 = 0.8;
 pub(super) const F16: Claim = Claim {
     id: "T-F16",
     place: "5.2.2, Figure 16",
-    setup: "delay at high BER, 42 KB; snoop with its RTT-sampling fault and with the fault mended",
-    published: "the mend lowers snoop's delay and deviation much; above 35e-6 TULIP's are much lower still; TCP alone \
+    setup: "delay at high BER, 42 KB; snoop with its RTT-sampling fault and with the fault fixed",
+    published: "the fix lowers snoop's delay and deviation much; above 35e-6 TULIP's are much lower still; TCP alone \
             has a lower mean delay than snoop up to 60e-6, and a larger one with its deviation",
     run: Some(f16),
     ..CLAIM
@@ -106,8 +106,8 @@ fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let sweeps = high(bench, finding, Window::Large, "Figure 16")?;
     for rate in HIGH.into_iter().filter(|rate| *rate > 35.0) {
         for (names, over, under) in [
-            ("snoop mended over unmended", SnoopFixed, Snoop),
-            ("TULIP over snoop mended", Tulip, SnoopFixed),
+            ("snoop fixed over unfixed", SnoopFixed, Snoop),
+            ("TULIP over snoop fixed", Tulip, SnoopFixed),
         ] {
             for (what, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
                 let ratio = sweeps.ratio((over, under), rate, of);
@@ -141,9 +141,9 @@ fn f17(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let sweeps = high(bench, finding, Window::Small, "Figure 17")?;
     // "An average packet delay of more than twice that of TULIP."
     let ratio = sweeps.ratio((SnoopFixed, Tulip), 75.0, delay);
-    finding.above("delay of snoop, mended, over TULIP's at 75 per million", ratio, 2.0);
+    finding.above("delay of snoop, fixed, over TULIP's at 75 per million", ratio, 2.0);
     let ratio = sweeps.ratio((SnoopFixed, Tulip), 75.0, deviation);
-    finding.above("deviation of snoop, mended, over TULIP's at 75 per million", ratio, 1.0);
+    finding.above("deviation of snoop, fixed, over TULIP's at 75 per million", ratio, 1.0);
     let large = Sweeps::run(bench, &[Tulip, SnoopFixed], Window::Large, &HIGH, bit_errors)?;
     for protocol in [Tulip, SnoopFixed] {
         for rate in HIGH {

@@ -213,7 +213,7 @@ fn f6(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let log = figure_6();
     let mut rows = table(
         "Figure 6, packet by packet (a star for each time that a packet was sent before)",
-        "<as told in 3.4 | <as it went",
+        "<as described in 3.4 | <as measured",
     );
     for i in 0..log.len().max(FIGURE_6.len()) {
         let expected = FIGURE_6.get(i).copied().unwrap_or_default();
@@ -223,10 +223,10 @@ fn f6(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.tables.push(rows);
     let alike =
         FIGURE_6.iter().zip(&log).filter(|(expected, went)| **expected == went.as_str()).count();
-    finding.compare("events as told", alike as f64, "", FIGURE_6.len() as f64);
+    finding.compare("events as described", alike as f64, "", FIGURE_6.len() as f64);
     finding.require(
         log == FIGURE_6,
-        format!("{alike} of {} events come as told, in their order", FIGURE_6.len()),
+        format!("{alike} of {} events come as described, in their order", FIGURE_6.len()),
     );
     finding.note("The figure writes the second retransmission of 9 with one star as well");
     let title = "Figure 6: an example of a transmission, window 8".to_owned();
@@ -236,7 +236,7 @@ fn f6(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         parties,
         messages: log.iter().map(|e| drawn(e)).collect(),
     };
-    let caption = "As it went here: packets to the right, acknowledgements with their bit vectors to the left, \
+    let caption = "As measured here: packets to the right, acknowledgements with their bit vectors to the left, \
                    retransmission lists R at the base station, released packets at the mobile.";
     finding.figures.push(figure(&plot.plot(), &title, caption));
     Ok(())

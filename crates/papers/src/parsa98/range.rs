@@ -29,7 +29,7 @@ const OPEN: &[Open] = &[
         assumed: "200ms",
         values: Values::Log(50.0, 1000.0, "ms"),
         assumption: TIMERS,
-        why: "Whatever a time-out without a measured round trip can be.",
+        why: "Whatever a timeout without a measured round trip can be.",
     },
     Open {
         keys: &["path.base.from-departure"],

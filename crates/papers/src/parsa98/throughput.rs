@@ -27,7 +27,7 @@ pub(super) const F9: Claim = Claim {
     place: "5.1.1, Figure 9",
     setup: "10 MB, 10 Mb/s wired + 1 Mb/s half-duplex wireless (802.11 PHY, FAMA-NCS MAC), 1400 B packets, \
             42 KB window, BER 3.9e-6 and 15e-6",
-    published: "at 15e-6 TCP alone is only 30 % through when TULIP and snoop are done; no TCP time-out \
+    published: "at 15e-6 TCP alone is only 30 % through when TULIP and snoop are done; no TCP timeout \
             with either; TULIP slightly ahead",
     cost: 72,
     run: Some(f9),
@@ -61,13 +61,13 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.compare(label, through, "%", 30.0);
     for (name, runs) in [("TULIP", &tulip), ("snoop", &snoop)] {
         finding.measure(format!("{name}, throughput"), runs.summary(kbps), "kb/s");
-        let label = format!("{name}, TCP time-outs");
+        let label = format!("{name}, TCP timeouts");
         finding.compare(label, runs.summary(timeouts), "per run", 0.0);
     }
     finding.within("unaided, percent through,", through, 20.0, 40.0);
     for (name, runs) in [("TULIP", &tulip), ("snoop", &snoop)] {
         let count = runs.each(timeouts).iter().sum::<f64>();
-        finding.none(format!("TCP time-outs with {name}"), count, runs.all().len());
+        finding.none(format!("TCP timeouts with {name}"), count, runs.all().len());
     }
     for rate in [3.9, 15.0] {
         let errors = bit_errors(rate);
@@ -84,10 +84,10 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     if !bench.is_shown() {
         return Ok(());
     }
-    let mended = run(bench, SnoopFixed, Window::Large, &errors)?;
+    let fixed = run(bench, SnoopFixed, Window::Large, &errors)?;
     finding.note(format!(
         "Snoop has the fault that 5.2 finds in it; without the fault it has {} kb/s at 15 per million",
-        mended.summary(kbps).cell()
+        fixed.summary(kbps).cell()
     ));
     Ok(())
 }
@@ -174,7 +174,7 @@ pub(super) const T1: Claim = Claim {
     id: "T-T1",
     place: "5.1.2, Table 1 and Figure 11",
     setup: "BER 15e-6, 42 KB window",
-    published: "goodput TULIP 0.840 (ideal 0.841), snoop 0.829 (0.831), none 0.814 (0.834); TCP time-outs \
+    published: "goodput TULIP 0.840 (ideal 0.841), snoop 0.829 (0.831), none 0.814 (0.834); TCP timeouts \
             0, 0, 732; redundant packets 0, 0, 158",
     run: Some(t1),
     ..CLAIM
@@ -184,7 +184,7 @@ pub(super) const T1: Claim = Claim {
 fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Table 1: 15 bit errors per million, window 42 KB (published in brackets)",
-        "<protocol | packets lost | ideal goodput | achieved goodput | TCP time-outs | redundant packets",
+        "<protocol | packets lost | ideal goodput | achieved goodput | TCP timeouts | redundant packets",
     );
     for (protocol, published) in [
         (Tulip, [0.159, 0.841, 0.840, 0.0, 0.0]),
@@ -208,7 +208,7 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         for (i, what, unit) in [
             (1, "ideal goodput", ""),
             (2, "achieved goodput", ""),
-            (3, "TCP time-outs", "per run"),
+            (3, "TCP timeouts", "per run"),
             (4, "redundant packets", "per run"),
         ] {
             finding.compare(format!("{name}, {what}"), got[i], unit, published[i]);
@@ -220,7 +220,7 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             _ => finding.within(what, below, -0.005, 0.005),
         }
         // None as printed: less than half of one.
-        let what = format!("{name}, TCP time-outs");
+        let what = format!("{name}, TCP timeouts");
         match protocol {
             Unaided => finding.within(what, got[3], 400.0, 1100.0),
             Tulip => finding.within(what, got[3], 0.0, 0.0),
@@ -266,7 +266,7 @@ pub(super) const F15: Claim = Claim {
     id: "T-F15",
     place: "5.2.1, Figure 15",
     setup: "BER 15e-6..75e-6",
-    published: "unaided TCP nearly stands still above 30e-6; snoop falls off above 30e-6; TULIP declines \
+    published: "unaided TCP nearly stops above 30e-6; snoop falls off above 30e-6; TULIP declines \
             slowly, up to 3 times snoop; no difference between the windows",
     cost: 1220,
     run: Some(f15),
@@ -282,13 +282,13 @@ fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         let name = window.name();
         let title = format!("Figure 15 {part}: throughput at high error rates, window {name}");
         let given = [(75.0, 3.0 * sweeps.mean(SnoopFixed, 75.0, kbps))];
-        let given = published_line("published: up to 3 x snoop, mended".to_owned(), given);
+        let given = published_line("published: up to 3 x snoop, fixed".to_owned(), given);
         finding.figures.push(sweeps.throughput_chart(&title, false, Some(given), BANDS));
         finding.tables.push(sweeps.table(&title));
         for (label, protocol, rate) in [
             ("unaided at 45", Unaided, 45.0),
             ("TULIP at 75", Tulip, 75.0),
-            ("mended snoop at 75", SnoopFixed, 75.0),
+            ("fixed snoop at 75", SnoopFixed, 75.0),
         ] {
             let throughput = sweeps.at(protocol, rate).summary(kbps);
             finding.measure(format!("{name}, {label} per million"), throughput, "kb/s");
@@ -344,7 +344,7 @@ fn high_end(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     let lost = |runs: &Runs| 100.0 * (1.0 - runs.mean(ideal_goodput));
     finding.note(format!(
         "At 75 per million {:.0} % of the data packets are lost here; the paper says 85 %. At 165 per million, \
-         where {:.0} % are lost, TULIP's throughput is {:.1} times that of the mended snoop",
+         where {:.0} % are lost, TULIP's throughput is {:.1} times that of the fixed snoop",
         lost(&printed),
         lost(&tulip),
         tulip.mean(kbps) / snoop.mean(kbps)
@@ -373,7 +373,7 @@ fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     let unaided = run(bench, Unaided, Window::Large, &errors)?;
     let mut rows = table(
         "TULIP against selective acknowledgements, 15 bit errors per million",
-        "<protocol | kb/s | delay ms | deviation ms | TCP time-outs",
+        "<protocol | kb/s | delay ms | deviation ms | TCP timeouts",
     );
     for (name, runs) in [("TULIP", &tulip), ("TCP-SACK alone", &sack), ("Reno alone", &unaided)] {
         let got = [kbps, delay, deviation, timeouts].map(|of| runs.summary(of));
@@ -381,7 +381,7 @@ fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
             ("throughput", "kb/s"),
             ("delay", "ms"),
             ("deviation", "ms"),
-            ("time-outs", "per run"),
+            ("timeouts", "per run"),
         ]) {
             finding.measure(format!("{name}, {what}"), summary, unit);
         }

@@ -160,7 +160,7 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         format!("RTO exceeds RTT in all but {} of {} samples of the sender", above[1], measured[1]),
     );
     finding.note(format!(
-        "Of all packets, timed by the sender or not, {} of {} took as long as the RTO or longer; the timer starts anew \
+        "Of all packets, timed by the sender or not, {} of {} took as long as the RTO or longer; the timer restarts \
          with each ACK and did not expire",
         above[0], measured[0]
     ));

@@ -10,10 +10,10 @@ use crate::{Bench, Claim, Finding, Interrupted, Runs};
 pub(super) const AIRMAIL: Claim = Claim {
     id: "C-AIRMAIL",
     place: "Ayanoglu & others, Wireless Networks 1(1), 1995, abstract; parsa98 2",
-    setup: "2 MB over 1 Mb/s with scattered bit errors, with fades, and over a long hop, beside other link layers",
+    setup: "2 MB over 1 Mb/s with scattered bit errors, with fades, and over a long hop, compared with other link layers",
     published: "the mobile host combines acknowledgements; codes adapt, so that they cost little where they are not \
-                needed; errors are repaired at the end of a window only (figures of throughput could not be read; a \
-                third less code at the mobile host is none to be measured here)",
+                needed; errors are repaired at the end of a window only (figures of throughput could not be read; the \
+                third less code at the mobile host cannot be measured here)",
     cost: 15,
     run: Some(airmail),
     ..CLAIM

@@ -53,7 +53,7 @@ fn first_disconnection(recording: &Recording, away: f64) -> Option<FirstDisconne
 fn disconnection(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "The first disconnection, until the next one; nothing is left to chance, so each is one run",
-        "<out of reach s | <agent | window before, segments | least window | time-outs | transfer s",
+        "<out of reach s | <agent | window before, segments | least window | timeouts | transfer s",
     );
     for away in [1.0, 2.0, 5.0] {
         let mut transfers = Vec::new();
@@ -83,7 +83,7 @@ fn disconnection(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Int
                     let text =
                         format!("{case}: window of {before} segments, at least {least} after");
                     finding.require(least >= before && before > 1.0, text);
-                    finding.below(format!("{case}: time-outs"), timeouts, 1.0);
+                    finding.below(format!("{case}: timeouts"), timeouts, 1.0);
                 }
                 _ => {}
             }

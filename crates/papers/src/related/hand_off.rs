@@ -31,7 +31,7 @@ fn pause(m: &RunMetrics) -> f64 {
 fn hand_off(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Two WaveLAN cells, seven hand-offs in 64 s",
-        "gap s | pause s | KB/s | time-outs | pause with fast retransmission s | KB/s | time-outs",
+        "gap s | pause s | KB/s | timeouts | pause with fast retransmission s | KB/s | timeouts",
     );
     let mut without = Vec::new();
     for (gap, word) in GAPS {

@@ -81,7 +81,7 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
         let of = |runs: &Runs| runs.summary(rate);
         let (blocked, guess, oracle) = (of(fifo), of(guessed), of(known));
         finding.measure(format!("{hosts} hosts, FIFO"), blocked, "KB/s");
-        finding.measure(format!("{hosts} hosts, FIFO that tries on"), of(patient), "KB/s");
+        finding.measure(format!("{hosts} hosts, FIFO with 255 attempts"), of(patient), "KB/s");
         finding.measure(format!("{hosts} hosts, round robin, state unknown"), of(turns), "KB/s");
         finding.measure(format!("{hosts} hosts, round robin by failures"), guess, "KB/s");
         finding.measure(format!("{hosts} hosts, round robin, state known"), oracle, "KB/s");
@@ -104,14 +104,14 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
     finding.tables.push(rows);
     let [[few, free_few], .., [many, free_many]] = ends[..] else { return Ok(()) };
     // Head-of-line blocking alone: the more hosts, the more often one of them is in a fade.
-    finding.below("8 hosts: FIFO that tries on, upper end (KB/s)", many.high(), few.low());
+    finding.below("8 hosts: FIFO with 255 attempts, upper end (KB/s)", many.high(), few.low());
     finding.within(
         "8 hosts against 2: round robin by failures",
         free_many.mean / free_few.mean,
         0.9,
         1.1,
     );
-    let note = "Turns without the state of channels gain nothing over FIFO: the packet in front is in everybody's way";
+    let note = "Round robin without the state of channels gains nothing over FIFO: the first packet blocks all others";
     finding.note(note);
     Ok(())
 }

@@ -3,9 +3,9 @@
 /// Assumption and reason.
 pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
-        "Each radio frame takes 0.65 ms beside its bits.",
-        "The only fitted constant: with it the error-free transfer takes the published 9.77 s (Table 1). It stands \
-         for preamble, framing and channel access of the WaveLAN.",
+        "Each radio frame takes 0.65 ms in addition to its bits.",
+        "The only fitted constant: with it the error-free transfer takes the published 9.77 s (Table 1). It represents \
+         preamble, framing and channel access of the WaveLAN.",
     ),
     (
         "The two stations take turns on the radio; 50 packets fit each interface queue.",
@@ -14,7 +14,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Timers and round trips follow 4.4BSD's integer arithmetic: 500 ms and 200 ms ticks with a random phase in \
          each run, srtt in eighths and variation in quarters of a tick, RTO 1 s to 64 s, 12 retries.",
-        "FreeBSD 2.1 descends from 4.4BSD-Lite. The truncation of this arithmetic keeps a LAN's time-out at three \
+        "FreeBSD 2.1 descends from 4.4BSD-Lite. The truncation of this arithmetic keeps a LAN's timeout at three \
          ticks, which the lengths of the stalls depend on.",
     ),
     (
@@ -30,13 +30,13 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "FreeBSD's defaults; the segment sizes are the paper's.",
     ),
     (
-        "In six-packet bursts the 64 KB count from onset to onset, and an onset inside a burst begins it anew.",
+        "In six-packet bursts the 64 KB count from onset to onset, and an onset inside a burst restarts it.",
         "5.2.2: the mean distance between the onset of two error bursts. Retransmissions that pass during a burst \
          are destroyed as well.",
     ),
     (
-        "Snoop retransmits on one duplicate ACK; its local time-out is srtt + 4 rttvar, at least 100 ms, 1.1 s \
-         before the first measurement, and is not backed off; its persist timer is 200 ms or the local time-out if \
+        "Snoop retransmits on one duplicate ACK; its local timeout is srtt + 4 rttvar, at least 100 ms, 1.1 s \
+         before the first measurement, and is not backed off; its persist timer is 200 ms or the local timeout if \
          that is longer.",
         "2.6 for the duplicate ACK. The paper names no timers: those of the snoop in ns-2 by the same authors are \
          taken, and the persist timer of parsa98 4.",

@@ -156,7 +156,7 @@ fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let throughput = runs.throughput();
     finding.compare("without losses", ideal, "KB/s", 61.0);
     finding.compare("throughput", throughput, "KB/s", 31.0);
-    finding.measure("time-outs", runs.timeouts(), "per run");
+    finding.measure("timeouts", runs.timeouts(), "per run");
     finding.within("throughput in KB/s", throughput, 25.0, 40.0);
     // "Mainly due to stalls": they are more than half of the time lost.
     let ideal_s = bench.runs(WAN, UNCHANGED)?.mean(transfer_time);
@@ -190,7 +190,7 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let runs = bench.runs(WAN, &changes)?;
     let percent = runs.ratio(&congested, throughput).scaled(100.0);
     finding.compare("throughput", runs.throughput(), "KB/s", 14.3);
-    finding.measure("time-outs", runs.timeouts(), "per run");
+    finding.measure("timeouts", runs.timeouts(), "per run");
     let label = "of the throughput without wireless errors";
     finding.compare(label, percent, "%", 100.0 * 14.3 / 31.0);
     finding.within("percent of W-F12's throughput", percent, 35.0, 65.0);

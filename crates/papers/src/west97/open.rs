@@ -43,7 +43,7 @@ pub(super) const LONG_DELAY: Claim = Claim {
 fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "A satellite hop: 2 Mb/s, 520 ms of round trip, windows of 256 KB, six-packet bursts",
-        "<agent | KB/s | time-outs | wired goodput % | completed",
+        "<agent | KB/s | timeouts | wired goodput % | completed",
     );
     let ideal = bench.runs(SATELLITE, UNCHANGED)?;
     let mut with = |agent: &[&str]| bench.runs(SATELLITE, &[agent, &[BURSTS]].concat());
@@ -57,7 +57,7 @@ fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     ] {
         let (throughput, timeouts) = (runs.throughput(), runs.timeouts());
         finding.measure(format!("{name}, throughput"), throughput, "KB/s");
-        finding.measure(format!("{name}, time-outs"), timeouts, "per run");
+        finding.measure(format!("{name}, timeouts"), timeouts, "per run");
         rows.rows.push(row(&[&name, &throughput, &timeouts, &runs.summary(wired), runs]));
     }
     finding.tables.push(rows);
@@ -80,11 +80,11 @@ fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     let word = match () {
         () if by_full.low() > 0.0 => "yes, the belief is right",
         () if by_full.high() < 0.0 => "no, it loses",
-        () => "no gain that the runs could tell from zero",
+        () => "no gain that the runs distinguish from zero",
     };
     finding.note(format!(
         "Answer to `should give significant gains`: {word}. Against snoop alone the full algorithm changes \
-         throughput by {}, one partial ACK per packet by {}; time-outs per run: snoop {}, full {}, every packet {}",
+         throughput by {}, one partial ACK per packet by {}; timeouts per run: snoop {}, full {}, every packet {}",
         gain_text(&by_full),
         gain_text(&by_each),
         short(snoop.timeouts().mean),
@@ -109,7 +109,7 @@ pub(super) const MULTI: Claim = Claim {
 fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Several connections through one base station, congestion and wireless errors together",
-        "<connections, agent | aggregate KB/s | Jain index | time-outs | lost in the queue | completed",
+        "<connections, agent | aggregate KB/s | Jain index | timeouts | lost in the queue | completed",
     );
     let mut told = Vec::new();
     for count in [2, 8, 32] {
@@ -156,7 +156,7 @@ fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         &["agent=seq-cache", "host.fixed.eln=checksum", "host.mobile.eln=checksum"];
     let mut rows = table(
         "A cache of sequence numbers against snoop's cache of packets (LAN, single errors)",
-        "<agent | KB/s | wired goodput % | time-outs | state of the connection, bytes",
+        "<agent | KB/s | wired goodput % | timeouts | state of the connection, bytes",
     );
     let mut means = Vec::new();
     for (name, agent) in [("Reno", &[][..]), ("snoop", SNOOP), ("seq-cache", NUMBERS)] {
@@ -211,7 +211,7 @@ fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inte
     let (checksum, ideal) = (eln("checksum")?, eln("ideal")?);
     let mut rows = table(
         "Explicit loss notification by the receiver's checksum (LAN, single errors)",
-        "<sender | KB/s | time-outs | losses told of %",
+        "<sender | KB/s | timeouts | losses notified %",
     );
     let seen = |runs: &Runs| {
         runs.summary(|m| {
@@ -225,7 +225,7 @@ fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inte
     {
         let (throughput, share) = (runs.throughput(), seen(runs));
         finding.measure(format!("{name}, throughput"), throughput, "KB/s");
-        finding.measure(format!("{name}, losses told of"), share, "%");
+        finding.measure(format!("{name}, losses notified"), share, "%");
         rows.rows.push(row(&[&name, &throughput, &runs.timeouts(), &share]));
     }
     finding.tables.push(rows);
@@ -260,7 +260,7 @@ fn sack_eln(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         ["host.fixed.tcp=sack", "host.fixed.sack=true", "host.mobile.sack=true"];
     let mut rows = table(
         "SACK and ELN by the receiver's checksum (LAN)",
-        "<errors, sender | KB/s | time-outs | completed",
+        "<errors, sender | KB/s | timeouts | completed",
     );
     let mut told = Vec::new();
     for (errors, text) in [("single errors", SINGLE), ("bursts of six", BURSTS)] {

@@ -62,7 +62,7 @@ const OPEN: &[Open] = &[
         assumed: "1100ms",
         values: Values::Log(200.0, 3000.0, "ms"),
         assumption: SNOOP,
-        why: "Whatever a time-out without a measured round trip can be.",
+        why: "Whatever a timeout without a measured round trip can be.",
     },
     Open {
         keys: &["path.verdi.timeout-rule"],

@@ -16,7 +16,7 @@ const WHAT: [(&str, &str, &str); 5] = [
     ("percent of ideal", "of ideal", "%"),
     ("wired goodput", "wired goodput", "%"),
     ("wireless goodput", "wireless goodput", "%"),
-    ("time-outs", "time-outs", "per run"),
+    ("timeouts", "timeouts", "per run"),
 ];
 const PERCENT: usize = 1;
 const WIRED: usize = 2;
@@ -183,7 +183,7 @@ fn measure(
     finding.compare("ideal throughput", ideal.measured[0], "KB/s", of.ideal);
     let mut rows = table(
         of.title,
-        "< | KB/s | % of ideal | wired goodput % | wireless goodput % | time-outs | completed",
+        "< | KB/s | % of ideal | wired goodput % | wireless goodput % | timeouts | completed",
     );
     let mut first = ideal.row();
     first[1 + PERCENT].clear();
@@ -198,7 +198,7 @@ fn measure(
         let given_up = all - column.runs.complete();
         if given_up > 0 {
             finding.note(format!(
-                "{given_up} of {all} transfers with {} gave up after 12 time-outs in a row and count with what \
+                "{given_up} of {all} transfers with {} gave up after 12 timeouts in a row and count with what \
                  they delivered until then",
                 column.name
             ));
@@ -229,7 +229,7 @@ fn measure(
 /// Requires ACKP to have fewer timeouts than snoop alone.
 fn fewer_timeouts(finding: &mut Finding, ackp: &Column, snoop: &Column) {
     let less = snoop.runs.difference(&ackp.runs, timeouts);
-    finding.above("time-outs of snoop less those of ACKP", less, 0.0);
+    finding.above("timeouts of snoop less those of ACKP", less, 0.0);
 }
 
 /// Requires ACKP and snoop to have "almost identical" throughput.
@@ -243,7 +243,7 @@ pub(super) const T1: Claim = Claim {
     place: "5.2.1, Table 1",
     setup: "2,000,000 B, 20 runs, single errors, mean 64 KB apart, on data and on ACKs; columns Reno, \
             snoop, snoop+ACKP",
-    published: "ideal 199.92 KB/s; Reno 98.36 (49.20 % of ideal, goodput 97.4 %, 7.50 time-outs); \
+    published: "ideal 199.92 KB/s; Reno 98.36 (49.20 % of ideal, goodput 97.4 %, 7.50 timeouts); \
             snoop 185.91 (93.00 %, wired 99.4 %, wireless 97.3 %, 0.00); snoop+ACKP 185.07 (92.58 %, 99.5 \
             %, 97.2 %, 0.00)",
     cost: 2,
@@ -272,7 +272,7 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     alike(finding, ackp, snoop, 3.0);
     let opening = snoop.runs.mean(count(|f| f.opening_timeouts));
     finding.note(format!(
-        "{} of snoop's {} time-outs a run are those of a lost SYN or its answer, which the error model can hit as well",
+        "{} of snoop's {} timeouts a run are those of a lost SYN or its answer, which the error model can hit as well",
         opening.cell(),
         snoop.measured[TIMEOUTS].value.cell()
     ));
@@ -283,7 +283,7 @@ pub(super) const T1_DENSER: Claim = Claim {
     id: "W-T1-32K-16K",
     place: "5.2.1, last paragraph",
     setup: "as W-T1 at one error per 32 KB and per 16 KB",
-    published: "snoop still shields the sender (no time-out, no duplicate ACK reaches it); ACKP \
+    published: "snoop still shields the sender (no timeout, no duplicate ACK reaches it); ACKP \
             costs nothing",
     cost: 3,
     run: Some(t1_denser),
@@ -294,7 +294,7 @@ pub(super) const T1_DENSER: Claim = Claim {
 fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Denser single errors",
-        "<one error per | <agent | KB/s | time-outs | duplicate ACKs at the sender",
+        "<one error per | <agent | KB/s | timeouts | duplicate ACKs at the sender",
     );
     for mean in ["32KiB", "16KiB"] {
         let errors =
@@ -307,9 +307,9 @@ fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
             let (throughput, timeouts) = (runs.throughput(), runs.timeouts());
             let label = |what: &str| format!("{name} at {mean}, {what}");
             finding.measure(label("throughput"), throughput, "KB/s");
-            finding.measure(label("time-outs"), timeouts, "per run");
+            finding.measure(label("timeouts"), timeouts, "per run");
             finding.measure(label("duplicate ACKs at the sender"), dupacks, "per run");
-            finding.below(label("time-outs"), timeouts, 0.5);
+            finding.below(label("timeouts"), timeouts, 0.5);
             finding.below(label("duplicate ACKs at the sender"), dupacks, 1.0);
             rows.rows.push(row(&[&mean, &name, &throughput, &timeouts, &dupacks]));
             both.push(runs);
@@ -373,8 +373,8 @@ fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     }
     let [reno, snoop, ackp, _] = &columns;
     reno.within(finding, TIMEOUTS, 3.0, 9.0);
-    // "Some time-outs with snoop even when only a single packet loss occurs".
-    finding.above("snoop, time-outs,", snoop.measured[TIMEOUTS].value, 0.0);
+    // "Some timeouts with snoop even when only a single packet loss occurs".
+    finding.above("snoop, timeouts,", snoop.measured[TIMEOUTS].value, 0.0);
     snoop.below(finding, TIMEOUTS, 1.0);
     fewer_timeouts(finding, ackp, snoop);
     alike(finding, ackp, snoop, 3.0);
@@ -386,8 +386,8 @@ fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let most = deviation / losses.sqrt();
     finding.note(format!(
         "Reno here loses {lost:.1} s against the ideal transfer. Its stalls add up to {stalled:.1} s, but the queue \
-         before the slow link covers part of them: a window of two packets keeps that link busy, so only time-outs \
-         cost anything. The paper's 121.7 s for 5.4 time-outs are 22.5 s each, more than twice those of its own \
+         before the slow link covers part of them: a window of two packets keeps that link busy, so only timeouts \
+         cost anything. The paper's 121.7 s for 5.4 timeouts are 22.5 s each, more than twice those of its own \
          Table 4 (10.1 s); nothing in its text accounts for them"
     ));
     finding.note(format!(
@@ -418,7 +418,7 @@ fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let MeasuredTable { columns: [reno, snoop, ackp, _], .. } = measure(bench, finding, &TABLE_4)?;
     reno.within(finding, PERCENT, 12.0, 28.0);
     reno.within(finding, TIMEOUTS, 35.0, 80.0);
-    // "A significant number of time-outs on many of the runs".
+    // "A significant number of timeouts on many of the runs".
     snoop.about(finding, TIMEOUTS, 0.5);
     for column in [&snoop, &ackp] {
         column.within(finding, PERCENT, 66.0, 86.0);
@@ -434,13 +434,13 @@ fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     alike(finding, &ackp, &snoop, 5.0);
     let times = [ackp.runs.each(timeouts), snoop.runs.each(timeouts)];
     let less = Estimate::of(&[&times[0], &times[1]], |m| m[1] / 2.0 - m[0]);
-    finding.above("half of snoop's time-outs less those of ACKP", less, 0.0);
+    finding.above("half of snoop's timeouts less those of ACKP", less, 0.0);
     let better = ackp.runs.difference(&snoop.runs, wired);
     finding.above("ACKP's wired goodput less snoop's, points,", better, 0.0);
     let local = |cause| snoop.runs.mean(count(move |f| f.originated.get(cause)));
     finding.note(format!(
         "With the fault the persist timer drives retransmissions whatever the round trips, which hold the queue of a \
-         whole window before the slow link: {:.1} losses a run wait for the local time-out, {:.1} for the persist \
+         whole window before the slow link: {:.1} losses a run wait for the local timeout, {:.1} for the persist \
          timer, \
          {:.1} are repaired on a duplicate ACK",
         local(Cause::LocalTimeout),

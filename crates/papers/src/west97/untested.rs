@@ -27,7 +27,7 @@ pub(super) const UNTESTED: &[Untested] = &[
     Untested::new(
         "4.3",
         "A table of 50,000 exponential distances drives the error model.",
-        "Set-up: distances are drawn anew here, from a stream with a longer period.",
+        "Set-up: distances are random here, from a stream with a longer period.",
     ),
     Untested::new(
         "5.1",

@@ -67,15 +67,15 @@ impl Config for Reconstruction {
             Kind::Agent,
             "ack-reconstruction",
             "path: agent = \"ack-reconstruction\", on the sender's side of a slow return link",
-            "ACKs that are missing behind a slow return link are filled in again",
+            "regenerates ACKs that are missing behind a slow return link",
             "RFC 3449 5.3.1",
         )
         .tier(0),
         read: |k| {
             let mut c = Reconstruction::default();
-            let what = "segments that one ACK to the sender acknowledges at most";
+            let what = "the maximum number of segments that one ACK to the sender acknowledges";
             k.count("ack-thresh", &mut c.thresh, 1..=1000, what);
-            let what = "the time between the ACKs that are filled in; measured without it";
+            let what = "the time between regenerated ACKs; measured by default";
             k.maybe("ack-interval", &mut c.interval, Span::ZERO..=Span::secs(1), what);
             flows::watched(k, &mut c.flows);
             AgentConfig::AckReconstruction(c)

@@ -31,7 +31,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         Kind::Agent,
         "ackp",
         "path: agent = \"snoop+ackp\"; host: ackp = \"rearm\"",
-        "tells the sender which data reached the base station, so that its timer waits for the local repair",
+        "reports to the sender which data reached the base station, so that its timer waits for the local repair",
         "west97 3",
     )
     .needs(Needs::Duplicates),

@@ -29,7 +29,7 @@ impl Config for Ebsn {
             Kind::Agent,
             "ebsn",
             "path: agent = \"ebsn\"; host: ebsn = true",
-            "tells the sender about each failed local attempt, by ICMP, and keeps nothing about connections",
+            "reports each failed local attempt to the sender by ICMP; stores nothing about connections",
             "bakshi96 4.2.3",
         ),
         read: |k| AgentConfig::Ebsn(Ebsn { spacing: spacing(k) }),
@@ -49,7 +49,7 @@ impl Config for Ebsn {
 pub(super) fn unheeded(agent: &str, key: &str, heeds: bool, ends: &Ends<'_>) -> Option<Idle> {
     let name = ends.from.0;
     (ends.rightwards && !heeds).then(|| Idle {
-        message: format!("`{agent}` tells `{name}` what it does not heed"),
+        message: format!("`{agent}` sends messages to `{name}`, which ignores them"),
         label: "the same as `none` for this sender",
         help: format!("write `{key} = true` in `[host.{name}]`"),
     })
@@ -57,7 +57,7 @@ pub(super) fn unheeded(agent: &str, key: &str, heeds: bool, ends: &Ends<'_>) -> 
 
 pub(super) fn spacing(k: &mut Keys<'_>) -> Span {
     let mut spacing = Span::ZERO;
-    let what = "the least time between two messages; 0 sends one for each failed attempt";
+    let what = "the minimum time between two messages; 0 sends one for each failed attempt";
     k.within("spacing", &mut spacing, Span::ZERO..=Span::secs(3600), what);
     spacing
 }

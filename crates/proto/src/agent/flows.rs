@@ -11,13 +11,13 @@ pub(super) const WATCHED: usize = 1024;
 
 /// Reads the key of the limit of tracked flows.
 pub(super) fn watched(k: &mut Keys<'_>, slot: &mut usize) {
-    let what = "flows watched at once; the least recently used is forgotten first";
+    let what = "the maximum number of flows; the least recently used is removed first";
     k.count("flows", slot, 1..=1_000_000, what);
 }
 
 /// Reads the key of the cache size.
 pub(super) fn cached(k: &mut Keys<'_>, slot: &mut Bytes) {
-    let what = "bytes kept over all flows";
+    let what = "bytes cached over all flows";
     k.within("cache", slot, Bytes(1500)..=Bytes(1 << 40), what);
 }
 
@@ -66,7 +66,7 @@ impl<F: Default> Flows<F> {
     }
 
     /// Number of tracked flows.
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    #[expect(clippy::len_without_is_empty, reason = "no caller needs it")]
     pub fn len(&self) -> usize {
         self.places.len()
     }

@@ -57,7 +57,7 @@ impl Config for PacketSizes {
             Kind::Agent,
             "good-packet-size",
             "path: agent = \"good-packet-size\"",
-            "keeps packets to the size that is good for the state of the channel, by a table; clamps the MSS of SYNs",
+            "limits packets to the best size for the state of the channel, from a table; clamps the MSS of SYNs",
             "bakshi96 4.1",
         ),
         read,
@@ -88,11 +88,11 @@ fn read(k: &mut Keys<'_>) -> AgentConfig {
         `packet-sizes = [{ bad = \"1s\", size = \"512B\" }, { bad = \"3s\", size = \"384B\" }]`";
     let mut sizes = PacketSizes::bakshi96();
     let mut fixed = None;
-    k.maybe("packet-size", &mut fixed, SIZES, "the size of an IP packet that is good now");
-    let what = "the mean length of the bad periods that the channel has now";
+    k.maybe("packet-size", &mut fixed, SIZES, "the best size of an IP packet now");
+    let what = "the mean length of the channel's bad periods now";
     k.within("bad-period", &mut sizes.bad_period, Span::ZERO..=Span::secs(86_400), what);
     let mut table: Vec<(Span, u32)> = Vec::new();
-    k.tables("packet-sizes", "the good size from each mean bad period on", |row| {
+    k.tables("packet-sizes", "the best size for mean bad periods from each value on", |row| {
         let bad = (Span::secs(1), "\"1s\"");
         let bad = row.needed("bad", bad, Span::ZERO..=Span(u64::MAX), "the mean bad period");
         let size = row.needed("size", (Bytes(512), "\"512B\""), SIZES, "the size of an IP packet");
@@ -120,9 +120,9 @@ fn read(k: &mut Keys<'_>) -> AgentConfig {
         if let Some(other) = k.first(&["bad-period", "packet-sizes"]) {
             k.refuse(
                 "packet-size",
-                format!("`packet-size` is set beside `{other}`"),
+                format!("`packet-size` and `{other}` exclude each other"),
                 "which of them?",
-                "write the size that is good now, `packet-size = \"512B\"`, or a table and the state",
+                "write the size, `packet-size = \"512B\"`, or a table and the state of the channel",
             );
         }
         sizes = PacketSizes { table: vec![(Span::ZERO, size.0 as u32)], bad_period: Span::ZERO };

@@ -44,7 +44,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         Kind::Agent,
         "m-tcp",
         "path: agent = \"m-tcp\"",
-        "splits, but acknowledges only what the mobile host has, and closes the sender's window while that is gone",
+        "splits, but acknowledges only data that the mobile host has; closes the sender's window while the host is away",
         "parsa98 2, agarwal00 2; Brown and Singh 1997",
     )
     .tier(2),
@@ -52,9 +52,9 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         let split = SplitConfig::keys(k);
         let mut c = MtcpConfig { knock: Span::millis(200), channel_signals: false };
         let times = Span::millis(1)..=Span::secs(60);
-        let what = "the time between two segments to a mobile host that is gone, to see whether it is back";
+        let what = "the interval of segments that probe whether a mobile host that is away is back";
         k.within("knock", &mut c.knock, times, what);
-        let what = "whether the mobile host is gone while its radio channel is bad, where the radio tells of that";
+        let what = "whether the mobile host counts as away while its radio channel is bad, if the radio reports this";
         k.flag("channel-signals", &mut c.channel_signals, what);
         AgentConfig::Split(SplitConfig { mtcp: Some(c), ..split })
     },

@@ -53,7 +53,7 @@ impl Config for SeqCacheAgent {
             Kind::Agent,
             "seq-cache",
             "path: agent = \"seq-cache\"; host: eln = \"checksum\", at both ends",
-            "keeps sequence numbers only; tells the sender that a loss was the radio's, and the sender retransmits",
+            "stores sequence numbers only; notifies the sender of losses on the radio, and the sender retransmits",
             "west97 7.0",
         )
         .needs(Needs::Heads),

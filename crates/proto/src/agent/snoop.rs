@@ -73,7 +73,7 @@ impl Config for SnoopAgent {
                 Kind::Agent,
                 "snoop",
                 "path: agent = \"snoop\"",
-                "caches data, retransmits locally on duplicate ACKs and short time-outs, \
+                "caches data, retransmits locally on duplicate ACKs and short timeouts, \
                  and hides them from the sender",
                 "balakrishnan97 2, west97 2.6, parsa98 4",
             )

@@ -51,7 +51,7 @@ impl Config for NackAgent {
             Kind::Agent,
             "snoop-nack",
             "path: agent = \"snoop-nack\"; host: nack",
-            "for data from the mobile host: the base station asks for what the air has lost",
+            "for data from the mobile host: the base station requests packets that the radio lost",
             "balakrishnan97 2, west97 2.6",
         ),
         read: |k| {

@@ -19,7 +19,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         Kind::Agent,
         "snoop-smart",
         "path: agent = \"snoop-smart\"; host: sack = true, at both ends",
-        "snoop that also knows which packets got through, from selective acknowledgements",
+        "snoop that also detects delivered packets by selective acknowledgements",
         "balakrishnan97 3.1.1",
     )
     .needs(Needs::Duplicates),
@@ -33,7 +33,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
 pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
     let ((from, sender), (to, receiver)) = (ends.from, ends.to);
     (ends.rightwards && !(sender.sack && receiver.sack)).then(|| Idle {
-        message: format!("`snoop-smart` learns nothing from `{to}`, which sends no SACK blocks"),
+        message: format!("`snoop-smart` gains nothing from `{to}`, which sends no SACK blocks"),
         label: "the same as `snoop` for this host",
         help: format!(
             "write `sack = true` in `[host.{from}]` and `[host.{to}]`; the sender may ignore the blocks"

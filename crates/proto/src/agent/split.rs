@@ -112,13 +112,13 @@ impl SplitConfig {
         // TCP-INT needs a host whose connections share a window.
         let senders = TCPS.iter().filter(|word| word.key != integrated::WORD.key);
         let senders: Vec<_> = senders.map(|word| (word.key, word.apply)).collect();
-        let what = "its sender, as `tcp` of a host; without it that of the preset";
+        let what = "its sender, as `tcp` of a host; by default that of the preset";
         if let Some(apply) = k.maybe_word("split-tcp", &senders, what) {
             apply(&mut tcp);
         }
         let mut c = SplitConfig::new(tcp);
         let form = Form::Or(vec!["auto"], Box::new(Form::Size(Bytes(1), Bytes(1 << 30))));
-        let what = "what is held for each direction of a connection; `auto` grows with the path from 64 KiB to 4 MiB";
+        let what = "the buffer for each direction of a connection; `auto` grows with the path from 64 KiB to 4 MiB";
         match k.value("buffer", form, Need::Default, Value::Word("auto"), what) {
             Value::Size(bytes) => c.buffer = bytes,
             _ => c.largest = Some(LARGEST),

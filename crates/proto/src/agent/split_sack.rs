@@ -12,7 +12,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         Kind::Agent,
         "split-sack",
         "path: agent = \"split-sack\"; host: sack = true, at the mobile host",
-        "the same with selective acknowledgements over the air",
+        "split, with selective acknowledgements over the air",
         "balakrishnan97 3.2",
     ),
     read: |k| {

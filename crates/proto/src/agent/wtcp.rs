@@ -79,12 +79,12 @@ fn read(k: &mut Keys<'_>) -> AgentConfig {
     let times = Span::millis(1)..=Span::secs(3600);
     let what = "the unit of the sender's timestamps: 1 ms in Linux";
     k.within("timestamp-unit", &mut c.timestamp_unit, times.clone(), what);
-    let what = "the local time-out of a flow without a measured round trip";
+    let what = "the local timeout of a flow without a measured round trip";
     k.within("initial-timeout", &mut c.initial_timeout, times.clone(), what);
-    k.within("min-timeout", &mut c.min_timeout, times, "the least local time-out");
+    k.within("min-timeout", &mut c.min_timeout, times, "the minimum local timeout");
     let what = "local retransmissions of a packet before it is left to the sender";
     k.count("max-retransmits", &mut c.max_retransmits, 1..=1_000_000, what);
-    let what = "packets buffered of a flow; newer ones pass unbuffered";
+    let what = "the maximum number of buffered packets of a flow; newer ones pass unbuffered";
     k.count("flow-packets", &mut c.flow_packets, 1..=1_000_000, what);
     flows::watched(k, &mut c.flows);
     AgentConfig::Wtcp(c)
@@ -97,7 +97,7 @@ impl Config for WtcpAgent {
             Kind::Agent,
             "wtcp",
             "path: agent = \"wtcp\"; host: timestamps = true, at both ends",
-            "retransmits locally, one packet at a time after a time-out, and hides the time from the sender by its timestamps",
+            "retransmits locally, one packet at a time after a timeout, and hides the delay from the sender by its timestamps",
             "Ratnam and Matta 1998",
         )
         .tier(0),
@@ -114,7 +114,7 @@ impl Config for WtcpAgent {
         let measured = sender.timestamps && receiver.timestamps;
         (ends.rightwards && self.hide_delay && !measured).then(|| Idle {
             message: format!(
-                "`wtcp` hides no time from `{from}`: it needs timestamps at both ends"
+                "`wtcp` cannot hide delay from `{from}`: it needs timestamps at both ends"
             ),
             label: "local retransmissions alone",
             help: format!("write `timestamps = true` in `[host.{from}]` and `[host.{to}]`"),

@@ -7,7 +7,7 @@ use crate::describe::{Kind, System};
 use crate::rng::Stream;
 use crate::units::{Probability, Span, Time};
 
-/// Each packet is lost with this probability, whatever its length.
+/// Each packet is lost with this probability, independent of its length.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PacketLoss {
     /// Probability of loss.
@@ -21,7 +21,7 @@ impl Model for PacketLoss {
             Kind::Channel,
             "packet-loss",
             "path: errors = { model = \"packet-loss\", p = \"2%\" }",
-            "each packet is lost with the same probability, whatever its length",
+            "each packet is lost with the same probability, independent of its length",
             "tc-netem(8), loss random",
         )
         .tier(0),

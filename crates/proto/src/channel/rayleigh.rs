@@ -90,7 +90,7 @@ impl Model for Rayleigh {
             Kind::Channel,
             "rayleigh",
             "path: errors = { model = \"rayleigh\", speed = \"2km/h\", carrier = \"2.4GHz\", snr = \"20dB\" }",
-            "the power fades as that of somebody who moves between reflections",
+            "the received power fades as for a host that moves among reflections",
             "Clarke 1968, Jakes 1974",
         )
         .tier(0),
@@ -117,7 +117,7 @@ fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {
     let snr = fading::decibels(k, "snr", -50.0..=100.0, "the mean signal-to-noise ratio per bit");
     let snr = k.demand("snr", snr, Decibels::ZERO);
     let mut modulation = Modulation::default();
-    k.word("modulation", &mut modulation, &MODULATIONS, "how bits are put on the carrier");
+    k.word("modulation", &mut modulation, &MODULATIONS, "the modulation");
     // Reciprocity: waves take the same paths in both directions.
     let mut reciprocal = true;
     k.flag("reciprocal", &mut reciprocal, "whether both directions have the same fades");

@@ -29,8 +29,8 @@ impl Model for Scripted {
         .tier(0),
         read: |k, _| {
             const EXAMPLE: &str = "\"5 drop, 7 damage\"";
-            let what = "what happens to frames, by their place in this direction: drop or damage; of several stations or hops this \
-                        concerns the first; `lasthop explore` explores an empty text";
+            let what = "what happens to frames, by their number in this direction: drop or damage; with several stations or hops, \
+                        of the first; with an empty text, `lasthop explore` tries fates here";
             let form = Form::Text(EXAMPLE);
             let text = k.value("fates", form, Need::Else("none"), Value::Absent, what);
             let mut scripted = Scripted::default();
@@ -39,9 +39,11 @@ impl Model for Scripted {
                     Some(script) => scripted.fates = script,
                     None => k.refuse(
                         "fates",
-                        format!("`{text}` at `{}` names no fates of frames", k.path("fates")),
-                        "expected places and `drop` or `damage`",
-                        format!("places ascend, the first is 1, for example `fates = {EXAMPLE}`"),
+                        format!("`{text}` at `{}` does not list frames and fates", k.path("fates")),
+                        "expected numbers and `drop` or `damage`",
+                        format!(
+                            "number frames from 1, in ascending order, for example `fates = {EXAMPLE}`"
+                        ),
                     ),
                 }
             }

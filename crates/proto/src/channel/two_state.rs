@@ -98,7 +98,8 @@ fn read(k: &mut Keys<'_>, rate: Rate) -> ErrorSpec {
         fading::decibels(k, "margin", -3.0..=60.0, "how far the power may fall below its mean");
     let mut by_bits = false;
     let clocks = [("time", false), ("bits", true)];
-    k.word("clock", &mut by_bits, &clocks, "what the periods of somebody who walks are counted in");
+    let what = "whether the periods of a moving host are times or numbers of bits";
+    k.word("clock", &mut by_bits, &clocks, what);
 
     let mut said = WAYS.into_iter().filter_map(|keys| k.first(keys));
     if let (Some(one), Some(other)) = (said.next(), said.next()) {
@@ -107,7 +108,7 @@ fn read(k: &mut Keys<'_>, rate: Rate) -> ErrorSpec {
             format!("`{one}` and `{other}` exclude each other"),
             "states by bits, by time, or by speed",
             "give `good` and `bad` as times, or `good-bits` and `bad-bits` as numbers of bits, or `speed`, `carrier` \
-             and `margin` of somebody who walks",
+             and `margin` of a moving host",
         );
     }
     let by_speed = k.first(WAYS[2]).is_some();
@@ -133,14 +134,14 @@ fn read(k: &mut Keys<'_>, rate: Rate) -> ErrorSpec {
     k.flag(
         "tell-turns",
         &mut spec.tell_turns,
-        "whether turns are told to the neighbours of the radio",
+        "whether state changes are reported to the stages next to the radio",
     );
     if spec.reciprocal && !by_time {
         k.refuse(
             "reciprocal",
-            "directions whose states go by the bits sent cannot share them",
+            "both directions cannot share states that depend on the bits sent",
             "needs states by time",
-            "give `good` and `bad` as times, or `clock = \"time\"` beside `speed`",
+            "give `good` and `bad` as times, or `speed` with `clock = \"time\"`",
         );
     }
     spec

@@ -20,7 +20,8 @@ impl Hardware {
         let presets = presets();
         let words = presets.iter().map(|(name, _)| *name).collect();
         let mut table = None;
-        let what = "what the host is made of if it runs on a battery: a preset or a table (`lasthop list hardware`)";
+        let what =
+            "the hardware of a host on a battery: a preset or a table (`lasthop list hardware`)";
         let word = k.table_or("battery", Form::Word(words), what, |k| table = Some(read(k)));
         match word {
             Value::Word(word) => {
@@ -33,17 +34,17 @@ impl Hardware {
 
 /// Reads a battery from a table. Without a preset no key has a default.
 fn read(k: &mut Keys<'_>) -> Hardware {
-    let base = k.maybe_word("preset", &presets(), "hardware whose figures are known");
+    let base = k.maybe_word("preset", &presets(), "the hardware that the other keys modify");
     let supply = supply(k);
     let radio = base.as_ref().map(|base| base.radio);
     let mut power = |key, default, what| power(k, key, supply, default, what);
     let draw =
-        power("base", base.as_ref().map(|base| base.base), "what the host draws whatever happens");
+        power("base", base.as_ref().map(|base| base.base), "the power that the host always draws");
     let radio = RadioPower {
-        doze: power("doze", radio.map(|r| r.doze), "what its radio draws asleep"),
-        idle: power("idle", radio.map(|r| r.idle), "what its radio draws listening in vain"),
-        receive: power("receive", radio.map(|r| r.receive), "what its radio draws hearing a frame"),
-        transmit: power("transmit", radio.map(|r| r.transmit), "what its radio draws sending"),
+        doze: power("doze", radio.map(|r| r.doze), "power of its sleeping radio"),
+        idle: power("idle", radio.map(|r| r.idle), "power of its listening radio"),
+        receive: power("receive", radio.map(|r| r.receive), "power of its receiving radio"),
+        transmit: power("transmit", radio.map(|r| r.transmit), "power of its transmitting radio"),
     };
     Hardware {
         name: base.as_ref().map_or("custom", |base| &base.name).to_owned(),
@@ -64,7 +65,8 @@ fn absent(k: &mut Keys<'_>, key: &str, example: &str) {
 }
 
 fn segment(k: &mut Keys<'_>, default: Option<Energy>) -> Energy {
-    const WHAT: &str = "what the processor draws for a full segment of 1448 bytes, sent with timestamps, beyond `base`";
+    const WHAT: &str =
+        "the processor's energy beyond `base` to send a full segment of 1448 bytes with timestamps";
     let usual = default.map_or(Value::Absent, Value::Energy);
     match k.value("segment", Form::Energy, Need::Else("that of the preset"), usual, WHAT) {
         Value::Energy(energy) => {
@@ -81,7 +83,7 @@ fn segment(k: &mut Keys<'_>, default: Option<Energy>) -> Energy {
 }
 
 fn supply(k: &mut Keys<'_>) -> Option<Voltage> {
-    const WHAT: &str = "the voltage at which currents and ampere-hours are meant";
+    const WHAT: &str = "the voltage by which currents and ampere-hours are converted";
     let Value::Voltage(supply) =
         k.value("supply", Form::Voltage, Need::Else("none"), Value::Absent, WHAT)
     else {
@@ -102,14 +104,14 @@ fn needs_supply(k: &mut Keys<'_>, key: &str, what: &str, instead: &str) {
 
 fn capacity(k: &mut Keys<'_>, supply: Option<Voltage>, default: Option<Energy>) -> Energy {
     const KEY: &str = "capacity";
-    const WHAT: &str = "what the full battery holds; ampere-hours need a `supply`";
+    const WHAT: &str = "the energy of the full battery; ampere-hours need a `supply`";
     let usual = default.map_or(Value::Absent, Value::Energy);
     let energy = match k.value(KEY, Form::Energy, Need::Else("that of the preset"), usual, WHAT) {
         Value::Energy(energy) => Some(energy),
         Value::Charge(charge) => match supply {
             Some(supply) => Some(supply * charge),
             None => {
-                needs_supply(k, KEY, "a charge", "what it holds: `capacity = \"30Wh\"`");
+                needs_supply(k, KEY, "a charge", "an energy: `capacity = \"30Wh\"`");
                 None
             }
         },
@@ -119,7 +121,7 @@ fn capacity(k: &mut Keys<'_>, supply: Option<Voltage>, default: Option<Energy>) 
         }
     };
     if energy.is_some_and(|energy| energy.get() == 0.0 || energy.get() > MOST_ENERGY) {
-        k.out_of_range(KEY, "a battery holds something, for example `capacity = \"30Wh\"`");
+        k.out_of_range(KEY, "write more than 0, for example `capacity = \"30Wh\"`");
     }
     energy.unwrap_or(Energy::ZERO)
 }

@@ -323,11 +323,11 @@ mod tests {
         }
         let mut left = Vec::new();
         while let Some(to) = waiting.next() {
-            assert!(waiting.waits(to), "it is nobody's turn: {left:?}");
+            assert!(waiting.waits(to), "no packet for {to:?}: {left:?}");
             let packet = waiting.take(Time::ZERO, Side::Right, to, &mut out);
             left.push((packet.expect("a packet whose turn it is").id.0, to.0));
         }
         assert_eq!(left, [(2, 2), (5, 1), (6, 2)]);
-        assert!((0..3).all(|to| !waiting.waits(Station(to))), "somebody waits for ever");
+        assert!((0..3).all(|to| !waiting.waits(Station(to))), "a station waits forever");
     }
 }

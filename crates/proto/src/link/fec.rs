@@ -128,7 +128,7 @@ impl Coding {
     /// Reads the key `coding`: a factor, or a table with a block code.
     pub fn keys(k: &mut Keys<'_>) -> Coding {
         let mut code = None;
-        let what = "bytes on the air for each byte of a frame, or a block code that meets the channel's errors itself";
+        let what = "bytes on the air for each byte of a frame, or a block code that corrects the channel's errors";
         let factor =
             k.table_or("coding", Form::Number(1.0, 100.0), what, |k| code = Some(block_code(k)));
         match (factor, code) {
@@ -161,9 +161,9 @@ impl Coding {
 fn block_code(k: &mut Keys<'_>) -> Code {
     let (mut block, mut data) = (255_u8, 223_u8);
     k.count("block", &mut block, 1..=255, "bytes of a block on the air");
-    k.count("data", &mut data, 1..=255, "bytes of a block that are the frame's");
+    k.count("data", &mut data, 1..=255, "bytes of the frame in a block");
     let mut corrects = block.saturating_sub(data) / 2;
-    k.count("corrects", &mut corrects, 0..=127, "wrong bytes of a block that are corrected");
+    k.count("corrects", &mut corrects, 0..=127, "wrong bytes that a block can correct");
     let mut interleaved = false;
     k.flag("interleaved", &mut interleaved, "blocks are spread over the frame");
     match Code::new(block, data, corrects) {

@@ -170,12 +170,11 @@ impl CompressionConfig {
             ("vj+feedback", Some(Recovery::Feedback)),
         ];
         let mut recovery = None;
-        let what =
-            "how TCP/IP headers are compressed, and what becomes of a connection after a loss";
+        let what = "how TCP/IP headers are compressed, and how a connection recovers from a loss";
         k.word("header-compression", &mut recovery, &words, what);
         let mut c = CompressionConfig::default();
         let most = u64::from(MAX_SLOTS);
-        k.count("compression-slots", &mut c.slots, 1..=most, "connections whose headers are kept");
+        k.count("compression-slots", &mut c.slots, 1..=most, "connections with stored headers");
         recovery.map(|recovery| CompressionConfig { recovery, ..c })
     }
 

@@ -54,10 +54,10 @@ impl LlConfig {
     pub fn keys(k: &mut Keys<'_>) -> LlConfig {
         let mut c = LlConfig::new(false);
         k.table("ll", "options of `ll` and `ll-sack`", |k| {
-            k.count("window", &mut c.window, 1..=1024, "packets under way at once to one station");
+            k.count("window", &mut c.window, 1..=1024, "packets in flight to one station");
             let times = Span(1)..=Span::secs(60);
-            k.within("min-timeout", &mut c.min_timeout, times.clone(), "the shortest time-out");
-            let what = "the time-out before the first measurement of a round trip";
+            k.within("min-timeout", &mut c.min_timeout, times.clone(), "the minimum timeout");
+            let what = "the timeout before the first measurement of a round trip";
             k.within("initial-timeout", &mut c.initial_timeout, times, what);
         });
         c

@@ -28,7 +28,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Link,
         "local-recovery",
         "path: link-layer = \"local-recovery\"",
-        "retries with random back-off, a limited number of times",
+        "retries with random backoff, a limited number of times",
         "bakshi96 4.2.1",
     ),
     read: |k, fragment| LinkLayerConfig::LocalRecovery(LocalRecoveryConfig::keys(k, fragment)),
@@ -62,20 +62,20 @@ impl LocalRecoveryConfig {
         c.longest = fragment.unwrap_or(c.longest);
         let times = Span::ZERO..=Span::secs(3600);
         k.table("local-recovery", "options of `local-recovery`", |k| {
-            let what = "how often a frame is sent again before it is given up";
+            let what = "retransmissions of a frame before it is dropped";
             k.count("max-retransmits", &mut c.max_retransmits, 0..=1_000_000, what);
             let units = [("fragment", false), ("packet", true)];
-            k.word("unit", &mut c.whole, &units, "what is acknowledged and sent again: pieces, or whole packets");
-            k.within("backoff", &mut c.backoff, times.clone(), "the limit of the random back-off begins with this");
+            k.word("unit", &mut c.whole, &units, "what is acknowledged and retransmitted: fragments or whole packets");
+            k.within("backoff", &mut c.backoff, times.clone(), "the initial limit of the random backoff");
             // A backoff that begins above the usual limit does not grow, unless the file sets the limit.
             c.backoff_max = c.backoff_max.max(c.backoff);
-            k.within("backoff-max", &mut c.backoff_max, times.clone(), "the limit of the back-off doubles up to this");
+            k.within("backoff-max", &mut c.backoff_max, times.clone(), "the largest limit of the backoff, which doubles");
             if c.backoff_max < c.backoff {
-                let help = "the limit of the back-off grows from `backoff` to `backoff-max`, for example \
+                let help = "the limit of the backoff grows from `backoff` to `backoff-max`, for example \
                     `local-recovery = { backoff = \"50ms\", backoff-max = \"800ms\" }`";
                 k.out_of_range("backoff-max", help);
             }
-            let what = "how long to wait for the acknowledgement of a frame; computed from the hop without it";
+            let what = "how long to wait for the acknowledgement of a frame; computed from the hop by default";
             k.maybe("timeout", &mut c.timeout, Span(1)..=Span::secs(3600), what);
             k.bytes("ack", &mut c.ack, 1..=1500, "the length of an acknowledgement");
         });

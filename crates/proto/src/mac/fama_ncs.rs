@@ -34,7 +34,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Mac,
         "fama-ncs",
         "path: mac = \"fama-ncs\"",
-        "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
+        "acquires the floor by RTS and CTS before data; reports to the link layer when it transmits or waits",
         "parsa98 3.2, 3.3; Fullmer and Garcia-Luna-Aceves 1997",
     ),
     read: |k| Chosen::Hop(MacConfig::FamaNcs(FamaConfig::keys(k))),
@@ -46,13 +46,13 @@ impl FamaConfig {
         let mut c = FamaConfig::default();
         k.table("fama", "options of `fama-ncs`", |k| {
             k.flag("acceleration", &mut c.acceleration, "a link layer may answer at once");
-            let what = "the longest load that such an answer carries without RTS and CTS";
+            let what = "the longest payload that such an answer carries without RTS and CTS";
             k.bytes("short-answer", &mut c.short_answer, 0..=65_535, what);
             k.count(
                 "backoff",
                 &mut c.backoff,
                 2..=100_000,
-                "the longest back-off, in times of an RTS",
+                "the longest backoff, in durations of an RTS",
             );
         });
         c

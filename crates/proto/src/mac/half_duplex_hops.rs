@@ -63,7 +63,7 @@ impl HalfDuplexHops {
             let what = "the time that radios take to turn around, once for each packet";
             k.within("turnaround", &mut c.turnaround, Span::ZERO..=Span::secs(60), what);
             let unit = Span::micros(1)..=Span::secs(60);
-            k.within("backoff", &mut c.backoff, unit, "the unit of the back-off");
+            k.within("backoff", &mut c.backoff, unit, "the unit of the backoff");
             k.bytes("poll", &mut c.poll, 1..=65_535, "the length of a poll, and of its answer");
         });
         c

@@ -62,7 +62,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Queue,
         "ack-filter",
         "path: discipline = \"ack-filter\"",
-        "a newer cumulative ACK throws older ones of its connection out of the queue",
+        "a newer cumulative ACK removes older ones of its connection from the queue",
         "balakrishnan97 4.2.2",
     ),
     read: |_, _| Discipline::AckFilter,

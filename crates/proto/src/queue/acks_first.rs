@@ -37,7 +37,7 @@ pub(super) const WITH_FILTER: &[Descriptor<Read>] = &[Descriptor {
         Kind::Queue,
         "ack-filter+acks-first",
         "path: discipline = \"ack-filter+acks-first\"",
-        "ACKs overtake data, and a newer one throws out older ones",
+        "ACKs overtake data, and a newer one removes older ones",
         "balakrishnan97 4.4.1",
     )
     .tier(System::UNLISTED),

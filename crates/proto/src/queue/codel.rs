@@ -24,7 +24,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Queue,
         "codel",
         "path: discipline = \"codel\"",
-        "drops from the head while everything has waited too long",
+        "drops from the head while all packets have waited too long",
         "RFC 8289",
     )
     .tier(0),
@@ -56,16 +56,12 @@ impl Default for CodelConfig {
 impl CodelConfig {
     /// Reads the keys of the options.
     pub(super) fn keys(&mut self, k: &mut Keys<'_>) {
-        let what = "the waiting time that is short enough";
+        let what = "the target delay";
         k.within("target", &mut self.target, Span::micros(1)..=Span::secs(60), what);
         let what =
-            "how long packets may wait longer before one is dropped: about the longest round trip";
+            "how long the delay may exceed the target before a drop: about the longest round trip";
         k.within("interval", &mut self.interval, Span::micros(1)..=Span::secs(3600), what);
-        k.flag(
-            "mark",
-            &mut self.mark,
-            "whether packets of ends that understand marks are marked, not dropped",
-        );
+        k.flag("mark", &mut self.mark, "whether packets of ends with ECN are marked, not dropped");
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Queue,
         "drop-tail",
         "path: queue = \"50p\" or \"64KiB\"",
-        "what does not fit is dropped; measured in packets or bytes",
+        "drops packets that do not fit; its limit is in packets or bytes",
         "balakrishnan97 4.1, 4.2.1",
     ),
     read: |_, _| Discipline::Fifo,

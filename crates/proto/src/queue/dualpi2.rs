@@ -34,7 +34,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Queue,
         "dualpi2",
         "path: discipline = \"dualpi2\"",
-        "two queues with coupled marks: L4S traffic waits a millisecond beside classic traffic that waits fifteen",
+        "two queues with coupled marks: L4S traffic waits for about 1 ms, classic traffic for about 15 ms",
         "RFC 9332",
     )
     .tier(0),
@@ -88,21 +88,22 @@ impl DualPi2Config {
         let mut share = Probability::new(c.classic_share).unwrap_or(Probability::ZERO);
         k.table("dualpi2", "options of the two coupled queues", |k| {
             let delays = Span::micros(1)..=Span::secs(60);
-            let what = "the delay that is wanted in the classic queue";
+            let what = "the target delay of the classic queue";
             k.within("target", &mut c.target, delays.clone(), what);
-            let what = "how often the probability is brought up to date";
+            let what = "the interval of updates of the probability";
             k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), what);
-            let what = "weight of the distance from the target, for a second";
+            let what = "the gain of the distance from the target, per second";
             k.within("alpha", &mut c.alpha, 0.0..=1000.0, what);
-            let what = "weight of the growth of the delay, for a second";
+            let what = "the gain of the growth of the delay, per second";
             k.within("beta", &mut c.beta, 0.0..=1000.0, what);
-            let what = "how much more often L4S packets are marked than the root of the classic probability says";
+            let what =
+                "the marking probability of L4S packets over the square root of the classic one";
             k.within("coupling", &mut c.coupling, 0.1..=100.0, what);
-            let what = "the delay of the L4S queue about which its own marks begin";
+            let what = "the delay of the L4S queue at the middle of its own ramp of marks";
             k.within("step", &mut c.step, delays, what);
-            let what = "from the delay without such marks to that with nothing else; zero is a step";
+            let what = "the width of the ramp from no marks to all marks; 0 is a step";
             k.within("ramp", &mut c.ramp, Span::ZERO..=Span::secs(60), what);
-            let what = "the classic queue's part of the line while both have packets";
+            let what = "the classic queue's share of the rate while both have packets";
             k.probability("classic-share", &mut share, what);
         });
         c.classic_share = share.get();

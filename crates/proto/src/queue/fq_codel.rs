@@ -72,11 +72,11 @@ impl FqCodelConfig {
         let mut c = FqCodelConfig::default();
         k.table("fq-codel", "options of queues for each flow", |k| {
             c.codel.keys(k);
-            k.count("flows", &mut c.flows, 1..=65_536, "how many queues flows are spread over");
+            k.count("flows", &mut c.flows, 1..=65_536, "the number of queues");
             let what = "bytes that a queue may send in its turn";
             k.within("quantum", &mut c.quantum, Bytes(64)..=Bytes(1_000_000), what);
             let shares = [("flow", Share::Flow), ("host", Share::Host)];
-            k.word("by", &mut c.by, &shares, "who gets a queue of its own");
+            k.word("by", &mut c.by, &shares, "whether each flow or each host has a queue");
         });
         c
     }
@@ -309,14 +309,14 @@ mod tests {
             assert_eq!(
                 seen.len(),
                 count,
-                "of ports beside {base_from} and {base_to} some are alike"
+                "ports that differ from {base_from} and {base_to} in one bit are equal"
             );
         }
         let same =
             |packet: Packet, beside: &[u8]| ports(&packet) == ports(&other(PROTOCOL_UDP, beside));
         assert!(
             same(udp(1, 2), &[0, 1, 0, 2, 0, 50, 1, 1, 7]),
-            "what is behind the ports is none of them"
+            "only the first four bytes are ports"
         );
         assert!(!same(udp(1, 2), &[0, 1]), "a datagram that is cut");
         assert_eq!([50, 51].map(|protocol| ports(&other(protocol, &[1; 8]))), [50, 51]);

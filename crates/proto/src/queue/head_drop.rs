@@ -15,7 +15,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Queue,
         "head-drop",
         "path: discipline = \"head-drop\"",
-        "a packet that finds the queue full throws out those that have waited longest",
+        "a full queue drops the packets that have waited longest",
         "Lakshman, Neidhardt and Ott 1996",
     )
     .tier(0),

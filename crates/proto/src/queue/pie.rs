@@ -27,7 +27,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         Kind::Queue,
         "pie",
         "path: discipline = \"pie\"",
-        "drops arriving packets by a chance that holds the delay at its target",
+        "drops arriving packets with a probability that holds the delay at its target",
         "RFC 8033",
     )
     .tier(0),
@@ -81,31 +81,22 @@ impl PieConfig {
     pub fn keys(k: &mut Keys<'_>) -> PieConfig {
         let mut c = PieConfig::default();
         let mut mark_below = Probability::new(c.mark_below).unwrap_or(Probability::ZERO);
-        k.table("pie", "options of the controller of the delay", |k| {
-            k.within(
-                "target",
-                &mut c.target,
-                Span::micros(1)..=Span::secs(60),
-                "the delay that is wanted",
-            );
-            let what = "how often the chance is brought up to date";
+        k.table("pie", "options of PIE", |k| {
+            k.within("target", &mut c.target, Span::micros(1)..=Span::secs(60), "the target delay");
+            let what = "the interval of updates of the probability";
             k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), what);
-            let what = "weight of the distance from the target, for a second";
+            let what = "the gain of the distance from the target, per second";
             k.within("alpha", &mut c.alpha, 0.0..=1000.0, what);
             k.within(
                 "beta",
                 &mut c.beta,
                 0.0..=1000.0,
-                "weight of the growth of the delay, for a second",
+                "the gain of the growth of the delay, per second",
             );
-            let what = "how long a burst passes after an idle time";
+            let what = "how long a burst after an idle time passes without drops";
             k.within("max-burst", &mut c.max_burst, Span::ZERO..=Span::secs(60), what);
-            k.flag(
-                "mark",
-                &mut c.mark,
-                "whether packets of ends that understand marks are marked, not dropped",
-            );
-            let what = "the chance above which what could be marked is dropped";
+            k.flag("mark", &mut c.mark, "whether packets of ends with ECN are marked, not dropped");
+            let what = "the probability above which packets are dropped instead of marked";
             k.probability("mark-below", &mut mark_below, what);
         });
         c.mark_below = mark_below.get();

@@ -104,9 +104,9 @@ impl RedConfig {
         let (mut red, mut typical) = (RedConfig::FLOYD93, RedConfig::TYPICAL);
         let mut max_p = Probability::new(red.max_p).unwrap_or(Probability::ZERO);
         k.table("red", "options of random early detection", |k| {
-            let what = "the average length in packets from which on packets are chosen by chance";
+            let what = "the average length in packets from which packets are chosen at random";
             k.within("min", &mut red.min, 0.0..=1e6, what);
-            let what = "the average length in packets from which on every packet is chosen";
+            let what = "the average length in packets from which every packet is chosen";
             k.within("max", &mut red.max, 0.0..=1e6, what);
             if red.max <= red.min {
                 let key = if k.has("max") { "max" } else { "min" };
@@ -123,10 +123,10 @@ impl RedConfig {
             if max_p == Probability::ZERO {
                 k.out_of_range("max-p", "above 0; for example `max-p = \"2%\"`");
             }
-            k.flag("mark", &mut red.mark, "whether packets of ends that understand marks are marked, not dropped");
-            let what = "whether the probability grows on from `max-p` at `max` to 1 at twice `max`";
+            k.flag("mark", &mut red.mark, "whether packets of ends with ECN are marked, not dropped");
+            let what = "whether the probability grows from `max-p` at `max` to 1 at twice `max`";
             k.flag("gentle", &mut red.gentle, what);
-            let what = "the packet by which idle time is counted";
+            let what = "the packet size by which idle time is counted";
             k.within("typical", &mut typical, Bytes(1)..=Bytes(65_535), what);
         });
         red.max_p = max_p.get();

@@ -27,7 +27,7 @@ pub const ACC: System = System::new(
     Kind::Receiver,
     "acc",
     "host: acc = true, at both ends",
-    "congestion control for ACKs: the receiver sends fewer when the way back is full",
+    "congestion control for ACKs: the receiver sends fewer when the return path is full",
     "balakrishnan97 4.2.1",
 )
 .runs(SIM);

@@ -163,7 +163,7 @@ mod tests {
                 core::iter::repeat_with(|| client.comes(delivered)).take_while(|d| *d).count();
             (done, client.done, client.begun, core::mem::take(&mut client.news))
         };
-        assert_eq!(at(1), (0, 0, true, true), "the first byte is told");
+        assert_eq!(at(1), (0, 0, true, true), "the first byte is reported");
         assert_eq!(at(99), (0, 0, true, false), "and no other");
         assert_eq!(at(100), (1, 1, false, true));
         assert_eq!(at(150), (1, 2, false, true));

@@ -28,11 +28,11 @@ impl TcpConfig {
     pub fn keys(k: &mut Keys<'_>) -> TcpConfig {
         let mut preset = "linux";
         let presets = PRESETS.map(|(name, _)| (name, name));
-        k.word("preset", &mut preset, &presets, "the TCP that the other keys begin with");
+        k.word("preset", &mut preset, &presets, "the TCP that the other keys modify");
         let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::linux);
         let words: Vec<_> = TCPS.iter().map(|word| (word.key, word)).collect();
         let what =
-            "the sender; without it `cubic` with `linux`, and `reno` with most other presets";
+            "the sender; by default `cubic` with `linux`, and `reno` with most other presets";
         let word = k.maybe_word("tcp", &words, what).or_else(|| usual_sender(preset));
         if let Some(word) = word {
             (word.apply)(&mut tcp);
@@ -70,7 +70,11 @@ impl TcpConfig {
             let help = "leave out `sack = false`, or choose `tcp = \"newreno\"`, which needs no SACK blocks";
             k.refuse("sack", message("sack"), LABEL, help);
         }
-        k.flag("smart", &mut tcp.smart, "ACKs name what caused them, if both ends have it (SMART)");
+        k.flag(
+            "smart",
+            &mut tcp.smart,
+            "ACKs name the segment that caused them, if both ends have it (SMART)",
+        );
         k.flag(
             "smart-repeat",
             &mut tcp.smart_repeat,
@@ -84,14 +88,14 @@ impl TcpConfig {
         k.flag(
             "snack",
             &mut tcp.snack,
-            "SNACKs name what a receiver misses, if both ends have it (SCPS-TP)",
+            "SNACKs name missing segments, if both ends have it (SCPS-TP)",
         );
         let causes = [("congestion", LossCause::Congestion), ("corruption", LossCause::Corruption)];
         k.word(
             "loss-cause",
             &mut tcp.loss_cause,
             &causes,
-            "what `scps-tp` takes a loss for: the window shrinks, or stays",
+            "the cause of losses that `scps-tp` assumes: the window shrinks, or stays",
         );
         if tcp.variant == Variant::Snack && !tcp.snack {
             let help =
@@ -107,21 +111,26 @@ impl TcpConfig {
             ("jacobson", RtoRule::Jacobson),
             ("linux", RtoRule::Linux),
         ];
-        let what = "with fine timers, how the time-out follows: srtt + max(G, 4 rttvar), srtt + 4 rttvar, or \
+        let what = "with fine timers, the formula of the timeout: srtt + max(G, 4 rttvar), srtt + 4 rttvar, or \
                     srtt + max(rto-min, 4 rttvar)";
         k.word("rto-rule", &mut self.rto_rule, &rules, what);
-        k.within("rto-min", &mut self.rto_min, timers.clone(), "the least retransmission time-out");
+        k.within(
+            "rto-min",
+            &mut self.rto_min,
+            timers.clone(),
+            "the minimum retransmission timeout",
+        );
         k.within(
             "rto-max",
             &mut self.rto_max,
             timers.clone(),
-            "the largest retransmission time-out",
+            "the maximum retransmission timeout",
         );
         k.within(
             "rto-initial",
             &mut self.rto_initial,
             timers,
-            "the time-out before the first measurement",
+            "the timeout before the first measurement",
         );
         if self.rto_min > self.rto_max {
             let key = if k.has("rto-min") { "rto-min" } else { "rto-max" };
@@ -132,7 +141,7 @@ impl TcpConfig {
         let what = "the largest factor by which timeouts in a row lengthen the timeout, and that of window probes; \
                     0: only `rto-max` bounds them";
         k.count("backoff-max", &mut self.backoff_max, 0..=u32::MAX.into(), what);
-        let what = "time-outs in a row after which a connection is given up";
+        let what = "consecutive timeouts after which a connection is given up";
         k.count("max-retries", &mut self.max_retries, 0..=255, what);
         let ends = [("count", GivingUp::Count), ("time", GivingUp::Time)];
         let what = "when a connection is given up: after `max-retries` timeouts, or as Linux after the time that these \
@@ -165,8 +174,8 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
-        let what = "ACKs when Linux sends them: at once at the start and while the window may grow, and those behind \
-                    a hole together; the window grows as there";
+        let what = "ACKs as Linux sends them: at once at the start and while the window may grow, and those after \
+                    a hole together; the window grows as in Linux";
         k.flag("quick-acks", &mut self.quick_acks, what);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
@@ -193,7 +202,7 @@ impl TcpConfig {
             "loss-window",
             &mut tcp.loss_window,
             1..=10_000,
-            "the congestion window after a time-out in segments",
+            "the congestion window after a timeout in segments",
         );
         k.bytes(
             "initial-ssthresh",
@@ -217,8 +226,8 @@ impl TcpConfig {
             ("initial-window", IdleRestart::InitialWindow),
             ("decay", IdleRestart::Decay),
         ];
-        let what = "the window after silence longer than the time-out: as it was, one segment (4.4BSD), at most the \
-                    initial window (RFC 5681), or half for each time-out (Linux)";
+        let what = "the window after silence longer than the timeout: unchanged, one segment (4.4BSD), at most the \
+                    initial window (RFC 5681), or half for each timeout (Linux)";
         k.word("slow-start-after-idle", &mut tcp.slow_start_after_idle, &restarts, what);
         k.flag(
             "exit-growth",
@@ -230,17 +239,18 @@ impl TcpConfig {
             ("ns", Deflation::Ns),
             ("past-threshold", Deflation::PastThreshold),
         ];
-        let what = "when the inflated window of fast recovery comes down: at partial ACKs and at its end, so that no \
-                    burst follows; as NewReno of ns-2, whose window at the end does not depend on what is in flight; \
-                    or at the end if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
+        let what = "when the inflated window of fast recovery shrinks: at partial ACKs and at its end, so that no burst \
+                    follows; as NewReno of ns-2, whose window at the end does not depend on the data in flight; \
+                    or at the end if more duplicate ACKs arrived than `dupthresh` (4.4BSD, Reno only)";
         k.word("deflation", &mut tcp.deflation, &deflations, what);
         let mut adapts = false;
-        let what = "what a sender needs where ACKs are sparse: byte counting without limit and paced bursts of three";
+        let what =
+            "settings for sparse ACKs: byte counting without limit and paced bursts of three";
         k.flag("sender-adaptation", &mut adapts, what);
         if adapts {
             tcp.adapt_to_sparse_acks();
         }
-        let what = "the window opens by bytes acknowledged, of at most so many segments an ACK \
+        let what = "the window opens by acknowledged bytes, at most this number of segments per ACK \
                     (L of RFC 3465); 0 counts ACKs";
         k.count("byte-counting", &mut tcp.byte_counting, 0..=u32::MAX.into(), what);
         k.flag(
@@ -259,7 +269,7 @@ impl TcpConfig {
             "halving",
             &mut tcp.halving,
             &halvings,
-            "what a loss halves: the window (BSD), or what is in flight (RFC 5681)",
+            "whether a loss halves the window (BSD), or the data in flight (RFC 5681)",
         );
         k.count(
             "dupthresh",
@@ -277,7 +287,7 @@ impl TcpConfig {
             ("after-paws", Prediction::AfterPaws),
             ("before-paws", Prediction::BeforePaws),
         ];
-        let what = "header prediction: none, once the timestamp was checked, or before";
+        let what = "header prediction: none, after the check of the timestamp, or before it";
         k.word("prediction", &mut tcp.prediction, &predictions, what);
         k.flag(
             "limited-transmit",
@@ -288,13 +298,13 @@ impl TcpConfig {
 
     /// Accurate ECN. With congestion control of ACKs the peer's counters would mix marks of data and of ACKs.
     fn accurate_ecn(&mut self, k: &mut Keys<'_>) {
-        let what = "accurate ECN is offered (RFC 9768), which falls back to `ecn`: a receiver tells of marked packets \
-                    (`ace`), or of bytes as well (`option`)";
+        let what = "accurate ECN is offered (RFC 9768), which falls back to `ecn`: a receiver reports marked packets \
+                    (`ace`), or bytes as well (`option`)";
         k.word("accurate-ecn", &mut self.accurate_ecn, &AccurateEcn::WORDS, what);
         if self.accurate_ecn.is_on() && self.acc.is_some() {
             let message = "`acc` and `accurate-ecn` exclude each other".to_owned();
             let help =
-                "leave out one of them: counters tell of all marked packets, be they data or ACKs";
+                "leave out one of them: the counters include all marked packets, data and ACKs";
             k.refuse("accurate-ecn", message, "does not go with `acc`", help);
         }
     }
@@ -311,7 +321,7 @@ impl TcpConfig {
                 "most",
                 &mut acc.most,
                 1..=u32::MAX.into(),
-                "the most segments that share an ACK",
+                "the maximum number of segments that share an ACK",
             );
             let times = Span(1)..=Span::secs(60);
             k.within("timeout", &mut acc.timeout, times, "an ACK waits no longer than this");
@@ -335,7 +345,7 @@ impl TcpConfig {
             "ackp",
             &mut self.ackp,
             &ackps,
-            "what a sender does with the partial acknowledgements of a base station",
+            "the sender's reaction to partial acknowledgements of a base station",
         );
         k.flag(
             "ackp-karn",
@@ -357,7 +367,7 @@ impl TcpConfig {
             ("third-duplicate", ElnReaction::ThirdDuplicate),
             ("first-ack", ElnReaction::FirstAck),
         ];
-        let what = "what a sender with `eln` obeys and asks for: a notification of the lost segment, or marked ACKs";
+        let what = "the form that a sender with `eln` requests: a notification of the lost segment, or marked ACKs";
         k.word("eln-reaction", &mut self.eln_reaction, &reactions, what);
         k.flag(
             "ebsn",
@@ -365,7 +375,7 @@ impl TcpConfig {
             "explicit bad state notifications of a base station are obeyed",
         );
         k.flag("quench", &mut self.quench, "ICMP source quench is obeyed, as 4.4BSD did");
-        let what = "when the host has come to another cell, what is in flight is sent again at once, and duplicate \
+        let what = "when the host has arrived in another cell, it retransmits the data in flight at once, and duplicate \
                     ACKs make its peers do the same";
         k.flag("fast-rtx-handoff", &mut self.fast_rtx_handoff, what);
         let what =
@@ -378,7 +388,7 @@ impl TcpConfig {
         let tcp = self;
         let roundings =
             [("up", Rounding::Up), ("nearest", Rounding::Nearest), ("beats", Rounding::Beats)];
-        let what = "how fine timers round a measured round trip to the granularity; `beats` counts those of the clock";
+        let what = "how fine timers round a measured round trip to the granularity; `beats` counts the beats of the clock";
         k.word("rtt-rounding", &mut tcp.rtt_rounding, &roundings, what);
         let arithmetics = [("exact", Arithmetic::Exact), ("integer", Arithmetic::Integer)];
         let what = "how fine timers average round trips: exactly, or in whole eighths and quarters of the granularity";
@@ -387,35 +397,35 @@ impl TcpConfig {
             let key = if k.has("rtt-rounding") { "rtt-rounding" } else { "rtt-arithmetic" };
             k.out_of_range(key, "beats are counted with `rtt-arithmetic = \"integer\"`");
         }
-        let what = "packets carry their time of sending beside the header and ACKs echo it, as in simulators; needs \
+        let what = "packets carry their time of sending outside the header and ACKs echo it, as in simulators; needs \
                     fine timers";
         k.flag("stamps", &mut tcp.stamps, what);
         let orders = [("last", TimerOrder::Last), ("first", TimerOrder::First)];
-        let what = "whether the timer starts again after a back-off and a round trip have changed the \
-                    time-out, or before";
+        let what = "whether the timer restarts after a backoff and a round trip have changed the \
+                    timeout, or before";
         k.word("timer-order", &mut tcp.timer_order, &orders, what);
-        let what = "a fast retransmit doubles the time-out as well";
+        let what = "a fast retransmit doubles the timeout as well";
         k.flag("fast-backoff", &mut tcp.fast_backoff, what);
         let what = "connections begin with a handshake; where both hosts have none, they are open from the start";
         k.flag("handshake", &mut tcp.handshake, what);
         let halves = [("whole", Halves::Whole), ("exact", Halves::Exact)];
-        let what = "half of a window in fast recovery: whole segments, or what it is";
+        let what = "half of a window in fast recovery: whole segments, or exact";
         k.word("halves", &mut tcp.halves, &halves, what);
-        let what = "the congestion window lets whole segments go, those that are sent again too";
+        let what = "the congestion window permits whole segments only, also for retransmissions";
         k.flag("whole-segments", &mut tcp.whole_segments, what);
-        let what = "the least slow-start threshold in segments";
+        let what = "the minimum slow-start threshold in segments";
         k.count("ssthresh-min", &mut tcp.ssthresh_min, 0..=10_000, what);
         let starts = [("up", SlowStart::Up), ("below", SlowStart::Below)];
-        let what = "until when slow start opens the window: up to the threshold, or below it";
+        let what = "whether slow start opens the window up to the threshold, or only below it";
         k.word("slow-start", &mut tcp.slow_start, &starts, what);
-        let what = "Reno begins no fast retransmit for a window of data whose repair has begun";
+        let what = "Reno starts no second fast retransmit for the same window of data";
         k.flag("once-per-window", &mut tcp.once_per_window, what);
     }
 
     /// Backlog that Vegas aims at.
     fn vegas(&mut self, k: &mut Keys<'_>) {
         let vegas = &mut self.vegas;
-        k.table("vegas", "how many segments `tcp = \"vegas\"` wants in queues on the way", |k| {
+        k.table("vegas", "segments of `tcp = \"vegas\"` in the queues of the path", |k| {
             k.count("alpha", &mut vegas.alpha, 0..=10_000, "below this the window grows");
             k.count("beta", &mut vegas.beta, 0..=10_000, "above this the window shrinks");
             k.count("gamma", &mut vegas.gamma, 0..=10_000, "above this slow start ends");
@@ -447,7 +457,7 @@ impl TcpConfig {
             if granularity.is_some() {
                 let help = "a TCP counts BSD `ticks`, or has fine timers with a `granularity`";
                 let message = "`ticks` and `granularity` exclude each other";
-                k.refuse("ticks", message, "one clock too many", help);
+                k.refuse("ticks", message, "two clocks", help);
             }
             self.clock = Clock::Ticks { slow, fast };
             self.delayed_ack.timeout = fast;
@@ -468,7 +478,7 @@ impl TcpConfig {
                 Value::Count(every) => delayed_ack.every = every as u32,
                 _ => delayed_ack.every = DelayedAck::BY_TIME,
             }
-            let what = "how long an ACK waits at most; with ticks this is the fast one";
+            let what = "the maximum delay of an ACK; with ticks this is the fast tick";
             k.within("timeout", &mut delayed_ack.timeout, Span::ZERO..=Span::secs(60), what);
             if let Clock::Ticks { fast, .. } = clock
                 && *fast != delayed_ack.timeout

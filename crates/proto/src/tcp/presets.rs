@@ -25,7 +25,7 @@ const ROWS: [Row; 8] = [
     ),
     (
         "ns-1996",
-        "the TCP of ns as of 1996: no handshake, a round trip from each new ACK, back-off from the second time on",
+        "the TCP of ns as of 1996: no handshake, a round trip from each new ACK, backoff from the second timeout on",
         TcpConfig::ns_1996,
     ),
     (

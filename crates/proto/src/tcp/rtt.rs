@@ -198,7 +198,7 @@ impl RttEstimator {
     }
 
     /// Doubles the timeout because the timer expired.
-    //= rfc6298#section-5.5: the time-out is doubled, bounded above
+    //= rfc6298#section-5.5: the timeout is doubled, bounded above
     pub fn back_off(&mut self) {
         self.backoff += 1;
         self.set_rto(false);
@@ -410,7 +410,7 @@ mod tests {
         let config = TcpConfig { rto_min, rto_max, ..TcpConfig::freebsd_2_1() };
         let mut rtt = estimator(config, Beat::new(Span::millis(500), Span::ZERO));
         rtt.sample(Time(10 * MS), Time(20 * MS));
-        assert_eq!(rtt.rto(), Span::millis(2_500), "three ticks are less than the least time-out");
+        assert_eq!(rtt.rto(), Span::millis(2_500), "three ticks are less than the least timeout");
         rtt.back_off();
         assert_eq!(rtt.rto(), Span::secs(3), "twice the three ticks, not twice the limit");
         rtt.back_off();

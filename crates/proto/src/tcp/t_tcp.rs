@@ -35,7 +35,7 @@ pub const T_TCP: System = System::new(
 const PEERS_MAX: usize = 256;
 
 /// Duration of a shortened TIME-WAIT in timeouts.
-//= rfc1644#section-2.4: K times the time-out, K being 8
+//= rfc1644#section-2.4: K times the timeout, K being 8
 pub(super) const TIME_WAIT_RTOS: u64 = 8;
 
 /// Connection counts of a host and its peers.

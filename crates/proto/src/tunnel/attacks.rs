@@ -82,7 +82,7 @@ fn there_is_no_way_back_to_another_version() {
             world.inject(1, at(9), &bytes);
         }
     }
-    assert_eq!(world.log.len(), sent, "nobody is answered");
+    assert_eq!(world.log.len(), sent, "no datagram is answered");
     assert_eq!(world.session(1).bad_version, 18);
     assert_eq!(world.notices[1], [Notice::OtherVersion(at(9), 0)], "said once");
     assert_eq!(world.states(), UP);
@@ -275,7 +275,7 @@ fn a_path_that_narrows_is_noticed_without_being_told() {
         }
         let path = world.end(0).path();
         assert!(path <= width && path + 4 > width, "{width}: {path}");
-        assert_eq!(world.got[1].len(), 900, "{width}: what was too long by then goes in pieces");
+        assert_eq!(world.got[1].len(), 900, "{width}: packets that are too long are fragmented");
         world.got[1].clear();
     }
     assert_eq!(world.end(0).mtu(), whole);

@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(probes(1280, None), [1500, 1280, 1390, 1335, 1307, 1293, 1286, 1283]);
         assert_eq!(probes(1400, None), [1500, 1280, 1390, 1445, 1417, 1403, 1396, 1399]);
         assert_eq!(probes(1400, Some(1400)), [1500, 1400, 1450, 1425, 1412, 1406, 1403]);
-        assert_eq!(probes(600, Some(576)).last(), Some(&602), "what is taken to pass is not asked");
+        assert_eq!(probes(600, Some(576)).last(), Some(&602), "an assumed size is not probed");
     }
 
     /// A length that failed before passes: longer ones are open again.
@@ -290,9 +290,9 @@ mod tests {
         let trial = |found: &Discovery| found.trial.map(|trial| trial.size);
         assert_eq!((found.next_wake(), trial(&found)), (Time::ZERO + CONFIRM, None));
         found.doubt(Time::ZERO, Some(1500));
-        assert_eq!(trial(&found), None, "what is in use is no less");
+        assert_eq!(trial(&found), None, "the size in use is not shorter");
         found.doubt(Time::ZERO, Some(1400));
-        assert_eq!(trial(&found), Some(1500), "what is in use is asked");
+        assert_eq!(trial(&found), Some(1500), "the size in use is probed");
         found.passed(Time::ZERO, 1500);
         let later = Time::ZERO + Span::secs(1);
         found.doubt(Time(later.0 - 1), None);

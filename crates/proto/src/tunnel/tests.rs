@@ -425,7 +425,7 @@ fn a_wrong_key_costs_nothing_and_is_counted() {
     assert_eq!(world.states(), [State::Calling, State::Idle]);
     let counts = world.end(1).session().counts();
     assert!(counts.bad_tag >= 5 && counts.sessions == 0, "{counts:?}");
-    assert_eq!(world.path.len(), 0, "nobody answers");
+    assert_eq!(world.path.len(), 0, "no end answers");
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn a_hello_from_elsewhere_leaves_no_trace() {
     assert_eq!(world.states(), [State::Up, State::Up]);
     assert_eq!(world.end(1).session().counts().sessions, 1);
     let longest = world.log.iter().rev().take(1000).map(Vec::len).max();
-    assert_eq!(longest, Some(hello.len()), "an answer is not longer than what asked for it");
+    assert_eq!(longest, Some(hello.len()), "an answer is not longer than its request");
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl Path {
         while self.acked < total {
             let event = self.events.peek().map(|e| e.0.0);
             let wake = self.agent.next_wake();
-            let Some(at) = event.into_iter().chain(wake).min() else { panic!("it stands still") };
+            let Some(at) = event.into_iter().chain(wake).min() else { panic!("no event") };
             assert!(at < Time::ZERO + Span::secs(1000), "it makes no progress");
             self.now = at;
             self.out.begin(Default::default(), at);

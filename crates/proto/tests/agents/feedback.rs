@@ -44,7 +44,7 @@ fn each_failed_attempt_is_told_to_its_source() {
                 let mut out = respond(&mut agent, 1, failed(port, seq, tries));
                 assert!(
                     out.signals.is_empty(),
-                    "the source is told once, not by each base station"
+                    "the source is notified once, not by each base station"
                 );
                 let (side, packet) = out.sends.pop().expect("a message");
                 assert_eq!(side, Side::Left);

@@ -77,7 +77,7 @@ fn bytes_after(config: &AgentConfig, packets: usize) -> Vec<u8> {
     let mut now = Time::ZERO;
     pass(&mut agent, &transfer()[..packets], &mut now, &mut Digest::default());
     let state = agent.give_away(now, MOBILE, &mut Out::new(Wants::NOTHING));
-    state.expect("it knows the host").encode()
+    state.expect("it has state of the host").encode()
 }
 
 #[test]

@@ -167,7 +167,7 @@ proptest! {
         for (n, (gap, (side, mut packet))) in steps.into_iter().enumerate() {
             let then = now + Span::micros(gap);
             while let Some(at) = agent.next_wake().filter(|at| *at <= then) {
-                prop_assert!(at >= now, "asked to be woken in the past");
+                prop_assert!(at >= now, "a deadline in the past");
                 now = at;
                 out.begin(Default::default(), now);
                 agent.on_wake(now, &mut out);

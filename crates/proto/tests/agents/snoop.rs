@@ -167,12 +167,12 @@ fn with_the_rtt_fault_a_recovery_counts_as_a_round_trip() {
         312ms  fixed   5841+1460         # lost
         ";
     let config = SnoopConfig { timeout: TimeoutRule::TwiceSrtt, ..config() };
-    let mended = "
+    let repaired = "
         412ms  base    5841+1460         => local-timeout
         430ms  mobile  ack 7301
         5000ms end
         ";
-    check(&snoop(config.clone()), &format!("{script}{mended}"));
+    check(&snoop(config.clone()), &format!("{script}{repaired}"));
     // Twice (7/8 of 20 ms + 1/8 of 290 ms) is more than the floor of 100 ms.
     let faulty = "
         419500us base  5841+1460         => local-timeout

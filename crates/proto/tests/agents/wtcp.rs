@@ -62,7 +62,7 @@ fn after_a_local_timeout_packets_wait_for_an_ack() {
     );
 }
 
-/// The ACK is too early for the retransmission, so the time-out was needless and no later packet is lost.
+/// The ACK is too early for the retransmission, so the timeout was needless and no later packet is lost.
 #[test]
 fn a_needless_local_timeout_repeats_one_packet() {
     check(

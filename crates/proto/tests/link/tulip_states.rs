@@ -126,7 +126,7 @@ fn the_alarm_waits_for_a_packet_that_medium_access_has_not_begun() {
         sender.on_frame(ms(5), answer, &mut above);
         let wake = sender.next_wake();
         assert_eq!(wake.is_some(), rings, "to {to}, {bytes} bytes, begun {begun}: {wake:?}");
-        assert!(wake.is_none_or(|at| at > ms(5)), "anew");
+        assert!(wake.is_none_or(|at| at > ms(5)), "a new deadline");
     }
 }
 

@@ -130,7 +130,7 @@ fn after_as_many_tries_as_the_limit_the_frame_is_given_up() {
         let Outcome::Failed { cause, delivered, .. } = &air.outcomes[n - 2].1 else { panic!() };
         assert_eq!((*cause, *delivered), (Cause::RetryLimit, reached));
         assert!(matches!(air.outcomes[n - 1].1, Outcome::Done { acked: Some(false), .. }));
-        assert_eq!(mac.next_wake(), None, "nothing is left, post back-off included");
+        assert_eq!(mac.next_wake(), None, "nothing is left, post backoff included");
     }
 }
 

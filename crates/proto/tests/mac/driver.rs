@@ -72,7 +72,7 @@ pub fn run<M: Mac>(
             hear(mac, air, at, &outcome);
         }
         let Some(at) = mac.next_wake().filter(|at| *at <= until) else { return };
-        assert!(at >= air.now, "asked for {at} at {}", air.now);
+        assert!(at >= air.now, "deadline {at} before {}", air.now);
         air.now = at;
         mac.on_wake(at, air);
     }
@@ -133,6 +133,6 @@ pub fn is_in_docs(file: &str, text: &str) {
         let blessed = [&page[..from], text, &page[to..]].concat();
         std::fs::write(&path, blessed).expect("the page can be written");
     } else {
-        assert_eq!(&page[from..to], text, "docs/{file}: set LASTHOP_BLESS=1 to write it anew");
+        assert_eq!(&page[from..to], text, "docs/{file}: set LASTHOP_BLESS=1 to regenerate it");
     }
 }

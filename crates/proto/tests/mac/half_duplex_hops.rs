@@ -102,7 +102,7 @@ fn stations_that_poll_each_other_both_fail_and_back_off_for_random_times() {
         starts.push(first);
     }
     starts.dedup();
-    assert!(starts.len() > 1, "the back-off is not random");
+    assert!(starts.len() > 1, "the backoff is not random");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn what_is_for_a_station_that_sleeps_waits_for_the_beacon() {
     run(&mut mac, &mut air, asked, |_, _, _, _| {});
     air.now = asked;
     mac.request(asked, frame(0, 1, 1000), Access::Contend, &mut air);
-    assert!(mac.is_idle(Station::BASE), "it is kept, and the access point may go on");
+    assert!(mac.is_idle(Station::BASE), "it is buffered, and the access point is idle");
     run(&mut mac, &mut air, secs(2), |_, _, _, _| {});
     use FrameKind::{Beacon, Data, MacAck, PsPoll};
     let after: Vec<FrameKind> =

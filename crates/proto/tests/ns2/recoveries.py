@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How many new packets NewReno of ns-2 sends on each ACK of its recoveries, beside the rule of the preset `ns`.
+"""Compares new packets that NewReno of ns-2 sends on each ACK of its recoveries with the rule of the preset `ns`.
 
 recoveries.py [SEEDS] [LOSS] [WINDOW]: needs the program `ns` of ns-2 (Debian: apt-get install ns2). Prints each ACK on
-which the two differ, and how many were looked at.
+which the two differ, and the number of compared ACKs.
 """
 import os
 import subprocess
@@ -58,7 +58,7 @@ def compare(seed, loss, window):
         elif acks and said.get("dupacks_") == 3 and "ssthresh_" in said:
             recover, bare, added = highest, said["cwnd_"], 3
         elif sent and not acks:
-            # A time-out.
+            # A timeout.
             recover = None
         if acks:
             last = max(last, acks[0])

@@ -30,7 +30,7 @@ for {set i 0} {$i < $flows} {incr i} {
     }
     set ftp($i) [new Application/FTP]
     $ftp($i) attach-agent $tcp($i)
-    # Nobody begins at the same time.
+    # Each flow starts at a different time.
     $ns at [expr 0.1 * $i] "$ftp($i) start"
 }
 if {$loss > 0} {

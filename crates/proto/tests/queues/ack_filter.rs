@@ -151,7 +151,7 @@ fn three_duplicates_stay_and_further_ones_go_when_the_hole_is_filled() {
          ack 1000
          ack 1000
          ack 1000
-         ack 1000                       # the fourth duplicate: one that nobody counts
+         ack 1000                       # the fourth duplicate, which no sender counts
          ack 1000
          ack 2000 => ends 1000, ends 1000
          leaves ack 0

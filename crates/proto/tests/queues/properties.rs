@@ -250,7 +250,7 @@ proptest! {
                         prop_assert_eq_or_panic(p.id == packet.id, *cause == Cause::QueueFull)
                     });
                     if refused {
-                        assert_eq!(ended.len(), 1, "what is refused removes nothing");
+                        assert_eq!(ended.len(), 1, "a refused packet removes no others");
                     } else {
                         taken.push(packet);
                     }

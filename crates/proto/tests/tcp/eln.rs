@@ -142,7 +142,7 @@ fn a_receiver_marks_the_acks_that_wait_for_what_came_damaged() {
         0ms    > S. ack 1 mss 1000 eln
         10ms   < . ack 1
         10ms   note Established
-        20ms   < . 1+1000 ack 1 damaged      # tells nobody by itself
+        20ms   < . 1+1000 ack 1 damaged      # reports nothing by itself
         30ms   < . 1001+1000 ack 1
         30ms   > . ack 1 marked
         31ms   < . 2001+1000 ack 1 damaged

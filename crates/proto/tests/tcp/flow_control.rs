@@ -72,7 +72,7 @@ fn a_sender_sends_no_silly_segments() {
         20ms   < . ack 1001 win 1900      # 900 bytes: less than a segment and than half the window
         30ms   < . ack 2001 win 1250
         30ms   > . 2001+1000 ack 1
-        40ms   < . ack 3001 win 200      # until the override time-out
+        40ms   < . ack 3001 win 200      # until the override timeout
         1040ms note WindowProbe
         1040ms > . 3001+200 ack 1
         1300ms end

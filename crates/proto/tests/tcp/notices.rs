@@ -27,12 +27,12 @@ fn a_bad_state_starts_the_timer_again_and_does_nothing_else() {
         900ms  ! bad-state 1
         900ms  note BadStateNotified
         900ms  tcb cwnd 2000 ssthresh 4294967295 una 1 rto 1s backoff 0
-        # Without it the time-out would be at 1010 ms.
+        # Without it the timeout would be at 1010 ms.
         1800ms ! bad-state 1001          # any segment in flight will do
         1800ms note BadStateNotified
         2800ms note Timeout
         2800ms > . 1+1000 ack 1 => timeout-retransmit
-        # The time-out in force, back-off included.
+        # The timeout in force, backoff included.
         3000ms ! bad-state 1
         3000ms note BadStateNotified
         3000ms tcb cwnd 1000 rto 2s backoff 1
@@ -114,7 +114,7 @@ fn without_a_running_timer_there_is_none_to_start() {
 
 #[test]
 fn a_quench_closes_the_window_and_keeps_the_threshold() {
-    //= bakshi96#4.2.2: it stems the flow of further packets, but prevents no time-out
+    //= bakshi96#4.2.2: it stems the flow of further packets, but prevents no timeout
     check(
         &TcpConfig { initial_window: 4, initial_ssthresh: 9000, ..notified() },
         "

@@ -100,7 +100,7 @@ fn lost_again(repeat: bool, end: &str) {
 
 #[test]
 fn a_lost_retransmission_needs_the_timer() {
-    //= balakrishnan97#3.2: both the original and the first retransmission get lost: coarse time-outs
+    //= balakrishnan97#3.2: both the original and the first retransmission get lost: coarse timeouts
     lost_again(
         false,
         "

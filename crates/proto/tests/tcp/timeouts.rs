@@ -80,7 +80,7 @@ fn karn_a_retransmitted_segment_is_not_measured_and_keeps_the_back_off() {
         1500ms > . 1001+1000 ack 1
         1500ms > . 2001+1000 ack 1
         1500ms tcb rto 2s backoff 1
-        1600ms < . ack 2001      # sent once: measured, and the back-off ends
+        1600ms < . ack 2001      # sent once: measured, and the backoff ends
         1600ms > . 3001+1000 ack 1
         1600ms > . 4001+1000 ack 1
         1600ms tcb rto 1s backoff 0
@@ -129,7 +129,7 @@ fn a_time_out_sends_everything_again_from_a_window_of_one() {
 
 #[test]
 fn the_threshold_is_held_while_the_same_segment_times_out() {
-    //= rfc5681#section-3.1: but BSD halves at each time-out, down to two segments
+    //= rfc5681#section-3.1: but BSD halves at each timeout, down to two segments
     check(
         &TcpConfig { initial_window: 8, ..fine() },
         "
@@ -224,7 +224,7 @@ fn a_connection_is_given_up_after_too_many_time_outs_in_a_row() {
         10ms   > . 1+1000 ack 1
         1010ms note Timeout
         1010ms > . 1+1000 ack 1 => timeout-retransmit
-        1020ms < . ack 1001      # progress: counted anew, although Karn keeps the back-off
+        1020ms < . ack 1001      # progress: counted anew, although Karn keeps the backoff
         1020ms > . 1001+1000 ack 1
         1020ms > . 2001+1000 ack 1
         3020ms note Timeout

@@ -95,7 +95,7 @@ fn the_first_duplicate_ack_repairs_what_has_waited_longer_than_the_fine_time_out
                 "
             10ms   established
             10ms   > . 1+1000 x3 ack 1
-            20ms   < . ack 1001      # 10 ms: the fine time-out is 30 ms
+            20ms   < . ack 1001      # 10 ms: the fine timeout is 30 ms
             20ms   > . 3001+1000 ack 1
             20ms   > . 4001+1000 ack 1
             {at}   < . ack 1001

@@ -51,7 +51,7 @@ fn the_constant_reaction_is_twice_the_time_out_without_back_off() {
         &ackp(AckpReaction::Constant),
         "
         10ms   established ackp /
-        # The first time-out is at 1010 ms and the next would be at 3010 ms.
+        # The first timeout is at 1010 ms and the next would be at 3010 ms.
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         1010ms note Timeout

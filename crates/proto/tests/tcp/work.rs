@@ -244,7 +244,7 @@ fn acks_by_time_alone_are_few_and_starve_no_sender() {
     let (usual, timeouts, quick) = run(2, Span::millis(200));
     assert_eq!(timeouts, 0);
     let (few, timeouts, over) = run(DelayedAck::BY_TIME, Span::millis(500));
-    assert_eq!(timeouts, 0, "slow start waits for the timer, not for a time-out");
+    assert_eq!(timeouts, 0, "slow start waits for the timer, not for a timeout");
     // An ACK for half a window of 32 segments.
     assert!(usual > 1000 && few < usual / 6, "{few} of {usual}");
     // The window grows by a segment for each 500 ms until half a window is in flight; from then on at full

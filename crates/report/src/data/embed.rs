@@ -357,7 +357,7 @@ mod tests {
             EmbeddedData::Sequence(embedded) => embedded.every,
             _ => 0,
         };
-        assert_eq!(every(&fitted[1]), 1, "what is small stays whole");
+        assert_eq!(every(&fitted[1]), 1, "small data stays whole");
         assert!(every(&fitted[0]) > 1 && every(&fitted[2]) > 1);
         let Ok(Data::Sequence { series, .. }) = Data::try_from(fitted[0].clone()) else { panic!() };
         assert_eq!(series.lost.len(), 600);

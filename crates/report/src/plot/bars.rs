@@ -254,7 +254,7 @@ mod tests {
         let many = chart(&[group; 8]).plot().inline();
         let shown = many.matches("class=\"v\"").count();
         assert!((8..48).contains(&shown), "{shown}");
-        assert_eq!(many.matches(">30.25<").count(), 8, "the highest of each group is told");
+        assert_eq!(many.matches(">30.25<").count(), 8, "the highest of each group has a label");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct TimeSequence<'a> {
 /// The marks of each kind of transmission; first transmissions are a line.
 const KINDS: [(SendKind, Mark, &str, &str); 6] = [
     (SendKind::Fast, Mark::Triangle, "orange", "fast retransmission"),
-    (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after time-out"),
+    (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after timeout"),
     (SendKind::Eln, Mark::Square, "sky", "retransmission after loss notice"),
     (SendKind::Probe, Mark::Square, "purple", "tail loss probe"),
     (SendKind::Local, Mark::Ring, "green", "local retransmission"),

@@ -29,7 +29,7 @@ pub struct PacketTrace<'a> {
 /// The marks of the kinds of transmissions.
 const KINDS: [(SendKind, Mark, &str, &str); 3] = [
     (SendKind::First, Mark::Dot, "blue", "first transmission"),
-    (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after time-out"),
+    (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after timeout"),
     (SendKind::Fast, Mark::Triangle, "orange", "fast retransmission"),
 ];
 
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(trace.number(44 * 536), 44.0);
         assert_eq!(trace.number(134 * 536), 44.0);
         let picture = trace.plot().inline();
-        for words in ["first transmission (2)", "after time-out (1)", "expired (1)", "bad (1)"] {
+        for words in ["first transmission (2)", "after timeout (1)", "expired (1)", "bad (1)"] {
             assert!(picture.contains(words), "{words}");
         }
     }

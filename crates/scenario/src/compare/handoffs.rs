@@ -68,9 +68,7 @@ impl FromStr for Handoffs {
             set.push((table, key.to_owned(), value.to_owned()));
         }
         if !set.iter().any(|(table, ..)| *table == "visits") {
-            return Err(format!(
-                "how long hosts stay in a cell is missing, `every` or `dwell`; {EXAMPLE}"
-            ));
+            return Err(format!("the time in each cell is missing, `every` or `dwell`; {EXAMPLE}"));
         }
         let handoffs = Handoffs { word: word.to_owned(), set };
         let tried = document::parse(SMALL).and_then(|mut document| {
@@ -116,9 +114,11 @@ impl Handoffs {
 /// The stages from the last base station on become two cells.
 fn split(document: &mut Table) -> Result<(), Error> {
     let Some((radio, agent)) = last_hop(document) else {
-        return Err(trouble("the path has no radio, so no host can go to another one".to_owned())
-            .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave `--handoff` out")
-            .into());
+        return Err(trouble(
+            "the path has no radio, so no host can move to another one".to_owned(),
+        )
+        .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave `--handoff` out")
+        .into());
     };
     let at = Location::file(0..0);
     let Some(stages) = path_of(document) else { return Ok(()) };

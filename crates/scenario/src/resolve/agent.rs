@@ -53,7 +53,7 @@ fn unknown(node: &Node, path: &str, names: &[&str]) -> Error {
         error.0.help = "partial acknowledgements need snoop's cache: write `snoop+ackp`".to_owned();
     } else if node.as_table().is_some() {
         error.0.help = format!(
-            "the agent is a word, its options stand beside it: `agent = \"snoop\"` and `dupacks = 2`; {}",
+            "`agent` is a name, and its options are keys next to it: `agent = \"snoop\"` and `dupacks = 2`; {}",
             did_you_mean("", names)
         );
     }

@@ -25,7 +25,7 @@ pub(super) fn give_hops(
         if hops.is_some() {
             return Err(Diagnostic::new(Code::BadValue, format!("host.{}.battery", host.name), place)
                 .message(format!(
-                    "`host.{}.battery`: `half-duplex-hops` does not tell when its stations send",
+                    "`host.{}.battery`: `half-duplex-hops` does not report when its stations send",
                     host.name
                 ))
                 .label("not on this hop")
@@ -39,11 +39,11 @@ pub(super) fn give_hops(
                 place,
             )
             .message(format!(
-                "`host.{}.battery`: its radio varies, and tells nothing of the air",
+                "`host.{}.battery`: its radio varies, and does not report its airtime",
                 host.name
             ))
             .label("not on this hop")
-            .help("leave out the battery, or what varies of the radio")
+            .help("leave out the battery, or the keys by which the radio varies")
             .into());
         }
         hop.get_or_insert_default();

@@ -32,7 +32,7 @@ pub(super) struct Around<'a> {
 /// Visits the keys of a cell, without those of its path.
 pub(crate) fn cell(k: &mut Keys<'_>) -> String {
     let form = Form::Text("\"west\"");
-    let what = "what visits call the cell, and what its base station is called in traces";
+    let what = "the name of the cell in visits, and of its base station in traces";
     match k.value("name", form, Need::Required("\"west\""), Given::Absent, what) {
         Given::Text(name) => name,
         _ => String::new(),
@@ -52,36 +52,36 @@ pub(crate) struct VisitsValues {
 /// Visits the keys of `visits`.
 pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
     let form = Form::Text("\"mobile\"");
-    let need = Need::Else("all that have no visits of their own");
+    let need = Need::Else("all hosts without their own table");
     let host = match k.value("host", form, need, Given::Absent, "the host that moves") {
         Given::Text(host) => Some(host),
         _ => None,
     };
     let form = Form::Texts("[\"west\", \"east\"]");
-    let what = "its cells, as they lie along its way";
+    let what = "its cells, in the order along its way";
     let cells = match k.value("cells", form, Need::Else("all cells"), Given::Absent, what) {
         Given::Texts(cells) => Some(cells),
         _ => None,
     };
     let (mut every, mut dwell) = (None, None);
-    let what = "it is in each cell in turn, and goes on to the next one so often";
+    let what = "the time that it stays in each cell, one after the other";
     k.maybe("every", &mut every, Span::millis(1)..=MONTH, what);
-    let what = "it stays for a random time with this mean, and goes on to a cell beside the last";
+    let what = "the mean of the random time that it stays in a cell; the next cell is a neighbour";
     k.maybe("dwell", &mut dwell, Span::millis(1)..=MONTH, what);
     let mut list = Vec::new();
-    k.tables("list", "its visits one by one", |k| {
+    k.tables("list", "the list of its visits", |k| {
         let (form, need) = (Form::Text("\"west\""), Need::Required("\"west\""));
         let cell = match k.value("cell", form, need, Given::Absent, "the cell") {
             Given::Text(cell) => cell,
             _ => String::new(),
         };
-        let what = "when it turns to the cell";
+        let what = "when it moves to the cell";
         let from = k.needed("from", (Span::ZERO, "\"8s\""), Span::ZERO..=MONTH, what);
         let mut until = None;
-        let what = "when it leaves; without it, when it turns to the next one";
+        let what = "when it leaves; by default, when it moves to the next cell";
         k.maybe("until", &mut until, Span::ZERO..=MONTH, what);
         if until.is_some_and(|until| until <= from) {
-            k.out_of_range("until", format!("it must lie behind `from`, which is {from}"));
+            k.out_of_range("until", format!("it must be later than `from`, which is {from}"));
         }
         // A lister has no visit.
         if k.has("cell") {
@@ -89,8 +89,7 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         }
     });
     let form = Form::Text("\"0s west\"");
-    let what =
-        "the same as lines of `FROM CELL` or `FROM CELL UNTIL`; what follows a `#` is a comment";
+    let what = "the same as lines of `FROM CELL` or `FROM CELL UNTIL`; text after `#` is a comment";
     if let Given::Text(text) = k.value("table", form, Need::Else(""), Given::Absent, what) {
         match lines(&text) {
             Ok(lines) => list.extend(lines),
@@ -102,7 +101,7 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         }
     }
     let form = Form::Text("\"walk.txt\"");
-    let what = "a file with such lines, beside the scenario";
+    let what = "a file with such lines, in the folder of the scenario";
     k.value("file", form, Need::Else(""), Given::Absent, what);
     if k.has("file") {
         let help = "`lasthop` reads it where the scenario is a file; elsewhere write its lines as a `table`";
@@ -112,8 +111,8 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
     if let Some(first) = k.first(&ways)
         && let Some(other) = ways.into_iter().find(|way| *way != first && k.has(way))
     {
-        let message = format!("`{}` beside `{first}`", k.path(other));
-        let help = "a host visits its cells `every` so often, for random times (`dwell`), or as a `list` says";
+        let message = format!("`{}` and `{first}` exclude each other", k.path(other));
+        let help = "write one of them: `every` for equal times in cells, `dwell` for random times, or a `list` of visits";
         k.refuse(other, message, "which of them?", help);
     }
     VisitsValues { host, cells, every, dwell, list }
@@ -173,7 +172,7 @@ pub(super) fn read(
 pub(crate) fn not_standing(document: &crate::document::Table) -> Error {
     let at = document.get("cell").map_or(Location::file(0..0), |node| node.at.clone());
     trouble("cell", &at)
-        .message("a testbed that stands has one base station")
+        .message("the testbed of `lasthop testbed up` has one base station")
         .label("cells are for runs")
         .help("`lasthop run --world testbed` moves hosts; or write the stages of one cell into `[[path]]`")
         .into()
@@ -212,7 +211,7 @@ fn cells(
             return Err(Diagnostic::new(Code::BadName, reader.key("name"), &at)
                 .message(format!("`{name}` cannot be the cell's name"))
                 .label(if taken { "used twice" } else { "only digits" })
-                .help("cells, stages and hosts have names of their own, for example `name = \"west\"`")
+                .help("names of cells, stages and hosts must differ, for example `name = \"west\"`")
                 .into());
         }
         names.push(name.clone());
@@ -259,7 +258,7 @@ fn tours(
             let who =
                 second.values.host.as_ref().map_or("all others".to_owned(), |h| format!("`{h}`"));
             return Err(trouble(second.reader.key("host"), second.reader.at())
-                .message(format!("visits of {who} are told twice"))
+                .message(format!("visits of {who} are defined twice"))
                 .label("the second time")
                 .help("write one table of visits for each host, and at most one without `host`")
                 .into());
@@ -273,9 +272,9 @@ fn tours(
             else {
                 let at = file.node("visits").map_or(&cell.at, |node| &node.at);
                 return Err(trouble("visits", at)
-                    .message(format!("`{}` is in no cell for ever", host.name))
+                    .message(format!("`{}` never enters a cell", host.name))
                     .label("no visits of this host")
-                    .help(format!("say where it is: {EXAMPLE}"))
+                    .help(format!("write its visits, {EXAMPLE}"))
                     .into());
             };
             tour(table, i, around, cells, handoff)
@@ -300,7 +299,7 @@ fn table<'t>(node: &'t Node, key: &str, hosts: &[Host]) -> Result<Table<'t>, Err
                 return Err(fault(message, "no such host", did_you_mean(name, &mobile)));
             };
             if hosts[i].side == HostSide::Left {
-                let message = format!("`{name}` hangs on the wired end and visits no cells");
+                let message = format!("`{name}` is at the wired end and visits no cells");
                 return Err(fault(message, "a left host", did_you_mean("", &mobile)));
             }
             Some(i)
@@ -344,7 +343,7 @@ fn tour(
         (Some(every), _) if every <= between => {
             let host = &around.hosts[host].name;
             return Err(trouble("handoff", handoff_at)
-                .message(format!("`{host}` goes on every {every}, and a hand-off takes {between}"))
+                .message(format!("`{host}` moves every {every}, and a hand-off takes {between}"))
                 .label("as long as a visit")
                 .help("make the visits longer, or the hand-offs shorter")
                 .into());
@@ -353,10 +352,10 @@ fn tour(
         (_, Some(mean)) => Stays::Dwell(mean),
         _ if values.list.is_empty() => {
             return Err(trouble(reader.key("every"), reader.at())
-                .message(format!("`{}` is in no cell for ever", around.hosts[host].name))
-                .label("nothing says when it is where")
+                .message(format!("`{}` never enters a cell", around.hosts[host].name))
+                .label("no visits are given")
                 .help(format!(
-                    "say how often it goes on, {EXAMPLE}; or `dwell`, or a `list` of visits"
+                    "write the time in each cell, {EXAMPLE}; or `dwell`, or a `list` of visits"
                 ))
                 .into());
         }
@@ -401,7 +400,7 @@ fn check_list(
     };
     if list[0].from >= around.horizon {
         let message = format!(
-            "`{host}` is in no cell for ever: its first visit begins after the run is cut off"
+            "`{host}` never enters a cell: its first visit begins after the end of the run"
         );
         return Err(fault(
             0,
@@ -425,9 +424,8 @@ fn check_list(
         }
         let between = handoff.gap.max(handoff.overlap);
         if list.get(i + 2).is_some_and(|later| later.from <= next.from + between) {
-            let message = format!(
-                "this visit of `{host}` is over before the hand-off to it, which takes {between}"
-            );
+            let message =
+                format!("this visit of `{host}` ends before its hand-off, which takes {between}");
             return Err(fault(
                 i + 1,
                 "from",
@@ -439,10 +437,10 @@ fn check_list(
         let Some(until) = stay.until.filter(|until| *until > next.from) else { continue };
         if handoff.overlap == Span::ZERO {
             let message = format!(
-                "two visits of `{host}` overlap: it turns to the next cell at {}",
+                "two visits of `{host}` overlap: it moves to the next cell at {}",
                 next.from
             );
-            let help = "let the one end before the next begins, or say in `[handoff]` for how long both are heard, for \
+            let help = "end the first before the next begins, or set in `[handoff]` how long both cells are heard, for \
                         example `overlap = \"200ms\"`";
             return Err(fault(i, "until", message, "still in this cell", help));
         }
@@ -466,9 +464,9 @@ fn unvisited(node: &Node, cells: &[RadioCell], tours: &[Tour], notes: &mut Vec<N
         }
         let at = node.as_array().and_then(|items| items.get(i)).map_or(&node.at, |item| &item.at);
         let warning = Diagnostic::new(Code::NoEffect, format!("cell.{}", i + 1), at)
-            .message(format!("nobody visits the cell `{}`", cell.name))
+            .message(format!("no host visits the cell `{}`", cell.name))
             .label("no visits")
-            .help("name it in `cells` or in the `list` of visits, or leave it out");
+            .help("add it to `cells` or to the `list` of visits, or leave it out");
         notes.push(Noted { warning, in_every_cell: false });
     }
 }

@@ -166,7 +166,7 @@ impl View<'_> {
                                 from.name
                             ))
                             .label("needs the base station's help")
-                            .help("write `split-preset = \"linux\"` beside the agent, or `tcp = \"newreno\"` here"),
+                            .help("write `split-preset = \"linux\"` next to the agent, or `tcp = \"newreno\"` here"),
                     );
                 }
                 continue;
@@ -235,7 +235,7 @@ impl View<'_> {
                     notes,
                     Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
                         .message(format!(
-                            "`split-sack` learns nothing from `{name}`, which tells only what it has in order"
+                            "`split-sack` gains nothing from `{name}`, which sends only cumulative ACKs"
                         ))
                         .label("hardly better than `split` for this host")
                         .help(format!("write `sack = true` in `[host.{name}]`")),
@@ -259,7 +259,7 @@ impl View<'_> {
             let wants = [
                 (
                     from.tcp.variant == Variant::Smart && !peer.smart,
-                    "what causes its ACKs",
+                    "which segments cause its ACKs",
                     "smart = true",
                 ),
                 (
@@ -267,14 +267,14 @@ impl View<'_> {
                     "which segments it misses",
                     "snack = true",
                 ),
-                (marks && peer.eln == ElnMode::Off, "of damaged segments", "eln = \"checksum\""),
+                (marks && peer.eln == ElnMode::Off, "damaged segments", "eln = \"checksum\""),
             ];
             for (_, what, key_of_peer) in wants.into_iter().filter(|(missing, ..)| *missing) {
                 let (key, at) = self.host_key(transfer.from, "tcp");
                 note(
                     notes,
                     Diagnostic::new(Code::NoEffect, key, &at)
-                        .message(format!("nobody tells `{}` {what}", from.name))
+                        .message(format!("the peer of `{}` does not report {what}", from.name))
                         .label("needs its peer's help")
                         .help(format!("write `{key_of_peer}` in `[host.{}]`", to.name)),
                 );
@@ -359,9 +359,9 @@ impl View<'_> {
                 continue;
             }
             let warning = Diagnostic::new(Code::NoEffect, self.agent_key(i), &self.agent_place(i))
-                .message(format!("the agent `{}` sees nothing of QUIC", stage.name))
+                .message(format!("the agent `{}` cannot read QUIC", stage.name))
                 .label("only forwards")
-                .help("nobody on the path can look into QUIC; link layers and queues help it as they help all packets");
+                .help("QUIC is encrypted; use link layers and queues, which help all packets, or transfer by TCP");
             notes.push(Noted { warning, in_every_cell: true });
         }
     }
@@ -386,15 +386,15 @@ impl View<'_> {
                         !matches!(hop.mac, MacConfig::Dcf(_)) && hop.link == LinkLayerConfig::None
                     };
                     hop.is_none_or(silent).then_some((
-                        "nobody tells it of failures",
+                        "no station reports failed frames",
                         "write `mac = \"dcf\"`, or a `link-layer`",
                     ))
                 }
                 Knowledge::Oracle => {
                     let errors = hop.and(radio).and_then(|radio| radio.errors_right.as_ref());
-                    let tells = errors.is_some_and(|errors| errors.model.goes_by_time());
-                    (!tells).then_some((
-                        "there are no channels of stations that go by time",
+                    let by_time = errors.is_some_and(|errors| errors.model.goes_by_time());
+                    (!by_time).then_some((
+                        "no station has a channel whose state follows the time",
                         "write `mac = \"dcf\"` and `errors = { model = \"two-state\", ... }`",
                     ))
                 }
@@ -402,7 +402,7 @@ impl View<'_> {
             let Some((why, help)) = missing else { continue };
             let key = self.stage_key(i, &format!("{kind}.discipline"));
             let warning = Diagnostic::new(Code::NoEffect, key, &self.stage_place(i, None))
-                .message(format!("`csdp` at `{}` knows no channel: {why}", stage.name))
+                .message(format!("`csdp` at `{}` gets no channel state: {why}", stage.name))
                 .label("only its policy has an effect")
                 .help(format!("{help}, or `csdp = {{ channel = \"none\" }}`"));
             note(notes, warning);
@@ -425,8 +425,8 @@ impl View<'_> {
                 .message(format!("the block code of `{}` corrects nothing", stage.name))
                 .label("only its check bytes are sent")
                 .help(
-                    "these errors lose packets as a whole; a model of bytes, such as `errors = { model = \
-                     \"bit-errors\", ber = \"1e-5\" }`, has something to correct",
+                    "this error model loses whole packets; write one of bits or bytes, for example `errors = { model = \
+                     \"bit-errors\", ber = \"1e-5\" }`",
                 );
             note(notes, warning);
         }
@@ -441,10 +441,10 @@ impl View<'_> {
         note(
             notes,
             Diagnostic::new(Code::NoEffect, "horizon", &self.file.location("transfer"))
-                .message("a transfer starts after the run has been cut off")
+                .message("a transfer starts after the end of the run")
                 .label("starts too late")
                 .help(format!(
-                    "a run is cut off at `horizon`, which is {}; raise it or lower `start`",
+                    "a run ends at `horizon`, which is {}; raise it or lower `start`",
                     self.scenario.horizon
                 )),
         );

@@ -15,7 +15,7 @@ pub(super) type Pair = (Option<ErrorSpec>, Option<ErrorSpec>);
 
 /// The keys of errors next to a radio, each with its direction and packets.
 pub(crate) const KEYS: [(&str, &str); 5] = [
-    ("errors", "errors of both directions, or of those that carry what `on` says"),
+    ("errors", "errors of both directions, or of those that `on` selects"),
     ("errors-data", "errors of the direction that data travels in"),
     ("errors-ack", "errors of the direction that ACKs travel in"),
     ("errors-right", "errors towards the right"),
@@ -113,8 +113,8 @@ fn errors(
     // The names of `errors-data` and others contain it.
     if let Some(on) = given.get("on").filter(|_| key != "errors") {
         return Err(Diagnostic::new(Code::BadPath, format!("{path}.on"), &on.at)
-            .message(format!("`on` has no place in `{key}`"))
-            .label("the key says it already")
+            .message(format!("`on` is not a key of `{key}`"))
+            .label("`on` follows from the key")
             .help("`on` belongs to `errors`; leave it out here")
             .into());
     }
@@ -152,7 +152,7 @@ fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
             on = On { data: found.contains(&"data"), ack: found.contains(&"ack") };
         }
     }
-    let what = "kinds of frames that the errors concern; others neither suffer nor count";
+    let what = "kinds of frames that the errors affect; others are neither damaged nor counted";
     if let Some(found) = several("only", &Traffic::ALL.map(Traffic::name), what) {
         only = Traffic::ALL.into_iter().filter(|kind| found.contains(&kind.name())).collect();
     }

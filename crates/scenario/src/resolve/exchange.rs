@@ -26,15 +26,16 @@ const BESIDE: [&str; 4] = ["response", "think", "persistent", "exchanges"];
 pub(super) fn keys(k: &mut Keys<'_>) -> ExchangeValues {
     let (mut request, mut response) = (None, None);
     let sizes = Bytes(1)..=Bytes(1 << 40);
-    let what = "what a client at `from` asks a server at `to`, in place of `bytes`";
+    let what =
+        "the size of a request from a client at `from` to a server at `to`, instead of `bytes`";
     k.maybe("request", &mut request, sizes.clone(), what);
-    k.maybe("response", &mut response, sizes, "what the server answers at once");
+    k.maybe("response", &mut response, sizes, "the size of the response");
     let (mut think, mut persistent, mut exchanges) = (Span::ZERO, false, None);
-    let what = "with `request` and without `every`: the time from an answer to the next request";
+    let what = "with `request` and without `every`: the time from a response to the next request";
     k.within("think", &mut think, Span::ZERO..=Span::secs(86_400), what);
     let what = "with `request`: one connection for all exchanges of a client, not one for each";
     k.flag("persistent", &mut persistent, what);
-    let what = "with `request`: how often each client asks; else until `stop` or the `horizon`";
+    let what = "with `request`: requests of each client; by default until `stop` or the `horizon`";
     k.maybe_count("exchanges", &mut exchanges, 1..=MAX_CONNECTIONS, what);
     ExchangeValues { request, response, think, persistent, exchanges }
 }
@@ -56,21 +57,22 @@ pub(super) fn exchange(
             &reader.location(key),
         )
         .message(format!("`{key}` needs a `request`"))
-        .label("of what request?")
+        .label("no request")
         .help("for example `request = \"300B\", response = \"10KB\", every = \"1s\"`")
         .into());
     };
     let Some(response) = values.response else {
-        return Err(reader.missing("response", "what the server answers (a size)", "\"10KB\""));
+        return Err(reader.missing("response", "the size of the response", "\"10KB\""));
     };
     for other in ["bytes", "on-off", "web"] {
         if reader.has(other) {
-            let help = "leave out one of them: a client asks as often as `exchanges` says, or until `stop`";
+            let help =
+                "leave out one of them: `exchanges` or `stop` limits the requests of a client";
             return Err(excluded(reader, other, "request", help));
         }
     }
     if every.is_some() && reader.has("think") {
-        let help = "a client asks `every` so often whatever comes, or thinks after each answer";
+        let help = "write `every` for requests at a fixed interval, or `think` for a pause after each response";
         return Err(excluded(reader, "think", "every", help));
     }
     let ExchangeValues { think, persistent, exchanges, .. } = values;
@@ -81,7 +83,7 @@ pub(super) fn exchange(
         (None, Some(_)) if pause == Span::ZERO => {
             return Err(reader.missing(
                 "exchanges",
-                "how often a client asks, or how long it waits between: `every` or `think`",
+                "a number of requests, or the time between them, `every` or `think`",
                 "100",
             ));
         }
@@ -89,7 +91,7 @@ pub(super) fn exchange(
     };
     if each.saturating_mul(count.into()) > MAX_CONNECTIONS {
         let help = format!(
-            "{count} clients that ask {each} times are more than {MAX_CONNECTIONS} exchanges, which are the most"
+            "{count} clients with {each} requests each exceed the maximum of {MAX_CONNECTIONS} exchanges"
         );
         return Err(reader.out_of_range("request", &help));
     }

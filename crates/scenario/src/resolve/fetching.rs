@@ -16,7 +16,7 @@ pub(super) fn page(k: &mut Keys<'_>) -> Page {
     let (mut first, mut objects, mut size) = (Bytes(30_000), 20, Bytes(15_000));
     let sizes = Bytes(1)..=Bytes(1 << 30);
     k.within("first", &mut first, sizes.clone(), "the size of the first object");
-    let what = "how many others a page has, which are asked for once the first is there";
+    let what = "the number of other objects of a page, requested after the first has arrived";
     k.count("objects", &mut objects, 0..=1000, what);
     k.within("size", &mut size, sizes, "the size of each of the others");
     let mut content = Content::Same { first, objects, size };
@@ -24,26 +24,26 @@ pub(super) fn page(k: &mut Keys<'_>) -> Page {
     let what = "`same`, or drawn for each page by the model of NGMN (2008)";
     k.word("sizes", &mut content, &words, what);
     if content == Content::Ngmn {
-        alone(k, &["first", "objects", "size"], "sizes = \"ngmn\"", "they are drawn");
+        alone(k, &["first", "objects", "size"], "sizes = \"ngmn\"", "drawn by the model");
     } else if first.0.saturating_add(size.0.saturating_mul(objects.into())) > MOST {
         k.out_of_range("size", format!("a page has at most {MOST} bytes"));
     }
     let mut request = Bytes(400);
     k.within("request", &mut request, REQUESTS, "the size of a request");
     let (mut multiplexed, mut connections) = (false, 6);
-    let what = "one connection, on which all objects behind the first are asked for at once";
+    let what = "one connection, on which all objects after the first are requested at once";
     k.flag("multiplexed", &mut multiplexed, what);
-    let what = "how many connections a client has at most; they stay open";
+    let what = "the maximum number of connections of a client; they stay open";
     k.count("connections", &mut connections, 1..=256, what);
     if multiplexed {
-        alone(k, &["connections"], "multiplexed = true", "that is one connection");
+        alone(k, &["connections"], "multiplexed = true", "uses one connection");
         connections = 1;
     }
     let mut think = if content == Content::Ngmn { Span::secs(30) } else { Span::ZERO };
     let what = "the mean of the exponential time from a page to the next";
     k.within("think", &mut think, Span::ZERO..=HOUR * 24, what);
     let mut pages = None;
-    let what = "how many pages a client loads; else until `stop` or the `horizon`";
+    let what = "pages that a client loads; by default until `stop` or the `horizon`";
     k.maybe_count("pages", &mut pages, 1..=100_000, what);
     Page { content, request, connections, multiplexed, think, pages }
 }
@@ -51,16 +51,17 @@ pub(super) fn page(k: &mut Keys<'_>) -> Page {
 /// Visits the keys of a video.
 pub(super) fn video(k: &mut Keys<'_>) -> Video {
     let (mut segment, mut length) = (Span::secs(4), Span::secs(60));
-    k.within("segment", &mut segment, Span::millis(100)..=Span::secs(60), "how long one plays");
-    k.within("length", &mut length, Span::millis(100)..=HOUR * 24, "how long all play");
+    let what = "the playing time of a segment";
+    k.within("segment", &mut segment, Span::millis(100)..=Span::secs(60), what);
+    k.within("length", &mut length, Span::millis(100)..=HOUR * 24, "the playing time of the video");
     let ladder = ladder(k);
     let mut buffer = Span::secs(30);
-    let what = "the most that a client keeps; it asks for nothing that would not fit";
+    let what = "the largest playout buffer; a client requests only segments that fit";
     k.within("buffer", &mut buffer, segment..=HOUR * 24, what);
     let (mut startup, mut resume) = (segment, segment);
-    let what = "how much must be there before it begins to play; one segment if not said";
+    let what = "the buffered time at which playback starts; one segment by default";
     k.within("startup", &mut startup, Span(1)..=buffer, what);
-    let what = "how much must be there before it goes on after it stood still; the same";
+    let what = "the buffered time at which playback resumes after a stall; one segment by default";
     k.within("resume", &mut resume, Span(1)..=buffer, what);
     let abr = abr(k, buffer);
     let mut request = Bytes(400);
@@ -79,14 +80,16 @@ pub(super) fn video(k: &mut Keys<'_>) -> Video {
 fn abr(k: &mut Keys<'_>, buffer: Span) -> Abr {
     let (mut reservoir, mut cushion) = (buffer * 3 / 8, buffer * 21 / 40);
     let (mut window, mut safety) = (5, 0.85);
-    let by_rate =
-        k.maybe_word("abr", &[("buffer", false), ("rate", true)], "what the rate is chosen by");
-    let what = "with `buffer`: below it the lowest rate; 3/8 of the buffer if not said";
+    let what = "whether rates follow the buffer or the measured rate";
+    let by_rate = k.maybe_word("abr", &[("buffer", false), ("rate", true)], what);
+    let what =
+        "with `buffer`: the lowest rate below this buffered time; 3/8 of the buffer by default";
     k.within("reservoir", &mut reservoir, Span::ZERO..=buffer, what);
-    let what = "with `buffer`: so much above it the highest rate; 21/40 of the buffer if not said";
+    let what = "with `buffer`: the highest rate at this time above `reservoir`; 21/40 of the buffer by default";
     k.within("cushion", &mut cushion, Span(1)..=buffer, what);
     k.count("window", &mut window, 1..=1000, "with `rate`: how many segments are averaged");
-    k.within("safety", &mut safety, 0.01..=2.0, "with `rate`: which share of it is used");
+    let what = "with `rate`: the share of the average that is used";
+    k.within("safety", &mut safety, 0.01..=2.0, what);
     if by_rate == Some(true) {
         alone(k, &["reservoir", "cushion"], "abr = \"rate\"", "nothing uses it");
         return Abr::Rate { window, safety };
@@ -96,7 +99,7 @@ fn abr(k: &mut Keys<'_>, buffer: Span) -> Abr {
         let key = if k.has("cushion") { "cushion" } else { "reservoir" };
         k.out_of_range(
             key,
-            format!("`reservoir` and `cushion` fit into `buffer`, which is {buffer}"),
+            format!("`reservoir` and `cushion` must fit into `buffer`, which is {buffer}"),
         );
     }
     Abr::Buffer { reservoir, cushion }
@@ -109,23 +112,24 @@ fn ladder(k: &mut Keys<'_>) -> Ladder {
     let usual: Vec<Rate> = USUAL.iter().filter_map(|k| Rate::from_bps(k * 1000)).collect();
     let usual = Ladder::new(&usual).unwrap_or_else(|| unreachable!("rates that rise"));
     let form = Form::Texts("[\"1mbit\", \"3mbit\"]");
-    let what = "the rates that there are, from 235 kbit/s to 5.8 Mbit/s if not said";
+    let what = "the available rates; by default from 235 kbit/s to 5.8 Mbit/s";
     let Value::Texts(given) = k.value("ladder", form, Need::Else(""), Value::Absent, what) else {
         return usual;
     };
     let rates: Option<Vec<Rate>> = given.iter().map(|text| text.parse().ok()).collect();
     rates.and_then(|rates| Ladder::new(&rates)).unwrap_or_else(|| {
-        let help =
-            format!("from 1 to {} rates that rise, such as [\"1mbit\", \"3mbit\"]", Ladder::MOST);
-        k.refuse("ladder", format!("`{}` is no ladder", k.path("ladder")), "of what rates?", help);
+        let most = Ladder::MOST;
+        let help = format!("write 1 to {most} ascending rates, for example [\"1mbit\", \"3mbit\"]");
+        let message = format!("`{}` is not a list of ascending rates", k.path("ladder"));
+        k.refuse("ladder", message, "expected rates", help);
         usual
     })
 }
 
-/// Rejects `keys`, which exclude the key `said`.
-fn alone(k: &mut Keys<'_>, keys: &[&str], said: &str, why: &str) {
+/// Rejects `keys`, which exclude the setting `other`.
+fn alone(k: &mut Keys<'_>, keys: &[&str], other: &str, why: &str) {
     if let Some(key) = k.first(keys) {
-        let message = format!("`{}` beside `{said}`", k.path(key));
+        let message = format!("`{}` and `{other}` exclude each other", k.path(key));
         k.refuse(key, message, why, "leave one of them out");
     }
 }

@@ -9,18 +9,18 @@ use crate::roaming::{Handoff, Policy, StateMoves};
 pub(crate) fn handoff(k: &mut Keys<'_>) -> Handoff {
     let mut handoff = Handoff::default();
     let times = Span::ZERO..=Span::secs(3600);
-    let what = "how long a host between two cells is in none";
+    let what = "how long a host is in no cell between two cells";
     k.within("gap", &mut handoff.gap, times.clone(), what);
-    let what = "how long it hears both; it sends by the new one";
+    let what = "how long it hears both cells; it sends by the new one";
     k.within("overlap", &mut handoff.overlap, times.clone(), what);
     if handoff.gap > Span::ZERO && handoff.overlap > Span::ZERO {
-        let message = format!("`{}` beside a gap", k.path("overlap"));
+        let message = format!("`{}` and `gap` exclude each other", k.path("overlap"));
         let help =
             "between two cells a host is in none (`gap`) or in both (`overlap`): leave one out";
         k.refuse("overlap", message, "which of them?", help);
     }
-    let what = "whether the network knows when a host leaves, and for which cell; otherwise it learns so when the host \
-                has arrived";
+    let what = "whether the network is notified of the next cell before a host leaves; if not, it is notified when \
+                the host has arrived";
     k.flag("announced", &mut handoff.announced, what);
     let policies = [
         ("drop", Policy::Drop),
@@ -28,27 +28,26 @@ pub(crate) fn handoff(k: &mut Keys<'_>) -> Handoff {
         ("forward", Policy::Forward),
         ("multicast", Policy::Multicast),
     ];
-    let what = "what a base station does, once it knows, with packets for a host that has left: drops them, keeps them \
-                until it is back, forwards them to where it is, or drops them because the base stations beside it have \
+    let what = "what a base station does with packets for a host that is known to have left: drop them, store them until \
+                it returns, forward them to its new cell, or drop them because the neighbouring base stations have \
                 copies";
     k.word("packets", &mut handoff.packets, &policies, what);
-    let what = "packets that a base station keeps for each host; the oldest go first";
+    let what = "packets that a base station stores for each host; the oldest are dropped first";
     k.count("buffer", &mut handoff.buffer, 1..=100_000, what);
-    let what =
-        "how long after the network knows of a hand-off the wired side sends to the new cell";
+    let what = "the time from a hand-off's notification until the wired side sends to the new cell";
     k.within("reroute", &mut handoff.reroute, times.clone(), what);
     let mut moves = false;
     let ways = [("lose", false), ("move", true)];
-    let what = "whether what the old base station's agent knows of a host is lost, or moves to the new one's when the host \
+    let what = "whether the old base station's agent loses its state of a host, or moves it to the new one when the host \
                 has arrived there";
     k.word("state", &mut moves, &ways, what);
     let mut state = StateMoves { delay: Span::millis(10), rate: None };
-    let what = "with `state = \"move\"`: how long its first byte is under way";
+    let what = "with `state = \"move\"`: the delay of its first byte";
     k.within("state-delay", &mut state.delay, times, what);
     k.maybe_rate(
         "state-rate",
         &mut state.rate,
-        "with `state = \"move\"`: how fast the others follow; at once without it",
+        "with `state = \"move\"`: the rate of the other bytes; infinite by default",
     );
     handoff.state = moves.then_some(state);
     handoff

@@ -21,7 +21,7 @@ pub(crate) fn all(k: &mut Keys<'_>) {
     let macs = mac::all_words().map(|mac| mac.word).collect();
     words(k, "mac", macs, "medium access: which station may send when");
     let layers = layer::words().map(|layer| layer.word).collect();
-    words(k, "link-layer", layers, "what is sent again, and when");
+    words(k, "link-layer", layers, "which frames are retransmitted, and when");
     fragment(k);
     Coding::keys(k);
     for mac in mac::all_words() {
@@ -68,8 +68,8 @@ pub(super) fn read(
         return Err(refused(
             stage,
             "link-layer",
-            format!("`{word}` stands beside `power-save`, where frames wait for a beacon"),
-            "its timers do not know of that",
+            format!("`{word}` does not work with `power-save`, where frames wait for a beacon"),
+            "its timers ignore this wait",
             "leave out `link-layer`, or write `dcf = { power-save = \"off\" }`".to_owned(),
         ));
     }
@@ -79,12 +79,12 @@ pub(super) fn read(
 
 /// Packet radio over several hops has no other parts of a hop.
 fn bare(stage: &Reader<'_>, hop: &HopConfig) -> Result<(), Error> {
-    let beside = ["link-layer", "fragment", "coding"].into_iter().find(|key| stage.has(key));
-    let Some(key) = beside.filter(|_| *hop != HopConfig::default()) else { return Ok(()) };
+    let other = ["link-layer", "fragment", "coding"].into_iter().find(|key| stage.has(key));
+    let Some(key) = other.filter(|_| *hop != HopConfig::default()) else { return Ok(()) };
     Err(refused(
         stage,
         key,
-        format!("`{key}` is set beside `mac = \"half-duplex-hops\"`, whose stations have none"),
+        format!("`{key}` and `mac = \"half-duplex-hops\"` exclude each other"),
         "not with this medium access",
         format!("leave out `{key}`, or write another medium access, for example `mac = \"ideal\"`"),
     ))

@@ -86,7 +86,7 @@ pub(crate) struct HostValues {
 /// Visits the keys of a host.
 pub(crate) fn keys(k: &mut Keys<'_>) -> HostValues {
     let sides = [("left", HostSide::Left), ("right", HostSide::Right)];
-    let side = k.maybe_word("side", &sides, "the end of the path it hangs on: wired or wireless");
+    let side = k.maybe_word("side", &sides, "its end of the path: wired or wireless");
     let need = Need::Else("one is chosen");
     let addr = match k.value("addr", Form::Text("\"10.0.0.1\""), need, Value::Absent, "its address")
     {
@@ -103,13 +103,13 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> HostValues {
     };
     let tcp = TcpConfig::keys(k);
     let kernels = KERNELS.map(|(word, _)| (word, word));
-    let what = "how its kernel is set up in the testbed; what is nearest to the preset without it";
+    let what = "the setup of its kernel in the testbed; by default the one nearest to the preset";
     let kernel = k.maybe_word("kernel", &kernels, what);
     // The caller, which has the keys of the file, finds the kernel closest to the preset.
     let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), settings: Vec::new() };
     let mut stack = kernel.clone();
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
-    k.word("stack", &mut stack, &stacks, "whose TCP it has in the testbed: the kernel's, or ours");
+    k.word("stack", &mut stack, &stacks, "its TCP in the testbed: the kernel's, or lasthop's");
     let what = "its own link to the path, in both directions: other hosts have other round trips";
     let mut access = None;
     k.table("access", what, |k| access = Some(path::access(k)));
@@ -164,7 +164,7 @@ pub(super) fn none_with_access(specs: &[HostSpec]) -> Result<(), Error> {
     Err(Diagnostic::new(Code::BadValue, &key, at)
         .message(format!("`{key}` in a scenario with cells"))
         .label("not together")
-        .help("leave out `access`, and say in the `path` of the cells or before them what links there are")
+        .help("leave out `access`, and write the links into the `path` of the cells or before them")
         .into())
 }
 

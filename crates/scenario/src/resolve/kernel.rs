@@ -140,7 +140,7 @@ fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Opti
         },
         "delayed-ack" if node.as_str() == Some("off") => Ok(vec![route("quickack", 1)]),
         "fast-open" if tcp.fast_open => {
-            Err("the applications of the testbed do not ask for it".to_owned())
+            Err("the applications of the testbed do not use it".to_owned())
         }
         _ => return None,
     })

@@ -24,7 +24,7 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     let netem = Netem::key(k);
     let emulated = k.has("netem");
     let (mut both, mut rate_right, mut rate_left) = (netem.rate, None, None);
-    k.maybe_rate("rate", &mut both, "the rate in both directions; infinitely fast without it");
+    k.maybe_rate("rate", &mut both, "the rate in both directions; infinite by default");
     k.maybe_rate("rate-right", &mut rate_right, "the rate towards the right");
     k.maybe_rate("rate-left", &mut rate_left, "the rate towards the left");
     one_or_both(k, "rate", "leave one out if it is infinitely fast");
@@ -44,15 +44,16 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     };
     k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
     k.count("framing", &mut line.framing, 0..=10_000, "bytes added to each packet");
-    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
+    k.limit("queue", &mut line.queue, "the limit of the queue in front of each transmitter");
     let compression = CompressionConfig::keys(k);
     let (mut frame_loss, mut loss_noticed) = (Probability::ZERO, true);
     k.probability("frame-loss", &mut frame_loss, "the probability that the line loses a frame");
     let frame_fates_right = frame_fates(k, "frame-fates-right");
     let frame_fates_left = frame_fates(k, "frame-fates-left");
-    k.flag("loss-noticed", &mut loss_noticed, "whether the far end of the line learns of that");
+    let what = "whether the far end of the line detects lost frames";
+    k.flag("loss-noticed", &mut loss_noticed, what);
     let mut ack_size = None;
-    let what = "what a pure ACK takes on the line, whatever its header, as in simulators";
+    let what = "the size of a pure ACK on the line, whatever its headers, as in simulators";
     k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), what);
     let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
     let mut extras = netem.extras;
@@ -67,7 +68,7 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
             "reorder",
             message,
             "nothing to overtake",
-            "a reordered packet leaves the delay out: write `delay`",
+            "a reordered packet skips the delay: write `delay`",
         );
     }
     if emulated {
@@ -84,8 +85,8 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
         Some(varied) => {
             if let Some(key) = k.first(&SERIAL) {
                 let message = format!("`{}` on a link that varies", k.path(key));
-                let help = "write two links, one that varies, or loses packets as netem does, and one with this; \
-                            `losses` loses packets at any time";
+                let help = "write two links, one that varies or impairs packets as netem does, and one with this key; \
+                            for losses on a link that varies, write `losses`";
                 k.refuse(key, message, "not together", help);
             }
             StageKind::Varied(Box::new(varied))
@@ -111,15 +112,16 @@ const SERIAL: [&str; 5] =
 /// Visits a key with fates of frames.
 fn frame_fates(k: &mut Keys<'_>, key: &'static str) -> Option<Script> {
     const EXAMPLE: &str = "\"5 drop, 7 drop\"";
-    let what = "frames that the line loses in this direction, by their place; `lasthop explore` explores an empty text";
+    let what = "frames that the line loses in this direction, by their number; with an empty text, `lasthop explore` tries fates here";
     let value = k.value(key, Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what);
     let Value::Text(text) = value else { return None };
     let dropped = |script: &Script| script.fates().all(|fate| fate == Fate::Dropped);
     let script = Script::parse(&text).filter(dropped);
     if script.is_none() {
-        let message = format!("`{text}` at `{}` names no fates of frames", k.path(key));
-        let help = format!("places ascend, the first is 1, for example `{key} = {EXAMPLE}`");
-        k.refuse(key, message, "expected places and `drop`", help);
+        let message = format!("`{text}` at `{}` does not list frames and fates", k.path(key));
+        let help =
+            format!("number frames from 1, in ascending order, for example `{key} = {EXAMPLE}`");
+        k.refuse(key, message, "expected numbers and `drop`", help);
     }
     script
 }
@@ -151,7 +153,7 @@ fn not_of_netem(k: &mut Keys<'_>) {
         "red",
     ];
     if let Some(key) = k.first(&FOREIGN) {
-        let message = format!("`{}` beside `netem`, which has nothing like it", k.path(key));
+        let message = format!("`{}` and `netem` exclude each other", k.path(key));
         let help = format!("write two links, one with `netem` and one with `{key}`");
         k.refuse(key, message, "not together", help);
     }
@@ -160,7 +162,7 @@ fn not_of_netem(k: &mut Keys<'_>) {
 /// Visits the keys of a host's own link to the path.
 pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
     let mut rate = None;
-    k.maybe_rate("rate", &mut rate, "the rate in both directions; infinitely fast without it");
+    k.maybe_rate("rate", &mut rate, "the rate in both directions; infinite by default");
     let mut line = LineConfig {
         rate_right: rate,
         rate_left: rate,
@@ -171,7 +173,7 @@ pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
         discipline_left: Discipline::Fifo,
     };
     k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
-    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
+    k.limit("queue", &mut line.queue, "the limit of the queue in front of each transmitter");
     line
 }
 
@@ -180,9 +182,9 @@ fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
     if !(k.has(key) && ["right", "left"].iter().any(|side| k.has(&format!("{key}-{side}")))) {
         return;
     }
-    let message = format!("`{}` is set beside a {key} of one direction", k.path(key));
+    let message = format!("`{}` and a {key} of one direction exclude each other", k.path(key));
     let help = format!(
-        "`{key}` holds in both directions; write `{key}-right` and `{key}-left` where they differ, and {missing}"
+        "`{key}` sets both directions; if they differ, write `{key}-right` and `{key}-left` instead, and {missing}"
     );
     k.refuse(key, message, "which of them?", help);
 }
@@ -195,7 +197,7 @@ pub(super) fn disciplines(
 ) -> (Discipline, Discipline) {
     let registry: Vec<_> = queue::words().collect();
     let table: Vec<_> = registry.iter().map(|discipline| (discipline.word, *discipline)).collect();
-    let what = "what the queues of both directions do with their packets; `fifo` without it";
+    let what = "the discipline of the queues in both directions; `fifo` by default";
     let both = k.maybe_word("discipline", &table, what).unwrap_or(registry[0]);
     let right =
         k.maybe_word("discipline-right", &table, "the same towards the right").unwrap_or(both);
@@ -206,9 +208,9 @@ pub(super) fn disciplines(
     for discipline in &registry {
         let own = options(discipline.read);
         if let Some(option) = k.first(&own).filter(|option| !used.contains(option)) {
-            let message = format!("`{}` beside a discipline that does not use it", k.path(option));
+            let message = format!("the discipline does not use `{}`", k.path(option));
             let word = discipline.word;
-            let help = format!("write `discipline = \"{word}\"` beside it, or leave it out");
+            let help = format!("write `discipline = \"{word}\"`, or leave it out");
             k.refuse(option, message, "nothing uses it", help);
         }
         (discipline.read)(k, None);

@@ -28,7 +28,8 @@ pub(super) fn note(items: &[Node], key: &str, stages: &[Stage], notes: &mut Vec<
 
 /// Differences between a link and the kernel's netem, as sentences.
 fn differences(netem: &EmulatorConfig) -> String {
-    let mut all = vec!["each segment is a packet, where a super-packet of a host counts as one"];
+    let mut all =
+        vec!["each segment is a packet, where netem counts a super-packet of a host as one"];
     let i = &netem.impairments;
     let draws = [i.duplicate, i.corrupt, i.reorder].iter().any(|p| *p != Probability::ZERO);
     if draws || i.loss.is_some() || i.jitter > Span::ZERO || netem.extras.states.is_some() {

@@ -36,7 +36,7 @@ pub(super) fn read(
         return Err(Diagnostic::new(Code::MissingKey, "path", file.at())
             .message("the scenario has no path")
             .label("`[[path]]` is missing")
-            .help(format!("a path is what lies between the hosts, from left to right, {EXAMPLE}"))
+            .help(format!("a path lists the stages between hosts, from left to right, {EXAMPLE}"))
             .into());
     };
     let Some(items) = node.as_array() else {
@@ -87,8 +87,8 @@ pub(super) fn takes_time(
         },
     };
     Err(fault
-        .label("no stage carries packets from one place to another")
-        .help(format!("at least one must, {EXAMPLE}"))
+        .label("no stage has a delay or a rate")
+        .help(format!("add a link or a radio, {EXAMPLE}"))
         .into())
 }
 
@@ -175,9 +175,9 @@ fn kind(item: &Node, path: &str) -> Result<&'static str, Error> {
     };
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(trouble(format!("`{path}` does not say what it is"), "an empty stage").into()),
+        [] => Err(trouble(format!("`{path}` has no kind"), "an empty stage").into()),
         several => {
-            Err(trouble(format!("`{path}` is several things: {}", listed(several)), "too much")
+            Err(trouble(format!("`{path}` has several kinds: {}", listed(several)), "too much")
                 .into())
         }
     }
@@ -304,8 +304,8 @@ fn not_on_a_hop(reader: &Reader<'_>) -> Error {
         .message("a radio with a link layer or medium access does not vary")
         .label("not on this hop")
         .help(
-            "leave out `mac` and `link-layer`, or what varies; or write a `link` that varies before this hop, \
-             which is then as fast as the radio ever is",
+            "leave out `mac` and `link-layer`, or the keys that vary; or write a `link` that varies before this hop, \
+             and give the radio its highest rate",
         )
         .into()
 }
@@ -322,7 +322,7 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
     } else {
         let hint = suggestion(&entry.key, schema::inner_keys(kind))
             .map_or(String::new(), |near| format!("did you mean `{near}`? Otherwise "));
-        format!("{hint}`{}` stands beside `{owner} = ...`, under the same `[[path]]`", entry.key)
+        format!("{hint}write `{}` next to `{owner} = ...`, under the same `[[path]]`", entry.key)
     };
     Err(Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)
         .message(format!("`{path}` is `{kind}` and has no key `{}`", entry.key))
@@ -369,11 +369,11 @@ pub(crate) fn radio(k: &mut Keys<'_>) -> (RadioConfig, Option<Box<Varying>>) {
         discipline_left,
     };
     k.within("delay", &mut radio.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
-    let what = "the time that each frame takes beside its bits";
+    let what = "the time that each frame takes in addition to its bits";
     k.within("overhead", &mut radio.overhead, Span::ZERO..=Span::secs(60), what);
     let duplex = [("half", true), ("full", false)];
     k.word("duplex", &mut radio.half_duplex, &duplex, "whether the directions share the medium");
-    k.limit("queue", &mut radio.queue, "how much waits in front of each transmitter");
+    k.limit("queue", &mut radio.queue, "the limit of the queue in front of each transmitter");
     (radio, varying)
 }
 
@@ -387,9 +387,10 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
     );
     let what = "the longest time by which other packets delay one";
     k.within("jitter", &mut cross.jitter, Span::ZERO..=Span::secs(60), what);
-    let what = "packets with data that are lost, by their place among those to the same side";
+    let what = "packets with data that are lost, by their number in their direction";
     ordinals(k, "drop-data", &mut cross.drop_data, what);
-    let what = "TCP segments without data and SYN that are lost, by their place among those to the same side";
+    let what =
+        "TCP segments without data and SYN that are lost, by their number in their direction";
     ordinals(k, "drop-acks", &mut cross.drop_acks, what);
     cross.fates = fates(k);
     cross
@@ -398,20 +399,21 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
 /// The keys of [`Fates`]. Without `fates` the router has none.
 fn fates(k: &mut Keys<'_>) -> Option<Box<Fates>> {
     const EXAMPLE: &str = "\"5 drop, 7 late\"";
-    let what = "what happens to packets, by their place among all that arrive here: drop, duplicate, late, very-late, damage, or a forged segment \
-                behind it (`lasthop explore --help` lists them); \
-                an empty text makes the router a place that `lasthop explore` explores";
+    let what = "what happens to packets, by their number among all that arrive here: drop, duplicate, late, very-late, damage, or a forged segment \
+                after it (`lasthop explore --help` lists them); \
+                with an empty text, `lasthop explore` tries fates here";
     let mut fates = Fates::default();
     let text = k.value("fates", Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what);
-    let what = "by how much a late packet is delayed; others overtake it";
+    let what = "the delay of a late packet; others overtake it";
     k.within("late", &mut fates.late, Span::ZERO..=Span::secs(600), what);
-    let what = "by how much a very late packet is delayed";
+    let what = "the delay of a very late packet";
     k.within("very-late", &mut fates.very_late, Span::ZERO..=Span::secs(600), what);
     let Value::Text(text) = text else { return None };
     if fates.parse_named(&text).is_none() {
-        let message = format!("`{text}` at `{}` names no fates", k.path("fates"));
-        let help = format!("places ascend, the first is 1, for example `fates = {EXAMPLE}`");
-        k.refuse("fates", message, "expected places and fates", help);
+        let message = format!("`{text}` at `{}` does not list packets and fates", k.path("fates"));
+        let help =
+            format!("number packets from 1, in ascending order, for example `fates = {EXAMPLE}`");
+        k.refuse("fates", message, "expected numbers and fates", help);
     }
     Some(Box::new(fates))
 }
@@ -425,10 +427,11 @@ fn ordinals(k: &mut Keys<'_>, key: &'static str, slot: &mut Ordinals, what: &'st
         match Ordinals::parse(&text) {
             Some(read) => *slot = read,
             None => {
-                let message = format!("`{text}` at `{}` names no places", k.path(key));
-                let help =
-                    format!("ascending, the first one is 1, for example `{key} = {EXAMPLE}`");
-                k.refuse(key, message, "expected places of packets", help);
+                let message = format!("`{text}` at `{}` does not list packets", k.path(key));
+                let help = format!(
+                    "number packets from 1, in ascending order, for example `{key} = {EXAMPLE}`"
+                );
+                k.refuse(key, message, "expected numbers of packets", help);
             }
         }
     }

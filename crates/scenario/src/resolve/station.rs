@@ -140,7 +140,8 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
     let right =
         interface(k, "right", Need::Required("\"wlan0\""), "the interface on the wireless side");
     if left == right && k.has("right") {
-        let help = "a station stands between two interfaces: `left` to the wired side, `right` to the wireless";
+        let help =
+            "a station connects two interfaces: `left` to the wired side, `right` to the wireless";
         k.refuse("right", format!("`{right}` is on both sides"), "the same interface twice", help);
     }
     let mut seed = 1_u64;
@@ -151,10 +152,10 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
         ("kernel", PlaneChoice::Kernel),
         ("sockets", PlaneChoice::Sockets),
     ];
-    let what = "what forwards: the kernel, which shows the station what its agent needs, or packet sockets";
+    let what = "the forwarding plane: the kernel, which passes to the station what its agent needs, or packet sockets";
     k.word("plane", &mut plane, &planes, what);
     let mut forward_after_stop = false;
-    let what = "whether the kernel goes on forwarding when the station has been stopped";
+    let what = "whether the kernel continues to forward after the station has stopped";
     k.flag("forward-after-stop", &mut forward_after_stop, what);
     let limits = limits(k);
     let shared = shared(k);
@@ -276,10 +277,10 @@ pub(super) fn interface(
 /// Visits the keys that stations and tunnels share.
 pub(super) fn shared(k: &mut Keys<'_>) -> Shared {
     let mut shared = Shared::default();
-    k.table("control", "who may look at it and change it while it runs", |k| {
+    k.table("control", "control at run time", |k| {
         const EXAMPLE: &str = "\"/run/lasthop/station.sock\"";
-        let need = Need::Else("a socket of the system's own directory");
-        let what = "the path of the socket that `lasthop ctl` speaks to";
+        let need = Need::Else("a socket in the system's directory");
+        let what = "the path of the socket for `lasthop ctl`";
         let Value::Text(socket) = k.value("socket", Form::Text(EXAMPLE), need, Value::Absent, what)
         else {
             return;
@@ -293,7 +294,7 @@ pub(super) fn shared(k: &mut Keys<'_>) -> Shared {
         }
         shared.socket = Some(socket);
     });
-    k.table("metrics", "figures for Prometheus", |k| shared.metrics = metrics(k));
+    k.table("metrics", "metrics for Prometheus", |k| shared.metrics = metrics(k));
     shared
 }
 
@@ -312,8 +313,8 @@ fn metrics(k: &mut Keys<'_>) -> Option<SocketAddr> {
             format!("`{}` can be reached from outside", address.ip()),
             "not a loopback address",
             format!(
-                "the figures are for this machine only, since nobody is asked who they are: `listen = {EXAMPLE}`; let \
-                 a proxy with access control pass them on"
+                "the metrics have no access control, so they are for this machine only: `listen = {EXAMPLE}`; for \
+                 others, add a proxy with access control"
             ),
         ),
         Err(_) => k.refuse(
@@ -328,7 +329,7 @@ fn metrics(k: &mut Keys<'_>) -> Option<SocketAddr> {
 
 fn captures(k: &mut Keys<'_>) -> Option<Captures> {
     let mut captures = None;
-    k.table("capture", "what is captured", |k| {
+    k.table("capture", "capture files", |k| {
         const EXAMPLE: &str = "\"/var/log/lasthop\"";
         let need = Need::Required(EXAMPLE);
         let dir = k.value("dir", Form::Text(EXAMPLE), need, Value::Absent, "a directory");
@@ -337,11 +338,11 @@ fn captures(k: &mut Keys<'_>) -> Option<Captures> {
             k.missing("dir", "a directory", EXAMPLE);
         }
         let mut c = Captures { dir, payload: 0, file_size: Bytes(64 << 20), files: 4 };
-        k.count("payload", &mut c.payload, 0..=65_535, "bytes kept of the body of each packet");
+        k.count("payload", &mut c.payload, 0..=65_535, "bytes stored of each packet's body");
         let sizes = Bytes(1 << 16)..=Bytes(1 << 40);
-        let what = "the size of all files of a generation; then the next begins";
+        let what = "the total size of the files of a generation; then the next one begins";
         k.within("file-size", &mut c.file_size, sizes, what);
-        k.count("files", &mut c.files, 1..=10_000, "generations kept");
+        k.count("files", &mut c.files, 1..=10_000, "generations of files that are stored");
         captures = Some(c);
     });
     captures.filter(|_| k.has("capture"))
@@ -349,10 +350,10 @@ fn captures(k: &mut Keys<'_>) -> Option<Captures> {
 
 fn subscribers(k: &mut Keys<'_>) -> Option<SubscriberConfig> {
     let mut config = SubscriberConfig::default();
-    k.table("subscribers", "the view of each subscriber; off without this table", |k| {
-        let what = "leading bits of an IPv4 address that are one subscriber";
+    k.table("subscribers", "statistics of each subscriber; off without this table", |k| {
+        let what = "leading bits of an IPv4 address that identify a subscriber";
         k.count("prefix4", &mut config.prefix4, 1..=32, what);
-        let what = "leading bits of an IPv6 address that are one subscriber";
+        let what = "leading bits of an IPv6 address that identify a subscriber";
         k.count("prefix6", &mut config.prefix6, 1..=128, what);
         let what = "subscribers at once; the least recently seen is removed first";
         k.count("most", &mut config.most, 1..=1_000_000, what);
@@ -366,8 +367,8 @@ fn subscribers(k: &mut Keys<'_>) -> Option<SubscriberConfig> {
 
 fn limits(k: &mut Keys<'_>) -> Limits {
     let mut limits = Limits::default();
-    k.table("limits", "what it may take, whoever asks for more", |k| {
-        let what = "connections followed at each end, and flows of an agent";
+    k.table("limits", "limits of the memory that agents use", |k| {
+        let what = "tracked connections at each end, and flows of an agent";
         k.count("flows", &mut limits.flows, 1..=1_000_000, what);
         let sizes = Bytes(1500)..=Bytes(1 << 40);
         k.within("cache", &mut limits.cache, sizes, "the caches of all agents together");

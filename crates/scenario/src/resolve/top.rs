@@ -35,10 +35,10 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Top {
     k.word("world", &mut world, &worlds, "where it is run: in the simulator, or on real packets");
     k.count("runs", &mut runs, 1..=MAX_RUNS, "runs, each with its own seed");
     let mut testbed_runs = runs.min(TESTBED_RUNS);
-    k.count("testbed-runs", &mut testbed_runs, 1..=MAX_RUNS, "the same in the testbed");
+    k.count("testbed-runs", &mut testbed_runs, 1..=MAX_RUNS, "runs in the testbed");
     k.count("seed", &mut first_seed, 0..=i64::MAX as u64 - MAX_RUNS, "the seed of the first run");
     let mut horizon = Span::secs(3600);
     let horizons = Span::millis(1)..=Span::secs(30 * 86_400);
-    k.within("horizon", &mut horizon, horizons, "when a run is cut off");
+    k.within("horizon", &mut horizon, horizons, "when a run ends at the latest");
     Top { name, world, runs, testbed_runs, first_seed, horizon }
 }

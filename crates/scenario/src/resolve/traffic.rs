@@ -52,7 +52,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
         k.table("size", "the sizes, a Pareto distribution", |k| {
             let sizes = Bytes(1)..=Bytes(1 << 40);
             k.within("mean", &mut mean, sizes, "the mean size");
-            k.maybe("max", &mut most, Bytes(0)..=Bytes(u64::MAX), "the largest size; 100 means without it");
+            k.maybe("max", &mut most, Bytes(0)..=Bytes(u64::MAX), "the largest size; 100 times `mean` by default");
             tail = shape(k).unwrap_or(tail);
         });
         let most = most.unwrap_or(Bytes(mean.0.saturating_mul(100)));
@@ -67,7 +67,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
         }
     });
     let mut udp = None;
-    k.table("udp", "datagrams at a rate of their own, whatever becomes of them", |k| {
+    k.table("udp", "datagrams at a rate that does not depend on losses", |k| {
         udp = Some(datagrams(k));
     });
     let udp = udp.filter(|_| k.has("udp"));
@@ -86,22 +86,23 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
 const PROBE: u64 = 64;
 
 fn datagrams(k: &mut Keys<'_>) -> Udp {
-    let what = "a call, instead of a rate and a size: how good it is is told";
+    let what = "a voice call, instead of a rate and a size; its quality is estimated";
     let codec = k.maybe_word("voice", &Codec::WORDS, what);
     let (usual, mut given) = (Rate::from_bps(1_000_000), codec.and_then(Codec::rate));
     let mut usual_size = codec.map_or(1000, Codec::size);
     let mut buffer = Span::millis(60);
-    let what = "with `voice`: how much longer than on the shortest way packets may take";
+    let what =
+        "with `voice`: the playout buffer, the maximum delay of packets above the shortest one";
     k.within("buffer", &mut buffer, Span::ZERO..=Span::secs(10), what);
     let mut probe = None;
-    let what = "small packets so often that come back, instead of a rate and a size: what load adds to the round trip";
+    let what = "the interval of small packets that the receiver returns, instead of a rate and a size; they measure round trips";
     k.maybe("probe", &mut probe, Span::millis(1)..=Span::secs(60), what);
     if let Some(every) = probe {
         (given, usual_size) =
             (Rate::from_bps((PROBE * 8_000_000_000 / every.0).max(1)), PROBE as u32);
     }
     let voice = codec.map(|codec| Voice { codec, buffer });
-    k.maybe_rate("rate", &mut given, "how much is sent on average, headers of IP counted");
+    k.maybe_rate("rate", &mut given, "the mean rate, IP headers included");
     let listed = usual.unwrap_or_else(|| unreachable!("a rate"));
     let rate = k.demand("rate", given, listed);
     let (mut size, mut arrivals, mut sizes) =
@@ -112,13 +113,13 @@ fn datagrams(k: &mut Keys<'_>) -> Udp {
     let words = [("constant", udp::Sizes::Constant), ("exponential", udp::Sizes::Exponential)];
     k.word("sizes", &mut sizes, &words, "whether sizes are equal, or exponential");
     let mut l4s = false;
-    let what = "packets, and probes that come back, say that they want the queue with little delay: ECT(1)";
+    let what = "packets and returned probes have ECT(1), which selects the low-latency queue";
     k.flag("l4s", &mut l4s, what);
     let own = ["rate", "size", "arrivals", "sizes", "voice"];
     let of_voice = codec.and(k.first(&own[..4])).map(|key| (key, "voice"));
     let of_probe = probe.and(k.first(&own)).map(|key| (key, "probe"));
-    if let Some((key, beside)) = of_probe.or(of_voice) {
-        let message = format!("`{}` beside `{beside}`", k.path(key));
+    if let Some((key, other)) = of_probe.or(of_voice) {
+        let message = format!("`{}` and `{other}` exclude each other", k.path(key));
         k.refuse(key, message, "not together", "leave one of them out");
     }
     if codec.is_none() && k.has("buffer") {
@@ -146,9 +147,9 @@ pub(super) fn traffic(
 ) -> Result<(Traffic, u64), Error> {
     let horizon = file.optional::<Span>("horizon")?;
     let end = stop.into_iter().chain(horizon).min();
-    let asked = values.exchange;
+    let requests = values.exchange;
     if values.fetching.is_none()
-        && let Some((exchange, opened)) = exchange(reader, asked, every, [start, end], count)?
+        && let Some((exchange, opened)) = exchange(reader, requests, every, [start, end], count)?
     {
         return Ok((Traffic::Exchange(exchange), opened));
     }
@@ -180,7 +181,7 @@ pub(super) fn traffic(
         return Err(excluded(reader, "bytes", key, help));
     }
     if let (Traffic::Web(_), true) = (traffic, reader.has("count")) {
-        let help = "how many users there are is said there, for example `web = { sessions = 5 }`";
+        let help = "write the number of users into `web`, for example `web = { sessions = 5 }`";
         return Err(excluded(reader, "count", key, help));
     }
     let Some(end) = end else { return Err(endless(reader, key)) };
@@ -190,8 +191,8 @@ pub(super) fn traffic(
             * u64::from(web.sessions);
         if most > MAX_SHORT {
             let help = format!(
-                "{} sessions that think for {} would make up to {most} transfers until {end}, and {MAX_SHORT} is the \
-                 most; lower `sessions`, or raise `think`",
+                "{} sessions that think for {} make up to {most} transfers until {end}, and the maximum is \
+                 {MAX_SHORT}; lower `sessions`, or raise `think`",
                 web.sessions, web.think
             );
             return Err(reader.out_of_range(key, &help));
@@ -207,7 +208,7 @@ pub(super) fn endless(reader: &Reader<'_>, key: &str) -> Error {
         .message(format!("`{key}` needs a `horizon` or a `stop`"))
         .label("never ends by itself")
         .help(
-            "say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when it ends: \
+            "write at the top of the file when a run ends, for example `horizon = \"60s\"`, or here when it stops: \
              `stop = \"60s\"`",
         )
         .into()
@@ -257,7 +258,7 @@ pub(super) fn bursts(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), E
         if all > MAX_BURST && transfer.quic.is_none() {
             return Err(Diagnostic::new(Code::BadTransfer, key, at)
                 .message(format!(
-                    "{} connections that begin with {each} segments each put {all} packets on the way at one instant",
+                    "{} connections that begin with {each} segments each send {all} packets at one instant",
                     transfer.connections()
                 ))
                 .label("too many to hold")

@@ -65,8 +65,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TransferValues {
         _ => String::new(),
     };
     let from = host("from", "\"fixed\"", "the host that sends");
-    let to =
-        host("to", "\"mobile\"", "the host that receives; it hangs on the other end of the path");
+    let to = host("to", "\"mobile\"", "the host that receives, at the other end of the path");
     let form = Form::Or(vec!["unlimited"], Box::new(Form::Size(Bytes(1), Bytes(1 << 50))));
     let what = "how much is sent; \"unlimited\" needs a `horizon` or a `stop`";
     let bytes = match k.value("bytes", form, Need::Else(""), Given::Absent, what) {
@@ -79,20 +78,16 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TransferValues {
     let what = "when it ends: nothing new is sent from then on, and the connection closes";
     k.maybe("stop", &mut stop, Span::ZERO..=month, what);
     if stop.is_some_and(|stop| stop <= start) {
-        k.out_of_range("stop", format!("it must lie behind `start`, which is {start}"));
+        k.out_of_range("stop", format!("it must be later than `start`, which is {start}"));
     }
     let what =
-        "as much is sent or asked for again so long after it began, until `stop` or the `horizon`";
+        "the time after which the transfer or request is repeated, until `stop` or the `horizon`";
     k.maybe("every", &mut every, Span::millis(1)..=month, what);
     let mut count = 1;
-    k.count("count", &mut count, 1..=MAX_CONNECTIONS, "how many connections do this side by side");
+    k.count("count", &mut count, 1..=MAX_CONNECTIONS, "the number of parallel connections");
     let application = traffic::keys(k);
     let mut cross = false;
-    k.flag(
-        "cross",
-        &mut cross,
-        "whether it is other people's traffic, which is measured for itself",
-    );
+    k.flag("cross", &mut cross, "whether it is cross traffic, which is measured separately");
     let quic = quic::keys(k);
     TransferValues { from, to, bytes, start, stop, every, count, application, cross, quic }
 }
@@ -101,7 +96,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TransferValues {
 pub(super) fn read(file: &Reader<'_>, hosts: &[HostSpec]) -> Result<Vec<TransferSpec>, Error> {
     let Some(node) = file.node("transfer") else {
         let example = "{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }";
-        return Err(file.missing("transfer", "what is sent by whom to whom", example));
+        return Err(file.missing("transfer", "a sender, a receiver and a size", example));
     };
     let specs = match &node.value {
         Value::Array(items) if items.is_empty() => {
@@ -158,7 +153,7 @@ fn transfers(
         return Ok(vec![spec]);
     };
     if spec.transfer.bytes.is_none() {
-        let help = "what begins again needs an end: write a size, for example `bytes = \"5MB\"`";
+        let help = "a transfer that is repeated needs a size, for example `bytes = \"5MB\"`";
         return Err(reader.out_of_range("every", help));
     }
     let horizon = file.optional::<Span>("horizon")?;
@@ -166,14 +161,14 @@ fn transfers(
         return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.location("every"))
             .message("`every` needs a `horizon` or a `stop`")
             .label("never ends by itself")
-            .help("say at the top of the file when a run is cut off, for example `horizon = \"600s\"`, or here \
-                   when it ends: `stop = \"600s\"`")
+            .help("write at the top of the file when a run ends, for example `horizon = \"600s\"`, or here \
+                   when it stops: `stop = \"600s\"`")
             .into());
     };
     let times = end.0.saturating_sub(spec.transfer.start.0).div_ceil(every.0).max(1);
     if times.saturating_mul(spec.transfer.count.into()) > MAX_CONNECTIONS {
         let help = format!(
-            "that would be {times} transfers until {end}, and {MAX_CONNECTIONS} connections are the most"
+            "these are {times} transfers until {end}, and the maximum is {MAX_CONNECTIONS} connections"
         );
         return Err(reader.out_of_range("every", &help));
     }
@@ -207,8 +202,8 @@ fn transfer(
                 .message("an unlimited transfer needs a `horizon` or a `stop`")
                 .label("never ends by itself")
                 .help(
-                    "say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when \
-                     it ends: `stop = \"60s\"`",
+                    "write at the top of the file when a run ends, for example `horizon = \"60s\"`, or here when \
+                     it stops: `stop = \"60s\"`",
                 )
                 .into());
         }
@@ -258,14 +253,14 @@ pub(super) fn protocols(
         if let Some(host) = ours.filter(|_| world == World::Testbed) {
             let name = &hosts[host].name;
             let message =
-                format!("`{name}` speaks QUIC, and in the testbed by sockets of its kernel");
+                format!("`{name}` speaks QUIC, which needs its kernel's sockets in the testbed");
             let help = format!("leave out the `stack` of `{name}`");
             return refuse(message, "its packets would be lasthop's own", help);
         }
         if let Some(host) = ends.into_iter().find(|host| by_tcp[*host]) {
             let name = &hosts[host].name;
             let message = format!("`{name}` has transfers by TCP and by QUIC");
-            let help = "give one of them a host of its own at the same end of the path";
+            let help = "give one of them another host at the same end of the path";
             return refuse(message, "one protocol for each host", help.to_owned());
         }
     }
@@ -349,7 +344,7 @@ fn same_end(from: &HostSpec, to: &HostSpec, at: &Location, key: &str) -> Error {
         .message(if from.name == to.name {
             format!("`{}` cannot send to itself", from.name)
         } else {
-            format!("`{}` and `{}` hang on the same end of the path", from.name, to.name)
+            format!("`{}` and `{}` are at the same end of the path", from.name, to.name)
         })
         .label(format!("both ends are {side}"))
         .help(format!(

@@ -67,16 +67,16 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
     let tun = interface(k, "tun", need, "the name of its interface");
     let tun = if tun.is_empty() { "lasthop0".to_owned() } else { tun };
     let addresses = addresses(k);
-    let what = "where to wait for datagrams";
+    let what = "the address and port where it listens";
     let listen = address(k, "listen", "\"0.0.0.0:4747\"", what);
     let peer = address(
         k,
         "peer",
         "\"198.51.100.7:4747\"",
-        "whom to call; without it the other end has to",
+        "the address and port of the other end; without it, the other end must connect",
     );
     if listen.is_none() && peer.is_none() {
-        k.missing("listen", "an address and port to wait at, or `peer`", "\"0.0.0.0:4747\"");
+        k.missing("listen", "an address and port to listen at, or `peer`", "\"0.0.0.0:4747\"");
     }
     let answers = listen.is_some();
     let any = |peer: SocketAddr| match peer {
@@ -108,24 +108,26 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
         socket: None,
         metrics: None,
     };
-    k.count("window", &mut file.window, 1..=u64::from(WINDOW_MAX), "packets under way");
-    k.maybe_rate("rate", &mut file.rate, "at most so much is sent");
+    k.count("window", &mut file.window, 1..=u64::from(WINDOW_MAX), "packets in flight");
+    k.maybe_rate("rate", &mut file.rate, "the maximum rate of sending");
     let what =
-        "the largest propagation delay, if the round trip of the handshake is not to be believed";
+        "the largest propagation delay; by default it follows from the handshake's round trip";
     k.maybe("delay", &mut file.delay, Span::ZERO..=Span(u64::MAX), what);
     let rules = [("tcp", Some(Reliable::Tcp)), ("all", Some(Reliable::All)), ("none", None)];
-    let what = "what is repeated: TCP with payload, that and other long packets (QUIC), or nothing";
+    let what =
+        "packets that are retransmitted: TCP with payload, also other long packets (QUIC), or none";
     k.word("reliable", &mut file.reliable, &rules, what);
-    let what = "how often an idle end says that it is alive";
+    let what = "the interval of keep-alive messages of an idle end";
     k.within("keep-alive", &mut file.keep_alive, Span::millis(50)..=Span::secs(60), what);
     let silent = Span::millis(150)..=Span::secs(600);
-    k.within("dead-after", &mut file.dead_after, silent, "when a silent peer counts as gone");
-    k.count("queue", &mut file.queue, 1..=100_000, "packets that may wait");
+    let what = "the silence after which the peer counts as gone";
+    k.within("dead-after", &mut file.dead_after, silent, what);
+    k.count("queue", &mut file.queue, 1..=100_000, "the maximum number of waiting packets");
     k.maybe_count(
         "mtu",
         &mut file.mtu,
         576..=9000,
-        "the longest inner packet; it follows from the path without it",
+        "the longest inner packet; by default it follows from the path",
     );
     let Shared { socket, metrics } = shared(k);
     TunnelFile { socket, metrics, ..file }
@@ -157,7 +159,7 @@ fn address(
 fn addresses(k: &mut Keys<'_>) -> Vec<String> {
     const EXAMPLE: &str = "[\"10.8.0.1/24\", \"fd08::1/64\"]";
     let (need, what) =
-        (Need::Else("none"), "addresses of its interface, each with the length of its network");
+        (Need::Else("none"), "addresses of its interface, each with its prefix length");
     let value = k.value("addresses", Form::Texts(EXAMPLE), need, Value::Absent, what);
     let Value::Texts(addresses) = value else { return Vec::new() };
     let fits = |word: &&String| {
@@ -167,7 +169,7 @@ fn addresses(k: &mut Keys<'_>) -> Vec<String> {
         ip.is_some() && len.parse::<u8>().is_ok_and(|len| len <= most)
     };
     if let Some(word) = addresses.iter().find(|word| !fits(word)) {
-        let message = format!("`{word}` is no address with the length of its network");
+        let message = format!("`{word}` is not an address with a prefix length");
         let help = format!("for example `addresses = {EXAMPLE}`");
         k.refuse("addresses", message, "expected a list of addresses", help);
     }
@@ -192,8 +194,8 @@ fn key(k: &mut Keys<'_>) -> Key {
         (Some(path), None) => Key::File(path),
         (None, Some(name)) => Key::Environment(name),
         (Some(path), Some(_)) => {
-            let message = "the key comes from two places";
-            k.refuse("key-env", message, "the second one", "keep `key-file` or `key-env`");
+            let message = "the key is given twice";
+            k.refuse("key-env", message, "the second one", "leave out `key-file` or `key-env`");
             Key::File(path)
         }
     }

@@ -111,7 +111,7 @@ fn what_linux_cannot_do_is_refused_with_the_reason() {
         ("rto-min = \"1500us\"", "whole milliseconds"),
         ("rto-max = \"500s\"", "from 1 s to 120 s"),
         ("mss = 500\nrecv-buffer = 1000", "at least 2304"),
-        ("fast-open = true", "do not ask"),
+        ("fast-open = true", "do not use"),
     ] {
         let Err((code, message)) = host(key) else { panic!("`{key}` should be refused") };
         assert!(

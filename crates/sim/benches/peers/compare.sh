@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Packet-hops a second and memory of lasthop, ns-2 and csg-htsim, all in one sitting: each case is run by all of them in
-# turn, several times, and the fastest run of each counts. It prints two tables in Markdown.
+# Packet-hops per second and memory of lasthop, ns-2 and csg-htsim, interleaved: all of them run each case in turn, several
+# times, and the fastest run of each counts. It prints two tables in Markdown.
 #
-#   crates/sim/benches/peers/compare.sh [ROUNDS]            three rounds unless told
+#   crates/sim/benches/peers/compare.sh [ROUNDS]            three rounds by default
 #
 #   LASTHOP=FILE     the program (target/release/lasthop)
 #   HTSIM=DIRECTORY  csg-htsim with its library built; left out without it:

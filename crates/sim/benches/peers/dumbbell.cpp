@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
         pipes[i] = new Pipe(timeFromMs(atof(argv[5 + 2 * link])), events);
     }
 
-    // The simulator tells of flows and time-outs on its standard output.
+    // The simulator prints flows and timeouts on its standard output.
     std::streambuf *shown = std::cout.rdbuf(nullptr);
     TcpRtxTimerScanner scanner(timeFromMs(10), events);
     for (int i = 0; i < flows; i++) {

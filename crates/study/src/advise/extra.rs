@@ -14,7 +14,7 @@ impl Link {
         let customers = self.customers.max(1);
         let count = customers * SHARE;
         let mut text = format!(
-            "\n# What follows from this link, beside the schemes of the program.\n[schemes]\n\
+            "\n# Schemes for this link, in addition to those of the program.\n[schemes]\n\
              connections-{SHARE} = {{ family = \"end-to-end\", change = [\"sender\"], what = \"{SHARE} connections \
              share the transfer\", set = {{ transfer.count = {count}, transfer.bytes = {} }} }}\n",
             self.bytes() / u64::from(count)

@@ -88,7 +88,7 @@ impl LinkOptions {
             None => (Span::millis(5), Span::millis(20)),
         };
         let wired = estimate.delay.as_ref().map(|(whole, how)| {
-            (rest, format!("{whole} for the whole way one way ({how}), less that of the link"))
+            (rest, format!("{whole} for the whole path, one way ({how}), less that of the link"))
         });
         let delay = facts.settle("delay", self.delay, None, usual, formatted);
         let wired_delay = facts.settle("wired-delay", self.wired_delay, wired, rest, formatted);

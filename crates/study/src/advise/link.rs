@@ -218,14 +218,14 @@ impl Link {
         };
         let window = self.window.map_or(String::new(), |w| format!("recv-buffer = \"{w}B\"\n"));
         let mut text = format!(
-            "# Made by `lasthop advise`: what it took the link for. Change it, and ask again:\n\
+            "# Made by `lasthop advise`: its model of the link. Change it, and compare again:\n\
              #\n\
              #     lasthop compare THIS-FILE --schemes all{moves}\n\n\
              name = \"advise\"\nruns = {runs}\n\
              transfer = {{ from = \"{from}\", to = \"{to}\", bytes = {}{count} }}\n\n\
              [host.{from}]\nside = \"{acks}\"\n{sender}{mss}\
              [host.{to}]\nside = \"{data}\"\npreset = \"linux\"\n{mss}{window}\n\
-             [[path]]\n# the rest of the way, which is taken to be fast\n\
+             [[path]]\n# the rest of the path, assumed to be fast\n\
              link = {{ rate = \"{wired}\", delay = \"{}\", queue = \"1000p\" }}\n",
             self.bytes() / u64::from(self.customers.max(1)),
             self.wired_delay,

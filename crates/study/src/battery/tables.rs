@@ -9,7 +9,7 @@ use super::{Kind, Lifetimes, Over, Radio, Session};
 const FOR_ALL: &str = "all: one joule of the battery is one for the radio (no regulator, no cold, no cut-off voltage, no \
                        capacity lost at peaks); sensors and processor but as `--base`; failures and their repair";
 const CELLULAR: &str = "LTE-M, NB-IoT: attaching, tracking area updates of their own, changes of cells, a network that \
-                        grants other timers than asked for; repetitions but as a lower rate (nb-iot-edge)";
+                        grants other timers than requested; repetitions but as a lower rate (nb-iot-edge)";
 const LORA: &str = "LoRa: joining, confirmed frames, downlinks, adaptive data rate, collisions; CoAP, MQTT and TLS do not \
                     apply: LoRaWAN encrypts by itself and a server speaks for the device";
 const WIFI: &str = "Wi-Fi: associating again after a loss, ARP and DHCP, broadcasts, frames sent again, contention";

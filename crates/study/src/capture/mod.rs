@@ -290,8 +290,8 @@ fn retransmissions(all: &Retransmissions) -> String {
     let kinds = [
         (all.fast, "fast"),
         (all.recovery, "in recovery"),
-        (all.timeout, "by time-out"),
-        (all.after_timeout, "after a time-out"),
+        (all.timeout, "by timeout"),
+        (all.after_timeout, "after a timeout"),
         (all.spurious, "after their ACK"),
         (all.other, "otherwise"),
     ];

@@ -50,7 +50,7 @@ fn throughput(transfer: &Transfer<'_>) -> Panel {
     let mut curves =
         vec![curve(format!("new data, in each {span}"), Pen::Steps, steps(|v| v.fresh))];
     if again {
-        curves.push(curve("with what was sent again", Pen::Steps, steps(|v| v.bytes)));
+        curves.push(curve("with retransmissions", Pen::Steps, steps(|v| v.bytes)));
     }
     Panel { y_label: "KB/s".to_owned(), curves }
 }

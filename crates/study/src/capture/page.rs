@@ -104,8 +104,8 @@ fn pictures(transfer: &Transfer<'_>) -> [Figure; 2] {
             &over_time(transfer),
             "",
             format!(
-                "Connection {number}: throughput in intervals of at least one round trip, what was \
-                 outstanding, and the time to each ACK. Numbers: {file}-over-time.csv, \
+                "Connection {number}: throughput in intervals of at least one round trip, \
+                 outstanding data, and the time to each ACK. Numbers: {file}-over-time.csv, \
                  {file}-throughput.csv"
             ),
         ),

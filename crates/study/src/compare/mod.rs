@@ -110,7 +110,7 @@ pub fn lay_out(
     lasthop_scenario::compare(text, name, arguments, &wanted, errors, baseline, handoffs).map_err(
         |error| match error.code {
             Code::NoScheme => {
-                let help = format!("{}; `lasthop list schemes` says what each does", error.help);
+                let help = format!("{}; `lasthop list schemes` describes them", error.help);
                 Error::input(error.message.clone(), help)
             }
             _ => wrong(error),

@@ -32,7 +32,7 @@ pub fn page(document: &Document<Points>, units: Units) -> String {
             figures: vec![figure(
                 &curves(document, units),
                 "throughput against losses",
-                "Means over runs with 95 % confidence intervals: bands, or whiskers beside each other. \
+                "Means over runs with 95 % confidence intervals: bands, or whiskers side by side. \
                  Broken lines are theory.",
             )],
             ..Section::default()

@@ -10,10 +10,9 @@ use crate::tables::Words;
 
 /// The explanation of the ranking.
 pub const NOTE: &str = "\
-Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: how often the baseline's throughput, by runs of
-the same seed, with an interval that leaves 1 out where, all comparisons together, they differ (Holm, 5 %): better, worse.
-Schemes of one rank are not told apart from its first. wireless goodput: full packets needed / data packets sent over the
-radio.";
+Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: throughput divided by the baseline's, in runs of
+the same seed; the interval excludes 1 if they differ, over all comparisons (Holm, 5 %): better, worse. The runs do not
+distinguish schemes of one rank from its first. wireless goodput: full packets needed / data packets sent over the radio.";
 
 /// The terms of the tables, with rates in `units`.
 pub(super) const fn words(units: Units) -> Words {
@@ -22,7 +21,7 @@ pub(super) const fn words(units: Units) -> Words {
         what: "what it does",
         unit: units.name(),
         size: units.size(),
-        beside: "beside the baseline",
+        beside: "against baseline",
         digits: 2,
     }
 }
@@ -38,7 +37,7 @@ pub fn note(units: Units) -> String {
 /// The schemes of one point, the best first; rates in `units`.
 pub fn ranking(place: &PointRanking, units: Units) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
-    let mut columns = vec![Column::number("time-outs")];
+    let mut columns = vec![Column::number("timeouts")];
     columns.extend(radio.then(|| Column::number("wireless goodput")));
     let asked = place.schemes.iter().any(|row| row.measured.exchange_time_p50.is_some());
     let titles = if asked { &["median s", "95 % s", "packets"][..] } else { &[] };

@@ -13,7 +13,7 @@ pub fn page(document: &Document<Energy>) -> String {
     let mut sections = vec![Section {
         title: "Where the joules go".to_owned(),
         text: vec![
-            "Base is what the host draws whatever happens; the radio draws what its state draws; processing is the \
+            "Base is the constant power of the host, radio that of the radio's states, and processing the \
              work of the stack, by its instructions. \
              A run that ends before its battery is extrapolated at its mean power."
                 .to_owned(),
@@ -35,7 +35,7 @@ pub fn page(document: &Document<Energy>) -> String {
                 &ranking(document),
                 "bytes for a joule",
                 "The best first; whiskers are 95 % confidence intervals of each mean alone. Runs of the same seed \
-                 are compared in pairs, so that the table tells apart what overlaps here.",
+                 are compared in pairs, so the table distinguishes changes that overlap here.",
             )],
             ..Section::default()
         });

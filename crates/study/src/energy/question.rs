@@ -98,7 +98,7 @@ fn one(source: &Source<'_>, arguments: &[Argument]) -> Result<Scenario, Error> {
     match (cells.next(), cells.next()) {
         (Some(cell), None) => Ok(cell.scenario),
         _ => Err(Error::input(
-            format!("the scenario varies {}, and one question is asked at a time", axes.join(", ")),
+            format!("the scenario varies {}, but an answer is for one point", axes.join(", ")),
             format!("choose a point, for example `--set {}=VALUE`", axes.first().unwrap_or(&"KEY")),
         )),
     }
@@ -110,7 +110,7 @@ fn ends(scenario: &Scenario) -> Result<[usize; 2], Error> {
     transfer.map(|transfer| [transfer.from, transfer.to]).ok_or_else(|| {
         Error::input(
             "every transfer of the scenario is `cross` traffic",
-            "energy is told for the ends of a transfer that is not: leave out `cross = true` at one",
+            "the answer is for the ends of a transfer without it: leave out `cross = true` at one",
         )
     })
 }
@@ -134,7 +134,7 @@ fn on_air(
     let found: Vec<&str> = with_radio.map(|(host, _)| host.name.as_str()).collect();
     if !names.iter().any(|name| found.contains(name)) {
         return Err(Error::input(
-            "neither end of the transfer hangs on a radio hop, so that no battery has a radio to feed",
+            "neither end of the transfer is next to a radio hop, so no battery powers a radio",
             "put the `radio` first or last in the path, or give a host behind a wire a battery of its own: \
              `--set host.NAME.battery=sens-800`",
         ));

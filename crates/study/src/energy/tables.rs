@@ -10,9 +10,9 @@ use crate::tables::{Words, times};
 /// The explanation of the table of changes.
 pub const NOTE: &str = "\
 Means over runs ± 95 % confidence interval, kB = 1000 bytes of payload that the other end's application got. \
-`times`: how often
-the bytes for a joule without the change, by runs of the same seed, with the 95 % interval. Changes of one rank are not
-told apart from its first. better, worse: with confidence, all comparisons together (Holm, 5 %).";
+`times`: the bytes
+for a joule, divided by those without the change, in runs of the same seed, with the 95 % interval. The runs do not
+distinguish changes of one rank from its first. better, worse: with confidence, all comparisons together (Holm, 5 %).";
 
 /// Characters of the longest bar.
 const BAR: f64 = 40.0;
@@ -22,7 +22,7 @@ pub(super) const WORDS: Words = Words {
     what: "what it is",
     unit: "kB a joule",
     size: 1e3,
-    beside: "beside as it is",
+    beside: "against baseline",
     // The differences of options are small, so the ratio has one more digit than elsewhere.
     digits: 3,
 };

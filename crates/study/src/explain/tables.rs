@@ -123,7 +123,7 @@ fn conditions(explained: &Explanation) -> Section {
         [one] => format!("No set meets condition {one}."),
         all => format!("No set meets the conditions {}.", all.join(", ")),
     };
-    let text = "Whether what is assumed meets a condition, how many sets do, and the parameters with the largest main \
+    let text = "Whether the assumed values meet a condition, how many sets do, and the parameters with the largest main \
                 effects on the rank of the measured value (on whether the condition holds, where nothing is measured).";
     section("Conditions", vec![text.to_owned(), never], Table::new(columns, rows))
 }
@@ -139,7 +139,7 @@ fn pairs(explained: &Explanation) -> Option<Section> {
     });
     let columns = vec![Column::text("condition"), Column::text("and"), Column::number("by chance")];
     let text = format!(
-        "{} exclude each other: no set meets both, though by chance so many would.",
+        "{} exclude each other: no set meets both. The table shows how many would by chance.",
         plural(explained.apart.len() as u64, "pair")
     );
     Some(section("Never together", vec![text], Table::new(columns, rows)))
@@ -162,14 +162,14 @@ fn best(explained: &Explanation) -> Section {
     );
     let columns = vec![Column::text("set"), Column::number("met"), Column::number("again")];
     let mut text = vec![format!(
-        "{} of {} meet the most, {most} of {of} conditions; what is assumed meets {}.",
+        "{} of {} meet the most, {most} of {of} conditions; the assumed values meet {}.",
         explained.best.len(),
         plural(asked.sets.len() as u64, "set"),
         asked.assumed.met()
     )];
     if !explained.again.is_empty() {
         text.push(format!(
-            "Again: how many with {} and whole transfers. What is best of many is partly so by luck.",
+            "Again: how many with {} and whole transfers. The best of many sets is partly luck.",
             plural(explained.again_seeds.into(), "seed")
         ));
     }
@@ -194,8 +194,8 @@ fn split(explained: &Explanation) -> Option<Section> {
         format!("the conditions {}", fit.join(", "))
     };
     let text = format!(
-        "Chosen on {chosen}, the best sets meet {} of these, and {} of the other {}. A set that nobody has \
-         chosen meets {} of the others, what is assumed {}. Only what is met of the others counts as \
+        "Chosen on {chosen}, the best sets meet {} of these, and {} of the other {}. An average set \
+         meets {} of the others, the assumed values {}. Only conditions among the others count as \
          found: the rest is fitted.",
         short(split.met_on),
         short(split.met_others),

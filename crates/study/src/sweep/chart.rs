@@ -11,7 +11,7 @@ use super::amount::{Amount, amount};
 /// The plotted scalars: title of the vertical axis, name of the scalar, divisor.
 fn drawn(units: Units) -> [(String, &'static str, f64); 2] {
     let throughput = format!("throughput ({})", units.name());
-    [(throughput, "throughput", units.size()), ("time-outs".to_owned(), "timeouts", 1.0)]
+    [(throughput, "throughput", units.size()), ("timeouts".to_owned(), "timeouts", 1.0)]
 }
 
 /// Maximum number of distinguishable lines.

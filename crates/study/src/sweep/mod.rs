@@ -23,7 +23,7 @@ type ScalarColumn = (&'static str, &'static str, &'static str, f64);
 const COLUMNS: [ScalarColumn; 20] = [
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
     ("wireless goodput", "wireless gp", "wireless_goodput", 1.0),
-    ("time-outs", "time-outs", "timeouts", 1.0),
+    ("timeouts", "timeouts", "timeouts", 1.0),
     ("fast rexmits", "fast rx", "fast_retransmits", 1.0),
     ("stalls", "stalls", "stalls", 1.0),
     ("short, mean s", "short s", "short_time_mean", 1.0),
@@ -79,7 +79,7 @@ pub fn note(units: Units) -> String {
     };
     format!(
         "Means over runs ± 95 % confidence interval.{size}\n\
-         Goodput (gp): full packets needed / data packets sent. Time-outs: expirations of\n\
+         Goodput (gp): full packets needed / data packets sent. Timeouts: expirations of\n\
          the sender's timer. Stalls: long silences in delivery."
     )
 }
@@ -144,7 +144,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
                 n => format!(", {n} of them because TCP gave up"),
             };
             remarks.push(format!(
-                "{incomplete} of {} did not complete{why}; their means cover what there was{at}",
+                "{incomplete} of {} did not complete{why}; their means cover the delivered part{at}",
                 plural(cell.runs.len() as u64, "run")
             ));
         }
@@ -183,13 +183,13 @@ fn faults(run: &RunResult) -> Vec<String> {
     faults.extend(testbed.wrong.iter().cloned());
     if testbed.lost_frames > 0 {
         faults.push(format!(
-            "the base station lost {} because it could not keep up; the run says little",
+            "the base station lost {} because it was too slow; the run has little meaning",
             plural(testbed.lost_frames, "frame")
         ));
     }
     if testbed.lost_tcp_events > 0 {
         faults.push(format!(
-            "{} events of the kernel's TCP could not be read in time; time-outs and recoveries may be missing",
+            "{} events of the kernel's TCP could not be read in time; timeouts and recoveries may be missing",
             testbed.lost_tcp_events
         ));
     }

@@ -62,7 +62,7 @@ pub fn page(all: &[NamedResults]) -> Result<String, Incomparable> {
     let runs = all.iter().flat_map(|one| &one.results.cells).flat_map(|cell| &cell.runs);
     Ok(html::render(&Page {
         title: joined.name.clone(),
-        subtitle: format!("{} laid over each other", plural(all.len() as u64, "result")),
+        subtitle: format!("{} drawn together", plural(all.len() as u64, "result")),
         facts,
         sections,
         assumptions: Vec::new(),

@@ -157,7 +157,7 @@ impl<T: Level> Steps<T> {
                     1
                 }
                 Some(Some(times)) if times > 0 => times,
-                _ => return Err(wrong("a pattern that repeats for ever stands behind others")),
+                _ => return Err(wrong("a pattern that repeats for ever follows others")),
             };
             let once = self.steps[before..].to_vec();
             for _ in 1..times {
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(replay.csv(), csv);
         let Replay::Rates(rates, end) = &replay else { panic!("{replay:?}") };
         assert_eq!(*end, Span::millis(1900));
-        assert_eq!(Course::parse_csv(csv).as_ref(), Ok(rates), "what is written is read");
+        assert_eq!(Course::parse_csv(csv).as_ref(), Ok(rates), "a written table can be read");
         // A second of 32 Mbit/s is 2659 opportunities of 1504 bytes.
         let times = replay.trace(None).unwrap();
         let first = times.times().iter().filter(|ms| **ms <= 1000).count();
@@ -344,7 +344,7 @@ mod tests {
                     {"StaticBwConfig": {"bw": "1Mbps", "duration": "1s"}},
                     {"RepeatedBwPatternConfig": {"count": 0, "pattern": [
                         {"StaticBwConfig": {"bw": "1Mbps", "duration": "1s"}}]}}]}}"#,
-                "stands behind others",
+                "follows others",
             ),
         ] {
             let error = read(text).unwrap_err();

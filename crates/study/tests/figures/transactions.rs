@@ -62,6 +62,6 @@ fn the_figures_of_the_manual_on_transactions() {
     if std::env::var_os("LASTHOP_WRITE_FIGURES").is_some() {
         std::fs::write(&page, format!("{before}{BEGIN}{new}<!-- end -->{after}")).expect("written");
     } else {
-        assert_eq!(old, new, "`make figures` writes them anew");
+        assert_eq!(old, new, "run `make figures`");
     }
 }

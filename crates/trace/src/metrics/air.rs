@@ -123,7 +123,7 @@ mod tests {
         let all = AirMetrics { beacons: one, ps_polls: one, nulls: one, ..AirMetrics::default() };
         let read: AirMetrics = serde_json::from_str(&text(&all)).unwrap();
         assert_eq!(read, all, "{}", text(&all));
-        assert!(!text(&all).contains("missed"), "nobody slept");
+        assert!(!text(&all).contains("missed"), "no station slept");
         let missed = AirMetrics { data: FrameCounts { missed: 2, ..one }, ..all };
         assert_eq!(serde_json::from_str::<AirMetrics>(&text(&missed)).unwrap(), missed);
     }

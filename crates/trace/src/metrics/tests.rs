@@ -257,7 +257,7 @@ fn every_change_of_the_story_shows() {
         after.events = before.events;
         // The first SYN repeats information of the opening event.
         if !matches!(&gone.what, What::Packet { packet, .. } if packet.id.0 == 0) {
-            assert_ne!(before, after, "nobody noticed that {gone:?} is missing");
+            assert_ne!(before, after, "without {gone:?} nothing changes");
         }
     }
 }
@@ -378,5 +378,5 @@ fn the_books_balance_or_say_why() {
     books.event(&packet_event(3, 4, Op::Received, data(FLOW, 1, 1, 1000)));
     assert_eq!(books.check(0), Ok(()));
     books.event(&packet_event(4, 4, Op::Received, data(FLOW, 1, 1, 1000)));
-    assert!(books.check(0).unwrap_err().contains("do not exist"), "taken in twice");
+    assert!(books.check(0).unwrap_err().contains("do not exist"), "received twice");
 }

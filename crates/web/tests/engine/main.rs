@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 /// Sends a question and opens the answer.
 fn ask(question: &Value, bytes: &[u8]) -> (Value, Vec<u8>) {
     let answer = answer(&envelope::question(question, bytes));
-    let (told, columns) = envelope::open(&answer).expect("an envelope");
-    assert_eq!((told.len() + 4) % 8, 0, "columns begin at a multiple of eight");
-    (serde_json::from_slice(told).expect("JSON"), columns.to_vec())
+    let (json, columns) = envelope::open(&answer).expect("an envelope");
+    assert_eq!((json.len() + 4) % 8, 0, "columns begin at a multiple of eight");
+    (serde_json::from_slice(json).expect("JSON"), columns.to_vec())
 }
 
 fn text(name: &str) -> &'static str {
@@ -25,8 +25,8 @@ fn run(name: &str, scheme: Option<&str>, seed: u64) -> (Value, Vec<u8>) {
 }
 
 /// A column of numbers of an answer.
-fn column(told: &Value, columns: &[u8], name: &str) -> Vec<f64> {
-    let all = told["columns"].as_array().expect("columns");
+fn column(json: &Value, columns: &[u8], name: &str) -> Vec<f64> {
+    let all = json["columns"].as_array().expect("columns");
     let Some(it) = all.iter().find(|column| column["name"] == name) else { return Vec::new() };
     let (at, len) = (it["at"].as_u64().unwrap() as usize, it["len"].as_u64().unwrap() as usize);
     let bytes = &columns[at..at + 8 * len];
@@ -54,9 +54,9 @@ fn digests_are_those_that_the_page_is_held_against() {
     let found: Vec<Value> = CASES
         .iter()
         .map(|(scenario, scheme, seed)| {
-            let (told, _) = run(scenario, *scheme, *seed);
-            assert_eq!(told["error"], Value::Null, "{scenario}");
-            json!({ "scenario": scenario, "scheme": scheme, "seed": seed, "digest": told["digest"] })
+            let (json, _) = run(scenario, *scheme, *seed);
+            assert_eq!(json["error"], Value::Null, "{scenario}");
+            json!({ "scenario": scenario, "scheme": scheme, "seed": seed, "digest": json["digest"] })
         })
         .collect();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/digests.json");
@@ -65,7 +65,7 @@ fn digests_are_those_that_the_page_is_held_against() {
         std::fs::write(path, &found).unwrap();
     }
     let kept = std::fs::read_to_string(path).unwrap();
-    assert_eq!(found, kept, "LASTHOP_WRITE_DIGESTS=1 writes them anew, where results have changed");
+    assert_eq!(found, kept, "LASTHOP_WRITE_DIGESTS=1 writes them again if results have changed");
 }
 
 #[test]
@@ -76,18 +76,18 @@ fn a_run_is_that_of_the_command() {
         let all = compare(text(name), name, &[], &wanted, &[], None, None).unwrap();
         let at = if scheme.is_some() { all.points() } else { 0 };
         let result = measure(&all.plan.cells[at].scenario, seed);
-        let (told, _) = run(name, scheme, seed);
+        let (json, _) = run(name, scheme, seed);
         let scalars = serde_json::to_value(result.metrics.scalars()).unwrap();
-        assert_eq!(told["scalars"], scalars, "{name} {scheme:?}");
-        assert_eq!(told["cut"], false);
+        assert_eq!(json["scalars"], scalars, "{name} {scheme:?}");
+        assert_eq!(json["cut"], false);
     }
 }
 
 #[test]
 fn events_are_found_again_by_their_number() {
-    let (told, columns) = run("quickstart", Some("snoop"), 1);
-    let times = column(&told, &columns, "event.t");
-    assert_eq!(Some(times.len() as u64), told["events"].as_u64());
+    let (json, columns) = run("quickstart", Some("snoop"), 1);
+    let times = column(&json, &columns, "event.t");
+    assert_eq!(Some(times.len() as u64), json["events"].as_u64());
     assert!(times.is_sorted());
     for index in [0, 1000, times.len() - 1] {
         let question = json!({
@@ -102,14 +102,14 @@ fn events_are_found_again_by_their_number() {
 #[test]
 fn a_look_tells_what_snoop_keeps_and_how_the_sender_stands() {
     let question = json!({ "ask": "look", "text": text("quickstart"), "scheme": "snoop", "seed": 1, "at": 2.0 });
-    let (told, _) = ask(&question, &[]);
-    let stages = told["stages"].as_array().unwrap();
+    let (json, _) = ask(&question, &[]);
+    let stages = json["stages"].as_array().unwrap();
     let kept = stages.iter().find_map(|stage| stage["kept"].as_array()).unwrap();
     assert!(!kept.is_empty());
     for packet in kept {
         assert!(packet["from"].as_u64() < packet["to"].as_u64(), "{packet}");
     }
-    let una = told["senders"][0]["snd_una"].as_u64().unwrap();
+    let una = json["senders"][0]["snd_una"].as_u64().unwrap();
     // Data acknowledged at the sender was removed from the cache before: positions of the sender count its SYN.
     assert!(kept.iter().all(|packet| packet["to"].as_u64().unwrap() + 1 > una));
 }
@@ -121,9 +121,9 @@ fn link_layers_and_split_connections_tell_what_they_keep() {
         for tenths in 1..30 {
             let at = f64::from(tenths) / 10.0;
             let question = json!({ "ask": "look", "text": text("quickstart"), "scheme": scheme, "seed": 1, "at": at });
-            let (told, _) = ask(&question, &[]);
-            let stages = told["stages"].as_array().unwrap();
-            let una = told["senders"][0]["snd_una"].as_u64().unwrap();
+            let (json, _) = ask(&question, &[]);
+            let stages = json["stages"].as_array().unwrap();
+            let una = json["senders"][0]["snd_una"].as_u64().unwrap();
             for packet in stages.iter().filter_map(|stage| stage["kept"].as_array()).flatten() {
                 let (from, to) = (packet["from"].as_u64().unwrap(), packet["to"].as_u64().unwrap());
                 assert!(from <= to && to <= 2_000_000, "{scheme} at {at}: {packet}");
@@ -145,8 +145,8 @@ fn link_layers_and_split_connections_tell_what_they_keep() {
 #[test]
 fn a_band_holds_the_mean_of_its_seeds() {
     let question = json!({ "ask": "band", "text": text("quickstart"), "seed": 1, "runs": 5 });
-    let (told, columns) = ask(&question, &[]);
-    let [low, mean, high] = ["low", "mean", "high"].map(|name| column(&told, &columns, name));
+    let (json, columns) = ask(&question, &[]);
+    let [low, mean, high] = ["low", "mean", "high"].map(|name| column(&json, &columns, name));
     assert!(mean.is_sorted() && mean.last() == Some(&2_000_000.0));
     assert!((0..mean.len()).all(|i| low[i] <= mean[i] && mean[i] <= high[i]));
 }
@@ -154,32 +154,32 @@ fn a_band_holds_the_mean_of_its_seeds() {
 #[test]
 fn errors_have_a_position() {
     let wrong = text("quickstart").replace("delay = \"5ms\"", "ö = \"\"\ndealy = \"5ms\"");
-    let (told, _) = ask(&json!({ "ask": "check", "text": wrong }), &[]);
-    assert!(told["error"]["line"].as_u64() > Some(1) && told["error"]["help"] != "");
+    let (json, _) = ask(&json!({ "ask": "check", "text": wrong }), &[]);
+    assert!(json["error"]["line"].as_u64() > Some(1) && json["error"]["help"] != "");
     let wrong = format!(
         "# ö\u{1F600}\n{}",
         text("quickstart").replace("delay = \"5ms\"", "dealy = \"5ms\"")
     );
-    let (told, _) = ask(&json!({ "ask": "check", "text": wrong }), &[]);
+    let (json, _) = ask(&json!({ "ask": "check", "text": wrong }), &[]);
     let units: Vec<u16> = wrong.encode_utf16().collect();
-    let [start, end] = ["start", "end"].map(|end| told["error"][end].as_u64().unwrap() as usize);
+    let [start, end] = ["start", "end"].map(|end| json["error"][end].as_u64().unwrap() as usize);
     assert_eq!(String::from_utf16(&units[start..end]).unwrap(), "dealy");
-    let (told, _) =
+    let (json, _) =
         ask(&json!({ "ask": "run", "text": text("quic"), "set": ["transfer.protocol=quic"] }), &[]);
-    assert!(told["error"]["message"].as_str().unwrap().contains("QUIC"));
-    let (told, _) =
+    assert!(json["error"]["message"].as_str().unwrap().contains("QUIC"));
+    let (json, _) =
         ask(&json!({ "ask": "run", "text": text("quickstart"), "scheme": "nonsense" }), &[]);
-    assert!(told["error"]["message"].as_str().unwrap().contains("nonsense"));
+    assert!(json["error"]["message"].as_str().unwrap().contains("nonsense"));
 }
 
 #[test]
 fn every_built_in_scenario_is_checked_and_has_sliders() {
     for example in examples() {
-        let (told, _) =
+        let (json, _) =
             ask(&json!({ "ask": "check", "text": example.text, "name": example.name }), &[]);
-        assert_eq!(told["error"], Value::Null, "{}", example.name);
-        assert!(told["sliders"].as_array().is_some_and(|all| !all.is_empty()), "{}", example.name);
-        assert_eq!(told["files"], json!([]), "{}", example.name);
+        assert_eq!(json["error"], Value::Null, "{}", example.name);
+        assert!(json["sliders"].as_array().is_some_and(|all| !all.is_empty()), "{}", example.name);
+        assert_eq!(json["files"], json!([]), "{}", example.name);
     }
 }
 
@@ -188,14 +188,14 @@ fn a_capture_of_a_run_is_analysed() {
     let question = json!({
         "ask": "file", "text": text("quickstart"), "seed": 1, "form": "pcapng", "set": ["errors.mean=32KiB"],
     });
-    let (told, columns) = ask(&question, &[]);
-    let it = &told["columns"][0];
+    let (json, columns) = ask(&question, &[]);
+    let it = &json["columns"][0];
     let at = it["at"].as_u64().unwrap() as usize;
     let capture = &columns[at..at + it["len"].as_u64().unwrap() as usize];
-    let (told, columns) = ask(&json!({ "ask": "capture", "name": "link.pcapng" }), capture);
-    assert_eq!(told["error"], Value::Null);
-    assert_eq!(told["transfers"], 1);
-    assert!(column(&told, &columns, "flow.0.sent.t").len() > 1000);
+    let (json, columns) = ask(&json!({ "ask": "capture", "name": "link.pcapng" }), capture);
+    assert_eq!(json["error"], Value::Null);
+    assert_eq!(json["transfers"], 1);
+    assert!(column(&json, &columns, "flow.0.sent.t").len() > 1000);
 }
 
 proptest! {

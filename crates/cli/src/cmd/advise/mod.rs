@@ -56,7 +56,7 @@ pub struct Args {
     /// Delay of the lossy link, one way [default: 5ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay, help_heading = "The link")]
     pub delay: Option<Span>,
-    /// Delay of the rest of the way, one way [default: 20ms]
+    /// Delay of the rest of the path, one way [default: 20ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay, help_heading = "The link")]
     pub wired_delay: Option<Span>,
     /// Share of the packets with data that the link loses [default: 0]

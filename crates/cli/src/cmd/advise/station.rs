@@ -26,7 +26,7 @@ pub fn ask(socket: &Path) -> Result<Estimate, Failure> {
         Response::Status(status) => of_status(&status),
         _ => Err(Failure::input(
             format!("{}: not a station", socket.display()),
-            "a tunnel cannot tell what its path would do without it; give `--rate`, `--delay` and `--loss`",
+            "a tunnel cannot measure its path without its own repairs; give `--rate`, `--delay` and `--loss`",
         )),
     }
 }

@@ -91,7 +91,7 @@ fn broken_off(error: io::Error, begun: bool, path: &Path) -> Result<bool, Failur
         return Ok(true);
     }
     let what = format!("{}: it cannot be read: {error}", name(path));
-    Err(Failure::input(what, "is the file damaged? `gzip -t` and `zstd -t` tell"))
+    Err(Failure::input(what, "is the file damaged? check it with `gzip -t` or `zstd -t`"))
 }
 
 /// All bytes of a capture, decompressed if needed, at most `most`.
@@ -102,9 +102,9 @@ pub fn bytes(path: &Path, help: &str, most: u64) -> Result<Vec<u8>, Failure> {
         broken_off(error, !bytes.is_empty(), path)?;
     }
     if bytes.len() as u64 > most {
-        let what = format!("{}: it has more than the {most} bytes that are read", path.display());
-        let help = "two captures are held in memory where they are matched: raise `--max-size` if there is as much, or \
-                    cut them: editcap -c 1000000 FILE PARTS";
+        let what = format!("{}: it is larger than the limit of {most} bytes", path.display());
+        let help = "to match captures, two are held in memory: raise `--max-size` if there is enough, or cut them: \
+                    editcap -c 1000000 FILE PARTS";
         return Err(Failure::input(what, help));
     }
     Ok(bytes)
@@ -150,7 +150,7 @@ mod tests {
         {
             assert!(packed.len() < 20_000, "{name}");
             let error = of(name, &packed, 1_000_000).unwrap_err();
-            assert!(error.ends_with("more than the 1000000 bytes that are read"), "{error}");
+            assert!(error.ends_with("larger than the limit of 1000000 bytes"), "{error}");
         }
         assert!(of("plain", &zeros, 1_000_000).is_err());
     }

@@ -30,7 +30,7 @@ pub fn watch(interface: &str, length: Option<Span>, verify: bool) -> Result<Capt
     let mut sniffer = Sniffer::open(interface).map_err(failed)?;
     let stop = Stop::listen()?;
     if length.is_none() {
-        eprintln!("looking on at {interface}; Ctrl-C ends it and gives the answer");
+        eprintln!("capturing at {interface}; Ctrl-C ends it and prints the result");
     }
     let mut analyzer = Analyzer::new(Config { verify, ..Config::default() });
     let mut decoder = Decoder::new(verify);

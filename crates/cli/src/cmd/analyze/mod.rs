@@ -35,9 +35,9 @@ Examples:
   lasthop analyze trace.pcap -o out --xplot       time-sequence plots for xplot, as tcptrace makes them
   lasthop analyze trace.pcap --json | jq '.captures[0].connections[].to_client.losses'
 
-A capture at the sender sees most: what was lost behind it shows as sent again. --json leaves out the points
-of the plots; analysis.json, which -o writes, has them, and --over-time adds round trips, outstanding \
-data, receive window and volumes.";
+A capture at the sender shows most: packets lost after it appear as retransmissions. --json leaves
+out the points of the plots; analysis.json, which -o writes, has them, and --over-time adds round
+trips, outstanding data, receive window and volumes.";
 
 /// Bytes of a GiB.
 pub const GIB: u64 = 1 << 30;
@@ -51,7 +51,7 @@ pub struct Args {
     #[cfg_attr(not(live), arg(required = true))]
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<PathBuf>,
-    /// Look on at this interface instead; needs the capability CAP_NET_RAW. Ctrl-C ends it
+    /// Capture at this interface instead; needs the capability CAP_NET_RAW. Ctrl-C ends it
     #[cfg(live)]
     #[arg(long, short, value_name = "NAME", conflicts_with = "captures")]
     pub interface: Option<String>,
@@ -63,16 +63,16 @@ pub struct Args {
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Leave out packets whose checksum is wrong, as a receiver would
-    #[arg(long, help_heading = "What is looked at")]
+    #[arg(long, help_heading = "Input")]
     pub verify: bool,
     /// Only this connection, by its number from 0; may be repeated
-    #[arg(long, value_name = "NUMBER", help_heading = "What is looked at")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Input")]
     pub connection: Vec<u32>,
     /// Only connections of this address, at either end; may be repeated
-    #[arg(long, value_name = "IP", help_heading = "What is looked at")]
+    #[arg(long, value_name = "IP", help_heading = "Input")]
     pub address: Vec<IpAddr>,
     /// Only connections of this TCP port, at either end; may be repeated
-    #[arg(long, value_name = "PORT", help_heading = "What is looked at")]
+    #[arg(long, value_name = "PORT", help_heading = "Input")]
     pub port: Vec<u16>,
     /// With --json: also what changes over time
     #[arg(long, requires = "json")]
@@ -81,7 +81,7 @@ pub struct Args {
     #[arg(long, requires = "output")]
     pub xplot: bool,
     /// Largest of several captures, unpacked: where they are matched, two are held in memory as a whole
-    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024), help_heading = "What is looked at")]
+    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024), help_heading = "Input")]
     pub max_size: u64,
 }
 
@@ -135,7 +135,7 @@ fn nothing_read(captures: &[Capture]) -> Option<Failure> {
     let unread = captures.iter().find_map(|capture| Some((capture, unread(&capture.analysis)?)));
     let (capture, unread) = unread.filter(|_| tcp == 0)?;
     let what = format!("{}: no TCP could be read; {unread}", capture.file);
-    let help = "docs/how-to/analyze.md lists what is read; capture inside of the tunnel, or with a larger snap length (-s 128)";
+    let help = "docs/how-to/analyze.md lists the formats; capture inside of the tunnel, or with a larger snap length (-s 128)";
     Some(Failure::input(what, help))
 }
 
@@ -159,8 +159,8 @@ fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
     captures.iter_mut().for_each(|capture| filter.apply(capture));
     if captures.iter().all(|capture| capture.analysis.connections.is_empty()) {
         let all: u64 = captures.iter().map(|capture| capture.left_out).sum();
-        let what = format!("none of {all} connections is the one that was asked for");
-        return Err(Failure::input(what, "without filters all are listed, each with its number"));
+        let what = format!("none of {all} connections matches the filters");
+        return Err(Failure::input(what, "without filters, all are listed with their numbers"));
     }
     Ok(())
 }

@@ -28,8 +28,8 @@ Examples:
                                         choose values on two claims, judge them on the others
 
 Claims are listed by `lasthop list claims`.
-docs/how-to/explain.md says what is computed and how to read it.
-Exit code 130 after Ctrl-C: what is finished is shown and kept, and the same command goes on.";
+docs/how-to/explain.md explains the method and the tables.
+Exit code 130 after Ctrl-C: finished runs are shown and stored, and the same command continues.";
 
 /// The largest number of columns of a paragraph.
 const COLUMNS: usize = 80;

@@ -11,13 +11,13 @@ use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop lab                       says the address to open in a browser
+  lasthop lab                       prints the address to open in a browser
   lasthop lab --port 8080           always the same one
   lasthop lab --directory lectures  offers the scenarios of another directory
 
-The page is served to this machine alone. It offers the scenarios of the directory (*.toml) beside
-the built-in ones, and its runs are made by this program. Ctrl-C ends it.
-docs/how-to/lab.md tells more, and of the page that needs no program.";
+Only this machine can open the page. It offers the scenarios of the directory (*.toml) and the
+built-in ones, and its runs are made by this program. Ctrl-C ends it.
+docs/how-to/lab.md explains it, and the page that needs no program.";
 
 /// Serve the laboratory to a browser on this machine
 #[derive(clap::Args, Debug)]

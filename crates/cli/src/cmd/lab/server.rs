@@ -92,7 +92,7 @@ impl Lab {
         if !is_ours(request.headers(), self.port) {
             return error_response(
                 StatusCode::FORBIDDEN,
-                "this server answers its own page alone\n",
+                "this server answers only requests of its own page\n",
             );
         }
         match (request.method(), request.uri().path()) {
@@ -103,7 +103,7 @@ impl Lab {
             }
             (&Method::POST, "/ask") => self.post_ask(request).await,
             (_, "/" | "/scenarios.json" | "/ask") => {
-                error_response(StatusCode::METHOD_NOT_ALLOWED, "not by this method\n")
+                error_response(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here\n")
             }
             _ => error_response(StatusCode::NOT_FOUND, "there is nothing here\n"),
         }
@@ -114,7 +114,7 @@ impl Lab {
         let Ok(question) = body.await.map(|body| body.to_bytes()) else {
             return error_response(
                 StatusCode::PAYLOAD_TOO_LARGE,
-                "the question is too long, or was cut off\n",
+                "the request is too long or incomplete\n",
             );
         };
         let Ok(_run) = self.runs.acquire().await else {

@@ -28,20 +28,20 @@ Examples:
   lasthop reproduce W-T1 W-T2 --verbose   two of its tables, each measured value and all assumptions
   lasthop reproduce west97 --seed 21      with the seeds 21 to 40 instead of 1 to 20
   lasthop reproduce west97 --check        exit code 1 if one of its claims fails
-  lasthop reproduce related               what works that they cite published
-  lasthop reproduce modern                what was published since
-  lasthop reproduce --list                what there is
+  lasthop reproduce related               published results of works that they cite
+  lasthop reproduce modern                later published results
+  lasthop reproduce --list                all papers and claims
 
 Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00. Claims of related work (C-...) and of \
 modern results (M-...) are apart, and evaluated on request.
 
-The report is one HTML page that needs no network. It holds what was evaluated into its directory by \
-all commands, each claim with its seeds and its version. A claim is kept as soon as it is evaluated, \
-and taken from there when the program and the number of seeds are the same: a command that was \
-interrupted goes on from where it stopped.
+The report is one HTML page that needs no network. It contains the claims that all commands \
+evaluated into its directory, each with its seeds and version. A claim is stored as soon as it is \
+evaluated, and reused if the program and the number of seeds are the same: an interrupted command \
+continues where it stopped.
 
-A claim is undecided if the 95 % interval of a measured value crosses the bound of its condition: then \
-other seeds could decide otherwise, and the reason says about how many would decide.
+A claim is undecided if the 95 % interval of a measured value crosses the bound of its condition: \
+then other seeds could give another verdict, and the reason estimates how many would decide.
 
 Exit codes: 0 everything was evaluated, 1 a claim fails (with --check), 130 interrupted by Ctrl-C.";
 
@@ -61,7 +61,7 @@ pub struct Args {
     /// Exit code 1 if a claim fails
     #[arg(long)]
     pub check: bool,
-    /// Evaluate again what is kept from an earlier run
+    /// Evaluate again the claims that an earlier run stored
     #[arg(long)]
     pub fresh: bool,
     /// Runs per case, each with a seed of its own [default: 20, as in the papers' tables]
@@ -84,7 +84,7 @@ struct Stopwatch(Instant);
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "what a claim takes is told; no result depends on it"
+    reason = "the elapsed time is only printed; no result depends on it"
 )]
 impl Stopwatch {
     fn start() -> Stopwatch {
@@ -313,7 +313,7 @@ pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Res
     }
     if rows.iter().any(|row| row.verdict.is_some()) {
         text.push_str(&format!(
-            "\nverdicts and conditions that hold: lasthop {} with {}; `lasthop reproduce` evaluates them anew\n",
+            "\nverdicts and conditions that hold: lasthop {} with {}; `lasthop reproduce` evaluates them again\n",
             record.lasthop,
             record.seeds()
         ));

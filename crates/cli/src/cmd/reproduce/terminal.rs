@@ -125,7 +125,7 @@ pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
 pub fn where_else(report: &Path, verbose: bool, stored: usize) -> Result<(), Failure> {
     let mut text = String::new();
     if stored > 0 {
-        text += &format!("kept from an earlier run: {stored} (--fresh evaluates them again)\n");
+        text += &format!("stored by an earlier run: {stored} (--fresh evaluates them again)\n");
     }
     if !verbose {
         text += "tables, figures and assumptions: in the report, or with --verbose\n";

@@ -28,8 +28,8 @@ Examples:
   lasthop shell --delay 40ms -- lasthop shell --loss 1% -- CMD
 
 The exit code is that of CMD; 127 if there is no such program, 126 if it cannot
-be run, 2 if the link cannot be made. What the link did is told on stderr at the
-end. Works without root: `lasthop doctor`. docs/how-to/shell.md is the manual.";
+be run, 2 if the link cannot be made. Statistics of the link appear on stderr at
+the end. Works without root: `lasthop doctor`. docs/how-to/shell.md is the manual.";
 
 /// Run any program behind a link: rate, delay, loss, traces, agents; without root
 #[derive(clap::Args, Debug)]
@@ -96,7 +96,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         note(&format!("{shell} behind {}; `exit` leads back", args.link.label()));
     }
     if let (None, false, Err(why)) = (wish.outside, args.is_local(), Helper::find()) {
-        note(&format!("there is no way to the outside, but to `{}` only: {why}", shell::FAR));
+        note(&format!("`{}` is the only reachable host, not the outside: {why}", shell::FAR));
     }
     let ended = shell::front(wish, own, &mut note)?;
     if let Some(path) = &args.summary {
@@ -131,7 +131,7 @@ impl Args {
         if level >= 16 {
             return Err(Failure::input(
                 "there are 16 links around this program already",
-                "more in a row are stages of one scenario: `--scenario FILE`",
+                "use stages of one scenario for more in a row: `--scenario FILE`",
             ));
         }
         let label = self.link.label();

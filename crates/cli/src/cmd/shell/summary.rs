@@ -42,7 +42,7 @@ pub fn text(ended: &Ended, label: &str) -> String {
     if ended.overrun > 0 {
         let lost = ended.overrun;
         text += &style::bad(&format!(
-            "\nthis machine could not keep up: {lost} packets were lost that the link has not lost"
+            "\nthis machine was too slow: it lost {lost} packets, in addition to those of the link"
         ));
     }
     style::stderr_wrapped(&(text.trim_end().to_owned() + "\n"))

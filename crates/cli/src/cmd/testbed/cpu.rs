@@ -29,7 +29,7 @@ Examples:
 
 CPU time is assigned to sender and receiver by thread; docs/how-to/testbed.md says how.
 Works without root; as root, the kernel's threads stay on the processors of their ends.
-Exit code 130 after Ctrl-C: what is finished is shown.";
+Exit code 130 after Ctrl-C: finished rounds are shown.";
 
 /// What to measure.
 #[derive(clap::Args, Debug)]
@@ -113,7 +113,7 @@ fn facts(measured: &Measurement) -> Vec<String> {
         if about.kernel_threads_pinned {
             ""
         } else {
-            "; the kernel's threads where it likes (root could pin them)"
+            "; the kernel's threads not pinned (root could pin them)"
         },
     )];
     if measured.rounds() < ENOUGH {
@@ -121,18 +121,14 @@ fn facts(measured: &Measurement) -> Vec<String> {
     }
     if let Some(share) = measured.share_of_busy() {
         facts.push(format!(
-            "{} % of the time in which processors worked meanwhile is counted here{}",
+            "{} % of the busy time of all processors is counted here{}",
             number::short((share * 1000.0).round() / 10.0),
-            if share < 0.9 {
-                "; the rest was somebody else's, so other programs were at work"
-            } else {
-                ""
-            },
+            if share < 0.9 { "; other programs used the rest" } else { "" },
         ));
     }
     let rate = |apart| measured.softirqs_per_packet(apart).map_or("–".to_owned(), number::short);
     facts.push(format!(
-        "softirqs that took in packets, for each packet: {} on the cables that tell the ends apart, {} on the others",
+        "softirqs that received packets, for each packet: {} on cables that separate the ends, {} on the others",
         rate(true),
         rate(false),
     ));

@@ -32,7 +32,7 @@ Examples:
   lasthop testbed exec ravel -- ping -c 3 chopin   a program on one of the hosts
   lasthop ctl set agent=snoop errors.mean=16KiB    another base station, another channel, at once
   lasthop testbed shell ravel                      a shell there
-  lasthop testbed down                             the end of it, and of what runs inside
+  lasthop testbed down                             end it and the programs inside
   lasthop testbed cpu                              CPU time of the kernel's TCP at both ends
 
 Works without root. docs/how-to/testbed.md is a quick start.";
@@ -43,7 +43,7 @@ Examples:
   lasthop testbed up --preset linux-1997                  as near as Linux comes to 1997
   lasthop testbed up --preset ravel=linux-bbr             one of them with BBR
   lasthop testbed up west97-lan --set agent=snoop         the hosts of a scenario
-  lasthop testbed up --name second                        beside the first";
+  lasthop testbed up --name second                        another one at the same time";
 
 const EXEC_EXAMPLES: &str = "\
 Examples:
@@ -145,7 +145,7 @@ const SOCKET: &str = "control.sock";
 /// `lasthop ctl`.
 fn serve(net: &Net, ready: Ready, stop: Stop, held: &Held<'_>) -> Result<(), Error> {
     let order: Order = serde_json::from_str(held.payload)
-        .map_err(|error| Error::new(format!("the order makes no sense: {error}"), ""))?;
+        .map_err(|error| Error::new(format!("cannot parse the order: {error}"), ""))?;
     let (path, scenario) = LivePath::of_scenario(&order.text, &order.name, &order.arguments())
         .map_err(|lasthop_scenario::Error(why)| Error::new(why.message, why.help))?;
     let mut station = world::standing(net, &scenario)?;

@@ -61,11 +61,11 @@ impl Args {
         let (plan, warnings) = text.plan(&arguments)?;
         text.warn(&warnings, &arguments);
         let Some(cell) = plan.cells.first() else {
-            return Err(Failure::input(format!("{} asks for no run", text.origin), ""));
+            return Err(Failure::input(format!("{} has no run", text.origin), ""));
         };
         if cell.scenario.roaming.is_some() {
             let why = format!(
-                "{} has cells, and a testbed that stands has one base station",
+                "{} has cells, but a running testbed has only one base station",
                 text.origin
             );
             let help = "`lasthop run --world testbed` moves hosts; or write the stages of one cell into `[[path]]`";

@@ -171,8 +171,8 @@ pub fn quic(scale: &Scale) -> Found {
         enter("a");
         quinn_ends::runtime().block_on(async {
             let (endpoint, certificate) = quinn_ends::serve((SERVER, 4433).into());
-            ready.send(certificate).expect("somebody waits");
-            let connection = endpoint.accept().await.expect("somebody calls");
+            ready.send(certificate).expect("the test waits for it");
+            let connection = endpoint.accept().await.expect("a client connects");
             let connection = connection.await.expect("a handshake");
             let mut stream = connection.open_uni().await.expect("a stream");
             stream.write_all(&noise(len, 0)).await.expect("it is written");
@@ -217,8 +217,8 @@ fn stream(protocol: Option<Protocol>, len: usize) -> Found {
         let address: SocketAddr = (SERVER, 6000).into();
         listener.bind(&address.into()).expect("an address");
         listener.listen(1).expect("it listens");
-        ready.send(()).expect("somebody waits");
-        let (mut stream, _) = listener.accept().expect("somebody calls");
+        ready.send(()).expect("the test waits for it");
+        let (mut stream, _) = listener.accept().expect("a client connects");
         stream.set_read_timeout(Some(Duration::from_secs(300))).expect("an option");
         let mut got = Vec::new();
         stream.read_to_end(&mut got).expect("it is read");

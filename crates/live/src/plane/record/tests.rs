@@ -137,12 +137,12 @@ fn a_packet_is_verified_unless_it_continues_its_flow_or_somebody_did() {
     let order = &mut Order::new();
     let whole = framed(&tcp(false, 50, Flags::ACK, 50));
     assert_eq!(damage(&whole, record(&whole), order), Some(Damage::None), "the flow begins");
-    assert_eq!(damage(&frame, plain, order), Some(Damage::None), "what continues it is not asked");
+    assert_eq!(damage(&frame, plain, order), Some(Damage::None), "a continuation is trusted");
     let frame = spoilt(150);
     let diverted = Record { act: DIVERTED, ..record(&frame) };
-    assert_eq!(damage(&frame, diverted, order), Some(Damage::Tcp), "what is decided about is");
+    assert_eq!(damage(&frame, diverted, order), Some(Damage::Tcp), "a diverted packet is not");
     let right = Record { side: 1, ..record(&frame) };
-    assert_eq!(damage(&frame, right, order), Some(Damage::Tcp), "and what comes from the right");
+    assert_eq!(damage(&frame, right, order), Some(Damage::Tcp), "nor one from the right");
 
     let mut header = framed(&tcp(false, 200, Flags::ACK, 50));
     header[VNET + 14 + 8] ^= 1;
@@ -215,7 +215,7 @@ fn a_super_packet_says_how_it_is_to_be_cut() {
                 vlan.as_ref().map_or(&[], |t| &t[..]),
                 &frame[VNET + 12..],
             ];
-            assert_eq!(out[VNET..], bare.concat(), "the tag stands behind the addresses");
+            assert_eq!(out[VNET..], bare.concat(), "the tag follows the addresses");
         }
     }
 }
@@ -229,7 +229,7 @@ fn only_whole_packets_that_are_sound_are_sent_again() {
     *frame.last_mut().unwrap() ^= 1;
     assert!(sound(&frame, VNET + 14, plain).is_none(), "damaged");
     let believed = Record { verified: true, ..plain };
-    assert!(sound(&frame, VNET + 14, believed).is_some(), "somebody has verified it");
+    assert!(sound(&frame, VNET + 14, believed).is_some(), "verified before");
     // The length of a packet with captured headers only is that on the wire.
     let cut = Record { captured: plain.len - 20, ..plain };
     let seen = look(&frame[..frame.len() - 20], VNET + 14, cut, false).unwrap();

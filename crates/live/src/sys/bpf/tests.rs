@@ -110,12 +110,12 @@ fn records_are_read_one_by_one_and_stay_until_they_are_given_back() {
     let first = writer.put(b"first", 5, 0);
     let second = writer.put(b"the second one", 14, 0);
     assert_eq!((first, second), (0, 16));
-    assert_eq!(ring.record(first), None, "what was not read is not lent");
+    assert_eq!(ring.record(first), None, "not read yet");
     assert_eq!(ring.after(first), None);
     assert_eq!(ring.advance(), Some(first));
     assert_eq!((ring.position(), ring.released(), ring.written()), (16, 0, 40));
     assert_eq!(ring.record(first), Some(&b"first"[..]));
-    assert_eq!((ring.record(second), ring.after(second)), (None, None), "it was not come to");
+    assert_eq!((ring.record(second), ring.after(second)), (None, None), "not read yet");
     assert_eq!(ring.advance(), Some(second));
     assert_eq!(ring.record(second), Some(&b"the second one"[..]));
     assert_eq!((ring.after(first), ring.after(second)), (Some(16), Some(40)));
@@ -125,10 +125,10 @@ fn records_are_read_one_by_one_and_stay_until_they_are_given_back() {
     assert_eq!(writer.given_back(), 0);
     ring.release(second);
     assert_eq!((writer.given_back(), ring.released()), (16, 16));
-    assert_eq!((ring.record(first), ring.after(first)), (None, None), "it was given back");
+    assert_eq!((ring.record(first), ring.after(first)), (None, None), "it was released");
     assert_eq!(ring.record(second), Some(&b"the second one"[..]), "the next one was not");
     ring.release(0);
-    assert_eq!(writer.given_back(), 16, "what was given back is not taken again");
+    assert_eq!(writer.given_back(), 16, "a released record stays released");
     ring.release(1000);
     assert_eq!(writer.given_back(), 40, "no more than was read");
 }
@@ -219,7 +219,7 @@ fn what_is_put_in_is_found_until_it_is_removed() {
     let mut all = table.entries(9);
     all.sort_unstable();
     assert_eq!(all, [one(1), one(2), one(3)]);
-    assert_eq!(table.entries(2).len(), 2, "no more than asked for");
+    assert_eq!(table.entries(2).len(), 2, "at most the limit");
     assert!(table.remove(&[2; 4]) && !table.remove(&[2; 4]));
     assert_eq!((table.get(&[2; 4]), table.entries(9).len()), (None, 2));
     // A descriptor suffices to open it, if name and sizes agree.

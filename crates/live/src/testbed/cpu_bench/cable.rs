@@ -149,8 +149,8 @@ impl End {
         mount(Some("lasthop"), SYS, Some("sysfs"), MsFlags::empty(), none).map_err(|error| {
             Error::new(
                 format!("cannot see the interfaces of a namespace: mounting /sys: {error}"),
-                "the sender's work and the receiver's are told apart by a setting below /sys, which containers \
-                 often hide: run lasthop outside, or as root",
+                "a setting below /sys separates the sender's work from the receiver's, and containers often \
+                 hide it: run lasthop outside, or as root",
             )
         })?;
         let path = format!("{SYS}/class/net/{}/threaded", self.interface);
@@ -166,7 +166,7 @@ impl End {
 
 fn refused(why: &dyn std::fmt::Display) -> Error {
     Error::new(
-        format!("cannot have packets taken in by a thread (threaded NAPI): {why}"),
+        format!("cannot let a thread receive packets (threaded NAPI): {why}"),
         "this takes Linux 5.17 or later",
     )
 }

@@ -12,7 +12,7 @@ use super::threads::pin;
 /// Assigns each end a processor, if there are two, and its kernel threads as well. A user who may not move
 /// kernel threads leaves them.
 pub(super) fn place(cables: &[Cable]) -> Result<About, Error> {
-    let set = sched_getaffinity(Pid::from_raw(0)).tried(|| "ask for the processors")?;
+    let set = sched_getaffinity(Pid::from_raw(0)).tried(|| "query the processors")?;
     let allowed: Vec<usize> =
         (0..CpuSet::count()).filter(|i| set.is_set(*i).unwrap_or(false)).collect();
     let first = allowed.first().copied().unwrap_or(0);

@@ -131,7 +131,7 @@ fn check(
     let wanted = enabled_options(case.change);
     if found != wanted {
         return wrong(format!(
-            "the ends agreed on timestamps, SACK, window scaling: {found:?}; asked for {wanted:?}"
+            "the ends agreed on timestamps, SACK, window scaling: {found:?}; requested {wanted:?}"
         ));
     }
     // The first transfer from an address only stores the bound for the next ones.
@@ -146,7 +146,7 @@ fn check(
         return wrong(format!("segments carry {} bytes instead of {payload}", sample.payload));
     }
     if case.wire.apart() && (sample.sender.kernel_ns == 0 || sample.receiver.kernel_ns == 0) {
-        return wrong("packets were not taken in by the threads that are there for it".to_owned());
+        return wrong("packets were not received by the threads assigned to that".to_owned());
     }
     Ok(())
 }
@@ -206,7 +206,7 @@ fn settled(cable: &Cable) -> Result<[u64; 2], Error> {
 fn failed(what: &str, error: &io::Error) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::new(
-            format!("{what}: nothing has moved for {PATIENCE} s"),
+            format!("{what}: no progress for {PATIENCE} s"),
             "is this machine very busy? then try again",
         ),
         _ => Error::new(format!("{what}: {error}"), "`lasthop doctor` looks for the cause"),
@@ -348,7 +348,7 @@ mod tests {
         let listener = endpoint::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         listener.set_nonblocking(false).unwrap();
         let error = receive(&listener, processor(), &AtomicBool::new(true)).unwrap_err();
-        assert_eq!(error.message, format!("the receiver: nothing has moved for {PATIENCE} s"));
+        assert_eq!(error.message, format!("the receiver: no progress for {PATIENCE} s"));
     }
 
     /// A sample counts only if the transfer matches its case; the error names the difference.
@@ -391,12 +391,12 @@ mod tests {
         let small = Sample { payload: 1000, ..good };
         let text = "segments carry 1000 bytes instead of 988";
         assert_eq!(checked(case, true, &small, &info), wrong(text));
-        let text = "packets were not taken in by the threads that are there for it";
+        let text = "packets were not received by the threads assigned to that";
         for (sender, receiver) in [(0, 1), (1, 0), (0, 0)] {
             let idle = Sample { sender: spent(sender), receiver: spent(receiver), ..good };
             assert_eq!(checked(case, true, &idle, &info), wrong(text), "{sender}, {receiver}");
             let together = Case { wire: Wire::Whole, ..case };
-            assert_eq!(checked(together, true, &idle, &info), Ok(()), "nobody can tell them apart");
+            assert_eq!(checked(together, true, &idle, &info), Ok(()), "one thread serves both");
         }
         // Each disabled option must be off, and all others on.
         for (i, change) in

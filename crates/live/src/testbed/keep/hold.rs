@@ -73,9 +73,9 @@ impl Ready {
     ///
     /// If `up` has exited: the testbed is unused, and the server should end.
     pub fn say(self) -> Result<(), Error> {
-        answer(&Reply::Ready).tried(|| "tell that the testbed is up")?;
+        answer(&Reply::Ready).tried(|| "report that the testbed is up")?;
         // From now on output goes to the log, and the terminal is released.
-        dup2_stdout(io::stderr()).tried(|| "let go of the terminal")?;
+        dup2_stdout(io::stderr()).tried(|| "detach from the terminal")?;
         Ok(())
     }
 }
@@ -152,7 +152,7 @@ pub fn up(home: &Home, mut command: Command, request: Request) -> Result<Record,
                 ),
                 if up {
                     format!(
-                        "end it with `lasthop testbed down {name}`, or call this one otherwise: `--name second`"
+                        "end it with `lasthop testbed down {name}`, or choose another name: `--name second`"
                     )
                 } else {
                     "remove what it left with `lasthop testbed clean`".to_owned()
@@ -167,7 +167,7 @@ pub fn up(home: &Home, mut command: Command, request: Request) -> Result<Record,
     }
     started?;
     home.entry(&name, true).record.ok_or_else(|| {
-        Error::new("the testbed came up without leaving a record", "this is a fault of the program")
+        Error::new("the testbed started without a record", "this is a fault of the program")
     })
 }
 
@@ -279,11 +279,11 @@ fn held(
 ) -> Result<(), Error> {
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text).tried(|| "read the order")?;
-    let Order { request, dir, token } = serde_json::from_slice(&text).tried(|| {
-        "understand the order; this command is not for people, `lasthop testbed up` starts a testbed"
-    })?;
+    let Order { request, dir, token } = serde_json::from_slice(&text).tried(
+        || "parse the order; this command is internal, and `lasthop testbed up` starts a testbed",
+    )?;
     let null = File::open("/dev/null").tried(|| "open /dev/null")?;
-    dup2_stdin(null).tried(|| "let go of the standard input")?;
+    dup2_stdin(null).tried(|| "detach from the standard input")?;
     let stop = Stop::on_signals()?;
     // The path may lie below /run, which is about to be replaced.
     let held = File::open(&dir).tried(|| format!("open {}", dir.display()))?;

@@ -256,7 +256,7 @@ impl Home {
                 _ => {
                     return Err(Error::new(
                         "more than one testbed is up",
-                        format!("say which with `--name NAME`: {}", names.join(", ")),
+                        format!("choose one with `--name NAME`: {}", names.join(", ")),
                     ));
                 }
             },

@@ -191,7 +191,7 @@ fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
         };
         let stood = machine.run(clock, stopped, || idle.set(idle.get() + 1), report).unwrap();
         assert_eq!((stood.right, idle.get()), (right, 1));
-        assert_eq!(received.0.lock().unwrap().len(), 1, "it heard itself once");
+        assert_eq!(received.0.lock().unwrap().len(), 1, "one packet from itself");
         let events = events.take();
         for (event, kind) in events.iter().zip(&emits) {
             let What::Tcp(tcp) = &event.what else { panic!("{event:?}") };

@@ -148,7 +148,7 @@ mod tests {
     fn connections_are_reported_when_they_begin_and_when_they_are_over() {
         let mut script = script();
         script.open(flow(1));
-        assert_eq!(script.report(false), [], "nobody has asked for reports");
+        assert_eq!(script.report(false), [], "reports are off");
         assert_eq!(script.report(true), [(1, false)]);
         assert_eq!(script.report(false), []);
         script.put(Side::Right, flow(2), 5, 0, Flags::SYN);

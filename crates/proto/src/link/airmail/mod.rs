@@ -102,9 +102,10 @@ impl AirmailConfig {
         k.table("airmail", "options of `airmail`", |k| {
             k.count("window", &mut c.window, 1..=128, "packets of a window");
             let times = Span(1)..=Span::secs(60);
-            let what = "from one status of the base station to the next while packets come; computed without it";
+            let what = "the interval of the base station's status frames while packets arrive; computed by default";
             k.maybe("status-period", &mut c.status_period, times.clone(), what);
-            let what = "how long the base station waits for a status that it asked for; computed without it";
+            let what =
+                "how long the base station waits for a requested status; computed by default";
             k.maybe("poll-timeout", &mut c.poll_timeout, times, what);
             let strengths = [
                 ("adaptive", None),
@@ -113,11 +114,12 @@ impl AirmailConfig {
                 ("medium", Some(Strength::Medium)),
                 ("strong", Some(Strength::Strong)),
             ];
-            let what = "the code over the bytes of a frame: 0, 16, 32 or 64 check bytes in a block of 255";
+            let what =
+                "the code over the bytes of a frame: 0, 16, 32 or 64 check bytes in a block of 255";
             k.word("byte-fec", &mut c.byte_fec, &strengths, what);
             let most = u64::from(parity::MOST);
             let form = Form::Or(vec!["adaptive"], Box::new(Form::Count(0, most)));
-            let what = "parity packets behind each window of at least a quarter of `window`";
+            let what = "parity packets after each window of at least a quarter of `window`";
             let default = Value::Word("adaptive");
             if let Value::Count(count) = k.value("packet-fec", form, Need::Default, default, what) {
                 c.packet_fec = Some(count as u8);

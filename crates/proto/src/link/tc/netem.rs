@@ -117,9 +117,9 @@ fn no_option(word: &str) -> LineError {
         }
     };
     let help = format!(
-        "give it a `[[path]]` of its own, next to the link: `{word} = {{ line = \"{line}\" }}`"
+        "give it a separate `[[path]]` next to the link: `{word} = {{ line = \"{line}\" }}`"
     );
-    wrong(format!("`{word}` is a stage of its own"), help)
+    wrong(format!("`{word}` is a separate stage"), help)
 }
 
 /// In the order of `tc`'s search for abbreviated options.
@@ -177,14 +177,14 @@ impl Netem {
 
     /// Reads the key with a netem line, which other keys override.
     pub fn key(k: &mut Keys<'_>) -> Netem {
-        let what = "what `tc qdisc ... netem` does, in its words and its order; keys of the same meaning win";
+        let what = "the options of `tc qdisc ... netem`, in its syntax; keys of the same meaning override them";
         let form = Form::Text("\"delay 20ms 5ms 25% loss 1%\"");
         let Value::Text(text) = k.value("netem", form, Need::Else(""), Value::Absent, what) else {
             return Netem::default();
         };
         Netem::parse(&text).unwrap_or_else(|error| {
             let message = format!("`{}`: {}", k.path("netem"), error.message);
-            k.refuse("netem", message, "not as `tc` has it", error.help);
+            k.refuse("netem", message, "not the syntax of `tc`", error.help);
             Netem::default()
         })
     }
@@ -219,7 +219,7 @@ impl Netem {
             "slot" => self.extras.slot = slot(words)?,
             "ecn" => self.extras.ecn = true,
             other => {
-                let help = "the `seed` of the scenario decides about all draws; leave it out";
+                let help = "leave it out: the `seed` of the scenario determines all draws";
                 return Err(wrong(format!("`{other}` is not modelled"), help));
             }
         }
@@ -250,7 +250,7 @@ impl Netem {
             None => self.extras.states.is_some(),
         };
         if there {
-            return Err(wrong("`loss` is there twice", "a line has one model of losses"));
+            return Err(wrong("`loss` is given twice", "a line has one model of losses"));
         }
         let other = |p: Probability| Probability::new(1.0 - p.get()).unwrap_or_default();
         let word = words.word()?;
@@ -295,8 +295,7 @@ impl Netem {
         let i = &self.impairments;
         let reorders = i.reorder != Probability::ZERO;
         if reorders && self.delay == Span::ZERO {
-            let help =
-                "a reordered packet leaves the delay out: write one, `delay 10ms reorder 25%`";
+            let help = "a reordered packet skips the delay: write one, `delay 10ms reorder 25%`";
             return Err(wrong("`reorder` without a delay", help));
         }
         if !reorders && i.reorder_gap > 0 {
@@ -312,10 +311,7 @@ impl Netem {
             None => self.extras.states.is_some(),
         };
         if self.extras.ecn && !loses {
-            return Err(wrong(
-                "`ecn` without a loss",
-                "write `loss 1% ecn`: marks take the place of losses",
-            ));
+            return Err(wrong("`ecn` without a loss", "write `loss 1% ecn`: marks replace losses"));
         }
         Ok(self)
     }
@@ -482,12 +478,12 @@ mod tests {
     fn the_rest_is_refused() {
         let message = |text| Netem::parse(text).unwrap_err().message;
         assert_eq!(message("delay 20ms jitter 5ms"), "netem has no `jitter`");
-        assert_eq!(message("tbf rate 1mbit"), "`tbf` is a stage of its own");
+        assert_eq!(message("tbf rate 1mbit"), "`tbf` is a separate stage");
         assert_eq!(message("delay"), "`delay` has no value");
         assert_eq!(message("delay 20m"), "`20m` is no value of `delay`");
         assert_eq!(message("loss 120%"), "`120%` is no value of `loss`");
-        assert_eq!(message("loss 1% loss 2%"), "`loss` is there twice");
-        assert_eq!(message("loss state 1% loss 1%"), "`loss` is there twice");
+        assert_eq!(message("loss 1% loss 2%"), "`loss` is given twice");
+        assert_eq!(message("loss state 1% loss 1%"), "`loss` is given twice");
         assert_eq!(message("loss bernoulli 1%"), "`bernoulli` is no value of `loss`");
         assert_eq!(
             message("delay 1ms 1ms distribution cauchy"),

@@ -154,8 +154,8 @@ impl Given {
             }
         }
         if !drops {
-            let help = "write it at the end: `rate 10mbit burst 32kb drop`; without it `tc` classifies what exceeds the \
-                        rate once more";
+            let help = "write it at the end: `rate 10mbit burst 32kb drop`; without it, `tc` classifies packets above the \
+                        rate again";
             return Err(wrong("`drop` is missing", help));
         }
         Ok(given)
@@ -167,7 +167,7 @@ fn positive(word: &str) -> Option<u32> {
 }
 
 fn no_action(word: &str) -> LineError {
-    let help = "what exceeds the rate is dropped, all else passes: write `drop` or `conform-exceed drop/pass`";
+    let help = "packets above the rate are dropped, all others pass: write `drop` or `conform-exceed drop/pass`";
     wrong(format!("the action `{word}` is not modelled there"), help)
 }
 
@@ -177,7 +177,7 @@ impl PoliceConfig {
         const MOST: Bytes = Bytes(u32::MAX as u64);
         let example = "\"rate 10mbit burst 32kb drop\"";
         let mut given = line(k, example, Given::parse);
-        k.maybe_rate("rate", &mut given.rate, "the rate at which tokens come");
+        k.maybe_rate("rate", &mut given.rate, "the rate of the tokens");
         let what = "the bytes that pass at once when the bucket is full";
         let burst = size_key(k, "burst", given.burst, Bytes(1)..=MOST, what);
         let what = "packets per second, instead of a rate";
@@ -187,7 +187,7 @@ impl PoliceConfig {
         k.maybe_rate(
             "peak-rate",
             &mut given.peak,
-            "the rate at which a burst passes; at once without it",
+            "the rate at which a burst passes; infinite by default",
         );
         let what = "the longest frame, and the bytes that pass at once at the peak rate";
         let mtu = size_key(k, "mtu", given.mtu, Bytes(1)..=MOST, what);

@@ -25,7 +25,7 @@ pub const SYSTEM: System = System::new(
     Kind::Queue,
     "tbf",
     "path: tbf = { rate = \"10mbit\", burst = \"32KiB\", latency = \"50ms\" }",
-    "packets wait for tokens, which come at a rate; a burst passes at once",
+    "packets wait for tokens, which arrive at a rate; a burst passes at once",
     "tc-tbf(8)",
 )
 .tier(0);
@@ -117,7 +117,7 @@ impl Given {
                 _ => false,
             };
             if twice {
-                let help = "each is there once, and either `limit` or `latency`";
+                let help = "write each option once, and either `limit` or `latency`";
                 return Err(wrong(format!("`{option}` is one too many"), help));
             }
             match option {
@@ -140,7 +140,7 @@ pub(super) fn line<T: Default>(
     example: &'static str,
     parse: impl Fn(&str) -> Result<T, LineError>,
 ) -> T {
-    let what = "the same in the words of `tc`; other keys win";
+    let what = "the same in the syntax of `tc`; other keys override it";
     let Value::Text(text) =
         k.value("line", Form::Text(example), Need::Else(""), Value::Absent, what)
     else {
@@ -148,7 +148,7 @@ pub(super) fn line<T: Default>(
     };
     parse(&text).unwrap_or_else(|error| {
         let message = format!("`{}`: {}", k.path("line"), error.message);
-        k.refuse("line", message, "not as `tc` has it", error.help);
+        k.refuse("line", message, "not the syntax of `tc`", error.help);
         T::default()
     })
 }
@@ -156,7 +156,7 @@ pub(super) fn line<T: Default>(
 /// Reads a key with the only direction in which a stage has an effect.
 pub(super) fn towards(k: &mut Keys<'_>) -> Option<Side> {
     let sides = [("right", Side::Right), ("left", Side::Left)];
-    k.maybe_word("towards", &sides, "the one direction in which it does anything; both without it")
+    k.maybe_word("towards", &sides, "the only direction in which it has an effect; both by default")
 }
 
 impl TbfConfig {
@@ -166,10 +166,10 @@ impl TbfConfig {
         let example = "\"rate 10mbit burst 32kb latency 50ms\"";
         let mut given = line(k, example, Given::parse);
         let of_line = given.limit.is_some() || given.latency.is_some();
-        k.maybe_rate("rate", &mut given.rate, "the rate at which tokens come");
+        k.maybe_rate("rate", &mut given.rate, "the rate of the tokens");
         let what = "the bytes that pass at once when the bucket is full";
         let burst = size_key(k, "burst", given.burst, Bytes(1)..=MOST, what);
-        let what = "the bytes that wait; either this or `latency`";
+        let what = "the bytes that may wait; either this or `latency`";
         let limit =
             size_key(k, "limit", given.limit.filter(|_| !k.has("latency")), Bytes(1)..=MOST, what);
         let mut latency = given.latency.filter(|_| !k.has("limit"));
@@ -178,7 +178,7 @@ impl TbfConfig {
         k.maybe_rate(
             "peak-rate",
             &mut given.peak,
-            "the rate at which a burst passes; at once without it",
+            "the rate at which a burst passes; infinite by default",
         );
         let what = "the bytes that pass at once at the peak rate";
         let mtu = size_key(k, "mtu", given.mtu, Bytes(1)..=MOST, what);
@@ -191,12 +191,12 @@ impl TbfConfig {
         );
         let towards = towards(k);
         if k.has("limit") && k.has("latency") {
-            let message = format!("`{}` is set beside `limit`", k.path("latency"));
+            let message = format!("`{}` and `limit` exclude each other", k.path("latency"));
             k.refuse(
                 "latency",
                 message,
                 "which of them?",
-                "write one of them: a limit is the rate times the latency and a burst",
+                "write one of them: the limit is the rate times the latency, plus the burst",
             );
         }
         let rate = k.demand("rate", given.rate, LISTED);
@@ -215,7 +215,7 @@ impl TbfConfig {
         {
             let key = if k.has("peak-rate") { "peak-rate" } else { "line" };
             let message =
-                format!("`{}`: a peak rate of {peak} is no more than the rate", k.path(key));
+                format!("`{}`: a peak rate of {peak} does not exceed the rate", k.path(key));
             k.refuse(
                 key,
                 message,

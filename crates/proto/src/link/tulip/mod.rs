@@ -95,26 +95,28 @@ impl TulipConfig {
         let mut c = TulipConfig::default();
         k.table("tulip", "options of TULIP", |k| {
             let windows = 1..=u64::from(WINDOW_MAX);
-            k.count("window", &mut c.window, windows.clone(), "packets under way to one station");
-            k.flag("acceleration", &mut c.acceleration, "answers go at once where medium access lets them");
+            k.count("window", &mut c.window, windows.clone(), "packets in flight to one station");
+            k.flag("acceleration", &mut c.acceleration, "answers are sent at once if medium access permits");
             let pacings = [("half-duplex", Pacing::HalfDuplex), ("full-duplex", Pacing::FullDuplex)];
             k.word("pacing", &mut c.pacing, &pacings, "whether the stations take turns, or each sends whenever it can");
             let reliable = [("tcp", Reliable::Tcp), ("all", Reliable::All)];
-            let what = "what is sent again: TCP with payload, or that and everything longer than `ack-size`";
+            let what = "packets that are retransmitted: TCP with payload, or also all that are longer than `ack-size`";
             k.word("reliable", &mut c.rule.reliable, &reliable, what);
             let opaque = [
                 ("by-size", Opaque::BySize),
                 ("reliable", Opaque::Reliable),
                 ("unreliable", Opaque::Unreliable),
             ];
-            let what = "what becomes of ESP and AH: sent again if longer than `ack-size`, always, or never";
+            let what =
+                "whether ESP and AH are retransmitted: if longer than `ack-size`, always, or never";
             k.word("encrypted", &mut c.rule.opaque, &opaque, what);
-            let what = "up to which length a packet that cannot be seen into counts as an acknowledgement";
+            let what = "the length up to which an encrypted packet counts as an acknowledgement";
             k.bytes("ack-size", &mut c.rule.ack_size, 20..=65_535, what);
-            let what = "in full duplex, one acknowledgement for so many packets; a 64th of the window without it";
+            let what =
+                "in full duplex, packets per acknowledgement; a 64th of the window by default";
             k.maybe_count("lack-every", &mut c.lack_every, windows, what);
-            let what = "in full duplex, how long an acknowledgement may be put off; an eighth of the propagation \
-                        delay, at least 100 us, without it";
+            let what = "in full duplex, the maximum delay of an acknowledgement; an eighth of the propagation delay, at \
+                        least 100 us, by default";
             k.maybe("lack-delay", &mut c.lack_delay, Span::micros(1)..=Span::secs(60), what);
         });
         c

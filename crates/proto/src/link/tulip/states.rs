@@ -71,8 +71,8 @@ pub const SENDER: [Row<SendState, SendEvent>; 14] = [
     (Waiting, Lack, Idle, "T1 is stopped, all is acknowledged"),
     (Waiting, Lack, Ready, "T1 is stopped, the list is rebuilt"),
     (Waiting, Lack, Waiting, "a late one: the list is rebuilt"),
-    (Waiting, Choose, Handed, "a packet goes with an acknowledgement that is owed"),
-    (Waiting, T1, Ready, "no answer came"),
+    (Waiting, Choose, Handed, "a packet is sent with a pending acknowledgement"),
+    (Waiting, T1, Ready, "no answer arrived"),
     (Waiting, T1, Idle, "it was acknowledged before it was sent again"),
     (Ready, Choose, Handed, "from the list, else a new one, else the oldest"),
     (Ready, Lack, Idle, "all is acknowledged"),
@@ -81,12 +81,12 @@ pub const SENDER: [Row<SendState, SendEvent>; 14] = [
 
 /// The receiver of one sender.
 pub const RECEIVER: [Row<ReceiveState, ReceiveEvent>; 7] = [
-    (InOrder, Next, InOrder, "handed up"),
-    (InOrder, Ahead, Gap, "kept, its bit set"),
+    (InOrder, Next, InOrder, "delivered"),
+    (InOrder, Ahead, Gap, "stored, its bit set"),
     (InOrder, Again, InOrder, "dropped"),
-    (Gap, Next, InOrder, "handed up with all that waited for it"),
-    (Gap, Next, Gap, "handed up, with the packets that follow it in order"),
-    (Gap, Ahead, Gap, "kept, its bit set"),
+    (Gap, Next, InOrder, "delivered, with all packets that waited for it"),
+    (Gap, Next, Gap, "delivered, with the packets that follow it in order"),
+    (Gap, Ahead, Gap, "stored, its bit set"),
     (Gap, Again, Gap, "dropped"),
 ];
 
@@ -107,6 +107,6 @@ pub fn markdown() -> String {
     let sender = drawn("The sender, for each destination:", &SENDER);
     format!(
         "{sender}\n{}",
-        drawn("The receiver, for each sender; every event is answered:", &RECEIVER)
+        drawn("The receiver, for each sender; it answers every event:", &RECEIVER)
     )
 }

@@ -276,7 +276,7 @@ impl Course<bool> {
         let (mut steps, mut period) = (Vec::new(), None);
         for item in text.split([',', ';', '\n']).map(str::trim).filter(|item| !item.is_empty()) {
             if period.is_some() {
-                return Err(wrong(format!("`{item}` stands behind `again`")));
+                return Err(wrong(format!("`{item}` comes after `again`")));
             }
             if let Some(at) = item.strip_suffix("again") {
                 period = Some(span(at)?);
@@ -287,7 +287,7 @@ impl Course<bool> {
             };
             let (from, to) = (span(from)?, span(to)?);
             if steps.last().is_some_and(|(at, _)| *at >= from) || to <= from {
-                return Err(wrong(format!("`{item}` does not come after what stands before it")));
+                return Err(wrong(format!("`{item}` does not come after the outage before it")));
             }
             steps.extend([(from, true), (to, false)]);
         }
@@ -321,8 +321,8 @@ fn wrong<T: Level>(line: Option<usize>, message: String) -> Wrong {
 
 fn wrong_line<T: Level>(line: usize, message: String) -> Wrong {
     let help = format!(
-        "each line is a time and a value such as `2.5s,{}`, with one line for each time; units may stand in the first line in \
-         brackets instead, and `lasthop trace convert` reads tables of other programs",
+        "each line is a time and a value such as `2.5s,{}`, with one line for each time; units may be in brackets in the \
+         first line instead, and `lasthop trace convert` reads tables of other programs",
         T::EXAMPLE
     );
     Wrong { line: Some(line), message, help }
@@ -348,7 +348,7 @@ impl<T: Level> Builder<T> {
     fn point(&mut self, at: Span, what: &str) -> Result<(), String> {
         if what == "again" {
             if self.period.is_some() {
-                return Err("`again` stands there twice".to_owned());
+                return Err("`again` is given twice".to_owned());
             }
             self.period = Some(at);
             return Ok(());
@@ -366,11 +366,11 @@ impl<T: Level> Builder<T> {
     fn push(&mut self, point: Point<T>) -> Result<(), String> {
         let at = point.at;
         if self.period.is_some() {
-            return Err(format!("what stands at {at} comes behind `again`"));
+            return Err(format!("the value at {at} comes after `again`"));
         }
         match self.points.last() {
             None if at > Span::ZERO => {
-                return Err(format!("it begins at {at}, and says nothing of 0s"));
+                return Err(format!("it begins at {at} and has no value at 0s"));
             }
             None if point.ramp => return Err("there is nothing before the first `to`".to_owned()),
             Some(last) if last.at >= at => {

@@ -63,7 +63,7 @@ impl Varying {
         let trace = |k: &mut Keys<'_>, key, what| {
             if traces { trace(k, key, TRACE, what).map(Pace::Trace) } else { None }
         };
-        let what = "a file of delivery opportunities as Mahimahi has it, instead of a rate";
+        let what = "a file of delivery opportunities in Mahimahi's format, instead of a rate";
         let both = both.or(trace(k, "trace", what));
         let right = right.or(trace(k, "trace-right", "the same towards the right"));
         let left = left.or(trace(k, "trace-left", "the same towards the left"));
@@ -71,7 +71,7 @@ impl Varying {
             let keys = PACES.map(|key| [key.to_owned(), format!("{key}-{side}")]).concat();
             let given: Vec<&String> = keys.iter().filter(|key| k.has(key)).collect();
             if let [first, second, ..] = given[..] {
-                let message = format!("`{}` is set beside `{first}`", k.path(second));
+                let message = format!("`{}` and `{first}` exclude each other", k.path(second));
                 let help = "a direction has one of `rates` and `trace`";
                 k.refuse(second, message, "which of them?", help);
             }
@@ -101,7 +101,7 @@ impl Varying {
                 "outage-packets",
                 message,
                 "nothing uses it",
-                "write `outages` beside it, or leave it out",
+                "add `outages`, or leave it out",
             );
         }
         Varying {
@@ -156,8 +156,8 @@ impl Impairments {
     #[must_use]
     pub fn keys(mut self, k: &mut Keys<'_>) -> Impairments {
         let most = Span::secs(1000);
-        k.within("jitter", &mut self.jitter, Span::ZERO..=most, "by how much the delay differs");
-        let what = "how much of a deviation is that of the packet before";
+        k.within("jitter", &mut self.jitter, Span::ZERO..=most, "the deviation of the delay");
+        let what = "the correlation of a deviation with that of the previous packet";
         k.probability("jitter-correlation", &mut self.jitter_correlation, what);
         let what = "how deviations are distributed, by the tables of netem";
         k.word("jitter-distribution", &mut self.jitter_distribution, &Distribution::WORDS, what);
@@ -168,20 +168,20 @@ impl Impairments {
         k.probability(
             "duplicate",
             &mut self.duplicate,
-            "the probability that a packet comes twice",
+            "the probability that a packet is duplicated",
         );
-        let what = "how much of its draw is that of the packet before";
+        let what = "the correlation of its draw with that of the previous packet";
         k.probability("duplicate-correlation", &mut self.duplicate_correlation, what);
         let wrong = "the probability that one bit of a packet is wrong";
         k.probability("corrupt", &mut self.corrupt, wrong);
         k.probability("corrupt-correlation", &mut self.corrupt_correlation, what);
-        let at_once = "the probability that a packet leaves the delay out, and overtakes others";
+        let at_once = "the probability that a packet skips the delay and overtakes others";
         k.probability("reorder", &mut self.reorder, at_once);
         k.probability("reorder-correlation", &mut self.reorder_correlation, what);
-        let gap = "of so many packets in a row at most one is reordered";
+        let gap = "at most one of this number of consecutive packets is reordered";
         k.count("reorder-gap", &mut self.reorder_gap, 0..=1_000_000, gap);
         let sides = [("right", Side::Right), ("left", Side::Left)];
-        let what = "the one direction in which all that happens, jitter to reorder";
+        let what = "the only direction with these impairments, `jitter` to `reorder`";
         self.impaired = k.maybe_word("impaired", &sides, what).or(self.impaired);
         self.check(k);
         self
@@ -200,12 +200,13 @@ impl Impairments {
             (_, Some(chain)) if k.has("loss") => self.loss = Some(Loss::Chain(chain)),
             _ => {}
         }
-        let what = "how much of the draw of a loss is that of the packet before";
+        let what = "the correlation of the draw of a loss with that of the previous packet";
         k.probability("loss-correlation", &mut self.loss_correlation, what);
         if k.has("loss-correlation") && matches!(self.loss, Some(Loss::Chain(_))) {
-            let message = format!("`{}` beside a chain", k.path("loss-correlation"));
+            let path = k.path("loss-correlation");
+            let message = format!("`{path}` and the chain of `loss` exclude each other");
             let help =
-                "the chain has bursts of its own; leave it out, or write a probability as `loss`";
+                "leave it out, since the chain makes bursts; or write a probability as `loss`";
             k.refuse("loss-correlation", message, "not together", help);
         }
     }
@@ -225,7 +226,7 @@ impl Impairments {
                     key,
                     message,
                     "nothing uses it",
-                    format!("write `{needs}` beside it, or leave it out"),
+                    format!("add `{needs}`, or leave it out"),
                 );
             }
         }
@@ -307,7 +308,7 @@ fn trace(
         return None;
     };
     let read = Trace::parse(&given.text).map_err(|error| {
-        let help = "a trace is what Mahimahi's `mm-link` takes; `lasthop trace convert` makes one of other files";
+        let help = "a trace has the format of Mahimahi's `mm-link`; `lasthop trace convert` converts other files";
         Wrong { line: None, message: error.to_string(), help: help.to_owned() }
     });
     accept(k, key, Some(&name), read)

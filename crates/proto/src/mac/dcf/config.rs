@@ -75,11 +75,12 @@ impl DcfConfig {
     pub fn keys(k: &mut Keys<'_>) -> DcfConfig {
         let mut c = DcfConfig::default();
         k.table("dcf", "options of `dcf`", |k| {
-            let what = "frames of more bytes than this, headers included, are preceded by RTS and CTS";
+            let what =
+                "frames of more bytes than this, headers included, are preceded by RTS and CTS";
             k.bytes("rts-threshold", &mut c.rts_threshold, 0..=100_000, what);
             if u64::from(c.rts_threshold) < ACK_FRAME.0 {
                 let help = format!(
-                    "even the frame of an ACK has {ACK_FRAME}, headers included, so RTS and CTS would stand before \
+                    "even the frame of an ACK has {ACK_FRAME}, headers included, so RTS and CTS would precede \
                      every frame; write at least `rts-threshold = \"{ACK_FRAME}\"`, for example \"1000\" for frames \
                      with data alone"
                 );
@@ -89,11 +90,12 @@ impl DcfConfig {
             c.cw_max = c.cw_max.max(c.cw_min);
             let least = u64::from(c.cw_min);
             k.count("cw-max", &mut c.cw_max, least..=32_767, "the largest contention window");
-            let what = "attempts at an RTS, or at a frame without RTS, before the frame is given up";
+            let what = "attempts at an RTS, or at a frame without RTS, before the frame is dropped";
             k.maybe_count("short-retries", &mut c.short_retries, 1..=255, what);
-            k.maybe_count("long-retries", &mut c.long_retries, 1..=255, "attempts at a frame behind an RTS");
-            k.maybe_rate("control-rate", &mut c.control_rate, "the rate of RTS, CTS and ACK; 1 Mb/s without it");
-            let what = "whether a station that hears nothing after an RTS for another one may send again";
+            k.maybe_count("long-retries", &mut c.long_retries, 1..=255, "attempts at a frame after an RTS");
+            k.maybe_rate("control-rate", &mut c.control_rate, "the rate of RTS, CTS and ACK; 1 Mb/s by default");
+            let what =
+                "whether a station that hears nothing after an RTS for another one may send again";
             k.flag("nav-reset", &mut c.nav_reset, what);
             c.power_save = power_save(k);
         });
@@ -109,19 +111,19 @@ fn power_save(k: &mut Keys<'_>) -> Option<PowerSaveConfig> {
     let base = PowerSaveConfig::default();
     let mut table = None;
     let words = Form::Word(vec!["off", "ps-poll", "dynamic"]);
-    let what = "how mobile stations sleep: not at all, asking for their frames, or some time after the last one";
+    let what = "how mobile stations save power: not at all, by polling for each frame, or by sleep after the last one";
     let word = k.table_or("power-save", words, what, |k| {
         let mut c = base.clone();
         let beacons = Span::millis(10)..=Span::secs(10);
-        k.within("beacon", &mut c.beacon, beacons, "from one beacon to the next");
-        k.count("listen", &mut c.listen, 1..=1000, "a station wakes for every so-manieth beacon");
+        k.within("beacon", &mut c.beacon, beacons, "the beacon interval");
+        k.count("listen", &mut c.listen, 1..=1000, "beacons from one wake-up to the next");
         k.count(
             "buffer",
             &mut c.buffer,
             1..=100_000,
-            "frames that the access point keeps for each station",
+            "frames that the access point buffers for each station",
         );
-        let what = "how long a station stays awake after its last frame; without it, it polls";
+        let what = "how long a station stays awake after its last frame; by default it polls";
         k.maybe("timeout", &mut c.timeout, Span::millis(1)..=Span::secs(10), what);
         table = Some(c);
     });

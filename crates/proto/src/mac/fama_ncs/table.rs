@@ -229,7 +229,7 @@ impl Action {
         match self {
             A::Nothing => "nothing",
             A::Rest => "stop the timer",
-            A::DrawBackoff => "draw a back-off",
+            A::DrawBackoff => "draw a backoff",
             A::TurnRound => "turn round",
             A::TellWait => "WAIT, turn round",
             A::SendRts => "send RTS",

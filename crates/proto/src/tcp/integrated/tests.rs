@@ -79,7 +79,7 @@ fn further_duplicates_make_room() {
         assert!(!shared.duplicate(0, 1, true));
         assert_eq!(shared.flight(), (7 - n) * MSS);
     }
-    assert_eq!(shared.due(), None, "what was sent again is not lost once more");
+    assert_eq!(shared.due(), None, "a retransmission is not lost again");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn destinations_are_forgotten_when_nobody_speaks_to_them() {
         pairs.put_back(to(5000 + n), state);
     }
     let known = |i: usize| pairs.0.contains_key(&to(i));
-    assert!(known(0) && known(1) && known(IDLE_MAX - 1), "somebody speaks to them");
+    assert!(known(0) && known(1) && known(IDLE_MAX - 1), "connections use them");
     assert_eq!(pairs.0.len(), IDLE_MAX);
     assert!(!known(IDLE_MAX - 2), "idle, and used longest ago");
 }
@@ -316,7 +316,7 @@ fn an_ack_within_a_segment_leaves_the_rest_in_flight() {
         assert_eq!(shared.flight(), flight, "{una}");
     }
     shared.sent(at(200), 1, 1, 1001, true);
-    assert_eq!(shared.flight(), 2000, "what is sent again is in flight once");
+    assert_eq!(shared.flight(), 2000, "a retransmission is in flight once");
     assert_eq!(shared.idle_since(), None);
     ack(&mut shared, 1, 2);
     assert_eq!((shared.flight(), shared.idle_since()), (0, Some(at(200))));
@@ -335,7 +335,7 @@ fn the_timer_begins_with_the_first_segment_and_again_with_each_ack_of_new_data()
         assert_eq!((shared.timer(), shared.timeouts()), ((at(1000 * n), n as u32), n));
     }
     shared.sent(at(5000), 0, 1, 1001, true);
-    assert_eq!(shared.timer(), (at(5000), 3), "only an ACK ends the back-off");
+    assert_eq!(shared.timer(), (at(5000), 3), "only an ACK ends the backoff");
     shared.acked(at(5100), 0, 1001, MSS as u32);
     assert_eq!((shared.timer(), shared.timeouts()), ((at(5100), 0), 3));
 }
@@ -359,5 +359,5 @@ fn three_duplicates_are_a_loss_and_the_window_is_halved_once_for_what_was_in_fli
     shared.sent(at(60), 0, 6001, 7001, true);
     assert!(!shared.missing(0, 6001), "it is on its way again");
     let mut other = in_turns(&[0], 6);
-    assert!((0..9).all(|_| !other.duplicate(0, 1, false)), "answers to what was sent twice");
+    assert!((0..9).all(|_| !other.duplicate(0, 1, false)), "ACKs of data that was sent twice");
 }

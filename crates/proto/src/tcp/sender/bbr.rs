@@ -28,7 +28,7 @@ pub const WORD: Word = Word {
         c.pacing = true;
         c.burst = 2;
     },
-    what: "RACK at the rate and with the round trip that the path was measured to have, paced; losses do not close it",
+    what: "RACK, paced at the path's measured rate; the window follows this rate and the round trip, not losses",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 (version 1), with RFC 8985",
     tier: 0,
     worlds: crate::describe::SIM,

@@ -85,7 +85,7 @@ impl Cubic {
     }
 
     fn begin(&self, now: Time, w: &Window) -> Epoch {
-        //= rfc9438#section-4.8: after a time-out K is 0 and the plateau is where congestion avoidance begins
+        //= rfc9438#section-4.8: after a timeout K is 0 and the plateau is where congestion avoidance begins
         let climbs = self.w_max > w.cwnd && !self.timed_out;
         let (k, plateau) = if climbs {
             //= rfc9438#section-4.2: K = cubic_root((W_max - cwnd_epoch) / C)

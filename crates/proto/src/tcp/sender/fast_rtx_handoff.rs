@@ -22,7 +22,7 @@ pub const SYSTEM: System = System::new(
     Kind::Sender,
     "fast-rtx-handoff",
     "host: fast-rtx-handoff = true",
-    "fast retransmit as soon as a hand-off is over, instead of waiting for a time-out",
+    "fast retransmit as soon as a hand-off is over, instead of waiting for a timeout",
     "bakshi96 2, agarwal00 2; Caceres and Iftode 1995",
 )
 .tier(2)

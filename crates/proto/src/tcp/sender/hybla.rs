@@ -29,7 +29,7 @@ pub const WORD: Word = Word {
         c.rto_rule = RtoRule::Linux;
         c.pacing = true;
     },
-    what: "RACK with a window that grows as fast in bytes per second whatever the round trip; made for satellites",
+    what: "RACK with a window whose growth in bytes per second does not depend on the round trip; made for satellites",
     source: "Caini and Firrincieli 2004",
     tier: 0,
     worlds: crate::describe::SIM,
@@ -146,7 +146,7 @@ mod tests {
     use crate::tcp::config::TcpConfig;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the definition beside which integers are held")]
+    #[expect(clippy::disallowed_methods, reason = "the reference for the integer arithmetic")]
     fn powers_of_two_are_exact_to_a_thousandth() {
         for x in 0..=MOST {
             let exact = (x as f64 / UNIT as f64).exp2() * 65_536.0;

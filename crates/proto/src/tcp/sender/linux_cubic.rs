@@ -308,7 +308,7 @@ mod tests {
             cubic.update(Time(0), cwnd.into(), 1);
             assert_eq!(cubic.after_loss(Time(0), &window(cwnd, 10), loss), left * 1000, "{cwnd}");
             assert_eq!(cubic.last_max, last_max, "{cwnd}");
-            assert!(cubic.epoch.is_none(), "the curve begins anew");
+            assert!(cubic.epoch.is_none(), "the curve restarts");
         }
     }
 

@@ -54,7 +54,7 @@ impl Recovery for NewReno {
     fn active(&self) -> bool {
         self.active
     }
-    //= rfc6582#section-3.2: no new recovery for losses of the window that a time-out or recovery covers
+    //= rfc6582#section-3.2: no new recovery for losses of the window that a timeout or recovery covers
     fn may_enter(&self, w: &Window) -> bool {
         w.una >= self.recover
     }

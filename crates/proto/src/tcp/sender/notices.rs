@@ -24,7 +24,7 @@ pub const EBSN: System = System::new(
     Kind::Sender,
     "ebsn-sender",
     "host: ebsn = true",
-    "a notification from the base station restarts the timer with the current time-out",
+    "a notification from the base station restarts the timer with the current timeout",
     "bakshi96 4.2.3",
 );
 
@@ -60,7 +60,7 @@ impl Sender {
 
     /// Restarts the timer with the current timeout, including its backoff, and changes nothing else. No timer runs
     /// while a closed window is probed.
-    //= bakshi96#4.2.3: the previous time-out is cancelled and a new one put in place, identical to it
+    //= bakshi96#4.2.3: the previous timeout is cancelled and a new one put in place, identical to it
     fn on_bad_state(&mut self, now: Time) -> Option<TcpKind> {
         self.core.timers.rexmt.get()?;
         self.core.timers.rearm(now);
@@ -69,7 +69,7 @@ impl Sender {
 
     /// Reduces the congestion window to one segment, from which it grows by slow start to the unchanged threshold:
     /// `tcp_quench` of 4.4BSD. RFC 1122 requires a reaction and suggests this one; RFC 6633 forbids any.
-    //= rfc1122#section-4.2.3.9: source quench should trigger a slow start, as if a retransmission time-out had occurred
+    //= rfc1122#section-4.2.3.9: source quench should trigger a slow start, as if a retransmission timeout had occurred
     fn on_quench(&mut self) -> TcpKind {
         self.core.window.cwnd = self.core.window.mss;
         TcpKind::Quenched

@@ -31,13 +31,13 @@ pub const WORD: Word = Word {
         c.pacing = true;
         c.accurate_ecn = AccurateEcn::Ace;
     },
-    what: "RACK with a window that answers to each mark by a little (L4S); needs `accurate-ecn` at the peer",
+    what: "RACK with a window that shrinks slightly at each mark (L4S); needs `accurate-ecn` at the peer",
     source: "draft-briscoe-iccrg-prague-congestion-control",
     tier: 0,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",
     deployment: Deployment::Current,
-    linux: Some(Linux::elsewhere("prague", "the Prague of Linux is not part of its main line")),
+    linux: Some(Linux::elsewhere("prague", "mainline Linux has no Prague")),
 };
 
 /// Minimum round trip for the calculations.

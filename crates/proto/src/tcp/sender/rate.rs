@@ -314,7 +314,7 @@ mod tests {
             let sample = meter.sample(Span::ZERO).unwrap();
             assert_eq!(sample.in_flight, newest as u64 + 1, "{segments:?}");
             assert_eq!(sample.prior, segments[newest].0, "{segments:?}");
-            assert_eq!(meter.sample(Span::ZERO), None, "it is told once");
+            assert_eq!(meter.sample(Span::ZERO), None, "it is reported once");
         }
     }
 }

@@ -160,7 +160,7 @@ mod tests {
         let (mut usage, mut w) = linux();
         usage.sent(at(100), false);
         usage.restart(at(300), RTO, &mut w);
-        assert_eq!(w.cwnd, 80_000, "no longer than a time-out");
+        assert_eq!(w.cwnd, 80_000, "no longer than a timeout");
         usage.restart(at(510), RTO, &mut w);
         assert_eq!(
             (w.cwnd, w.ssthresh),
@@ -193,7 +193,7 @@ mod tests {
             assert_eq!(w.cwnd, 80_000, "{rule:?}: nothing was ever sent");
             usage.sent(at(100), false);
             usage.restart(at(300), RTO, &mut w);
-            assert_eq!(w.cwnd, 80_000, "{rule:?}: no longer than a time-out");
+            assert_eq!(w.cwnd, 80_000, "{rule:?}: no longer than a timeout");
             usage.restart(at(510), RTO, &mut w);
             assert_eq!((w.cwnd, w.ssthresh), (cwnd, ssthresh), "{rule:?}");
             w.cwnd = 500;

@@ -28,7 +28,7 @@ pub const WORD: Word = Word {
         c.variant = Variant::Reno;
         c.congestion = Congestion::Vegas;
     },
-    what: "congestion avoidance by round-trip times, losses noticed by the clock, as SCPS-TP uses it",
+    what: "congestion avoidance by round-trip times, losses detected by time, as SCPS-TP uses it",
     source: "west97 2.7; Brakmo and Peterson 1995, section 3",
     tier: 1,
     worlds: crate::describe::SIM,
@@ -157,7 +157,7 @@ impl Growth for Vegas {
         self.flight.put(now, w, chunk, chunk.from < w.max);
     }
 
-    //= brakmo95: a duplicate ACK: has the relevant segment been waiting for longer than the time-out?
+    //= brakmo95: a duplicate ACK: has the relevant segment been waiting for longer than the timeout?
     fn overdue(&self, now: Time, w: &Window) -> bool {
         self.waits_too_long(now, w)
     }

@@ -15,7 +15,7 @@ fn unknown_options_do_not_stop_the_walk() {
     let options = read.options.unwrap();
     assert_eq!(options.mss, Some(1460));
     assert_eq!(options.unknown, [19, 4, 7, 7, 253, 2]);
-    assert_eq!(read.error, None, "bytes behind the end of the list are nobody's");
+    assert_eq!(read.error, None, "bytes after the end of the list are ignored");
 }
 
 #[test]

@@ -374,7 +374,7 @@ mod tests {
             (path.bbr.latest.starts, path.bbr.latest.lost) = (starts, lost);
             path.bbr.adapt_short(&path.w);
             assert_eq!((path.bbr.short.rate, path.bbr.short.flight), after, "{state:?} {latest:?}");
-            assert_eq!(path.bbr.latest.lost, lost && !starts, "told once");
+            assert_eq!(path.bbr.latest.lost, lost && !starts, "reported once");
         }
     }
 }

@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(path.bbr.long, long, "{cwnd}");
             path.bbr.limited = None;
             path.bbr.raise_long(&path.w, 9000);
-            assert_eq!(path.bbr.long, long, "nobody used the window");
+            assert_eq!(path.bbr.long, long, "the window was not used");
         }
     }
 

@@ -126,7 +126,7 @@ mod tests {
             ..Path::new().sample(0, Repair::None)
         };
         assert!(!marks.update(&sample(0, 0), true), "nothing was delivered");
-        assert!(!marks.update(&sample(500, 0), false), "the round goes on");
+        assert!(!marks.update(&sample(500, 0), false), "the round continues");
         assert!(!marks.in_round && !marks.in_cycle && !marks.counted);
         let mut alpha = UNIT;
         for (delivered, marked, share, high) in [

@@ -203,7 +203,7 @@ mod tests {
             said(&mut path, end + Span(1), 0, false);
             assert_eq!((path.bbr.state, path.w.cwnd), (state, 90_000));
             assert_eq!(path.bbr.rtt.recent_at, end + Span(1));
-            assert_eq!(path.bbr.short.flight, u64::MAX, "what losses said is forgotten");
+            assert_eq!(path.bbr.short.flight, u64::MAX, "the bound from losses is reset");
         }
     }
 }

@@ -252,7 +252,7 @@ fn the_share_of_marks_is_smoothed_and_a_third_of_it_is_taken_off() {
     let before = u64::from(path.w.cwnd);
     path.marked(50);
     let Short { rate, flight } = path.bbr.short;
-    assert_eq!(rate, NONE, "marks bound what is in flight");
+    assert_eq!(rate, NONE, "marks bound the data in flight");
     let cut = before * (256 - 128 / 3) / 256;
     assert!(flight.abs_diff(cut) <= before / 100, "{flight} {cut}");
 }
