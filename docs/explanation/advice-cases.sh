@@ -1,11 +1,10 @@
 #!/bin/sh
-# The table of docs/explanation/advice-cases.md: captures of kernel senders in the testbed, and what advice makes of them.
+# Prints the table of docs/explanation/advice-cases.md: `lasthop advise` on captures of kernel senders in the testbed.
 #
 #     docs/explanation/advice-cases.sh target/release/lasthop [DIRECTORY [blind|again]]
 #
-# With `blind` it is the second table, whose links were drawn before anything was captured on them, with `again` the third.
-# Captures that lie in the directory already are taken as they are. It takes five minutes and the rights of a testbed
-# (lasthop doctor), and needs python3 for the JSON.
+# `blind` prints the second table, whose links were drawn before any capture of them, `again` the third. Existing captures in the
+# directory are reused. It takes five minutes, and needs the rights of a testbed (lasthop doctor) and python3 for the JSON.
 set -eu
 program=$(realpath "$1")
 dir=${2:-$(mktemp -d)}
@@ -27,7 +26,7 @@ capture() { # name rate delay wired-delay loss queue bytes kernel duplex
 		kernel = "linux-$8"
 		[host.client]
 		kernel = "linux-cubic"
-		# Where the capture is made: at the sender.
+		# The capture is made here, at the sender.
 		[[path]]
 		name = "sender"
 		link = { delay = "0ms" }
@@ -50,20 +49,19 @@ row() { # link kernel duplex
 	python3 - "$1, $3" "$2" <<-'TABLE'
 		import json, sys
 		advice = json.load(open("advice.json"))["advice"]
-		beside = advice["beside"]
-		like = beside["likeness"]
+		comparison = advice["beside"]
+		like = comparison["likeness"]
 		mbit = lambda figures: f"{figures['throughput'] * 8e-6:.2f} Mbit/s"
 		cells = [*sys.argv[1:], like["control"] or "none", f"{100 * min(like['confidence'], 0.99):.0f} %",
-		    mbit(beside["captured"]), mbit(beside["modelled"]), f"{beside['ratio']:.2f}",
+		    mbit(comparison["captured"]), mbit(comparison["modelled"]), f"{comparison['ratio']:.2f}",
 		    ", ".join(advice["helps"][:2]) or "nothing"]
 		print("| " + " | ".join(cells) + " |")
 	TABLE
 }
 
-# The links of the second table: random.Random(18), and for each link in this order the rate, the round trip, the part
-# of it that is the radio's, whether anything is lost (two of three) and how much, and the queue, evenly on a
-# logarithmic scale but for that part: 2 to 40 Mbit/s, 15 to 180 ms, 10 to 50 %, 0.05 to 2 %, 20 to 300 packets.
-# Directions have their rate and take turns by turns.
+# The links of the second table are drawn by random.Random(18). For each link, in this order: rate, round trip, share of the radio in
+# it, whether there are losses (two of three) and their rate, and queue. All but that share are uniform on a logarithmic scale:
+# 2 to 40 Mbit/s, 15 to 180 ms, 10 to 50 %, 0.05 to 2 %, 20 to 300 packets. Links are alternately full- and half-duplex.
 blind() { # kernel
 	capture a 3.4mbit 9.1ms 29.7ms 0 75p 5MB $1 full
 	capture b 8.8mbit 7ms 17.7ms 0 40p 12MB $1 half
@@ -73,7 +71,7 @@ blind() { # kernel
 	capture f 37.2mbit 5.1ms 7.9ms 0.0045 83p 52MB $1 half
 }
 
-# Six more, for what was changed after those: random.Random(19), in the same way.
+# Six more links, for the changes after the second table: random.Random(19), in the same way.
 again() { # kernel
 	capture g 15.2mbit 16.3ms 36.5ms 0.0021 297p 21MB $1 full
 	capture h 4.8mbit 2.2ms 8.6ms 0 49p 7MB $1 half

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Counts of congestion controls for docs/how-to/analyze.md: the names that `lasthop analyze` gives to senders of captures whose
-# congestion control is known.
+# Prints counts for docs/how-to/analyze.md: the names that `lasthop analyze` gives to senders of captures with known congestion
+# control.
 #
 #     docs/explanation/congestion-controls.sh target/release/lasthop [DIRECTORY]
 #     docs/explanation/congestion-controls.sh "" DIRECTORY
 #
-# Kernel senders are captured, those named in KERNELS or all that the kernel offers (tcp_available_congestion_control):
-# Reno, CUBIC and BBR in the testbed, which takes its rights (lasthop doctor), others in network namespaces, which takes
-# root, tcpdump and iperf3. Then our own senders are captured in the simulator. Captures that are in the directory already are read as they are, so that those
-# of several kernels may be collected there; the second form makes those of the kernel alone. Each takes 15 seconds.
+# It captures the kernel's senders in KERNELS, or all available ones (tcp_available_congestion_control): Reno, CUBIC and BBR in the
+# testbed, which needs its rights (lasthop doctor), others in network namespaces, which needs root, tcpdump and iperf3. Then it
+# captures our own senders in the simulator. Existing captures in the directory are reused, so that those of several kernels can be
+# collected there. The second form makes only captures of the kernel. Each takes 15 seconds.
 set -eu
 program=${1:+$(realpath "$1")}
 dir=${2:-$(mktemp -d)}
 mkdir -p "$dir"
 cd "$dir"
 
-# Name, rate, delay of the radio and of the wire, random losses, queue, bytes.
+# Name, rate, delays of the radio and of the wire, random losses, queue, bytes.
 links='wifi 20mbit 2ms 10ms 0.01 100p 12MB
 cell 10mbit 20ms 20ms 0.003 100p 10MB
 dsl 5mbit 5ms 15ms 0 30p 6MB
@@ -23,7 +23,7 @@ deep 8mbit 10ms 15ms 0 300p 10MB
 short 27mbit 11ms 49ms 0 20p 30MB
 lossy 15mbit 6ms 11ms 0.012 250p 20MB'
 
-# Between namespaces: a queue of packets before the slow link, all of the delay on the way back, and no super-segments.
+# A path between namespaces: a queue of packets before the slow link, the whole delay on the return path, and no super-segments.
 namespaces() { # sender file rate delay wired-delay loss queue
 	id=cc$$
 	back=$((2 * (${4%ms} + ${5%ms})))ms
@@ -85,7 +85,7 @@ capture() { # world sender name rate delay wired-delay loss queue bytes
 		$from
 		[host.client]
 		$to
-		# Where the capture is made: at the sender.
+		# The capture is made here, at the sender.
 		[[path]]
 		name = "sender"
 		link = { delay = "0ms" }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Verdicts of all claims by blocks of 20 seeds, 21 to 140: which of them depend on the seeds.
+# Compares the verdicts of all claims between blocks of 20 seeds, 21 to 140, to find those that depend on the seeds.
 #
 #     docs/explanation/reproduction-seeds.sh [LASTHOP] [CLAIM...]
 #
