@@ -1,4 +1,4 @@
-//! Prints the frequency of hard-to-read constructions in comments and documents, per 10,000 words, and the
+//! Prints the frequency of hard-to-read constructions in comments, messages and documents, per 10,000 words, and the
 //! files with the highest rates: `cargo run -p lasthop-checks --example word_rates [NUMBER OF FILES]`.
 
 #[path = "../shared/language.rs"]
@@ -16,6 +16,11 @@ fn main() {
     println!("comments\n{}", language::rates(&comments));
     let [short, lines, vague] = language::short_comments(&comments);
     println!("{short} of {lines} comment lines have one or two words; {vague} vague type names\n");
+    println!("messages\n{}", language::rates(&language::messages()));
+    println!(
+        "comments of other languages, lessons, changes\n{}",
+        language::rates(&language::others())
+    );
     println!("documents\n{}", language::rates(&documents));
     let rejected = CONSTRUCTIONS.iter().filter(|construction| construction.rejected);
     println!("rejected: {}", rejected.map(|c| c.name).collect::<Vec<_>>().join(", "));

@@ -1,9 +1,14 @@
-//! Counts hard-to-read words and constructions in comments and documents.
+//! Counts hard-to-read words and constructions in comments, messages and documents.
 //!
 //! `examples/word_rates.rs` prints their rates; `tests/language.rs` rejects new ones of a short list.
 
+#[path = "messages.rs"]
+pub mod messages;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use self::messages::Marks;
 
 /// A construction, found as one of several sequences of words.
 pub struct Construction {
@@ -140,6 +145,50 @@ pub fn documents() -> Vec<Text> {
     files.into_iter().map(|path| text(&path, document)).collect()
 }
 
+/// The messages in the crates' Rust files outside tests, sorted by path.
+pub fn messages() -> Vec<Text> {
+    let mut files = Vec::new();
+    find(&root().join("crates"), "rs", &mut files);
+    let tests = ["tests", "benches", "examples"];
+    files.retain(|path| {
+        !path.ends_with("tests.rs") && !path.iter().any(|part| tests.iter().any(|t| part == *t))
+    });
+    files.into_iter().map(|path| text(&path, |content| (messages::literals(content), 0))).collect()
+}
+
+/// Folders, extensions and comments of the languages other than Rust.
+const OTHERS: [(&str, &str, Marks); 12] = [
+    ("crates", "toml", messages::HASH),
+    ("crates", "c", messages::SLASHES),
+    ("crates", "h", messages::SLASHES),
+    ("deploy", "sh", messages::HASH),
+    ("deploy", "py", messages::PYTHON),
+    ("python/lasthop", "py", messages::PYTHON),
+    ("python/lasthop", "pyi", messages::PYTHON),
+    ("python/tests", "py", messages::PYTHON),
+    ("scenarios", "toml", messages::HASH),
+    ("web/src", "css", messages::SLASHES),
+    ("web/src", "ts", messages::SLASHES),
+    ("web/tests", "ts", messages::SLASHES),
+];
+
+/// The comments of scripts, scenarios, the laboratory and the Python package, and the prose of lessons and changes.
+pub fn others() -> Vec<Text> {
+    let mut texts = Vec::new();
+    for (folder, extension, marks) in OTHERS {
+        let mut files = Vec::new();
+        find(&root().join(folder), extension, &mut files);
+        let comments = |content: &str| (messages::comments(content, marks), 0);
+        texts.extend(files.into_iter().map(|path| text(&path, comments)));
+    }
+    let makefile = |content: &str| (messages::comments(content, messages::HASH), 0);
+    texts.push(text(&root().join("Makefile"), makefile));
+    let mut pages = vec![root().join("CHANGELOG.md")];
+    find(&root().join("web/lessons"), "md", &mut pages);
+    texts.extend(pages.into_iter().map(|path| text(&path, document)));
+    texts
+}
+
 fn find(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(directory).expect("the repository can be read");
     let mut paths: Vec<PathBuf> =
@@ -156,7 +205,7 @@ fn find(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn text(path: &Path, read: fn(&str) -> (Vec<Line>, usize)) -> Text {
+fn text(path: &Path, read: impl Fn(&str) -> (Vec<Line>, usize)) -> Text {
     let content = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let (lines, vague) = read(&content);
     let path = path.strip_prefix(root()).unwrap_or(path).display().to_string();
@@ -187,11 +236,16 @@ fn is_vague(line: &str) -> bool {
     defined && words.next().is_some_and(|name| VAGUE.contains(&name))
 }
 
-/// Prose: no blocks of code, no code spans, no blocks that a command writes.
+/// Prose: no properties at the top, no blocks of code, no code spans, no blocks that a command writes.
 fn document(content: &str) -> (Vec<Line>, usize) {
+    let properties = match content.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"))
+    {
+        Some((top, _)) => top.lines().count() + 2,
+        None => 0,
+    };
     let (mut fenced, mut generated) = (false, false);
     let mut lines = Vec::new();
-    for (at, line) in content.lines().enumerate() {
+    for (at, line) in content.lines().enumerate().skip(properties) {
         let start = line.trim_start();
         if start.starts_with("```") {
             fenced = !fenced;

@@ -51,7 +51,7 @@ fn check<'a>(rest: &'a str, sources: &Table) -> Result<&'a str, String> {
     let cited = rest.strip_prefix(' ').ok_or("a space follows `//=`")?;
     let cited = match cited.split_once(": ") {
         Some((_, demand)) if demand.trim() != demand || demand.is_empty() => {
-            return Err("one space stands before what it demands, none behind".to_owned());
+            return Err("one space precedes the requirement, none follows it".to_owned());
         }
         Some((cited, _)) => cited,
         None => cited,

@@ -1,4 +1,4 @@
-//! Comments and documents use no more of the rejected constructions than `language.txt` allows for each file.
+//! Comments, messages and documents use no more of the rejected constructions than `language.txt` allows for each file.
 
 #[path = "../shared/language.rs"]
 #[allow(dead_code, reason = "examples/word_rates.rs uses the rest")]
@@ -64,11 +64,15 @@ fn compare(allowed: &Counts, found: &Counts) -> (Vec<String>, Vec<String>) {
 #[test]
 fn rejected_constructions_become_fewer() {
     let mut texts = texts::comments();
+    texts.extend(texts::messages());
+    texts.extend(texts::others());
     texts.extend(texts::documents());
     // The list of constructions and its tests quote them.
     texts.retain(|text| !text.path.ends_with("language.rs"));
-    let all: BTreeMap<&str, Vec<String>> =
-        texts.iter().map(|text| (text.path.as_str(), rejected(text))).collect();
+    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for text in &texts {
+        all.entry(text.path.as_str()).or_default().extend(rejected(text));
+    }
     let found: Counts = all
         .iter()
         .filter(|(_, hits)| !hits.is_empty())
@@ -103,6 +107,37 @@ fn a_new_construction_and_a_loose_allowance_are_both_noticed() {
     assert_eq!(read(&write(&allowed)), allowed);
     let (grown, slack) = compare(&allowed, &counts("   3 a.rs\n   1 c.rs\n"));
     assert_eq!((grown, slack), (vec!["a.rs".into(), "c.rs".into()], vec!["b.rs".into()]));
+}
+
+#[test]
+fn messages_are_sentences_in_strings_outside_tests() {
+    let source = "/// told\nconst KEY: &str = \"told\"; // told\n\
+        #[expect(lint, reason = \"no one is told\")]\n\
+        fn f() { print!(\"a {told} b\nis told `told`\"); }\n\
+        #[cfg(test)]\nmod tests { const A: &str = \"it is told\"; }";
+    let hits =
+        rejected(&Text { path: "a.rs".into(), lines: texts::messages::literals(source), vague: 0 });
+    assert_eq!(hits.len(), 2, "{hits:?}");
+    assert!(hits[0].starts_with("a.rs:3: ") && hits[1].starts_with("a.rs:5: "), "{hits:?}");
+}
+
+#[test]
+fn comments_of_other_languages_are_found() {
+    let read = |content, marks| {
+        let lines = texts::messages::comments(content, marks);
+        lines.iter().map(|line| (line.number, line.text.trim().to_owned())).collect::<Vec<_>>()
+    };
+    let found = |all: &[(usize, &str)]| {
+        all.iter().map(|(number, text)| (*number, (*text).to_owned())).collect::<Vec<_>>()
+    };
+    let toml = "# one\nkey = \"#two\" # three\n";
+    assert_eq!(read(toml, texts::messages::HASH), found(&[(1, "one"), (2, "three")]));
+    let python = "def f():\n    \"\"\"One.\n\n    Two.\n    \"\"\"\n    told = 1\n";
+    let lines = found(&[(2, "One."), (3, ""), (4, "Two."), (5, "\"\"\"")]);
+    assert_eq!(read(python, texts::messages::PYTHON), lines);
+    let script = "/** One. */\nlet told; // two\n/* three\n * four */\nlet x = 'https://told';\n";
+    let lines = found(&[(1, "* One. */"), (2, "two"), (3, "three"), (4, "* four */")]);
+    assert_eq!(read(script, texts::messages::SLASHES), lines);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn modules_of_proto_import_downwards_only() {
     let listed = fs::read_to_string(sources.join("lib.rs")).expect("proto has a root");
     for module in listed.lines().filter_map(|line| line.strip_prefix("pub mod ")) {
         let name = module.trim_end_matches(';');
-        assert!(ORDER.contains(&name), "where does the new module `{name}` stand? Add it to ORDER");
+        assert!(ORDER.contains(&name), "add the new module `{name}` to ORDER");
     }
     for (place, module) in ORDER.into_iter().enumerate() {
         let found = files(sources.join(module)).into_iter();
