@@ -142,11 +142,10 @@ fn every_command_of_the_documentation_runs() {
     assert!(failed.is_empty(), "{failed}");
 }
 
-/// Means over the runs of each point of `lasthop run quickstart`: KB/s, timeouts and fast retransmits.
-fn means(arguments: &[&str]) -> Vec<[f64; 3]> {
+/// Means over the runs of each point of a scenario: KB/s, timeouts and fast retransmits.
+fn means_of(scenario: &str, arguments: &[&str]) -> Vec<[f64; 3]> {
     let mut run = Command::new(env!("CARGO_BIN_EXE_lasthop"));
-    let output =
-        run.args(["run", "quickstart", "--json"]).args(arguments).output().expect("it runs");
+    let output = run.args(["run", scenario, "--json"]).args(arguments).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let of = |cell: &Value| {
@@ -158,6 +157,23 @@ fn means(arguments: &[&str]) -> Vec<[f64; 3]> {
         [mean("throughput") / 1024.0, mean("timeouts"), mean("fast_retransmits")]
     };
     value["cells"].as_array().expect("cells").iter().map(of).collect()
+}
+
+fn means(arguments: &[&str]) -> Vec<[f64; 3]> {
+    means_of("quickstart", arguments)
+}
+
+#[test]
+fn snoop_harms_in_the_scenario_of_the_readme_and_snoop_smart_does_not() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let file = dir.path().join("my.toml");
+    fs::write(&file, my_toml()).expect("written");
+    let agents = means_of(file.to_str().expect("UTF-8"), &[]);
+    let [none, snoop, smart] = [0, 1, 2].map(|agent| agents[agent][0]);
+    assert!(snoop < 0.9 * none && smart > 1.1 * none, "{none} {snoop} {smart} KB/s");
+    // The cause is the queue: without radio errors snoop harms as well.
+    let queue = means_of(file.to_str().expect("UTF-8"), &["--set", "errors.mean=100GiB"]);
+    assert!(queue[1][0] < 0.9 * queue[0][0], "{queue:?}");
 }
 
 /// Results for docs/tutorial/lecture.md, by the number of the exercise.
