@@ -8,8 +8,6 @@ pub mod messages;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::messages::Marks;
-
 /// A construction, found as one of several sequences of words.
 pub struct Construction {
     pub name: &'static str,
@@ -133,14 +131,14 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 /// The comments of the crates' Rust files, sorted by path.
 pub fn comments() -> Vec<Text> {
     let mut files = Vec::new();
-    find(&root().join("crates"), "rs", &mut files);
+    find(&root().join("crates"), |path| has_extension(path, "rs"), &mut files);
     files.into_iter().map(|path| text(&path, source)).collect()
 }
 
 /// The prose of the documents, sorted by path. Generated pages and blocks are left out.
 pub fn documents() -> Vec<Text> {
     let mut files = vec![root().join("CONTRIBUTING.md"), root().join("README.md")];
-    find(&root().join("docs"), "md", &mut files);
+    find(&root().join("docs"), |path| has_extension(path, "md"), &mut files);
     files.retain(|path| !path.ends_with("docs/reference/commands.md"));
     files.into_iter().map(|path| text(&path, document)).collect()
 }
@@ -148,7 +146,7 @@ pub fn documents() -> Vec<Text> {
 /// The messages in the crates' Rust files outside tests, sorted by path.
 pub fn messages() -> Vec<Text> {
     let mut files = Vec::new();
-    find(&root().join("crates"), "rs", &mut files);
+    find(&root().join("crates"), |path| has_extension(path, "rs"), &mut files);
     let tests = ["tests", "benches", "examples"];
     files.retain(|path| {
         !path.ends_with("tests.rs") && !path.iter().any(|part| tests.iter().any(|t| part == *t))
@@ -156,40 +154,43 @@ pub fn messages() -> Vec<Text> {
     files.into_iter().map(|path| text(&path, |content| (messages::literals(content), 0))).collect()
 }
 
-/// Folders, extensions and comments of the languages other than Rust.
-const OTHERS: [(&str, &str, Marks); 12] = [
-    ("crates", "toml", messages::HASH),
-    ("crates", "c", messages::SLASHES),
-    ("crates", "h", messages::SLASHES),
-    ("deploy", "sh", messages::HASH),
-    ("deploy", "py", messages::PYTHON),
-    ("python/lasthop", "py", messages::PYTHON),
-    ("python/lasthop", "pyi", messages::PYTHON),
-    ("python/tests", "py", messages::PYTHON),
-    ("scenarios", "toml", messages::HASH),
-    ("web/src", "css", messages::SLASHES),
-    ("web/src", "ts", messages::SLASHES),
-    ("web/tests", "ts", messages::SLASHES),
+/// Folders with other languages than Rust.
+const OTHERS: [&str; 9] = [
+    ".ci",
+    "crates",
+    "deploy",
+    "docs",
+    "python/lasthop",
+    "python/tests",
+    "scenarios",
+    "web/src",
+    "web/tests",
 ];
 
 /// The comments of scripts, scenarios, the laboratory and the Python package, and the prose of lessons and changes.
 pub fn others() -> Vec<Text> {
-    let mut texts = Vec::new();
-    for (folder, extension, marks) in OTHERS {
+    let mut texts = vec![text(&root().join("Makefile"), |content| {
+        (messages::comments(content, messages::HASH), 0)
+    })];
+    for folder in OTHERS {
         let mut files = Vec::new();
-        find(&root().join(folder), extension, &mut files);
-        let comments = |content: &str| (messages::comments(content, marks), 0);
-        texts.extend(files.into_iter().map(|path| text(&path, comments)));
+        find(&root().join(folder), |path| messages::marks(path).is_some(), &mut files);
+        texts.extend(files.iter().filter_map(|path| {
+            let marks = messages::marks(path)?;
+            Some(text(path, |content| (messages::comments(content, marks), 0)))
+        }));
     }
-    let makefile = |content: &str| (messages::comments(content, messages::HASH), 0);
-    texts.push(text(&root().join("Makefile"), makefile));
     let mut pages = vec![root().join("CHANGELOG.md")];
-    find(&root().join("web/lessons"), "md", &mut pages);
-    texts.extend(pages.into_iter().map(|path| text(&path, document)));
+    find(&root().join("web/lessons"), |path| has_extension(path, "md"), &mut pages);
+    texts.extend(pages.iter().map(|path| text(path, document)));
     texts
 }
 
-fn find(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension == wanted)
+}
+
+fn find(directory: &Path, is_wanted: impl Fn(&Path) -> bool + Copy, found: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(directory).expect("the repository can be read");
     let mut paths: Vec<PathBuf> =
         entries.map(|entry| entry.expect("the repository can be read").path()).collect();
@@ -197,9 +198,9 @@ fn find(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for path in paths {
         if path.is_dir() {
             if !path.ends_with("target") {
-                find(&path, extension, found);
+                find(&path, is_wanted, found);
             }
-        } else if path.extension().is_some_and(|known| known == extension) {
+        } else if is_wanted(&path) {
             found.push(path);
         }
     }
@@ -212,22 +213,10 @@ fn text(path: &Path, read: impl Fn(&str) -> (Vec<Line>, usize)) -> Text {
     Text { path, lines, vague }
 }
 
-/// Comments: whole lines, and behind code where two slashes stand between blanks.
+/// Comments, and the number of vague names among the definitions.
 fn source(content: &str) -> (Vec<Line>, usize) {
-    let mut lines = Vec::new();
-    let mut vague = 0;
-    for (at, line) in content.lines().enumerate() {
-        let start = line.trim_start();
-        let comment = match start.strip_prefix("//") {
-            Some(rest) => Some(rest.trim_start_matches(['/', '!'])),
-            None => line.split_once(" // ").map(|(_, rest)| rest),
-        };
-        match comment {
-            Some(text) => lines.push(Line { number: at + 1, text: outside_code(text) }),
-            None => vague += usize::from(is_vague(start)),
-        }
-    }
-    (lines, vague)
+    let code = content.lines().map(str::trim_start).filter(|line| !line.starts_with("//"));
+    (messages::comments(content, messages::RUST), code.filter(|line| is_vague(line)).count())
 }
 
 fn is_vague(line: &str) -> bool {

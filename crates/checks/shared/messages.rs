@@ -1,6 +1,8 @@
 //! Sentences in string literals of Rust code, and comments of the other languages.
 
+use std::fs;
 use std::iter::Peekable;
+use std::path::Path;
 use std::str::FromStr as _;
 
 use proc_macro2::token_stream::IntoIter;
@@ -104,6 +106,19 @@ pub struct Marks {
 pub const HASH: Marks = Marks { line: "#", block: None };
 pub const PYTHON: Marks = Marks { line: "#", block: Some(("\"\"\"", "\"\"\"")) };
 pub const SLASHES: Marks = Marks { line: "//", block: Some(("/*", "*/")) };
+/// Blocks are not used, and strings contain `/*`.
+pub const RUST: Marks = Marks { line: "//", block: None };
+
+/// The comments of a file by its extension, or of a script without one; `None` for other languages.
+pub fn marks(path: &Path) -> Option<Marks> {
+    match path.extension().map(|extension| extension.to_str().unwrap_or_default()) {
+        Some("sh" | "toml") => Some(HASH),
+        Some("py" | "pyi") => Some(PYTHON),
+        Some("c" | "css" | "h" | "pkt" | "ts") => Some(SLASHES),
+        None if fs::read(path).is_ok_and(|content| content.starts_with(b"#!")) => Some(HASH),
+        _ => None,
+    }
+}
 
 /// Comments of a file: whole lines, after code, and blocks. A block that begins after code is a value.
 pub fn comments(content: &str, marks: Marks) -> Vec<Line> {

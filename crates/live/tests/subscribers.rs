@@ -199,7 +199,7 @@ fn download(by: By, stage: fn() -> Stage, repairs: bool) {
         assert!(loss >= 0.98 * least && loss <= 1.02 * most, "{least} <= {loss} <= {most}");
     }
     // Packets can overtake each other between the cores of this machine. None was lost there: the sender's kernel has
-    // retransmitted only what the station had seen.
+    // retransmitted only data that the station had seen.
     assert!(row.total.missing_before as f64 <= 10.0 * SEGMENT, "{}", row.total.missing_before);
     // 10 ms in each direction; less than the round trip of the whole path.
     let radio = row.radio.unwrap();
@@ -254,7 +254,7 @@ fn the_kernel_hides_losses_of_an_upload() {
     alone_as_root("the_kernel_hides_losses_of_an_upload", || upload_row(By::Kernel));
 }
 
-/// What the kernel does not copy of an upload is known from windows alone, so each new window must be copied.
+/// The station learns of uncopied data of an upload from windows alone, so the kernel must copy each new window.
 #[test]
 fn the_kernel_copies_a_window_that_opens() {
     alone_as_root("the_kernel_copies_a_window_that_opens", || {

@@ -144,7 +144,7 @@ fn present(advice: &Advice, place: &PointRanking, units: Units) -> String {
     let Some(row) = place.scheme(AS_IS) else { return String::new() };
     let rate = units.rate(row.standing.value.mean);
     let share = advice.share_of_capacity.map_or(String::new(), |share| {
-        format!(", {:.0} % of what the link could carry with these losses", 100.0 * share)
+        format!(", {:.0} % of the link's capacity with these losses", 100.0 * share)
     });
     format!(
         "The sender as it is gets {rate}{share}; {} a run. ({})\n",

@@ -175,8 +175,8 @@ fn changed(measured: &Measurement, finding: &mut Finding) {
         short(both(500, Wire::Whole) / both(8960, Wire::Whole)),
     ));
     finding.note(format!(
-        "What has changed since: the kernel makes segments late and joins them early, so that one pass of its stack \
-         serves many (GSO, GRO). ACKs have become rare by themselves: one for {} segments with offloads and for {} \
+        "Changes since the thesis: the kernel segments late and coalesces early (GSO, GRO), so one pass of its stack \
+         handles many segments. ACKs have become rare by themselves: one for {} segments with offloads and for {} \
          without, since a receiver delays them until its reader has made room, and processes the data that arrives \
          meanwhile together; the thesis wanted one every 500 ms, which Linux cannot be set to (it waits 200 ms at \
          most). With offloads the hardware computes checksums, and a veth needs none. The window grows by itself, here \

@@ -176,7 +176,7 @@ fn opening(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         let steady = open.mean(kbps);
         let missing = long.mean(|m| m.end_s * (1.0 - kbps(m) / steady));
         format!(
-            "at {mtu} after {} timeouts, and what is not sent meanwhile would take {} s",
+            "at {mtu} after {} timeouts, and the data that is not sent meanwhile would take {} s",
             short(long.mean(timeouts)),
             short(missing)
         )

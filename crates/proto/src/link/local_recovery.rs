@@ -65,7 +65,7 @@ impl LocalRecoveryConfig {
             let what = "retransmissions of a frame before it is dropped";
             k.count("max-retransmits", &mut c.max_retransmits, 0..=1_000_000, what);
             let units = [("fragment", false), ("packet", true)];
-            k.word("unit", &mut c.whole, &units, "what is acknowledged and retransmitted: fragments or whole packets");
+            k.word("unit", &mut c.whole, &units, "the unit of acknowledgement and retransmission: fragments or whole packets");
             k.within("backoff", &mut c.backoff, times.clone(), "the initial limit of the random backoff");
             // A backoff that begins above the usual limit does not grow, unless the file sets the limit.
             c.backoff_max = c.backoff_max.max(c.backoff);

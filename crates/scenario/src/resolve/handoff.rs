@@ -28,7 +28,7 @@ pub(crate) fn handoff(k: &mut Keys<'_>) -> Handoff {
         ("forward", Policy::Forward),
         ("multicast", Policy::Multicast),
     ];
-    let what = "what a base station does with packets for a host that is known to have left: drop them, store them until \
+    let what = "how a base station handles packets for a host that is known to have left: drop them, store them until \
                 it returns, forward them to its new cell, or drop them because the neighbouring base stations have \
                 copies";
     k.word("packets", &mut handoff.packets, &policies, what);
