@@ -7,7 +7,7 @@ mod shared;
 use std::sync::LazyLock;
 
 use lasthop_proto::agent::{self, Agent, AgentConfig, BaseStation as _, Handover};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side, Signal};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Seq};
@@ -114,7 +114,7 @@ impl Station {
 fuzz_target!(|bytes: &[u8]| {
     let mut feed = Feed(bytes);
     let config = &CONFIGS[usize::from(feed.byte()) % CONFIGS.len()];
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let mut now = Time::ZERO + Span::secs(1);
     out.begin(lasthop_proto::machine::StageId(1), now);
     let mut station = Station { agent: Agent::new(config), out, inside: 0 };

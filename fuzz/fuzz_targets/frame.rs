@@ -6,7 +6,7 @@ use lasthop_live::frame::{self, Incoming};
 use lasthop_live::offload;
 use lasthop_path::{Outside, Path, Stage, Witness};
 use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopAgent, SnoopConfig};
-use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::event::{Event, Interest};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Damage, Packet};
@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         })))),
         Stage::Witness(Box::new(Witness::of_all(Side::Left))),
     ];
-    let mut path = Path::new(stages, 1..2, vec![0, 2], Wants::EVERYTHING);
+    let mut path = Path::new(stages, 1..2, vec![0, 2], Interest::EVERYTHING);
     let mut now = Time::ZERO;
     // Frames one behind the other: two bytes of length, whose high bit is the side.
     let mut rest = bytes;

@@ -3,7 +3,7 @@
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover, SnoopConfig};
 use lasthop_proto::agent::{NackAgent, SeqCacheAgent, SnoopAgent, SplitConfig};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Time;
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(state) = Handover::decode(bytes) else { return };
     let _ = Handover::decode(&state.encode()).expect("a written value can be read");
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let snoop = SnoopConfig::west97();
     for config in [
         AgentConfig::Snoop(SnoopAgent { snoop: snoop.clone(), ackp: None }),

@@ -10,7 +10,7 @@ use lasthop_live::control::protocol::Request;
 use lasthop_live::frame::{self, Incoming};
 use lasthop_live::neighbours::Neighbours;
 use lasthop_path::{Outside, Path, Stage, Witness};
-use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::event::{Event, Interest};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Body, Packet, PacketId};
@@ -79,7 +79,7 @@ fuzz_target!(|bytes: &[u8]| {
     stages.extend(models.iter().map(|stage| Stage::of_path(stage, 1)));
     let last = stages.len();
     stages.push(Stage::Witness(Box::new(Witness::of_all_within(Side::Left, 64))));
-    let mut path = Path::new(stages, 1..last, vec![0, last], Wants::METRICS);
+    let mut path = Path::new(stages, 1..last, vec![0, last], Interest::METRICS);
     path.set_bulk(setup & 1 != 0);
     let read = if path.is_bulk() { frame::read_whole } else { frame::read };
     let mut around = Around::default();

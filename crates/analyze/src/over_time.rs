@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_list_keeps_every_second_sample() {
+    fn a_full_list_drops_every_second_sample() {
         let mut samples = Samples::default();
         (0..100).for_each(|i| samples.add(8, i));
         assert_eq!((samples.every, samples.kept), (16, vec![0, 16, 32, 48, 64, 80, 96]));

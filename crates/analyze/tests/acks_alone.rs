@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn acks_alone_show_what_they_acknowledge(
+    fn an_acks_only_capture_has_right_counts_without_losses(
         isn in any_numbers(), v6 in any::<bool>(), stamped in any::<bool>(), from in 0usize..2, opened in any::<bool>(),
         counted in any::<bool>(), steps in steps(), again in proptest::option::of(any_numbers()),
     ) {

@@ -90,7 +90,7 @@ fn full_segments_that_never_arrive_are_a_black_hole() {
 }
 
 #[test]
-fn acks_alone_show_what_they_acknowledge() {
+fn an_acks_only_capture_reports_acked_bytes_and_rate() {
     let fault = only(&read("field/one-way-acks"));
     let Finding::OnlyAcks { acks, acked_bytes, duplicate_acks, sack_acks, rate } = fault.finding
     else {
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn a_black_hole_shows_where_smaller_pieces_arrive(
+    fn a_black_hole_is_diagnosed_when_smaller_segments_pass(
         member in member(), size in 600u32..1400, repeats in 2u32..5,
     ) {
         let mut s = script(member);
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn a_scale_of_one_side_and_its_window_as_the_limit(
+    fn a_one_sided_window_scale_is_diagnosed_as_limit(
         member in member(), shift in 1u8..14, from_server in any::<bool>(), window in 20_000u16..,
         near in any::<bool>(),
     ) {
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn too_few_duplicate_acks_are_limited_transmits(
+    fn a_timeout_after_few_dup_acks_suggests_limited_transmit(
         member in member(), dupacks in 1u32..3, short in any::<bool>(),
     ) {
         let mut s = script(member);
@@ -393,7 +393,7 @@ proptest! {
     }
 
     #[test]
-    fn acks_that_come_another_number_of_hops_are_of_a_middlebox(
+    fn acks_with_another_hop_count_indicate_a_middlebox(
         member in member(), data in 40u8..64, other in 40u8..64, acks in 3u32..20,
     ) {
         let mut s = script(member);

@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_snap_length_cuts_is_read_or_reported(plan in plan(), snap in 1_usize..400) {
+    fn packets_cut_by_snap_length_are_read_or_reported(plan in plan(), snap in 1_usize..400) {
         check_cut(&Plan { fragmented: false, ..plan }, snap);
     }
 }

@@ -12,7 +12,7 @@ fn read(name: &str) -> Analysis {
 }
 
 #[test]
-fn data_behind_its_ack_is_sent_once() {
+fn data_captured_after_its_ack_is_no_retransmission() {
     let analysis = read("ack-before-data");
     let connection = one(&analysis);
     let sent = &connection.to_client;
@@ -35,7 +35,7 @@ fn a_reset_without_ack_acknowledges_nothing() {
 }
 
 #[test]
-fn a_host_that_restarted_begins_anew() {
+fn a_host_restart_is_counted_without_faults() {
     let analysis = read("half-open-a");
     let connection = one(&analysis);
     let sent = &connection.to_client;
@@ -46,7 +46,7 @@ fn a_host_that_restarted_begins_anew() {
 }
 
 #[test]
-fn a_reset_ends_no_handshake() {
+fn a_reset_does_not_complete_a_handshake() {
     let analysis = read("syn-unanswered");
     let connection = one(&analysis);
     assert_eq!((connection.handshake_rtt, connection.opening), (None, Opening::Unanswered));
@@ -55,7 +55,7 @@ fn a_reset_ends_no_handshake() {
 }
 
 #[test]
-fn a_repair_is_known_by_what_its_sender_counts() {
+fn a_retransmission_is_identified_by_the_senders_ip_id() {
     let analysis = read("repair-at-receiver");
     let connection = one(&analysis);
     assert_eq!(faults(connection), [1, 0, 1]);
@@ -269,7 +269,7 @@ proptest! {
 }
 
 #[test]
-fn a_mirror_port_of_both_ways_loses_nothing() {
+fn mirror_port_copies_are_removed_without_faults() {
     let analysis = read("mirror-twice");
     let connection = one(&analysis);
     assert_eq!(faults(connection), [0; 3]);
@@ -284,7 +284,7 @@ proptest! {
 
     /// Repairs within a millisecond, on a local network and without identifications, are no copies.
     #[test]
-    fn any_quick_repair_is_none(
+    fn quick_retransmissions_are_not_counted_as_copies(
         isn in any_numbers(),
         v6 in any::<bool>(),
         stamped in any::<bool>(),

@@ -9,7 +9,7 @@ use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 
 #[test]
-fn one_loss_tells_nothing_of_its_cause() {
+fn one_fast_retransmission_has_one_loss_of_unclear_cause() {
     let mut s = Script::new();
     s.handshake(0.0, 40.0);
     (0..8).for_each(|i| s.data(50.0 + f64::from(i), 1 + 1000 * i, 1000));
@@ -59,7 +59,7 @@ fn losses_of_one_episode_are_a_burst() {
 }
 
 #[test]
-fn a_timeout_its_stall_and_what_follows() {
+fn a_timeout_its_stall_and_later_repairs_are_classified() {
     let mut s = Script::new();
     s.handshake(0.0, 40.0);
     (0..3).for_each(|i| s.data(50.0 + f64::from(i), 1 + 1000 * i, 1000));
@@ -95,7 +95,7 @@ fn timestamps_and_dsack_unmask_a_needless_timeout() {
 }
 
 #[test]
-fn an_ack_too_soon_or_an_old_echo_unmasks_needless_retransmissions() {
+fn old_echoes_but_not_early_acks_mark_needless_repairs() {
     for stamped in [false, true] {
         let mut s = Script::new();
         s.handshake(0.0, 40.0);
@@ -113,7 +113,7 @@ fn an_ack_too_soon_or_an_old_echo_unmasks_needless_retransmissions() {
 }
 
 #[test]
-fn seen_from_the_receiver_a_gap_is_order_if_young_and_loss_if_old() {
+fn at_the_receiver_gap_age_separates_reordering_from_loss() {
     for (delay, expected) in [(5.0, (1, 0)), (60.0, (0, 1))] {
         let mut s = Script::new();
         s.handshake(0.0, 40.0);
@@ -131,7 +131,7 @@ fn seen_from_the_receiver_a_gap_is_order_if_young_and_loss_if_old() {
 }
 
 #[test]
-fn silences_have_their_causes() {
+fn stalls_are_classified_by_cause() {
     let mut s = Script::new();
     s.handshake(0.0, 10.0);
     s.data(20.0, 1, 1000);
@@ -175,7 +175,7 @@ fn openings_and_closings() {
 }
 
 #[test]
-fn bounds_hold_and_are_told() {
+fn limits_hold_and_omissions_are_counted() {
     let mut s = Script::new();
     for i in 0..50u32 {
         s.data(f64::from(i) * 300.0, 1, 1000);
@@ -192,7 +192,7 @@ fn bounds_hold_and_are_told() {
 }
 
 #[test]
-fn a_capture_that_breaks_off_is_analysed_up_to_there() {
+fn a_broken_capture_is_analysed_up_to_the_fault() {
     let capture = include_bytes!("data/real.pcap");
     let cut = analyze_capture(&capture[..capture.len() / 2], Config::default()).unwrap();
     assert!(cut.truncated && cut.packets > 100);
@@ -241,7 +241,7 @@ fn a_real_transfer_is_explained() {
 
 proptest! {
     #[test]
-    fn any_exchange_adds_up(steps in prop::collection::vec(
+    fn byte_and_packet_counts_of_any_exchange_are_consistent(steps in prop::collection::vec(
         (0u8..5, 0usize..2, any::<u8>(), 0u32..20_000, 0u32..1500, 0u32..20_000), 0..80)
     ) {
         let mut s = Script::new();
@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_captures_do_no_harm(changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..40)) {
+    fn corrupted_captures_do_not_panic(changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..40)) {
         let mut capture = include_bytes!("data/real.pcap")[..20_000].to_vec();
         for (at, byte) in changes {
             let at = 24 + at % (capture.len() - 24);

@@ -56,7 +56,7 @@ fn losses_in_between_and_the_change_of_delays_are_found() {
 }
 
 #[test]
-fn the_speed_of_a_clock_is_taken_out() {
+fn clock_drift_is_removed_from_delays() {
     // It gains 50 us in each second, 1.5 ms in all.
     let found = matched(pair(|at| at * (1.0 + 50e-6), |_| 5.0, &[]));
     assert!((found.clocks.unwrap().faster_ppm.unwrap() - 50.0).abs() < 0.1, "{:?}", found.clocks);
@@ -67,7 +67,7 @@ fn the_speed_of_a_clock_is_taken_out() {
 }
 
 #[test]
-fn what_was_merged_is_taken_apart() {
+fn merged_segments_are_split_before_matching() {
     let mut first = Script::new();
     let mut second = Script::new();
     for s in [&mut first, &mut second] {
@@ -87,7 +87,7 @@ fn what_was_merged_is_taken_apart() {
 }
 
 #[test]
-fn other_connections_match_nothing() {
+fn captures_of_different_connections_do_not_match() {
     let [first, _] = pair(|at| at, |_| 5.0, &[]);
     let mut other = Script::new();
     other.port = 4999;

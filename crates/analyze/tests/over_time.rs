@@ -62,7 +62,7 @@ fn outstanding_data_and_the_window_follow_every_packet() {
 }
 
 #[test]
-fn a_window_of_unknown_scale_is_not_told() {
+fn a_window_of_unknown_scale_is_not_reported() {
     let mut s = Script::new();
     s.data(50.0, 1, 1000);
     s.ack(90.0, 1001);

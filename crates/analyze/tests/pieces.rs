@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn pieces_count_as_the_segments_that_were_lost(repair in repair()) {
+    fn losses_are_counted_in_segments_not_retransmitted_pieces(repair in repair()) {
         let connection = repair.analyze();
         let sent = &connection.to_server;
         let pieces = repair.cut().len() as u64;
@@ -146,7 +146,7 @@ proptest! {
 
 /// What arrived by the SACK blocks of the receiver was not lost, though its sender goes back to the hole.
 #[test]
-fn what_sack_blocks_report_is_no_loss() {
+fn data_in_sack_blocks_is_not_counted_as_lost() {
     let mut s = Script::new();
     s.sack_permitted = [true; 2];
     s.handshake(0.0, 40.0);

@@ -396,7 +396,7 @@ fn messages_to_sources() {
 }
 
 #[test]
-fn what_the_simulator_wrote() {
+fn simulated_captures_have_the_counts_of_tshark() {
     let lan = include_str!("../../../scenarios/west97-lan.toml");
     let mut seen = 0;
     for (tcp, agent) in [("reno", "none"), ("newreno", "none"), ("sack", "none"), ("reno", "snoop")]

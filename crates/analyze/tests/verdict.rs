@@ -3,7 +3,7 @@
 use std::io;
 
 use lasthop_analyze::{Cause, Config, Direction, analyze_capture};
-use lasthop_proto::event::{self, Event, Op, Wants, What};
+use lasthop_proto::event::{self, Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::{Argument, parse};
@@ -18,8 +18,8 @@ struct Truth {
 }
 
 impl Sink for Truth {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {

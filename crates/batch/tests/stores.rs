@@ -129,7 +129,7 @@ fn shards_in_any_order_and_stores_of_their_own_give_the_same_digest() {
 }
 
 #[test]
-fn a_sweep_that_was_stopped_goes_on_and_makes_nothing_twice() {
+fn a_stopped_sweep_resumes_without_repeating_batches() {
     let store = Memory::default();
     let seen = AtomicU64::new(0);
     let stop = || seen.load(Ordering::Relaxed) >= 25;
@@ -147,7 +147,7 @@ fn a_sweep_that_was_stopped_goes_on_and_makes_nothing_twice() {
 }
 
 #[test]
-fn two_at_once_on_one_directory_agree() {
+fn concurrent_sweeps_of_one_directory_agree() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Directory::create(dir.path()).expect("a store");
     std::thread::scope(|scope| {
@@ -261,7 +261,7 @@ fn equal_keys_with_other_results_are_an_error_when_putting_and_when_merging() {
 }
 
 #[test]
-fn a_full_place_is_an_error_and_what_was_there_stays() {
+fn a_full_store_reports_an_error_and_retains_batches() {
     /// A store with room for a number of objects.
     struct Full(Memory, usize);
     impl Store for Full {
@@ -307,7 +307,7 @@ fn a_directory_that_cannot_be_written_to_is_named() {
 }
 
 #[test]
-fn shards_are_read() {
+fn shard_arguments_are_parsed_or_refused() {
     assert_eq!("1/1".parse(), Ok(Shard::ALL));
     for wrong in ["0/3", "4/3", "3", "a/b", "1/0", ""] {
         assert!(wrong.parse::<Shard>().is_err(), "{wrong}");

@@ -67,7 +67,7 @@ fn runs_have_the_numbers_of_the_results() {
 
 /// The provenance suffices to reproduce the table.
 #[test]
-fn provenance_makes_the_same_table_again() {
+fn a_table_is_reproducible_from_its_provenance() {
     let (plan, provenance) = plan("west97-lan", &TINY);
     let table = |plan: &Plan| {
         let results = run(plan, "", &Work::new(1)).expect("results");
@@ -83,7 +83,7 @@ fn provenance_makes_the_same_table_again() {
 }
 
 #[test]
-fn the_list_of_scalars_is_that_of_all_examples_in_order() {
+fn all_example_scalars_are_in_the_list_in_order() {
     let mut seen = BTreeSet::new();
     for example in examples() {
         let short = [Argument::Set("runs=1".into()), Argument::Set("horizon=3s".into())];
@@ -185,7 +185,7 @@ fn equal_rows_give_equal_files() {
 }
 
 #[test]
-fn csv_has_the_very_numbers_and_quotes_what_it_must() {
+fn csv_has_the_exact_throughputs_of_the_results() {
     let (plan, provenance) =
         plan("west97-lan", &["runs=2", "transfer.bytes=50kB", "vary link.delay=1ms,5ms"]);
     let results = run(&plan, "", &Work::new(1)).expect("results");
@@ -214,7 +214,7 @@ fn csv_has_the_very_numbers_and_quotes_what_it_must() {
 }
 
 #[test]
-fn an_axis_called_like_a_column_keeps_apart() {
+fn an_axis_named_like_a_column_has_its_own() {
     let (plan, provenance) =
         plan("west97-lan", &["runs=1", "transfer.bytes=50kB", "vary seed=3,4"]);
     let results = run(&plan, "", &Work::new(1)).expect("results");
@@ -223,7 +223,7 @@ fn an_axis_called_like_a_column_keeps_apart() {
 }
 
 #[test]
-fn work_stops_and_tells_how_far_it_is() {
+fn work_stops_on_request_and_reports_its_progress() {
     use std::sync::atomic::{AtomicU64, Ordering};
     let (plan, _) = plan("west97-lan", &TINY);
     let seen = AtomicU64::new(0);

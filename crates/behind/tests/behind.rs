@@ -165,7 +165,7 @@ fn the_same_seed_gives_the_same_losses() {
 }
 
 #[test]
-fn what_cannot_be_is_said_with_its_remedy() {
+fn invalid_links_are_refused_with_a_remedy() {
     let bare = Link::new().loss("1").start().expect_err("everything is lost");
     assert!(bare.to_string().contains("write `1%`"), "{bare}");
     if !can_run() {
@@ -183,7 +183,7 @@ fn what_cannot_be_is_said_with_its_remedy() {
 }
 
 #[test]
-fn a_network_ends_with_its_value_and_what_the_test_holds_stays() {
+fn dropping_a_network_stops_forwarding_but_not_its_programs() {
     if !can_run() {
         return;
     }

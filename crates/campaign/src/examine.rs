@@ -2,7 +2,7 @@
 //! advances, and every transfer ends.
 
 use lasthop_explore::oracle::{self, Watch};
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::Scenario;
 use lasthop_sim::{Reason, Session, layout};
@@ -15,8 +15,8 @@ use lasthop_trace::layout::{Layout, Role};
 struct Books(Conservation, Layout);
 
 impl Sink for Books {
-    fn wants(&self) -> Wants {
-        self.0.wants()
+    fn interest(&self) -> Interest {
+        self.0.interest()
     }
     fn event(&mut self, event: &Event) {
         let refused = Op::Dropped(Cause::NoSuchConnection);

@@ -7,7 +7,7 @@
 
 use core::fmt::{self, Write};
 
-use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::event::{Event, Interest};
 use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, example, parse};
 use lasthop_study::compare::{self, Options};
@@ -128,8 +128,8 @@ impl Write for Digest {
 }
 
 impl Sink for Digest {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         self.add(format_args!("{event:?}"));

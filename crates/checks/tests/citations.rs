@@ -89,7 +89,7 @@ fn every_citation_names_a_section_that_exists() {
 }
 
 #[test]
-fn every_source_has_a_title_and_a_place() {
+fn every_source_has_a_title_and_a_publication() {
     for (key, source) in sources() {
         assert!(source.get("title").is_some(), "{key} has no title");
         let place = source.get("published").is_some() || key.starts_with("rfc");
@@ -98,7 +98,7 @@ fn every_source_has_a_title_and_a_place() {
 }
 
 #[test]
-fn what_is_not_a_citation_is_refused() {
+fn only_valid_citations_are_accepted() {
     let sources = sources();
     for good in [" rfc768", " rfc6298#section-2.3", " west97#3.3: once a round trip"] {
         assert!(check(good, &sources).is_ok(), "{good}");

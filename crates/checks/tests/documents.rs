@@ -71,7 +71,7 @@ fn anchors(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_relative_link_leads_somewhere() {
+fn every_relative_link_has_an_existing_target() {
     let mut broken = Vec::new();
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap_or_else(|e| panic!("{document:?}: {e}"));
@@ -158,7 +158,7 @@ fn a_page_without_readers_is_noticed() {
 
 /// `make book` omits pages that `docs/SUMMARY.md` does not list.
 #[test]
-fn every_page_stands_in_the_book_once() {
+fn every_page_is_listed_in_the_book_once() {
     let summary = root().join("docs/SUMMARY.md");
     let text = fs::read_to_string(&summary).expect("there is a summary");
     let mut chapters = links(&text);

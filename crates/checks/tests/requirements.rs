@@ -11,7 +11,7 @@ fn lacks_something() {
 }
 
 #[test]
-fn what_cannot_run_is_on_the_list_and_fails_in_ci() {
+fn unrunnable_tests_are_listed_and_fail_in_ci() {
     assert!(can_run(true, "nothing"));
     let list = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-run.txt");
     let _ = std::fs::remove_file(&list);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn text_shrinks_and_what_is_random_does_not() {
+    fn text_shrinks_and_random_data_does_not() {
         let mut word = 1_u64;
         let random: Vec<u8> = (0..100_000)
             .map(|_| {

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sudo_is_told_of_a_program_outside_of_its_path() {
+    fn sudo_needs_the_full_path_outside_its_search_path() {
         let named = |path: &str| named_for_sudo(Path::new(path));
         assert_eq!(["/usr/bin/lasthop", "/usr/local/bin/lasthop"].map(named), [None, None]);
         assert_eq!(named("/home/ann/.cargo/bin/lasthop").unwrap(), "/home/ann/.cargo/bin/lasthop");

@@ -369,7 +369,7 @@ mod tests {
 
     /// A synonym of a nonexistent name would never be suggested.
     #[test]
-    fn words_of_the_same_meaning_lead_to_what_is_there() {
+    fn every_synonym_leads_to_an_existing_name() {
         fn longs(command: &Command, all: &mut Vec<String>) {
             all.extend(command.get_arguments().filter_map(Arg::get_long).map(str::to_owned));
             command.get_subcommands().for_each(|inner| longs(inner, all));

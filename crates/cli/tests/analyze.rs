@@ -47,7 +47,7 @@ fn a_compressed_capture_has_the_same_answer() {
 }
 
 #[test]
-fn what_changes_over_time_is_in_json_when_asked_for() {
+fn json_has_samples_over_time_only_on_request() {
     let direction = |arguments: &[&str]| {
         json(&analyze(arguments))["captures"][0]["connections"][0]["to_server"].take()
     };
@@ -69,7 +69,7 @@ fn connections_are_chosen_by_number_address_and_port() {
 }
 
 #[test]
-fn every_picture_has_its_numbers_beside_it() {
+fn every_plot_has_a_csv_file_with_its_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     stdout(&analyze(&[CAPTURE, "-o", out, "--xplot"]));
@@ -98,7 +98,7 @@ fn every_picture_has_its_numbers_beside_it() {
 }
 
 #[test]
-fn two_captures_tell_what_was_lost_in_between() {
+fn two_captures_show_the_losses_between_them() {
     let dir = tempfile::tempdir().unwrap();
     let runs = dir.path().join("runs");
     // A queue of five packets before the radio overflows.
@@ -127,7 +127,7 @@ fn two_captures_tell_what_was_lost_in_between() {
 
 #[cfg(live)]
 #[test]
-fn what_passes_an_interface_now_is_analysed() {
+fn live_traffic_of_an_interface_is_analysed() {
     use std::io::{Read as _, Write as _};
     let allowed = analyze(&["-i", "lo", "--for", "1ms"]);
     let denied = String::from_utf8_lossy(&allowed.stderr).contains("CAP_NET_RAW");

@@ -113,7 +113,7 @@ fn exit_codes() {
 }
 
 #[test]
-fn json_is_json() {
+fn json_output_is_valid_json() {
     for arguments in [
         &["list", "systems", "--json"][..],
         &["list", "scenarios", "--json"],
@@ -152,7 +152,7 @@ fn a_scenario_may_come_from_a_pipe() {
 }
 
 #[test]
-fn completions_know_the_commands() {
+fn completions_contain_the_commands() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let output = lasthop(&["completions", shell]);
         assert!(String::from_utf8_lossy(&output.stdout).contains("reproduce"), "{shell}");
@@ -176,7 +176,7 @@ fn offered(words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn completions_know_the_scenarios() {
+fn completions_offer_the_scenarios() {
     assert_eq!(offered(&["run", "west97-w"]), ["west97-wan"]);
     assert_eq!(offered(&["compare", "quick"]), ["quickstart"]);
     assert!(offered(&["run", "no-such"]).iter().all(String::is_empty), "then it is a file");
@@ -188,7 +188,7 @@ fn completions_know_the_scenarios() {
 }
 
 #[test]
-fn a_report_of_nothing_says_what_is_missing() {
+fn a_report_names_a_missing_or_invalid_directory() {
     let output = lasthop(&["report", "no-such-directory"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("no-such-directory: there is no such directory"), "{text}");

@@ -53,7 +53,7 @@ fn the_points_of_the_own_axis_are_ranked() {
 }
 
 #[test]
-fn the_scenario_as_it_is_says_what_it_took_and_a_note_says_where() {
+fn the_baseline_is_described_and_incomplete_runs_are_noted() {
     let dir = tempfile::tempdir().unwrap();
     let shown = text(&run(dir.path(), &["compare", "quickstart", "--schemes", "snoop", "-n", "2"]));
     assert!(shown.contains("compared with as-is (agent=none)"), "{shown}");
@@ -132,7 +132,7 @@ fn a_file_brings_its_own_schemes() {
 }
 
 #[test]
-fn wrong_arguments_are_told_with_the_remedy() {
+fn wrong_arguments_are_refused_with_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, expected) in [
         (&["compare", "rivals", "--schemes", "snop"][..], "did you mean `snoop`?"),
@@ -211,7 +211,7 @@ fn on_a_clean_link_nothing_helps() {
 }
 
 #[test]
-fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
+fn on_a_short_lossy_link_local_schemes_help() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let arguments = [
@@ -257,7 +257,7 @@ fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
 }
 
 #[test]
-fn on_a_slow_return_it_is_the_acks() {
+fn on_a_slow_return_channel_ack_schemes_help() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["--rate", "10mbit", "--rate-back", "19.2kbit", "-n", "6", "--quick"];
     let document = advice(dir.path(), &arguments, 0);
@@ -283,7 +283,7 @@ fn on_a_slow_return_it_is_the_acks() {
 
 /// Existing features need no change: the receiver of the link has SACK.
 #[test]
-fn with_a_sender_of_today_only_what_differs_is_to_be_changed() {
+fn advice_for_modern_senders_lists_only_missing_features() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["--rate", "20mbit", "--delay", "10ms", "--loss", "1%", "-n", "6", "--quick"];
     let document = advice(dir.path(), &arguments, 0);
@@ -303,7 +303,7 @@ fn with_a_sender_of_today_only_what_differs_is_to_be_changed() {
 
 /// The estimate from a capture of a known link equals that link.
 #[test]
-fn a_capture_tells_the_link() {
+fn the_link_is_estimated_from_a_capture() {
     let dir = tempfile::tempdir().unwrap();
     let made = run(
         dir.path(),
@@ -374,7 +374,7 @@ fn a_capture_tells_the_link() {
 /// A capture in front of a channel with bit errors, with a receive window of 16 KiB. The losses are the
 /// channel's. But the RTT is longest when the window is used up, which looks like a full queue.
 #[test]
-fn a_receive_window_is_a_bound_and_its_losses_are_the_links() {
+fn a_receive_window_limit_does_not_hide_link_losses() {
     let dir = tempfile::tempdir().unwrap();
     let made = ["run", "quickstart", "--seeds", "1", "--set", "agent=none", "-o", "out"];
     assert!(run(dir.path(), &made).status.success());
@@ -408,7 +408,7 @@ fn a_receive_window_is_a_bound_and_its_losses_are_the_links() {
 /// After Ctrl-C, the finished runs are stored, and the same command resumes.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_comparison_goes_on() {
+fn an_interrupted_comparison_stores_finished_runs() {
     use std::io::Read as _;
     let dir = tempfile::tempdir().unwrap();
     let arguments =

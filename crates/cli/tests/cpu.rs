@@ -92,7 +92,7 @@ fn every_case_has_its_medians() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_is_finished_and_leaves_nothing() {
+fn ctrl_c_prints_finished_samples_and_leaves_no_process() {
     each("cpu-stop", |world| {
         let arguments =
             ["testbed", "cpu", "--mss", "1460", "-n", "10000", "--bytes", "4MB", "--json"];
@@ -127,7 +127,7 @@ fn ctrl_c_keeps_what_is_finished_and_leaves_nothing() {
 }
 
 #[test]
-fn where_there_is_no_testbed_it_says_why() {
+fn a_missing_testbed_is_reported_with_the_reason() {
     let world = World::new("cpu-forbidden", User::Nobody);
     let run = |arguments: &str| {
         let script = format!(
@@ -160,7 +160,7 @@ fn where_there_is_no_testbed_it_says_why() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn invalid_measurement_options_are_refused() {
     let world = World::new("cpu-refused", User::Nobody);
     for (arguments, words) in [
         (["--bytes", "0"], "a transfer of no bytes"),

@@ -42,7 +42,7 @@ fn change<'v>(document: &'v Value, name: &str) -> &'v Value {
 }
 
 #[test]
-fn both_ends_get_a_battery_and_their_joules_are_told_apart() {
+fn both_hosts_have_batteries_and_their_power_is_itemised() {
     let output = lasthop("both", &format!("{HEAD}{HOP}"), &["--json"]);
     assert_eq!(output.status.code(), Some(0));
     let document = json(&output);
@@ -87,7 +87,7 @@ fn other_hardware_gives_another_answer() {
 }
 
 #[test]
-fn where_nothing_is_left_to_change_nothing_would_help() {
+fn with_all_changes_applied_no_further_change_helps() {
     let text = format!("{HEAD}[[path]]\nradio = {{ rate = \"2mbit\" }}\n");
     let fixed = "{ preset = \"rfc\", mss = 2256, timestamps = false, sack = false, tcp = \"newreno\", window-scale = false, \
                  delayed-ack = { every = \"none\", timeout = \"500ms\" } }";

@@ -44,7 +44,7 @@ fn a_sample_gives_the_same_answer_again() {
 }
 
 #[test]
-fn what_is_finished_is_kept_and_an_interrupted_command_goes_on() {
+fn finished_sets_are_stored_and_resumption_skips_them() {
     let dir = directory("kept");
     let out = dir.to_str().expect("a name");
     let asked = ["W-F10", "--sets", "30", "--seeds", "1", "--again", "0", "-o", out];

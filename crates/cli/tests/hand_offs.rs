@@ -73,7 +73,7 @@ fn moved(all: &[(String, Value)]) -> Vec<bool> {
 }
 
 #[test]
-fn a_linux_host_keeps_its_connection_whatever_becomes_of_packets() {
+fn a_linux_connection_survives_all_handoff_packet_policies() {
     let world = World::new("hand-offs-packets", user());
     thread::scope(|scope| {
         for announced in ["true", "false"] {
@@ -91,7 +91,7 @@ fn a_linux_host_keeps_its_connection_whatever_becomes_of_packets() {
 }
 
 #[test]
-fn agents_go_on_with_the_state_that_follows_a_linux_host() {
+fn agents_resume_with_state_moved_with_a_linux_host() {
     let world = World::new("hand-offs-state", user());
     thread::scope(|scope| {
         for agents in ["snoop,snoop-smart", "m-tcp", "split,split-sack"] {
@@ -111,7 +111,7 @@ fn agents_go_on_with_the_state_that_follows_a_linux_host() {
 }
 
 #[test]
-fn without_it_soft_state_is_learnt_again_and_a_split_connection_breaks() {
+fn without_state_transfer_only_a_split_connection_breaks() {
     let world = World::new("hand-offs-lost", user());
     thread::scope(|scope| {
         let soft =
@@ -137,7 +137,7 @@ fn without_it_soft_state_is_learnt_again_and_a_split_connection_breaks() {
 }
 
 #[test]
-fn a_linux_sender_retransmits_at_once_when_our_host_tells_of_the_hand_off() {
+fn a_handoff_notice_makes_a_linux_sender_retransmit_early() {
     let world = World::new("hand-offs-fast", user());
     let set =
         ["agent=none", "handoff.state=lose", "handoff.gap=300ms", "host.mobile.stack=lasthop"];

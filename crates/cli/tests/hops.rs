@@ -64,7 +64,7 @@ fn frames(metrics: &Value, kind: &str) -> u64 {
 }
 
 #[test]
-fn every_link_layer_carries_what_kernels_say() {
+fn every_link_layer_carries_kernel_tcp() {
     let (world, file) = world("hops", include_str!("data/hops.toml"));
     thread::scope(|scope| {
         for addresses in [
@@ -104,7 +104,7 @@ fn every_link_layer_carries_what_kernels_say() {
 }
 
 #[test]
-fn senders_of_ours_heed_feedback_and_kernels_ignore_it() {
+fn our_senders_react_to_feedback_and_kernels_ignore_it() {
     let (world, file) = world("feedback", include_str!("data/feedback.toml"));
     let [ours, kernels] = thread::scope(|scope| {
         let started = ["lasthop", "kernel"].map(|stack| {
@@ -138,7 +138,7 @@ fn senders_of_ours_heed_feedback_and_kernels_ignore_it() {
 }
 
 #[test]
-fn kernels_speak_over_compressed_headers() {
+fn kernel_tcp_works_over_compressed_headers() {
     let (world, file) = world("compression", include_str!("data/compression.toml"));
     let found = runs(&world, &file, &[]);
     let both = |flow: &Value, cause: &str| {
@@ -156,7 +156,7 @@ fn kernels_speak_over_compressed_headers() {
 }
 
 #[test]
-fn acks_of_kernels_are_filtered_and_filled_in_again() {
+fn kernel_acks_are_filtered_and_reconstructed() {
     let (world, file) = world("return", include_str!("data/return.toml"));
     let found = runs(&world, &file, &[]);
     assert_eq!(found.len(), 4);
@@ -172,7 +172,7 @@ fn acks_of_kernels_are_filtered_and_filled_in_again() {
 }
 
 #[test]
-fn kernels_speak_over_packet_radio() {
+fn kernel_tcp_works_over_packet_radio() {
     let scenario = concat!(
         r#"
         transfer = { from = "fixed", to = "mobile", bytes = "60KB" }

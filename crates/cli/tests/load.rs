@@ -166,7 +166,7 @@ fn the_receiver_sends_and_counts_datagrams() {
 }
 
 #[test]
-fn errors_say_what_to_do() {
+fn errors_include_a_remedy() {
     let dir = directory();
     let plain = Receiver::new(dir.path(), "--plain");
     let usual = Receiver::new(dir.path(), "");

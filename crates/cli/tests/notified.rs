@@ -47,7 +47,7 @@ fn counts(world: &World, agent: &str) -> Counts {
 
 //= west97#7.0: a base station that keeps sequence numbers only
 #[test]
-fn a_base_station_tells_the_sender_what_the_radio_lost() {
+fn a_base_station_notifies_the_sender_of_radio_losses() {
     let world = World::new("notified", if is_root() { User::Root } else { User::Nobody });
     // In parallel, since the runs mostly wait for timeouts.
     let (none, cache) = std::thread::scope(|scope| {

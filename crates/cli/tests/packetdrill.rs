@@ -25,7 +25,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_script_that_passes_is_said_to() {
+fn a_passing_script_is_reported_as_pass() {
     let dir = folder();
     let output = lasthop(dir.path(), &["a/good.pkt"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -60,7 +60,7 @@ fn a_folder_is_walked_and_counted() {
 }
 
 #[test]
-fn bad_input_is_told_from_a_failure() {
+fn bad_input_exits_with_code_2_and_the_reason() {
     let dir = folder();
     for (args, what) in [
         (&["broken.txt"][..], "broken.txt: line"),

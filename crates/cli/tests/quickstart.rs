@@ -69,7 +69,7 @@ fn until(what: &str, mut there: impl FnMut() -> bool) {
     panic!("{what} has not come within five minutes");
 }
 
-fn nothing_is_left(world: &World) {
+fn assert_nothing_left(world: &World) {
     assert_eq!(processes(world), [""; 0]);
     let known = files(&world.runtime());
     assert!(known.iter().all(|file| file.ends_with(".lock")), "{known:?}");
@@ -90,7 +90,7 @@ fn testbeds(world: &World) -> usize {
 }
 
 /// Starts a sweep that stores its results. Returns when it has a result and the testbed of another run.
-fn in_its_midst(world: &World, out: &Path) -> Child {
+fn start_sweep_in_progress(world: &World, out: &Path) -> Child {
     let arguments = [&RUN[..], &["--seeds", "2", "-o", out.to_str().expect("text")]].concat();
     let mut child = world
         .command(&arguments)
@@ -122,20 +122,20 @@ fn a_scenario_runs_and_leaves_nothing() {
     // The limiting factors of the kernel's senders are no fault.
     let mut notes = table.lines().filter(|line| line.starts_with("note:"));
     assert!(notes.all(|note| note.contains(" limited senders ")), "{table}");
-    nothing_is_left(&world);
+    assert_nothing_left(&world);
 }
 
 #[test]
-fn an_interrupted_one_goes_on() {
+fn an_interrupted_sweep_resumes_without_repeating_runs() {
     let (world, out) = ordinary("interrupted");
-    let child = in_its_midst(&world, &out);
+    let child = start_sweep_in_progress(&world, &out);
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it is there");
     let output = child.wait_with_output().expect("ended");
     let (table, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(130), "{table}{err}");
     assert!(err.contains("the same command continues from there"), "{err}");
     assert!(halves(&out).is_empty(), "{:?}", halves(&out));
-    nothing_is_left(&world);
+    assert_nothing_left(&world);
 
     let before = finished_runs(&out);
     assert!((2..6).contains(&before.len()), "{before:?}");
@@ -144,17 +144,17 @@ fn an_interrupted_one_goes_on() {
     assert_eq!(after[..before.len()], before, "stored runs are not made again");
     assert_eq!(after.len(), 6);
     assert!(out.join("report.html").exists());
-    nothing_is_left(&world);
+    assert_nothing_left(&world);
 }
 
 #[test]
-fn a_killed_one_takes_its_testbed_along() {
+fn a_killed_sweep_ends_its_testbed() {
     let (world, out) = ordinary("killed-run");
-    let mut child = in_its_midst(&world, &out);
+    let mut child = start_sweep_in_progress(&world, &out);
     child.kill().expect("it is there");
     child.wait().expect("ended");
     // The testbed's process notices only the end of its input.
     until("the end of the testbed", || processes(&world).is_empty());
     assert!(halves(&out).is_empty(), "{:?}", halves(&out));
-    nothing_is_left(&world);
+    assert_nothing_left(&world);
 }

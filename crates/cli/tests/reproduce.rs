@@ -49,7 +49,7 @@ impl Workdir {
 }
 
 #[test]
-fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
+fn claims_have_a_line_and_check_sets_exit_codes() {
     let workdir = Workdir::new();
     let (code, text) = workdir.run("west97 --seeds 2");
     assert_eq!(code, Some(0), "{text}");
@@ -82,7 +82,7 @@ fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
 }
 
 #[test]
-fn the_report_holds_what_all_commands_have_evaluated() {
+fn the_report_has_the_claims_of_all_commands() {
     let workdir = Workdir::new();
     workdir.run("W-T2 --seeds 1");
     workdir.run("W-T1 --seeds 2");
@@ -108,7 +108,7 @@ fn the_report_holds_what_all_commands_have_evaluated() {
 }
 
 #[test]
-fn claims_of_related_work_stand_apart() {
+fn claims_of_related_work_are_listed_separately() {
     let workdir = Workdir::new();
     let (code, text) = workdir.run("C-DISCONNECTION W-T1 --seeds 1");
     assert_eq!(code, Some(0), "{text}");
@@ -126,7 +126,7 @@ fn claims_of_related_work_stand_apart() {
 }
 
 #[test]
-fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
+fn stored_claims_are_reused_for_equal_seeds_and_build() {
     let workdir = Workdir::new();
     workdir.run("W-T1 --seeds 1");
     workdir.mark("W-T1");
@@ -152,7 +152,7 @@ fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
 
 #[cfg(unix)]
 #[test]
-fn after_an_interruption_the_same_command_goes_on() {
+fn after_an_interruption_the_same_command_resumes() {
     let workdir = Workdir::new();
     let arguments = "west97 --seeds 16";
     let mut child = workdir

@@ -99,7 +99,7 @@ fn none_left(world: &World) {
 }
 
 #[test]
-fn it_ends_as_the_program_does() {
+fn the_shell_exits_with_the_status_of_its_program() {
     each("shell-ends", |world| {
         let status = |words: &[&str]| run(world, &[&["-q", "--"], words].concat()).status;
         assert_eq!(status(&["true"]).code(), Some(0));
@@ -113,7 +113,7 @@ fn it_ends_as_the_program_does() {
 }
 
 #[test]
-fn the_program_is_the_user_and_has_its_streams() {
+fn the_program_has_the_users_id_and_streams() {
     each("shell-user", |world| {
         let uid = if world.drops() { NOBODY } else { fs::metadata("/proc/self").unwrap().uid() };
         let script = "id -u; echo $LASTHOP_SHELL; echo $LASTHOP_FAR; cat; echo there >&2";
@@ -162,7 +162,7 @@ fn has_round_trips_of(world: &World, words: &[&str], least: f64) {
 }
 
 #[test]
-fn the_link_is_the_one_that_was_asked_for() {
+fn the_link_has_the_requested_delay_and_rate() {
     if !has(&["ping", "python3"]) {
         return;
     }
@@ -190,7 +190,7 @@ while c.recv(65536): pass";
 }
 
 #[test]
-fn what_is_lost_is_told_and_captured() {
+fn losses_are_summarised_and_captured() {
     if !has(&["ping"]) {
         return;
     }
@@ -220,7 +220,7 @@ fn what_is_lost_is_told_and_captured() {
 }
 
 #[test]
-fn agents_and_paths_of_scenarios_stand_there() {
+fn agents_and_scenario_paths_run_and_errors_are_named() {
     if !has(&["ping"]) {
         return;
     }
@@ -248,7 +248,7 @@ fn agents_and_paths_of_scenarios_stand_there() {
 }
 
 #[test]
-fn one_runs_in_another() {
+fn shells_can_be_nested() {
     if !has(&["ping"]) {
         return;
     }
@@ -289,7 +289,7 @@ fn kill(signal: &str, pid: &str) {
 }
 
 #[test]
-fn signals_are_for_the_program() {
+fn signals_are_forwarded_to_the_program() {
     each("shell-signals", |world| {
         for (name, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1)] {
             let mut child = sleeper(world, &["-q"]);
@@ -301,7 +301,7 @@ fn signals_are_for_the_program() {
 }
 
 #[test]
-fn nothing_is_left_when_it_is_killed() {
+fn a_killed_shell_leaves_no_process_or_file() {
     each("shell-killed", |world| {
         let mut child = sleeper(world, &["-q", "--serve", "sleep 1000"]);
         assert!(processes(world).len() >= 4);
@@ -357,7 +357,7 @@ fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
 }
 
 #[test]
-fn the_terminal_is_the_programs() {
+fn the_program_controls_the_terminal() {
     if !has(&["script", "bash"]) {
         return;
     }
@@ -406,7 +406,7 @@ fn own_address() -> Option<std::net::IpAddr> {
 }
 
 #[test]
-fn the_outside_is_behind_the_link() {
+fn outside_hosts_are_reached_through_the_link() {
     each("shell-outside", |world| {
         let checks = world.json(&["doctor", "-o", "/tmp"])["checks"].take();
         let of_outside = |check: &&Value| check["name"] == "outside";
@@ -443,7 +443,7 @@ fn the_outside_is_behind_the_link() {
 }
 
 #[test]
-fn a_user_without_root_is_not_needed_for_help() {
+fn help_needs_no_root() {
     let world = World::new("shell-help", User::Nobody);
     let help = world.good(&["shell", "--help"]);
     assert!(help.contains("as mm-link"), "{help}");

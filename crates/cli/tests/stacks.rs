@@ -80,17 +80,17 @@ fn both_families(ours: &str, theirs: &str) {
 }
 
 #[test]
-fn ours_receives_what_the_kernel_sends() {
+fn our_stack_receives_all_data_of_a_kernel_sender() {
     both_families("mobile", "fixed");
 }
 
 #[test]
-fn the_kernel_receives_what_ours_sends() {
+fn a_kernel_receives_all_data_of_our_stack() {
     both_families("fixed", "mobile");
 }
 
 #[test]
-fn quic_has_sockets_of_the_kernel() {
+fn quic_runs_on_kernel_sockets() {
     let world = World::new("stacks-quic", user());
     let quic = [
         "transfer.protocol=quic",
@@ -112,7 +112,7 @@ fn quic_has_sockets_of_the_kernel() {
 }
 
 #[test]
-fn the_trace_counts_the_time_outs_that_the_kernel_counts() {
+fn the_trace_has_the_timeout_count_of_the_kernel() {
     let world = World::new("stacks-counts", user());
     // Bursts destroy whole windows, so there are too few duplicate ACKs and the timer must expire.
     let bursts =

@@ -73,7 +73,7 @@ fn up_exec_and_down() {
 }
 
 #[test]
-fn several_at_once() {
+fn several_testbeds_run_at_once() {
     each("several", |world| {
         let up = |name: &str| {
             let mut command = world.command(&["testbed", "up", "--name", name]);
@@ -116,7 +116,7 @@ fn several_at_once() {
 }
 
 #[test]
-fn what_a_killed_one_leaves_is_found() {
+fn a_killed_testbed_is_listed_as_dead_and_cleaned() {
     each("killed", |world| {
         let record = world.json(&["testbed", "up"]);
         world.good(&["testbed", "up", "--name", "other"]);
@@ -153,7 +153,7 @@ fn what_a_killed_one_leaves_is_found() {
 }
 
 #[test]
-fn one_that_is_asked_to_end_cleans_up_itself() {
+fn a_terminated_testbed_cleans_up_by_itself() {
     each("term", |world| {
         let record = world.json(&["testbed", "up"]);
         let program = world.program();
@@ -170,7 +170,7 @@ fn one_that_is_asked_to_end_cleans_up_itself() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_leaves_nothing() {
+fn invalid_testbeds_are_refused_and_leave_nothing() {
     each("refused", |world| {
         for (arguments, words) in [
             (&["--name", "../x"][..], "`../x` cannot be the name of a testbed"),
@@ -197,7 +197,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_kernel_that_forbids_it_is_quoted() {
+fn a_kernel_limit_on_namespaces_is_reported() {
     let world = World::new("forbidden", User::Nobody);
     let program = world.program();
     let script = format!(

@@ -144,7 +144,7 @@ fn compare(output: &Path) -> u64 {
 }
 
 #[test]
-fn every_time_out_stands_at_its_own_time() {
+fn every_traced_timeout_precedes_its_own_retransmission() {
     if !can_run(is_root(), "root") {
         return falls_back(User::Nobody);
     }
@@ -166,7 +166,7 @@ fn every_time_out_stands_at_its_own_time() {
 }
 
 #[test]
-fn two_testbeds_at_once_do_not_mix() {
+fn traces_of_two_concurrent_testbeds_do_not_mix() {
     if !can_run(is_root(), "root") {
         return falls_back(User::Nobody);
     }
@@ -193,7 +193,7 @@ fn two_testbeds_at_once_do_not_mix() {
 }
 
 #[test]
-fn without_root_tcp_info_is_asked() {
+fn without_root_tcp_info_is_polled() {
     falls_back(User::Nobody);
 }
 
@@ -222,7 +222,7 @@ fn buffers() -> Vec<String> {
 }
 
 #[test]
-fn what_a_killed_run_leaves_is_removed() {
+fn buffers_of_a_killed_run_are_removed() {
     if !can_run(is_root(), "root") {
         return falls_back(User::Nobody);
     }

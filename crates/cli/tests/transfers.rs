@@ -65,7 +65,7 @@ fn both_ends_agree() {
 }
 
 #[test]
-fn stdin_and_files_and_what_is_wrong_with_them() {
+fn stdin_data_is_stored_and_its_wrong_byte_reported() {
     let state = tempfile::tempdir().expect("a directory");
     let kept = state.path().join("kept");
     let (child, _errors, to) =
@@ -84,7 +84,7 @@ fn stdin_and_files_and_what_is_wrong_with_them() {
 }
 
 #[test]
-fn errors_say_what_to_do() {
+fn errors_include_a_remedy() {
     let state = tempfile::tempdir().expect("a directory");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let taken = listener.local_addr().expect("an address").to_string();
@@ -113,7 +113,7 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_done() {
+fn ctrl_c_prints_incomplete_transfers_at_both_ends() {
     let state = tempfile::tempdir().expect("a directory");
     let (mut receiving, mut errors, to) = receiver(&state, &[]);
     let sender = lasthop(&state, &["send", &to, "--bytes", "1000GB"]).spawn().expect("it starts");

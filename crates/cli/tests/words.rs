@@ -86,7 +86,7 @@ impl Workdir {
 }
 
 #[test]
-fn commands_that_are_not_there() {
+fn unknown_commands_are_refused_with_a_suggestion() {
     let workdir = Workdir::new();
     workdir.write("link.pcapng", b"");
     workdir.refused("rnu good.toml", &["no command `rnu`", "did you mean `lasthop run`?"]);
@@ -107,7 +107,7 @@ fn commands_that_are_not_there() {
 }
 
 #[test]
-fn options_that_are_not_there() {
+fn wrong_options_are_refused_with_a_remedy() {
     let workdir = Workdir::new();
     workdir.refused(
         "run good.toml --threads 2",
@@ -132,7 +132,7 @@ fn options_that_are_not_there() {
 }
 
 #[test]
-fn numbers_that_are_none() {
+fn invalid_numbers_are_refused_with_a_remedy() {
     let workdir = Workdir::new();
     for seeds in ["-1", "1-5", "abc", "0", "99999999999999999999", "1.5"] {
         let shown = format!("`--seeds {seeds}`");
@@ -159,7 +159,7 @@ fn numbers_that_are_none() {
 }
 
 #[test]
-fn keys_of_the_same_meaning() {
+fn synonyms_of_keys_are_refused_with_the_right_key() {
     let workdir = Workdir::new();
     for (key, meant) in [
         ("bandwidth = \"1mbit\"", "`rate`"),
@@ -301,7 +301,7 @@ fn a_link_of_the_shell_is_checked_before_the_program_is_started() {
 }
 
 #[test]
-fn colours_are_those_that_are_asked_for() {
+fn colours_follow_the_color_option() {
     let workdir = Workdir::new();
     let has = |words: &str| {
         let output = workdir.run(words);
@@ -316,7 +316,7 @@ fn colours_are_those_that_are_asked_for() {
 }
 
 #[test]
-fn notes_are_printed_as_much_as_is_asked_for() {
+fn notes_follow_verbose_and_quiet() {
     let workdir = Workdir::new();
     workdir.write("plain.toml", GOOD.as_bytes());
     let told = |words: &str| {

@@ -1,7 +1,7 @@
 //! Conditions that every run must fulfil.
 
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey};
@@ -33,8 +33,8 @@ impl Watch {
 }
 
 impl Sink for Watch {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         match &event.what {

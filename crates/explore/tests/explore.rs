@@ -35,7 +35,7 @@ fn found(plan: &Plan, options: &Options) -> Exploration {
 const SMALL: [&str; 3] = ["agent=snoop", "host.fixed.tcp=reno", "transfer.bytes=2kB"];
 
 #[test]
-fn copied_runs_and_repeated_ones_end_alike() {
+fn forked_and_replayed_runs_have_equal_results() {
     let plan = plan(&SMALL);
     let forked = options(2, 12);
     let replayed = Options { method: Method::Replay, ..forked.clone() };
@@ -59,7 +59,7 @@ fn every_combination_is_run_once() {
 }
 
 #[test]
-fn a_search_can_be_stopped_and_says_so() {
+fn a_stopped_search_is_reported_as_incomplete() {
     let found = explore(&plan(&SMALL).cells[0].scenario, 1, &options(2, 12), &|_| false);
     assert!(!found.complete && found.levels.len() == 2, "{found:?}");
 }
@@ -95,7 +95,7 @@ fn matrix(name: &str, set: &[&str]) -> Plan {
 }
 
 #[test]
-fn frames_inside_a_link_layer_meet_fates_in_copies_and_repeated_runs() {
+fn link_layer_frame_fates_agree_between_fork_and_replay() {
     let plan = matrix("links", &AIR);
     assert_eq!(deciders(&plan.cells[0].scenario), ["wired", "air"]);
     let forked = options(2, 14);
@@ -148,7 +148,7 @@ fn a_base_station_closes_after_the_last_acknowledgement() {
 /// Found by three faults: the old base station's own acknowledgement was forwarded to the next one, which took it for an
 /// acknowledgement of the far end and forgot the data.
 #[test]
-fn a_base_station_does_not_believe_the_acknowledgements_of_the_last_one() {
+fn a_base_station_ignores_acks_of_its_predecessor() {
     for air in ["4 late, 5 drop", "4 late, 6 drop", "4 duplicate, 5 drop"] {
         let air = format!("westair.cross.fates={air}");
         let set = ["base=split, state", "handoff.packets=forward", "direction=up", "tcp=reno"];
@@ -200,7 +200,7 @@ fn no_forged_segment_ends_or_changes_a_connection() {
 }
 
 #[test]
-fn the_keys_of_a_pattern_repeat_its_run() {
+fn the_settings_of_a_pattern_reproduce_its_run() {
     let explored = found(&plan(&SMALL), &options(2, 12));
     let slowest = explored.levels[2].slowest.as_ref().expect("a run");
     let keys = slowest.pattern.settings(&plan(&SMALL).cells[0].scenario);

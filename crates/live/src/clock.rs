@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_systems_time_and_back() {
+    fn monotonic_time_converts_back_and_forth() {
         let clock = Clock::start();
         let at = Time(5_000_000_123);
         assert_eq!(nanoseconds(TimeSpec::new(3, 4)), 3_000_000_004);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_tell_the_same_time() {
+    fn copies_of_a_clock_share_one_time_base() {
         let clock = Clock::start();
         let copy = clock;
         let first = clock.now();

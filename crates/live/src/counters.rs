@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lasthop_proto::air::FrameFate;
-use lasthop_proto::event::{AgentNote, Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{AgentNote, Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -172,10 +172,10 @@ impl Counters {
 pub struct Tap(pub Arc<Counters>);
 
 impl Sink for Tap {
-    fn wants(&self) -> Wants {
+    fn interest(&self) -> Interest {
         match self.0.idle.load(Ordering::Relaxed) {
-            true => Wants::NOTHING,
-            false => Wants::METRICS,
+            true => Interest::NOTHING,
+            false => Interest::METRICS,
         }
     }
 
@@ -262,7 +262,7 @@ mod tests {
     use lasthop_proto::wire::{Addr, FlowKey};
 
     #[test]
-    fn notes_have_the_names_of_what_happened() {
+    fn agent_notes_are_counted_by_stage_and_name() {
         let counters = Counters::new(2);
         let mut tap = Tap(counters.clone());
         let addr = Addr::v4(10, 0, 0, 1);
@@ -283,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_station_asks_for_no_events() {
+    fn an_idle_station_needs_no_events() {
         let counters = Counters::new(1);
         let tap = Tap(counters.clone());
-        assert_eq!(tap.wants(), Wants::METRICS);
+        assert_eq!(tap.interest(), Interest::METRICS);
         counters.set_idle(true);
-        assert_eq!(tap.wants(), Wants::NOTHING);
+        assert_eq!(tap.interest(), Interest::NOTHING);
     }
 
     /// Each named event has its own counter; an unlisted one has none.

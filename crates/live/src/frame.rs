@@ -361,7 +361,7 @@ mod tests {
     /// RFC 4890 section 4.3 lists the types. Multicast listener reports follow a hop-by-hop header of any
     /// length.
     #[test]
-    fn neighbour_discovery_and_group_membership_pass_by_the_stages_and_pings_do_not() {
+    fn neighbour_discovery_and_group_membership_bypass_stages() {
         for kind in 0..=255 {
             let control = matches!(kind, 130..=137 | 143);
             let message = [kind, 0, 0, 0, 0, 0, 0, 0];
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_packet_in_its_frame_is_bounded() {
+    fn a_frame_trailer_is_limited_to_64_bytes() {
         for (trailer, is_packet) in [(0, true), (1, true), (64, true), (65, false)] {
             for frame in [v4(PROTOCOL_UDP, 0, &[1; 12]), v6(PROTOCOL_UDP, &[1; 12])] {
                 let mut frame = frame;
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn the_traffic_class_is_written_and_the_header_checksum_follows_or_stays_wrong() {
+    fn a_traffic_class_change_updates_the_header_checksum() {
         for tos in [0, 1, 3, 0xb8, 0xff] {
             let frame = v4(PROTOCOL_UDP, 0, &[1; 12]);
             let mut ip = frame[VNET + 14..].to_vec();

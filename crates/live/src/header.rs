@@ -127,7 +127,7 @@ mod tests {
 
     /// Layout of struct virtio_net_hdr: two bytes, then four words in the machine's byte order.
     #[test]
-    fn each_field_of_the_virtio_header_stands_at_its_place() {
+    fn the_virtio_header_has_the_kernels_layout() {
         let mut bytes = [0xee; VNET + 1];
         ALL.write(&mut bytes);
         let words: Vec<u8> =
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_header_says_of_a_frame() {
+    fn flags_and_gso_type_classify_a_frame() {
         let of = |flags, gso_type| {
             let header = VnetHeader { flags, gso_type, ..VnetHeader::default() };
             let VnetHeader { .. } = header;
@@ -170,7 +170,7 @@ mod tests {
 
     /// Offsets count from the start of the frame; unused offsets remain zero.
     #[test]
-    fn a_tag_moves_the_places_that_are_in_force() {
+    fn a_vlan_tag_shifts_only_the_offsets_in_use() {
         let moved = ALL.shifted(4);
         assert_eq!((moved.checksum_start, moved.checksum_offset), (0x060b, 0x0809));
         assert_eq!((moved.header_len, moved.gso_size), (0x0207, 0x0405));

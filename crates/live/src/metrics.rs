@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_asks_for_what_there_is() {
+    fn the_dashboard_queries_only_exported_metrics() {
         let dashboard = include_str!("../../../deploy/grafana.json");
         let dashboard: Value = serde_json::from_str(dashboard).unwrap();
         let exported = exported();

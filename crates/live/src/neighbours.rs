@@ -154,7 +154,7 @@ mod tests {
     const B: Addr = Addr::v4(10, 1, 0, 1);
 
     #[test]
-    fn a_header_is_made_of_what_both_hosts_sent() {
+    fn a_link_header_combines_the_frames_of_both_hosts() {
         let mut table = Neighbours::default();
         table.learn(Side::Left, A, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]);
         assert_eq!(table.link_header(Side::Right, A, B), None);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_spoken_is_where_others_address_it() {
+    fn an_unseen_host_is_learned_from_frames_to_it() {
         let mut table = Neighbours::default();
         let to = |table: &mut Neighbours| {
             table.link_header(Side::Right, A, B).map(|link| link[..6].to_vec())
@@ -196,7 +196,7 @@ mod tests {
 
     /// Addresses of one network differ in a few bits only, at either end of the address.
     #[test]
-    fn hosts_of_a_network_share_out_the_places_and_are_all_remembered() {
+    fn hosts_of_a_network_spread_without_overfilling_a_set() {
         let v6 = |high: u128, low: u128| {
             let bits = 0x2001_0db8 << 96 | high << 64 | low;
             Addr::from(core::net::IpAddr::from(core::net::Ipv6Addr::from(bits)))
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_compete_for_a_place_the_one_unused_for_longest_is_forgotten() {
+    fn a_full_set_evicts_the_least_recently_used_neighbour() {
         let first = Neighbours::set(A);
         let rivals = (0..u32::MAX).map(|n| {
             let [a, b, c, d] = n.to_be_bytes();

@@ -117,7 +117,7 @@ mod tests {
 
     /// sd_watchdog_enabled(3): half of the variable's time, and only if the variable is for this process.
     #[test]
-    fn a_watchdog_is_fed_twice_as_often_as_it_asks() {
+    fn the_watchdog_period_is_half_of_watchdog_usec() {
         let own = std::process::id().to_string();
         let period = |us, pid: Option<&str>| {
             let pid = pid.map(|pid| ("WATCHDOG_PID", pid));
@@ -136,7 +136,7 @@ mod tests {
 
     /// Notifications arrive at a socket with a path, and at one with an abstract name.
     #[test]
-    fn the_manager_hears_what_is_said_and_that_the_loop_goes_round() {
+    fn notifications_and_watchdog_pings_reach_the_manager() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notify");
         let name = format!("lasthop-notify-{}", std::process::id());

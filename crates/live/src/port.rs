@@ -267,7 +267,7 @@ mod tests {
     /// If the kernel forwards, the received frames are those that it saw here. The sent frames are those that
     /// it forwarded from the other side, plus the station's own.
     #[test]
-    fn what_the_kernel_forwards_is_counted_at_both_ends() {
+    fn kernel_forwarded_frames_count_on_both_ports() {
         let own = PortCounts {
             received: 1,
             received_bytes: 2,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -178,8 +178,8 @@ impl Recorder {
 }
 
 impl Sink for Recorder {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_of_a_generation_are_ours() {
+    fn only_numbered_captures_have_a_generation() {
         let of = |name: &str| generation(Path::new(name));
         assert_eq!(of("/x/radio.000012.pcapng"), Some(12));
         assert_eq!(of("a.b.1000000.pcapng"), Some(1_000_000));
@@ -256,7 +256,7 @@ mod tests {
 
     /// Each of two points writes one file per generation.
     #[test]
-    fn generations_are_told_in_order_and_once() {
+    fn generations_are_listed_in_order_without_duplicates() {
         let dir = tempfile::tempdir().expect("a directory");
         assert!(generations(dir.path()).is_empty());
         for name in

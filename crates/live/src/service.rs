@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::agent::Needs;
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
 use lasthop_trace::pcapng::CapturePoint;
@@ -249,12 +249,12 @@ fn claim(interface: &str) -> Result<Claim, Fault> {
 /// The packets that the path of `file` must inspect.
 pub(crate) fn needs(file: &StationFile) -> Needs {
     let (path, _) = stages(file);
-    crate::station::needs_of(&path, wants(file))
+    crate::station::needs_of(&path, needed_events(file))
 }
 
-fn wants(file: &StationFile) -> Wants {
-    let events = if file.capture.is_some() { Wants::EVERYTHING } else { Wants::METRICS };
-    let passages = if file.subscribers.is_some() { Wants::PASSAGES } else { Wants::NOTHING };
+fn needed_events(file: &StationFile) -> Interest {
+    let events = if file.capture.is_some() { Interest::EVERYTHING } else { Interest::METRICS };
+    let passages = if file.subscribers.is_some() { Interest::PASSAGES } else { Interest::NOTHING };
     events.union(passages)
 }
 
@@ -332,7 +332,7 @@ fn stages(file: &StationFile) -> (Stages, Vec<CapturePoint>) {
         models.iter().enumerate().map(|(i, stage)| point(i + 1, &stage.name, stage.kind.is_link())),
     );
     points.push(point(last, "right", true));
-    (Stages::new(stages, 1..last, vec![0, last], wants(file)), points)
+    (Stages::new(stages, 1..last, vec![0, last], needed_events(file)), points)
 }
 
 fn open(interface: &str, stage: StageId, side: Side) -> Result<Port, Fault> {

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn want_of_memory_is_told_from_other_reasons() {
+    fn only_a_memory_shortage_gets_the_memory_remedy() {
         for (code, told) in [(libc::ENOMEM, true), (libc::EAGAIN, true), (libc::EACCES, false)] {
             let remedy = remedy(&io::Error::from_raw_os_error(code));
             assert_eq!(remedy.is_some_and(|remedy| remedy.contains("MemoryMax")), told, "{code}");

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use lasthop_path::{Outside, Path, Stage};
 use lasthop_proto::agent::Agent;
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Packet, PacketId};
@@ -133,7 +133,7 @@ impl Outside for Around<'_> {
             return;
         }
         *self.unroutable += 1;
-        if self.sink.wants().has(Wants::METRICS) {
+        if self.sink.interest().has(Interest::METRICS) {
             let what = What::Packet { op: Op::Dropped(Cause::NoSuchConnection), side, packet };
             self.sink.event(&Event { at: now, stage, what });
         }
@@ -475,7 +475,7 @@ impl Station {
             _ => false,
         };
         matches!(&self.ports[..], [a, b] if a.side != b.side)
-            && sink.wants() == Wants::NOTHING
+            && sink.interest() == Interest::NOTHING
             && self.path.stages().iter().enumerate().all(passes)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lasthop_proto::event::{Event, Op, Wants};
+use lasthop_proto::event::{Event, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Packet};
@@ -86,8 +86,8 @@ pub struct SubscriberTap {
 }
 
 impl Sink for SubscriberTap {
-    fn wants(&self) -> Wants {
-        Wants::PASSAGES
+    fn interest(&self) -> Interest {
+        Interest::PASSAGES
     }
 
     fn event(&mut self, _: &Event) {}
@@ -126,7 +126,7 @@ mod tests {
 
     /// More subscribers than one piece has, each with one segment more than the one before.
     #[test]
-    fn the_first_of_an_order_are_found_in_all_pieces() {
+    fn sorting_covers_subscribers_of_all_pieces() {
         let view = SubscriberView::of(SubscriberConfig::default(), Clock::start());
         let mut tap = view.tap([StageId(0), StageId(2)]);
         let now = Time::ZERO;

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_is_told_in_whole_megabytes() {
+    fn available_memory_is_rounded_down_to_mebibytes() {
         for (text, mib) in [
             ("MemTotal:  9999 kB\nMemAvailable:    2048 kB\n", 2),
             ("MemAvailable: 2047 kB\n", 1),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_of_more_than_half_of_what_is_free_is_minded() {
+    fn a_cache_larger_than_half_the_free_memory_warns() {
         let mut found = Vec::new();
         memory(&file("[limits]\ncache = \"16MiB\"\n"), &mut found);
         assert_eq!(of(&found, "memory").0, Weight::Good);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_refused_where_others_may_write_and_minded_where_somebody_listens() {
+    fn unsafe_directories_and_occupied_sockets_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("control.sock");
         for (mode, weight) in [

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 use lasthop_path::{Ends as Stacks, HostKind, Path, Stage, Witness};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Addr;
@@ -149,7 +149,7 @@ impl Testbed {
             },
             false => HostKind::Ours,
         };
-        let mut path = Path::of_scenario(scenario, seed, sink.wants(), kind);
+        let mut path = Path::of_scenario(scenario, seed, sink.interest(), kind);
         let mut ours = Ours::watch(&mut path);
         let ports = ports(&self.net, path.host_stages())?;
         let clock = Clock::start();
@@ -162,7 +162,7 @@ impl Testbed {
         let used = connections.iter().filter(|connection| connection.port.is_some()).count() as u16;
         let (news_sender, news) = channel();
         let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &news_sender);
-        let machines = self.machines(scenario, seed, stacks, sink.wants())?;
+        let machines = self.machines(scenario, seed, stacks, sink.interest())?;
         let ends = Shared::new(clock, news_sender, tracing.watcher());
         let ends = Ends::start(&self.net, scenario, ends, news, &connections, machines)?;
         self.next_port = next_port(self.next_port, used);
@@ -225,12 +225,13 @@ impl Testbed {
         scenario: &Scenario,
         seed: u64,
         stacks: Stacks<'_>,
-        wants: Wants,
+        interest: Interest,
     ) -> Result<Vec<(usize, Machine)>, Error> {
         let hosts = scenario.hosts.iter().enumerate();
         let stacked = hosts.filter_map(|(i, host)| Some((i, host, stacks(scenario, i, seed)?)));
         let bound = stacked.map(|(i, host, end)| {
-            let bound = self.net.in_host(&host.name, || Machine::bind(scenario, i, end, wants))?;
+            let bound =
+                self.net.in_host(&host.name, || Machine::bind(scenario, i, end, interest))?;
             let wrong =
                 |error| format!("host `{}` cannot have its UDP sockets: {error}", host.name);
             Ok((i, bound.map_err(|error| Error::new(wrong(error), "is one of its ports taken?"))?))
@@ -298,7 +299,7 @@ pub fn standing(net: &Net, scenario: &Scenario) -> Result<Station, Error> {
     let last = stages.len();
     add(&mut stages, testbed::Side::Right, Side::Left);
     let ports = ports(net, &places)?;
-    let path = Path::new(stages, first..last, places, Wants::METRICS);
+    let path = Path::new(stages, first..last, places, Interest::METRICS);
     Station::new(path, ports, Clock::start())
         .map_err(|error| Error::new(format!("cannot start the base station: {error}"), ""))
 }

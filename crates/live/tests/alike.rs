@@ -10,7 +10,7 @@ use common::*;
 use lasthop_live::sys::packet_socket::Inbox;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Flags;
@@ -181,7 +181,7 @@ fn the_same_losses_are_repaired_in_virtual_time_and_on_both_planes() {
         let mut world = Virtual {
             hosts: Hosts::new(),
             agent: Agent::new(&config()),
-            out: Out::new(Wants::NOTHING),
+            out: Out::new(Interest::NOTHING),
             now: Time::ZERO,
             came: Default::default(),
         };

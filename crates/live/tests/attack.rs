@@ -165,8 +165,8 @@ const PORTS: std::ops::Range<u16> = 40_000..40_016;
 /// A third party on the client's side repeats each SYN with other numbers, before it and after it: every connection opens in the
 /// end, and carries its bytes.
 #[test]
-fn syn_races_leave_every_connection_whole() {
-    alone_as_root("syn_races_leave_every_connection_whole", || {
+fn syn_races_break_no_connection() {
+    alone_as_root("syn_races_break_no_connection", || {
         wire(Wires::default());
         let (first, last) = (PORTS.start, PORTS.end - 1);
         sh(&format!("ip netns exec fh sysctl -qw net.ipv4.ip_local_port_range='{first} {last}'"));
@@ -374,8 +374,8 @@ fn resets() -> Vec<(&'static str, &'static str, u64)> {
 }
 
 #[test]
-fn slow_readers_hold_nobody_up() {
-    alone_as_root("slow_readers_hold_nobody_up", || {
+fn slow_readers_delay_no_other_transfer() {
+    alone_as_root("slow_readers_delay_no_other_transfer", || {
         wire(Wires::default());
         all_of(|by, stage| {
             for attempt in 1.. {

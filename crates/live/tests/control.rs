@@ -21,7 +21,7 @@ use lasthop_live::counters::{Counters, Tap};
 use lasthop_live::metrics;
 use lasthop_live::station::{Handle, Station};
 use lasthop_path::{Path as Stages, Stage, Witness};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::parse_station;
@@ -58,7 +58,7 @@ impl World {
         stages.extend(file.path.stages().iter().map(|stage| Stage::of_path(stage, 1)));
         stages.push(Stage::Witness(Box::new(Witness::of_all(Side::Left))));
         let counters = Counters::new(stages.len());
-        let path = Stages::new(stages, 1..3, vec![0, 3], Wants::METRICS);
+        let path = Stages::new(stages, 1..3, vec![0, 3], Interest::METRICS);
         let mut station = Station::new(path, Vec::new(), Clock::start()).unwrap();
         let handle = station.handle();
         let mut tap = Tap(counters.clone());
@@ -123,7 +123,7 @@ fn value(text: &str) -> Response {
 }
 
 #[test]
-fn what_is_set_is_what_is_got() {
+fn a_changed_setting_is_visible_to_all_clients() {
     let world = World::new("set");
     let (mut one, mut two) = (world.client(), world.client());
     assert_eq!(get(&mut one, "agent"), value("none"));
@@ -154,7 +154,7 @@ fn what_is_set_is_what_is_got() {
 }
 
 #[test]
-fn a_request_is_done_as_a_whole_or_not_at_all() {
+fn an_invalid_request_changes_no_setting() {
     let world = World::new("whole");
     let mut client = world.client();
     for (values, code, says) in [
@@ -262,7 +262,7 @@ fn the_socket_is_for_its_owner() {
 /// The mode of directory and socket excludes other users. Even if both are open by mistake, the kernel
 /// identifies the peer.
 #[test]
-fn who_is_neither_root_nor_the_owner_is_turned_away() {
+fn only_root_and_the_owner_are_served() {
     const ASKS: &str = "LASTHOP_TEST_ASKS";
     if let Some(socket) = std::env::var_os(ASKS) {
         let mut client = Client::connect(Path::new(&socket)).expect("the modes are open");
@@ -277,7 +277,7 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
     fs::set_permissions(&world.dir, fs::Permissions::from_mode(0o711)).unwrap();
     fs::set_permissions(world.socket(), fs::Permissions::from_mode(0o666)).unwrap();
     // Runs this program again as the user `nobody`, by a name that needs no access to its file.
-    let name = "who_is_neither_root_nor_the_owner_is_turned_away";
+    let name = "only_root_and_the_owner_are_served";
     let output = Command::new("/proc/self/exe")
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(ASKS, world.socket())
@@ -323,7 +323,7 @@ fn a_socket_that_was_left_behind_is_taken_over() {
 }
 
 #[test]
-fn hostile_clients_get_an_answer_and_no_more() {
+fn malformed_requests_get_an_error_response() {
     let world = World::new("hostile");
     for bytes in [
         &b"\n\n\n"[..],
@@ -359,7 +359,7 @@ fn hostile_clients_get_an_answer_and_no_more() {
 }
 
 #[test]
-fn there_is_room_for_so_many_clients() {
+fn the_number_of_clients_is_limited() {
     let world = World::new("many");
     let mut clients: Vec<Client> = (0..MAX_CLIENTS).map(|_| world.client()).collect();
     for client in &mut clients {
@@ -393,7 +393,7 @@ fn is_served(world: &World, patience: Span) -> bool {
 }
 
 #[test]
-fn who_says_nothing_makes_room() {
+fn idle_clients_are_evicted_for_a_new_client() {
     let world = World::new("idle");
     let idle: Vec<UnixStream> =
         (0..40).map(|_| UnixStream::connect(world.socket()).unwrap()).collect();
@@ -403,7 +403,7 @@ fn who_says_nothing_makes_room() {
 }
 
 #[test]
-fn a_station_that_has_stopped_says_so() {
+fn a_stopped_station_responds_with_error_gone() {
     let world = World::new("gone");
     let mut client = world.client();
     world.handle.ask(Station::stop);

@@ -27,9 +27,9 @@ fn main() -> ExitCode {
     tests![
         every_case_is_measured,
         each_end_is_charged_for_its_own_work,
-        options_stand_in_the_handshake,
-        cables_do_what_they_are_called,
-        a_raised_flag_ends_it,
+        handshake_options_match_the_case,
+        each_cable_has_the_offloads_of_its_kind,
+        a_stop_flag_or_callback_ends_the_benchmark,
     ]
 }
 
@@ -163,7 +163,7 @@ fn heard(tap: &OwnedFd) -> Vec<(View, usize)> {
     }
 }
 
-fn options_stand_in_the_handshake() {
+fn handshake_options_match_the_case() {
     let mut laboratory = enter();
     let tap = tap(&laboratory);
     for change in Change::ALL {
@@ -203,7 +203,7 @@ fn options_stand_in_the_handshake() {
     }
 }
 
-fn cables_do_what_they_are_called() {
+fn each_cable_has_the_offloads_of_its_kind() {
     let mut laboratory = enter();
     let on = |wire: Wire| -> Vec<bool> {
         let (sender, receiver) = laboratory.interfaces(wire).expect("a cable");
@@ -254,7 +254,7 @@ fn cables_do_what_they_are_called() {
     const { assert!(FLIGHT < 256) }
 }
 
-fn a_raised_flag_ends_it() {
+fn a_stop_flag_or_callback_ends_the_benchmark() {
     let mut laboratory = enter();
     let stop = AtomicBool::new(false);
     let mut told = 0;

@@ -106,7 +106,7 @@ fn a_listener_for_everything_takes_ipv4() {
 }
 
 #[test]
-fn a_file_arrives_and_is_kept_whole() {
+fn only_a_complete_file_is_stored() {
     let directory = tempfile::tempdir().expect("a directory");
     let options = DiscardOptions {
         count: Some(2),
@@ -170,7 +170,7 @@ fn the_first_wrong_byte_is_named() {
 }
 
 #[test]
-fn several_at_once() {
+fn concurrent_transfers_wait_for_free_slots() {
     // With two slots, the other senders wait and succeed later.
     let options = DiscardOptions { at_once: 2, ..verifying(5) };
     let (reports, seen, totals) = against(V4, &options, |to| {
@@ -281,7 +281,7 @@ fn nobody_listens() {
 
 /// A waiting connection fills the listener's queue, so the next SYN gets no answer.
 #[test]
-fn who_gets_no_answer_gives_up_when_it_was_told_to() {
+fn an_unanswered_syn_ends_at_the_connect_timeout() {
     use nix::sys::socket::{
         AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, getsockname, socket,
     };
@@ -312,7 +312,7 @@ fn who_gets_no_answer_gives_up_when_it_was_told_to() {
 }
 
 #[test]
-fn what_the_kernel_lacks_is_said() {
+fn unsupported_options_and_addresses_are_reported() {
     let stop = AtomicBool::new(false);
     let session = Session { clock: Clock::start(), stop: &stop };
     let to = SocketAddr::new(V4, 1);
@@ -361,7 +361,7 @@ fn reset(stream: TcpStream) {
 }
 
 #[test]
-fn a_peer_that_resets() {
+fn a_reset_by_the_peer_fails_the_transfer() {
     let report = against_peer(None, u64::MAX, |mut stream, _, _| {
         stream.read_exact(&mut [0; 1000]).expect("some bytes");
         reset(stream);
@@ -405,7 +405,7 @@ fn a_stop_in_mid_transfer_breaks_the_connection() {
 }
 
 #[test]
-fn who_has_answered_before_a_stop_stands_in_the_report() {
+fn after_a_stop_only_established_connections_are_reported() {
     let stop = AtomicBool::new(true);
     let session = Session { clock: Clock::start(), stop: &stop };
     let listener = TcpListener::bind((V4, 0)).expect("a listener");
@@ -435,7 +435,7 @@ fn a_peer_that_closes_first_still_gets_everything() {
 }
 
 #[test]
-fn a_peer_that_talks_back_is_heard_out() {
+fn a_sender_drains_data_that_its_peer_sends() {
     let report = against_peer(None, 1_000_000, |mut stream, _, _| {
         let mut other = stream.try_clone().expect("a second handle");
         thread::scope(|scope| {
@@ -447,7 +447,7 @@ fn a_peer_that_talks_back_is_heard_out() {
 }
 
 #[test]
-fn clients_that_are_silent_or_vanish_keep_nobody_out() {
+fn silent_and_aborted_clients_free_their_slots() {
     // Longer than a busy machine delays the data of the third client.
     let options = DiscardOptions { at_once: 1, idle: Some(Span::secs(3)), ..verifying(3) };
     let (_, seen, totals) = against(V4, &options, |to| {
@@ -465,7 +465,7 @@ fn clients_that_are_silent_or_vanish_keep_nobody_out() {
 }
 
 #[test]
-fn a_receiver_that_is_stopped_reports_what_it_had() {
+fn a_stopped_receiver_reports_its_partial_transfer() {
     struct Observer(std::sync::mpsc::Sender<u64>, Vec<Received>);
     impl DiscardObserver for Observer {
         fn accepted(&mut self, number: u64, _: SocketAddr) {

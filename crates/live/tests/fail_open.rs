@@ -317,8 +317,8 @@ fn stepwise(addr: &'static str) -> Steps {
 /// After the station continues, a connection that the kernel has passed in the meantime remains unsplit, and a split connection
 /// that was silent continues.
 #[test]
-fn what_passed_and_what_was_silent_goes_on_when_the_station_is_back() {
-    alone_as_root("what_passed_and_what_was_silent_goes_on_when_the_station_is_back", || {
+fn bypassed_and_silent_connections_survive_a_station_pause() {
+    alone_as_root("bypassed_and_silent_connections_survive_a_station_pause", || {
         wire(Wires::default());
         let server = echo_server();
         let station = Far::start("split");

@@ -16,7 +16,7 @@ use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::Pattern;
 use lasthop_live::station::{Port, Station};
 use lasthop_path::{HostKind, Path, Stage};
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Argument, LivePath, Scenario};
@@ -62,8 +62,8 @@ struct EventCounts {
 }
 
 impl Sink for EventCounts {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {
@@ -95,7 +95,7 @@ fn send(scenario: &Scenario) -> EventCounts {
         // The radio is at the other station.
         alone.path.truncate(1);
         let kind = |i| if i == 0 { HostKind::Ours } else { HostKind::Outside { reported: false } };
-        let path = Path::of_scenario(&alone, 1, Wants::METRICS, kind);
+        let path = Path::of_scenario(&alone, 1, Interest::METRICS, kind);
         let last = StageId(path.stages().len() as u16 - 1);
         let index = nix::net::if_::if_nametoindex("fl").unwrap();
         let ports = vec![Port::open("fl", index, last, Side::Right).unwrap()];
@@ -146,8 +146,8 @@ fn transferred(agent: &str) -> (EventCounts, EventCounts) {
 }
 
 #[test]
-fn a_sender_hears_of_a_bad_state_over_the_wire() {
-    alone("a_sender_hears_of_a_bad_state_over_the_wire", || {
+fn ebsn_messages_on_the_wire_reduce_sender_timeouts() {
+    alone("ebsn_messages_on_the_wire_reduce_sender_timeouts", || {
         wire(Wires::default());
         // An address that the kernel of `fh` does not own, so that it does not answer.
         let address = sh("ip netns exec fh cat /sys/class/net/fl/address");

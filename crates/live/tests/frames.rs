@@ -339,8 +339,8 @@ fn jumbo_frames_pass_unchanged() {
 }
 
 #[test]
-fn a_wrong_header_checksum_ends_at_the_station_with_a_cause() {
-    alone("a_wrong_header_checksum_ends_at_the_station_with_a_cause", || {
+fn a_wrong_header_checksum_is_dropped_with_a_cause() {
+    alone("a_wrong_header_checksum_is_dropped_with_a_cause", || {
         wire(Wires::default());
         quiet_hosts();
         let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
@@ -386,8 +386,8 @@ fn super_packet(mut ip: Vec<u8>, tags: &[u8], gso_type: u8, gso_size: u16) -> Ve
 }
 
 #[test]
-fn super_packets_pass_whole_or_as_what_the_network_card_would_send() {
-    alone("super_packets_pass_whole_or_as_what_the_network_card_would_send", || {
+fn super_packets_pass_whole_or_match_kernel_segmentation() {
+    alone("super_packets_pass_whole_or_match_kernel_segmentation", || {
         wire(Wires { offload: true, ..Wires::default() });
         quiet_hosts();
         let data: Vec<u8> = (0..20_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
@@ -460,8 +460,8 @@ fn split_by_kernel(frame: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_too_long_for_the_other_side_is_cut_or_counted() {
-    alone("what_is_too_long_for_the_other_side_is_cut_or_counted", || {
+fn frames_beyond_the_mtu_are_segmented_or_counted() {
+    alone("frames_beyond_the_mtu_are_segmented_or_counted", || {
         wire(Wires { mtu: 9000, ..Wires::default() });
         sh("ip -n bs link set dev br mtu 1500; ip -n mh link set dev mr mtu 1500");
         quiet_hosts();
@@ -495,7 +495,7 @@ fn what_is_too_long_for_the_other_side_is_cut_or_counted() {
 }
 
 #[test]
-fn what_becomes_of_bytes_is_what_it_was() {
+fn frame_processing_matches_the_stored_figures() {
     let bare =
         |(name, bytes): (&str, Vec<u8>)| (name.to_owned(), [&[0; VNET][..], &bytes].concat());
     let mut all: Vec<(String, Vec<u8>)> = zoo().into_iter().map(bare).collect();

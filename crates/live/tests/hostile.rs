@@ -153,13 +153,15 @@ fn garbled(by: By) {
 }
 
 #[test]
-fn garbage_passes_and_harms_nobody() {
-    alone("garbage_passes_and_harms_nobody", || garbled(By::Sockets));
+fn garbage_frames_break_no_transfer() {
+    alone("garbage_frames_break_no_transfer", || garbled(By::Sockets));
 }
 
 #[test]
-fn garbage_harms_nobody_where_the_kernel_forwards() {
-    alone_as_root("garbage_harms_nobody_where_the_kernel_forwards", || garbled(By::Kernel));
+fn garbage_frames_break_no_transfer_where_the_kernel_forwards() {
+    alone_as_root("garbage_frames_break_no_transfer_where_the_kernel_forwards", || {
+        garbled(By::Kernel)
+    });
 }
 
 #[test]

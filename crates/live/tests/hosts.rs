@@ -8,7 +8,7 @@ use common::*;
 use lasthop_live::station::Station;
 use lasthop_path::Stage;
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel};
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -70,8 +70,8 @@ struct Damaged {
 }
 
 impl Sink for Damaged {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {
@@ -198,9 +198,9 @@ fn datagrams(addr: &'static str, count: u32) -> UdpSocket {
 }
 
 #[test]
-fn a_damaged_packet_is_written_anew_with_a_checksum_that_is_wrong() {
+fn a_damaged_packet_is_sent_with_a_wrong_checksum() {
     // Snoop sends cached copies; the radio damages some of them. The kernel receives both.
-    alone("a_damaged_packet_is_written_anew_with_a_checksum_that_is_wrong", || {
+    alone("a_damaged_packet_is_sent_with_a_wrong_checksum", || {
         wire(Wires { offload: true, ..Wires::default() });
         let station = station(Damaged::default(), || {
             let mut stages = vec![snoop()];
@@ -254,8 +254,8 @@ fn a_station_whose_interface_disappears_ends_and_names_it() {
 }
 
 #[test]
-fn what_the_kernel_drops_before_the_station_sees_it_is_counted() {
-    alone("what_the_kernel_drops_before_the_station_sees_it_is_counted", || {
+fn receive_buffer_overruns_are_counted() {
+    alone("receive_buffer_overruns_are_counted", || {
         wire(Wires::default());
         let station = quiet(none);
         let left = socket("fh", "fl");
@@ -317,8 +317,8 @@ fn an_idle_station_does_not_spin() {
 
 /// A packet without a known neighbour is dropped with a cause.
 #[test]
-fn a_packet_without_a_way_is_counted() {
-    alone("a_packet_without_a_way_is_counted", || {
+fn an_unroutable_packet_is_counted() {
+    alone("an_unroutable_packet_is_counted", || {
         wire(Wires::default());
         let station = station(Damaged::default(), || vec![none()]);
         let lost = station.handle.ask(|station| {

@@ -49,8 +49,8 @@ fn main() -> ExitCode {
     }
     tests![
         a_testbed_stays_until_it_is_taken_down,
-        what_a_killed_testbed_leaves_is_removed,
-        what_does_not_come_up_says_why,
+        clean_removes_a_killed_testbed,
+        a_failed_start_reports_its_cause,
     ]
 }
 
@@ -241,7 +241,7 @@ fn inside(host: &str) -> ExitCode {
     panic!("{}", Command::new("sleep").arg("1000").env(VARIABLE, token).exec());
 }
 
-fn what_a_killed_testbed_leaves_is_removed() {
+fn clean_removes_a_killed_testbed() {
     let (_place, home) = TestDir::new();
     let record = start(&home, "lab");
     let mut sleeper = sleep_inside(&home, "near");
@@ -287,7 +287,7 @@ fn what_a_killed_testbed_leaves_is_removed() {
     assert!(!dir.exists());
 }
 
-fn what_does_not_come_up_says_why() {
+fn a_failed_start_reports_its_cause() {
     let (_place, home) = TestDir::new();
     let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "fail")));
     assert_eq!((what.as_str(), help.as_str()), ("it cannot be served", "request something else"));

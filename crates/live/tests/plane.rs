@@ -139,9 +139,9 @@ fn reasons() -> [(&'static str, u64); 4] {
 }
 
 #[test]
-fn snoop_repairs_what_the_last_hop_loses() {
+fn snoop_repairs_losses_of_the_last_hop() {
     const LEN: usize = 20_000_000;
-    alone_as_root("snoop_repairs_what_the_last_hop_loses", || {
+    alone_as_root("snoop_repairs_losses_of_the_last_hop", || {
         for offload in [false, true] {
             wire(Wires { offload, ..Wires::default() });
             // Super-packets of eleven segments. With larger ones too few cross, and each lost one costs a
@@ -302,8 +302,8 @@ fn tcp(from: u8, seq: u32, ack: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn tags_stay_on_frames_also_on_those_that_are_judged() {
-    alone_as_root("tags_stay_on_frames_also_on_those_that_are_judged", || {
+fn forwarded_and_diverted_frames_retain_their_vlan_tags() {
+    alone_as_root("forwarded_and_diverted_frames_retain_their_vlan_tags", || {
         wire(Wires::default());
         let station = by_kernel(snoop);
         let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
@@ -412,7 +412,7 @@ fn super_packets_in_tunnels_pass() {
 }
 
 #[test]
-fn the_object_is_that_of_its_source() {
+fn the_checked_in_bpf_object_matches_its_source() {
     const CLANG: &str = "clang version 14";
     let clang = Command::new("clang").arg("--version").output();
     let there = clang.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(CLANG));

@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_nobody_touched_leaves_as_it_came(frame in frames()) {
+    fn an_untouched_packet_leaves_with_its_original_bytes(frame in frames()) {
         if let Incoming::Packet(packet) = frame::read(&frame) {
             let out = frame::untouched(&packet).expect("the packet is untouched");
             prop_assert_eq!(out.bytes(), &frame[..]);
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_real(packet in packets(), ip in any::<bool>(), partial in any::<bool>()) {
+    fn damage_is_written_as_a_wrong_checksum(packet in packets(), ip in any::<bool>(), partial in any::<bool>()) {
         let mut frame = vec![0; VNET];
         frame.extend(link_of(&packet, 0));
         let at = frame.len();
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_can_be_read(packet in packets(), tags in 0usize..3) {
+    fn a_written_packet_is_read_back_unchanged(packet in packets(), tags in 0usize..3) {
         let out = frame::write(&packet, &link_of(&packet, tags)).unwrap();
         let Incoming::Packet(read) = frame::read(out.bytes()) else { panic!("a packet") };
         prop_assert_eq!(bytes_of(&read.body), bytes_of(&packet.body));
@@ -200,7 +200,7 @@ proptest! {
 
     /// A packet has the link-layer header of its frame only while its direction is unchanged.
     #[test]
-    fn a_packet_has_its_own_link_header_while_it_goes_the_same_way(
+    fn a_link_header_is_reused_only_in_its_direction(
         packet in packets(),
         tags in 0usize..3,
         (src, dst) in addresses(),
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn a_virtio_header_that_lies_does_no_harm(
+    fn an_invalid_virtio_header_yields_a_bounded_output(
         packet in packets(),
         gso_type in prop::sample::select(vec![1u8, 4, 5, 0x81, 3]),
         gso_size in 0u16..600,
@@ -316,7 +316,7 @@ proptest! {
     /// A network card would split the written super-packet into the original packets, and `read_whole`
     /// restores it.
     #[test]
-    fn a_super_packet_is_what_the_card_makes_of_it(
+    fn a_super_packet_splits_into_its_original_packets(
         mut packet in packets(),
         (len, piece, tags) in (2u32..60_000, 100u16..9000, 0usize..3),
     ) {

@@ -331,7 +331,7 @@ fn probes_are_returned_and_counted() {
 
 /// A client that never reads its probes blocks only itself.
 #[test]
-fn an_echo_that_is_not_read_blocks_nobody() {
+fn an_unread_echo_blocks_no_other_client() {
     let (_, seen, totals) = against(&DiscardOptions::default(), |address| {
         let (deaf, _) = requested(address, &request(Role::Echo));
         deaf.set_nonblocking(true).expect("set");

@@ -51,9 +51,9 @@ fn main() -> ExitCode {
     }
     tests![
         a_program_finds_the_other_host_behind_the_link,
-        the_end_of_the_program_is_that_of_the_front,
-        signals_are_for_the_program_and_who_stops_it_stops_the_front,
-        what_cannot_be_is_said,
+        the_front_exits_with_the_status_of_the_program,
+        signals_and_stops_pass_between_front_and_program,
+        a_failed_start_is_reported_with_a_remedy,
     ]
 }
 
@@ -255,7 +255,7 @@ fn frames(path: &Path, carried: u64) {
     assert!((carried..carried + 20).contains(&frames), "{frames} frames of {carried} packets");
 }
 
-fn the_end_of_the_program_is_that_of_the_front() {
+fn the_front_exits_with_the_status_of_the_program() {
     for (program, end) in [
         (&["true"][..], End::Exit(0)),
         (&["sh", "-c", "exit 42"], End::Exit(42)),
@@ -272,7 +272,7 @@ fn the_end_of_the_program_is_that_of_the_front() {
     }
 }
 
-fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
+fn signals_and_stops_pass_between_front_and_program() {
     let dir = TestDir::new();
     let ready = dir.file("ready");
     let text = format!(
@@ -350,7 +350,7 @@ fn sleepers(pid: u32) -> usize {
     usize::from(name.trim() == "sleep") + below.map(sleepers).sum::<usize>()
 }
 
-fn what_cannot_be_is_said() {
+fn a_failed_start_is_reported_with_a_remedy() {
     let dir = TestDir::new();
     let nowhere = dir.file("no/such/dir").display().to_string();
     let plain = || wish(&["true"]);

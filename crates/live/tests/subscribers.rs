@@ -24,7 +24,7 @@ use lasthop_live::service::{self, News};
 use lasthop_live::station::{Handle, Port, Station};
 use lasthop_live::subscribers::SubscriberView;
 use lasthop_path::Stage;
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{SubscriberConfig, parse_station};
 use lasthop_trace::subscribers::{Order, Subscriber};
@@ -104,7 +104,7 @@ fn station_between(devs: [&'static str; 2], inner: Vec<Stage>, clock: Clock) -> 
         Port::open(devs[0], index(devs[0]), StageId(0), Side::Left).unwrap(),
         Port::open(devs[1], index(devs[1]), StageId(2), Side::Right).unwrap(),
     ];
-    Station::new(path_of(inner, Wants::METRICS), ports, clock).unwrap()
+    Station::new(path_of(inner, Interest::METRICS), ports, clock).unwrap()
 }
 
 /// Sends `LENGTH` bytes from `mh` to a server at `fh` that begins to read when its window is closed.
@@ -240,13 +240,15 @@ fn figures_of_an_upload_are_those_of_the_links() {
 }
 
 #[test]
-fn the_kernel_copies_what_a_download_needs() {
-    alone_as_root("the_kernel_copies_what_a_download_needs", || download(By::Kernel, none, false));
+fn kernel_copies_suffice_to_measure_a_download() {
+    alone_as_root("kernel_copies_suffice_to_measure_a_download", || {
+        download(By::Kernel, none, false)
+    });
 }
 
 #[test]
-fn the_kernel_copies_what_repairs_need() {
-    alone_as_root("the_kernel_copies_what_repairs_need", || download(By::Kernel, snoop, true));
+fn kernel_copies_suffice_to_measure_repairs() {
+    alone_as_root("kernel_copies_suffice_to_measure_repairs", || download(By::Kernel, snoop, true));
 }
 
 #[test]

@@ -18,22 +18,22 @@ fn main() -> ExitCode {
         ($($name:ident),* $(,)?) => { support::main(&[$((stringify!($name), $name as fn())),*]) };
     }
     tests![
-        hosts_have_what_was_asked_for,
-        offloads_are_on_if_asked_for,
-        names_and_addresses_lead_across,
-        the_base_station_says_nothing,
+        hosts_have_the_requested_network_configuration,
+        offloads_are_enabled_on_request,
+        hosts_are_reached_by_name_and_address,
+        the_base_station_sends_and_forwards_nothing,
         every_preset_reads_back,
         the_preset_of_1997_on_the_wire,
-        the_preset_of_today_on_the_wire,
+        the_linux_cubic_preset_on_the_wire,
         counters_count_one_host,
-        sockets_stay_where_they_were_made,
-        hosts_may_come_later,
-        there_is_room_for_so_many_hosts,
+        sockets_remain_in_the_namespace_of_their_host,
+        hosts_can_be_added_later,
+        the_number_of_hosts_is_limited,
         hosts_without_kernel_are_known_to_the_others,
         ip_netns_works_inside,
-        run_keeps_what_was_in_it,
+        existing_run_entries_and_resolver_remain_visible,
         a_probe_finds_all_that_a_testbed_needs,
-        what_cannot_be_is_refused,
+        invalid_hosts_are_refused,
         a_process_with_threads_is_refused,
         nothing_outlives_the_process,
         wait_to_be_killed,
@@ -129,7 +129,7 @@ fn wait() {
     std::thread::sleep(Duration::from_millis(200));
 }
 
-fn hosts_have_what_was_asked_for() {
+fn hosts_have_the_requested_network_configuration() {
     let mut mobile = chopin();
     mobile.mtu = 1400;
     let net = enter(&[ravel(), mobile]);
@@ -192,7 +192,7 @@ fn hosts_have_what_was_asked_for() {
     }
 }
 
-fn offloads_are_on_if_asked_for() {
+fn offloads_are_enabled_on_request() {
     let net =
         Net::enter(&NetSpec { offloads: true, ..spec(&[ravel(), chopin()]) }).expect("a testbed");
     for kind in Offload::ALL {
@@ -205,7 +205,7 @@ fn offloads_are_on_if_asked_for() {
     assert!(offload("a-name-that-is-too-long", Offload::Gro).is_err());
 }
 
-fn names_and_addresses_lead_across() {
+fn hosts_are_reached_by_name_and_address() {
     let net = enter(&[ravel(), chopin()]);
     bridge(&net);
     for address in ["chopin", "10.1.0.1", "fd00:1::1"] {
@@ -214,7 +214,7 @@ fn names_and_addresses_lead_across() {
     assert_eq!(transfer(&net, "ravel", "ravel", 1), 1);
 }
 
-fn the_base_station_says_nothing() {
+fn the_base_station_sends_and_forwards_nothing() {
     let net = enter(&[ravel(), chopin()]);
     wait();
     for host in ["ravel", "chopin"] {
@@ -263,7 +263,7 @@ fn the_preset_of_1997_on_the_wire() {
     on_the_wire(Preset::Linux1997);
 }
 
-fn the_preset_of_today_on_the_wire() {
+fn the_linux_cubic_preset_on_the_wire() {
     on_the_wire(Preset::LinuxCubic);
 }
 
@@ -318,7 +318,7 @@ fn counters_count_one_host() {
     assert_eq!((chopin.timeouts, chopin.in_checksum_errors), (0, 0));
 }
 
-fn sockets_stay_where_they_were_made() {
+fn sockets_remain_in_the_namespace_of_their_host() {
     let net = enter(&[ravel(), chopin()]);
     bridge(&net);
     let server = net.spawn_in("chopin", || {
@@ -348,7 +348,7 @@ fn sockets_stay_where_they_were_made() {
     assert!(panicked.is_err());
 }
 
-fn hosts_may_come_later() {
+fn hosts_can_be_added_later() {
     let mut net = enter(&[ravel()]);
     net.add_host(&chopin()).expect("added");
     net.add_host(&HostSpec::new("a", Side::Right, v4("10.1.0.2"))).expect("added");
@@ -370,7 +370,7 @@ fn hosts_may_come_later() {
     assert_eq!(macs.len(), 3, "each has an address of its own");
 }
 
-fn there_is_room_for_so_many_hosts() {
+fn the_number_of_hosts_is_limited() {
     let mut net = enter(&[]);
     let host = |n: u16| {
         let side = if n.is_multiple_of(2) { Side::Left } else { Side::Right };
@@ -411,7 +411,7 @@ fn ip_netns_works_inside() {
     assert!(output_of("ip", &["netns", "exec", "verdi", "ip", "link"]).contains("chopin"));
 }
 
-fn run_keeps_what_was_in_it() {
+fn existing_run_entries_and_resolver_remain_visible() {
     let names = || -> BTreeSet<_> {
         std::fs::read_dir("/run")
             .expect("read")
@@ -450,7 +450,7 @@ fn a_probe_finds_all_that_a_testbed_needs() {
     }
 }
 
-fn what_cannot_be_is_refused() {
+fn invalid_hosts_are_refused() {
     let mut net = enter(&[ravel()]);
     let refuse = |net: &mut Net, spec: HostSpec, words: &str| {
         let error: Error = net.add_host(&spec).expect_err("it is impossible");

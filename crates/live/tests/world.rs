@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::world::{RunEnd, Testbed};
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
@@ -21,10 +21,10 @@ fn main() -> ExitCode {
         ($($name:ident),* $(,)?) => { support::main(&[$((stringify!($name), $name as fn())),*]) };
     }
     tests![
-        each_transfer_arrives_and_is_told_of_as_its_own,
+        each_transfer_is_received_and_reported_separately,
         a_run_ends_at_its_horizon_or_when_it_is_stopped,
         a_transfer_takes_the_time_from_its_syn_to_its_last_ack,
-        so_does_one_of_our_tcp,
+        a_lasthop_transfer_lasts_from_syn_to_last_ack,
         requests_are_answered_by_kernels_and_by_our_hosts,
     ]
 }
@@ -50,8 +50,8 @@ impl RunRecord {
 }
 
 impl Sink for RunRecord {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {
@@ -129,7 +129,7 @@ const ALL: &str = r#"
 /// Bytes of each flow in one run, in the order of the scenario.
 const BYTES: [u64; 9] = [40_000, 40_000, 50_000, 50_000, 60_000, 60_000, 70_000, 80_000, 90_000];
 
-fn each_transfer_arrives_and_is_told_of_as_its_own() {
+fn each_transfer_is_received_and_reported_separately() {
     let scenario = scenario(ALL);
     let host = |name: &str| scenario.hosts.iter().position(|host| host.name == name).unwrap();
     let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
@@ -267,7 +267,7 @@ fn a_transfer_takes_the_time_from_its_syn_to_its_last_ack() {
     takes_three_round_trips("kernel");
 }
 
-fn so_does_one_of_our_tcp() {
+fn a_lasthop_transfer_lasts_from_syn_to_last_ack() {
     takes_three_round_trips("lasthop");
 }
 

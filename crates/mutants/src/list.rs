@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_that_of_its_seed_and_has_nobody_twice() {
+    fn a_sample_depends_on_its_seed_without_duplicates() {
         let names = |seed| -> Vec<String> {
             sample(&mut population(1000), 300, seed).into_iter().map(|m| m.name).collect()
         };

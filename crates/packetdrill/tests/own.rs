@@ -51,7 +51,7 @@ fn every_script_passes_but_for_those_that_are_listed() {
 
 /// Virtual time: the same run twice has the same trace.
 #[test]
-fn a_run_is_exact() {
+fn repeated_runs_are_identical() {
     for name in ["fast-retransmit-sack", "rto-backoff", "syn-retries"] {
         let text = &scripts()[name];
         assert_eq!(run(text), run(text), "{name}");
@@ -178,7 +178,7 @@ fn times_of_a_write_are_those_of_its_last_byte() {
 }
 
 #[test]
-fn what_is_left_to_read_comes_with_the_data() {
+fn tcp_inq_reports_the_unread_bytes() {
     let read = |len: u32, left: u32| {
         format!(
             "+0 recvmsg(4, {{msg_name(...)=..., msg_iov(1)=[{{..., {len}}}], msg_flags=0, \
@@ -193,7 +193,7 @@ fn what_is_left_to_read_comes_with_the_data() {
 }
 
 #[test]
-fn an_edge_is_reported_once_and_a_level_while_it_lasts() {
+fn epoll_reports_an_edge_once_and_a_level_repeatedly() {
     let wait = |events: &str, count: u8| match count {
         0 => "+0 epoll_wait(5, {events=0, ptr=0}, 1, 0) = 0\n".to_owned(),
         _ => format!("+0 epoll_wait(5, {{events={events}, fd=4}}, 1, 0) = 1\n"),
@@ -224,7 +224,7 @@ fn an_edge_is_reported_once_and_a_level_while_it_lasts() {
 
 /// With explicit addresses in a script, cookies are computed from them.
 #[test]
-fn addresses_are_those_of_the_script() {
+fn fast_open_cookies_use_the_scripts_addresses() {
     let script = "--local_ip=192.168.0.7\n--remote_ip=10.9.8.7\n\
                   `sysctl -q net.ipv4.tcp_fastopen=0x403 net.ipv4.tcp_fastopen_key=01020304-05060708-090a0b0c-0d0e0f10`\n\
                   0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
@@ -254,7 +254,7 @@ fn timestamps_are_compared_where_a_script_names_their_unit() {
 
 /// Settings and commands without an effect are reported with their line.
 #[test]
-fn what_is_not_applied_is_reported() {
+fn settings_and_commands_without_effect_are_reported() {
     let outcome = run(
         "`sysctl -q net.ipv4.tcp_mtu_probing=2\nrm -rf /tmp/x`\n0 socket(..., SOCK_STREAM, 0) = 3",
     );

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_known_again_whatever_was_measured() {
+    fn conditions_are_matched_despite_other_numbers() {
         assert_eq!(without_numbers("3 of 12 periods, 1.5 s. B-F4"), "… of … periods, … s. B-F4");
         let judged = |what: &str, holds| ConditionResult {
             claim: "X".into(),
@@ -170,7 +170,7 @@ mod tests {
 
     /// The assumed values give the verdicts of the experiments; another value changes them.
     #[test]
-    fn a_set_is_what_the_experiments_run_on() {
+    fn an_experiment_runs_on_the_values_of_its_set() {
         let claims = [named("W-F9")];
         let trial = Trial { claims: &claims, seeds: 1, whole: true };
         let assumed = trial.judge(&[], &()).unwrap();

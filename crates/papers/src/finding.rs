@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_across_the_bound_is_undecided_and_says_how_many_runs_decide() {
+    fn an_undecided_interval_reports_the_needed_seeds() {
         let mut finding = Finding::new(20);
         finding.within("gain", Estimate::new(6.8, 0.1), 3.0, 7.0);
         assert_eq!(finding.verdict(), Verdict::Holds);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_does_not_hold() {
+    fn a_condition_with_a_nan_value_fails() {
         let mut finding = Finding::new(1);
         finding.within("share", f64::NAN, 0.0, 1.0);
         assert_eq!(finding.verdict(), Verdict::Fails);

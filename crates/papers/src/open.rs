@@ -163,7 +163,7 @@ mod tests {
     };
 
     #[test]
-    fn places_become_values() {
+    fn fractions_map_to_parameter_values() {
         assert_eq!(OPEN.value(0.0), "50ms");
         assert_eq!(OPEN.value(0.5), "200ms");
         assert_eq!(
@@ -177,7 +177,7 @@ mod tests {
 
     /// The scenario files and the table of assumptions are consistent.
     #[test]
-    fn what_is_assumed_is_what_the_file_says_and_each_value_can_be_set() {
+    fn assumed_values_match_the_files_and_all_are_settable() {
         for claim in crate::claims() {
             let Some(testbed) = claim.testbed else {
                 assert!(claim.open.is_empty(), "{} has no testbed", claim.id);

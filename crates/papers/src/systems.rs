@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_unique_and_what_runs_says_how() {
+    fn keys_are_unique_and_implemented_systems_have_syntax() {
         let all = systems();
         assert_eq!(all.iter().filter(|system| system.tier > 0).count(), 58);
         for (i, system) in all.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::link::Line;
 use lasthop_proto::machine::Side;
 use lasthop_proto::rng::Stream;
@@ -38,17 +38,17 @@ impl Path {
     pub fn of_scenario(
         scenario: &Scenario,
         seed: u64,
-        wants: Wants,
+        interest: Interest,
         kind: impl Fn(usize) -> HostKind,
     ) -> Path {
-        Path::with_ends(scenario, seed, wants, kind, &no_ends)
+        Path::with_ends(scenario, seed, interest, kind, &no_ends)
     }
 
     /// The same with `ends` for hosts with other protocol stacks.
     pub fn with_ends(
         scenario: &Scenario,
         seed: u64,
-        wants: Wants,
+        interest: Interest,
         kind: impl Fn(usize) -> HostKind,
         ends: Ends<'_>,
     ) -> Path {
@@ -104,7 +104,7 @@ impl Path {
         }
         let roam = scenario.roaming.as_ref();
         let roam = roam.map(|roaming| Roam::new(scenario, roaming, seed, router, &host_stages));
-        let mut path = Path::new(stages, first..last, host_stages, wants);
+        let mut path = Path::new(stages, first..last, host_stages, interest);
         roam.into_iter().for_each(|roam| path.set_roam(roam));
         path.set_access(&access);
         path

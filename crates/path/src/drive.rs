@@ -12,7 +12,7 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::machine::{EventRef, Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
@@ -103,12 +103,12 @@ pub struct Path {
 
 impl Path {
     /// A path of `stages`, of which `inner` are between the hosts; `host_stages` has the stage of each host of the
-    /// scenario. Only events in `wants` are collected.
+    /// scenario. Only events in `interest` are collected.
     pub fn new(
         stages: Vec<Stage>,
         inner: Range<usize>,
         host_stages: Vec<usize>,
-        wants: Wants,
+        interest: Interest,
     ) -> Path {
         let total = stages.len();
         let Range { start, end } = inner;
@@ -136,7 +136,7 @@ impl Path {
             host_stages,
             counts: vec![StageCount::default(); total],
             wakes: WakeTree::new(total),
-            out: Out::compact(wants),
+            out: Out::compact(interest),
             moving: VecDeque::new(),
             leaving: Vec::new(),
             now: Time::ZERO,
@@ -210,7 +210,7 @@ impl Path {
         outside: &mut O,
     ) {
         self.now = now;
-        if self.out.wants(Op::Transmitted.level()) {
+        if self.out.accepts(Op::Transmitted.level()) {
             outside.packet(now, StageId(i as u16), Op::Transmitted, side, &packet);
         }
         self.counts[i].departed += 1;

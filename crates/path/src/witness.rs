@@ -169,7 +169,7 @@ impl Notes {
 
     fn report(&self, flow: FlowKey, connection: &TrackedConnection, out: &mut Out) {
         for kind in self.kinds.into_iter().flatten() {
-            if out.wants(kind.level()) {
+            if out.accepts(kind.level()) {
                 out.event(What::Tcp(TcpEvent { flow, kind, tcb: connection.tcb() }));
             }
         }

@@ -3,7 +3,7 @@
 
 use lasthop_path::{HostKind, Outside, Path, Stage, StageCount, Witness};
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::event::{Event, Interest};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
@@ -48,7 +48,7 @@ impl World {
         row.extend(stages(text));
         row.push(Stage::Witness(Box::new(Witness::of_all(Side::Left))));
         let (inner, last) = (1..row.len() - 1, row.len() - 1);
-        let path = Path::new(row, inner, vec![0, last], Wants::METRICS);
+        let path = Path::new(row, inner, vec![0, last], Interest::METRICS);
         World { path, beyond: Beyond::default(), now: Time::ZERO, ids: 0 }
     }
 
@@ -110,7 +110,7 @@ const FAST: &str = "[[path]]\nlink = { rate = \"100mbit\", delay = \"1ms\" }\n";
 
 /// 1040 bytes take 8.32 ms at 1 Mbit/s and 83 us at 100 Mbit/s.
 #[test]
-fn a_replaced_link_hands_on_what_it_holds_when_its_time_comes() {
+fn a_replaced_link_delivers_its_packets_on_schedule() {
     let mut world = World::new(SLOW);
     let first = world.data();
     world.until(ms(5));
@@ -152,7 +152,7 @@ fn links_at_several_positions_and_twice_at_one_are_distinguished() {
 
 /// Packets of an old link at the second position do not pass that position again.
 #[test]
-fn old_links_that_are_due_together_hand_on_each_at_its_own_place() {
+fn old_links_due_together_deliver_at_their_own_position() {
     let mut world = World::new(&[SLOW, SLOW].concat());
     let first = world.data();
     world.until(Time(18_320_000));
@@ -168,7 +168,7 @@ fn old_links_that_are_due_together_hand_on_each_at_its_own_place() {
 
 /// A station under load wakes late: then the last packet of the old link and the first of the new one are due together.
 #[test]
-fn old_and_new_link_of_one_place_that_are_due_together_both_hand_on() {
+fn old_and_new_link_due_together_both_deliver() {
     let mut world = World::new(SLOW);
     let first = world.data();
     world.until(ms(5));
@@ -183,7 +183,7 @@ fn old_and_new_link_of_one_place_that_are_due_together_both_hand_on() {
 
 /// A station may run for months with its path changed each minute.
 #[test]
-fn links_that_hold_nothing_any_more_are_let_go() {
+fn empty_replaced_links_are_removed() {
     let mut world = World::new(SLOW);
     for minute in 1..=100 {
         world.data();
@@ -196,7 +196,7 @@ fn links_that_hold_nothing_any_more_are_let_go() {
 }
 
 #[test]
-fn what_a_replaced_agent_holds_is_lost_and_counted() {
+fn packets_of_a_replaced_agent_are_counted_as_lost() {
     let text = "[[path]]\nagent = \"ack-reconstruction\"\nack-interval = \"10ms\"\n";
     let mut world = World::new(text);
     world.data();
@@ -219,7 +219,7 @@ fn what_a_replaced_agent_holds_is_lost_and_counted() {
 
 /// The channel damages everything. A link layer would retry forever; packet radio would deliver nothing.
 #[test]
-fn a_hop_over_a_dead_channel_gives_its_packets_out_once_it_is_replaced() {
+fn a_replaced_hop_on_a_dead_channel_releases_packets() {
     let dead = "errors = { model = \"packet-loss\", p = 1.0 }\n";
     for (hop, at, lost) in [
         ("link-layer = \"tulip\"\n", 50, 0),
@@ -243,7 +243,7 @@ fn a_hop_over_a_dead_channel_gives_its_packets_out_once_it_is_replaced() {
 
 /// Connections that end at an agent continue there; its successor waits for them.
 #[test]
-fn an_agent_where_connections_end_stays_until_the_last_is_over() {
+fn an_agent_stays_until_its_last_connection_ends() {
     let text = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"100kB\" }\n\
                 [host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
                 [[path]]\nlink = { rate = \"10mbit\", delay = \"5ms\" }\n\
@@ -251,7 +251,7 @@ fn an_agent_where_connections_end_stays_until_the_last_is_over() {
                 [[path]]\nradio = { rate = \"2mbit\", delay = \"1ms\" }\n";
     let (plan, _) = parse(text, "split", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
     let scenario = &plan.cells[0].scenario;
-    let mut path = Path::of_scenario(scenario, 1, Wants::METRICS, |_| HostKind::Ours);
+    let mut path = Path::of_scenario(scenario, 1, Interest::METRICS, |_| HostKind::Ours);
     let mut beyond = Beyond::default();
     let agent = |path: &Path| format!("{:?}", path.stages()[2]);
     let flows = |path: &Path| path.stages()[2].agent().map_or(0, |agent| agent.flows());
@@ -278,7 +278,7 @@ fn an_agent_where_connections_end_stays_until_the_last_is_over() {
 
 /// Super-packets travel only where all inner stages support them.
 #[test]
-fn packets_come_in_batches_only_where_all_stages_take_them() {
+fn super_packets_need_support_of_all_stages() {
     let none = "[[path]]\nagent = \"none\"\n";
     for (text, takes) in [(none, true), (SLOW, false), (&[none, SLOW].concat(), false)] {
         let mut world = World::new(text);

@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering::Relaxed};
 
 use lasthop_proto::energy::Operation;
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::tcp::rtt::Beat;
@@ -199,7 +199,7 @@ fn connection(config: TcpConfig) -> Connection {
 }
 
 fn out(sends: u32) -> Out {
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     out.sends.reserve(sends as usize + 16);
     out
 }

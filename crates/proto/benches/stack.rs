@@ -4,7 +4,7 @@
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::lookup::Lookup;
@@ -166,7 +166,7 @@ fn receiver(timestamps: bool, window_scale: bool, prediction: Prediction) -> Con
     let beat = Beat::new(Span::millis(500), Span::ZERO);
     let beats = Beats { slow: beat, fast: beat };
     let mut end = Connection::new(Settings::new(config, beats), flow(1), Side::Right, Seq(1), 1);
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     let mut syn = segment(0, timestamps);
     (syn.seq, syn.ack, syn.flags) = (Seq(5000), Seq(0), Flags::SYN);
     syn.options_mut().window_scale = Some(7);
@@ -205,7 +205,7 @@ fn fast_path(c: &mut Criterion) {
         let end = receiver(timestamps, scale, prediction);
         group.bench_function(name, |b| {
             b.iter_batched(
-                || (end.clone(), Out::new(Wants::NOTHING)),
+                || (end.clone(), Out::new(Interest::NOTHING)),
                 |(mut end, mut out)| {
                     for (segment, body) in &segments {
                         end.on_segment(Time::ZERO, black_box(segment), body.clone(), &mut out);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::tcp::sockets::{SocketOptions, Sockets};
 use lasthop_proto::tcp::{HostConfig, TcpConfig};
@@ -17,7 +17,7 @@ fn main() {
     };
     let mut hosts = [host("client", 1, Side::Right), host("server", 2, Side::Left)];
     let (mut now, mut out, mut on_way, mut sent) =
-        (Time::ZERO, Out::new(Wants::NOTHING), VecDeque::<(Time, usize, Packet)>::new(), 0);
+        (Time::ZERO, Out::new(Interest::NOTHING), VecDeque::<(Time, usize, Packet)>::new(), 0);
     let (mut written, mut read) = (0u32, 0);
     hosts[1].listen(80, 5, &SocketOptions::default());
     let client = hosts[0].connect(now, (Addr::v4(10, 0, 0, 2), 80), &SocketOptions::default());

@@ -17,30 +17,30 @@ use crate::wire::{Addr, FlowKey, Packet};
 
 /// A set of event levels to collect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wants(u8);
+pub struct Interest(u8);
 
-impl Wants {
+impl Interest {
     /// No events: only the final state counts.
-    pub const NOTHING: Wants = Wants(0);
+    pub const NOTHING: Interest = Interest(0);
     /// The input of metrics: transmissions, drops, originations, recovery events of senders, deliveries.
-    pub const METRICS: Wants = Wants(1);
+    pub const METRICS: Interest = Interest(1);
     /// A full trace: also each arrival, and the control block at each ACK.
-    pub const EVERYTHING: Wants = Wants(3);
+    pub const EVERYTHING: Interest = Interest(3);
     /// Events that only a full trace contains.
-    pub const DETAIL: Wants = Wants(2);
+    pub const DETAIL: Interest = Interest(2);
     /// Work of the hosts' stacks, for the energy model only; in no trace.
-    pub const WORK: Wants = Wants(4);
+    pub const WORK: Interest = Interest(4);
     /// Packets as they enter and leave a station, which has to read their headers; in no trace.
-    pub const PASSAGES: Wants = Wants(8);
+    pub const PASSAGES: Interest = Interest(8);
 
     /// Whether all levels of `kind` are collected.
-    pub fn has(self, kind: Wants) -> bool {
+    pub fn has(self, kind: Interest) -> bool {
         self.0 & kind.0 == kind.0
     }
 
     /// The levels of both sets.
-    pub fn union(self, other: Wants) -> Wants {
-        Wants(self.0 | other.0)
+    pub fn union(self, other: Interest) -> Interest {
+        Interest(self.0 | other.0)
     }
 }
 
@@ -88,7 +88,7 @@ pub enum What {
     },
     /// A radio hop ended a transmission.
     Air(AirEvent),
-    /// A host's stack has processed a segment; only with [`Wants::WORK`].
+    /// A host's stack has processed a segment; only with [`Interest::WORK`].
     Work(Work),
     /// A host has sent a datagram, or a source's datagram has arrived.
     Datagram {
@@ -184,10 +184,10 @@ pub enum Op {
 
 impl Op {
     /// The level of detail that this operation belongs to.
-    pub fn level(self) -> Wants {
+    pub fn level(self) -> Interest {
         match self {
-            Op::Received | Op::Originated(Cause::Ack | Cause::SplitAck) => Wants::DETAIL,
-            _ => Wants::METRICS,
+            Op::Received | Op::Originated(Cause::Ack | Cause::SplitAck) => Interest::DETAIL,
+            _ => Interest::METRICS,
         }
     }
 }
@@ -199,7 +199,7 @@ pub struct TcpEvent {
     pub flow: FlowKey,
     /// What happened.
     pub kind: TcpKind,
-    /// The control block right after the event; for [`TcpKind::Delivered`] only with [`Wants::DETAIL`].
+    /// The control block right after the event; for [`TcpKind::Delivered`] only with [`Interest::DETAIL`].
     pub tcb: Tcb,
 }
 
@@ -266,10 +266,10 @@ pub enum TcpKind {
 
 impl TcpKind {
     /// The level of detail that this kind belongs to.
-    pub fn level(self) -> Wants {
+    pub fn level(self) -> Interest {
         match self {
-            TcpKind::Acked | TcpKind::Sampled | TcpKind::AckFactor { .. } => Wants::DETAIL,
-            _ => Wants::METRICS,
+            TcpKind::Acked | TcpKind::Sampled | TcpKind::AckFactor { .. } => Interest::DETAIL,
+            _ => Interest::METRICS,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! 2. drain [`Out`]: pass each packet and signal to the neighbour on its side, each event to the sink;
 //! 3. read [`Machine::next_wake`] once and wait until then.
 
-use crate::event::{Cause, Event, Op, Wants, What};
+use crate::event::{Cause, Event, Interest, Op, What};
 pub use crate::place::{Side, StageId};
 use crate::units::Time;
 use crate::wire::{Body, FlowKey, Packet, PacketId, Parts, Seq};
@@ -115,7 +115,7 @@ pub struct Out {
     briefs: Vec<(usize, Brief)>,
     /// Whether the driver calls [`Out::drain_events`] before it removes packets.
     compact: bool,
-    wants: Wants,
+    interest: Interest,
     bulk: bool,
     now: Time,
     stage: StageId,
@@ -138,15 +138,15 @@ pub struct Tally {
 }
 
 impl Out {
-    /// An empty output that collects the events of `wants`.
-    pub fn new(wants: Wants) -> Out {
-        Out { wants, ..Out::default() }
+    /// An empty output that collects the events of `interest`.
+    pub fn new(interest: Interest) -> Out {
+        Out { interest, ..Out::default() }
     }
 
     /// An empty output for a driver that reads events with [`Out::drain_events`] alone, before it removes packets
     /// from [`Out::sends`]. Then events of forwarded packets need no copy.
-    pub fn compact(wants: Wants) -> Out {
-        Out { wants, compact: true, ..Out::default() }
+    pub fn compact(interest: Interest) -> Out {
+        Out { interest, compact: true, ..Out::default() }
     }
 
     /// Reports all events since the last call, oldest first.
@@ -263,7 +263,7 @@ impl Out {
     /// Records `op` for the packet that is forwarded next.
     #[inline(always)]
     fn hand(&mut self, op: Op, side: Side, packet: &Packet) {
-        if self.wants.has(op.level()) {
+        if self.interest.has(op.level()) {
             self.note_handed(op, side, packet);
         }
     }
@@ -340,14 +340,14 @@ impl Out {
 
     /// Whether events of `kind` are collected. A machine may skip their construction otherwise.
     #[inline]
-    pub fn wants(&self, kind: Wants) -> bool {
-        self.wants.has(kind)
+    pub fn accepts(&self, kind: Interest) -> bool {
+        self.interest.has(kind)
     }
 
     /// Records an operation on `packet`, which travels towards `side`.
     #[inline]
     pub fn packet_event(&mut self, op: Op, side: Side, packet: &Packet) {
-        if self.wants.has(op.level()) {
+        if self.interest.has(op.level()) {
             self.note_packet(op, side, packet);
         }
     }
@@ -361,14 +361,14 @@ impl Out {
     /// is needed, for example with the control block.
     #[inline]
     pub(crate) fn delivered(&mut self, flow: FlowKey, bytes: u32) -> bool {
-        let brief = self.compact && !self.wants.has(Wants::DETAIL);
-        if brief && self.wants.has(Wants::METRICS) {
+        let brief = self.compact && !self.interest.has(Interest::DETAIL);
+        if brief && self.interest.has(Interest::METRICS) {
             self.briefs.push((self.events.len(), Brief::Delivered { flow, bytes }));
         }
         brief
     }
 
-    /// Records an event. Callers check [`Out::wants`] first if building `what` is expensive.
+    /// Records an event. Callers check [`Out::accepts`] first if building `what` is expensive.
     pub fn event(&mut self, what: What) {
         self.events.push(Event { at: self.now, stage: self.stage, what });
     }
@@ -385,8 +385,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_leaves_nothing_in_what_is_made_of_it() {
-        let mut out = Out::new(Wants::NOTHING);
+    fn a_recycled_packet_retains_no_old_fields() {
+        let mut out = Out::new(Interest::NOTHING);
         let ended = Packet::new(parts()).with(|packet| {
             (packet.damage, packet.urgent, packet.piece) = (Damage::Ip, true, 9);
             packet.body = Body::copy_of(b"bytes");
@@ -399,8 +399,8 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_told_in_its_order() {
-        let mut out = Out::compact(Wants::METRICS);
+    fn events_packets_and_deliveries_are_drained_in_order() {
+        let mut out = Out::compact(Interest::METRICS);
         let packet = Packet::new(parts());
         let flow = packet.flow().unwrap();
         let turn = |good| What::Channel { side: Side::Left, good };
@@ -422,14 +422,14 @@ mod tests {
         });
         assert_eq!(reported, ["true", "7", "Transmitted Right", "false", "8"]);
         // A sink that needs the control block gets a full event, and so does a driver without `drain_events`.
-        for mut other in [Out::compact(Wants::EVERYTHING), Out::new(Wants::METRICS)] {
+        for mut other in [Out::compact(Interest::EVERYTHING), Out::new(Interest::METRICS)] {
             assert!(!other.delivered(flow, 7));
         }
     }
 
     /// Each possible effect of a call, alone and combined: the output is never empty.
     #[test]
-    fn a_call_that_brought_anything_about_is_not_empty() {
+    fn an_output_with_any_effect_is_not_empty() {
         type Thing = (&'static str, fn(&mut Out));
         let things: [Thing; 6] = [
             ("sent", |out| out.send(Side::Right, Packet::new(parts()))),
@@ -442,7 +442,7 @@ mod tests {
             ("made", |out| out.tally.originated += 1),
             ("ended", |out| out.tally.discarded += 1),
         ];
-        let empty = || Out::compact(Wants::METRICS);
+        let empty = || Out::compact(Interest::METRICS);
         assert!(empty().is_empty());
         for (i, (one, happens)) in things.iter().enumerate() {
             for (other, also) in &things[i..] {

@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_read() {
+    fn datagrams_are_read_as_written_with_valid_checksum() {
         for (src, dst) in [
             (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1)),
             (
@@ -312,7 +312,7 @@ mod tests {
 
     /// A datagram may be at any position in the received bytes, with others after it.
     #[test]
-    fn what_a_datagram_carries_ends_where_it_ends() {
+    fn a_payload_excludes_bytes_outside_its_datagram() {
         let frame: Vec<u8> = (0..40).collect();
         let packet = |from, len| {
             let body = Body::Bytes { frame: frame.clone().into(), from, len };
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_has_its_rate() {
+    fn a_source_sends_at_its_configured_rate() {
         let flow = FlowKey {
             src: Addr::v4(1, 1, 1, 1),
             dst: Addr::v4(2, 2, 2, 2),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lasthop_proto::air::Station;
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel, PacketLoss, TwoState};
-use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, LinkNote, Op, What};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::airmail::levels::Strength;
 use lasthop_proto::link::airmail::{Airmail, AirmailConfig, AirmailHeader};
@@ -199,7 +199,7 @@ fn one_status_acknowledges_a_window() {
 }
 
 #[test]
-fn what_a_window_lacks_is_sent_again_before_the_next_one() {
+fn missing_packets_are_retransmitted_before_the_next_window() {
     let mut pair = Pair::new(&quiet());
     pair.put(0, 0..6);
     pair.run(Span::secs(1), |end, nth| end == 0 && (nth == 0 || nth == 2));
@@ -210,7 +210,7 @@ fn what_a_window_lacks_is_sent_again_before_the_next_one() {
 }
 
 #[test]
-fn the_base_station_asks_again_when_no_status_comes() {
+fn the_base_station_repeats_its_request_without_a_status() {
     let mut pair = Pair::new(&quiet());
     pair.put(0, 0..4);
     // The request is lost with its packet, then the answer to the next request.
@@ -221,7 +221,7 @@ fn the_base_station_asks_again_when_no_status_comes() {
 }
 
 #[test]
-fn a_silent_host_is_asked_less_and_less_often() {
+fn polls_of_a_silent_host_back_off() {
     let config = AirmailConfig { poll_timeout: Some(Span::millis(10)), ..quiet() };
     let mut pair = Pair::new(&config);
     pair.put(0, 0..1);
@@ -232,7 +232,7 @@ fn a_silent_host_is_asked_less_and_less_often() {
 }
 
 #[test]
-fn upwards_the_base_station_says_by_its_timer_what_it_has() {
+fn uplink_status_is_sent_by_the_base_stations_timer() {
     let config = AirmailConfig { status_period: Some(Span::millis(50)), ..quiet() };
     let mut pair = Pair::new(&config);
     pair.put(1, 0..6);
@@ -305,7 +305,7 @@ fn hop(config: AirmailConfig, delay: Span, model: &ErrorModel, seed: u64) -> Hop
 
 /// Sends `down` packets of 1,040 bytes and `up` of 240, one each every `gap`, until all have arrived.
 fn send(mut hop: Hop, down: u64, up: u64, gap: Span) -> Run {
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let mut run = Run::default();
     let mut next = 0;
     let mut steps = 0;
@@ -389,7 +389,7 @@ fn the_mobile_host_sends_a_frame_for_each_window() {
 }
 
 #[test]
-fn scattered_bit_errors_are_corrected_by_codes_that_come_by_themselves() {
+fn adaptive_codes_correct_scattered_bit_errors() {
     let time = |byte_fec, model| {
         let config = AirmailConfig { byte_fec, packet_fec: Some(0), ..AirmailConfig::default() };
         send(hop(config, Span::millis(1), &model, 1), 1500, 0, Span::ZERO).end.since(Time::ZERO)
@@ -419,7 +419,7 @@ fn parity_saves_rounds_where_these_are_long() {
 }
 
 #[test]
-fn a_long_fade_costs_a_question_now_and_then() {
+fn a_long_fade_costs_only_occasional_requests() {
     let fade = ErrorModel::TwoState(TwoState {
         good: Span::millis(100),
         bad: Span::secs(1),

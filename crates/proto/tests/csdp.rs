@@ -1,7 +1,7 @@
 //! A base station's scheduler over 802.11: an unreachable host does not block the others.
 
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss, TwoState};
-use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, LinkNote, Op, What};
 use lasthop_proto::hop::{Hop, HopConfig, Tally};
 use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
@@ -81,7 +81,7 @@ impl Setup {
         };
         let channels = self.channels.iter().map(|c| [c.clone(), c.clone()]).collect();
         let mut hop = Hop::new(&radio, &config, channels, |part| Stream::new(1, part));
-        let mut out = Out::new(Wants::METRICS);
+        let mut out = Out::new(Interest::METRICS);
         let mut run = Run::default();
         for id in 0..count * u64::from(hosts) {
             out.begin(StageId(1), Time::ZERO);
@@ -144,7 +144,7 @@ fn fading() -> Option<Channel> {
 const POLICIES: [Policy; 3] = [Policy::RoundRobin, Policy::LongestQueueFirst, Policy::Fifo];
 
 #[test]
-fn one_queue_is_held_up_by_who_hears_nothing_and_queues_for_each_are_not() {
+fn dead_hosts_block_fifo_but_not_per_host_queues() {
     let end = Span::secs(2);
     let alone = Setup::new(Discipline::Fifo, vec![None]).run(1000, end).count(0);
     let fifo = Setup::new(Discipline::Fifo, vec![dead(), None]).run(1000, end);
@@ -163,7 +163,7 @@ fn one_queue_is_held_up_by_who_hears_nothing_and_queues_for_each_are_not() {
 }
 
 #[test]
-fn what_comes_back_waits_at_the_head_of_its_queue_and_arrives() {
+fn returned_packets_wait_at_the_queue_head_and_arrive() {
     for policy in POLICIES {
         for knowledge in [Knowledge::Failures, Knowledge::Oracle] {
             let setup = Setup::new(csdp(policy, knowledge), vec![fading(), None]);
@@ -180,7 +180,7 @@ fn what_comes_back_waits_at_the_head_of_its_queue_and_arrives() {
 }
 
 #[test]
-fn who_is_told_of_the_channel_wastes_next_to_nothing() {
+fn a_channel_oracle_nearly_eliminates_returned_packets() {
     let run = |knowledge| {
         Setup::new(csdp(Policy::RoundRobin, knowledge), vec![fading()]).run(10_000, Span::secs(5))
     };
@@ -193,7 +193,7 @@ fn who_is_told_of_the_channel_wastes_next_to_nothing() {
 }
 
 #[test]
-fn a_packet_is_tried_so_often_and_then_dropped() {
+fn a_packet_is_dropped_after_the_configured_tries() {
     let config = CsdpConfig { tries: 3, ..CsdpConfig::default() };
     let run = Setup::new(Discipline::Csdp(config), vec![dead()]).run(2, Span::secs(2));
     assert_eq!(run.ended, [(0, Cause::RetryLimit), (1, Cause::RetryLimit)]);
@@ -213,7 +213,7 @@ fn all_hosts_share_one_buffer() {
 }
 
 #[test]
-fn a_link_layer_leaves_out_whom_nothing_is_heard_from() {
+fn csdp_over_a_link_layer_skips_an_unreachable_host() {
     let ll = LinkLayerConfig::Ll(LlConfig { min_timeout: Span::millis(50), ..LlConfig::new(true) });
     let run = |discipline| {
         let setup = Setup { link: ll.clone(), ..Setup::new(discipline, vec![dead(), None]) };

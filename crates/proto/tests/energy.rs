@@ -84,7 +84,7 @@ fn expected(shots: &[Shot], dozes: &[(u64, bool)], at: u64) -> RadioState {
 }
 
 #[test]
-fn a_collision_that_began_earlier_and_is_told_later_counts_once() {
+fn a_collision_reported_late_counts_once() {
     // Station 2 from 100 to 400, station 0 from 200 to 300: reported in the order of their ends.
     let mut states = RadioStates::new(antenna(300));
     let shots = [(2, 100, 300), (0, 200, 100)];
@@ -100,7 +100,7 @@ fn a_collision_that_began_earlier_and_is_told_later_counts_once() {
 }
 
 #[test]
-fn what_a_sending_station_hears_is_no_reception() {
+fn reception_while_sending_is_not_counted() {
     let meter = {
         let mut meter = Meter::new(hardware(1e9), Some(antenna(1000)));
         for (at, event) in reports(&[(1, 100, 500), (0, 300, 600)]) {
@@ -115,7 +115,7 @@ fn what_a_sending_station_hears_is_no_reception() {
 }
 
 #[test]
-fn a_medium_that_tells_beginnings_gives_the_same_times() {
+fn start_reports_give_the_same_times_as_end_reports() {
     let at_start = Antenna { reported: ReportTime::AtStart, ..antenna(0) };
     let mut early = Meter::new(hardware(1e9), Some(at_start));
     let mut late = Meter::new(hardware(1e9), Some(antenna(90)));
@@ -167,7 +167,7 @@ fn a_battery_is_empty_at_the_exact_time_and_nothing_counts_afterwards() {
 }
 
 #[test]
-fn a_radio_that_sleeps_hears_nothing_and_wakes_up_to_send() {
+fn a_dozing_radio_receives_nothing_and_wakes_to_send() {
     let mut meter = Meter::new(hardware(1e9), Some(antenna(200)));
     meter.doze(Time(100), true);
     meter.air(Time(303), &frame(0, 100));
@@ -198,7 +198,7 @@ fn shots() -> impl Strategy<Value = Vec<Shot>> {
 proptest! {
     /// Every nanosecond has the state of its definition, for any overlap of transmissions.
     #[test]
-    fn states_are_those_of_the_definition(
+    fn radio_states_match_their_definition(
         shots in shots(),
         turns in proptest::collection::vec(0_u64..2500, 0..6),
     ) {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::settings::{Beats, Settings};
@@ -190,7 +190,7 @@ fn established(buffer: u32, irs: Seq) -> (Connection, i64) {
     let flow = FlowKey { src, dst, src_port: 1024, dst_port: 9 };
     let settings = Settings::new(config, beats);
     let mut connection = Connection::new(settings, flow, Side::Right, Seq(77), 1);
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     out.begin(Default::default(), Time::ZERO);
     connection.open(Time::ZERO, None);
     connection.on_wake(Time::ZERO, &mut out);
@@ -232,7 +232,7 @@ fn every_segment_near_a_small_window_is_cut_to_it() {
         for from in -11..=window + 11 {
             for len in 0..=11_u32 {
                 let mut connection = fresh.clone();
-                let mut out = Out::new(Wants::METRICS);
+                let mut out = Out::new(Interest::METRICS);
                 out.begin(Default::default(), LATER);
                 let segment = near(Seq(irs), from, Flags::ACK);
                 let offset = (i64::from(BEFORE) + from) as u64;
@@ -259,7 +259,7 @@ fn only_an_exact_reset_resets() {
             for flags in [Flags::RST, Flags::RST | Flags::ACK, Flags::SYN, Flags::SYN | Flags::ACK]
             {
                 let mut connection = fresh.clone();
-                let mut out = Out::new(Wants::METRICS);
+                let mut out = Out::new(Interest::METRICS);
                 out.begin(Default::default(), LATER);
                 let segment = near(Seq(irs), from, flags);
                 connection.on_segment(LATER, &segment, Body::EMPTY, &mut out);

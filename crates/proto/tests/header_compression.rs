@@ -162,7 +162,7 @@ fn a_connection_number_takes_one_byte_when_it_changes() {
 }
 
 #[test]
-fn urgent_and_everything_at_once_is_the_longest() {
+fn urgent_window_and_ack_changes_give_the_longest_header() {
     let mut link = whole(Recovery::Twice);
     let full = |seq, ack, window, urgent| {
         edit(segment(1, seq, ack, 10), |s| {
@@ -190,7 +190,7 @@ fn urgent_and_everything_at_once_is_the_longest() {
 }
 
 #[test]
-fn what_the_rfc_does_not_compress_goes_as_ip() {
+fn packets_outside_rfc_1144_are_sent_as_plain_ip() {
     let mut link = whole(Recovery::Retransmission);
     link.carry(&segment(1, 1, 1, 100));
     for flags in [Flags::SYN | Flags::ACK, Flags::FIN | Flags::ACK, Flags::RST | Flags::ACK] {
@@ -220,7 +220,7 @@ impl MapIp for (&str, &str) {
 }
 
 #[test]
-fn options_that_change_take_a_whole_header_and_those_that_stay_none() {
+fn changed_options_need_a_whole_header_unchanged_ones_none() {
     let mut link = whole(Recovery::Retransmission);
     let stamped = |seq, value| {
         edit(segment(1, seq, 1, 100), |s| s.timestamps = Some(Timestamps { value, echo: 9 }))
@@ -313,7 +313,7 @@ fn twice_repairs_the_loss_of_one_of_equal_steps() {
 
 //= rfc2507#section-10.2
 #[test]
-fn feedback_asks_for_a_whole_header() {
+fn feedback_requests_a_whole_header() {
     let mut link = whole(Recovery::Feedback);
     link.carry(&segment(1, 1, 1, 100));
     link.lose(&segment(1, 101, 1, 100));
@@ -334,7 +334,7 @@ fn feedback_asks_for_a_whole_header() {
 
 /// Real bytes and sums over the headers alone have equal results, for any losses.
 #[test]
-fn the_payload_need_not_be_summed() {
+fn header_checksums_alone_give_the_same_results() {
     for recovery in [Recovery::Retransmission, Recovery::Twice, Recovery::Feedback] {
         let mut chance = Stream::new(7, "losses");
         let mut links =
@@ -395,7 +395,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_traffic_comes_out_as_it_went_in(
+    fn decompression_restores_any_traffic(
         steps in proptest::collection::vec(step(), 1..120),
         slots in 1u16..6,
         recovery in prop_oneof![

@@ -63,7 +63,7 @@ fn a_notification_on_the_wire() {
 
 proptest! {
     #[test]
-    fn a_notice_survives_its_bytes(
+    fn a_notice_survives_encoding_and_parsing(
         (notice, quote) in notices(),
         (tos, ttl, id) in any::<(u8, u8, u64)>(),
         more in prop::collection::vec(any::<u8>(), 0..600),
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn captures_keep_what_is_quoted((notice, quote) in notices(), snap in 0u32..100) {
+    fn captures_include_the_whole_notice((notice, quote) in notices(), snap in 0u32..100) {
         let packet = Packet::notice(notice, &quote);
         let mut bytes = Vec::new();
         let prefix = emit_prefix(&packet, snap, &mut bytes).unwrap();
@@ -162,7 +162,7 @@ proptest! {
 }
 
 #[test]
-fn what_resembles_a_notice_is_none() {
+fn messages_similar_to_notices_stay_opaque() {
     let change = |v4: bool, at: usize, value: u8| {
         let mut bytes = bytes_of(&example(v4)).to_vec();
         bytes[at] = value;

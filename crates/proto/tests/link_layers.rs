@@ -1,7 +1,7 @@
 //! Link layers over a lossy hop: every packet arrives once, for any behaviour of the channel.
 
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel, PacketLoss};
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::fec::{Code, Coding};
 use lasthop_proto::link::ll::LlConfig;
@@ -64,7 +64,7 @@ fn run(
     let mut hop = Hop::new(&radio, &config, vec![[channel("left"), channel("right")]], |part| {
         Stream::new(seed, part)
     });
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let mut run = Run::default();
     let mut next = 0;
     let mut steps = 0;
@@ -145,7 +145,7 @@ fn cumulative_acknowledgements_cost_needless_retransmissions() {
 }
 
 #[test]
-fn order_is_not_kept() {
+fn the_link_layer_does_not_preserve_order() {
     for selective in [false, true] {
         let run = run(ll(selective), true, 0.1, 1, 200, Span::millis(8));
         assert!(!run.right.is_sorted());
@@ -168,7 +168,7 @@ fn coded(coding: Coding, ber: f64) -> (usize, Span) {
     let channel = Some(Channel::new(&model, Stream::new(1, "errors")));
     let config = HopConfig { coding, ..HopConfig::default() };
     let mut hop = Hop::new(&radio, &config, vec![[None, channel]], |part| Stream::new(1, part));
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let mut lost = 0;
     let mut airtime = Span::ZERO;
     for id in 0..1000 {

@@ -109,7 +109,7 @@ fn both_stations_of_a_half_duplex_radio_take_turns() {
 }
 
 #[test]
-fn in_full_duplex_nobody_waits_for_the_other() {
+fn full_duplex_stations_do_not_wait_for_each_other() {
     let mut radio = Radio::new(radio(false, PLENTY), None, None);
     let arrivals = [(Time(0), Side::Left, 100), (Time(0), Side::Right, 100)];
     let out = play(&mut radio, &arrivals).out;
@@ -141,7 +141,7 @@ fn sorted(mut outcome: Outcome) -> Outcome {
 }
 
 #[test]
-fn a_late_wake_does_not_delay_what_comes_after_it() {
+fn a_late_timer_does_not_delay_later_frames() {
     // 1.3 ms each, back to back. If each frame began at the timer's tick, the last would arrive at 35 ms.
     let arrivals = [(Time(0), Side::Left, 100); 20];
     let mut machine = Radio::new(radio(true, PLENTY), None, None);
@@ -209,7 +209,7 @@ fn transmissions(
 
 proptest! {
     #[test]
-    fn a_line_keeps_order_and_never_exceeds_its_rate(arrivals in arrivals(), limit in limits()) {
+    fn a_line_preserves_order_and_never_exceeds_its_rate(arrivals in arrivals(), limit in limits()) {
         let config = line(limit);
         let outcome = play(&mut Line::new(config.clone()), &arrivals);
         prop_assert!(in_order(&outcome));
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn a_radio_keeps_order_and_carries_one_frame_at_a_time(
+    fn a_radio_preserves_order_and_never_overlaps_frames(
         arrivals in arrivals(),
         limit in limits(),
         half_duplex in any::<bool>(),
@@ -250,7 +250,7 @@ proptest! {
     }
 
     #[test]
-    fn a_line_on_a_coarse_clock_keeps_its_schedule(
+    fn a_line_stays_on_schedule_with_coarse_clocks(
         arrivals in arrivals(),
         limit in limits(),
         discipline in disciplines(),
@@ -264,7 +264,7 @@ proptest! {
     }
 
     #[test]
-    fn a_radio_on_a_coarse_clock_keeps_its_schedule(
+    fn a_radio_stays_on_schedule_with_coarse_clocks(
         arrivals in arrivals(),
         limit in limits(),
         half_duplex in any::<bool>(),
@@ -293,7 +293,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shared_router_on_a_coarse_clock_keeps_its_schedule(
+    fn a_shared_router_stays_on_schedule_with_coarse_clocks(
         arrivals in arrivals(),
         seed in any::<u64>(),
         tick in ticks(),
@@ -325,7 +325,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shared_router_keeps_order_and_drops_only_data(arrivals in arrivals(), seed in any::<u64>()) {
+    fn a_shared_router_preserves_order_and_drops_only_data(arrivals in arrivals(), seed in any::<u64>()) {
         let config = CrossTraffic {
             loss: Probability::new(0.3).unwrap(),
             jitter: Span::millis(9),

@@ -3,7 +3,7 @@
 
 use lasthop_proto::air::FrameKind;
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
-use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, LinkNote, Op, What};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::local_recovery::LocalRecoveryConfig;
 use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
@@ -49,7 +49,7 @@ type Arrival = (Time, Side, usize, u32);
 
 fn play(hop: &mut Hop, arrivals: &[Arrival]) -> Story {
     let mut story = Story::default();
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let mut arrivals = arrivals.iter().enumerate().peekable();
     let mut arrived = 0;
     loop {
@@ -176,7 +176,7 @@ fn one_frame_waits_for_the_acknowledgement_of_the_one_before() {
 }
 
 #[test]
-fn a_packet_is_sent_fourteen_times_and_each_failure_is_told() {
+fn a_packet_has_fourteen_attempts_and_failures_are_reported() {
     let setup = Setup { loss: [1.0, 0.0], ..CLEAN };
     let story = play(&mut hop(&setup), &[(Time(0), Side::Left, 0, 1000)]);
     let told: Vec<_> = story.told.iter().map(|(_, tries, last)| (*tries, *last)).collect();
@@ -210,10 +210,10 @@ fn a_packet_whose_acknowledgements_are_lost_arrives_once_and_is_not_dropped() {
 /// A timeout that is far too short drops a packet that arrives a moment later. That copy is a separate packet
 /// with its own cause, and the counts of the hop balance.
 #[test]
-fn a_copy_of_what_was_given_up_arrives_all_the_same() {
+fn a_late_copy_of_a_dropped_packet_is_delivered() {
     let setup = Setup { max_retransmits: 0, timeout: Some(Span(3)), ..CLEAN };
     let mut hop = hop(&setup);
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     hop.on_packet(Time(0), Side::Left, packet(7, Side::Left, 0, 1000), &mut out);
     assert_eq!(hop.holds(), 1);
     while let Some(wake) = hop.next_wake() {
@@ -260,7 +260,7 @@ fn acknowledgements_are_not_starved_by_data_of_the_other_direction() {
 }
 
 #[test]
-fn a_station_that_is_not_heard_does_not_hold_up_the_others() {
+fn an_unreachable_station_does_not_block_others() {
     let config = HopConfig {
         link: LinkLayerConfig::LocalRecovery(LocalRecoveryConfig::bakshi96()),
         mobiles: (0..2).map(mobile).collect(),
@@ -280,7 +280,7 @@ proptest! {
 
     /// Each packet is delivered once or dropped, and delivered ones are in order.
     #[test]
-    fn exactly_once_or_given_up(
+    fn packets_are_delivered_once_in_order_or_dropped(
         half_duplex: bool,
         mobiles in 1usize..4,
         fragment in prop::option::of(16u32..600),

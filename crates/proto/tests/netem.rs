@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_proto::channel::GilbertElliott;
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::link::varied::{Distribution, Impairments, Loss, Order, OutagePackets};
 use lasthop_proto::link::{LineConfig, Varied, VariedConfig};
 use lasthop_proto::machine::{Machine as _, Out, Side};
@@ -65,7 +65,7 @@ struct Fates {
 /// timers are delayed by `late`.
 fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) -> Fates {
     let mut line = Varied::new(config, |part| Stream::new(7, part));
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let mut fates = Fates::default();
     let mut arrivals = arrivals.iter().copied().zip(0_u64..).peekable();
     let (mut arrived, mut departed, mut ended, mut made) = (0, 0, 0, 0);
@@ -164,7 +164,7 @@ fn jitter_has_the_moments_of_its_distribution() {
 }
 
 #[test]
-fn a_delay_is_never_less_than_nothing() {
+fn negative_delays_are_clamped_to_zero() {
     let impairments = Impairments { jitter: Span::millis(5), ..Default::default() };
     let sent = each(100, 4000);
     let fates = play(line(Span::ZERO, impairments), &sent, on_time);
@@ -197,7 +197,7 @@ fn within(count: usize, n: u64, p: f64, dependence: f64) {
 }
 
 #[test]
-fn what_happens_has_its_probability() {
+fn effects_occur_with_their_configured_probability() {
     let n = 100_000;
     let impairments = Impairments {
         loss: Some(Loss::Random(p(0.1))),
@@ -240,7 +240,7 @@ fn with_a_correlation_of_a_half_shares_are_those_of_the_fabius_function() {
 }
 
 #[test]
-fn a_chain_loses_as_its_formula_says() {
+fn gilbert_elliott_losses_match_the_formula() {
     let n = 400_000;
     let (step, back, h, k) = (0.02, 0.25, 0.4, 0.99);
     let chain = GilbertElliott { p: p(step), r: Some(p(back)), h: p(h), k: p(k) };
@@ -253,7 +253,7 @@ fn a_chain_loses_as_its_formula_says() {
 }
 
 #[test]
-fn if_all_are_duplicated_and_lost_one_of_the_two_goes_on() {
+fn if_all_are_duplicated_and_lost_one_copy_arrives() {
     let all = p(1.0);
     let loss = Some(Loss::Random(all));
     let impairments = Impairments { loss, duplicate: all, ..Default::default() };
@@ -280,7 +280,7 @@ fn each_fifth_packet_is_reordered() {
 }
 
 #[test]
-fn those_who_wait_may_overtake_who_is_under_way() {
+fn a_queued_packet_may_overtake_packets_in_flight() {
     let impairments = Impairments { reorder: p(1.0), reorder_gap: 2, ..Default::default() };
     let mut config = line(Span::millis(100), impairments);
     config.line.rate_right = Rate::from_bps(1_000_000);
@@ -291,7 +291,7 @@ fn those_who_wait_may_overtake_who_is_under_way() {
 }
 
 #[test]
-fn order_is_kept_where_the_line_says_so() {
+fn jitter_preserves_order_if_configured() {
     let jitter = Span::millis(5);
     let free = Impairments { jitter, ..Default::default() };
     let kept = Impairments { jitter_order: Order::Kept, ..free.clone() };
@@ -318,7 +318,7 @@ fn only_the_impaired_direction_suffers() {
 
 proptest! {
     #[test]
-    fn nothing_vanishes_and_nothing_comes_from_nowhere(
+    fn packets_are_conserved(
         sent in prop::collection::vec(0..300_u64, 1..150),
         share in prop::array::uniform4(0.0..1.0_f64),
         gap in 0..6_u32,

@@ -1,6 +1,6 @@
 //! Serial lines: short frames, lost frames, effects of a lost frame on later ones; conservation of packets.
 
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::link::header_compression::{CompressionConfig, Recovery};
 use lasthop_proto::link::{Line, LineConfig, Serial, SerialConfig};
 use lasthop_proto::machine::{Machine, Out, Side};
@@ -57,7 +57,7 @@ type Outcome = (Vec<(Time, Side, Packet)>, Vec<(u64, Cause)>);
 /// Sends `arrivals` through `machine` and checks conservation at each step.
 fn play(machine: &mut impl Machine, mut arrivals: Vec<(Time, Side, Packet)>) -> Outcome {
     arrivals.reverse();
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let (mut outcome, mut inside) = (Outcome::default(), 0);
     loop {
         let wake = machine.next_wake().unwrap_or(Time::NEVER);
@@ -142,7 +142,7 @@ fn a_lost_ack_costs_those_behind_it() {
 }
 
 #[test]
-fn twice_loses_nothing_else_and_feedback_what_is_under_way() {
+fn twice_loses_one_frame_and_feedback_those_in_flight() {
     let (out, drops) = third_lost(Recovery::Twice, true);
     assert_eq!(drops, [(3, Cause::FrameLost)]);
     assert!(out.iter().all(|(_, _, packet)| *packet == ack(packet.id.0 as u32)));
@@ -182,7 +182,7 @@ fn tcp_checksum(packet: &Packet) -> [u8; 2] {
 proptest! {
     /// Without compression and losses it is equivalent to a line, to the nanosecond, for any queue.
     #[test]
-    fn plain_it_is_a_line(arrivals in arrivals(), queue in 0u32..5, filter in any::<bool>()) {
+    fn an_uncompressed_serial_line_equals_a_plain_line(arrivals in arrivals(), queue in 0u32..5, filter in any::<bool>()) {
         let discipline = if filter { Discipline::AckFilter } else { Discipline::Fifo };
         let line = LineConfig { discipline_left: discipline, ..line(queue) };
         let serial_line = SerialConfig { line: line.clone(), ..config(None, 0.0) };
@@ -193,7 +193,7 @@ proptest! {
 
     /// With compression, the output equals the input, in order, and not later.
     #[test]
-    fn compressed_nothing_is_changed(arrivals in arrivals(), feedback in any::<bool>()) {
+    fn compression_changes_no_packet_and_adds_no_delay(arrivals in arrivals(), feedback in any::<bool>()) {
         let recovery = if feedback { Recovery::Feedback } else { Recovery::Retransmission };
         let plain = play(&mut Line::new(line(50)), arrivals.clone()).0;
         let (out, _) = play(&mut serial(config(Some(recovery), 0.0), 1), arrivals.clone());

@@ -1,6 +1,6 @@
 //! Effects of `tc` stages on packets: each value follows from the rules of the kernel's queueing disciplines.
 
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::tc::{
     By, Emulator, EmulatorConfig, Measure, Netem, Police, PoliceConfig, Tbf, TbfConfig,
@@ -68,7 +68,7 @@ impl Fates {
 
 /// Sends packets from the left at these times with these lengths, and checks conservation.
 fn play(mut machine: impl Machine, arrivals: &[(u64, u32)], ecn: bool) -> Fates {
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let mut fates = Fates::default();
     let mut arrivals = arrivals.iter().copied().zip(0_u64..).peekable();
     let (mut inside, mut last) = (0_i64, 0);
@@ -134,7 +134,7 @@ fn the_limit_counts_packets_under_way() {
 }
 
 #[test]
-fn the_rate_counts_the_ethernet_header_and_what_the_line_adds() {
+fn the_rate_counts_ethernet_header_and_line_overhead() {
     // 1014 bytes at 1 Mbit/s are 8.112 ms.
     let two = at(&[0, 0]);
     assert_eq!(play(netem("rate 1mbit"), &two, false).times(), [8_112_000, 16_224_000]);
@@ -162,7 +162,7 @@ fn the_rate_comes_after_the_delay() {
 }
 
 #[test]
-fn what_is_reordered_takes_nothing_of_the_rate() {
+fn reordered_packets_use_none_of_the_rate() {
     let fates = play(netem("delay 10ms rate 1mbit reorder 100% gap 3"), &at(&[0, 0, 0, 0]), false);
     assert_eq!(fates.out, [(0, 2), (18_112_000, 0), (26_224_000, 1), (34_336_000, 3)]);
     assert_eq!(fates.reordered, 1);
@@ -251,7 +251,7 @@ fn a_bucket_lets_a_burst_pass_and_then_the_rate() {
 }
 
 #[test]
-fn a_bucket_drops_what_its_queue_does_not_hold_and_what_is_longer_than_it() {
+fn a_bucket_drops_queue_overflow_and_oversized_packets() {
     // A packet that leaves at once has never waited; two more fit.
     let fates = play(tbf(1014, 2100, None), &at(&[0; 5]), false);
     assert_eq!(
@@ -299,7 +299,7 @@ fn packets_leave_a_bucket_when_they_leave_that_of_the_kernel() {
 }
 
 #[test]
-fn a_policer_drops_what_exceeds_the_rate() {
+fn a_policer_drops_packets_over_the_rate() {
     let police = |by, peak| {
         Police::new(PoliceConfig {
             by,
@@ -328,7 +328,7 @@ fn a_policer_drops_what_exceeds_the_rate() {
 }
 
 #[test]
-fn what_goes_the_other_way_is_left_alone() {
+fn packets_in_the_other_direction_pass_unchanged() {
     let towards = Some(Side::Left);
     let measure = Measure::default();
     let by = By::Bytes { rate: mbyte(), burst: 1 };
@@ -362,7 +362,7 @@ proptest! {
 
     /// For any netem options packets are conserved; `play` checks it in each step.
     #[test]
-    fn netem_keeps_the_books(
+    fn netem_conserves_packets(
         sent in prop::collection::vec(0..300_u64, 1..120),
         share in prop::array::uniform4(0..=100_u32),
         gap in 0..6_u32,

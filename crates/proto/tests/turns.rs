@@ -1,7 +1,7 @@
 //! A radio that reports the state changes of its channels, and channels that affect only some frames.
 
 use lasthop_proto::channel::{Channel, ErrorModel, Kinds, PacketBursts, Traffic, TwoState};
-use lasthop_proto::event::{Wants, What};
+use lasthop_proto::event::{Interest, What};
 use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::queue::{Discipline, Limit};
@@ -44,7 +44,7 @@ fn channel(model: &ErrorModel, name: &str) -> Channel {
 
 /// The reports until `end`, with their times; a packet of data is sent to the right every `every`.
 fn turns(radio: &mut Radio, end: u64, every: Option<Span>) -> Vec<(u64, Side, bool, Side)> {
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let mut told = Vec::new();
     let mut next = every.map_or(Time::NEVER, |_| Time::ZERO);
     loop {
@@ -74,7 +74,7 @@ fn turns(radio: &mut Radio, end: u64, every: Option<Span>) -> Vec<(u64, Side, bo
 }
 
 #[test]
-fn turns_are_told_in_time_whether_or_not_anything_is_sent() {
+fn channel_reports_are_on_time_with_and_without_traffic() {
     let want = [
         (10, Side::Right, false, Side::Left),
         (14, Side::Right, true, Side::Left),
@@ -89,7 +89,7 @@ fn turns_are_told_in_time_whether_or_not_anything_is_sent() {
 }
 
 #[test]
-fn each_neighbour_hears_of_the_channel_it_sends_into() {
+fn each_neighbour_gets_reports_of_its_sending_channel() {
     let both = |name| Some(channel(&ten_and_four(), name).reporting());
     let mut radio = Radio::new(config(), both("left"), both("right"));
     let told = turns(&mut radio, 11, None);
@@ -98,14 +98,14 @@ fn each_neighbour_hears_of_the_channel_it_sends_into() {
 }
 
 #[test]
-fn nothing_is_told_unless_asked() {
+fn without_reporting_a_channel_has_no_timer() {
     let quiet = channel(&ten_and_four(), "right");
     let radio = Radio::new(config(), None, Some(quiet));
     assert_eq!(radio.next_wake(), None, "no timer");
 }
 
 #[test]
-fn a_station_that_comes_late_does_not_tell_the_past() {
+fn a_late_timer_reports_no_past_channel_changes() {
     let model = ErrorModel::TwoState(TwoState {
         good: Span::millis(10),
         bad: Span::millis(10),
@@ -114,7 +114,7 @@ fn a_station_that_comes_late_does_not_tell_the_past() {
         deterministic: false,
     });
     let mut radio = Radio::new(config(), None, Some(channel(&model, "right").reporting()));
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let days = Time::ZERO + Span::secs(20 * 86_400);
     out.begin(Default::default(), days);
     radio.on_wake(days, &mut out);
@@ -131,7 +131,7 @@ fn bursts_of_data_count_data_alone() {
         let run = |acks_between: usize, only: Kinds| {
             let channel = Channel::new(&model, Stream::new(1, "radio")).only(only);
             let mut radio = Radio::new(config(), None, Some(channel));
-            let mut out = Out::new(Wants::EVERYTHING);
+            let mut out = Out::new(Interest::EVERYTHING);
             let mut damaged = (Vec::new(), 0);
             let mut now = Time::ZERO;
             for i in 0..400 {

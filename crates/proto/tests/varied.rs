@@ -1,6 +1,6 @@
 //! Links that vary: rates, delays, losses and outages over time, and traces of delivery opportunities.
 
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::link::varied::{Course, OutagePackets, Pace, Trace};
 use lasthop_proto::link::{Line, LineConfig, Varied, VariedConfig};
 use lasthop_proto::machine::{Machine as _, Out, Side};
@@ -51,7 +51,7 @@ fn arrivals_ms(config: VariedConfig, packets: &[(u64, u32)]) -> Vec<f64> {
 }
 
 #[test]
-fn a_packet_under_way_goes_on_at_the_new_rate() {
+fn a_packet_in_flight_continues_at_the_new_rate() {
     // 1000 bytes take 8 ms at 1 Mbit/s. After 4 of them the rest, 4000 bits, takes 2 ms at twice the rate.
     let faster = VariedConfig { right: rates("0s 1mbit, 4ms 2mbit"), ..config() };
     assert_eq!(arrivals_ms(faster, &[(0, 1000), (0, 1000)]), [6.0, 10.0]);
@@ -80,7 +80,7 @@ fn along_a_ramp_the_bits_are_the_area_below_it() {
 }
 
 #[test]
-fn the_delay_is_that_of_the_last_bit_and_nobody_overtakes() {
+fn the_last_bit_sets_the_delay_without_overtaking() {
     let delays = Course::parse("0s 20ms, 10ms 5ms, 40ms 30ms").unwrap();
     let config = VariedConfig { right: rates("0s 1mbit"), delays: Some(delays), ..config() };
     let out = arrivals_ms(config, &[(0, 1000), (3, 1000), (20, 1000), (35, 1000)]);
@@ -104,10 +104,10 @@ fn in_an_outage_packets_wait_or_are_lost() {
 }
 
 #[test]
-fn outages_and_what_they_hold_up_are_told() {
+fn outages_and_held_packets_are_reported() {
     let outages = Some(Course::parse_outages("4ms-10ms").unwrap());
     let mut line = varied(VariedConfig { right: rates("0s 1mbit"), outages, ..config() });
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let mut told = Vec::new();
     let mut calls = vec![(0, Some(1)), (4, None), (5, Some(2)), (10, None), (14, None), (22, None)];
     for (ms, packet_id) in calls.drain(..) {
@@ -133,7 +133,7 @@ fn outages_and_what_they_hold_up_are_told() {
 }
 
 #[test]
-fn losses_are_as_likely_as_their_time_says() {
+fn losses_match_the_probability_of_their_time() {
     let losses = Some(Course::parse("0s 1%, 5s to 21%, 10s 0%").unwrap());
     let config = VariedConfig { losses, ..config() };
     let packets: Vec<_> = (0..12_000).map(|ms| (Time(ms * MS), Side::Left, 100)).collect();
@@ -220,7 +220,7 @@ fn per_window(times: &[u32], sizes: &[u32]) -> Vec<u64> {
 
 proptest! {
     #[test]
-    fn a_saturating_sender_gets_what_the_trace_says(
+    fn a_saturating_sender_gets_the_rate_of_the_trace(
         times in any_trace(),
         sizes in prop::collection::vec(41..1600_u32, 1..200),
     ) {
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn alone_a_packet_takes_the_next_opportunity(
+    fn a_lone_packet_takes_the_next_opportunity(
         times in any_trace(),
         arrivals in prop::collection::vec(0..20_000_u64, 1..20),
     ) {
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn one_step_is_a_line(
+    fn a_constant_rate_equals_a_plain_line(
         bps in 1_000..100_000_000_u64,
         packets in prop::collection::vec((0..200_u64, any::<bool>(), 41..1600_u32), 0..100),
         queue in 0..20_u32,
@@ -281,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_vanishes_and_order_is_kept(
+    fn packets_are_conserved_and_order_is_preserved(
         times in any_trace(),
         packets in prop::collection::vec((0..3000_u64, any::<bool>(), 41..1600_u32), 0..80),
         queue in 0..20_u32,

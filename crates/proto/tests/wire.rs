@@ -189,7 +189,7 @@ fn bytes_of(packet: &Packet) -> Arc<[u8]> {
 
 proptest! {
     #[test]
-    fn a_packet_survives_its_bytes(packet in packets()) {
+    fn a_packet_survives_encoding_and_parsing(packet in packets()) {
         let mut bytes = vec![0xee; 3]; // `emit` appends, and what it appends may begin anywhere
         match emit(&packet, &mut bytes) {
             Ok(len) => prop_assert_eq!(len + 3, bytes.len()),
@@ -264,7 +264,7 @@ proptest! {
 
     /// A parsed and emitted packet is equivalent to the original, fragments and notices included.
     #[test]
-    fn any_packet_is_emitted_as_what_it_is(
+    fn emitting_any_parsed_packet_preserves_it(
         mut bytes in prop::collection::vec(any::<u8>(), 28..120),
         protocol in prop::sample::select(vec![1u8, 6, 17, 58]),
         place in prop::sample::select(vec![0u16, 0x4000, 0x2000, 0x0001, 0x2100]),
@@ -317,7 +317,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_packet_tells_its_full_length(packet in packets(), snap in 0u32..100) {
+    fn a_truncated_packet_reports_its_full_length(packet in packets(), snap in 0u32..100) {
         let mut bytes = Vec::new();
         let Ok(prefix) = emit_prefix(&packet, snap, &mut bytes) else { return Ok(()) };
         prop_assert_eq!(prefix.captured as usize, bytes.len());

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lasthop_proto::event::{Event, Op, Tcb, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpKind, What};
 use lasthop_proto::tcp::config::{Custom, CustomGrowth};
 use lasthop_proto::tcp::sender::Window;
 use lasthop_proto::tcp::sender::growth::{Acked, Growth, Loss, Sample};
@@ -71,8 +71,8 @@ struct Counts {
 }
 
 impl Sink for Counts {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {

@@ -146,7 +146,7 @@ impl HostConnection {
     }
 
     fn emit(&self, kind: TcpKind, out: &mut Out) {
-        if out.wants(kind.level()) {
+        if out.accepts(kind.level()) {
             out.event(What::Tcp(TcpEvent { flow: self.flow, kind, tcb: self.control_block() }));
         }
     }

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_no_harm() {
+    fn truncated_packets_are_parsed_without_panic() {
         let whole = packet(&[0x0e, 4, 0x40, 0x64, 2, 9, 9, 2, 20, 0, 2, 2, 1, 5, 5, 0]);
         for len in 0..whole.len() {
             Frames::of_datagram(&whole[..len]);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::lossy;
 use lasthop_path::End;
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Body, Packet, Transport};
@@ -44,7 +44,7 @@ impl Net {
             let arrival = self.air.keys().next().copied();
             let wake =
                 [0, 1].into_iter().filter_map(|i| Some((self.hosts[i].next_wake()?, i))).min();
-            let mut out = Out::new(Wants::EVERYTHING);
+            let mut out = Out::new(Interest::EVERYTHING);
             match (arrival, wake) {
                 (Some(key), wake) if wake.is_none_or(|(at, _)| key.0 <= at) => {
                     self.now = key.0;
@@ -86,7 +86,7 @@ fn packets_that_overtake_each_other_arrive_in_order() {
 }
 
 #[test]
-fn what_is_no_quic_is_no_harm() {
+fn invalid_packets_do_not_disturb_a_transfer() {
     let mut net = Net::new("50kB");
     net.run(|_| Span::ZERO);
     let mut seen: Vec<Packet> = Vec::new();
@@ -113,7 +113,7 @@ fn what_is_no_quic_is_no_harm() {
         for other_kind in
             [packet.clone(), packet.with(|packet| packet.transport = Transport::Other(47))]
         {
-            let mut out = Out::new(Wants::EVERYTHING);
+            let mut out = Out::new(Interest::EVERYTHING);
             other.hosts[1].on_packet(Time::ZERO, Side::Left, other_kind, &mut out);
             assert!(out.sends.len() <= 20);
         }

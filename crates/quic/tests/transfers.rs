@@ -7,7 +7,7 @@ use lasthop_proto::event::{Cause, Op, TcpKind, What};
 use lasthop_sim::Reason;
 
 #[test]
-fn what_is_sent_arrives() {
+fn a_transfer_delivers_all_its_data() {
     let CompletedRun { end, metrics, .. } = run(&lossy(0.0, "", "bytes = \"2MB\""), 1);
     assert_eq!(end.reason, Reason::Finished);
     let transfer = end.transfers[0];
@@ -62,7 +62,7 @@ fn a_run_repeats_to_the_last_byte_and_its_seed_matters() {
 }
 
 #[test]
-fn each_key_changes_what_happens() {
+fn each_quic_key_has_its_effect() {
     let rate = |quic: &str, loss, bytes: &str| {
         let keys = format!("bytes = \"{bytes}\", quic = {{ {quic} }}");
         run(&lossy(loss, "", &keys), 2)
@@ -105,7 +105,7 @@ fn connections_share_a_path_and_end_at_their_stop() {
 }
 
 #[test]
-fn a_stopped_transfer_sends_what_was_written() {
+fn a_stopped_transfer_delivers_the_written_data() {
     for (stop, some) in [("1s", true), ("5ms", false)] {
         let keys = format!("bytes = \"1GB\", stop = \"{stop}\"");
         let CompletedRun { end, .. } = run(&lossy(0.001, "", &keys), 1);
@@ -124,7 +124,7 @@ fn a_stopped_transfer_sends_what_was_written() {
 }
 
 #[test]
-fn time_goes_on_where_a_round_trip_takes_next_to_none() {
+fn a_transfer_completes_with_a_tiny_round_trip() {
     let text = "transfer = { from = \"a\", to = \"b\", bytes = \"20MB\", protocol = \"quic\", quic.ack-threshold = 1 }\n\
          [host.a]\npreset = \"rfc\"\n[host.b]\npreset = \"rfc\"\n[[path]]\nlink = { delay = \"1ns\" }\n";
     let CompletedRun { end, .. } = run(&scenario(text), 1);
@@ -143,7 +143,7 @@ fn an_outage_makes_the_timer_expire() {
 }
 
 #[test]
-fn a_host_without_a_maker_does_nothing() {
+fn without_a_host_factory_no_transfer_starts() {
     let scenario = lossy(0.0, "", "bytes = \"1MB\"");
     let end = lasthop_sim::run(&scenario, 1, &mut lasthop_trace::Nothing);
     assert_eq!((end.reason, end.transfers.len()), (Reason::Idle, 0));

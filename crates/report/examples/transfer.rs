@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::wire::FlowKey;
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
@@ -19,8 +19,8 @@ use lasthop_trace::sequence::{Sequence, Watch};
 struct First(Option<FlowKey>);
 
 impl Sink for First {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         if let What::Tcp(tcp) = &event.what {

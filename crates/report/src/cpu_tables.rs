@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_that_tells_the_ends_apart_has_its_row() {
+    fn every_case_with_separate_ends_has_a_row() {
         let measured = measured();
         let tables = tables(&measured);
         assert_eq!(tables.iter().map(|t| t.rows.len()).collect::<Vec<_>>(), [4, 2, 10, 10]);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_a_dash() {
+    fn missing_measurements_are_shown_as_a_dash() {
         let mut measured = measured();
         measured.samples.clear();
         assert!(

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_alone_has_no_plural() {
+    fn only_a_count_of_one_is_singular() {
         assert_eq!(plural(0, "run"), "0 runs");
         assert_eq!(plural(1, "run"), "1 run");
         assert_eq!(plural(20, "batch"), "20 batches");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_carry_what_was_measured() {
+    fn numbers_are_rounded_to_significant_digits() {
         assert_eq!(short(199.917), "199.9");
         assert_eq!(short(7.5), "7.50");
         assert_eq!(short(20.0), "20");

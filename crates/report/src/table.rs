@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_room_all_stands_in_one_line() {
+    fn a_wide_terminal_has_each_row_on_one_line() {
         let text = render(&schemes(), Look::Terminal(80));
         assert!(
             text.contains("│ snoop-smart ┆ 12\u{2009}218 ± 11 ┆ base station, receiver │"),
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn with_less_room_text_is_wrapped_and_then_numbers_are_parted_from_intervals() {
+    fn on_narrow_terminals_text_wraps_before_numbers_split() {
         let text = render(&schemes(), Look::Terminal(50));
         assert!(text.contains("┆ 12\u{2009}218 ± 11 ┆ base station, │"), "{text}");
         let text = render(&schemes(), Look::Terminal(40));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_a_record_a_block() {
+    fn a_table_too_wide_is_printed_as_records() {
         let text = render(&schemes(), Look::Terminal(25));
         let wanted = "scheme: snoop-smart\nKB/s: 12\u{2009}218 ± 11\nto be changed: base\n  station, receiver\n\n\
                       scheme: as-is\nKB/s: 103 ± 29";

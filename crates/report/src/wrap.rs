@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_means_stands_below_itself() {
+    fn wrapped_descriptions_align_with_their_first_line() {
         assert_eq!(
             wrap("snoop  keeps copies of packets", 18),
             "snoop  keeps\n       copies of\n       packets"
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_has_its_own_first_line() {
+    fn a_filled_paragraph_has_its_first_line_prefix() {
         let text = fill("one two-three\n  four", 9, "- ", "  ");
         assert_eq!(text, "- one\n  two-thr\n  ee\n    four");
     }

@@ -87,7 +87,7 @@ fn line_chart() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_left_out() {
+fn undrawable_values_are_left_out() {
     for chart in [sweep(true), LineChart { series: Vec::new(), ..sweep(false) }] {
         let svg = chart.plot().inline();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -25,7 +25,7 @@ fn measure(scenario: &Scenario, seed: u64) -> (RunMetrics, RunEnd) {
 }
 
 #[test]
-fn what_was_measured_is_what_happened() {
+fn metrics_match_the_counts_of_the_simulator() {
     for (name, scenario) in cells() {
         for seed in 1..=5 {
             let (run, end) = measure(&scenario, seed);
@@ -54,7 +54,7 @@ fn what_was_measured_is_what_happened() {
 }
 
 #[test]
-fn the_books_balance() {
+fn every_packet_is_accounted_for() {
     for (name, scenario) in cells() {
         let mut books = Conservation::default();
         let end = lasthop_sim::run(&scenario, 3, &mut books);
@@ -64,7 +64,7 @@ fn the_books_balance() {
 }
 
 #[test]
-fn watching_changes_nothing() {
+fn tracing_does_not_change_the_metrics() {
     let (_, scenario) = &cells()[1];
     let trace = || {
         let mut sink = (
@@ -92,7 +92,7 @@ fn an_error_free_transfer_is_a_straight_line() {
     let flow = lasthop_sim::layout(&scenario).flows[0].key;
     let mut sink =
         (Metrics::new(lasthop_sim::layout(&scenario)), Sequence::new(flow, Watch::EndPoints));
-    assert!(sink.wants().has(lasthop_proto::event::Wants::EVERYTHING));
+    assert!(sink.interest().has(lasthop_proto::event::Interest::EVERYTHING));
     let end = lasthop_sim::run(&scenario, 1, &mut sink);
     let (run, series) = (sink.0.finish(end.at), sink.1.finish(end.at));
     let points: Vec<_> = series.sent.iter().map(|s| (s.at_s, s.start as f64)).collect();

@@ -325,7 +325,7 @@ mod tests {
     /// Two round trips of packets of 1500 bytes and eight more, where that is more than the default: at 12 Mb/s one
     /// packet a millisecond.
     #[test]
-    fn a_link_layer_gets_the_window_that_keeps_its_hop_full() {
+    fn the_link_layer_window_fills_its_hop() {
         let named = SchemeChoice::Named(["ll", "ll-sack", "tulip"].map(str::to_owned).to_vec());
         for (delay, ll, tulip) in [
             ("0us", 32, 8),

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_the_file_and_all_places_are_kept() {
+    fn entries_retain_their_file_order_and_locations() {
         let text = "zoo = 1\n[host.b]\nx = 'y'\n[host.a]\nx.y = 2\nz = { y = 3 }\n";
         let table = parse(text).unwrap();
         assert_eq!(table.entries[0].key, "zoo");

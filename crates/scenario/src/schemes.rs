@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_reads_and_every_scheme_says_what_it_is() {
+    fn every_scheme_has_a_description_and_a_change() {
         let all = schemes();
         assert!(all.len() > 15);
         for scheme in &all {

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_slider_says_can_be_set_and_is_what_holds() {
+    fn setting_a_slider_to_its_value_changes_no_run() {
         for example in examples() {
             let mut text = example.text.to_owned();
             for name in crate::files::named(example.text, &[]) {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_the_quickstart_come_first() {
+    fn main_sliders_of_the_quickstart_are_marked_first() {
         let all = sliders(crate::example("quickstart").unwrap().text, &[]).unwrap();
         let first: Vec<_> = all.iter().filter(|s| s.first).map(|s| s.key.as_str()).collect();
         for key in [

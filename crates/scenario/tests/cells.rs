@@ -75,7 +75,7 @@ fn keys_are_addressed_by_cell_or_in_all_of_them() {
 }
 
 #[test]
-fn a_run_is_named_by_what_bears_on_it() {
+fn visits_are_part_of_the_run_key() {
     let key = |visits: &str| {
         let (plan, _) = parse(&text(visits), "test", &[]).unwrap();
         plan.runs().next().unwrap().key
@@ -215,7 +215,7 @@ fn a_cell_without_visits_is_reported() {
 }
 
 #[test]
-fn cells_that_are_none() {
+fn invalid_cells_are_refused() {
     let none = format!("{HEAD}visits = {{ every = \"8s\" }}\n{REST}");
     refused(&none, Code::BadVisit, "visits", "{", &["without cells", "`[[cell]]`"]);
     let none = format!("{HEAD}handoff = {{ gap = \"1s\" }}\n{REST}");
@@ -253,7 +253,7 @@ fn cells_that_are_none() {
 }
 
 #[test]
-fn what_does_not_go_with_cells() {
+fn persistent_testbeds_and_batteries_exclude_cells() {
     let live = read("world = \"testbed\"\nvisits = { every = \"8s\" }", &[]);
     assert_eq!((live.world, roaming(&live).cells.len()), (World::Testbed, 2));
     let standing = LivePath::of_scenario(&text("visits = { every = \"8s\" }"), "walk", &[]);
@@ -302,7 +302,7 @@ fn given_hand_offs_make_two_cells_of_the_last_base_station() {
 }
 
 #[test]
-fn what_is_wrong_with_hand_offs_is_said_with_an_example() {
+fn handoff_arguments_round_trip_or_explain_their_error() {
     for (word, said) in [
         ("every", "no KEY=VALUE; for example every=15s,gap=80ms"),
         ("gap=80ms", "`every` or `dwell`; for example"),

@@ -38,7 +38,7 @@ fn a_walker_has_the_periods_of_the_formulas() {
 }
 
 #[test]
-fn the_same_by_bits_takes_the_rate_of_the_radio() {
+fn a_bit_clocked_channel_uses_the_radio_rate() {
     let spec = errors(&format!("{WALK}, clock = \"bits\"")).map(Option::unwrap)[0].clone();
     assert!(!spec.reciprocal);
     let ErrorModel::TwoStateBits(TwoStateBits { good_bits, bad_bits, .. }) = spec.model else {
@@ -60,7 +60,7 @@ fn rayleigh_has_its_defaults() {
 }
 
 #[test]
-fn kinds_narrow_what_a_direction_loses() {
+fn traffic_kinds_restrict_the_losses_of_a_direction() {
     let bursts = "model = \"packet-bursts\", packets = 4, mean = \"64KiB\", spacing = \"uniform\"";
     let [right, left] = errors(&format!("{bursts}, on = \"data\", only = \"data\""));
     assert_eq!(right.unwrap().only, Kinds::NONE.with(Traffic::Data));
@@ -71,7 +71,7 @@ fn kinds_narrow_what_a_direction_loses() {
 }
 
 #[test]
-fn what_is_not_asked_for_leaves_no_trace_in_the_name_of_a_run() {
+fn default_error_options_are_not_serialized() {
     let [right, _] = errors("model = \"bit-errors\", ber = 1e-5");
     let written = serde_json::to_string(&right).unwrap();
     assert_eq!(written, r#"{"model":{"model":"bit-errors","ber":0.00001}}"#);

@@ -39,7 +39,7 @@ fn top_refused(line: &str, code: Code, key: &str, pointed: &str, said: &[&str]) 
 }
 
 #[test]
-fn the_pieces_are_without_fault() {
+fn the_test_fragments_form_a_valid_scenario() {
     assert!(parse(&format!("{HEAD}{HOSTS}{PATH}"), "test", &[]).is_ok());
 }
 
@@ -51,7 +51,7 @@ fn text_that_is_not_toml() {
 }
 
 #[test]
-fn unknown_keys_are_pointed_at_with_what_was_meant() {
+fn unknown_keys_are_reported_with_a_suggestion() {
     top_refused("rnus = 20", Code::UnknownKey, "rnus", "rnus", &["did you mean `runs`"]);
     let text = format!("{HEAD}[host.fixed]\nsend_buffer = 1\n[host.mobile]\n{PATH}");
     let key = "host.fixed.send_buffer";
@@ -61,7 +61,7 @@ fn unknown_keys_are_pointed_at_with_what_was_meant() {
 }
 
 #[test]
-fn a_key_beside_the_wrong_stage_is_told_where_it_belongs() {
+fn a_misplaced_key_is_reported_with_its_stage() {
     let path =
         "[[path]]\nlink = { rate = \"1mbit\" }\nerrors = { model = \"packet-loss\", p = 0.1 }\n";
     path_refused(path, Code::UnknownKey, "path.1.errors", "errors", &["next to `radio"]);
@@ -70,7 +70,7 @@ fn a_key_beside_the_wrong_stage_is_told_where_it_belongs() {
 }
 
 #[test]
-fn header_compression_is_one_of_the_words_for_so_many_connections() {
+fn header_compression_name_and_slots_are_checked() {
     let with = |more: &str| format!("[[path]]\nlink = {{ rate = \"1mbit\", {more} }}\n");
     let path = with("header-compression = \"vj+twise\"");
     let said = ["none of the choices", "did you mean `vj+twice`"];
@@ -81,7 +81,7 @@ fn header_compression_is_one_of_the_words_for_so_many_connections() {
 }
 
 #[test]
-fn a_discipline_is_one_of_the_words_and_set_once() {
+fn a_discipline_is_a_valid_name_and_set_once() {
     let with =
         |kind: &str, more: &str| format!("[[path]]\n{kind} = {{ rate = \"1mbit\", {more} }}\n");
     for kind in ["link", "radio"] {
@@ -282,7 +282,7 @@ fn axes_are_lists_of_different_values() {
 }
 
 #[test]
-fn fading_says_what_it_lacks_and_what_excludes_what() {
+fn fading_reports_invalid_and_exclusive_options() {
     let stage = |errors: &str| {
         format!("[[path]]\nradio = {{ rate = \"1mbit\" }}\nerrors = {{ model = {errors} }}\n")
     };
@@ -351,7 +351,7 @@ fn battery_refused(value: &str, code: Code, key: &str, pointed: &str, said: &[&s
 }
 
 #[test]
-fn a_battery_that_is_none_is_refused() {
+fn an_invalid_battery_is_refused() {
     let said = ["none of the choices", "did you mean `sens-800`"];
     battery_refused("\"sens-80\"", Code::BadValue, "", "\"sens-80\"", &said);
     let said = ["this is an integer", "a preset or a table", "lasthop list hardware"];
@@ -363,7 +363,7 @@ fn a_battery_that_is_none_is_refused() {
 }
 
 #[test]
-fn amounts_of_a_battery_are_amounts() {
+fn battery_amounts_need_a_valid_value_and_unit() {
     let with = |more: &str| format!("{{ preset = \"sens-800\", {more} }}");
     let said = ["is negative", "capacity = \"30Wh\""];
     let value = with("capacity = \"-30Wh\"");
@@ -409,14 +409,14 @@ fn a_current_needs_a_voltage() {
 }
 
 #[test]
-fn a_battery_without_a_preset_names_everything() {
+fn a_battery_without_a_preset_needs_all_keys() {
     let value = "{ capacity = \"30Wh\" }";
     let said = ["needs `base`", "preset = \"sens-800\"", "segment"];
     battery_refused(value, Code::MissingKey, ".base", value, &said);
 }
 
 #[test]
-fn a_burst_that_no_memory_holds_is_refused() {
+fn an_oversized_initial_burst_is_refused() {
     let text = |window: u32| {
         format!(
             "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\", count = 100000 }}\n[host.fixed]\nmss = 9\n\
@@ -431,7 +431,7 @@ fn a_burst_that_no_memory_holds_is_refused() {
 }
 
 #[test]
-fn a_battery_on_a_hop_that_does_not_tell_is_refused() {
+fn a_battery_on_a_hop_without_reports_is_refused() {
     let text = format!(
         "{HEAD}[host.fixed]\n[host.mobile]\nbattery = \"esp32\"\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n\
          mac = \"half-duplex-hops\"\n"
@@ -454,7 +454,7 @@ fn a_threshold_below_the_frame_of_an_ack_is_refused() {
 }
 
 #[test]
-fn faults_of_power_saving_point_at_their_place() {
+fn power_saving_errors_point_at_the_key() {
     let path =
         |rest: &str| format!("[[path]]\nradio = {{ rate = \"2mbit\" }}\nmac = \"dcf\"\n{rest}\n");
     let key = "path.1.dcf.power-save";
@@ -471,7 +471,7 @@ fn faults_of_power_saving_point_at_their_place() {
 
 /// Warns of an agent that needs information which the hosts do not send.
 #[test]
-fn agents_that_learn_nothing_are_noted() {
+fn agents_without_needed_information_cause_warnings() {
     let notes = |agent: &str, host: &str| {
         let path = PATH.replace("\"snoop\"", &format!("\"{agent}\""));
         let text = format!("{HEAD}[host.fixed]\n{host}\n[host.mobile]\n{host}\n{path}");

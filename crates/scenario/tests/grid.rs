@@ -42,7 +42,7 @@ fn a_grid_is_larger_than_a_plan_may_be() {
 }
 
 #[test]
-fn points_take_the_place_of_axes() {
+fn points_replace_the_axes_of_the_same_keys() {
     let csv = "errors.mean,agent,host.fixed.tcp\n16KiB,none,reno\n\"64KiB\",snoop,sack\r\n";
     let (grid, _) = Grid::parse(text(), "w", &[], Some(csv)).expect("a grid");
     assert_eq!(
@@ -65,7 +65,7 @@ fn points_take_the_place_of_axes() {
 }
 
 #[test]
-fn what_is_wrong_with_points_has_its_place() {
+fn errors_in_points_have_their_location() {
     for (csv, at, says) in [
         ("", "", "empty"),
         ("agent\n", "agent\n", "no rows"),

@@ -29,7 +29,7 @@ fn path_refused(path: &str, code: Code, key: &str, pointed: &str, said: &[&str])
 }
 
 #[test]
-fn what_netem_does_is_refused_where_it_cannot_be_meant() {
+fn invalid_netem_combinations_are_refused() {
     let link = |keys: &str| format!("[[path]]\nlink = {{ {keys} }}\n");
     let text = link("netem = \"delay 20ms jitter 5ms\"");
     let pointed = "\"delay 20ms jitter 5ms\"";
@@ -81,7 +81,7 @@ fn first(path: &str) -> (StageKind, Vec<Warning>) {
 }
 
 #[test]
-fn a_line_of_netem_is_that_of_tc_and_keys_win() {
+fn a_netem_line_follows_tc_and_keys_override_it() {
     let netem = |keys: &str| match first(&format!("[[path]]\nlink = {{ {keys} }}\n")).0 {
         StageKind::Netem(netem) => netem,
         other => panic!("{other:?}"),
@@ -106,7 +106,7 @@ fn a_line_of_netem_is_that_of_tc_and_keys_win() {
 }
 
 #[test]
-fn what_differs_from_tc_is_reported() {
+fn differences_from_tc_are_reported() {
     let said = |line: &str| {
         let (_, warnings) = first(&format!("[[path]]\nlink = {{ netem = \"{line}\" }}\n"));
         let found: Vec<_> = warnings.iter().filter(|w| w.code == Code::Differs).collect();
@@ -157,7 +157,7 @@ fn token_buckets_and_policers_are_read_from_keys_and_lines() {
 }
 
 #[test]
-fn token_buckets_and_policers_are_refused_where_they_cannot_be_meant() {
+fn invalid_token_buckets_and_policers_are_refused() {
     let refused = |kind: &str, keys: &str, code: Code, key: &str, said: &[&str]| {
         let path = format!("[[path]]\n{kind} = {{ {keys} }}\n{PATH}");
         let text = format!("{HEAD}{HOSTS}{path}");
@@ -206,7 +206,7 @@ fn token_buckets_and_policers_are_refused_where_they_cannot_be_meant() {
 }
 
 #[test]
-fn datagrams_and_access_links_are_refused_where_they_cannot_be_meant() {
+fn invalid_udp_transfers_are_refused() {
     let text = |transfer: &str, top: &str| {
         format!(
             "{top}transfer = {{ from = \"fixed\", to = \"mobile\", {transfer} }}\n{HOSTS}{PATH}"

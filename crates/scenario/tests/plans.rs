@@ -30,7 +30,7 @@ fn vary(text: &str) -> Argument {
 }
 
 #[test]
-fn the_testbed_of_west97_is_what_the_paper_says() {
+fn the_west97_testbed_matches_the_paper() {
     let plan = example_plan("west97-slow", &[]);
     let scenario = &plan.cells[2].scenario;
     assert_eq!(plan.cells[2].labels, ["snoop+ackp"]);
@@ -116,7 +116,7 @@ fn the_first_axis_changes_slowest() {
 }
 
 #[test]
-fn arguments_change_what_the_file_says() {
+fn arguments_override_the_scenario_file() {
     let plan = example_plan(
         "west97-lan",
         &[set("agent=snoop"), set("tcp=sack"), set("runs=3"), set("radio.overhead=1ms")],
@@ -211,7 +211,7 @@ fn ticks_and_delayed_acks_agree() {
 }
 
 #[test]
-fn what_has_no_effect_is_warned_about() {
+fn options_without_effect_cause_warnings() {
     let text = example("quickstart").map(|e| e.text).unwrap_or_default();
     let warnings = |arguments: &[Argument]| {
         let (_, warnings) = parse(text, "quickstart", arguments).unwrap();
@@ -268,7 +268,7 @@ fn what_has_no_effect_is_warned_about() {
 }
 
 #[test]
-fn keys_of_runs_cover_what_bears_on_the_result_and_nothing_else() {
+fn run_keys_depend_only_on_settings_and_seed() {
     let keys = |plan: &Plan| plan.runs().map(|run| run.key).collect::<Vec<_>>();
     let plan = example_plan("west97-lan", &[]);
     let all = keys(&plan);
@@ -329,7 +329,7 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
 }
 
 #[test]
-fn options_of_a_link_layer_that_is_not_there_are_noted() {
+fn options_of_an_absent_link_layer_cause_a_warning() {
     let text = |more: &str| {
         format!(
             "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n[[path]]\n\
@@ -355,7 +355,7 @@ fn options_of_a_link_layer_that_is_not_there_are_noted() {
 }
 
 #[test]
-fn a_line_that_compresses_or_loses_is_another_stage_and_a_plain_one_is_not() {
+fn a_compressing_or_lossy_line_is_a_serial_stage() {
     let path = |more: &str| {
         let text = format!(
             "transfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n\
@@ -435,7 +435,7 @@ fn medium_access_has_options_of_its_own() {
 }
 
 #[test]
-fn a_bare_number_is_text_behind_set_and_vary_alone() {
+fn a_bare_number_is_text_only_in_arguments() {
     const ROUTER: &str = "path.1.cross.drop-data";
     let text = "transfer = { from = \"a\", to = \"b\", bytes = \"1kB\" }\n[host.a]\nside = \"left\"\n\
                 [host.b]\n[[path]]\ncross = { drop-data = \"3\" }\n\
@@ -456,7 +456,7 @@ fn a_bare_number_is_text_behind_set_and_vary_alone() {
 }
 
 #[test]
-fn what_is_set_no_labelled_point_sets_again() {
+fn a_set_key_overrides_labelled_points() {
     let cells = |arguments: &[Argument]| example_plan("west97-wan", arguments).cells.len();
     assert_eq!(cells(&[]), 2 * cells(&[set("errors=none")]), "the axis of errors is dropped");
     // A point that sets more keeps the rest.
@@ -500,7 +500,7 @@ fn an_axis_called_like_a_stage_is_chosen_by_its_labels() {
 }
 
 #[test]
-fn a_battery_is_a_preset_and_what_the_file_changes() {
+fn a_battery_combines_a_preset_with_file_overrides() {
     let text = "horizon = \"1s\"\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"unlimited\" }\n\
                 [host.fixed]\nbattery = { capacity = \"2Ah\", supply = \"5V\", base = \"6W\", doze = \"0W\", \
                 idle = \"180mA\", receive = \"180mA\", transmit = \"1.4W\", segment = \"12mJ\" }\n\
@@ -535,7 +535,7 @@ fn a_battery_is_a_preset_and_what_the_file_changes() {
 }
 
 #[test]
-fn a_block_code_that_has_nothing_to_correct_is_noted() {
+fn a_block_code_without_bit_errors_causes_a_warning() {
     let text = |errors: &str| {
         format!(
             "transfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n[[path]]\n\

@@ -15,7 +15,7 @@ fn transfer(keys: &str) -> String {
 }
 
 #[test]
-fn a_table_or_a_word_asks_for_it() {
+fn a_quic_table_or_protocol_key_enables_quic() {
     let quic = |keys: &str| {
         let read = scenario(&transfer(&format!("bytes = \"1MB\"\n{keys}")), "sim");
         read.expect("a scenario").transfers[0].quic
@@ -29,7 +29,7 @@ fn a_table_or_a_word_asks_for_it() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_remedy() {
+fn unsupported_quic_transfers_are_refused_with_a_remedy() {
     let quic = transfer("bytes = \"1MB\"\nprotocol = \"quic\"");
     let other = quic.replace("fixed", "other");
     assert!(scenario(&format!("{quic}{other}"), "sim").is_ok());
@@ -52,7 +52,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn agents_that_see_nothing_are_told() {
+fn agents_that_cannot_read_quic_cause_a_warning() {
     let warned = |protocol: &str, agent: &str| {
         let text = format!(
             "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\", protocol = \"{protocol}\" }}\n\

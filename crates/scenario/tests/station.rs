@@ -14,7 +14,7 @@ fn file(more: &str) -> StationFile {
 }
 
 #[test]
-fn little_is_enough() {
+fn a_minimal_station_file_has_defaults() {
     let file = file("");
     assert_eq!((file.left.as_str(), file.right.as_str(), file.seed), ("eth0", "wlan0", 1));
     assert_eq!((file.socket, file.metrics, file.capture), (None, None, None));
@@ -41,7 +41,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn the_view_of_subscribers_needs_its_table_only() {
+fn an_empty_subscribers_table_enables_the_view() {
     assert_eq!(file("[subscribers]\n").subscribers, Some(SubscriberConfig::default()));
 }
 
@@ -91,7 +91,7 @@ fn an_error_points_at_the_line() {
 }
 
 #[test]
-fn a_change_keeps_the_rest() {
+fn a_changed_setting_preserves_the_others() {
     let before = file("dupacks = 2\n").path;
     let (after, settings, _) =
         before.set(&["dupacks=3".to_owned(), "persist=1s".to_owned()]).unwrap();
@@ -112,7 +112,7 @@ fn a_change_keeps_the_rest() {
 }
 
 #[test]
-fn limits_hold_for_an_agent_that_is_still_to_come() {
+fn limits_apply_to_an_agent_not_yet_enabled() {
     let (none, _) = parse_station(&LEAST.replace("snoop", "none")).unwrap();
     for (value, key) in [("cache=99GiB", "path.1.cache"), ("flows=5000", "path.1.flows")] {
         let error = none.path.set(&[value.to_owned()]).unwrap_err();
@@ -134,7 +134,7 @@ fn the_path_of_a_scenario_is_that_of_its_first_combination() {
 }
 
 #[test]
-fn the_example_and_the_manual_are_right() {
+fn the_example_and_manual_station_files_are_valid() {
     let example = include_str!("../../../deploy/station.example.toml");
     let (file, warnings) = parse_station(example).unwrap();
     assert!(warnings.is_empty());

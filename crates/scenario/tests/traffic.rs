@@ -41,7 +41,7 @@ fn a_transfer_may_stop() {
 
 /// Each session makes one transfer for each time that it thinks, and 20,000 are the most.
 #[test]
-fn short_transfers_are_as_many_as_sessions_and_thoughts() {
+fn sessions_and_think_times_limit_short_transfers() {
     let most = "the maximum is 20000";
     for (keys, fits) in [
         ("web = { sessions = 20, think = \"1s\" }, stop = \"1000s\"", true),
@@ -57,7 +57,7 @@ fn short_transfers_are_as_many_as_sessions_and_thoughts() {
 }
 
 #[test]
-fn a_transfer_may_come_again() {
+fn a_transfer_can_repeat_at_intervals() {
     let (plan, _) = parse(
         &transfer(
             "bytes = \"5MB\", start = \"10s\", every = \"300s\", stop = \"700s\", cross = true",
@@ -105,7 +105,7 @@ fn a_source_may_be_on_and_off() {
 }
 
 #[test]
-fn short_transfers_are_a_number_of_users() {
+fn web_traffic_is_a_number_of_sessions() {
     let web = "web = { sessions = 5, think = \"2s\", size = { mean = \"10kB\", shape = 1.2 } }";
     let transfer = read(&format!("{web}, stop = \"60s\""));
     let Traffic::Web(read) = transfer.traffic else { panic!("not short transfers") };
@@ -122,7 +122,7 @@ fn short_transfers_are_a_number_of_users() {
 }
 
 #[test]
-fn a_kernel_does_not_browse() {
+fn web_traffic_needs_the_lasthop_stack() {
     let web = "web = {}, stop = \"60s\"";
     let in_testbed = |host: &str| {
         let file = transfer(web).replace("[host.fixed]", &format!("[host.fixed]\n{host}"));
@@ -136,7 +136,7 @@ fn a_kernel_does_not_browse() {
 }
 
 #[test]
-fn clients_ask_and_servers_answer() {
+fn request_response_traffic_is_parsed_and_checked() {
     let asked = read("request = \"300B\", response = \"10kB\", exchanges = 7, think = \"2s\"");
     let Traffic::Exchange(exchange) = asked.traffic else { panic!("not requests") };
     assert_eq!((exchange.request, exchange.response), (Bytes(300), Bytes(10_000)));
@@ -164,7 +164,7 @@ fn clients_ask_and_servers_answer() {
 
 /// As many exchanges as a scenario may have are possible, and not one more; whether they are counted or come of a time.
 #[test]
-fn a_hundred_thousand_exchanges_are_the_most() {
+fn exchanges_are_limited_to_100000() {
     let text = |count: u32, rest: &str| {
         format!("request = \"1B\", response = \"1B\", count = {count}, {rest}")
     };
@@ -188,7 +188,7 @@ fn a_hundred_thousand_exchanges_are_the_most() {
 
 /// Kernels answer requests; the other applications are those of our hosts.
 #[test]
-fn of_the_applications_a_kernel_has_requests_alone() {
+fn kernel_hosts_support_only_request_traffic() {
     let read = |rest: &str| {
         let file = transfer(rest);
         parse(&format!("world = \"testbed\"\n{file}"), "test", &[]).map(|_| ())
@@ -211,7 +211,7 @@ fn of_the_applications_a_kernel_has_requests_alone() {
 }
 
 #[test]
-fn quic_has_no_use_for_a_tcp() {
+fn a_tcp_variant_has_no_effect_on_quic() {
     let warned = |transfer: &str, argument: Argument| {
         let text = text(&format!(
             "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\", {transfer} }}"
@@ -230,7 +230,7 @@ fn quic_has_no_use_for_a_tcp() {
 }
 
 #[test]
-fn pages_and_videos_say_what_they_need() {
+fn page_and_video_traffic_is_parsed_and_checked() {
     let Traffic::Page(page) = read("page = { pages = 3, multiplexed = true }").traffic else {
         panic!("no page");
     };

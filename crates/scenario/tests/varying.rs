@@ -40,7 +40,7 @@ fn a_trace_is_read_from_the_files_of_the_text() {
 }
 
 #[test]
-fn arguments_choose_among_files_and_courses() {
+fn arguments_vary_over_files_and_inline_series() {
     let vary = |text: &str| [Argument::Vary(text.to_owned())];
     let scenario = text("rate = \"1mbit\"");
     let arguments = vary("link.losses=\"0s 0%, 5s 1%\",loss.csv");
@@ -71,7 +71,7 @@ fn files_are_found_where_the_text_names_them() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_file_line_and_remedy() {
+fn invalid_variations_are_reported_with_file_and_line() {
     let error = |link: &str, file: Option<&str>| {
         let scenario = text(link);
         let scenario = file.map_or(scenario.clone(), |lines| with(scenario, "f.csv", lines));

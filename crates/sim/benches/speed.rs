@@ -16,7 +16,7 @@ use lasthop_proto::channel::{
     BitErrors, Channel, ErrorModel, Exponential, Modulation, PacketBursts, Rayleigh, TwoState,
     TwoStateBits,
 };
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -275,8 +275,8 @@ fn channels() {
 struct Acks(u64);
 
 impl Sink for Acks {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         if let What::Tcp(tcp) = &event.what {

@@ -4,7 +4,7 @@ use core::borrow::Borrow;
 
 use lasthop_path::{Ends, HostKind, Outside, Path, Stage, TransferState};
 use lasthop_proto::agent::BaseStation;
-use lasthop_proto::event::{Cause, Event, Op, Tcb, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, Tcb, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::{Span, Time};
@@ -58,9 +58,9 @@ pub(crate) struct Engine<S> {
 }
 
 impl<S: Borrow<Scenario>> Engine<S> {
-    pub(crate) fn new(scenario: S, seed: u64, ends: Ends<'_>, wants: Wants) -> Engine<S> {
+    pub(crate) fn new(scenario: S, seed: u64, ends: Ends<'_>, interest: Interest) -> Engine<S> {
         let ours = |_| HostKind::Ours;
-        let path = Path::with_ends(scenario.borrow(), seed, wants, ours, ends);
+        let path = Path::with_ends(scenario.borrow(), seed, interest, ours, ends);
         let drains = scenario.borrow().datagrams().next().is_some();
         let (now, finished) = (Time::ZERO, false);
         Engine { scenario, path, now, wakes: 0, standing: 0, finished, drains, ended: None }

@@ -4,7 +4,7 @@ use core::borrow::Borrow;
 use core::cell::Cell;
 
 use lasthop_path::{ChoicePoint, Ends, Path, Stage, no_ends};
-use lasthop_proto::event::{Event, Op, Tcb, Wants};
+use lasthop_proto::event::{Event, Interest, Op, Tcb};
 use lasthop_proto::link::Fate;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -22,8 +22,8 @@ struct EventCounter<'a, T> {
 }
 
 impl<T: Sink> Sink for EventCounter<'_, T> {
-    fn wants(&self) -> Wants {
-        self.sink.wants()
+    fn interest(&self) -> Interest {
+        self.sink.interest()
     }
     #[inline]
     fn event(&mut self, event: &Event) {
@@ -67,7 +67,7 @@ impl<S: Borrow<Scenario>> Session<S> {
 
     /// Like [`Session::new`]; `ends` creates the hosts with other protocol stacks, such as QUIC.
     pub fn with_ends(scenario: S, seed: u64, ends: Ends<'_>, sink: &impl Sink) -> Session<S> {
-        Session(Engine::new(scenario, seed, ends, sink.wants()))
+        Session(Engine::new(scenario, seed, ends, sink.interest()))
     }
 
     /// Runs up to and including `until`, or to the end of the run. Passes every event to `sink`.

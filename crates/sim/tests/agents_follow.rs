@@ -1,6 +1,6 @@
 //! Agent state of a host follows it to the next cell, or is lost.
 
-use lasthop_proto::event::{Event, Wants, What};
+use lasthop_proto::event::{Event, Interest, What};
 use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
 use lasthop_trace::Sink;
@@ -40,8 +40,8 @@ errors = { model = "packet-loss", p = 0.01 }
 struct Moves(Vec<(u64, bool, u64)>);
 
 impl Sink for Moves {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         if let What::State { bytes, arrived, .. } = &event.what {
@@ -88,7 +88,7 @@ fn a_split_connection_outlives_hand_offs_if_its_state_moves() {
 }
 
 #[test]
-fn without_it_what_the_base_station_has_acknowledged_is_lost() {
+fn without_state_transfer_a_split_loses_acknowledged_data() {
     // It does not return to the agent that still has its state.
     let once = "visits = { list = [{ cell = \"west\", from = \"0s\" }, { cell = \"east\", from = \"1s\" }] }";
     let text = TEXT.replace("visits = { every = \"1s\" }", once);
@@ -102,7 +102,7 @@ fn without_it_what_the_base_station_has_acknowledged_is_lost() {
 }
 
 #[test]
-fn an_agent_with_an_old_state_is_in_nobodys_way() {
+fn an_agent_with_old_state_does_not_block_transfers() {
     // The host returns repeatedly to an agent with the state of its last visit. Data acknowledged by a split connection
     // is delivered then. (With visits of a second, each doubled timeout of M-TCP's sender would fall into a gap.)
     let text = TEXT.replace("every = \"1s\"", "every = \"1100ms\"");

@@ -1,6 +1,6 @@
 //! TCP over AIRMAIL compared with other link layers, on channels with scattered errors and with bursts.
 
-use lasthop_proto::event::{Event, Wants, What};
+use lasthop_proto::event::{Event, Interest, What};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -36,8 +36,8 @@ struct FrameCounts {
 }
 
 impl Sink for FrameCounts {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         if let What::Air(air) = &event.what {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::Sink;
@@ -18,8 +18,8 @@ impl Drops {
 }
 
 impl Sink for Drops {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         if let What::Packet { op: Op::Dropped(cause), .. } = event.what {
@@ -75,7 +75,7 @@ fn with_a_fast_return_there_is_nothing_to_filter() {
 
 /// The warnings on the pages of both systems.
 #[test]
-fn beside_an_upload_each_discipline_alone_has_its_price() {
+fn each_discipline_has_a_cost_during_an_upload() {
     let upload = |end: &RunEnd| end.transfers[1].acknowledged;
     let (alone, _) = slow_return("ack-filter", &[], "");
     // At the tail of a queue of data packets each ACK is removed before it is sent.

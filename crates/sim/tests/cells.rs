@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, Scenario, parse};
@@ -48,8 +48,8 @@ struct PacketEvents {
 }
 
 impl Sink for PacketEvents {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         let StageId(stage) = event.stage;
@@ -104,7 +104,7 @@ fn see(changes: &[&str]) -> (PacketEvents, RunEnd, RunMetrics) {
 }
 
 #[test]
-fn a_host_is_where_its_visits_say() {
+fn a_host_moves_as_its_visits_specify() {
     let (seen, _, metrics) = see(&[]);
     let expected = [(0, "west", true), (2000, "west", false), (2050, "east", true)];
     assert_eq!(seen.moves, expected.map(|(at, cell, arrived)| (at, cell.to_owned(), arrived)));
@@ -128,7 +128,7 @@ fn packets_that_are_dropped_were_for_a_host_that_had_left() {
 }
 
 #[test]
-fn forwarding_saves_what_the_wired_side_sends_the_old_way() {
+fn forwarding_saves_packets_routed_to_the_old_cell() {
     let announced = ["handoff.announced=true", "handoff.reroute=500ms"];
     let with = |policy: &str| {
         let packets = format!("handoff.packets={policy}");

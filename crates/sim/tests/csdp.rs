@@ -1,6 +1,6 @@
 //! Channel-state-dependent scheduling under TCP: its gain and its cost.
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -45,8 +45,8 @@ struct DropCounts {
 }
 
 impl Sink for DropCounts {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         match &event.what {

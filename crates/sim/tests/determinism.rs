@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lasthop_proto::event::{Event, Wants, What};
+use lasthop_proto::event::{Event, Interest, What};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::TcpConfig;
@@ -34,8 +34,8 @@ impl Write for Digest {
 }
 
 impl Sink for Digest {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         writeln!(self, "{event:?}").unwrap();
@@ -46,8 +46,8 @@ impl Sink for Digest {
 struct Brief(Digest);
 
 impl Sink for Brief {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         let Event { at, stage, what } = event;
@@ -169,7 +169,7 @@ fn two_threads_at_once_do_not_disturb_each_other() {
 }
 
 #[test]
-fn what_is_observed_does_not_change_the_run() {
+fn observation_does_not_change_the_run() {
     for case in 40..50 {
         let scenario = short(case);
         assert_eq!(run(&scenario, case, &mut lasthop_trace::Nothing), digest(&scenario, case).1);
@@ -201,7 +201,7 @@ fn the_events_of_some_split_connections_are_pinned() {
 }
 
 #[test]
-fn the_events_of_some_senders_of_today_are_pinned() {
+fn the_events_of_some_modern_senders_are_pinned() {
     let digests: Vec<u64> = (0..4).map(|case| digest(&short_modern(case), 7).0).collect();
     assert_eq!(digests, PINNED_MODERN);
 }

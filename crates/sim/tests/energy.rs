@@ -1,7 +1,7 @@
 //! Hosts on batteries in whole runs.
 
 use lasthop_proto::energy::{Operation, costs};
-use lasthop_proto::event::{Event, Wants, What};
+use lasthop_proto::event::{Event, Interest, What};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{layout, run};
@@ -69,7 +69,7 @@ fn nothing_is_measured_and_nothing_changes_without_a_battery() {
     let (plan, _) = parse(&text, "energy", &[]).unwrap();
     let scenario = &plan.cells[0].scenario;
     let mut metrics = Metrics::new(layout(scenario));
-    assert!(!metrics.wants().has(Wants::WORK));
+    assert!(!metrics.interest().has(Interest::WORK));
     let end = run(scenario, 1, &mut metrics).at;
     let metrics = metrics.finish(end);
     assert!(metrics.energy.is_empty());
@@ -150,8 +150,8 @@ fn a_plain_radio_carries_the_same_with_a_battery_and_without() {
 struct Sends(Vec<lasthop_proto::energy::Work>);
 
 impl Sink for Sends {
-    fn wants(&self) -> Wants {
-        Wants::WORK
+    fn interest(&self) -> Interest {
+        Interest::WORK
     }
     fn event(&mut self, event: &Event) {
         if let What::Work(work) = event.what
@@ -164,7 +164,7 @@ impl Sink for Sends {
 }
 
 #[test]
-fn the_base_path_is_what_a_host_does_for_a_full_segment_with_timestamps() {
+fn base_cost_is_that_of_a_full_timestamped_segment() {
     let (plan, _) = parse(TEXT, "energy", &[Argument::Set("horizon=1s".to_owned())]).unwrap();
     let mut sends = Sends::default();
     run(&plan.cells[0].scenario, 1, &mut sends);

@@ -1,7 +1,7 @@
 //! Properties of every sender, with every preset.
 
 use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::event::{Event, Op, Tcb, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpKind, What};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::Variant;
 use lasthop_proto::tcp::words::{TCPS, Word};
@@ -34,8 +34,8 @@ struct Outcome {
 }
 
 impl Sink for Outcome {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         let kind = match event.what {
@@ -80,7 +80,7 @@ link = { rate = "100mbit", delay = "1ms" }
 /// The last segment but one is lost, so that only the segment with the FIN shows the loss: at a host, and at a base
 /// station that receives for it.
 #[test]
-fn a_loss_that_only_the_segment_with_the_fin_shows_costs_no_time_out() {
+fn a_loss_before_the_fin_segment_causes_no_timeout() {
     for word in by_time() {
         for segments in 2..=5 {
             for agent in ["none", "split"] {
@@ -161,8 +161,8 @@ struct Sender {
 }
 
 impl Sink for Sender {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         match event.what {
@@ -349,7 +349,7 @@ link = { rate = "20mbit", delay = "20ms", queue = "1000p", jitter = "4ms", loss 
 
 //= rfc5681#section-3.2: half of what is in flight, without what duplicate ACKs have let go
 #[test]
-fn a_loss_halves_the_window_whatever_is_reordered() {
+fn a_loss_halves_the_window_despite_reordering() {
     for word in TCPS {
         // Window after a loss in hundredths; 4/5 and the path's capacity are for losses without a queue.
         let part = match word.key {

@@ -59,7 +59,7 @@ fn a_connection_that_stays_open_takes_one_from_the_second_exchange_on() {
 }
 
 #[test]
-fn requests_may_be_made_before_answers_have_come() {
+fn requests_may_be_sent_before_earlier_responses() {
     // Every 30 ms, with answers after 200 ms and, on an open connection, 100 ms.
     let each = run_exchanges("exchanges = 10, every = \"30ms\"", "");
     same(each.time_max_s, 200.0);
@@ -73,7 +73,7 @@ fn requests_may_be_made_before_answers_have_come() {
 }
 
 #[test]
-fn clients_go_on_until_they_are_stopped() {
+fn clients_continue_until_they_are_stopped() {
     // An exchange and a second: start at 0, 1.2 s, 2.4 s and so on.
     let exchanges = run_exchanges("stop = \"6s\", think = \"1s\", count = 3", "");
     assert_eq!((exchanges.asked, exchanges.answered, exchanges.connections), (15, 15, 15));
@@ -99,7 +99,7 @@ fn tables_between_the_same_hosts_are_distinguished() {
 }
 
 #[test]
-fn where_nothing_else_is_measured_throughput_is_that_of_those_who_wait() {
+fn think_time_exchanges_alone_define_the_throughput() {
     let keys = "exchanges = 5, think = \"1s\"";
     let transfer = format!(
         "transfer = {{ from = \"mobile\", to = \"server\", request = \"300B\", response = \"1000B\", {keys} }}"
@@ -119,7 +119,7 @@ fn t_tcp_saves_a_round_trip_from_the_second_exchange_on() {
 }
 
 #[test]
-fn so_does_fast_open_with_more_segments() {
+fn fast_open_saves_a_round_trip_with_more_segments() {
     let exchanges = run_exchanges("exchanges = 5, think = \"1s\"", "fast-open = true");
     same(exchanges.time_max_s, 200.0);
     same(exchanges.time_p50_s, 100.0);
@@ -128,7 +128,7 @@ fn so_does_fast_open_with_more_segments() {
 }
 
 #[test]
-fn it_takes_both_ends() {
+fn t_tcp_and_fast_open_need_both_ends() {
     for keys in ["t-tcp", "fast-open"] {
         let transfer = "transfer = { from = \"mobile\", to = \"server\", request = \"300B\", response = \"1000B\", \
                         exchanges = 5, think = \"1s\" }";

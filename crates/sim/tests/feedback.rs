@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::{Side, Signal, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet, Seq};
@@ -88,7 +88,7 @@ fn run(settings: &[&str]) -> (FlowMetrics, World) {
         settings.iter().map(|set| Argument::Set((*set).to_owned())).collect();
     let (plan, _) = parse(TEXT, "feedback", &arguments).expect("a scenario");
     let scenario: &Scenario = &plan.cells[0].scenario;
-    let mut path = Path::of_scenario(scenario, 1, Wants::EVERYTHING, |_| HostKind::Ours);
+    let mut path = Path::of_scenario(scenario, 1, Interest::EVERYTHING, |_| HostKind::Ours);
     let mut world = World {
         metrics: Metrics::new(layout(scenario)),
         books: Conservation::default(),
@@ -138,7 +138,7 @@ fn without_feedback_the_source_times_out() {
 
 //= bakshi96#4.2.3: timeouts at the source are eliminated, and nothing is retransmitted in vain
 #[test]
-fn with_explicit_bad_state_notification_it_does_not() {
+fn with_explicit_notification_the_source_does_not_time_out() {
     let (flow, world) = run(&["agent=ebsn", "host.fixed.ebsn=true"]);
     assert_eq!((flow.timeouts, flow.host_retransmissions(), flow.redundant), (0, 0, 0));
     assert_eq!(world.order.first(), Some(&"sent"));
@@ -168,7 +168,7 @@ fn a_source_quench_slows_the_source_but_prevents_no_time_out() {
 }
 
 #[test]
-fn a_source_that_does_not_know_them_takes_no_harm() {
+fn a_source_without_support_is_unaffected_by_feedback() {
     let (without, _) = run(&[]);
     for agent in ["agent=ebsn", "agent=source-quench"] {
         let (flow, world) = run(&[agent]);
@@ -205,8 +205,8 @@ fn packets_have_the_good_size_from_the_first_one_on() {
         #[derive(Default)]
         struct Largest(u32);
         impl lasthop_trace::Sink for Largest {
-            fn wants(&self) -> Wants {
-                Wants::METRICS
+            fn interest(&self) -> Interest {
+                Interest::METRICS
             }
             fn event(&mut self, event: &Event) {
                 if let What::Packet { op: Op::Transmitted, packet, .. } = &event.what {

@@ -102,7 +102,7 @@ fn a_constant_rate_plays_at_the_rung_below_it() {
 }
 
 #[test]
-fn a_buffer_keeps_the_mean_below_the_link_and_never_runs_dry() {
+fn the_mean_bitrate_stays_below_the_link_without_rebuffering() {
     let keys = "ladder = [\"500kbit\", \"1mbit\", \"3mbit\"], length = \"600s\", buffer = \"40s\"";
     let link = "rate = \"2mbit\", delay = \"5ms\"";
     let video = video(keys, link);

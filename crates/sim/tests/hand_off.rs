@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Handover};
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::units::{Span, Time};
@@ -137,7 +137,7 @@ fn agent(stage: &mut Stage) -> &mut Agent {
 /// Runs a scenario; the agent meets its fate at `at`.
 fn run(scenario: Scenario, fate: Fate, at: Time) -> RunOutcome {
     let layout = layout(&scenario);
-    let mut path = Path::of_scenario(&scenario, 1, Wants::EVERYTHING, |_| HostKind::Ours);
+    let mut path = Path::of_scenario(&scenario, 1, Interest::EVERYTHING, |_| HostKind::Ours);
     let mut world = World {
         books: Conservation::default(),
         flow: layout.flows[0].key,
@@ -250,7 +250,7 @@ fn cell(seen: &RunOutcome) -> String {
 }
 
 #[test]
-fn which_agent_survives_what() {
+fn agents_survive_restarts_and_hand_offs_as_documented() {
     let mut table = "| agent | stays, no hand-off | dies, begins afresh | hand-off, state moves | bytes that move \
                      | hand-off, state lost |\n|---|---|---|---|---|---|\n"
         .to_owned();
@@ -280,7 +280,7 @@ fn which_agent_survives_what() {
 const OUTAGES: &str = include_str!("../../../scenarios/disconnections.toml");
 
 #[test]
-fn m_tcp_keeps_the_window_through_a_disconnection() {
+fn m_tcp_preserves_the_window_through_a_disconnection() {
     let mut table = "| out of reach for | agent | pause beyond that | sender's window before, in segments \
                      | the least up to 1 s after | timeouts of the sender | transfer |\n|---|---|---|---|---|---|---|\n"
         .to_owned();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -20,8 +20,8 @@ impl ReturnLine {
 }
 
 impl Sink for ReturnLine {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         if let What::Packet { op: Op::Dropped(cause), .. } = event.what {
@@ -57,7 +57,7 @@ fn short_acks_free_a_transfer() {
 
 /// The cost of a lost frame: later ACKs are lost until an uncompressed header arrives.
 #[test]
-fn losses_put_the_ends_out_of_step_and_recovery_decides_for_how_long() {
+fn losses_desynchronise_the_ends_and_recovery_limits_it() {
     let loss = ["rate-left=28.8kbit", "frame-loss=1%"];
     let with = |more: &[&str]| slow_return(&[&loss[..], more].concat());
     let (plain, seen) = with(&[]);

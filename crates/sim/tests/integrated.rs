@@ -55,7 +55,7 @@ fn timeouts(m: &RunMetrics) -> f64 {
 }
 
 #[test]
-fn connections_that_find_losses_together_hardly_time_out() {
+fn integrated_connections_rarely_time_out() {
     let reno = mean(&["host.s.tcp=reno"], timeouts);
     let integrated = mean(&["host.s.tcp=tcp-int"], timeouts);
     assert!(integrated * 4.0 < reno, "{integrated} against {reno}");
@@ -107,7 +107,7 @@ fn without_the_right_edge_the_time_outs_come_back() {
 }
 
 #[test]
-fn a_stopped_transfer_delivers_what_it_has_sent_and_closes() {
+fn a_stopped_transfer_delivers_all_sent_data_and_closes() {
     let one = r#"transfer={ from = "s", to = "r1", stop = "3s" }"#;
     for tcp in ["reno", "sack", "tcp-int"] {
         let scenario = scenario(ROUTER, &[one, &format!("host.s.tcp={tcp}")]);
@@ -136,7 +136,7 @@ const WEB: &str = concat!(
 );
 
 #[test]
-fn users_fetch_the_same_whatever_the_network_does() {
+fn users_fetch_the_same_sizes_on_any_network() {
     let sizes = |changes: &[&str]| {
         let changes = [changes, &["horizon=200s", WEB]].concat();
         let end = run(&scenario(ROUTER, &changes), 3, &mut lasthop_trace::Nothing);
@@ -184,7 +184,7 @@ fn a_source_is_on_and_off() {
 }
 
 #[test]
-fn other_peoples_traffic_is_measured_for_itself() {
+fn cross_traffic_is_measured_separately() {
     let beside = concat!(
         r#"transfer=[{ from = "s", to = "r1", bytes = "500kB" }, "#,
         r#"{ from = "s", to = "r2", count = 3, stop = "20s", cross = true }]"#
@@ -201,7 +201,7 @@ fn other_peoples_traffic_is_measured_for_itself() {
 }
 
 #[test]
-fn a_peer_that_is_gone_is_given_up_by_all() {
+fn all_connections_to_an_unreachable_peer_are_aborted() {
     // The bottleneck loses everything: each connection is aborted, and no run hangs.
     let four = r#"transfer=[{ from = "s", to = "r1", bytes = "100kB", count = 4 }]"#;
     let changes = [four, "host.s.tcp=tcp-int", "host.s.max-retries=4", "horizon=100000s"];

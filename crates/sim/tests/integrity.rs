@@ -98,62 +98,62 @@ fn examine_many(scenario: fn(u64) -> Scenario) {
 }
 
 #[test]
-fn what_is_delivered_is_what_was_sent() {
+fn delivered_data_equals_sent_data() {
     examine_many(plain);
 }
 
 #[test]
-fn it_still_is_whatever_tcp_hosts_have() {
+fn data_is_intact_with_any_tcp_configuration() {
     examine_many(worded);
 }
 
 #[test]
-fn it_still_is_when_queues_filter_and_reorder_acks() {
+fn data_is_intact_when_queues_filter_and_reorder_acks() {
     examine_many(disciplined);
 }
 
 #[test]
-fn it_still_is_when_queues_hold_the_delay() {
+fn data_is_intact_when_queues_control_the_delay() {
     examine_many(delay_held);
 }
 
 #[test]
-fn it_still_is_between_senders_of_today() {
+fn data_is_intact_between_modern_senders() {
     examine_many(modern);
 }
 
 #[test]
-fn it_still_is_when_lines_lose_repeat_damage_and_reorder() {
+fn data_is_intact_on_impaired_lines() {
     examine_many(impaired);
 }
 
 #[test]
-fn it_still_is_when_stations_contend_for_the_radio() {
+fn data_is_intact_when_stations_contend_for_the_radio() {
     examine_many(hopping);
 }
 
 #[test]
-fn it_still_is_when_base_stations_go_by_the_channels() {
+fn data_is_intact_when_base_stations_schedule_by_channel() {
     examine_many(scheduled);
 }
 
 #[test]
-fn it_still_is_when_transfers_come_and_go_and_share_their_windows() {
+fn data_is_intact_for_intermittent_transfers_sharing_windows() {
     examine_many(coming_and_going);
 }
 
 #[test]
-fn it_still_is_when_hosts_move_between_cells() {
+fn data_is_intact_when_hosts_move_between_cells() {
     examine_many(roaming);
 }
 
 #[test]
-fn it_still_is_between_clients_and_servers() {
+fn data_is_intact_between_clients_and_servers() {
     examine_many(asking);
 }
 
 #[test]
-fn split_connections_deliver_what_was_sent_or_reset_both_ends() {
+fn split_connections_deliver_all_data_or_reset_both_ends() {
     examine_many(|case| Dice::new(case).split_scenario());
 }
 

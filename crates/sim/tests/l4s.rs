@@ -1,6 +1,6 @@
 //! L4S: Prague and classic senders through DualPI2, and Prague without accurate ECN counts.
 
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
 use lasthop_trace::Sink;
@@ -85,8 +85,8 @@ fn prague_depends_on_round_trips_as_if_none_was_below_25_ms() {
 struct Bits([bool; 4]);
 
 impl Sink for Bits {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         if let What::Packet { op: Op::Originated(_), packet, .. } = &event.what
@@ -124,7 +124,7 @@ fn without_counts_prague_is_reno() {
 /// A base station that splits connections may use Prague towards the radio. Its queue is then that of Prague, although
 /// the server's sender is CUBIC without ECN.
 #[test]
-fn prague_at_a_base_station_keeps_the_queue_of_its_radio_short() {
+fn prague_at_a_base_station_shortens_the_radio_queue() {
     let of = |agent: &str| {
         let text = format!(
             "horizon = \"35s\"

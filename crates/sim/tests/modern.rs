@@ -5,7 +5,7 @@ mod bbr3;
 mod paused;
 mod reordering;
 
-use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, TcpKind, What};
 use lasthop_proto::tcp::words::{Deployment, TCPS};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
@@ -46,8 +46,8 @@ struct Course {
 }
 
 impl Sink for Course {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         self.drops += u64::from(matches!(event.what, What::Packet { op: Op::Dropped(_), .. }));

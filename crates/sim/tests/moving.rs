@@ -3,7 +3,7 @@
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::Host;
 use lasthop_proto::units::{Span, Time};
@@ -52,7 +52,7 @@ fn move_agent(
 
 /// Runs `scenario` with agents that move every `every`; returns the number of complete connections.
 fn run(scenario: &Scenario, case: u64, every: Span) -> usize {
-    let mut path = Path::of_scenario(scenario, case, Wants::METRICS, |_| HostKind::Ours);
+    let mut path = Path::of_scenario(scenario, case, Interest::METRICS, |_| HostKind::Ours);
     let mut watch = Watch::default();
     let right = scenario.hosts.iter().filter(|host| host.side == HostSide::Right);
     let mobiles: Vec<Addr> = right.map(|host| host.addr).collect();
@@ -108,11 +108,11 @@ fn many(scenario: fn(u64) -> Scenario) {
 }
 
 #[test]
-fn what_agents_give_away_is_taken_over_without_harm() {
+fn data_is_intact_when_agent_state_moves() {
     many(|case| Dice::new(case).scenario());
 }
 
 #[test]
-fn split_connections_that_move_all_the_time_deliver_what_was_sent() {
+fn constantly_moving_split_connections_deliver_sent_data() {
     many(|case| Dice::new(case).split_scenario());
 }

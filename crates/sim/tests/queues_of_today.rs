@@ -1,6 +1,6 @@
 //! Delay-based queue disciplines: effects on a transfer and its neighbours, and times of their events.
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
@@ -46,7 +46,7 @@ fn value(metrics: &RunMetrics, name: &str) -> f64 {
 }
 
 #[test]
-fn an_exchange_beside_eight_transfers_waits_in_a_plain_queue_and_in_no_other() {
+fn an_exchange_among_eight_transfers_waits_only_in_fifo() {
     let of = |discipline: &str| {
         let metrics = measured(discipline);
         (value(&metrics, "exchange_time_p50"), value(&metrics, "throughput"))
@@ -71,8 +71,8 @@ struct Times {
 }
 
 impl Sink for Times {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         match &event.what {

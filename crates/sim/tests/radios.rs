@@ -51,7 +51,7 @@ fn a_frame_has_the_rate_at_its_beginning_and_the_delay_at_its_end() {
 }
 
 #[test]
-fn where_there_is_no_rate_no_frame_begins() {
+fn at_rate_zero_no_frame_begins() {
     let found = datagrams("rates = \"0s 1mbit, 1.05s 0bit, 1.35s 1mbit\"", "1.95s");
     // Packets of 1.1, 1.2 and 1.3 s wait until 1.35 s, and for each other.
     assert_eq!((found.arrived, found.lost), (20, 0));
@@ -60,7 +60,7 @@ fn where_there_is_no_rate_no_frame_begins() {
 }
 
 #[test]
-fn outages_keep_or_lose() {
+fn outages_hold_or_drop_packets() {
     for duplex in DUPLEX {
         let outages = format!("{duplex}, outages = \"1.05s-1.35s\"");
         let kept = metrics(&outages, "1.95s");
@@ -81,7 +81,7 @@ fn outages_keep_or_lose() {
 }
 
 #[test]
-fn losses_have_their_time() {
+fn losses_follow_their_schedule() {
     let lost = metrics("losses = \"0s 0%, 1s 100%, 1.5s 0%\"", "1.95s");
     assert_eq!((lost.datagrams[0].arrived, lost.datagrams[0].lost), (15, 5));
     let radio = lost.stages.iter().find(|stage| stage.name == "radio").unwrap();
@@ -97,7 +97,7 @@ fn nobody_overtakes() {
 }
 
 #[test]
-fn tcp_gets_through() {
+fn tcp_completes_over_a_varying_radio() {
     let text = "runs = 1\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
                 [[path]]\nradio = { rate = \"2mbit\", delay = \"2ms\", \
                 rates = \"0s 4mbit, 2s to 0bit, 3s 4mbit, 4s again\", losses = \"0s 0%, 1s 2%, 2s again\", \
@@ -114,7 +114,7 @@ fn tcp_gets_through() {
 }
 
 #[test]
-fn hops_do_not_vary() {
+fn variation_is_refused_for_radio_hops() {
     for (key, said) in [("mac = \"dcf\"", "medium access"), ("link-layer = \"ll\"", "link layer")] {
         let text = format!(
             "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }}\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\

@@ -1,6 +1,6 @@
 //! Senders side by side on one path: each has its effect, and its absence is visible.
 
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -19,8 +19,8 @@ struct SenderFigures {
 }
 
 impl Sink for SenderFigures {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         match event.what {
@@ -151,7 +151,7 @@ cross = { loss = "10%" }
 
 //= balakrishnan97#5.1: right-edge recovery replaces timeouts where duplicate ACKs are too few
 #[test]
-fn the_right_edge_brings_the_duplicate_acks_that_are_missing() {
+fn right_edge_recovery_supplies_missing_duplicate_acks() {
     let (reno, edge) =
         ["reno", "right-edge"].map(|tcp| runs(NARROW, &[&format!("host.server.tcp={tcp}")])).into();
     assert!(edge.timeouts * 5 < reno.timeouts * 4, "{edge:?} against {reno:?}");
@@ -176,7 +176,7 @@ link = { rate = "1mbit", delay = "50ms", queue = "20p" }
 "#;
 
 #[test]
-fn vegas_keeps_the_queue_short_and_the_link_busy() {
+fn vegas_maintains_a_short_queue_and_a_busy_link() {
     let (reno, vegas) =
         ["reno", "vegas"].map(|tcp| runs(BOTTLENECK, &[&format!("host.server.tcp={tcp}")])).into();
     assert!(reno.overflows > 0, "{reno:?}");
@@ -185,7 +185,7 @@ fn vegas_keeps_the_queue_short_and_the_link_busy() {
 }
 
 #[test]
-fn snacks_repair_what_the_timer_would_and_corruption_spares_the_window() {
+fn snacks_replace_timeouts_and_corruption_spares_the_window() {
     let often = "errors.mean=16KiB";
     let word = "host.fixed.tcp=scps-tp";
     let without = runs_with(LAN, &[often, word, "host.mobile.snack=false"], 1);

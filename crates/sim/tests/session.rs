@@ -63,7 +63,7 @@ fn a_bounded_run_is_the_beginning_of_the_run() {
 /// If the caller checks after each deadline, or after each millisecond, a radio hop cannot run ahead: the result is the
 /// same.
 #[test]
-fn a_radio_hop_that_goes_on_by_itself_does_what_it_does_when_it_is_woken() {
+fn a_radio_hop_running_ahead_gives_the_same_events() {
     for (name, cell) in [("tulip", 0), ("tulip", 2), ("contention", 0), ("power-save", 0)] {
         let text = lasthop_scenario::example(name).expect("it is built in").text;
         let set = |set: &str| lasthop_scenario::Argument::Set(set.to_owned());

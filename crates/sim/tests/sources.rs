@@ -133,7 +133,7 @@ fn scalars_include_datagrams() {
 }
 
 #[test]
-fn tcp_gets_its_bytes_across_whatever_netem_does() {
+fn tcp_delivers_all_bytes_despite_netem_impairments() {
     let text = "horizon = \"600s\"\n\
                 transfer = { from = \"fixed\", to = \"mobile\", bytes = \"500kB\" }\n\
                 [host.fixed]\npreset = \"linux\"\n[host.mobile]\npreset = \"linux\"\n[[path]]\n\
@@ -185,7 +185,7 @@ fn a_call_is_as_good_as_its_delay_and_its_loss() {
 }
 
 #[test]
-fn load_adds_what_the_queue_holds() {
+fn load_adds_the_delay_of_the_queue() {
     // Two downloads and two uploads from the fifth second on, and a probe all the time.
     let text = |queue: &str| {
         let flow = "bytes = \"unlimited\", start = \"5s\", count = 2";

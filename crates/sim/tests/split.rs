@@ -1,6 +1,6 @@
 //! Metrics of split connections: both halves have the same addresses, ports and numbers, and must be distinguished.
 
-use lasthop_proto::event::{Cause, Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, TcpKind, What};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::{Argument, parse};
@@ -36,8 +36,8 @@ struct Ends {
 }
 
 impl Sink for Ends {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         match &event.what {
@@ -123,7 +123,7 @@ fn each_half_is_measured_by_its_own_segments() {
 
 /// The second connection finds no room and passes unsplit, with the MSS of the hosts.
 #[test]
-fn what_passes_unsplit_is_measured_by_the_segments_of_its_hosts() {
+fn unsplit_connections_are_measured_by_host_segments() {
     for (hosts, preset) in [("1460", "bakshi96"), ("536", "freebsd-2.1")] {
         let text = TEXT
             .replace("bytes = \"500kB\"", "bytes = \"500kB\", count = 2")
@@ -148,7 +148,7 @@ fn what_passes_unsplit_is_measured_by_the_segments_of_its_hosts() {
 }
 
 #[test]
-fn what_the_base_station_repairs_is_not_the_senders_doing() {
+fn base_station_repairs_are_not_counted_for_the_sender() {
     let errors = "{ model = \"packet-loss\", p = \"5%\", on = [\"data\"] }";
     let lossy = [("radio.duplex", "full"), ("errors", errors)];
     let seen = see(&lossy);
@@ -199,7 +199,7 @@ radio = { rate = "20mbit", delay = "10ms", queue = "5000p", duplex = "full" }
 /// However the mobile host acknowledges, the base station announces an opened window in time: its sender never waits
 /// for a delayed ACK.
 #[test]
-fn nobody_pauses_before_a_window_that_has_opened() {
+fn the_sender_never_pauses_before_an_opened_window() {
     for more in
         [("delayed-ack", "off"), ("delayed-ack.every", "2"), ("mss", "700"), ("mss", "1200")]
     {

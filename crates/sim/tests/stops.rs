@@ -79,7 +79,7 @@ fn transfers_by_tcp_end_when_all_that_they_sent_is_acknowledged() {
 
 /// A TCP transfer next to them has no effect on this.
 #[test]
-fn datagrams_arrive_beside_transfers_of_others() {
+fn datagrams_arrive_alongside_tcp_transfers() {
     let others = "[[transfer]]\nfrom = \"client\"\nto = \"server\"\nbytes = \"30kB\"\n";
     let transfer = format!("udp = {{ rate = \"10mbit\", size = 1000 }}\nstop = \"50ms\"\n{others}");
     let (end, metrics) = measured(&scenario(&transfer, ""));

@@ -1,7 +1,7 @@
 //! TCP over TULIP, over hops as in parsa98 5 and over a long, fast one.
 
 use lasthop_proto::air::FrameKind;
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::Sink;
@@ -17,8 +17,8 @@ struct TulipEvents {
 }
 
 impl Sink for TulipEvents {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
         match &event.what {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lasthop_path::Witness;
 use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopAgent};
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
@@ -73,14 +73,14 @@ impl Shadow {
         let all = all.chain((right..right + count(HostSide::Right)).map(|i| (i, Side::Left)));
         let witnesses =
             all.map(|(i, side)| (StageId(i as u16), (side, Witness::of_all(side)))).collect();
-        let out = Out::new(Wants::EVERYTHING);
+        let out = Out::new(Interest::EVERYTHING);
         Shadow { witnesses, out, hosts: Accounts::new(), seen: Accounts::new() }
     }
 }
 
 impl Sink for Shadow {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {
@@ -164,7 +164,7 @@ impl Share {
 }
 
 #[test]
-fn a_witness_reports_what_a_host_does() {
+fn a_witness_matches_the_events_of_the_host() {
     for tcp in ["tahoe", "reno", "newreno", "sack"] {
         for agent in ["none", "snoop"] {
             for (kind, errors) in [
@@ -224,7 +224,7 @@ fn random_paths_give_equal_accounts() {
 #[test]
 fn any_number_of_connections_takes_bounded_room() {
     let mut witness = Witness::of_all(Side::Right);
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     let server = Addr::v4(10, 0, 0, 1);
     for i in 0..200_000u32 {
         let [a, b, c, d] = i.wrapping_mul(0x9e37_79b9).to_be_bytes();
@@ -241,7 +241,7 @@ fn any_number_of_connections_takes_bounded_room() {
 #[test]
 fn holes_take_bounded_room() {
     let mut witness = Witness::of_all(Side::Right);
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     for i in 0..100_000u32 {
         let segment = Segment::new(1, 2, Seq(2 * i), Seq(1), Flags::ACK);
         let packet =

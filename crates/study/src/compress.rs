@@ -298,7 +298,7 @@ mod tests {
     const SENDING: Sending = Sending { seconds: 1e-6, joules: 2e-6, rest_w: 4.0 };
 
     #[test]
-    fn what_takes_no_time_spares_what_is_not_sent() {
+    fn free_compression_saves_the_energy_of_unsent_bytes() {
         assert_eq!(SENDING.per_byte(1.0, 0.0, 5.0), 6e-6);
         assert!((SENDING.per_byte(0.25, 0.0, 5.0) - 1.5e-6).abs() < 1e-18);
     }

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_in_every_pair_is_better_and_noise_is_a_tie() {
+    fn consistent_gains_are_better_and_noise_is_a_tie() {
         let noise = [3.0, -2.0, 5.0, -4.0, 1.0, 0.0, -3.0, 2.0];
         let base: Vec<f64> = noise.iter().map(|n| 100.0 + 10.0 * n).collect();
         let better: Vec<f64> = base.iter().zip(noise).map(|(b, n)| b + 8.0 + n / 10.0).collect();
@@ -276,7 +276,7 @@ mod tests {
 
     /// The judgement and the interval of the ratio always agree.
     #[test]
-    fn the_interval_leaves_one_out_where_the_verdict_says_so() {
+    fn the_ratio_interval_agrees_with_the_judgement() {
         let noise = [3.0, -2.0, 5.0, -4.0, 1.0, 0.0, -3.0, 2.0];
         let base: Vec<f64> = noise.iter().map(|n| 100.0 + 20.0 * n).collect();
         let mut cells = vec![base.clone()];
@@ -304,7 +304,7 @@ mod tests {
 
     /// A cell with fewer seeds is compared at these seeds only, and two looks demand more than one.
     #[test]
-    fn cells_with_fewer_seeds_are_compared_at_the_seeds_that_both_have() {
+    fn cells_with_fewer_seeds_are_compared_at_common_seeds() {
         let base: Vec<f64> =
             (0..12_u32).map(|i| 100.0 + f64::from(i % 5) * 10.0 + f64::from(i)).collect();
         let better: Vec<f64> = base.iter().map(|b| b * 1.2 + (b % 3.0)).collect();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_tells_nothing_and_zeros_have_no_ratio() {
+    fn one_run_has_no_judgement_and_zeros_no_ratio() {
         let all = standings(&[vec![1.0], vec![2.0]], 0);
         assert_eq!(all[1].judgement, Judgement::Unknown);
         assert_eq!((all[0].rank, all[1].rank), (1, 1));

@@ -98,7 +98,7 @@ mod tests {
     const PATH: TcpPath = TcpPath { mss: 1460.0, rtt: 0.1, t0: 1.0, b: 2.0, w_max: 1e9 };
 
     #[test]
-    fn mathis_is_the_triangle_of_the_paper() {
+    fn mathis_equals_the_triangle_model_of_the_paper() {
         // Section 2: between losses the window grows from W/2 to W by one a round trip; 1/p packets in W/2 round trips.
         let one = TcpPath { b: 1.0, ..PATH };
         let p = 0.001;
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn cubic_is_the_table_of_the_rfc() {
+    fn cubic_matches_the_table_of_the_rfc() {
         // RFC 9438, table 1: at a round trip of 0.1 s mean windows of CUBIC with C = 0.4, in segments.
         let window = |p| cubic(&PATH, p) * PATH.rtt / PATH.mss;
         for (p, segments) in [(1e-2, 12.0), (1e-3, 38.0), (1e-4, 187.0), (1e-5, 1054.0)] {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn pftk_is_its_own_square_root_law_where_losses_are_rare() {
+    fn pftk_matches_the_square_root_law_at_rare_losses() {
         // Equation 20 without timeouts: 1 / rtt * sqrt(3 / (2 b p)) + o(1 / sqrt(p)).
         let rare = TcpPath { t0: 0.0, ..PATH };
         let ratio = pftk(&rare, 1e-8) / mathis(&rare, 1e-8);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_loses_what_it_loses() {
+    fn the_capacity_excludes_headers_and_lost_packets() {
         assert_eq!(capacity(8e6, 1460.0, 1500.0, 0.25), 1e6 * 1460.0 / 1500.0 * 0.75);
     }
 }

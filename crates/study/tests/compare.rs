@@ -53,7 +53,7 @@ fn the_same_channel_for_all_makes_differences_sharper() {
 
 /// A channel by packets: the n-th data packet has the same fate under every scheme.
 #[test]
-fn packets_meet_the_same_fate_by_their_place() {
+fn the_nth_packet_has_one_fate_under_all_schemes() {
     let named = ["tahoe", "sack"].map(str::to_owned).to_vec();
     let set = [
         "runs=1",
@@ -98,8 +98,8 @@ impl lasthop_trace::Sink for Fates {
         }
     }
 
-    fn wants(&self) -> lasthop_proto::event::Wants {
-        lasthop_proto::event::Wants::METRICS
+    fn interest(&self) -> lasthop_proto::event::Interest {
+        lasthop_proto::event::Interest::METRICS
     }
 }
 
@@ -117,7 +117,7 @@ fn every_scheme_of_the_table_runs_to_the_end() {
 
 /// Each of the paper's four kinds has its effect on this channel.
 #[test]
-fn help_near_the_losses_beats_none() {
+fn local_schemes_are_better_than_the_baseline() {
     let comparison = of("rivals", &SchemeChoice::Own, &["runs=8"]);
     let cells: Vec<Vec<f64>> = run(&comparison).iter().map(|runs| throughputs(runs)).collect();
     let standings = standings(&cells, 0);
@@ -161,7 +161,7 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
 
 /// Schemes for the ACK path are inserted on the right side of the slow stage, and have an effect.
 #[test]
-fn the_slow_way_back_gets_its_own_help() {
+fn ack_schemes_are_applied_to_a_slow_return_path() {
     use lasthop_proto::event::Cause;
     let comparison = of("slow-return", &SchemeChoice::All, &["horizon=10s"]);
     let results = run(&comparison);
@@ -187,7 +187,7 @@ fn the_slow_way_back_gets_its_own_help() {
 
 /// A base station with an agent cannot be a gateway as well.
 #[test]
-fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
+fn a_gateway_replaces_only_an_idle_base_station() {
     let named = SchemeChoice::Named(vec!["ack-filter+reconstruction".to_owned()]);
     let idle = of("rivals", &named, &[]);
     assert_eq!(idle.schemes.len(), 2, "{:?}", idle.left_out);

@@ -21,7 +21,7 @@ fn no_loss_where_the_first_transmission_of_every_byte_arrived() {
 }
 
 #[test]
-fn what_does_not_show_is_named_with_the_capture_that_would() {
+fn missing_evidence_is_reported_with_the_needed_capture() {
     let error = Estimate::of(&capture("one-way-acks"), "").unwrap_err().to_string();
     assert!(error.contains("only the ACKs") && error.contains("144540 B"), "{error}");
     let notes = Estimate::of(&capture("repair-at-receiver"), "").unwrap().notes.join("\n");

@@ -142,7 +142,7 @@ fn table(cells: &[Cell]) -> String {
 }
 
 #[test]
-fn reno_is_what_the_formula_says_where_its_assumptions_hold() {
+fn reno_matches_pftk_where_its_assumptions_hold() {
     let cells = cells();
     let table = table(&cells);
     println!("{table}");

@@ -76,7 +76,7 @@ fn modern_senders_are_distinguished() {
 
 /// Without losses Reno and CUBIC look the same: none is recognized.
 #[test]
-fn without_losses_nothing_is_named() {
+fn without_losses_no_congestion_control_is_recognized() {
     for tcp in ["rack", "cubic"] {
         let found = likeness(tcp, &["transfer.bytes=\"600kB\"", "radio.queue=\"1000p\""], 1);
         assert_eq!(found.control, None, "{found:?}");
@@ -86,7 +86,7 @@ fn without_losses_nothing_is_named() {
 
 /// Westwood continues at its measured rate: neither half nor 0.7 of its window, and not all of it.
 #[test]
-fn another_sender_is_none_of_them() {
+fn westwood_is_not_recognized_as_another_sender() {
     let found = likeness("westwood", &FAR, 1);
     assert_eq!(found.control, None, "{found:?}");
 }
@@ -97,7 +97,7 @@ const SHORT: [&str; 3] =
 
 /// Kernel senders with BBR were not recognized where the radio loses much.
 #[test]
-fn bbr_is_known_by_its_cycle_of_gains() {
+fn bbr_is_recognized_by_its_gain_cycle() {
     let lossy = "errors={ model = \"packet-loss\", p = \"1.2%\", on = [\"data\"] }";
     let deep = [lossy, "radio.queue=\"250p\""];
     for seed in 1..=3 {

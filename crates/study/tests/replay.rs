@@ -37,7 +37,7 @@ fn equal(recording: &str) -> usize {
 }
 
 #[test]
-fn reno_sends_what_linux_sends() {
+fn reno_matches_the_segment_order_of_linux() {
     assert!(equal(include_str!("replay/linux-reno.json")) >= 44);
 }
 
@@ -47,6 +47,6 @@ fn bbr_is_as_fast_as_linux() {
 }
 
 #[test]
-fn cubic_sends_what_linux_sends() {
+fn cubic_matches_the_segment_order_of_linux() {
     assert!(equal(include_str!("replay/linux-cubic.json")) >= 40);
 }

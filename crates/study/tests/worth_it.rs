@@ -1,6 +1,6 @@
 //! What `snoop-smart` does for modern senders: it harms none that needs no help, and helps the others.
 
-use lasthop_proto::event::{AgentNote, Event, Wants, What};
+use lasthop_proto::event::{AgentNote, Event, Interest, What};
 use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_trace::Sink;
@@ -102,8 +102,8 @@ struct Notes {
 }
 
 impl Sink for Notes {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {

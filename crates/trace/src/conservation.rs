@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Packet, PacketId};
@@ -57,8 +57,8 @@ impl Conservation {
 }
 
 impl Sink for Conservation {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn books_balance_with_what_is_held_and_with_nothing_else() {
+    fn packet_counts_balance_only_with_the_held_packets() {
         let (sent, lost) = (Op::Originated(Cause::Data), Op::Dropped(Cause::QueueFull));
         let books = books(&[
             (1, sent),
@@ -135,12 +135,12 @@ mod tests {
                 format!("4 sent is not 2 received + 1 dropped {{\"queue-full\": 1}} + {held} held");
             assert_eq!(error, wanted);
         }
-        assert_eq!(books.wants(), Wants::EVERYTHING);
+        assert_eq!(books.interest(), Interest::EVERYTHING);
     }
 
     /// An event of a packet that was never sent, or that has ended, counts as a ghost.
     #[test]
-    fn what_happens_to_nobody_is_told() {
+    fn events_of_nonexistent_packets_are_reported() {
         let sent = Op::Originated(Cause::Data);
         let on_the_way = [
             Op::Transmitted,

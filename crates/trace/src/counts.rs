@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_stand_in_their_order() {
+    fn causes_are_iterated_in_their_order() {
         assert!(Cause::ALL.is_sorted());
         let mut counts = CauseCounts::default();
         Cause::ALL.into_iter().rev().for_each(|cause| counts.add(cause));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_there_and_what_was_not_is_none() {
+    fn only_counted_causes_are_listed() {
         let mut counts = CauseCounts::default();
         assert!(counts.is_empty() && counts.total() == 0);
         counts.add(Cause::QueueFull);

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::event::{
-    AgentNote, ClientEvent, ClientNews, Event, LinkNote, Op, TcpKind, Wants, What,
+    AgentNote, ClientEvent, ClientNews, Event, Interest, LinkNote, Op, TcpKind, What,
 };
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};
@@ -263,8 +263,8 @@ impl<W: Write> EventCsv<W> {
 }
 
 impl<W: Write> Sink for EventCsv<W> {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {
@@ -400,8 +400,8 @@ impl<W: Write> TcbCsv<W> {
 }
 
 impl<W: Write> Sink for TcbCsv<W> {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn packet(&mut self, _: Time, _: StageId, _: Op, _: Side, _: &Packet) {}

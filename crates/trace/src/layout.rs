@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_has_one_name() {
+    fn a_flow_name_shows_addresses_and_ports() {
         let v6: std::net::IpAddr = "fd00::7".parse().unwrap();
         let flow = FlowKey { src: Addr::v4(10, 0, 0, 1), dst: v6.into(), src_port: 1, dst_port: 9 };
         assert_eq!(flow_name(&flow), "10.0.0.1:1>[fd00::7]:9");

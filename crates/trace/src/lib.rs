@@ -27,7 +27,7 @@ pub mod tools;
 
 pub use record::Record;
 
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Packet};
@@ -35,7 +35,7 @@ use lasthop_proto::wire::{FlowKey, Packet};
 /// A consumer of the events of a run, in order.
 pub trait Sink {
     /// The needed events. The driver collects the union over all sinks.
-    fn wants(&self) -> Wants;
+    fn interest(&self) -> Interest;
 
     /// Handles the next event.
     fn event(&mut self, event: &Event);
@@ -47,7 +47,7 @@ pub trait Sink {
     }
 
     /// Handles a delivery of data to the end of a connection at `stage`; `flow` is as seen from there. Called
-    /// when no sink needs [`Wants::DETAIL`], the level of its control block. Override it to avoid building an
+    /// when no sink needs [`Interest::DETAIL`], the level of its control block. Override it to avoid building an
     /// event.
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
         self.event(&Event { at, stage, what: What::delivered(flow, bytes) });
@@ -74,16 +74,16 @@ pub enum Passage {
 pub struct Nothing;
 
 impl Sink for Nothing {
-    fn wants(&self) -> Wants {
-        Wants::NOTHING
+    fn interest(&self) -> Interest {
+        Interest::NOTHING
     }
     fn event(&mut self, _: &Event) {}
 }
 
 /// Both sinks receive the same events.
 impl<A: Sink, B: Sink> Sink for (A, B) {
-    fn wants(&self) -> Wants {
-        self.0.wants().union(self.1.wants())
+    fn interest(&self) -> Interest {
+        self.0.interest().union(self.1.interest())
     }
     fn event(&mut self, event: &Event) {
         self.0.event(event);
@@ -104,8 +104,8 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
-    fn wants(&self) -> Wants {
-        (**self).wants()
+    fn interest(&self) -> Interest {
+        (**self).interest()
     }
     fn event(&mut self, event: &Event) {
         (**self).event(event);
@@ -123,8 +123,8 @@ impl<S: Sink + ?Sized> Sink for &mut S {
 
 /// All sinks receive the same events.
 impl<S: Sink> Sink for Vec<S> {
-    fn wants(&self) -> Wants {
-        self.iter().fold(Wants::NOTHING, |wants, sink| wants.union(sink.wants()))
+    fn interest(&self) -> Interest {
+        self.iter().fold(Interest::NOTHING, |all, sink| all.union(sink.interest()))
     }
     fn event(&mut self, event: &Event) {
         for sink in self {
@@ -149,8 +149,8 @@ impl<S: Sink> Sink for Vec<S> {
 }
 
 impl<S: Sink> Sink for Option<S> {
-    fn wants(&self) -> Wants {
-        self.as_ref().map_or(Wants::NOTHING, Sink::wants)
+    fn interest(&self) -> Interest {
+        self.as_ref().map_or(Interest::NOTHING, Sink::interest)
     }
     fn event(&mut self, event: &Event) {
         if let Some(sink) = self {
@@ -185,8 +185,8 @@ mod tests {
     struct CallLog(Vec<&'static str>);
 
     impl Sink for CallLog {
-        fn wants(&self) -> Wants {
-            Wants::METRICS
+        fn interest(&self) -> Interest {
+            Interest::METRICS
         }
         fn event(&mut self, _: &Event) {
             self.0.push("event");
@@ -217,25 +217,36 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stands_before_a_sink_hands_on_all_and_wants_what_it_wants() {
+    fn sink_wrappers_forward_calls_and_accepted_events() {
         let mut log = CallLog::default();
         {
             let mut behind = &mut log;
-            assert_eq!(behind.wants(), Wants::METRICS, "a reference");
+            assert_eq!(behind.interest(), Interest::METRICS, "a reference");
             call_all(&mut behind);
         }
         assert_eq!(log.0, ALL, "a reference");
 
         let mut some = Some(CallLog::default());
-        assert_eq!((some.wants(), None::<CallLog>.wants()), (Wants::METRICS, Wants::NOTHING));
+        assert_eq!(
+            (some.interest(), None::<CallLog>.interest()),
+            (Interest::METRICS, Interest::NOTHING)
+        );
         call_all(&mut some);
         assert_eq!(some.unwrap().0, ALL, "one that is there");
         call_all(&mut None::<CallLog>);
 
         let mut pair = (CallLog::default(), CallLog::default());
-        assert_eq!(pair.wants(), Wants::METRICS);
-        assert_eq!((Nothing, CallLog::default()).wants(), Wants::METRICS, "what one of two wants");
-        assert_eq!((CallLog::default(), Nothing).wants(), Wants::METRICS, "what one of two wants");
+        assert_eq!(pair.interest(), Interest::METRICS);
+        assert_eq!(
+            (Nothing, CallLog::default()).interest(),
+            Interest::METRICS,
+            "the union of two sinks"
+        );
+        assert_eq!(
+            (CallLog::default(), Nothing).interest(),
+            Interest::METRICS,
+            "the union of two sinks"
+        );
         call_all(&mut pair);
         assert_eq!((&pair.0.0[..], &pair.1.0[..]), (&ALL[..], &ALL[..]), "both of two");
     }

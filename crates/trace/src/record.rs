@@ -1,6 +1,6 @@
 //! A recording of every event in memory.
 
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Packet, Parts};
@@ -107,8 +107,8 @@ impl Record {
 }
 
 impl Sink for Record {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_comes_back_and_a_packet_that_stays_the_same_is_kept_once() {
+    fn events_are_replayed_and_unchanged_packets_stored_once() {
         let operations = [
             (Op::Originated(Cause::Data), packet(1)),
             (Op::Transmitted, packet(1)),

@@ -1,6 +1,6 @@
 //! The time-sequence series of one flow: the data of plots such as west97's Figures 9, 10, 12 and 13.
 
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq};
@@ -357,8 +357,8 @@ impl Sequence {
 }
 
 impl Sink for Sequence {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn thinning_keeps_an_even_spread() {
+    fn thinned_points_remain_evenly_spaced() {
         let mut list = Thinned::new();
         (0..5 * Thinned::<usize>::LIMIT).for_each(|i| list.push(i));
         assert!(list.items.len() <= Thinned::<usize>::LIMIT);

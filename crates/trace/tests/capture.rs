@@ -34,7 +34,7 @@ fn sample() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_capture_is_read_back() {
     let file = sample();
     let frames = frames(&file);
     assert_eq!(frames.len(), 2);
@@ -207,7 +207,7 @@ fn big_endian_sections_and_other_resolutions() {
 }
 
 #[test]
-fn what_is_no_capture_is_named() {
+fn unsupported_capture_formats_are_named() {
     assert_eq!(open(&[]).unwrap_err(), CaptureError::Empty);
     for (first, hint) in [
         (&[0x1f, 0x8b, 8, 0][..], "gzip"),
@@ -313,7 +313,7 @@ fn comments(file: &[u8]) -> Vec<&str> {
 
 /// A channel may know of damage before the link begins to send.
 #[test]
-fn damage_that_is_told_before_the_packet_is_sent_stands_beside_it() {
+fn early_damage_is_attached_to_the_next_transmission() {
     let mut sink = CaptureSink::new(&short_path(), 0, |_| io::Result::Ok(Vec::new())).unwrap();
     let (early, never) = (packet(1, 1, 1000), packet(2, 1001, 1000));
     let harmed = |packet: &Packet| packet.clone().with(|packet| packet.damage = Damage::Tcp);
@@ -334,7 +334,7 @@ fn damage_that_is_told_before_the_packet_is_sent_stands_beside_it() {
 
 /// Packets that a splitting base station consumes, and copies that are discarded after a handoff, are no losses.
 #[test]
-fn packets_that_were_taken_in_are_not_listed_as_drops() {
+fn consumed_packets_are_not_listed_as_drops() {
     let mut sink = CaptureSink::new(&short_path(), 0, |_| io::Result::Ok(Vec::new())).unwrap();
     for (id, cause) in [Cause::SplitTaken, Cause::HandoffStale, Cause::QueueFull].iter().enumerate()
     {

@@ -1,6 +1,6 @@
 //! One event of a run, in full.
 
-use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpEvent, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -68,8 +68,8 @@ struct EventFinder {
 type FoundEvent = (Event, Option<(u64, u64)>, Option<u64>);
 
 impl Sink for EventFinder {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {

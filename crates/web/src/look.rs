@@ -2,7 +2,7 @@
 
 use lasthop_path::Stage;
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Packet;
@@ -72,8 +72,8 @@ fn buffered(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
 struct PositionSink(Positions);
 
 impl Sink for PositionSink {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {

@@ -4,7 +4,7 @@ use core::mem::{Discriminant, discriminant};
 use std::collections::BTreeMap;
 
 use lasthop_proto::air::{FrameFate, FrameKind};
-use lasthop_proto::event::{AgentNote, ClientNews, Event, LinkNote, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{AgentNote, ClientNews, Event, Interest, LinkNote, Op, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Seq};
@@ -187,8 +187,8 @@ pub(crate) fn fields(event: &Event, layout: &Layout) -> Vec<(&'static str, Strin
 }
 
 impl Sink for Rows {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {

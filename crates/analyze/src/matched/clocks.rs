@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_too_fast_is_not_corrected() {
+    fn short_or_too_fast_clock_samples_are_not_corrected() {
         let short: Vec<_> = points(false).into_iter().take(400).collect();
         assert_eq!(Clocks::of(short, Vec::new()).unwrap().faster_ppm, None);
         let slow: Vec<_> = (0..3000i64).map(|i| (i * 20_000_000, i * 20_000)).collect();

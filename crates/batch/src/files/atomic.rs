@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_dead_have_left_goes() {
+    fn abandoned_temporary_files_are_removed() {
         let dir = std::env::temp_dir().join(format!("lasthop-abandoned-{}", std::process::id()));
         fs::create_dir_all(dir.join(".trace.4294967295.tmp")).unwrap();
         let own = format!(".result.{}.tmp", std::process::id());
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_there_whole_or_not_at_all() {
+    fn a_file_appears_only_when_completely_written() {
         let dir = std::env::temp_dir().join(format!("lasthop-output-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let target = dir.join("result.json");

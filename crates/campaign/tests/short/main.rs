@@ -17,7 +17,7 @@ use lasthop_campaign::workers::drive;
 use lasthop_scenario::parse;
 
 #[test]
-fn hostile_scenarios_do_no_harm() {
+fn hostile_scenarios_fulfil_all_run_checks() {
     let bounds = Bounds { events: 5_000, books: true };
     let (mut valid, mut wrong) = (0, Vec::new());
     const CASES: u64 = 300;
@@ -33,7 +33,7 @@ fn hostile_scenarios_do_no_harm() {
 }
 
 #[test]
-fn a_case_is_always_the_same() {
+fn a_case_number_determines_its_scenario() {
     let texts = |from| (from..from + 20).map(|case| text::case(case).map(|(text, _)| text));
     assert!(texts(0).eq(texts(0)));
     assert!(texts(0).ne(texts(20)));
@@ -74,7 +74,7 @@ fn a_worker_that_dies_or_hangs_costs_one_case() {
 
 /// Scenarios of fixed faults; the seed is in the first line.
 #[test]
-fn fixed_scenarios_stay_fixed() {
+fn scenarios_of_fixed_faults_still_pass() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept");
     let mut files: Vec<_> = std::fs::read_dir(dir).expect("it is there").flatten().collect();
     files.sort_by_key(|file| file.path());
@@ -93,7 +93,7 @@ fn fixed_scenarios_stay_fixed() {
 
 /// The page contains the tables of the records; invalid records are refused.
 #[test]
-fn the_page_of_what_was_tried_is_that_of_the_records() {
+fn the_reliability_page_matches_the_records() {
     let read = |file: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -111,7 +111,7 @@ fn the_page_of_what_was_tried_is_that_of_the_records() {
 }
 
 #[test]
-fn records_of_one_thing_add_up() {
+fn records_of_one_fuzz_target_are_summed() {
     let block = "[[fuzz]]\ntarget = \"packet\"\nexecutions = 1234567\nprocessor = 10\nwrong = 1\n";
     let by_the_clock = block.replace("processor = 10", "seconds = 10");
     let records = Records::read(&(block.repeat(2) + &by_the_clock)).expect("they are right");

@@ -15,7 +15,7 @@ use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_live::testbed::Error;
 use lasthop_live::world::Testbed as World;
-use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, TcpEvent, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet};
@@ -129,8 +129,8 @@ impl Watched {
 }
 
 impl Sink for Watched {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {

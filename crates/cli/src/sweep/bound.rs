@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::str::FromStr;
 
-use lasthop_proto::event::{Event, Op, Wants};
+use lasthop_proto::event::{Event, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Bytes, Time};
 use lasthop_proto::wire::Packet;
@@ -103,8 +103,8 @@ impl<S: Sink> Bounded<S> {
 }
 
 impl<S: Sink> Sink for Bounded<S> {
-    fn wants(&self) -> Wants {
-        self.sink.wants()
+    fn interest(&self) -> Interest {
+        self.sink.interest()
     }
 
     fn event(&mut self, event: &Event) {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_ends_at_its_bound_and_a_larger_one_writes_anew() {
+    fn files_stop_at_the_limit_and_suffice_for_smaller() {
         let dir = tempfile::tempdir().unwrap();
         let bytes = Rc::new(Cell::new(0));
         let mut counted = CountedFile { file: Vec::new(), bytes: bytes.clone() };

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_change_as_asked() {
+    fn menu_choices_change_the_settings() {
         let mut settings = Settings::default();
         let script = ["4", "1", "laptop:9", "2", "64KiB", "3", "4"];
         let (choice, shown) = played(&mut settings, &script);

@@ -126,7 +126,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn what_is_saved_is_loaded_and_private() {
+    fn saved_settings_are_loaded_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/lasthop/send.toml");
         assert_eq!(Settings::load(&path), Ok(Settings::default()));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_no_use_says_why() {
+    fn invalid_settings_files_report_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("send.toml");
         for (text, why) in [

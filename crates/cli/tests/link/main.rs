@@ -91,8 +91,8 @@ fn with_a_pause(
 }
 
 #[test]
-fn files_arrive_whatever_the_path_loses() {
-    inside("files_arrive_whatever_the_path_loses", || {
+fn files_arrive_at_loss_rates_up_to_30_percent() {
+    inside("files_arrive_at_loss_rates_up_to_30_percent", || {
         world();
         let _station = station();
         let _b = link("b");
@@ -176,8 +176,8 @@ fn files_arrive_by_quic_too() {
 }
 
 #[test]
-fn a_path_that_becomes_narrower_is_noticed() {
-    inside("a_path_that_becomes_narrower_is_noticed", || {
+fn a_reduced_path_mtu_is_detected() {
+    inside("a_reduced_path_mtu_is_detected", || {
         world();
         let _station = station();
         // `b` is a router between the ends: it reports packets that are too long for its link to `c` by ICMP.
@@ -215,8 +215,8 @@ fn a_path_that_becomes_narrower_is_noticed() {
 }
 
 #[test]
-fn a_connection_outlives_an_end_that_is_killed() {
-    inside("a_connection_outlives_an_end_that_is_killed", || {
+fn a_connection_survives_the_kill_of_a_link_end() {
+    inside("a_connection_survives_the_kill_of_a_link_end", || {
         world();
         let _station = station();
         let mut b = link("b");
@@ -257,8 +257,8 @@ fn a_connection_outlives_an_end_that_is_killed() {
 }
 
 #[test]
-fn strangers_are_counted_and_heard_no_further() {
-    inside("strangers_are_counted_and_heard_no_further", || {
+fn datagrams_of_strangers_are_counted_and_ignored() {
+    inside("datagrams_of_strangers_are_counted_and_ignored", || {
         world();
         let _station = station();
         let mut dump = Command::new("tcpdump")
@@ -337,7 +337,7 @@ fn datagrams(pcap: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_missing_is_told_with_its_remedy() {
+fn missing_or_wrong_files_are_reported_with_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let refused = |words: &[&str], code: i32| {

@@ -53,8 +53,8 @@ impl Drop for Ending {
 }
 
 #[test]
-fn another_key_is_told_on_both_sides_once() {
-    inside("roaming::another_key_is_told_on_both_sides_once", || {
+fn a_key_mismatch_is_logged_once_at_both_ends() {
+    inside("roaming::a_key_mismatch_is_logged_once_at_both_ends", || {
         world();
         let _station = station();
         sh(&format!(
@@ -130,8 +130,8 @@ fn too_big(mtu: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_lie_by_icmp_does_not_change_the_mtu() {
-    inside("roaming::a_lie_by_icmp_does_not_change_the_mtu", || {
+fn a_false_icmp_message_does_not_change_the_mtu() {
+    inside("roaming::a_false_icmp_message_does_not_change_the_mtu", || {
         world();
         let _station = station();
         sh("sed -i '1i listen = \"0.0.0.0:4748\"' /run/a.toml");

@@ -98,7 +98,7 @@ fn no_temporary_files(dir: &Path) {
 
 /// Runs without metrics carry the same packets, and report nothing else.
 #[test]
-fn runs_without_metrics_carry_the_same() {
+fn runs_without_metrics_carry_the_same_packets() {
     let workdir = Workdir::new();
     let json = |more: &[&str]| -> Value {
         let arguments = [&["run", "tiny.toml", "--json"], more].concat();
@@ -132,7 +132,7 @@ fn a_table_has_a_row_for_each_cell() {
 }
 
 #[test]
-fn runs_that_do_not_complete_are_seen() {
+fn incomplete_runs_are_reported_with_exit_code_1() {
     let workdir = Workdir::new();
     let output = workdir.run(&["run", "tiny.toml", "--set", "horizon=100ms"]);
     let text = text(&output);
@@ -231,7 +231,7 @@ fn runs_are_one_table() {
 }
 
 #[test]
-fn traces_are_those_that_were_asked_for() {
+fn the_trace_option_selects_the_traced_runs() {
     let workdir = Workdir::new();
     let traced = |which: &str| {
         let shown = text(&workdir.good(&["run", "tiny.toml", "-o", "out", "--trace", which]));
@@ -277,7 +277,7 @@ fn the_numbers_of_a_plot_are_those_of_its_series() {
 }
 
 #[test]
-fn results_are_laid_over_each_other() {
+fn results_of_two_directories_are_overlaid() {
     let workdir = Workdir::new();
     workdir.good(&["run", "tiny.toml", "-o", "one"]);
     workdir.good(&["run", "tiny.toml", "--set", "mss=536", "-o", "two"]);
@@ -329,7 +329,7 @@ fn wrong_directories_are_refused() {
 }
 
 #[test]
-fn the_demonstration_draws() {
+fn the_demonstration_prints_a_plot() {
     let text = text(&Workdir::new().good(&["run"]));
     let braille = |c: char| ('\u{2801}'..='\u{28ff}').contains(&c);
     assert!(text.chars().any(braille), "{text}");
@@ -340,7 +340,7 @@ fn the_demonstration_draws() {
 }
 
 #[test]
-fn our_own_captures_are_understood() {
+fn simulated_captures_can_be_analysed() {
     let workdir = Workdir::new();
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let captures = files(&workdir.path("out/trace/agent=none"));
@@ -408,7 +408,7 @@ fn interrupt(child: &Child) {
 
 /// No known scenario causes this, so the stored result of a run is modified.
 #[test]
-fn a_run_in_which_time_stood_still_is_reported_with_an_exit_code_of_its_own() {
+fn a_stuck_run_has_its_own_exit_code() {
     let workdir = Workdir::new();
     let arguments = ["run", "tiny.toml", "-o", "out"];
     workdir.good(&arguments);

@@ -83,7 +83,7 @@ fn points_are_cells() {
 }
 
 #[test]
-fn what_is_no_sweep_and_no_store_is_refused() {
+fn invalid_sweeps_and_stores_are_refused() {
     let workdir = Workdir::new();
     fs::create_dir(workdir.path("empty")).expect("made");
     for (arguments, expected) in [
@@ -154,7 +154,7 @@ fn copied(from: &Path, to: &Path) {
 /// `sweep kept.toml --store store --seeds 4`). A change of the format must still read these. If results
 /// change too, replace them, add the old ones to the refusals below, and mention it in CHANGELOG.
 #[test]
-fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
+fn old_version_results_are_read_or_refused_with_reason() {
     let workdir = Workdir::new();
     copied(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kept"), &workdir.path("kept"));
     workdir.good(&["report", "kept/results"]);

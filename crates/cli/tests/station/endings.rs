@@ -129,8 +129,8 @@ fn world() -> World {
 }
 
 #[test]
-fn a_set_that_would_cut_connections_off_asks_what_to_do() {
-    inside("endings::a_set_that_would_cut_connections_off_asks_what_to_do", || {
+fn a_set_that_ends_connections_needs_drain_or_reset() {
+    inside("endings::a_set_that_ends_connections_needs_drain_or_reset", || {
         let world = world();
         let _station = world.station(&[]);
         let quiet = Quiet::open(5001);
@@ -148,8 +148,8 @@ fn a_set_that_would_cut_connections_off_asks_what_to_do() {
 }
 
 #[test]
-fn connections_are_reset_when_asked_for() {
-    inside("endings::connections_are_reset_when_asked_for", || {
+fn connections_are_reset_on_request() {
+    inside("endings::connections_are_reset_on_request", || {
         let world = world();
         let _station = world.station(&[]);
         let several = [5001, 5002, 5003].map(Quiet::open);
@@ -163,8 +163,8 @@ fn connections_are_reset_when_asked_for() {
 }
 
 #[test]
-fn connections_drain_when_asked_for() {
-    inside("endings::connections_drain_when_asked_for", || {
+fn connections_drain_on_request() {
+    inside("endings::connections_drain_on_request", || {
         let world = world();
         let station = world.station(&[]);
         let quiet = Quiet::open(5011);
@@ -189,8 +189,8 @@ fn connections_drain_when_asked_for() {
 }
 
 #[test]
-fn a_station_that_stops_resets_what_ends_at_it() {
-    inside("endings::a_station_that_stops_resets_what_ends_at_it", || {
+fn a_stopping_station_resets_its_split_connections() {
+    inside("endings::a_stopping_station_resets_its_split_connections", || {
         let world = world();
         let station = world.station(&[]);
         let several = [5001, 5002].map(Quiet::open);
@@ -234,8 +234,8 @@ fn open_split(status: impl Fn() -> Value) -> [Quiet; 2] {
 
 /// A killed station sends no resets. The next one finds its connections in the kernel, and resets both ends, silent ones too.
 #[test]
-fn the_next_station_resets_what_ended_at_a_killed_one() {
-    inside("endings::the_next_station_resets_what_ended_at_a_killed_one", || {
+fn a_station_resets_connections_of_a_killed_predecessor() {
+    inside("endings::a_station_resets_connections_of_a_killed_predecessor", || {
         let Some(world) = world_of_kernel() else { return };
         let station = world.station(&[]);
         let several = open_split(|| world.status());
@@ -322,8 +322,8 @@ impl Manager {
 
 /// A station without the rights to find the map of a killed one gets it from the service manager (FDSTORE of sd_notify(3)).
 #[test]
-fn the_service_manager_hands_the_connections_of_a_killed_station_over() {
-    inside("endings::the_service_manager_hands_the_connections_of_a_killed_station_over", || {
+fn a_service_manager_stores_connections_for_the_next_station() {
+    inside("endings::a_service_manager_stores_connections_for_the_next_station", || {
         let Some(world) = world_of_kernel() else { return };
         std::fs::create_dir_all("/run/user").unwrap();
         std::os::unix::fs::chown("/run/user", Some(65_534), Some(65_534)).unwrap();

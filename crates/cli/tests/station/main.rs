@@ -107,8 +107,8 @@ fn connections_keep_to_the_good_packet_size() {
 }
 
 #[test]
-fn nothing_is_lost_with_a_link_that_is_replaced() {
-    inside("nothing_is_lost_with_a_link_that_is_replaced", || {
+fn replacing_a_link_loses_no_packet() {
+    inside("replacing_a_link_loses_no_packet", || {
         let world = World::new(
             "[[path]]\nlink = { rate = \"1mbit\", delay = \"50ms\", queue = \"3000p\" }\n",
         );
@@ -219,8 +219,8 @@ fn the_socket_belongs_to_one_station() {
 }
 
 #[test]
-fn what_cannot_run_says_why() {
-    inside("what_cannot_run_says_why", || {
+fn a_station_that_cannot_run_reports_the_reason() {
+    inside("a_station_that_cannot_run_reports_the_reason", || {
         let world = World::new(PATH);
         let output = world.lasthop(&["station", "FILE", "--check"]);
         assert!(output.contains("good: lx | agent | radio | rx"), "{output}");
@@ -268,12 +268,12 @@ fn what_cannot_run_says_why() {
 }
 
 #[test]
-fn the_kernel_forwards_for_who_is_not_root() {
+fn the_kernel_forwards_for_an_unprivileged_station() {
     let may = lasthop_live::plane::probe().is_ok();
     if !can_run::can_run(may, "root, and Linux 6.6 with eBPF") {
         return;
     }
-    inside("the_kernel_forwards_for_who_is_not_root", || {
+    inside("the_kernel_forwards_for_an_unprivileged_station", || {
         let world = World::new("[[path]]\nagent = \"snoop\"\n");
         world.write(&world.text().replace("sockets", "auto"));
         let plane = |name: &str| {
@@ -281,14 +281,14 @@ fn the_kernel_forwards_for_who_is_not_root() {
             let output: serde_json::Value = serde_json::from_str(&output).expect("JSON");
             output["plane"][name].as_u64()
         };
-        let station = world.station_of_nobody("+net_raw,+net_admin,+bpf");
+        let station = world.unprivileged_station("+net_raw,+net_admin,+bpf");
         assert!(station.printed("the kernel forwards; the station gets"));
         assert_eq!(world.transfer(2_000_000).join().expect("the transfer is whole"), 2_000_000);
         assert!(plane("copied") > Some(0), "{:?}", plane("copied"));
         assert_eq!(station.end("TERM"), Some(0));
         // With fewer capabilities packet sockets are used, and a message names the missing ones.
         for less in ["+net_raw", "+net_raw,+net_admin", "+net_raw,+bpf"] {
-            let station = world.station_of_nobody(less);
+            let station = world.unprivileged_station(less);
             assert!(station.printed("since the kernel cannot by itself"), "{less}");
             assert_eq!(world.transfer(200_000).join().expect("the transfer is whole"), 200_000);
             assert_eq!(plane("copied"), None);
@@ -298,8 +298,8 @@ fn the_kernel_forwards_for_who_is_not_root() {
 }
 
 #[test]
-fn a_hangup_has_the_file_read_again() {
-    inside("a_hangup_has_the_file_read_again", || {
+fn a_hangup_signal_reloads_the_file() {
+    inside("a_hangup_signal_reloads_the_file", || {
         let world = World::new(PATH);
         let station = world.station(&[]);
         let text = world.text();
@@ -331,8 +331,8 @@ fn a_hangup_has_the_file_read_again() {
 }
 
 #[test]
-fn it_is_watched_captured_and_scraped() {
-    inside("it_is_watched_captured_and_scraped", || {
+fn a_station_is_watched_captured_and_scraped() {
+    inside("a_station_is_watched_captured_and_scraped", || {
         let more = "[metrics]\nlisten = \"127.0.0.1:9464\"\n[capture]\ndir = \"/run/captures\"\n\
                     file-size = \"100KiB\"\nfiles = 2\n";
         let world = World::new(&format!("{PATH}{more}"));
@@ -382,8 +382,8 @@ fn it_is_watched_captured_and_scraped() {
 }
 
 #[test]
-fn two_stations_are_told_apart() {
-    inside("two_stations_are_told_apart", || {
+fn ctl_needs_a_socket_when_two_stations_run() {
+    inside("ctl_needs_a_socket_when_two_stations_run", || {
         let world = World::new(PATH);
         let one = world.station(&[]);
         world.second_interfaces();
@@ -398,8 +398,8 @@ fn two_stations_are_told_apart() {
 }
 
 #[test]
-fn a_service_manager_is_told() {
-    inside("a_service_manager_is_told", || {
+fn a_service_manager_gets_ready_and_watchdog_messages() {
+    inside("a_service_manager_gets_ready_and_watchdog_messages", || {
         let world = World::new(PATH);
         let manager = std::os::unix::net::UnixDatagram::bind("/run/notify").unwrap();
         manager.set_read_timeout(Some(std::time::Duration::from_secs(180))).unwrap();

@@ -115,8 +115,8 @@ fn mean_text(rates: &[f64]) -> String {
 
 #[test]
 #[ignore = "takes minutes: cargo test -p lasthop --test station -- --ignored --nocapture quic_beside"]
-fn quic_beside_the_simulator() {
-    inside("quic_beside::quic_beside_the_simulator", || {
+fn quic_in_the_simulator_is_compared_with_sockets() {
+    inside("quic_beside::quic_in_the_simulator_is_compared_with_sockets", || {
         let world = World::new("");
         println!("| link | simulator, Mb/s | sockets, Mb/s | ratio |\n|---|---|---|---|");
         for (rate, delay, loss, megabytes) in [(10, 20, 0.0, 5), (10, 20, 1.0, 3), (50, 10, 0.5, 8)]

@@ -176,7 +176,7 @@ impl World {
     }
 
     /// Starts a station as an ordinary user with these capabilities.
-    pub fn station_of_nobody(&self, capabilities: &str) -> Running {
+    pub fn unprivileged_station(&self, capabilities: &str) -> Running {
         fs::create_dir_all("/run/user").unwrap();
         std::os::unix::fs::chown("/run/user", Some(65_534), Some(65_534)).unwrap();
         // The user `nobody` may lack access to the program's directory.

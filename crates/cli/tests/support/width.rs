@@ -149,7 +149,7 @@ fn tables_and_words_fit_the_terminal() {
 
 /// Output for programs does not depend on the terminal.
 #[test]
-fn what_programs_read_is_whole_on_any_terminal() {
+fn output_for_programs_ignores_the_terminal_width() {
     let dir = tempfile::tempdir().expect("a directory");
     for arguments in [
         &["list", "schemes", "--json"][..],

@@ -10,7 +10,7 @@ use lasthop_live::station::{Port, Station};
 use lasthop_live::subscribers::SubscriberView;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Bytes;
@@ -138,7 +138,7 @@ fn run_station(by: By, agent: &str) {
         Some(agent) => (agent, true),
         None => (agent, false),
     };
-    let path = path_of(vec![stage(agent)], Wants::METRICS);
+    let path = path_of(vec![stage(agent)], Interest::METRICS);
     let clock = Clock::start();
     let mut station = Station::new(path, ports, clock).unwrap();
     let view = view.then(|| SubscriberView::of(SubscriberConfig::default(), clock));

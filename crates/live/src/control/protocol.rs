@@ -241,7 +241,7 @@ mod tests {
     /// command). A change of requests or answers must still accept these, so that two releases understand
     /// each other.
     #[test]
-    fn what_an_earlier_client_asks_and_an_earlier_station_answers_is_understood() {
+    fn requests_and_responses_of_an_earlier_release_parse() {
         let stored = |name: &str| {
             let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/control/");
             std::fs::read_to_string(format!("{kept}{name}")).expect("it is there")
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told() {
+    fn parse_errors_suggest_a_version_mismatch() {
         // Additional keys of a later station are ignored.
         let more = r#"{"changed":{"settings":[],"warnings":[],"lost":0,"moved":3}}"#;
         assert!(Response::parse(more.as_bytes()).is_ok());

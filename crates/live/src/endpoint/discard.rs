@@ -420,7 +420,7 @@ mod tests {
 
     /// The error numbers are those of accept(2).
     #[test]
-    fn a_receiver_goes_on_unless_it_is_the_listener_that_is_at_fault() {
+    fn only_listener_errors_stop_the_receiver() {
         let ends = |error: Errno| is_of_the_listener(io::Error::from(error).kind());
         for error in [Errno::EINVAL, Errno::EOPNOTSUPP] {
             assert!(ends(error), "{error}");

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_become_events() {
+    fn tcp_info_changes_become_events() {
         let open = info();
         let recovery = TcpInfo { ca_state: CaState::Recovery, ..open };
         let acked = TcpInfo { bytes_acked: 1449, ..recovery };
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn time_outs_are_counted_not_guessed() {
+    fn timeouts_are_taken_from_the_kernel_counter() {
         let open = info();
         let twice = TcpInfo { total_rto: Some(2), ca_state: CaState::Loss, ..open };
         use TcpKind::*;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_tracepoints_only_the_rest_is_told() {
+    fn a_sampler_omits_events_that_tracepoints_report() {
         let open = info();
         let address = Addr::v4(127, 0, 0, 1);
         let flow = FlowKey { src: address, dst: address, src_port: 1, dst_port: 2 };
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_counts_those_without_progress() {
+    fn older_kernels_count_retransmits_as_timeouts() {
         let open = TcpInfo { total_rto: None, ..info() };
         let once = TcpInfo { retransmits: 1, ..open };
         use TcpKind::*;

@@ -444,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_has_to_wait_is_tried_again_and_nothing_else() {
+    fn only_transient_errors_are_retried() {
         for kind in [ErrorKind::WouldBlock, ErrorKind::Interrupted] {
             assert!(is_later(&kind.into()), "{kind}");
         }

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_knows_less() {
+    fn a_short_tcp_info_lacks_fields_or_is_rejected() {
         let info = TcpInfo::parse(&raw(192)).unwrap();
         assert_eq!((info.bytes_sent, info.snd_wnd, info.total_rto), (None, None, None));
         assert_eq!(info.tcb().snd_max, 14_481 + 10 * 1448);
@@ -304,7 +304,7 @@ mod tests {
 
     /// Sets each field alone: its value is read, and no other field changes.
     #[test]
-    fn each_field_stands_at_its_place() {
+    fn each_field_is_read_from_its_own_offset() {
         let zero = TcpInfo::parse(&[0; 256]).unwrap();
         let ms = Span::millis;
         type Word = fn(&mut TcpInfo, u32);

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_does_not_fit_at_once_goes_on_where_it_stood() {
+    fn a_page_larger_than_the_send_buffer_arrives_complete() {
         let (mut client, connection) = pair();
         client.write_all(ASK).unwrap();
         let (got, rounds) = all(client, connection, &Long(32 << 20));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_too_little_or_too_much_is_not_waited_for_longer_than_allowed() {
+    fn a_slow_client_or_oversized_request_ends_the_connection() {
         let figures = &Long(1);
         let late = Time::ZERO + SLOWEST + Span::millis(1);
         let (mut client, mut connection) = pair();

@@ -196,7 +196,7 @@ mod tests {
 
     /// If the map fails, no connection counts as one that ends here.
     #[test]
-    fn what_the_map_does_not_take_is_not_known() {
+    fn a_failed_map_insert_registers_no_connection() {
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut endings = Endings::new(Map::from(std::os::fd::OwnedFd::from(file)));
         let [flow, _] = flows();

@@ -127,7 +127,7 @@ mod tests {
 
     /// Programs with different descriptors differ only in the instructions that load the address of a map.
     #[test]
-    fn descriptors_are_put_in_where_a_map_is_loaded_and_nowhere_else() {
+    fn map_descriptors_are_inserted_only_at_map_loads() {
         let object = Object::read(OBJECT).unwrap();
         assert_eq!(object.license(), Some(c"MIT OR Apache-2.0"));
         let (first, second) = (maps(0x0102_0304), maps(0x1112_1314));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_our_file_is_refused() {
+    fn a_foreign_or_truncated_object_file_is_refused() {
         let object = Object::read(OBJECT).unwrap();
         assert!(object.program("left_out", &maps(1)).is_none(), "no such program");
         assert!(object.program("left_in", &[]).is_none(), "a map that is not there");

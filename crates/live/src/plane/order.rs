@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_continue_a_flow_is_verified() {
+    fn a_segment_that_continues_no_flow_is_verified() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
         let mut order = Order::new();
         let mut asked = |seq, flags, len, intact| {
@@ -91,7 +91,7 @@ mod tests {
 
     /// A segment continues only its flow, whichever address or port differs.
     #[test]
-    fn flows_are_told_apart_by_addresses_and_ports() {
+    fn flows_are_distinguished_by_addresses_and_ports() {
         use core::net::Ipv6Addr;
         let v4 = |i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i)));
         let v6 = |high, low| Addr::from(IpAddr::V6(Ipv6Addr::new(high, 0, 0, 0, 0, 0, 0, low)));
@@ -130,7 +130,7 @@ mod tests {
 
     /// Segments without data, and those that open, end or interrupt a connection, never continue a flow.
     #[test]
-    fn only_plain_data_is_taken_in_unverified() {
+    fn only_plain_data_is_accepted_unverified() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
         let asked = |flags, len| {
             let mut order = Order::new();
@@ -155,7 +155,7 @@ mod tests {
 
     /// An untrusted segment does not change the state. Sequence numbers wrap (RFC 9293, section 3.4).
     #[test]
-    fn what_continues_a_flow_goes_round_with_its_numbers() {
+    fn a_trusted_flow_continues_across_sequence_wraparound() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
         let mut order = Order::new();
         let never = || panic!("it was verified");

@@ -67,7 +67,7 @@ const ASKER: usize = 64;
 
 /// The base filter answers each segment with an ACK by a reset with the number that its sender expects.
 #[test]
-fn the_sender_of_a_segment_is_reset_in_the_name_of_the_other_end() {
+fn the_sender_gets_a_reset_from_the_peers_address() {
     let Some(programs) = programs() else { return };
     for flow in flows() {
         programs.endings.insert(&key(flow), &lost()).unwrap();
@@ -117,7 +117,7 @@ fn the_sender_of_a_segment_is_reset_in_the_name_of_the_other_end() {
 /// An end that waits for data sends nothing. So a sending end is reset only after the other end was reached, or has not
 /// answered for some time.
 #[test]
-fn an_end_is_answered_when_the_other_was_reached_or_not_for_a_while() {
+fn senders_are_reset_after_their_peer_or_a_timeout() {
     let Some(programs) = programs() else { return };
     let [flow, _] = flows();
     let fresh = Entry { next: [Some(Seq(5)); 2], ..Entry::default() };
@@ -146,7 +146,7 @@ fn an_end_is_answered_when_the_other_was_reached_or_not_for_a_while() {
 
 /// Resets and segments without an ACK get no answer; other flows pass.
 #[test]
-fn what_gets_no_exact_number_passes_unchanged() {
+fn segments_that_get_no_reset_pass_unchanged() {
     let Some(programs) = programs() else { return };
     let [flow, v6] = flows();
     programs.endings.insert(&key(flow), &lost()).unwrap();
@@ -224,7 +224,7 @@ fn a_segment_with_ip_options_is_dropped() {
 /// If the station is silent, other connections are forwarded after a short time, and those that end here are reset
 /// later.
 #[test]
-fn others_are_forwarded_soon_and_those_that_end_here_are_given_up_later() {
+fn split_connections_wait_longer_for_a_silent_station() {
     let Some(programs) = programs() else { return };
     let control = SharedControl::new(programs.map("control")).unwrap();
     control.mode.store(END, Relaxed);

@@ -81,7 +81,7 @@ fn sent(frame: Option<Outgoing>) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn what_is_taken_says_where_and_when_it_came() {
+fn a_taken_packet_has_its_position_time_and_side() {
     let (mut plane, mut writer) = plane();
     let one = frame(&packet(100, 50));
     let places = [(11, 0, 0), (12, 1, 0), (13, 1, DIVERTED)]
@@ -104,7 +104,7 @@ fn what_is_taken_says_where_and_when_it_came() {
 /// A packet for the station's decision that is read late is not forwarded. The agent still processes it, and so it does with a
 /// packet that the kernel has forwarded in the meantime.
 #[test]
-fn a_late_packet_is_shown_and_not_sent_on() {
+fn a_late_packet_is_processed_and_not_forwarded() {
     let one = frame(&packet(100, 50));
     let (mut plane, mut writer) = plane();
     for (act, age, forwarded) in [
@@ -128,7 +128,7 @@ fn a_late_packet_is_shown_and_not_sent_on() {
 
 /// A record that is read too late is dropped and counted.
 #[test]
-fn what_is_read_too_late_is_counted_by_what_it_was() {
+fn a_stale_record_is_dropped_and_counted_by_kind() {
     let one = frame(&packet(100, 50));
     for act in [0, DIVERTED] {
         let limit = STALE.0;
@@ -152,7 +152,7 @@ fn what_is_read_too_late_is_counted_by_what_it_was() {
 
 /// A cached packet is found by the position of its bytes in the ring, also if it is a piece of a super-packet.
 #[test]
-fn what_is_cached_is_found_again_as_it_came() {
+fn a_cached_packet_is_found_by_its_ring_position() {
     let (mut plane, mut writer) = plane();
     let mut kept = Vec::new();
     // Packets of several lengths, and super-packets, with several marks between them.
@@ -199,7 +199,7 @@ fn what_is_cached_is_found_again_as_it_came() {
 }
 
 #[test]
-fn what_an_agent_changes_is_written_anew_and_what_it_does_not_goes_as_it_came() {
+fn only_a_changed_ack_without_data_is_rewritten() {
     let (mut plane, mut writer) = plane();
     let ack = packet(100, 0);
     for (sent_before, data) in [(&ack, false), (&packet(100, 60), true)] {
@@ -219,7 +219,7 @@ fn what_an_agent_changes_is_written_anew_and_what_it_does_not_goes_as_it_came() 
 
 /// The ring is released in steps, up to the start of a record, and the configured number of bytes remains.
 #[test]
-fn the_ring_is_given_back_when_more_is_kept_than_is_to_be() {
+fn old_records_are_released_in_steps_beyond_the_limit() {
     let (mut plane, mut writer) = plane();
     let nothing = record(&[0; 60], 1, 0, 0, 0);
     let len = 60_000;
@@ -248,7 +248,7 @@ fn the_ring_is_given_back_when_more_is_kept_than_is_to_be() {
 }
 
 #[test]
-fn the_program_is_told_what_is_needed() {
+fn the_plane_writes_its_needs_to_the_control_page() {
     let (mut plane, _writer) = plane();
     plane.control.held[0].store(40, SeqCst);
     plane.control.held[1].store(2, SeqCst);
@@ -295,7 +295,7 @@ fn the_program_is_told_what_is_needed() {
 
 /// The station sleeps only if nothing waits for it, and polls the ring at short intervals while data flows.
 #[test]
-fn nobody_sleeps_while_something_waits() {
+fn the_station_sleeps_only_without_pending_work() {
     let long = EpollTimeout::from(50_u16);
     let glance = EpollTimeout::from(GLANCE_MS);
     let sleeping = |plane: &Plane| plane.control.sleeping.load(SeqCst);
@@ -336,7 +336,7 @@ fn nobody_sleeps_while_something_waits() {
 }
 
 #[test]
-fn an_attempt_that_came_to_run_takes_no_filter_away() {
+fn a_successful_attempt_removes_no_filter() {
     let (mut plane, _writer) = plane();
     plane.attempt.0 = Some([1, 2]);
     plane.stays();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -75,8 +75,8 @@ impl Capture {
 }
 
 impl Sink for Capture {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {
@@ -104,7 +104,7 @@ mod tests {
     /// The fate of a packet is written at the interface of the stage where it happened. A forwarded packet is
     /// written once.
     #[test]
-    fn each_packet_that_comes_out_or_is_lost_is_written_with_the_cause() {
+    fn forwarded_and_lost_packets_are_written_with_their_cause() {
         let segment = Segment::new(1000, 80, Seq(1), Seq(2), Flags::ACK);
         let addrs = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
         let packet = Packet::tcp(addrs.0, addrs.1, segment, Body::copy_of(b"hello"));
@@ -128,7 +128,7 @@ mod tests {
         let path = dir.path().join("shell.pcapng");
         let epoch = 1_700_000_000_000_000_000;
         let mut sink = Capture::create(&path, &[], epoch).unwrap();
-        assert_eq!(sink.wants(), Wants::METRICS);
+        assert_eq!(sink.interest(), Interest::METRICS);
         let happens = |op, at, stage| {
             let what = What::Packet { op, side: Side::Right, packet: packet.clone() };
             Event { at: Time(at), stage: StageId(stage), what }

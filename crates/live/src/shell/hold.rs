@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use lasthop_path::{Path, Stage, Witness};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Argument, LivePath, Stage as Planned, parse_station};
@@ -226,7 +226,7 @@ fn station(net: &Net, path: &[Planned], seed: u64, clock: Clock) -> Result<Stati
     let last = stages.len();
     stages.push(host(Side::Left));
     let ports = ports(net, &[0, last])?;
-    let path = Path::new(stages, 1..last, vec![0, last], Wants::METRICS);
+    let path = Path::new(stages, 1..last, vec![0, last], Interest::METRICS);
     Station::new(path, ports, clock).tried(|| "start the base station")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Packet, PacketId};
@@ -135,8 +135,8 @@ fn delay(stage: &Stage) -> Option<Delay> {
 }
 
 impl Sink for Tally {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_counted_where_it_comes_out_and_its_waits_link_by_link() {
+    fn packets_count_at_the_exit_and_waits_per_link() {
         let mut tally = tally(false);
         let one = packet(7, 960);
         let bytes = u64::from(one.wire_len());
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn where_connections_end_at_the_base_station_the_first_link_counts_what_the_program_sends() {
+    fn split_uploads_are_counted_at_the_first_link() {
         for ends in [false, true] {
             let mut tally = tally(ends);
             let (one, other) = (packet(1, 100), packet(2, 1000));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fate_has_a_figure_of_its_own() {
+    fn marks_damage_repairs_and_losses_are_counted_separately() {
         let mut tally = tally(false);
         let one = packet(1, 100);
         let ops = [
@@ -401,7 +401,7 @@ mod tests {
     /// A packet of an agent waits from its origination. A packet of a host waits from its arrival, which was
     /// reported earlier.
     #[test]
-    fn an_agents_packet_waits_from_when_it_is_made() {
+    fn an_agents_packet_waits_from_its_origination() {
         let mut tally = tally(false);
         for (id, cause, wait) in [
             (1, Cause::LocalTimeout, Some(38.0)),

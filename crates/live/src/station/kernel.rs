@@ -6,7 +6,7 @@ use std::io;
 
 use lasthop_path::{Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Needs};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, PacketId};
@@ -30,23 +30,23 @@ pub(super) struct Undecided {
     resent: Option<(Vec<FlowKey>, Time, u64)>,
 }
 
-/// The parts of passing packets that the stages of `path` and an observer with `wants` need.
-pub(crate) fn needs_of(path: &Path, wants: Wants) -> Needs {
-    if wants.has(Wants::DETAIL) {
+/// The parts of passing packets that the stages of `path` and an observer with `interest` need.
+pub(crate) fn needs_of(path: &Path, interest: Interest) -> Needs {
+    if interest.has(Interest::DETAIL) {
         return Needs::Everything;
     }
     let needs = path.stages()[path.inner()].iter().map(|stage| match stage {
         Stage::Agent(agent) => agent.needs(),
         _ => Needs::Everything,
     });
-    let observer = if wants.has(Wants::PASSAGES) { Needs::Heads } else { Needs::Nothing };
+    let observer = if interest.has(Interest::PASSAGES) { Needs::Heads } else { Needs::Nothing };
     needs.max().unwrap_or(Needs::Nothing).max(observer)
 }
 
 impl Station {
     /// The parts of passing packets that the stages and the observer need.
     pub(crate) fn needs(&self, sink: &dyn Sink) -> Needs {
-        needs_of(&self.path, sink.wants())
+        needs_of(&self.path, sink.interest())
     }
 
     /// Sets the needed packets in the program after a change of the path.

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_keeps_its_cookie_and_shares_it_with_no_other() {
+    fn a_socket_cookie_is_constant_and_unique() {
         let one = UdpSocket::bind("127.0.0.1:0").unwrap();
         let other = UdpSocket::bind("127.0.0.1:0").unwrap();
         let first = cookie(one.as_fd()).unwrap();

@@ -94,7 +94,7 @@ mod tests {
 
     /// On a separate thread, since a filter cannot be removed.
     #[test]
-    fn what_is_never_called_is_refused_and_all_else_goes_on() {
+    fn unused_system_calls_are_refused_and_others_work() {
         let check = || {
             assert!(Command::new("true").status().is_ok());
             privileges::drop_unused().unwrap();

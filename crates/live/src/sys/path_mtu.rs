@@ -124,14 +124,14 @@ mod tests {
 
     /// The path to the machine itself has the MTU of the loopback device.
     #[test]
-    fn the_kernel_tells_what_a_path_carries() {
+    fn the_kernel_reports_the_path_mtu() {
         let oneself = SocketAddr::from(([127, 0, 0, 1], 9));
         let path = path_mtu(oneself).expect("a way");
         assert!((1280..=65_536).contains(&path), "{path}");
     }
 
     #[test]
-    fn an_option_that_is_set_is_no_error_and_one_that_is_not_known_is() {
+    fn only_an_unknown_socket_option_is_an_error() {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).expect("a socket");
         for may in [false, true] {
             may_fragment(&socket, may).expect("the option is there");

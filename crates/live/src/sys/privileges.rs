@@ -71,7 +71,7 @@ mod tests {
 
     /// On a separate thread: capabilities belong to threads.
     #[test]
-    fn what_is_not_used_is_gone_and_cannot_be_had_again() {
+    fn unused_capabilities_are_dropped_permanently() {
         let check = || {
             let before = read().unwrap();
             drop_unused().unwrap();

@@ -134,7 +134,7 @@ TcpExt: 0 5
     }
 
     #[test]
-    fn a_difference_counts_what_came_between() {
+    fn since_subtracts_the_earlier_counters() {
         let earlier = Counters { timeouts: 2, in_segments: 30, ..Counters::default() };
         let since = Counters::parse(TABLES).since(&earlier);
         assert_eq!((since.timeouts, since.in_segments, since.retransmitted), (3, 0, 4));

@@ -227,7 +227,7 @@ mod tests {
     };
 
     #[test]
-    fn each_obstacle_is_told_by_its_name() {
+    fn each_namespace_obstacle_is_named() {
         let what = |signs: Signs| obstacle(&signs).map_or("unknown", |(what, _)| what);
         assert_eq!(what(PLAIN), "unknown");
         assert!(

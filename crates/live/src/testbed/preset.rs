@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back_to_their_presets() {
+    fn a_preset_is_found_by_its_name() {
         for preset in Preset::ALL {
             assert_eq!(Preset::named(preset.name()), Some(preset));
             assert_eq!(
@@ -326,7 +326,7 @@ mod tests {
 
     /// Mechanism and scope of each setting.
     #[test]
-    fn each_preset_has_its_share() {
+    fn each_preset_has_its_expected_settings() {
         for preset in Preset::ALL {
             let value = |key: &str| preset.settings().find(|s| s.key == key).map(|s| s.value);
             let (name, old) = (preset.name(), preset == Preset::Linux1997);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_sets_everything_once_and_says_why() {
+    fn preset_keys_are_unique_and_have_reasons() {
         for preset in Preset::ALL {
             let mut keys: Vec<_> = preset.settings().map(|setting| setting.key).collect();
             keys.sort_unstable();
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_congestion_control_is_told_with_its_module() {
+    fn a_missing_congestion_control_names_its_module() {
         let path = Path::new("/proc/sys/net/ipv4/tcp_congestion_control");
         let error = refused(path, "vegas", &io::Error::from(io::ErrorKind::NotFound));
         assert!(error.message.contains("net.ipv4.tcp_congestion_control to `vegas`"), "{error}");
@@ -407,7 +407,7 @@ mod tests {
 
     /// Route attributes with and without permission to set the congestion control as a sysctl.
     #[test]
-    fn a_route_carries_what_no_sysctl_sets() {
+    fn a_route_sets_congestion_control_without_sysctl_permission() {
         let cases = [
             (Preset::Linux1997, "rto_min 1000ms window 16384 initcwnd 1", "reno"),
             (Preset::LinuxReno, "rto_min 200ms", "reno"),

@@ -105,7 +105,7 @@ mod tests {
     /// A test has several threads, so no namespace can be entered. The probe reports that with its remedy,
     /// and skips dependent checks.
     #[test]
-    fn what_is_missing_is_said_with_what_to_do() {
+    fn a_failed_probe_is_reported_with_its_remedy() {
         let probes = probe();
         let names: Vec<&str> = probes.iter().map(|probe| probe.name.as_str()).collect();
         assert_eq!(names, ["ip program", "namespaces"]);

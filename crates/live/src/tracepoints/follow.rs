@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segments_time_has_the_block_of_the_next() {
+    fn an_event_gets_the_tcb_of_the_next_probe() {
         let mut follower = opened();
         follower.read(Time(20), raw(1, probe(70, 1001, 5)));
         follower.read(Time(30), raw(1, probe(70, 3001, 6)));
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn each_expiration_is_a_time_out_and_recoveries_end_once() {
+    fn each_rto_is_a_timeout_and_recoveries_end_once() {
         let mut follower = opened();
         for (at, state) in [(11, 1), (12, 3), (13, 3), (20, 0), (30, 3), (40, 4), (50, 4), (60, 0)]
         {
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_not_taken_for_what_came_later() {
+    fn a_late_line_discards_a_newer_tcp_info() {
         let mut follower = opened();
         follower.read(Time(20), raw(1, Point::State(4)));
         assert_eq!(advance(&mut follower, 25), []);
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_events_are_counted_and_positions_stay_right() {
+    fn lost_events_are_counted_without_shifting_positions() {
         let mut follower = Follower::default();
         follower.follow(about());
         follower.lost(5);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_that_was_not_told_is_missed() {
+    fn timeouts_missing_from_the_trace_count_as_lost() {
         let mut follower = opened();
         follower.read(Time(20), raw(1, Point::State(4)));
         let last = TcpInfo { total_rto: Some(3), ..info(1, 1) };
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_of_a_probe_is_in_the_block() {
+    fn the_control_block_has_all_fields_of_a_probe() {
         let info = info(0, 3);
         let probe = Probe {
             cookie: 70,

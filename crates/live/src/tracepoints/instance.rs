@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_names_are_read() {
+    fn only_instance_names_of_lasthop_have_an_owner() {
         assert_eq!(owner("lasthop-12-345"), Some(Process { pid: 12, start: 345 }));
         for name in ["lasthop-", "lasthop-12", "lasthop-x-1", "lasthop-1-2-3", "other-1-2", ""] {
             assert_eq!(owner(name), None, "{name}");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_named_and_what_is_there_is_read() {
+    fn failed_settings_are_named_and_the_pipe_is_read() {
         let (dir, mut instance) = directory(1);
         assert_eq!(instance.read(&mut [0; 8]).unwrap(), 0, "it is not open yet");
         fs::write(dir.path().join("trace_pipe"), "a line").unwrap();
@@ -236,7 +236,7 @@ mod tests {
 
     /// The buffer of a dead process is removed; those of this and other processes remain.
     #[test]
-    fn what_killed_runs_have_left_is_removed() {
+    fn trace_buffers_of_dead_processes_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let own = Process::own().unwrap();
         let ours = format!("{PREFIX}{}-{}", own.pid, own.start);

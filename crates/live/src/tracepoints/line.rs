@@ -200,7 +200,7 @@ mod tests {
         skaddr=0xffff88821371a500 (-131382723369728)\n";
 
     #[test]
-    fn other_tracepoints_are_none_of_ours() {
+    fn lines_of_other_tracepoints_parse_as_other() {
         for name in ["tcp_probes", "tcp_send_reset", "sched_switch", ""] {
             let line = PROBE.replace("tcp_probe", name);
             assert!(matches!(parse(line.as_bytes()), Line::Other), "{name}");
@@ -235,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn lost_events_are_told() {
+    fn lost_event_lines_are_parsed() {
         assert_eq!(parse(b"CPU:0 [LOST 31 EVENTS]\n"), Line::Lost(31));
         assert_eq!(parse(b"CPU:12 [LOST EVENTS]"), Line::Lost(1));
         assert_eq!(parse(b"CPU:0 [LOST x EVENTS]"), Line::Other);
     }
 
     #[test]
-    fn a_name_cannot_pass_for_an_event() {
+    fn a_thread_name_is_not_parsed_as_an_event() {
         let name = ": tcp_probe: x=1";
         assert_eq!(name.len(), 16);
         let line = format!("{name}{}", &STATE[16..]);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_no_event() {
+    fn a_truncated_line_yields_no_wrong_event() {
         for line in [OPENING, STATE, PROBE] {
             for length in 0..line.len() {
                 let found = parse(&line.as_bytes()[..length]);
@@ -276,7 +276,7 @@ mod tests {
 
     /// Changes each byte of each line in turn: the line gives the same fields, or counts as damaged.
     #[test]
-    fn every_field_is_where_it_stands() {
+    fn invalid_field_values_mark_a_line_as_damaged() {
         for (line, name, value) in [
             (OPENING, "skaddr", "0x7"),
             (OPENING, "newstate", "0x1"),
@@ -319,12 +319,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        fn any_bytes_are_parsed_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             parse(&bytes);
         }
 
         #[test]
-        fn damaged_lines_are_survived(
+        fn damaged_lines_are_parsed_without_panic(
             which in 0_usize..3,
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
             cut in any::<prop::sample::Index>(),

@@ -306,7 +306,7 @@ mod tests {
 
     /// An interface that is down may come up again; a removed one ends the tunnel.
     #[test]
-    fn an_interface_without_packets_is_told_from_one_that_is_gone() {
+    fn down_interfaces_are_empty_and_removed_ones_fail() {
         let of = |errno: Errno| unread(errno.into()).map_err(|error| error.raw_os_error());
         assert_eq!(of(Errno::EAGAIN), Ok(Unread::Empty));
         assert_eq!(of(Errno::EIO), Ok(Unread::Empty));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_does_not_take_is_counted_by_its_reason() {
+    fn each_write_error_has_its_counter_name() {
         let cases = [
             (Errno::EIO, "tun-down", "socket"),
             (Errno::ENOBUFS, "tun-full", "socket-full"),

@@ -316,7 +316,7 @@ mod tests {
 
     /// Headers of IP and UDP: 20 and 8 bytes, or 40 and 8 (RFC 791, 768, 8200).
     #[test]
-    fn the_way_below_adds_the_headers_of_its_ip_and_udp() {
+    fn framing_counts_the_outer_ip_and_udp_headers() {
         assert_eq!(framing("0.0.0.0:1".parse().unwrap()), 20 + 8);
         assert_eq!(framing("[::]:1".parse().unwrap()), 40 + 8);
     }
@@ -335,7 +335,7 @@ mod tests {
 
     /// The file's MTU has precedence; otherwise the path determines it, and the result may be too small.
     #[test]
-    fn a_packet_inside_is_as_long_as_the_path_leaves() {
+    fn the_inner_mtu_derives_from_the_file_or_path() {
         let own = inner(1500, 28, file("").window);
         assert_eq!(inside(&file(""), 1500, 28).ok(), u16::try_from(own).ok());
         assert_eq!(inside(&file("mtu = 1000"), 1500, 28).ok(), Some(1000));
@@ -358,7 +358,7 @@ mod tests {
 
     /// Each key of a file reaches its field in the machine's configuration.
     #[test]
-    fn the_machine_is_told_what_the_file_says() {
+    fn each_key_reaches_the_machine_configuration() {
         let plain = config(&file(""), 1400, 28, 1500);
         assert_eq!((plain.session.mtu, plain.framing, plain.below), (1400, 28, 1500));
         assert_eq!((plain.session.peer, plain.session.worn_after), (None, 1 << 48));

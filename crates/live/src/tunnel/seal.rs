@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_with_the_same_session_direction_and_counter_alone() {
+    fn a_sealed_packet_needs_its_session_direction_and_counter() {
         let key = Ciphers::new(Some([1; KEY]));
         let [ours, theirs] = handshake(&key, &key).unwrap();
         let others = handshake(&key, &key).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_hears_nothing() {
+    fn a_handshake_with_another_key_fails() {
         let [a, b] = [1, 2].map(|key| Ciphers::new(Some([key; KEY])));
         assert!(handshake(&a, &b).is_none());
         assert!(handshake(&Ciphers::new(None), &a).is_none());

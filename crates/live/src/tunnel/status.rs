@@ -136,7 +136,7 @@ mod tests {
 
     /// Readers see the latest stored status; unavailable values produce an error.
     #[test]
-    fn what_is_shown_is_the_last_picture() {
+    fn readers_get_the_latest_stored_status() {
         let shared = SharedStatus::default();
         shared.put(&TunnelStatus { waiting: 3, ..TunnelStatus::default() });
         shared.put(&TunnelStatus { waiting: 4, ..TunnelStatus::default() });

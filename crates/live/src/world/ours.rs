@@ -88,7 +88,7 @@ mod tests {
 
     /// The hash of the latest connection between the two hosts counts.
     #[test]
-    fn what_arrived_is_known_by_both_ends_of_its_connection() {
+    fn the_latest_hash_is_found_by_peer_and_host() {
         let (host, other) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
         let peer = |addr: Addr, port| SocketAddr::new(addr.ip(), port);
         let hash = |text: &str| Sha256::new().chain_update(text);

@@ -229,7 +229,7 @@ mod tests {
     /// Tracepoints that are read late on a busy machine still precede later reports of senders.
     #[test]
     fn events_are_in_order_however_late_tracepoints_are_read() {
-        use lasthop_proto::event::{Wants, What};
+        use lasthop_proto::event::{Interest, What};
         use lasthop_proto::machine::{Side, StageId};
         let event = |ms| {
             let what = What::Channel { side: Side::Right, good: true };
@@ -237,8 +237,8 @@ mod tests {
         };
         struct Times(Vec<Time>);
         impl Sink for Times {
-            fn wants(&self) -> Wants {
-                Wants::METRICS
+            fn interest(&self) -> Interest {
+                Interest::METRICS
             }
             fn event(&mut self, event: &Event) {
                 self.0.push(event.at);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_can_be_wrong_is_told_with_its_transfer() {
+    fn each_fault_is_reported_with_its_transfer() {
         let scenario = scenario("kernel");
         let from = scenario.hosts[scenario.transfers[0].from].addr.ip();
         let peer = |port| SocketAddr::new(from, port);
@@ -297,7 +297,7 @@ mod tests {
 
     /// A lasthop sender sends no report: its port and its bytes are known from the scenario.
     #[test]
-    fn what_ours_sends_is_compared_with_its_pattern() {
+    fn lasthop_sender_data_is_compared_with_its_pattern() {
         let scenario = scenario("lasthop");
         let (from, to) = (&scenario.hosts[0], &scenario.hosts[1]);
         assert_eq!((&*from.name, &*to.name), ("fixed", "mobile"));

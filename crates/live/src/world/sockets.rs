@@ -10,7 +10,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use lasthop_path::{DISCARD, End};
-use lasthop_proto::event::{TcpKind, Wants, What};
+use lasthop_proto::event::{Interest, TcpKind, What};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::place::StageId;
 use lasthop_proto::udp;
@@ -69,7 +69,7 @@ impl Machine {
         scenario: &Scenario,
         host: usize,
         end: Box<dyn End>,
-        wants: Wants,
+        interest: Interest,
     ) -> io::Result<Machine> {
         let mut ports: Vec<u16> = end.opened().iter().map(|sent| sent.flow.src_port).collect();
         if scenario.transfers.iter().any(|transfer| transfer.to == host) {
@@ -79,7 +79,7 @@ impl Machine {
         let sockets = ports.into_iter().map(|port| Ok((port, Socket::bind(at(port))?)));
         let sockets = sockets.collect::<io::Result<_>>()?;
         let stage = lasthop_path::host_stage(scenario, host);
-        Ok(Machine { end, sockets, right: true, out: Out::new(wants), stage })
+        Ok(Machine { end, sockets, right: true, out: Out::new(interest), stage })
     }
 
     /// Runs the machine until `stopped` returns true. Calls `idle` when its transfers are over.

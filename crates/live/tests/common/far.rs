@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use lasthop_live::clock::Clock;
 use lasthop_live::plane::Plane;
 use lasthop_live::station::{Port, Station};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_trace::Nothing;
 use nix::sys::signal::{Signal, kill};
@@ -33,7 +33,7 @@ pub fn run() {
         "split" => split(),
         _ => link(),
     };
-    let path = path_of(vec![stage], Wants::NOTHING);
+    let path = path_of(vec![stage], Interest::NOTHING);
     let mut station = Station::new(path, ports, Clock::start()).unwrap();
     station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
     eprintln!("ready");

@@ -23,7 +23,7 @@ use lasthop_live::station::{Handle, Port, PortCounts, Station};
 use lasthop_live::sys::packet_socket::{Inbox, PacketSocket};
 use lasthop_path::{Path, Stage, Witness};
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig, SplitConfig};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::link::{Line, LineConfig};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::queue::{Discipline, Limit};
@@ -168,12 +168,12 @@ pub fn wait_up(interfaces: &[(&str, &str)]) {
 }
 
 /// Stages between two witnesses of everything.
-pub fn path_of(inner: Vec<Stage>, wants: Wants) -> Path {
+pub fn path_of(inner: Vec<Stage>, interest: Interest) -> Path {
     let count = inner.len();
     let mut stages = vec![Stage::Witness(Box::new(Witness::of_all(Side::Right)))];
     stages.extend(inner);
     stages.push(Stage::Witness(Box::new(Witness::of_all(Side::Left))));
-    Path::new(stages, 1..count + 1, vec![0, count + 1], wants)
+    Path::new(stages, 1..count + 1, vec![0, count + 1], interest)
 }
 
 /// The data plane of a tested station.
@@ -270,7 +270,7 @@ pub fn station_by<S: Sink + Send + 'static>(
 ) -> Running<S> {
     let (tell, told) = channel();
     let thread = within("bs", move || {
-        let path = path_of(inner(), sink.wants());
+        let path = path_of(inner(), sink.interest());
         let last = StageId(path.stages().len() as u16 - 1);
         let index = |name: &str| nix::net::if_::if_nametoindex(name).unwrap();
         let ports = vec![

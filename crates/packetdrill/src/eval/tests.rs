@@ -48,13 +48,13 @@ fn an_assertion_that_fails_shows_its_text_and_the_value() {
 }
 
 #[test]
-fn statements_stand_on_lines_and_behind_semicolons() {
+fn statements_end_at_line_breaks_or_semicolons() {
     let code = "x = 3  # why\nassert x == 3; assert (x +\n 1) == 4, \\\n x\n\nprint 'a;b', x";
     assert_eq!(eval(code), Ok(vec!["a;b 3".to_owned()]));
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn unsupported_code_is_named_and_wrong_code_refused() {
     for (code, what) in [
         ("assert tcpi_unknown == 1", "the name `tcpi_unknown` in an assertion"),
         ("for x in y: print(x)", "the Python statement `for x in y: print(x)`"),

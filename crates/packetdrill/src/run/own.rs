@@ -10,7 +10,7 @@ mod options;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::place::StageId;
 use lasthop_proto::tcp::HostConfig;
@@ -110,7 +110,7 @@ impl Default for Own {
         Own {
             keys: Keys::default(),
             sockets: None,
-            out: Out::new(Wants::NOTHING),
+            out: Out::new(Interest::NOTHING),
             now: START,
             sent: VecDeque::new(),
             fds: BTreeMap::new(),

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_for_numbers() {
+    fn constant_names_have_numeric_values() {
         let word = |name: &str| Expr::Word(name.to_owned());
         assert_eq!(number(&Expr::Or(vec![word("POLLIN"), word("POLLOUT")])), Some(5));
         assert_eq!(number(&Expr::List(vec![Expr::Int(7)])), Some(7));

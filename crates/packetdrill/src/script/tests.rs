@@ -130,7 +130,7 @@ fn icmp_names_its_code_and_quotes_a_segment() {
 }
 
 #[test]
-fn a_fault_names_its_line_and_what_was_expected() {
+fn a_fault_names_its_line_and_cause() {
     let wrong = fault("0 close(3) = 0\n\n+0 > . 1:1(0) ack x");
     assert_eq!(wrong.line, 3);
     assert_eq!(wrong.to_string(), "line 3: expected a number, got `x`");
@@ -140,7 +140,7 @@ fn a_fault_names_its_line_and_what_was_expected() {
 }
 
 #[test]
-fn of_shell_commands_settings_alone_are_carried_out() {
+fn only_settings_of_shell_commands_are_applied() {
     let set = |name: &str, value: &str| Command::Setting(name.into(), value.into());
     assert_eq!(
         commands("true\nsysctl -q net.ipv4.tcp_ecn=1 net/ipv4/tcp_sack=0 >/dev/null 2>&1; sleep 1"),

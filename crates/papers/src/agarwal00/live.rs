@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_if_everything_has_an_interval() {
+    fn the_claim_holds_if_all_cases_have_an_interval() {
         let finding = find(&PLAIN).unwrap();
         assert_eq!((finding.verdict(), finding.runs), (Verdict::Holds, ROUNDS));
         assert_eq!((finding.measured.len(), finding.figures.len()), (20, 3));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_option_costs_stands_beside_the_thesis() {
+    fn the_comparison_table_has_the_cost_of_each_option() {
         let quick = find(&Machine { dear: Some(Change::QuickAcks), ..PLAIN }).unwrap();
         let row =
             |name: &str| quick.tables[0].rows.iter().find(|row| row[0] == name).unwrap()[2].clone();

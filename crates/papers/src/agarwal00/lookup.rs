@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use lasthop_proto::energy::Operation;
-use lasthop_proto::event::{Event, Wants, What};
+use lasthop_proto::event::{Event, Interest, What};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::wire::{Addr, FlowKey};
@@ -102,8 +102,8 @@ struct Paths {
 }
 
 impl Sink for Paths {
-    fn wants(&self) -> Wants {
-        Wants::WORK
+    fn interest(&self) -> Interest {
+        Interest::WORK
     }
 
     fn event(&mut self, event: &Event) {

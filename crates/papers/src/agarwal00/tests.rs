@@ -51,7 +51,7 @@ fn every_row_of_table_5_1_is_a_scenario_of_its_own() {
 
 /// Each change against its absence, same testbed and seed.
 #[test]
-fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
+fn each_change_has_its_claimed_effect() {
     let stock = metrics(USUAL, &[STOCK]);
     let work = |m: &RunMetrics| instructions(m, "sender") / m.sum(|f| f.delivered) as f64;
     // A disabled option costs no instructions per segment.
@@ -83,7 +83,7 @@ fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
 
 /// Without losses SACK is two options on the SYN; with losses it sends blocks.
 #[test]
-fn sack_has_work_where_packets_are_lost() {
+fn sack_costs_instructions_only_with_losses() {
     const LOSSY: Changes =
         &[r#"errors={ model = "two-state", good = "500ms", bad = "60ms", ber-bad = 0.01 }"#];
     let same = |parts: [&[Changes]; 2]| {
@@ -97,7 +97,7 @@ fn sack_has_work_where_packets_are_lost() {
 
 /// 5.8: at 10 m a packet is 33 ns later, without a measurable effect on the battery.
 #[test]
-fn distance_hardly_matters() {
+fn distance_has_no_measurable_effect_on_throughput() {
     let (near, far) = (metrics(USUAL, &[STOCK]), metrics(USUAL, &[&["radio.delay=33ns"]]));
     assert!((kbps(&far) / kbps(&near) - 1.0).abs() < 0.01);
 }

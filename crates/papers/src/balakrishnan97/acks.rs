@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_stands_for_all_only_where_seeds_change_nothing() {
+    fn one_run_is_reused_only_for_deterministic_schemes() {
         let mut bench = Bench::new(3, &());
         for scheme in SCHEMES {
             let changes = [CHANNELS[0].1, scheme.1, &["horizon=10s"]].concat();
@@ -305,7 +305,7 @@ mod tests {
 
     /// Each mechanism compared with its absence, same scenario and seeds.
     #[test]
-    fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
+    fn each_mechanism_has_its_claimed_effect() {
         let mut bench = Bench::new(2, &());
         let mut cell = |scheme: Scheme, more: &[&str]| cell(&mut bench, 0, scheme, more).unwrap();
         let marks = count(|f| f.marked_acks);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::place::Side;
 use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_trace::Sink;
@@ -58,8 +58,8 @@ impl Repairs {
 }
 
 impl Sink for Repairs {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {

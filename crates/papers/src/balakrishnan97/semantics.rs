@@ -1,7 +1,7 @@
 //! Section 3.2: the meaning of acknowledgements sent by a base station.
 
 use lasthop_proto::agent;
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
@@ -49,8 +49,8 @@ struct Promise {
 }
 
 impl Sink for Promise {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {

@@ -148,7 +148,7 @@ mod tests {
 
     /// The only fitted constant, and the property for which the WAN's Internet was chosen.
     #[test]
-    fn the_error_free_transfer_reaches_what_was_published() {
+    fn the_error_free_transfer_has_the_published_throughput() {
         let mut bench = Bench::new(2, &());
         let mut ideal = |text| bench.runs(text, UNCHANGED).unwrap().mean(mbps);
         let (lan, wan) = (ideal(LAN), ideal(WAN));
@@ -158,7 +158,7 @@ mod tests {
 
     /// Each agent has its effect.
     #[test]
-    fn without_the_mechanism_there_is_no_effect() {
+    fn hidden_dup_acks_and_nacks_raise_throughput() {
         let mut bench = Bench::new(3, &());
         let sack = ["host.fixed.sack=true", "host.mobile.sack=true"];
         let mut at = |what: &[&str]| {

@@ -211,7 +211,7 @@ mod tests {
 
     /// Each mechanism compared with its absence, same scenario and seeds.
     #[test]
-    fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
+    fn each_mechanism_has_its_claimed_effect() {
         let mut bench = Bench::new(3, &());
         let mut cell = |channel, more: &[&str]| {
             let runs = cable(&mut bench, channel, 64, more).unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_that_are_filled_in_keep_the_clock_of_a_sender() {
+    fn reconstructed_acks_raise_the_throughput() {
         let text = lasthop_scenario::example("satellite-dialup").map_or("", |example| example.text);
         let filter = "path.return.link.discipline-left=ack-filter";
         let mut bench = Bench::new(1, &());

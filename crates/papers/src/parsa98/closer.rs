@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_is_when_nothing_is_sent_and_nothing_heard() {
+    fn idle_time_ends_at_any_send_or_ack() {
         let series = Series {
             sent: vec![sent(0.0, 0, SendKind::First), sent(0.5, 1, SendKind::First)],
             acked: vec![(0.4, 1400), (0.9, 2800)],

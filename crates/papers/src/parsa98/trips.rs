@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Seq};
@@ -43,8 +43,8 @@ struct Trips {
 }
 
 impl Sink for Trips {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {

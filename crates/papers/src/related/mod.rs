@@ -43,7 +43,7 @@ mod tests {
     use super::PAPER;
 
     #[test]
-    fn names_tell_that_they_are_of_related_work() {
+    fn ids_of_related_work_have_their_own_prefix() {
         assert!(PAPER.claims.iter().all(|claim| claim.id.starts_with("C-")));
         assert!(crate::claims().all(|claim| !claim.id.starts_with("C-")));
     }

@@ -4,7 +4,7 @@
 //! compared with the paper's text.
 
 use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopAgent, SnoopConfig};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Ackp, Addr, Body, Flags, Packet, Segment, Seq};
@@ -44,8 +44,12 @@ impl Script {
         let snoop = SnoopConfig::west97();
         let agent =
             Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(AckpMode::Full) }));
-        let mut script =
-            Script { agent, out: Out::new(Wants::NOTHING), partial: Vec::new(), drawn: Vec::new() };
+        let mut script = Script {
+            agent,
+            out: Out::new(Interest::NOTHING),
+            partial: Vec::new(),
+            drawn: Vec::new(),
+        };
         let mut syn = Segment::new(1024, 9, Seq(0), Seq(0), Flags::SYN);
         if offered {
             syn.options_mut().ackp = Some(Ackp::Permitted);

@@ -1,7 +1,7 @@
 //! Agent state follows its host between base stations (i-tcp-handoff).
 
 use lasthop_proto::agent::{Agent, BaseStation as _};
-use lasthop_proto::event::{Wants, What};
+use lasthop_proto::event::{Interest, What};
 use lasthop_proto::machine::Out;
 use lasthop_proto::units::{Span, Time};
 
@@ -86,7 +86,7 @@ impl Path {
 }
 
 fn emit_handoff_state(out: &mut Out, host: lasthop_proto::wire::Addr, bytes: u64, arrived: bool) {
-    if out.wants(Wants::METRICS) {
+    if out.accepts(Interest::METRICS) {
         out.event(What::State { host, bytes, arrived });
     }
 }

@@ -85,7 +85,7 @@ mod copies {
 
     /// Whichever copy arrives first, the others count as duplicates; old entries are forgotten.
     #[test]
-    fn a_copy_of_what_was_delivered_is_known() {
+    fn copies_of_delivered_packets_are_recognised() {
         let mut copies = Copies::default();
         let id = PacketId;
         for n in 0..10 {

@@ -157,7 +157,7 @@ mod tests {
     use Move::{Arrives, Leaves, Rerouted};
 
     #[test]
-    fn a_period_goes_over_the_cells_in_turn_with_a_gap_and_a_delay() {
+    fn a_period_visits_all_cells_with_gap_and_delay() {
         let ms = Span::millis;
         let handoff = Handoff { gap: ms(80), reroute: ms(200), ..Handoff::default() };
         let every = Stays::Every(ms(1000));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn with_an_overlap_it_leaves_after_it_has_arrived() {
+    fn with_an_overlap_a_host_leaves_after_its_arrival() {
         let ms = Span::millis;
         let handoff = Handoff { overlap: ms(50), ..Handoff::default() };
         let expected = [
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_says_when_it_leaves_or_goes_on() {
+    fn listed_stays_last_until_their_end_or_the_next() {
         let ms = Span::millis;
         let stay = |cell, from, until: Option<u64>| Stay {
             cell,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_a_cell_are_the_next_and_the_one_before_on_the_way() {
+    fn neighbours_are_the_next_and_previous_tour_cells() {
         const NONE: u16 = super::super::NONE;
         let neighbours = |cells: &[usize], cell| {
             let stays = Stays::Every(Span::secs(1));

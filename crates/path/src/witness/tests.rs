@@ -1,7 +1,7 @@
 //! The inferred events of a host, segment by segment.
 
 use super::*;
-use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::event::{Event, Interest};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::{Body, SackBlocks};
 
@@ -53,7 +53,7 @@ impl Line {
 
 impl WatchedHost {
     fn new() -> WatchedHost {
-        WatchedHost { witness: Witness::of_all(Side::Right), out: Out::new(Wants::EVERYTHING) }
+        WatchedHost { witness: Witness::of_all(Side::Right), out: Out::new(Interest::EVERYTHING) }
     }
 
     /// A connection with a round trip of 20 ms.
@@ -157,7 +157,7 @@ fn bytes_are_sent_again_by_three_duplicate_acks_or_by_a_timer() {
 
 /// Silence ends with a transmission or an ACK for new data; duplicate ACKs do not end it.
 #[test]
-fn what_follows_a_silence_is_a_timers() {
+fn a_retransmission_after_silence_is_a_timeout() {
     for (ms, expected) in [
         (199, "FastRetransmit, FastRetransmit"),
         (200, "TimeoutRetransmit, Timeout"),
@@ -183,7 +183,7 @@ fn what_follows_a_silence_is_a_timers() {
 }
 
 #[test]
-fn what_follows_belongs_to_the_same_episode_until_all_before_it_is_acknowledged() {
+fn a_recovery_lasts_until_all_prior_data_is_acknowledged() {
     let mut watched = four();
     watched.expect([
         (Line { sack: Some((1001, 4001)), ..receives(50, 1) }, "DupAck"),
@@ -215,7 +215,7 @@ fn what_follows_belongs_to_the_same_episode_until_all_before_it_is_acknowledged(
 }
 
 #[test]
-fn an_ack_is_a_duplicate_only_with_data_in_flight_and_without_news() {
+fn acks_without_update_are_duplicates_with_data_in_flight() {
     let mut watched = four();
     watched.expect([
         (Line { window: 4096, ..receives(50, 1) }, ""),
@@ -250,7 +250,7 @@ fn probes_differ_from_data() {
 }
 
 #[test]
-fn a_transfer_is_complete_when_all_its_data_is_acknowledged_and_the_end_is_known() {
+fn a_transfer_completes_with_all_data_acked_and_fin() {
     // The FIN comes with the last data.
     let mut with_data = WatchedHost::established();
     with_data.expect([
@@ -277,7 +277,7 @@ fn a_transfer_is_complete_when_all_its_data_is_acknowledged_and_the_end_is_known
 }
 
 #[test]
-fn what_arrives_is_counted_once_and_in_order() {
+fn received_data_is_counted_once_and_in_order() {
     let data = |ms, seq, len| Line { seq, len, ..receives(ms, 1) };
     let mut watched = WatchedHost::established();
     watched.expect([
@@ -356,7 +356,7 @@ fn damaged_packets_are_reported_and_have_no_effect() {
 }
 
 #[test]
-fn it_serves_its_own_addresses_or_for_all() {
+fn a_witness_serves_its_addresses_or_all_addresses() {
     let one = Witness::of_host(vec![HOST], Side::Right, false);
     assert!(one.serves(HOST) && !one.serves(PEER));
     assert!(Witness::of_all(Side::Left).serves(PEER));
@@ -366,7 +366,7 @@ fn it_serves_its_own_addresses_or_for_all() {
 #[test]
 fn events_of_a_host_with_another_source_are_not_reported_twice() {
     let witness = Witness::of_host(vec![HOST], Side::Right, true);
-    let mut watched = WatchedHost { witness, out: Out::new(Wants::EVERYTHING) };
+    let mut watched = WatchedHost { witness, out: Out::new(Interest::EVERYTHING) };
     watched.expect([
         (Line { flags: Flags::SYN, ..sends(0, 0, 0) }, "Control"),
         (Line { seq: 0, ..receives(20, 1) }.with(Flags::SYN), ""),
@@ -380,7 +380,7 @@ fn events_of_a_host_with_another_source_are_not_reported_twice() {
 #[test]
 fn the_oldest_connection_is_forgotten_first() {
     let mut witness = Witness::of_all_within(Side::Right, 2);
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     for (ms, port) in [(0, 1), (1, 2), (2, 1), (3, 3), (4, 1)] {
         let segment = Segment::new(port, 80, Seq(7), Seq(1), Flags::ACK);
         let packet = Packet::tcp(HOST, PEER, segment, Body::copy_of(&[1]));

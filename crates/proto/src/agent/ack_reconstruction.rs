@@ -27,7 +27,7 @@ use super::guard::{Guard, Standing};
 use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Read, flows};
 use crate::describe::{Descriptor, Kind, System};
-use crate::event::{AgentNote, Cause, Wants, What};
+use crate::event::{AgentNote, Cause, Interest, What};
 use crate::machine::{Machine, Out, Side};
 use crate::queue::ack_filter::{clears, is_plain};
 use crate::units::{Span, Time};
@@ -159,7 +159,7 @@ impl AckReconstruction {
 
     fn forget(&mut self, i: usize, out: &mut Out) {
         self.flush(i, out);
-        if out.wants(Wants::METRICS) {
+        if out.accepts(Interest::METRICS) {
             let (flow, note) = (self.flows.key(i), AgentNote::FlowForgotten);
             out.event(What::Agent { flow, note });
         }
@@ -180,7 +180,7 @@ impl AckReconstruction {
                 let i = self.flows.insert(key);
                 self.wakes.grow(self.flows.slots());
                 self.flows[i] = Flow::default();
-                if out.wants(Wants::METRICS) {
+                if out.accepts(Interest::METRICS) {
                     out.event(What::Agent { flow: key, note: AgentNote::FlowSeen });
                 }
                 i

@@ -214,7 +214,7 @@ mod tests {
     use crate::wire::Addr;
 
     #[test]
-    fn only_news_is_due_and_only_to_a_sender_that_asked() {
+    fn partial_acks_are_due_if_new_and_permitted() {
         let mut partial = Partial::default();
         assert_eq!(partial.due(10, 40), None);
         partial.permitted = true;
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_ack_looks_like_the_receivers() {
+    fn a_partial_ack_copies_the_receivers_last_header() {
         let (fixed, mobile) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
         let flow = FlowKey { src: fixed, dst: mobile, src_port: 5001, dst_port: 9 };
         let mut receiver = Receiver::default();

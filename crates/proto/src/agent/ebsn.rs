@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
-use crate::event::{AgentNote, Cause, Wants, What};
+use crate::event::{AgentNote, Cause, Interest, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::{Span, Time};
 use crate::wire::{Notice, Packet, Quote};
@@ -87,7 +87,7 @@ impl Notifier {
     //= bakshi96#4.2.3: one is sent after every unsuccessful attempt to transmit over the wireless link
     fn notify(&mut self, now: Time, quote: &Quote, out: &mut Out) {
         if self.last.is_some_and(|last| now.since(last) < self.spacing) {
-            if out.wants(Wants::METRICS) {
+            if out.accepts(Interest::METRICS) {
                 let note = AgentNote::NoticeWithheld;
                 out.event(What::Agent { flow: quote.flow, note });
             }

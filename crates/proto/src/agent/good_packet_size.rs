@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
-use crate::event::{AgentNote, Wants, What};
+use crate::event::{AgentNote, Interest, What};
 use crate::machine::{Machine, Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Damage, Flags, Packet, Segment, Transport};
@@ -166,7 +166,7 @@ impl PacketSize {
         }
         segment.options_mut().mss = Some(mss);
         if let Some(flow) = flow
-            && out.wants(Wants::METRICS)
+            && out.accepts(Interest::METRICS)
         {
             out.event(What::Agent { flow, note: AgentNote::SegmentClamped { mss } });
         }

@@ -393,7 +393,7 @@ mod tests {
 
     //= rfc5961#section-5.2: the bounds of sequence number and acknowledgement
     #[test]
-    fn a_segment_is_believed_as_a_host_believes_it() {
+    fn segments_are_judged_by_the_rfc_5961_bounds() {
         let (left, right) = (Side::Left, Side::Right);
         for (from, span, ack, standing) in [
             (right, (1, 0), 2001, Standing::Good),
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_needs_its_number_and_a_syn_its_answer() {
+    fn resets_need_exact_numbers_and_syns_an_answer() {
         let (left, right) = (Side::Left, Side::Right);
         for (seq, standing) in
             [(1, Standing::Good), (2, Standing::Doubtful), (9000, Standing::Doubtful)]
@@ -455,7 +455,7 @@ mod tests {
 
     /// The agent was bypassed, or has learned forged numbers.
     #[test]
-    fn wrong_numbers_are_forgotten_after_a_while() {
+    fn tracked_numbers_expire_without_valid_segments() {
         let mut guard = opened();
         let far = |n: i64| packet(Side::Right, Flags::ACK, (1, 0), 50_000_000 + n);
         let at = |millis| Time(1) + Span::millis(millis);
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_left_alone_and_the_table_is_bounded() {
+    fn signed_segments_are_doubtful_and_the_table_is_bounded() {
         let mut guard = opened();
         let signed = packet_next().with(|parts| {
             if let crate::wire::Transport::Tcp(segment) = &mut parts.transport {

@@ -20,7 +20,7 @@ use core::fmt::Debug;
 use serde::Serialize;
 
 use crate::describe::{Descriptor, Keys};
-use crate::event::{AgentNote, Wants, What};
+use crate::event::{AgentNote, Interest, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::TcpConfig;
 use crate::units::Time;
@@ -431,7 +431,7 @@ impl Machine for Agent {
 
 /// Emits an event of an agent for the flow of `key`.
 fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
-    if out.wants(Wants::METRICS) {
+    if out.accepts(Interest::METRICS) {
         out.event(What::Agent { flow: key, note });
     }
 }

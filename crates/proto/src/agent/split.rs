@@ -41,7 +41,7 @@ use super::{
     flows, m_tcp, split_sack,
 };
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
-use crate::event::{AgentNote, Cause, Wants, What};
+use crate::event::{AgentNote, Cause, Interest, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::config::PRESETS;
 use crate::tcp::rtt::Beat;
@@ -241,7 +241,7 @@ impl Split {
     }
 
     fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
-        if out.wants(Wants::METRICS) {
+        if out.accepts(Interest::METRICS) {
             out.event(What::Agent { flow: key, note });
         }
     }
@@ -366,7 +366,7 @@ impl BaseStation for Split {
     }
 
     fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
-        self.hear_of_bypass(now, flow, bypass, out);
+        self.on_bypass(now, flow, bypass, out);
     }
 
     fn drain(&mut self, next: Agent) -> Result<(), Agent> {
@@ -414,7 +414,7 @@ impl Machine for Split {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else {
-            self.hear_of_path(now, from, &packet, out);
+            self.on_path_report(now, from, &packet, out);
             self.pass(now, from, packet, out);
             return;
         };
@@ -466,7 +466,7 @@ impl Machine for Split {
         {
             for i in 0..self.pairs.slots() {
                 self.act(i, out, |pair, shared, out| {
-                    pair.hear_of_channel(now, good, out);
+                    pair.on_channel_change(now, good, out);
                     pair.settle(now, shared, out)
                 });
             }

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_have_their_mean_distance_and_fall_anywhere() {
+    fn errors_have_the_mean_distance_and_uniform_positions() {
         let mut errors = ExponentialErrors::new(Bytes(65_536), Stream::new(1, "radio"));
         let packets = 400_000;
         let hits: Vec<u32> =
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_is_told_and_takes_the_same_draws() {
+    fn all_errors_are_reported_with_the_same_random_draws() {
         let mut first = ExponentialErrors::new(Bytes(100), Stream::new(1, "radio"));
         let mut each = first.clone();
         let mut total = 0;

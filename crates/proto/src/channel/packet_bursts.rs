@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_destroys_so_many_packets_in_a_row() {
+    fn a_burst_destroys_the_configured_number_of_packets() {
         let mut bursts = BurstErrors::new(3, Bytes(15_000), true, Stream::new(1, "radio"));
         let hit: Vec<bool> =
             (0..30).map(|_| bursts.pass(Time::ZERO, Span::ZERO, 1500).is_some()).collect();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_onset_inside_a_burst_starts_it_anew() {
+    fn an_onset_inside_a_burst_restarts_the_burst() {
         let mut bursts = BurstErrors::new(6, Bytes(4_500), true, Stream::new(1, "radio"));
         let hit: Vec<bool> =
             (0..30).map(|_| bursts.pass(Time::ZERO, Span::ZERO, 1500).is_some()).collect();

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_crossed_as_the_theory_says() {
+    fn level_crossing_rate_and_fade_duration_match_the_theory() {
         // parsa98 5.3.2 relies on these two figures: rate and duration of the envelope's fades below a level.
         let (per, n) = (400.0, 1_200_000);
         let powers = samples(1, per, n);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_bit_error_rate_is_that_of_the_closed_form() {
+    fn the_mean_bit_error_rate_matches_the_closed_form() {
         let powers = samples(3, 3.7, 400_000);
         for modulation in [Modulation::Dbpsk, Modulation::Bpsk, Modulation::Fsk] {
             for db in [0.0, 10.0, 20.0] {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_damaged_as_often_as_their_bits() {
+    fn frame_error_rates_follow_from_bit_error_rates() {
         // One-byte frames with independent fading: eight bits at the mean rate, but all in the same fade.
         let mut channel = channel(10.0, Modulation::Dbpsk, 4);
         let n = 200_000_u64;
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn fades_pass_with_time_and_hit_where_they_are() {
+    fn errors_occur_only_where_a_fade_meets_the_frame() {
         let mut channel = channel(30.0, Modulation::Dbpsk, 5);
         let period = 1e9 / DOPPLER;
         let deep = (0..1_000_000)
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn rotating_is_the_same_as_computing_anew() {
+    fn advancing_phasors_equals_recomputing_them() {
         let power = Power::new(100.0, Stream::new(6, "radio.states"));
         let step = 1e9 / 6400.0;
         let mut phasors = power.phasors(5e9, step);

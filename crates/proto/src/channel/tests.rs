@@ -50,7 +50,7 @@ fn model() -> impl Strategy<Value = ErrorModel> {
 
 proptest! {
     #[test]
-    fn any_channel_ends_and_damages_a_byte_of_the_packet(
+    fn any_model_terminates_and_damages_bytes_within_the_packet(
         model in model(),
         seed in any::<u64>(),
         frames in prop::collection::vec((0u64..1 << 40, 0u64..20_000_000, 0u32..3000), 1..20),
@@ -70,7 +70,7 @@ proptest! {
     /// A layer with error correction sees the same first error, each damaged byte once, and none behind the
     /// packet.
     #[test]
-    fn symbols_begin_with_the_first_damage(
+    fn symbols_are_reported_in_order_from_the_first_error(
         model in model(),
         seed in any::<u64>(),
         apart in any::<bool>(),
@@ -106,7 +106,7 @@ fn a_channel_for_data_lets_other_frames_pass() {
 }
 
 #[test]
-fn turns_are_seen_beside_the_channel() {
+fn observed_state_changes_are_independent_of_passing_frames() {
     let (good, bad) = (Span::secs(10), Span::secs(4));
     let model = ErrorModel::TwoState(TwoState {
         good,
@@ -175,7 +175,7 @@ const PINNED: [(u32, u64); 6] =
 /// Both directions can share a state that depends on time; changes of a state are reported; a code corrects
 /// nothing in a model of whole packets.
 #[test]
-fn each_model_says_what_can_be_asked_of_it() {
+fn each_error_model_reports_its_properties() {
     let p = Probability::new(0.5).unwrap();
     let (m, good, bad) = (Bytes(1000), Span::secs(1), Span::secs(1));
     let two_state = TwoState { good, bad, ber_good: p, ber_bad: p, deterministic: false };

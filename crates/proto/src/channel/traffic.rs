@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_into_it() {
+    fn a_set_of_traffic_kinds_has_exactly_its_members() {
         assert_eq!(Kinds::from_iter(Traffic::ALL), Kinds::ALL);
         let some = Kinds::from_iter([Traffic::Data, Traffic::Control]);
         assert!(some.has(Traffic::Data) && !some.has(Traffic::Ack) && !some.is_all());

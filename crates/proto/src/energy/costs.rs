@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_row_stands_in_its_place() {
+    fn table_rows_match_operations_and_have_positive_cost() {
         for (operation, (row, instructions)) in Operation::ALL.into_iter().zip(TABLE) {
             assert_eq!(operation, row);
             assert!(instructions > 0.0);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_path_is_one_full_segment() {
+    fn the_base_cost_is_that_of_one_full_segment() {
         let mut work = Work::default();
         for (operation, times) in [
             (Operation::Send, 1),

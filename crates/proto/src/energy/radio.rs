@@ -185,7 +185,7 @@ mod tests {
     /// A hop that reports a transmission at its end leaves the duration of the longest one open. The settled
     /// time never decreases.
     #[test]
-    fn what_is_known_is_what_no_transmission_can_change() {
+    fn final_time_lags_by_the_longest_unreported_transmission() {
         let now = Time(1_000_000);
         assert_eq!(radio(ReportTime::AtStart).known(now), now);
         let mut late = radio(ReportTime::AtEnd { longest: Span::micros(98) });

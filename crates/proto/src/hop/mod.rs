@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use crate::channel::{Channel, Traffic, Turns};
-use crate::event::{Cause, LinkNote, Op, Wants, What};
+use crate::event::{Cause, Interest, LinkNote, Op, What};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal, catch_up};
 use crate::queue::Discipline;
@@ -286,7 +286,7 @@ impl Hop {
                 return self.arrived(now, frame, intact, may_reply, out);
             }
             Outcome::Doze { station, asleep } => {
-                if out.wants(Wants::METRICS) {
+                if out.accepts(Interest::METRICS) {
                     out.event(What::Doze { station, asleep });
                 }
                 return;
@@ -402,7 +402,7 @@ impl Hop {
         let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
         match acked {
             Some(true) => scheduler.heard(to),
-            Some(false) if scheduler.failed(to) && out.wants(Wants::METRICS) => {
+            Some(false) if scheduler.failed(to) && out.accepts(Interest::METRICS) => {
                 out.event(What::Link { station, peer: to, note: LinkNote::ChannelBad });
             }
             _ => {}

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::pieces::{Cutter, Gatherer};
 use super::waiting::Waiting;
 use crate::air::Station;
-use crate::event::{Cause, LinkNote, Op, Wants, What};
+use crate::event::{Cause, Interest, LinkNote, Op, What};
 use crate::link::end::Above;
 use crate::link::frame::Load;
 use crate::machine::{Out, Side, Signal};
@@ -159,7 +159,7 @@ impl Above for UpperView<'_> {
     }
 
     fn note(&mut self, peer: Station, note: LinkNote) {
-        if !self.out.wants(Wants::METRICS) {
+        if !self.out.accepts(Interest::METRICS) {
             return;
         }
         self.out.event(What::Link { station: self.upper.station, peer, note });
@@ -207,7 +207,7 @@ mod tests {
                 gatherers: (0..3).map(|_| Gatherer::default()).collect(),
                 given_up: VecDeque::new(),
             };
-            let out = Out::new(Wants::METRICS);
+            let out = Out::new(Interest::METRICS);
             Bench { upper, ended: vec![Ended::default(); 3], inside: 0, out }
         }
 

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_closes_a_channel_from_which_nothing_came_for_as_long_as_it_then_is() {
+    fn a_retry_closes_a_channel_silent_for_the_backoff() {
         let backoff = Span::millis(10);
         let late = |nanos| Some(Span(nanos));
         let cases = [
@@ -301,7 +301,7 @@ mod tests {
     /// Packets leave in the order of arrival, whatever their receiver. If a discipline drops some for a new
     /// one, only their receiver's turns are removed.
     #[test]
-    fn turns_are_those_of_the_packets_that_wait() {
+    fn turns_match_the_queued_packets_after_drops() {
         use crate::wire::{Addr, Body, Flags, Segment, Seq};
         let packet = |id, bytes: usize| {
             let segment = Segment::new(1, 2, Seq(1), Seq(1), Flags::ACK);
@@ -313,7 +313,7 @@ mod tests {
         let queue =
             || Queue::new(Limit::Bytes(crate::units::Bytes(2000)), Discipline::HeadDrop, stream);
         let mut waiting = Waiting::new(vec![queue(), queue(), queue()]);
-        let mut out = Out::new(crate::event::Wants::METRICS);
+        let mut out = Out::new(crate::event::Interest::METRICS);
         // The fifth only fits alone.
         for (id, to, bytes) in
             [(1, 1, 500), (2, 2, 500), (3, 1, 500), (4, 1, 500), (5, 1, 1900), (6, 2, 500)]

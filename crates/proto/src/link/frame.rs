@@ -212,7 +212,7 @@ mod tests {
 
     /// The longest frame at one bit per second, with each bit sent 35 times.
     #[test]
-    fn the_slowest_frame_takes_months() {
+    fn the_airtime_of_the_slowest_frame_does_not_overflow() {
         let timing = Timing {
             byte_ps: 8_000_000_000_000 * 35,
             frame: Span::secs(1),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_stand_where_they_were_set() {
+    fn a_bit_vector_has_exactly_the_bits_set() {
         for len in [0, 1, 7, 63, 64, 65, 128, 4095] {
             let mut bits = BitVector::zeros(len);
             for i in (0..len).step_by(3) {

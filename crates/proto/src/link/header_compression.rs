@@ -120,7 +120,7 @@ impl Recovery {
     }
 
     /// Whether the decompressor requests a whole header when it has none.
-    fn asks_for_headers(self) -> bool {
+    fn requests_headers(self) -> bool {
         self == Recovery::Feedback
     }
 }

@@ -149,7 +149,7 @@ mod tests {
     /// RFC 6298 section 2: a quarter of each error is added to the variation, an eighth of each sample to the
     /// average.
     #[test]
-    fn the_time_out_follows_the_round_trip_as_rfc_6298_says() {
+    fn the_timeout_follows_rfc_6298() {
         let mut peer = Peer::new();
         let (initial, least) = (Span::millis(500), Span::millis(20));
         assert_eq!(peer.timeout(initial, least), initial, "nothing is known yet");

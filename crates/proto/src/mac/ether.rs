@@ -290,7 +290,7 @@ mod tests {
     use FrameFate::{Collided, Damaged, Missed, Received};
 
     #[test]
-    fn frames_collide_while_they_overlap_and_not_a_moment_longer() {
+    fn frames_collide_exactly_while_they_overlap() {
         for (second, fate) in [(0, Collided), (99_999, Collided), (100_000, Received)] {
             let flights =
                 vec![flight(0, Station(2), 0, 100_000), flight(1, Station(2), second, 100_000)];
@@ -302,7 +302,7 @@ mod tests {
 
     /// A station hears its own transmission at once, and that of others a delay later.
     #[test]
-    fn who_sends_does_not_hear_and_who_has_ended_before_does() {
+    fn a_sending_station_receives_only_after_its_frame_ends() {
         for (nanos, fate) in [(1000, Received), (1001, Collided)] {
             let flights = vec![flight(0, Station(1), 0, 50_000), flight(1, Station(3), 0, nanos)];
             assert_eq!(alone(flights)[0], (0, fate), "{nanos}");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_channel_is_asked_once_for_each_frame_and_never_for_a_broadcast() {
+    fn unicasts_query_the_channel_once_and_broadcasts_never() {
         for (to, damages, fate, queries) in [
             (Station(1), true, Damaged, 1),
             (Station(1), false, Received, 1),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_heard_by_the_others_from_a_delay_after_its_begin_until_a_delay_after_its_end() {
+    fn carrier_sense_lags_a_frame_by_the_propagation_delay() {
         let (mut ether, mut air) = (Ether::new(3, DELAY), Ears::default());
         let hears = |ether: &Ether| [0, 1, 2].map(|s| ether.carriers(s));
         let quiet = |ether: &Ether| [0, 1, 2].map(|s| ether.quiet_since(s).0);

@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use crate::air::{AirEvent, FrameFate, FrameKind, Station};
 use crate::channel::Channel;
-use crate::event::{Cause, Op, Wants, What};
+use crate::event::{Cause, Interest, Op, What};
 use crate::link::RadioConfig;
 use crate::link::transmitter::Pipe;
 use crate::machine::{Machine, Out, Side, catch_up};
@@ -236,7 +236,7 @@ impl Hops {
         fate: FrameFate,
         out: &mut Out,
     ) {
-        let Some(to) = self.neighbour(from, side).filter(|_| out.wants(Wants::METRICS)) else {
+        let Some(to) = self.neighbour(from, side).filter(|_| out.accepts(Interest::METRICS)) else {
             return;
         };
         let (kind, bytes, airtime) = frame;

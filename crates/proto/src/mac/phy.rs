@@ -134,7 +134,7 @@ mod tests {
 
     /// Computed by hand, at 2 Mb/s with a code of three bytes for two. Control frames are uncoded at 1 Mb/s.
     #[test]
-    fn the_times_of_frames_and_spaces_follow_from_the_standard() {
+    fn frame_times_and_spaces_match_the_standard() {
         let phy = Phy::dsss(&radio(2_000_000), Coding::Overhead(1.5));
         let times = [
             ("preamble", phy.preamble, 192 + 8),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timers_of_a_link_layer_know_the_code_and_the_turn() {
+    fn link_timing_includes_coding_and_turnaround() {
         let phy = Phy::dsss(&radio(2_000_000), Coding::Overhead(1.5));
         let timing = phy.timing(Span::micros(7));
         assert_eq!(timing.byte_ps, 6_000_000);

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_closed_is_passed_over_and_keeps_its_packets() {
+    fn a_closed_host_is_skipped_and_retains_its_packets() {
         for policy in [Policy::RoundRobin, Policy::LongestQueueFirst, Policy::Fifo] {
             let mut queue = filled(policy);
             let others = served(&mut queue, |host| host != 1);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_the_first_of_its_host_again() {
+    fn a_returned_packet_is_first_for_its_host() {
         let mut queue = filled(Policy::Fifo);
         let (stamp, first) = queue.take(1).unwrap();
         queue.put_back(1, stamp, first);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_urgent_goes_first_for_its_host() {
+    fn an_urgent_packet_is_served_first_for_its_host() {
         let mut queue = filled(Policy::RoundRobin);
         let mut hurry = waiting(2, 9);
         hurry.packet.urgent = true;

@@ -93,7 +93,7 @@ mod tests {
     use crate::units::Bytes;
 
     #[test]
-    fn room_comes_back_when_a_transmission_starts() {
+    fn room_is_freed_when_a_transmission_starts() {
         let mut queue = DropTail::new(Limit::Packets(2));
         assert!(queue.admit(Time(0), Time(10), 100));
         assert!(queue.admit(Time(0), Time(20), 100));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted() {
+    fn a_byte_limit_counts_queued_bytes() {
         let mut queue = DropTail::new(Limit::Bytes(Bytes(1500)));
         assert!(queue.admit(Time(0), Time(10), 1000));
         assert!(!queue.admit(Time(0), Time(20), 501));
@@ -111,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_urgent_goes_first_and_in_its_own_order() {
-        use crate::event::Wants;
+    fn urgent_packets_leave_first_in_their_arrival_order() {
+        use crate::event::Interest;
         use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
         let packet = |id: u64, urgent| {
             let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
@@ -123,7 +123,7 @@ mod tests {
             })
         };
         let (mut fifo, mut room) = (Fifo::default(), Room::new(Limit::Packets(5)));
-        let mut out = Out::new(Wants::NOTHING);
+        let mut out = Out::new(Interest::NOTHING);
         for (id, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false), (6, true)] {
             let waiting = Waiting { packet: packet(id, urgent), bytes: 40 };
             fifo.enter(Time(0), Side::Right, waiting, &mut room, &mut out);

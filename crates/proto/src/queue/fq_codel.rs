@@ -272,7 +272,7 @@ mod tests {
 
     /// Distinguishing fields of flows: each bit of each port, and the protocol.
     #[test]
-    fn each_bit_of_the_ports_tells_flows_apart() {
+    fn flows_differ_by_each_port_bit_and_the_protocol() {
         let end = Addr::v4(10, 0, 0, 1);
         let tcp = |from, to| {
             let segment = Segment::new(from, to, Seq(0), Seq(0), Flags::ACK);

@@ -47,7 +47,7 @@ impl Order for HeadDrop {
 mod tests {
     use super::super::{Limit, Queue};
     use super::*;
-    use crate::event::{Cause, Op, Wants, What};
+    use crate::event::{Cause, Op, Interest, What};
     use crate::rng::Stream;
     use crate::units::Bytes;
     use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
@@ -55,7 +55,7 @@ mod tests {
     /// Remaining packets in order, and dropped packets, after arrivals of these lengths.
     fn left(limit: Limit, lengths: &[u32]) -> (Vec<u64>, Vec<u64>) {
         let mut queue = Queue::new(limit, Discipline::HeadDrop, || Stream::new(1, "queue"));
-        let mut out = Out::new(Wants::EVERYTHING);
+        let mut out = Out::new(Interest::EVERYTHING);
         for (id, bytes) in lengths.iter().enumerate() {
             let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
             let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));

@@ -59,7 +59,7 @@ mod tests {
     use crate::rng::Stream;
 
     #[test]
-    fn the_tournament_finds_what_a_look_at_all_does() {
+    fn the_tournament_matches_a_full_scan() {
         let mut chance = Stream::new(1, "longest");
         for n in [1, 2, 3, 7, 64, 100] {
             let (mut bytes, mut longest) = (vec![0; n], Longest::default());

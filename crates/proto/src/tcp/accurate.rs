@@ -311,7 +311,7 @@ mod tests {
     /// For at most seven packets between two received ACKs, the field gives the exact number of marks, even
     /// after it has wrapped. The option gives bytes at any distance.
     #[test]
-    fn counters_wrap_and_acks_are_lost() {
+    fn ce_counts_survive_wrapped_counters_and_lost_acks() {
         for room in [0, 20] {
             let (mut receiver, mut sender) = agreed();
             let (mut marked, mut told) = (0, 0);
@@ -332,7 +332,7 @@ mod tests {
 
     //= rfc9768#section-3.2.2.5.2: Appendix A.2.1: 10 packets and a field that grew by 1 may be 9 marks
     #[test]
-    fn a_field_that_may_have_wrapped_means_the_most() {
+    fn a_possibly_wrapped_field_counts_as_the_maximum() {
         let told = |newly, grown: u8| {
             let (_, mut sender) = agreed();
             let flags = Flags::ACK.with_ace(FIRST + grown);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_field_told_too_much_the_option_takes_back() {
+    fn the_option_corrects_the_ace_field_overestimate() {
         let (mut receiver, mut sender) = agreed();
         receiver.arrived(CE, 1000);
         // Ten segments are acknowledged by an ACK without room for the option.

@@ -21,7 +21,7 @@ mod socket;
 
 use std::sync::Arc;
 
-use crate::event::{Cause, Tcb, TcpEvent, TcpKind, Wants, What};
+use crate::event::{Cause, Interest, Tcb, TcpEvent, TcpKind, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Due, Span, Time};
 use crate::wire::{Body, Flags, FlowKey, Segment, Seq};
@@ -434,7 +434,7 @@ impl Connection {
 
     #[inline]
     fn report(&self, kind: TcpKind, out: &mut Out) {
-        if out.wants(kind.level()) {
+        if out.accepts(kind.level()) {
             self.emit(kind, out);
         }
     }
@@ -442,7 +442,7 @@ impl Connection {
     fn emit(&self, kind: TcpKind, out: &mut Out) {
         // Delivery is the most frequent event and does not change the control block, so the snapshot is skipped.
         let delivers = matches!(kind, TcpKind::Delivered { .. });
-        let tcb = match delivers && !out.wants(Wants::DETAIL) {
+        let tcb = match delivers && !out.accepts(Interest::DETAIL) {
             true => Tcb::default(),
             false => self.control_block(),
         };

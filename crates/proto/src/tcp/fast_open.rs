@@ -235,7 +235,7 @@ mod tests {
     const A: Addr = Addr::v4(10, 0, 0, 1);
 
     #[test]
-    fn the_hash_is_that_of_its_authors() {
+    fn siphash_matches_the_reference_vectors() {
         // The first vectors and the longest of their reference implementation: key 00 to 0f, message 00, 01
         // and so on.
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_cookie_cache_evicts_the_least_recently_used_server() {
         let mut cookies = Cookies::new([1, 2]);
         let addr = |n: u32| Addr::v4(10, 1, (n >> 8) as u8, n as u8);
         for n in 0..SERVERS_MAX as u32 {
@@ -284,7 +284,7 @@ mod tests {
 
     /// The cookie of Linux 6.18 for 192.0.2.1 at 192.168.0.1 with this value of `tcp_fastopen_key`.
     #[test]
-    fn cookies_can_be_those_of_linux() {
+    fn a_linux_key_gives_the_cookie_of_linux() {
         let mut cookies = Cookies::new([1, 2]);
         let key = [0xb2b2_b2b2_a1a1_a1a1, 0xd4d4_d4d4_c3c3_c3c3];
         cookies.make_as_linux(key, Addr::v4(192, 168, 0, 1));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_an_answer_takes_the_other_option_once() {
+    fn an_unanswered_request_switches_the_option_once() {
         let mut cookies = Cookies::new([1, 2]);
         let used: Vec<bool> = (0..4)
             .map(|_| {

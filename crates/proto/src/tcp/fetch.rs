@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_hears_what_a_client_asks_however_it_is_cut() {
+    fn a_server_parses_requests_in_pieces_of_any_size() {
         let mut client = Fetching::client(Bytes(20));
         let requests = [3000, 1, MOST].map(|size| client.ask(Bytes(size)));
         let mut all = Vec::new();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_knows_where_answers_begin_and_end() {
+    fn a_client_detects_where_responses_begin_and_end() {
         let mut client = Fetching::client(Bytes(20));
         for size in [100, 50] {
             client.ask(Bytes(size));

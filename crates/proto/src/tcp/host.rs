@@ -6,7 +6,7 @@ mod listening;
 
 use std::sync::Arc;
 
-use crate::event::{Cause, Op, Wants};
+use crate::event::{Cause, Interest, Op};
 use crate::flows::Guesses;
 use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
@@ -424,7 +424,7 @@ impl Host {
         };
         let reset = Segment::new(segment.dst_port, segment.src_port, seq, ack, flags);
         let reset = Packet::tcp(packet.dst, packet.src, reset, Body::EMPTY);
-        if out.wants(Wants::WORK) {
+        if out.accepts(Interest::WORK) {
             work::report_sent(&reset, Cause::Control, false, out);
         }
         out.originate(self.config.side, reset, Cause::Control);
@@ -464,7 +464,7 @@ impl Host {
 
 impl Machine for Host {
     fn on_packet(&mut self, now: Time, _from: Side, packet: Packet, out: &mut Out) {
-        let arrival = out.wants(Wants::WORK).then(|| {
+        let arrival = out.accepts(Interest::WORK).then(|| {
             self.lookup.take_how();
             Arrival::of(&packet)
         });

@@ -151,7 +151,7 @@ mod tests {
     const A: Addr = Addr::v4(10, 0, 0, 1);
 
     #[test]
-    fn a_count_is_new_to_a_host_until_that_has_confirmed_one() {
+    fn counts_are_cc_new_until_the_peer_echoes_one() {
         let mut counts = Counts::new(6);
         assert_eq!(counts.open(A), Count::New(7));
         assert_eq!(counts.open(A), Count::New(8));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_wrap_and_leave_zero_out() {
+    fn counts_wrap_and_skip_zero() {
         let mut counts = Counts::new(u32::MAX - 1);
         counts.open(A);
         counts.echoed(A, Some(u32::MAX));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_count_cache_evicts_the_least_recently_used_peer() {
         let mut counts = Counts::new(0);
         let addr = |n: u32| Addr::v4(10, 1, (n >> 8) as u8, n as u8);
         for n in 0..PEERS_MAX as u32 {

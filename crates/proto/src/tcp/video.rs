@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_share_of_the_harmonic_mean() {
+    fn the_rate_rule_uses_a_harmonic_mean_share() {
         let ladder = ladder(&[1000, 2000, 3000, 5000]);
         let abr = Abr::Rate { window: 2, safety: 0.8 };
         let choose = |speeds: &[f64]| abr.choose(&ladder, 0, Span::ZERO, speeds);

@@ -13,7 +13,7 @@ use super::*;
 const UP: [State; 2] = [State::Up, State::Up];
 
 #[test]
-fn what_we_say_is_not_a_peer() {
+fn reflected_messages_create_no_session() {
     for answers in [true, false] {
         let mut alone = config(Some(at(1)));
         alone.session.answers = answers;
@@ -34,7 +34,7 @@ fn what_we_say_is_not_a_peer() {
 }
 
 #[test]
-fn an_end_that_only_calls_answers_nobody() {
+fn a_caller_only_end_ignores_incoming_calls() {
     let mut caller = config(Some(at(1)));
     caller.session.answers = false;
     let mut world = World::new([caller, config(Some(at(0)))], NONE, 1);
@@ -45,7 +45,7 @@ fn an_end_that_only_calls_answers_nobody() {
 }
 
 #[test]
-fn what_was_said_once_is_worth_nothing_again() {
+fn replayed_messages_change_no_session_and_deliver_nothing() {
     let mut world = World::pair(NONE, 1);
     world.run_for(Span::secs(1));
     for n in 0..50 {
@@ -68,7 +68,7 @@ fn what_was_said_once_is_worth_nothing_again() {
 }
 
 #[test]
-fn there_is_no_way_back_to_another_version() {
+fn messages_of_other_versions_are_not_answered() {
     let mut world = World::pair(NONE, 1);
     world.run_for(Span::secs(1));
     let sent = world.log.len();
@@ -89,7 +89,7 @@ fn there_is_no_way_back_to_another_version() {
 }
 
 #[test]
-fn another_key_is_noticed_on_both_sides_once() {
+fn a_different_key_is_reported_once_by_both_ends() {
     let mut world = World::pair(NONE, 6);
     world.ends[0] = Some(Tunnel::new(config(Some(at(1))), Toy { key: 8 }, [9; 32]));
     world.run_for(Span::secs(300));
@@ -101,7 +101,7 @@ fn another_key_is_noticed_on_both_sides_once() {
 }
 
 #[test]
-fn who_moves_is_followed_at_once() {
+fn a_peer_address_change_is_followed_at_once() {
     let mut world = World::pair(NONE, 1);
     world.run_for(Span::secs(1));
     // As behind a NAT that assigns another port: the end does not notice.
@@ -123,7 +123,7 @@ fn who_moves_is_followed_at_once() {
 }
 
 #[test]
-fn a_late_message_from_the_old_address_does_not_move_it_back() {
+fn late_packets_do_not_restore_the_old_peer_address() {
     let mut world = World::pair(NONE, 1);
     world.run_for(Span::secs(1));
     world.harm = Harm { lose: 1.0, ..NONE };
@@ -138,7 +138,7 @@ fn a_late_message_from_the_old_address_does_not_move_it_back() {
 }
 
 #[test]
-fn either_end_may_be_started_anew() {
+fn either_end_can_restart_and_reconnect() {
     for restarted in [0, 1] {
         for busy in [0, 1] {
             let mut world = World::pair(NONE, 2);
@@ -159,7 +159,7 @@ fn either_end_may_be_started_anew() {
 }
 
 #[test]
-fn nobody_else_can_say_that_a_session_is_lost() {
+fn forged_lost_messages_do_not_end_a_session() {
     let mut world = World::pair(NONE, 2);
     world.run_for(Span::secs(1));
     let sealed = world.log.iter().rfind(|bytes| bytes[0] == 4).unwrap().clone();
@@ -226,7 +226,7 @@ fn fresh(n: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_flood_of_hellos_costs_little_and_keeps_nobody_out() {
+fn hello_floods_cost_little_and_block_no_valid_caller() {
     let answered = Rc::new(Cell::new(0));
     let seal = Counting(Toy { key: 7 }, answered.clone());
     let mut end = Session::new(config(None).session, seal, [1; 32]);
@@ -263,7 +263,7 @@ fn a_flood_of_hellos_costs_little_and_keeps_nobody_out() {
 }
 
 #[test]
-fn a_path_that_narrows_is_noticed_without_being_told() {
+fn path_mtu_changes_are_detected_without_any_report() {
     let mut world = World::pair(Harm { lose: 0.05, ..NONE }, 4);
     world.run_for(Span::secs(1));
     let whole = world.end(0).mtu();
@@ -283,7 +283,7 @@ fn a_path_that_narrows_is_noticed_without_being_told() {
 }
 
 #[test]
-fn a_forged_word_about_the_path_changes_nothing() {
+fn a_false_path_mtu_report_changes_nothing() {
     let mut world = World::pair(NONE, 4);
     world.run_for(Span::secs(1));
     let mtu = world.end(0).mtu();
@@ -323,7 +323,7 @@ const HELLO: u8 = 1;
 const WELCOME: u8 = 2;
 
 #[test]
-fn a_welcome_that_nothing_follows_is_confirmed_six_times_and_counted() {
+fn an_unanswered_welcome_is_confirmed_six_times_and_counted() {
     let (mut caller, hello) = caller(9);
     let welcome = answer(&mut answering(), Time::ZERO, at(0), &hello).unwrap();
     let mut sent = usize::from(answer(&mut caller, Time::ZERO, at(1), &welcome).is_some());
@@ -340,7 +340,7 @@ fn a_welcome_that_nothing_follows_is_confirmed_six_times_and_counted() {
 
 /// Eight in a row without a cookie and sixteen with one.
 #[test]
-fn hellos_beyond_the_limit_are_asked_for_a_cookie_and_beyond_the_next_are_dropped() {
+fn excess_hellos_need_cookies_and_further_ones_are_dropped() {
     let mut end = answering();
     for n in 0..8 {
         let sent = answer(&mut end, Time::ZERO, at(n), &caller(50 + n).1).unwrap();
@@ -388,7 +388,7 @@ fn a_cookie_is_good_for_its_half_minute_and_the_next() {
 
 /// The answer to a repeated hello is the same for half a minute, unless eight other hellos arrived since.
 #[test]
-fn a_hello_that_is_repeated_gets_the_same_welcome_while_it_is_remembered() {
+fn a_repeated_hello_gets_the_cached_welcome() {
     for (others, after, same) in [
         (0, before(Span::secs(30)), true),
         (0, Span::secs(30), false),
@@ -408,7 +408,7 @@ fn a_hello_that_is_repeated_gets_the_same_welcome_while_it_is_remembered() {
 }
 
 #[test]
-fn both_ends_agree_upon_the_smaller_of_what_they_offer() {
+fn both_ends_agree_on_the_smaller_offer() {
     let of = |change: &dyn Fn(&mut SessionConfig)| {
         let mut configs = [config(Some(at(1))), config(None)];
         change(&mut configs[1].session);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_carries_everything_costs_a_probe_now_and_then() {
+    fn an_unrestricted_path_costs_only_periodic_probes() {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
         assert_eq!(found.size(), 1500, "which is not known yet");
         let probes = search(&mut found, Time::ZERO, Span::secs(99), 1500, 0.0);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_narrows_and_widens_is_followed() {
+    fn the_size_follows_a_path_that_narrows_and_widens() {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
         let mut now = Time::ZERO;
         for width in [1500, 1400, 1280, 1006, 1492] {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_only_a_hint() {
+    fn only_a_true_mtu_hint_reduces_the_size() {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
         search(&mut found, Time::ZERO, Span::secs(5), 1500, 0.0);
         let mut now = Time::ZERO + Span::secs(5);
@@ -229,7 +229,7 @@ mod tests {
     proptest! {
         /// The search finds any width, and never exceeds it.
         #[test]
-        fn the_width_is_found(width in 600..9100_u32, lose in 0.0..0.6_f64) {
+        fn the_search_finds_the_path_mtu(width in 600..9100_u32, lose in 0.0..0.6_f64) {
             let mut found = Discovery::new(Time::ZERO, 600, 9000, Span::millis(20));
             let most = width.min(9000);
             search(&mut found, Time::ZERO, Span::secs(55), most, lose);
@@ -261,7 +261,7 @@ mod tests {
 
     /// Order of the probes: the longest, a hint, the common length, then the middle of the open range.
     #[test]
-    fn a_search_asks_the_longest_then_the_likely_then_the_middle() {
+    fn probe_order_is_longest_hint_common_then_middle() {
         assert_eq!(probes(1500, None), [1500]);
         assert_eq!(probes(1280, None), [1500, 1280, 1390, 1335, 1307, 1293, 1286, 1283]);
         assert_eq!(probes(1400, None), [1500, 1280, 1390, 1445, 1417, 1403, 1396, 1399]);
@@ -271,7 +271,7 @@ mod tests {
 
     /// A length that failed before passes: longer ones are open again.
     #[test]
-    fn what_passes_is_no_longer_known_to_fail() {
+    fn a_passing_length_raises_the_failure_bound() {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
         found.fails = 1000;
         found.trial = Some(Trial { size: 1200, sent: 3, at: Time::ZERO });
@@ -284,7 +284,7 @@ mod tests {
 
     /// A report is accepted once a second, and not if its content is already known.
     #[test]
-    fn a_doubt_is_listened_to_now_and_then() {
+    fn path_mtu_doubts_are_accepted_once_a_second() {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
         found.passed(Time::ZERO, 1500);
         let trial = |found: &Discovery| found.trial.map(|trial| trial.size);

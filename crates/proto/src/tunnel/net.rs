@@ -63,7 +63,7 @@ fn talk(world: &mut World, packets: u32) {
 type Set = fn(&mut TunnelConfig);
 
 #[test]
-fn tunnels_do_what_they_did() {
+fn tunnel_figures_match_the_stored_file() {
     let harms = [
         ("no harm", NONE),
         ("losses", Harm { lose: 0.1, ..NONE }),
@@ -133,7 +133,7 @@ fn tunnels_do_what_they_did() {
 
 /// Changes each byte of each message of a session: on arrival, and once more when the message is old.
 #[test]
-fn changed_messages_do_what_they_did() {
+fn corrupted_message_figures_match_the_stored_file() {
     let mut world = World::pair(NONE, 9);
     talk(&mut world, 6);
     let log = world.log.clone();

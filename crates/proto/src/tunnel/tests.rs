@@ -239,7 +239,7 @@ fn packets_pass_both_ways_after_three_messages() {
 }
 
 #[test]
-fn a_short_path_costs_no_more_than_it_must() {
+fn clean_paths_have_no_resends_and_few_extra_messages() {
     let mut world = World::pair(NONE, 1);
     world.run_for(Span::millis(100));
     let before = world.log.len();
@@ -255,7 +255,7 @@ fn a_short_path_costs_no_more_than_it_must() {
 }
 
 #[test]
-fn who_restarts_is_met_anew_and_old_frames_are_refused() {
+fn a_restarted_end_reconnects_and_old_frames_are_refused() {
     let mut world = World::pair(NONE, 2);
     world.run_for(Span::secs(1));
     world.put(0, &udp(1, 500));
@@ -295,7 +295,7 @@ fn a_caller_that_restarts_replaces_its_session_at_once() {
 }
 
 #[test]
-fn who_vanishes_is_given_up_and_found_again() {
+fn a_vanished_peer_is_dropped_and_reconnected() {
     let mut world = World::pair(NONE, 3);
     world.run_for(Span::secs(1));
     world.harm = Harm { lose: 1.0, ..NONE };
@@ -314,7 +314,7 @@ fn who_vanishes_is_given_up_and_found_again() {
 }
 
 #[test]
-fn goodbye_ends_it_at_once() {
+fn a_goodbye_ends_the_session_at_once() {
     let mut world = World::pair(NONE, 4);
     world.run_for(Span::secs(1));
     let now = world.now;
@@ -330,7 +330,7 @@ fn goodbye_ends_it_at_once() {
 }
 
 #[test]
-fn both_may_call() {
+fn both_ends_can_call_over_a_lossy_path() {
     for seed in 0..40 {
         let harm = Harm { lose: 0.3, reorder: 0.3, ..NONE };
         let mut configs = [config(Some(at(1))), config(Some(at(0)))];
@@ -401,7 +401,7 @@ fn keys_are_renewed_and_nothing_is_lost() {
 
 /// A peer that does not answer a renewal: the session continues with its keys.
 #[test]
-fn a_renewal_without_an_answer_harms_nothing() {
+fn an_unanswered_renewal_leaves_the_session_up() {
     let mut configs = [config(Some(at(1))), config(None)];
     configs[0].session.renew_after = Span::secs(2);
     let mut world = World::new(configs, NONE, 3);
@@ -418,7 +418,7 @@ fn a_renewal_without_an_answer_harms_nothing() {
 }
 
 #[test]
-fn a_wrong_key_costs_nothing_and_is_counted() {
+fn a_wrong_key_opens_no_session_and_is_counted() {
     let mut world = World::pair(NONE, 6);
     world.ends[0] = Some(Tunnel::new(config(Some(at(1))), Toy { key: 8 }, [9; 32]));
     world.run_for(Span::secs(30));
@@ -429,7 +429,7 @@ fn a_wrong_key_costs_nothing_and_is_counted() {
 }
 
 #[test]
-fn every_bad_datagram_has_its_count() {
+fn every_invalid_datagram_is_counted_by_its_cause() {
     let mut world = World::pair(NONE, 7);
     world.run_for(Span::secs(3));
     let log = world.log.clone();
@@ -461,7 +461,7 @@ fn every_bad_datagram_has_its_count() {
 }
 
 #[test]
-fn a_hello_from_elsewhere_leaves_no_trace() {
+fn a_replayed_hello_from_another_address_changes_nothing() {
     let mut world = World::pair(NONE, 8);
     world.run_for(Span::secs(1));
     let hello = world.log[0].clone();
@@ -475,7 +475,7 @@ fn a_hello_from_elsewhere_leaves_no_trace() {
 }
 
 #[test]
-fn the_pace_is_kept() {
+fn the_send_rate_is_limited_to_the_configured_rate() {
     let rate = Rate::from_bps(8_000_000).unwrap();
     let mut configs = [config(Some(at(1))), config(None)];
     configs[0].rate = Some(rate);
@@ -496,7 +496,7 @@ fn the_pace_is_kept() {
 
 /// Packets and bytes into one end are those that came out of the other.
 #[test]
-fn what_goes_in_at_one_end_is_counted_where_it_comes_out() {
+fn both_ends_count_the_same_packets_and_bytes() {
     let mut world = World::pair(NONE, 11);
     world.run_for(Span::secs(1));
     let mut bytes = 0;
@@ -515,7 +515,7 @@ fn what_goes_in_at_one_end_is_counted_where_it_comes_out() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn oversized_and_non_ip_packets_are_counted() {
     let mut world = World::pair(NONE, 10);
     world.run_for(Span::secs(1));
     world.put(0, &udp(1, 1380));
@@ -531,7 +531,7 @@ proptest! {
     /// For any behaviour of the path: the output is the input in order, without duplicates, and complete in
     /// the end.
     #[test]
-    fn the_tunnel_repairs(
+    fn delivery_is_ordered_and_complete_on_any_path(
         seed in any::<u64>(),
         lose in 0.0..0.5_f64,
         repeat in 0.0..0.3_f64,

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_run_never_expires() {
+    fn deadlines_expire_at_their_time_and_unset_ones_never() {
         assert!(!Due::NEVER.is_set() && !Due::NEVER.is_past(Time::NEVER));
         assert_eq!((Due::NEVER.get(), Due::from(None)), (None, Due::NEVER));
         let due = Due::at(Time(5));

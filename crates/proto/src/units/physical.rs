@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_and_shown() {
+    fn physical_quantities_are_parsed_and_formatted() {
         for (word, want) in [("2km/h", 555_556), ("1.4 m/s", 1_400_000), ("120KMH", 33_333_333)] {
             assert_eq!(word.parse(), Ok(Speed(want)), "{word}");
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused_with_an_example() {
+    fn an_invalid_quantity_is_refused_with_an_example() {
         for (word, hint) in [("2mph", "2km/h"), ("fast", "2km/h")] {
             let error = word.parse::<Speed>().unwrap_err().to_string();
             assert!(error.contains(hint), "{error}");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walker_shifts_by_a_few_hertz() {
+    fn walking_speed_shifts_the_carrier_by_a_few_hertz() {
         let walk: Speed = "2km/h".parse().unwrap();
         let shift = Frequency(2_400_000_000).doppler(walk);
         assert!((shift - 4.4475).abs() < 1e-3, "{shift}");

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_comes_twice_is_kept_as_it_stood() {
+    fn malformed_or_repeated_options_are_stored_unchanged() {
         for bytes in [&[172, 3, 0][..], &[174, 4, 0, 0], &[172, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]] {
             let options = read(bytes).options.unwrap();
             assert_eq!((options.ecn, &options.unknown[..]), (None, bytes));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_is_three_flags() {
+    fn the_ace_field_consists_of_three_flags() {
         assert_eq!(Flags::ACK.with_ace(5), Flags::ACK | Flags::AE | Flags::ECE);
         assert_eq!((Flags::CWR | Flags::SYN).with_ace(0), Flags::SYN);
         assert!((0..8).all(|ace| Flags::ACE.with_ace(ace).ace() == ace));
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_written_again(bytes in prop::collection::vec(
+        fn parsed_options_are_unchanged_by_writing_and_reading(bytes in prop::collection::vec(
             prop_oneof![Just(172u8), Just(174), Just(11), Just(8), Just(5), Just(2), any::<u8>()], 0..40,
         )) {
             let first = read(&bytes);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn they_have_the_form_of_the_rfcs() {
+    fn opening_options_have_the_layout_of_the_rfcs() {
         let count = Opening { count: Some(Count::Cc(0x0102_0304)), ..Opening::NONE };
         assert_eq!(bytes_of(count), [11, 6, 1, 2, 3, 4, 1, 1]);
         let answer = Opening { echo: Some(7), ..count };
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_comes_twice_is_kept_as_it_stood() {
+    fn malformed_or_repeated_options_are_stored_unchanged() {
         for bytes in [
             &[11, 5, 1, 2, 3][..],
             &[11, 6, 0, 0, 0, 0],
@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_options_are_read_back_unchanged(
             count in prop::option::of((any::<bool>(), 1u32..)),
             echo in prop::option::of(1u32..),
             cookie in prop::option::of(prop::collection::vec(any::<u8>(), 0..17)),
@@ -236,7 +236,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_written_again(bytes in prop::collection::vec(
+        fn parsed_options_are_unchanged_by_writing_and_reading(bytes in prop::collection::vec(
             prop_oneof![Just(11u8), Just(12), Just(13), Just(34), Just(6), Just(2), any::<u8>()], 0..40,
         )) {
             let first = read(&bytes);

@@ -1,7 +1,7 @@
 //! Reconstructed ACKs after a slow return link.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Reconstruction};
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Timestamps};
@@ -41,7 +41,7 @@ impl World {
     /// An agent that has seen one segment.
     fn new(config: Reconstruction) -> World {
         let agent = Agent::new(&AgentConfig::AckReconstruction(config));
-        let out = Out::new(Wants::METRICS);
+        let out = Out::new(Interest::METRICS);
         let mut world = World { agent, out, id: 1 << 40, put: 0, seen: vec![], dropped: vec![] };
         world.put(0, Side::Left, data(1, MSS));
         world
@@ -145,7 +145,7 @@ fn without_the_agent_nothing_is_filled_in() {
 }
 
 #[test]
-fn the_threshold_says_how_many_and_a_given_interval_when() {
+fn threshold_sets_ack_count_and_interval_sets_ack_times() {
     let config = Reconstruction { thresh: 4, interval: Some(Span::millis(6)), flows: 8 };
     let mut world = World::with_a_gap(config);
     world.until(Time(1_000_000_000));
@@ -153,7 +153,7 @@ fn the_threshold_says_how_many_and_a_given_interval_when() {
 }
 
 #[test]
-fn an_ack_has_a_thousand_others_before_it_at_most() {
+fn gaps_of_more_than_1024_acks_are_not_filled() {
     let config = Reconstruction { interval: Some(Span::ZERO), ..Reconstruction::default() };
     let sent = |segments: u32| {
         let mut world = World::new(config.clone());
@@ -168,7 +168,7 @@ fn an_ack_has_a_thousand_others_before_it_at_most() {
 }
 
 #[test]
-fn a_newer_ack_takes_the_place_of_the_one_that_is_held() {
+fn a_newer_ack_supersedes_the_held_ack() {
     let mut world = World::with_a_gap(Reconstruction::default());
     world.ack(44_000, 1 + 16 * MSS);
     world.until(Time(1_000_000_000));
@@ -178,7 +178,7 @@ fn a_newer_ack_takes_the_place_of_the_one_that_is_held() {
 }
 
 #[test]
-fn what_is_no_plain_ack_makes_the_held_one_go_first_and_passes_unchanged() {
+fn non_plain_acks_flush_held_ones_and_pass_unchanged() {
     let duplicate = ack(1 + 14 * MSS);
     let mut sack = ack(1 + 14 * MSS);
     if let lasthop_proto::wire::Transport::Tcp(segment) = &mut sack.transport {
@@ -200,7 +200,7 @@ fn what_is_no_plain_ack_makes_the_held_one_go_first_and_passes_unchanged() {
 }
 
 #[test]
-fn a_window_that_moves_is_never_put_into_a_forged_ack() {
+fn a_window_change_prevents_forged_acks() {
     let mut world = World::new(Reconstruction::default());
     world.ack(10_000, 2001);
     world.ack(20_000, 4001);
@@ -235,7 +235,7 @@ fn after_a_pause_and_without_data_acks_just_pass() {
 }
 
 #[test]
-fn memory_is_bounded_and_who_is_forgotten_gets_what_was_held() {
+fn the_flow_limit_holds_and_evictions_send_held_acks() {
     let mut world = World::with_a_gap(Reconstruction { flows: 1, ..Reconstruction::default() });
     let mut other = data(1, MSS);
     other.dst = Addr::v4(10, 1, 0, 9);
@@ -247,7 +247,7 @@ fn memory_is_bounded_and_who_is_forgotten_gets_what_was_held() {
 proptest! {
     /// For any input the sender receives exactly the receiver's acknowledgements, in order and complete.
     #[test]
-    fn nothing_is_acknowledged_that_the_receiver_has_not(
+    fn acks_are_in_order_complete_and_never_premature(
         steps in prop::collection::vec((0_u64..30_000, 0_u32..12, 0_u8..10), 1..80),
         thresh in 1_u32..5,
         isn in prop_oneof![Just(0_u32), Just(u32::MAX - 3000)],
@@ -293,7 +293,7 @@ fn fin(seq: u32, bytes: u32) -> Packet {
 }
 
 #[test]
-fn a_connection_is_forgotten_when_the_ack_of_its_fin_has_gone_to_the_sender() {
+fn the_ack_of_a_fin_removes_the_connection() {
     for bytes in [0, 300] {
         let mut world = World::new(Reconstruction::default());
         world.put(1000, Side::Left, fin(1 + 14 * MSS, bytes));
@@ -311,7 +311,7 @@ fn a_connection_is_forgotten_when_the_ack_of_its_fin_has_gone_to_the_sender() {
 
 /// The last ACK waits for the ACKs inserted before it; the connection is removed when it has been sent.
 #[test]
-fn a_connection_whose_last_ack_is_held_is_forgotten_when_that_goes() {
+fn a_held_final_ack_removes_the_connection_when_sent() {
     let mut world = World::new(Reconstruction::default());
     for i in 1..=3 {
         world.ack(i * 10_000, 1 + i as u32 * 2 * MSS);

@@ -40,7 +40,7 @@ fn missing(config: &AgentConfig, replaced: Option<Span>) -> (u64, u64) {
 }
 
 #[test]
-fn only_split_connections_acknowledge_what_never_arrives() {
+fn only_split_connections_acknowledge_undelivered_data() {
     let snoop = |ackp| AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::west97(), ackp });
     let honest = [
         ("none", AgentConfig::None),
@@ -70,7 +70,7 @@ fn only_split_connections_acknowledge_what_never_arrives() {
 }
 
 #[test]
-fn without_a_death_or_with_nothing_held_a_split_connection_loses_nothing() {
+fn a_split_loses_nothing_unless_replaced_mid_transfer() {
     assert_eq!(missing(&split(), None), (0, BYTES));
     // Replaced after the end.
     assert_eq!(missing(&split(), Some(Span::secs(1000))), (0, BYTES));

@@ -22,7 +22,7 @@ const OPEN: &str = "
 ";
 
 #[test]
-fn without_errors_there_is_none() {
+fn without_errors_no_partial_ack_is_sent() {
     check(
         &ackp(AckpMode::Full),
         &format!(
@@ -60,7 +60,7 @@ fn scenario_1_the_highest_packet_in_order_is_acknowledged() {
 }
 
 #[test]
-fn one_ack_stands_for_all_packets_in_the_cache() {
+fn one_partial_ack_covers_all_cached_packets() {
     check(
         &ackp(AckpMode::Full),
         &format!(
@@ -81,7 +81,7 @@ fn one_ack_stands_for_all_packets_in_the_cache() {
 }
 
 #[test]
-fn scenario_2_none_for_a_packet_behind_a_congestive_loss() {
+fn scenario_2_no_partial_ack_behind_a_congestive_loss() {
     // Figure 6: packet 4 arrives, packets 2 and 3 were lost before the base station.
     check(
         &ackp(AckpMode::Full),
@@ -103,7 +103,7 @@ fn scenario_2_none_for_a_packet_behind_a_congestive_loss() {
 }
 
 #[test]
-fn scenario_3_a_filled_hole_gives_one_ack_that_jumps() {
+fn scenario_3_one_partial_ack_covers_a_filled_hole() {
     // Figure 7: packet 3 fills the hole before packet 4.
     check(
         &ackp(AckpMode::Full),
@@ -127,7 +127,7 @@ fn scenario_3_a_filled_hole_gives_one_ack_that_jumps() {
 }
 
 #[test]
-fn a_sender_that_did_not_offer_the_option_gets_none() {
+fn a_sender_without_the_option_gets_no_partial_acks() {
     let lossy = "
         0ms    fixed   syn
         1ms    mobile  syn ack 1
@@ -144,7 +144,7 @@ fn a_sender_that_did_not_offer_the_option_gets_none() {
 }
 
 #[test]
-fn the_first_implementation_sends_one_for_every_packet() {
+fn the_first_implementation_sends_a_partial_ack_per_packet() {
     check(
         &ackp(AckpMode::EveryPacket),
         "
@@ -162,7 +162,7 @@ fn the_first_implementation_sends_one_for_every_packet() {
 }
 
 #[test]
-fn the_partial_ack_of_another_base_station_passes_and_tells_nothing() {
+fn partial_acks_of_other_stations_pass_and_are_ignored() {
     // A case of the integrity test: an agent closer to the sender took it for the receiver's acknowledgement.
     let script = "
         0ms    fixed   syn ackp eln

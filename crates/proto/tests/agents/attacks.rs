@@ -8,7 +8,7 @@ use lasthop_proto::agent::{
     Agent, AgentConfig, MtcpConfig, NackAgent, PacketSizes, Reconstruction, SeqCacheAgent,
     SnoopAgent, SnoopConfig, SplitConfig,
 };
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::host::flow_of;
@@ -303,7 +303,7 @@ proptest! {
     ) {
         for (word, config) in agents() {
             let mut agent = Agent::new(&config);
-            let mut out = Out::new(Wants::METRICS);
+            let mut out = Out::new(Interest::METRICS);
             let mut now = Time::ZERO;
             for (from, packet) in &all {
                 now += Span::millis(30);

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::channel::{Channel, ErrorModel, PacketBursts, PacketLoss, damage_at};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Bytes, Probability, Span, Time};
@@ -193,7 +193,7 @@ fn seconds(config: &SnoopConfig, slow: u64, errors: &[Option<ErrorModel>; 2]) ->
                 events: BinaryHeap::new(),
                 whats: Vec::new(),
                 agent: Agent::new(&agent),
-                out: Out::new(Wants::NOTHING),
+                out: Out::new(Interest::NOTHING),
                 input: VecDeque::new(),
                 air: VecDeque::new(),
                 busy: false,

@@ -1,7 +1,7 @@
 //! Explicit feedback to sources (bakshi96 4.2), with a simulated link layer.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Ebsn, SeqCacheAgent, SourceQuench};
-use lasthop_proto::event::{AgentNote, Cause, Op, Wants, What};
+use lasthop_proto::event::{AgentNote, Cause, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
@@ -24,14 +24,14 @@ fn failed(port: u16, seq: u32, tries: u32) -> Signal {
 /// The agent's response to `signal` from the right at `ms`.
 fn respond(agent: &mut Agent, ms: u64, signal: Signal) -> Out {
     let now = Time(ms * 1_000_000);
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     out.begin(Default::default(), now);
     agent.on_signal(now, Side::Right, signal, &mut out);
     out
 }
 
 #[test]
-fn each_failed_attempt_is_told_to_its_source() {
+fn each_failed_attempt_notifies_the_source() {
     for (config, notice, cause) in [
         (EBSN, Notice::BadState, Cause::BadStateNotification),
         (QUENCH, Notice::SourceQuench, Cause::SourceQuench),
@@ -65,7 +65,7 @@ fn each_failed_attempt_is_told_to_its_source() {
 }
 
 #[test]
-fn a_limited_rate_keeps_messages_back_and_says_so() {
+fn the_rate_limit_withholds_notices_and_reports_it() {
     for config in [
         AgentConfig::Ebsn(Ebsn { spacing: Span::millis(100) }),
         AgentConfig::SourceQuench(SourceQuench { spacing: Span::millis(100) }),
@@ -93,7 +93,7 @@ fn other_signals_pass_and_so_do_packets() {
     assert_eq!(out.signals, [(Side::Left, Signal::ChannelGood(false))]);
     assert!(out.sends.is_empty() && out.events.is_empty());
     // A failure on the wired side is not one of the wireless link.
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     agent.on_signal(Time::ZERO, Side::Left, failed(1024, 1, 1), &mut out);
     assert_eq!((out.signals.len(), out.signals[0].0, out.sends.len()), (1, Side::Right, 0));
 
@@ -106,11 +106,11 @@ fn other_signals_pass_and_so_do_packets() {
     );
     let notice = Packet::notice(Notice::BadState, &Quote::of(&data).unwrap());
     for (from, packet) in [(Side::Left, data.clone()), (Side::Right, notice)] {
-        let mut out = Out::new(Wants::METRICS);
+        let mut out = Out::new(Interest::METRICS);
         agent.on_packet(Time::ZERO, from, packet.clone(), &mut out);
         assert_eq!(out.sends, [(from.other(), packet)]);
     }
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     agent.on_packet(
         Time::ZERO,
         Side::Left,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lasthop_proto::agent::{Agent, AgentConfig, PacketSizes};
-use lasthop_proto::event::{AgentNote, Wants, What};
+use lasthop_proto::event::{AgentNote, Interest, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::emit::emit;
@@ -29,7 +29,7 @@ fn syn(v4: bool, flags: Flags, mss: Option<u16>) -> Packet {
 
 /// The result for `packet` after conversion to bytes and back: it must have a right checksum.
 fn pass(agent: &mut Agent, from: Side, packet: Packet) -> (Packet, Option<u16>) {
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     agent.on_packet(Time::ZERO, from, packet, &mut out);
     let (side, packet) = out.sends.pop().expect("it is passed on");
     assert!(side == from.other() && out.sends.is_empty());
@@ -69,7 +69,7 @@ fn the_mss_of_a_syn_is_lowered_in_both_directions_and_families() {
 }
 
 #[test]
-fn a_syn_without_the_option_means_the_default() {
+fn a_missing_mss_option_implies_the_default_mss() {
     for (v4, default) in [(true, 536), (false, 1220)] {
         let headers = if v4 { 40 } else { 60 };
         let silent = syn(v4, Flags::SYN, None);
@@ -92,10 +92,10 @@ fn a_syn_without_the_option_means_the_default() {
 }
 
 #[test]
-fn what_is_no_syn_or_damaged_is_not_touched() {
+fn non_syn_and_damaged_segments_pass_unchanged() {
     let data = syn(true, Flags::ACK, Some(1460));
     assert_eq!(pass(&mut agent(576), Side::Left, data.clone()), (data, None));
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let damaged = syn(true, Flags::SYN, Some(1460)).with(|packet| packet.damage = Damage::Tcp);
     agent(576).on_packet(Time::ZERO, Side::Left, damaged.clone(), &mut out);
     assert_eq!(out.sends, [(Side::Right, damaged)]);

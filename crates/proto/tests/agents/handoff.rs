@@ -5,7 +5,7 @@ use lasthop_proto::agent::{
     Agent, AgentConfig, BaseStation as _, Handover, NackAgent, SeqCacheAgent, SnoopAgent,
     SnoopConfig,
 };
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Body, Eln, Flags, Nack, Packet, Segment, Seq, Transport};
@@ -69,7 +69,7 @@ fn without_the_state_the_loss_is_left_to_the_sender() {
 
 /// Packets that pass the next base station before the state arrives are included in it.
 #[test]
-fn the_state_finds_what_was_cached_before_it_came() {
+fn packets_cached_before_the_state_arrives_are_merged() {
     script::check(
         &snoop(),
         "
@@ -95,7 +95,7 @@ fn the_state_finds_what_was_cached_before_it_came() {
 }
 
 #[test]
-fn local_timers_start_anew_where_the_state_arrives() {
+fn local_timers_restart_at_the_next_base_station() {
     script::check(
         &snoop(),
         "
@@ -111,7 +111,7 @@ fn local_timers_start_anew_where_the_state_arrives() {
 }
 
 #[test]
-fn a_cache_of_sequence_numbers_still_knows_what_it_has_told() {
+fn the_number_cache_remembers_reported_losses() {
     script::check(
         &AgentConfig::SeqCache(SeqCacheAgent { flows: 10 }),
         "
@@ -136,7 +136,7 @@ fn a_cache_of_sequence_numbers_still_knows_what_it_has_told() {
 
 /// In the middle of a transfer in each direction, with data unacknowledged on both halves.
 #[test]
-fn a_split_connection_goes_on_at_the_next_base_station() {
+fn a_split_connection_resumes_at_the_next_base_station() {
     check(
         &config(),
         &after_opening(
@@ -186,7 +186,7 @@ fn without_the_state_a_split_connection_has_a_hole() {
 
 /// Both have closed and the fixed host is gone: no more is sent to it, and the mobile host receives the rest.
 #[test]
-fn an_end_that_was_reset_while_it_closed_rests_at_the_next_base_station() {
+fn ends_reset_while_closing_get_nothing_after_hand_off() {
     check(
         &config(),
         &after_opening(
@@ -212,7 +212,7 @@ fn an_end_that_was_reset_while_it_closed_rests_at_the_next_base_station() {
 }
 
 #[test]
-fn closing_goes_on_with_a_fin_under_way_and_the_other_direction_open() {
+fn a_half_close_with_a_fin_in_flight_resumes() {
     check(
         &config(),
         &after_opening(
@@ -270,7 +270,7 @@ fn the_urgent_pointer_and_bytes_behind_a_hole_move_as_well() {
 }
 
 #[test]
-fn a_handshake_goes_on_where_it_was() {
+fn a_handshake_resumes_at_the_next_base_station() {
     check(
         &config(),
         "
@@ -295,7 +295,7 @@ fn a_handshake_goes_on_where_it_was() {
 
 /// The arriving connection would miss the packets that the ends exchanged meanwhile.
 #[test]
-fn packets_of_a_connection_whose_state_is_coming_are_dropped_until_then() {
+fn packets_are_dropped_until_the_connection_state_arrives() {
     check(
         &config(),
         &after_opening(
@@ -322,7 +322,7 @@ fn packets_of_a_connection_whose_state_is_coming_are_dropped_until_then() {
 /// If they passed nevertheless, an end has more data than the arriving connection sent, which must not block
 /// the connection.
 #[test]
-fn an_end_may_have_what_passed_before_the_state_came() {
+fn an_ack_beyond_the_arrived_state_does_not_block() {
     check(
         &config(),
         &after_opening(
@@ -345,7 +345,7 @@ fn an_end_may_have_what_passed_before_the_state_came() {
 
 #[test]
 fn state_of_another_kind_is_given_back() {
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     let state = state_of(&AgentConfig::Split(config()));
     let before = state.encode();
     let mut agent = Agent::new(&snoop());
@@ -360,7 +360,7 @@ fn state_of_another_kind_is_given_back() {
 /// The exported state of an agent after a thousand bytes of unacknowledged data to the mobile host.
 fn state_of(config: &AgentConfig) -> Handover {
     let mut agent = Agent::new(config);
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     for (side, packet) in opening() {
         agent.on_packet(Time::ZERO, side, packet, &mut out);
     }
@@ -431,7 +431,7 @@ proptest! {
         let Ok(state) = Handover::decode(&bytes) else { return Ok(()) };
         let _ = state.bytes();
         let mut agent = Agent::new(config);
-        let mut out = Out::new(Wants::METRICS);
+        let mut out = Out::new(Interest::METRICS);
         let mut now = Time::ZERO;
         let _ = agent.take_over(now, state, &mut out);
         for (which, acks, seqs, ms) in packets {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use golden::{Block, Digest, check};
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Body, Eln, Flags, Nack, Packet, Segment, Seq};
@@ -56,7 +56,7 @@ fn transfer() -> Vec<(Side, Packet)> {
 }
 
 fn pass(agent: &mut Agent, packets: &[(Side, Packet)], now: &mut Time, told: &mut Digest) {
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     for (side, packet) in packets {
         let at = *now + Span::millis(40);
         while let Some(wake) = agent.next_wake().filter(|wake| *wake <= at) {
@@ -76,12 +76,12 @@ fn bytes_after(config: &AgentConfig, packets: usize) -> Vec<u8> {
     let mut agent = Agent::new(config);
     let mut now = Time::ZERO;
     pass(&mut agent, &transfer()[..packets], &mut now, &mut Digest::default());
-    let state = agent.give_away(now, MOBILE, &mut Out::new(Wants::NOTHING));
+    let state = agent.give_away(now, MOBILE, &mut Out::new(Interest::NOTHING));
     state.expect("it has state of the host").encode()
 }
 
 #[test]
-fn what_is_handed_over_does_what_it_did() {
+fn transferred_state_gives_the_recorded_results() {
     let mut blocks = Vec::new();
     for config in agents() {
         for packets in [4, 11, transfer().len()] {
@@ -110,7 +110,7 @@ fn what_is_handed_over_does_what_it_did() {
                 };
                 let _ = write!(told, "{}", state.bytes());
                 let mut agent = Agent::new(&config);
-                let mut out = Out::new(Wants::EVERYTHING);
+                let mut out = Out::new(Interest::EVERYTHING);
                 let mut now = Time::ZERO + Span::secs(1);
                 if agent.take_over(now, state, &mut out).is_err() {
                     declined += 1;

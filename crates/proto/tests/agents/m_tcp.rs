@@ -11,7 +11,7 @@ fn config() -> SplitConfig {
 }
 
 #[test]
-fn what_the_mobile_host_has_is_acknowledged_less_one_byte() {
+fn delivered_data_is_acknowledged_less_one_byte() {
     check(
         &config(),
         &after_opening(
@@ -31,7 +31,7 @@ fn what_the_mobile_host_has_is_acknowledged_less_one_byte() {
 }
 
 #[test]
-fn the_other_direction_keeps_its_promise_as_well() {
+fn acks_to_the_mobile_host_await_the_fixed_host() {
     check(
         &config(),
         &after_opening(
@@ -52,7 +52,7 @@ fn the_other_direction_keeps_its_promise_as_well() {
 
 /// The fixed host may retransmit data that is not acknowledged to it, and data that it has received counts.
 #[test]
-fn what_is_sent_again_says_what_has_arrived() {
+fn the_ack_number_of_a_retransmission_counts() {
     check(
         &config(),
         &after_opening(
@@ -73,7 +73,7 @@ fn what_is_sent_again_says_what_has_arrived() {
 
 /// The host was away for a while and has returned: the ends have continued without this base station.
 #[test]
-fn a_hole_that_stays_is_asked_about() {
+fn a_lasting_hole_triggers_a_query_to_the_host() {
     check(
         &config(),
         &after_opening(
@@ -94,7 +94,7 @@ fn a_hole_that_stays_is_asked_about() {
 
 /// One of the two numbers of a segment may exceed this base station's state, but not both.
 #[test]
-fn who_guesses_gets_no_connection_past_the_base_station() {
+fn guessed_numbers_do_not_bypass_the_base_station() {
     check(
         &config(),
         &after_opening(
@@ -147,7 +147,7 @@ fn silence_closes_the_window_and_an_answer_opens_it() {
 }
 
 #[test]
-fn the_radio_may_say_that_the_mobile_host_is_gone() {
+fn a_bad_channel_report_marks_the_mobile_host_gone() {
     check(
         &config(),
         &after_opening(
@@ -175,7 +175,7 @@ fn the_radio_may_say_that_the_mobile_host_is_gone() {
 /// The mobile host was at another base station and has returned: its connection has continued without this
 /// one.
 #[test]
-fn ends_that_have_gone_on_with_each_other_are_left_to_it() {
+fn a_connection_continued_elsewhere_is_bypassed() {
     check(
         &config(),
         &after_opening(
@@ -196,7 +196,7 @@ fn ends_that_have_gone_on_with_each_other_are_left_to_it() {
 
 /// After a hole duplicate ACKs notify the sender, once their number is that of the hole.
 #[test]
-fn a_loss_on_the_wire_is_told_when_all_before_it_has_arrived() {
+fn wired_losses_are_reported_after_all_earlier_data_arrives() {
     check(
         &config(),
         &after_opening(
@@ -226,7 +226,7 @@ fn a_loss_on_the_wire_is_told_when_all_before_it_has_arrived() {
 
 /// Retransmissions during the wait for the mobile host are not acknowledged, except for the byte held back.
 #[test]
-fn what_the_sender_repeats_brings_no_duplicates() {
+fn sender_retransmissions_are_not_forwarded_as_duplicates() {
     check(
         &config(),
         &after_opening(

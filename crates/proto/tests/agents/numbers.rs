@@ -6,7 +6,7 @@
 
 use lasthop_proto::agent::{Agent, AgentConfig, Read, words};
 use lasthop_proto::describe::{Descriptor, Fault, Key, Keys, Value, Visitor};
-use lasthop_proto::event::{Op, Wants, What};
+use lasthop_proto::event::{Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
@@ -137,7 +137,7 @@ fn packet(put: &Put, id: u64, stray: u32) -> Packet {
 /// The output of the agent, in order, with numbers from zero.
 fn outcome(config: &AgentConfig, puts: &[Put], isn: [u32; 2], stray: u32) -> Vec<String> {
     let mut agent = Agent::new(config);
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let mut record = Vec::new();
     let back = isn.map(u32::wrapping_neg);
     let mut note = |out: &mut Out, now: Time| {

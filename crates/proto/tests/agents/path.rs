@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
-use lasthop_proto::event::{TcpKind, Wants, What};
+use lasthop_proto::event::{Interest, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
@@ -92,7 +92,7 @@ impl Path {
             moving: BTreeMap::new(),
             sent: 0,
             chance: Stream::new(seed, "wires"),
-            out: Out::new(Wants::METRICS),
+            out: Out::new(Interest::METRICS),
             now: Time::ZERO,
             corrupted: false,
             lost: 0,

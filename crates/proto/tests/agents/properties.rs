@@ -4,7 +4,7 @@ use lasthop_proto::agent::{
     AckpMode, Agent, AgentConfig, BaseStation, DupAcks, NackAgent, SeqCacheAgent, SnoopAgent,
     SnoopConfig, SplitConfig,
 };
-use lasthop_proto::event::{Op, Wants, What};
+use lasthop_proto::event::{Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -162,7 +162,7 @@ proptest! {
     ) {
         let mut agent = Agent::new(&config);
         let split = matches!(agent, Agent::Split(_));
-        let mut out = Out::new(Wants::EVERYTHING);
+        let mut out = Out::new(Interest::EVERYTHING);
         let mut now = Time::ZERO;
         for (n, (gap, (side, mut packet))) in steps.into_iter().enumerate() {
             let then = now + Span::micros(gap);
@@ -210,7 +210,7 @@ fn a_silent_peer_is_not_prodded_for_ever() {
     for ackp in [None, Some(AckpMode::Full)] {
         let snoop = SnoopConfig { max_retransmits: 7, ..SnoopConfig::west97() };
         let mut agent = Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp }));
-        let mut out = Out::new(Wants::EVERYTHING);
+        let mut out = Out::new(Interest::EVERYTHING);
         let segment = Segment::new(1, 2, Seq(9), Seq(0), Flags::ACK);
         let body = Body::Pattern { stream: 0, len: 100, offset: 0 };
         let packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
@@ -229,7 +229,7 @@ fn sequence_numbers_take_a_tenth_of_the_memory_of_packets() {
     // A window of 16 KiB in flight, as in west97.
     let peak = |config: AgentConfig| {
         let mut agent = Agent::new(&config);
-        let mut out = Out::new(Wants::NOTHING);
+        let mut out = Out::new(Interest::NOTHING);
         let (src, dst) = (Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2));
         let mut syn = Segment::new(1, 2, Seq(0), Seq(0), Flags::SYN);
         syn.options_mut().eln = Some(Eln::Permitted);

@@ -33,7 +33,7 @@
 use crate::path::{FIXED, MOBILE};
 use crate::record::{compare, lines, words};
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
-use lasthop_proto::event::{AgentNote, Op, Wants, What};
+use lasthop_proto::event::{AgentNote, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
@@ -57,7 +57,7 @@ pub fn check(config: &AgentConfig, script: &str) {
 
 fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
     let mut agent = Agent::new(config);
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let mut record = Vec::new();
     let mut next_id = 1;
     let mut moving = Moving::default();

@@ -286,7 +286,7 @@ fn with_priority_a_lost_retransmission_is_left_to_the_timer() {
 /// The sender fills two holes before the base station: later segments have arrived and are not retransmitted,
 /// neither by the local timer nor by the persist timer.
 #[test]
-fn no_timer_repeats_what_lies_behind_a_hole_before_the_base_station() {
+fn timers_do_not_repeat_segments_behind_an_upstream_hole() {
     check(
         &snoop(config()),
         "
@@ -308,7 +308,7 @@ fn no_timer_repeats_what_lies_behind_a_hole_before_the_base_station() {
 
 /// Before any ACK the receiver expects the first byte, if the SYN was seen.
 #[test]
-fn no_timer_repeats_what_lies_behind_a_first_segment_lost_before_the_base_station() {
+fn losing_the_first_segment_upstream_repeats_no_data() {
     check(
         &snoop(config()),
         "

@@ -72,7 +72,7 @@ fn a_new_connection_on_the_same_ports_starts_afresh() {
 }
 
 #[test]
-fn what_was_never_sent_cannot_be_acknowledged() {
+fn an_ack_of_unsent_data_passes_without_effect() {
     check(
         &snoop(config()),
         "
@@ -87,7 +87,7 @@ fn what_was_never_sent_cannot_be_acknowledged() {
 }
 
 #[test]
-fn a_full_cache_keeps_the_oldest_packets() {
+fn a_full_cache_retains_the_oldest_packets() {
     check(
         &snoop(SnoopConfig { flow_packets: 2, ..config() }),
         "

@@ -38,7 +38,7 @@ fn a_hole_is_named_at_the_first_packet_behind_it() {
 }
 
 #[test]
-fn a_host_that_did_not_ask_is_told_nothing() {
+fn a_host_without_the_nack_option_gets_no_notification() {
     check(
         &agent(),
         "
@@ -53,7 +53,7 @@ fn a_host_that_did_not_ask_is_told_nothing() {
 }
 
 #[test]
-fn a_hole_is_named_again_when_what_was_asked_for_later_has_come() {
+fn a_hole_is_reported_again_after_a_later_repair() {
     check(
         &agent(),
         "
@@ -117,7 +117,7 @@ fn a_flow_is_followed_until_its_fin_is_acknowledged() {
 }
 
 #[test]
-fn what_is_acknowledged_is_no_concern_any_more() {
+fn an_acknowledged_hole_is_not_reported_again() {
     check(
         &agent(),
         "
@@ -144,7 +144,7 @@ fn received(agent: &AgentConfig, nack: bool) -> u64 {
 }
 
 #[test]
-fn a_mobile_sender_gets_twice_as_far() {
+fn nacks_more_than_double_a_mobile_senders_progress() {
     let with = received(&agent(), true);
     // Neither the agent nor the option has an effect alone.
     for without in [received(&AgentConfig::None, true), received(&agent(), false)] {

@@ -63,7 +63,7 @@ fn plain_snoop_fills_one_hole_at_a_time() {
 }
 
 #[test]
-fn smart_tells_the_same() {
+fn smart_reports_work_like_sack_blocks() {
     let script = two_holes(
         "16ms  mobile  ack 1001 caused 2001-    => suppressed-dup-ack
          16ms  base    1001+1000                => local-dup-ack",
@@ -95,7 +95,7 @@ fn a_lost_retransmission_shows_when_something_that_followed_it_arrives() {
 }
 
 #[test]
-fn duplicate_acks_pass_if_the_link_layer_is_not_to_know_of_tcp() {
+fn with_dup_acks_pass_duplicate_acks_reach_the_sender() {
     let passing = SnoopConfig { dup_acks: DupAcks::Pass, ..config().selective() };
     let script = two_holes(
         "16ms  mobile  ack 1001 sack 2001-3001
@@ -108,7 +108,7 @@ fn duplicate_acks_pass_if_the_link_layer_is_not_to_know_of_tcp() {
 }
 
 #[test]
-fn what_congestion_took_is_left_to_the_sender() {
+fn congestive_losses_are_left_to_the_sender() {
     check(
         &agent(config().selective()),
         "
@@ -126,7 +126,7 @@ fn what_congestion_took_is_left_to_the_sender() {
 }
 
 #[test]
-fn a_report_of_what_was_never_sent_is_not_believed() {
+fn sack_blocks_of_unsent_data_are_ignored() {
     check(
         &agent(config().selective()),
         "

@@ -47,7 +47,7 @@ fn a_connection_may_be_opened_from_the_air() {
 
 /// Both directions at once: data acknowledged to one end, and not acknowledged by the other, in segments.
 #[test]
-fn what_is_kept_is_what_the_far_end_has_not_acknowledged() {
+fn data_is_buffered_until_the_far_end_acknowledges_it() {
     check(
         &config(),
         &after_opening(
@@ -126,7 +126,7 @@ fn a_refused_connection_is_refused() {
 }
 
 #[test]
-fn silence_is_answered_by_silence() {
+fn an_unanswered_syn_is_given_up_without_a_reply() {
     check(
         &config(),
         "
@@ -145,7 +145,7 @@ fn silence_is_answered_by_silence() {
 }
 
 #[test]
-fn an_opener_that_gives_up_takes_its_connection_along() {
+fn a_reset_from_the_opener_removes_the_connection() {
     check(
         &config(),
         "
@@ -180,7 +180,7 @@ fn a_new_syn_for_a_waiting_connection_begins_another_one() {
 
 /// A third party's SYN does not replace one that the far end answers.
 #[test]
-fn of_two_syns_that_which_is_answered_opens_the_connection() {
+fn the_answered_one_of_two_syns_opens_the_connection() {
     check(
         &config(),
         "
@@ -246,7 +246,7 @@ fn a_syn_for_a_connection_that_passes_diverts_nothing() {
 
 /// Signatures, MPTCP, unknown options; and flags that no host sends.
 #[test]
-fn what_a_split_would_take_away_is_not_split() {
+fn syns_with_unsplittable_options_or_flags_pass_unsplit() {
     check(
         &config(),
         "

@@ -277,7 +277,7 @@ fn leaving(go: impl FnOnce(&mut Path)) -> (Path, [App; 2]) {
 }
 
 #[test]
-fn what_is_under_way_when_the_agent_is_replaced_goes_on_to_its_end() {
+fn connections_in_progress_finish_after_agent_replacement() {
     let (mut path, apps) = leaving(|path| {
         assert_eq!(path.agent.endings(), 1);
         path.agent.drain(Agent::new(&AgentConfig::None)).expect("one is under way");
@@ -296,7 +296,7 @@ fn what_is_under_way_when_the_agent_is_replaced_goes_on_to_its_end() {
 }
 
 #[test]
-fn a_reset_of_all_connections_tells_both_ends_of_each() {
+fn a_reset_of_all_connections_reaches_both_ends() {
     let (path, _) = leaving(|path| path.reset_endings());
     assert_eq!(path.agent.endings(), 0);
     for host in &path.hosts {
@@ -307,7 +307,7 @@ fn a_reset_of_all_connections_tells_both_ends_of_each() {
 /// The fixed host has all its data, and the mobile host received more from it directly: the base station's
 /// number is old.
 #[test]
-fn a_reset_reaches_an_end_that_has_gone_on_with_the_other() {
+fn a_reset_reaches_ends_that_bypassed_the_base_station() {
     let wire = Wire { byte: Span(10), delay: Span::millis(2), losses: 0 };
     let tcp = TcpConfig { timestamps: false, ..TcpConfig::linux() };
     let agent = AgentConfig::Split(SplitConfig::new(tcp.clone()));
@@ -337,7 +337,7 @@ fn a_reset_reaches_an_end_that_has_gone_on_with_the_other() {
 
 /// The same bytes arrive in fewer packets from the base station.
 #[test]
-fn in_bulk_what_a_window_lets_go_is_one_packet() {
+fn in_bulk_the_base_station_sends_super_packets() {
     let wire = Wire { byte: Span(10), delay: Span::millis(2), losses: 0 };
     let tcp = TcpConfig::linux();
     let split = SplitConfig { largest: Some(Bytes(4 << 20)), ..SplitConfig::new(tcp.clone()) };

@@ -20,7 +20,7 @@
 //! does not know. `mss N`, `sackok` and `port N` are as elsewhere; a packet with `ce` was marked by a router.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, SplitConfig};
-use lasthop_proto::event::{AgentNote, Op, Wants, What};
+use lasthop_proto::event::{AgentNote, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -55,7 +55,7 @@ pub fn check(config: &SplitConfig, script: &str) {
 
 fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
     let mut agent = Agent::new(&AgentConfig::Split(config.clone()));
-    let mut out = Out::new(Wants::METRICS.union(Wants::DETAIL));
+    let mut out = Out::new(Interest::METRICS.union(Interest::DETAIL));
     let mut record = Vec::new();
     let mut moving = Moving::default();
     for (n, line) in lines(script).enumerate() {

@@ -31,7 +31,7 @@ fn bytes(header: &ArqHeader, load: &[u8]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn every_frame_comes_back(header in header(), load in prop::collection::vec(any::<u8>(), 1..200)) {
+    fn every_frame_survives_encoding_and_parsing(header in header(), load in prop::collection::vec(any::<u8>(), 1..200)) {
         let frame = bytes(&header, &load);
         prop_assert_eq!(frame.len(), header_len(&header) as usize + load.len());
         prop_assert_eq!(parse(&frame), Ok((header, &load[..])));
@@ -77,7 +77,7 @@ fn the_bytes_are_as_documented() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn malformed_frames_are_refused_with_a_specific_error() {
     let refused = |bytes: &[u8]| parse(bytes).unwrap_err();
     assert_eq!(refused(&[]), CodecError::Truncated);
     assert_eq!(refused(&[0x20, 1]), CodecError::Version(2));

@@ -1,7 +1,7 @@
 //! A hop of 1 Gb/s with 10 ms of propagation, whose queue is never empty.
 
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::tulip::{Pacing, TulipConfig};
 use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
@@ -44,7 +44,7 @@ pub fn throughput(window: u16, loss: f64, seed: u64) -> f64 {
     let channel = |part| Some(Channel::new(&model, Stream::new(seed, part)));
     let channels = vec![[channel("left"), channel("right")]];
     let mut hop = Hop::new(&radio(), &config, channels, |part| Stream::new(1, part));
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     let (mut put, mut got, mut counted) = (0, 0, 0);
     let (begin, end) = (Time(200_000_000), Time(1_200_000_000));
     let mut now = Time::ZERO;

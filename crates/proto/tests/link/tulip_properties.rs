@@ -68,7 +68,7 @@ proptest! {
 
     /// An unreachable station does not block the packets of the others.
     #[test]
-    fn a_silent_station_blocks_nobody(window in windows(), full in any::<bool>()) {
+    fn an_unreachable_station_does_not_block_others(window in windows(), full in any::<bool>()) {
         let mut world = World::new(&config(window, full), 3, timing(Span::millis(2)), !full);
         for id in 0..60 {
             world.put(0, 1, packet(id, 500));
@@ -85,7 +85,7 @@ proptest! {
 
     /// Frames with any header are counted and dropped; memory stays within the window.
     #[test]
-    fn no_frame_does_harm(
+    fn memory_is_bounded_for_any_frames(
         window in windows(),
         full in any::<bool>(),
         headers in prop::collection::vec(headers(), 1..200),
@@ -143,7 +143,7 @@ fn notes(header: ArqHeader) -> Vec<LinkNote> {
 }
 
 #[test]
-fn what_is_dropped_is_noted() {
+fn dropped_frames_are_noted_with_a_cause() {
     let ack = |cumulative, len, heard| {
         let ack = LinkAck { cumulative, vector: BitVector::zeros(len), heard };
         notes(ArqHeader { ack: Some(ack), ..ArqHeader::default() })

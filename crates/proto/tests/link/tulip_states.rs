@@ -13,7 +13,7 @@ use lasthop_proto::units::{Span, Time};
 use crate::support::{Upper, World, packet, timing};
 
 #[test]
-fn the_ends_do_what_the_tables_say_and_all_of_it() {
+fn both_ends_take_exactly_the_transitions_of_the_tables() {
     let (mut moves, mut taken) = (BTreeSet::new(), BTreeSet::new());
     for seed in 0..300 {
         let mut stream = Stream::new(seed, "medium");
@@ -62,7 +62,7 @@ fn the_ends_do_what_the_tables_say_and_all_of_it() {
 
 /// In full duplex an acknowledgement covers the packets of a 64th of the window, or the chosen number.
 #[test]
-fn an_acknowledgement_is_for_as_many_packets_as_were_chosen() {
+fn an_ack_covers_the_configured_number_of_packets() {
     for (window, lack_every, every) in [(64, Some(4), 4), (128, None, 2), (8, None, 1)] {
         let config = TulipConfig {
             window,
@@ -131,7 +131,7 @@ fn the_alarm_waits_for_a_packet_that_medium_access_has_not_begun() {
 }
 
 #[test]
-fn the_manual_has_the_tables_as_they_are() {
+fn the_manual_contains_the_current_tables() {
     let manual = include_str!("../../../../docs/reference/systems/tulip.md");
     assert!(
         manual.contains(&markdown()),

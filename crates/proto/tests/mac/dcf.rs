@@ -77,7 +77,7 @@ fn frames_above_the_threshold_go_behind_rts_and_cts() {
 
 /// Claim of an RTS: the other stations are silent until the ACK, even if they did not hear the CTS.
 #[test]
-fn the_nav_keeps_others_away() {
+fn the_nav_defers_other_stations() {
     let config = DcfConfig { rts_threshold: 0, ..DcfConfig::default() };
     let (mut mac, mut air) = (mac(config, 3), Recorder::perfect());
     mac.request(Time::ZERO, frame(0, 1, 1000), Access::Contend, &mut air);
@@ -136,7 +136,7 @@ fn after_as_many_tries_as_the_limit_the_frame_is_given_up() {
 
 /// Only backoffs that end in the same slot collide.
 #[test]
-fn who_waits_as_long_collides() {
+fn stations_with_equal_backoffs_collide() {
     let (mut mac, mut air) = (mac(DcfConfig::default(), 3), Recorder::perfect());
     // Both find the channel idle at the same time.
     for s in [1, 2] {

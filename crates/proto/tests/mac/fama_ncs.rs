@@ -171,7 +171,7 @@ fn a_handshake_is_tried_again_and_a_data_frame_is_not() {
 
 /// Two stations that always have frames for each other have equal shares.
 #[test]
-fn nobody_keeps_the_channel() {
+fn saturated_stations_share_the_channel_equally() {
     let (mut mac, mut air) = (mac(FamaConfig::default(), 4), Recorder::perfect());
     for s in 1..4 {
         mac.request(Time::ZERO, frame(s, 0, 1000), Access::Contend, &mut air);
@@ -193,7 +193,7 @@ fn nobody_keeps_the_channel() {
 
 /// A pair that always sends long answers does not exclude the third station.
 #[test]
-fn answers_do_not_keep_the_channel_either() {
+fn long_answers_do_not_exclude_a_third_station() {
     let (mut mac, mut air) = (mac(FamaConfig::default(), 3), Recorder::perfect());
     for (from, to) in [(0, 1), (2, 0)] {
         mac.request(Time::ZERO, frame(from, to, 1000), Access::Contend, &mut air);
@@ -219,7 +219,7 @@ fn answers_do_not_keep_the_channel_either() {
 
 /// A station that hears the RTS of others leaves room for the CTS, even if none follows.
 #[test]
-fn who_reads_the_rts_of_others_waits_for_a_cts() {
+fn a_station_hearing_an_rts_waits_for_a_cts() {
     let (mut mac, mut air) =
         (mac(FamaConfig::default(), 3), Recorder::new(|_, kind, _| kind == FrameKind::Rts));
     mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
@@ -233,7 +233,7 @@ fn who_reads_the_rts_of_others_waits_for_a_cts() {
 /// A station that hears a data frame of others leaves room for an answer only. For an unreadable frame it
 /// would leave room for the longest frame.
 #[test]
-fn who_reads_the_data_of_others_waits_for_their_answer_alone() {
+fn a_station_hearing_data_waits_for_the_answer_only() {
     let sent = RTS + DELAY + TURN + CTS + DELAY + TURN + data(1440);
     let (mut mac, mut air) = (mac(FamaConfig::default(), 3), Recorder::perfect());
     mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
@@ -244,7 +244,7 @@ fn who_reads_the_data_of_others_waits_for_their_answer_alone() {
 }
 
 #[test]
-fn the_documentation_has_the_table_that_runs() {
+fn the_documentation_contains_the_transition_table() {
     super::driver::is_in_docs("reference/systems/fama-ncs.md", &markdown());
 }
 

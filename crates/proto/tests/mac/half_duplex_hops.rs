@@ -2,7 +2,7 @@
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
-use lasthop_proto::event::{Cause, Wants, What};
+use lasthop_proto::event::{Cause, Interest, What};
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::{HalfDuplexHops, Hops};
 use lasthop_proto::machine::{Machine, Out, Side};
@@ -45,7 +45,7 @@ fn on_the_air(
     arrivals: &[(Time, Side, u32)],
     until: Time,
 ) -> Vec<(Time, Station, FrameKind, FrameFate)> {
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     for (id, (at, from, bytes)) in arrivals.iter().enumerate() {
         out.begin(Default::default(), *at);
         machine.on_packet(*at, *from, packet(id as u64, *bytes), &mut out);
@@ -62,7 +62,7 @@ fn on_the_air(
 }
 
 #[test]
-fn a_relay_that_sends_on_one_hop_does_not_hear_a_poll_on_the_other() {
+fn a_sending_relay_misses_polls_on_its_other_hop() {
     let arrivals = [(Time::ZERO, Side::Left, 1000), (Time::ZERO, Side::Left, 1000)];
     let mut machine = machine(&radio(Span::ZERO), &config(2), 1);
     // Both the first station and the relay poll when the first packet has arrived at the relay.
@@ -140,7 +140,7 @@ fn the_filter_works_at_every_station() {
 
 proptest! {
     #[test]
-    fn nothing_vanishes_whatever_comes_and_however_late_the_clock(
+    fn packets_are_conserved_for_any_arrivals_and_clock_delay(
         hops in 1_u8..7,
         gaps in prop::collection::vec((0_u64..60_000_000, any::<bool>(), 41_u32..1500), 1..40),
         limit in 0_u32..6,

@@ -83,7 +83,7 @@ fn without_traffic_a_station_is_awake_for_its_beacons_only() {
 
 /// The frame of a sleeping station waits for a beacon that lists the station, and for the poll that follows.
 #[test]
-fn what_is_for_a_station_that_sleeps_waits_for_the_beacon() {
+fn frames_for_a_dozing_station_wait_for_the_beacon() {
     let (mut mac, mut air) = (mac(polls(), 2), Recorder::perfect());
     let asked = secs(1);
     run(&mut mac, &mut air, asked, |_, _, _, _| {});
@@ -154,7 +154,7 @@ fn a_longer_listen_interval_waits_longer() {
 }
 
 #[test]
-fn who_has_something_to_send_wakes_at_once() {
+fn a_station_with_data_to_send_wakes_immediately() {
     for save in [polls(), dynamic()] {
         let (mut mac, mut air) = (mac(save, 2), Recorder::perfect());
         let asked = secs(1);
@@ -171,7 +171,7 @@ fn who_has_something_to_send_wakes_at_once() {
 }
 
 #[test]
-fn what_the_access_point_cannot_keep_ends_with_a_cause() {
+fn frames_over_the_buffer_limit_fail_with_a_cause() {
     let (mut mac, mut air) =
         (mac(PowerSaveConfig { buffer: 3, ..polls() }, 2), Recorder::perfect());
     for _ in 0..5 {
@@ -207,7 +207,7 @@ fn with_a_time_out_a_station_stays_awake_while_there_is_traffic() {
 
 /// Unreadable beacons keep a station awake, and no frame is lost.
 #[test]
-fn nothing_is_lost_where_polls_and_beacons_are() {
+fn unreadable_beacons_and_polls_lose_no_frames() {
     for save in [polls(), dynamic()] {
         let mut chance = Stream::new(5, "harm");
         let mut air =

@@ -3,7 +3,7 @@
 //! `orders.txt` has the orders of ns-2 2.35. `orders.sh` regenerates it with `orders.tcl`; these tests need
 //! neither.
 
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::settings::{Beats, Settings};
@@ -53,7 +53,7 @@ fn order(variant: Variant, lost: &[u64]) -> Vec<u64> {
         Connection::new(config, flow.reversed(), Side::Left, Seq(0), 0),
     ];
     ends[0].open(Time::ZERO, Some(Bytes(100_000)));
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     let mut lines = [[Line::new(10_000_000, 2), Line::new(800_000, 50)], {
         [Line::new(800_000, 50), Line::new(10_000_000, 2)]
     }];
@@ -122,21 +122,21 @@ fn differing(agent: &str, variant: Variant, patterns: usize) -> Vec<String> {
 }
 
 #[test]
-fn tahoe_sends_what_ns_2_sends() {
+fn tahoe_matches_the_ns_2_send_order() {
     assert_eq!(differing("TCP", Variant::Tahoe, 15), [""; 0]);
 }
 
 #[test]
-fn reno_sends_what_ns_2_sends() {
+fn reno_matches_the_ns_2_send_order() {
     assert_eq!(differing("TCP/Reno", Variant::Reno, 16), [""; 0]);
 }
 
 #[test]
-fn newreno_sends_what_ns_2_sends() {
+fn newreno_matches_the_ns_2_send_order() {
     assert_eq!(differing("TCP/Newreno", Variant::NewReno, 24), [""; 0]);
 }
 
 #[test]
-fn sack_sends_what_ns_2_sends() {
+fn sack_matches_the_ns_2_send_order() {
     assert_eq!(differing("TCP/Sack1", Variant::Sack, 15), [""; 0]);
 }

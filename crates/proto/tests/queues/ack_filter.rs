@@ -28,7 +28,7 @@ fn a_newer_ack_clears_the_older_one_and_joins_the_tail() {
 }
 
 #[test]
-fn what_has_left_is_not_searched_for() {
+fn the_filter_ignores_acks_that_have_left() {
     filter(
         "ack 0
          ack 1000
@@ -88,7 +88,7 @@ fn only_pure_acks_remove() {
 
 //= rfc3449#section-5.2.1: nor ACKs with SACK blocks, nor ECN feedback
 #[test]
-fn an_ack_that_says_more_than_its_number_stays() {
+fn an_ack_with_extra_information_is_not_cleared() {
     for word in ["sack 3000-4000", "ece", "ce", "unknown", "lost 1000", "damaged"] {
         filter(&format!(
             "ack 0
@@ -103,7 +103,7 @@ fn an_ack_that_says_more_than_its_number_stays() {
 }
 
 #[test]
-fn what_a_newer_ack_says_beside_its_number_does_no_harm() {
+fn extra_information_does_not_stop_an_ack_from_clearing() {
     for word in ["sack 3000-4000", "ece", "lost 2000"] {
         filter(&format!(
             "ack 0
@@ -267,7 +267,7 @@ fn an_older_ack_that_comes_late_passes() {
 
 //= rfc7323#section-2.3: no window is larger than 2^30
 #[test]
-fn an_ack_from_another_life_clears_nothing() {
+fn an_ack_of_an_old_incarnation_clears_nothing() {
     filter(
         "ack 0
          ack 1000
@@ -281,7 +281,7 @@ fn an_ack_from_another_life_clears_nothing() {
 }
 
 #[test]
-fn a_syn_begins_anew() {
+fn a_syn_resets_the_filter_state() {
     filter(
         "ack 5000
          leaves ack 5000

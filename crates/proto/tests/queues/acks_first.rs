@@ -12,7 +12,7 @@ fn both(script: &str) {
 
 //= balakrishnan97#4.4.1: ACKs have priority
 #[test]
-fn acks_overtake_data_and_each_class_keeps_its_order() {
+fn acks_overtake_data_and_each_class_preserves_order() {
     both(
         "data 1+960
          data 961+960
@@ -29,7 +29,7 @@ fn acks_overtake_data_and_each_class_keeps_its_order() {
 }
 
 #[test]
-fn whatever_has_a_place_in_the_order_of_the_data_keeps_it() {
+fn control_segments_stay_in_the_order_of_the_data() {
     for other in ["ack 1000 fin", "ack 1000 syn", "ack 1000 rst", "ack 1000 urg"] {
         both(&format!(
             "data 1+960
@@ -76,7 +76,7 @@ fn the_filter_makes_room_for_data() {
 }
 
 #[test]
-fn a_connection_that_begins_anew_is_known_across_the_classes() {
+fn a_syn_resets_the_filter_across_both_classes() {
     check(
         Discipline::AckFilterAcksFirst,
         Limit::Packets(10),

@@ -103,7 +103,7 @@ fn the_last_packet_is_never_dropped() {
 }
 
 #[test]
-fn what_can_be_marked_is_marked_and_leaves() {
+fn ecn_capable_packets_are_marked_instead_of_dropped() {
     let observed = overload(CodelConfig::default(), true);
     assert!(observed.drops.is_empty() && observed.marks.len() > 2000);
     assert_eq!(&observed.marks[..5], [109, 209, 280, 338, 388]);
@@ -113,7 +113,7 @@ fn what_can_be_marked_is_marked_and_leaves() {
 }
 
 #[test]
-fn dropping_goes_on_where_it_was_if_the_queue_stands_again_soon() {
+fn dropping_resumes_its_rate_if_the_queue_soon_refills() {
     // The queue is occupied for 2 s, empty for a moment, and occupied again.
     let twice = |pause: u64| {
         move |now: u64| match now {

@@ -127,7 +127,7 @@ fn arrivals(now: u64) -> Vec<u8> {
 
 //= rfc9332#section-a.1: and the overload of section A.2
 #[test]
-fn it_does_what_the_pseudo_code_does() {
+fn the_implementation_matches_the_rfc_pseudo_code() {
     let (mut bench, mut reading) =
         (dualpi2(DualPi2Config::default()), Reading { credit: -1200.0, ..Reading::default() });
     let mut fates = Vec::new();
@@ -199,7 +199,7 @@ fn the_queues_are_coupled_by_the_square() {
 }
 
 #[test]
-fn classic_traffic_does_not_delay_the_other() {
+fn classic_traffic_does_not_delay_l4s_packets() {
     // Two classic packets arrive per millisecond for one that leaves, and an L packet every fourth.
     let mut bench = dualpi2(DualPi2Config { alpha: 0.0, beta: 0.0, ..DualPi2Config::default() });
     let (mut waited, mut shared) = (Vec::new(), 0);

@@ -1,6 +1,6 @@
 //! Random early detection: selection of packets, its frequency, and its effect.
 
-use lasthop_proto::event::{Cause, Wants};
+use lasthop_proto::event::{Cause, Interest};
 use lasthop_proto::link::{Line, LineConfig};
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::queue::{Discipline, Limit, RedConfig};
@@ -130,7 +130,7 @@ fn dropped_share(load: f64) -> f64 {
         |part| Stream::new(5, part),
     );
     let mut gaps = Stream::new(6, "gaps");
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     let (n, mut at, mut dropped) = (3_000_000, 0.0, 0);
     for _ in 0..n {
         at += gaps.exponential(8e6 / load);
@@ -147,7 +147,7 @@ fn dropped_share(load: f64) -> f64 {
 
 /// Shares of an independent model of ns-3's queue disc, without `Gentle` and `Wait`.
 #[test]
-fn an_open_load_loses_what_it_loses_in_ns_3() {
+fn loss_under_open_load_matches_ns_3() {
     for (load, share) in [(0.95, 0.007_31), (1.0, 0.029_0), (1.2, 0.171_4)] {
         let got = dropped_share(load);
         assert!((got / share - 1.0).abs() < 0.06, "{load}: {got} instead of {share}");
@@ -173,7 +173,7 @@ fn the_average_follows_with_its_weight_and_idle_time_counts_as_packets() {
 }
 
 #[test]
-fn what_cannot_be_marked_is_dropped_and_so_is_all_where_marking_is_off() {
+fn without_ecn_or_marking_selected_packets_are_dropped() {
     for (mark, capable) in [(true, false), (false, true)] {
         let mut bench = red(RedConfig { mark, ..quick() });
         let mut dropped = Vec::new();
@@ -188,7 +188,7 @@ fn what_cannot_be_marked_is_dropped_and_so_is_all_where_marking_is_off() {
 }
 
 #[test]
-fn acks_go_first_behind_it() {
+fn red_acks_first_sends_acks_before_data() {
     let mut bench = Bench::new(Discipline::RedAcksFirst(quick()), PLENTY);
     fill(&mut bench, 3);
     bench.enter(packet("ack 1000", Seq(0)));

@@ -14,7 +14,7 @@
 //! `unknown` (an unassigned option), `partial`, `lost N`, `damaged`. The clock advances only by
 //! [`Bench::wait`].
 
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::queue::{Discipline, Limit, Queue};
 use lasthop_proto::rng::Stream;
@@ -49,7 +49,7 @@ impl Bench {
     pub fn seeded(discipline: Discipline, limit: Limit, seed: u64) -> Bench {
         Bench {
             queue: Queue::new(limit, discipline, || Stream::new(seed, "queue")),
-            out: Out::new(Wants::METRICS),
+            out: Out::new(Interest::METRICS),
             now: Time::ZERO,
             kept: 0,
             marked: 0,

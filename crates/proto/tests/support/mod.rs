@@ -1,6 +1,6 @@
 //! Sends packets through a machine and records their fates.
 
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
@@ -49,7 +49,7 @@ pub fn play_packets(
     make: impl Fn(u64, Side, u32) -> Packet,
 ) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     let mut arrivals = arrivals.iter().enumerate().peekable();
     let mut arrived = 0;
     let mut idle_since = None;

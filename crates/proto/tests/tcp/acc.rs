@@ -95,7 +95,7 @@ fn the_senders_window_bounds_d_and_the_timer_is_the_backstop() {
 
 //= balakrishnan97#4.2.1: round trips are determined by the timestamp option
 #[test]
-fn with_timestamps_their_echo_tells_the_round_trips() {
+fn timestamp_echoes_measure_the_round_trips() {
     check(
         &TcpConfig { timestamps: true, ..acc(fine()) },
         "
@@ -126,7 +126,7 @@ fn with_timestamps_their_echo_tells_the_round_trips() {
 
 //= balakrishnan97#4.2.1: the notification is reflected to the sender of the packet by the receiver
 #[test]
-fn a_sender_tells_of_marked_acks_and_keeps_its_window() {
+fn a_sender_reports_marked_acks_without_reducing_its_window() {
     check(
         &acc(sender(Variant::Reno, 2)),
         "
@@ -145,7 +145,7 @@ fn a_sender_tells_of_marked_acks_and_keeps_its_window() {
 }
 
 #[test]
-fn who_has_not_agreed_neither_tells_nor_is_marked() {
+fn without_agreement_reports_are_ignored_and_acks_not_ect() {
     check(
         &acc(fine()),
         "

@@ -20,7 +20,7 @@ fn with_option(config: TcpConfig) -> TcpConfig {
 
 //= rfc9768#section-3.1.2: Table 2, the rows of a client that offers accurate ECN
 #[test]
-fn a_client_goes_by_the_answer() {
+fn the_client_mode_follows_the_syn_ack_flags() {
     // AE, CWR and ECE of the SYN-ACK; those of the ACK of a SYN-ACK without ECT, and of data; may data be marked?
     for (answer, ack, data, ect) in [
         ("S.W", ".W", "P.Ee", " ect"),
@@ -54,7 +54,7 @@ fn a_client_goes_by_the_answer() {
 //= rfc9768#section-3.1.2: Table 2, by the IP header of the SYN
 //= rfc9768#section-3.1.3: what means nothing yet is taken for the offer
 #[test]
-fn a_server_goes_by_the_offer() {
+fn the_server_mode_follows_the_syn_flags() {
     for (offer, answer, counts) in [
         ("SEWe mss 1000", "S.W", true),
         ("SEWe mss 1000 ect1", "S.EW", true),
@@ -90,7 +90,7 @@ fn a_server_goes_by_the_offer() {
 
 //= rfc3168#section-6.1.1.1: a host may send the SYN again without ECN
 #[test]
-fn a_syn_that_nobody_answers_is_sent_again_without() {
+fn an_unanswered_syn_is_retransmitted_without_accurate_ecn() {
     check(
         &accurate(fine()),
         "
@@ -109,7 +109,7 @@ fn a_syn_that_nobody_answers_is_sent_again_without() {
 //= rfc9768#section-3.2.2.1: Table 4: a server whose first ACK has a field of zero sends without ECT
 //= rfc9768#section-3.2.2.2: CE on the SYN-ACK counts at both ends
 #[test]
-fn the_mark_of_a_syn_ack_is_told_twice_and_counted_once() {
+fn marked_syn_acks_are_reported_twice_and_counted_once() {
     check(
         &accurate(fine()),
         "
@@ -235,7 +235,7 @@ fn a_lost_ack_loses_no_count() {
 
 //= rfc9768#section-3.2.2.1: Table 4: zero on the first ACK
 #[test]
-fn a_server_whose_client_tells_zero_is_mute() {
+fn after_a_zero_ace_a_server_still_counts_marks() {
     check(
         &accurate(fine()),
         "

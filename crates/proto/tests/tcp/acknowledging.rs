@@ -98,7 +98,7 @@ fn disorder_and_the_end_of_it_are_acknowledged_at_once() {
 }
 
 #[test]
-fn the_newest_block_comes_first_and_each_is_told_three_times() {
+fn sack_blocks_are_newest_first_and_sent_three_times() {
     //= rfc2018#section-4
     check(
         &TcpConfig { sack: true, ..fine() },
@@ -172,7 +172,7 @@ fn an_ack_echoes_the_timestamp_of_the_first_segment_it_answers() {
 }
 
 #[test]
-fn a_ghost_of_another_window_is_known_by_its_timestamp() {
+fn paws_rejects_an_old_segment_by_its_timestamp() {
     //= rfc7323#section-5.3
     check(
         &TcpConfig { timestamps: true, ..fine() },
@@ -399,7 +399,7 @@ fn after_a_reply_acks_wait_for_the_next_one() {
 
 /// Data buffered after a hole that arrives again with the segment filling the hole is a duplicate, too.
 #[test]
-fn data_that_overlaps_what_is_buffered_is_reported_as_a_duplicate() {
+fn data_overlapping_buffered_data_is_reported_as_duplicate() {
     //= rfc2883#section-4
     check(
         &TcpConfig { sack: true, dsack: true, ..fine() },

@@ -188,7 +188,7 @@ fn a_syn_in_a_connection_is_challenged_wherever_it_points() {
 }
 
 #[test]
-fn acks_of_what_was_never_sent_or_long_ago_are_challenged() {
+fn acks_of_unsent_or_very_old_data_are_challenged() {
     //= rfc5961#section-5.2
     check(
         &fine(),

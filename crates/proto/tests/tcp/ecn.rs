@@ -12,7 +12,7 @@ fn ecn(config: TcpConfig) -> TcpConfig {
 
 //= rfc3168#section-6.1.2: the window is halved once for the marks of a window, and the peer is notified
 #[test]
-fn an_echo_halves_the_window_once_and_cwr_says_so() {
+fn an_echo_halves_the_window_once_and_sets_cwr() {
     check(
         &ecn(sender(Variant::Reno, 8)),
         "
@@ -68,7 +68,7 @@ fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
 
 //= rfc3168#section-6.1.1: both ends must want it
 #[test]
-fn a_peer_that_knows_nothing_of_it_is_left_alone() {
+fn ecn_is_not_used_with_a_peer_without_it() {
     // The second one reflects unknown flags.
     for answer in ["S.", "S.EW"] {
         check(
@@ -92,7 +92,7 @@ fn a_peer_that_knows_nothing_of_it_is_left_alone() {
 
 //= rfc3168#section-6.1.1.1: a host may send the SYN again without ECN
 #[test]
-fn a_syn_that_nobody_answers_is_sent_again_without() {
+fn an_unanswered_syn_is_retransmitted_without_ecn() {
     check(
         &ecn(fine()),
         "
@@ -110,7 +110,7 @@ fn a_syn_that_nobody_answers_is_sent_again_without() {
 
 //= rfc3168#section-6.1.5: retransmitted data is not ECN-capable
 #[test]
-fn what_is_sent_again_cannot_be_marked() {
+fn retransmissions_are_not_ecn_capable() {
     check(
         &ecn(sender(Variant::Reno, 1)),
         "

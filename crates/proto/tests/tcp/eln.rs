@@ -63,7 +63,7 @@ fn the_first_marked_duplicate_repairs() {
 }
 
 #[test]
-fn so_does_a_marked_ack_that_moves_the_edge() {
+fn a_marked_ack_that_moves_the_left_edge_repairs() {
     after_opening(
         ElnReaction::FirstAck,
         "
@@ -114,7 +114,7 @@ fn a_lost_retransmission_needs_the_timer() {
 }
 
 #[test]
-fn who_asked_for_marks_heeds_no_names_and_the_reverse() {
+fn marks_mode_ignores_named_losses_and_vice_versa() {
     after_opening(
         ElnReaction::FirstAck,
         "
@@ -134,7 +134,7 @@ fn who_asked_for_marks_heeds_no_names_and_the_reverse() {
 }
 
 #[test]
-fn a_receiver_marks_the_acks_that_wait_for_what_came_damaged() {
+fn a_receiver_marks_acks_that_wait_for_damaged_segments() {
     check(
         &TcpConfig { eln: ElnMode::Checksum, ..fine() },
         "

@@ -82,7 +82,7 @@ fn a_lost_syn_goes_again_without_option_and_data() {
 }
 
 #[test]
-fn a_lost_syn_ack_goes_again_with_what_was_sent_behind_it() {
+fn a_lost_syn_ack_is_retransmitted_with_following_data() {
     let mut pair = acquainted(|line| line.starts_with("5050ms S S"));
     pair.ask(
         "5000ms",
@@ -101,7 +101,7 @@ fn a_lost_syn_ack_goes_again_with_what_was_sent_behind_it() {
 }
 
 #[test]
-fn a_server_that_knows_no_cookies_gets_no_more_of_them() {
+fn a_server_without_fast_open_gets_no_further_cookies() {
     let mut pair = Pair::new(&config(), &fine(), |_| false);
     pair.remember(0, |memory| memory.cookies.learn(SERVER, Cookie::new(&[9; 8]).unwrap(), 1000));
     for (at, until, syn) in [(0, "4000ms", "SP 1+300 cookie"), (5000, "9000ms", "S ask")] {

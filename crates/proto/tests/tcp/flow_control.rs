@@ -146,7 +146,7 @@ fn a_receiver_opens_its_window_by_worthwhile_steps() {
 }
 
 #[test]
-fn what_lies_beyond_the_window_is_cut_off() {
+fn data_beyond_the_window_is_trimmed() {
     check(
         &TcpConfig { recv_buffer: 4000, ..fine() },
         "

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Time};
@@ -59,7 +59,7 @@ fn after_a_time_out_the_threshold_and_the_back_off_stay() {
 }
 
 #[test]
-fn nothing_in_flight_is_nothing_to_send_again() {
+fn with_nothing_in_flight_a_hand_off_sends_nothing() {
     check(
         &sender(Variant::Reno, 4),
         "
@@ -98,14 +98,14 @@ fn a_receiver_repeats_its_ack_until_the_peer_must_act() {
 }
 
 #[test]
-fn a_host_does_so_only_if_it_is_asked_to() {
+fn a_host_retransmits_on_hand_off_only_if_configured() {
     for wanted in [false, true] {
         let (own, peer) = (Addr::v4(10, 1, 0, 1), Addr::v4(10, 0, 0, 1));
         let tcp = TcpConfig { fast_rtx_handoff: wanted, initial_window: 2, ..fine() };
         let config =
             HostConfig { name: "mobile".into(), addr: own, side: Side::Left, tcp: Arc::new(tcp) };
         let mut host = Host::new(config, 1);
-        let mut out = Out::new(Wants::METRICS);
+        let mut out = Out::new(Interest::METRICS);
         host.open(peer, 9, Time::ZERO, Some(Bytes(100_000)), 1);
         host.on_wake(Time::ZERO, &mut out);
         let syn = out.sends.pop().unwrap().1;

@@ -37,7 +37,7 @@ fn without_the_option_the_peer_takes_536_bytes() {
 }
 
 #[test]
-fn what_the_peer_does_not_offer_is_not_used() {
+fn options_not_offered_by_the_peer_are_not_used() {
     let config = TcpConfig {
         mss: 1000,
         initial_window: 1,
@@ -65,7 +65,7 @@ fn what_the_peer_does_not_offer_is_not_used() {
 }
 
 #[test]
-fn what_both_offer_is_used() {
+fn options_offered_by_both_ends_are_used() {
     let config = TcpConfig {
         mss: 1000,
         initial_window: 1,
@@ -93,7 +93,7 @@ fn what_both_offer_is_used() {
 }
 
 #[test]
-fn a_passive_open_answers_what_was_offered() {
+fn a_passive_open_answers_only_offered_options() {
     let config = TcpConfig {
         mss: 1000,
         eln: ElnMode::Checksum,
@@ -167,7 +167,7 @@ fn a_lost_syn_ack_is_sent_again() {
 }
 
 #[test]
-fn a_syn_that_nobody_answers_is_given_up_without_a_reset() {
+fn an_unanswered_syn_is_abandoned_without_a_reset() {
     check(
         &TcpConfig { max_retries: 2, ..fine() },
         "

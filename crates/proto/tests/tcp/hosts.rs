@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::{Cause, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::settings::{Beats, Settings};
@@ -23,7 +23,7 @@ fn host() -> Host {
 
 /// The host's answer to a segment from the peer: flags, seq, ack.
 fn answer(host: &mut Host, flags: Flags, seq: u32, ack: u32, len: u32) -> Vec<(Flags, u32, u32)> {
-    let mut out = Out::new(Wants::NOTHING);
+    let mut out = Out::new(Interest::NOTHING);
     let segment = Segment::new(1024, 9, Seq(seq), Seq(ack), flags);
     let body = Body::Pattern { stream: 1, len, offset: 0 };
     host.on_packet(Time::ZERO, Side::Left, Packet::tcp(THERE, HERE, segment, body), &mut out);
@@ -74,7 +74,7 @@ fn transfer(
         Connection::new(config, flow.reversed(), Side::Left, Seq(3), 0),
     ];
     ends[0].open(Time::ZERO, Some(Bytes(bytes)));
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     let mut wire: std::collections::VecDeque<(Time, usize, Packet)> = Default::default();
     let (mut now, mut sent) = (Time::ZERO, 0);
     while !ends[0].is_over() && now < Time::ZERO + Span::secs(100_000) {
@@ -137,7 +137,7 @@ fn a_host_counts_the_connections_that_are_not_over() {
     let mut host = host();
     host.open(THERE, 9, Time::ZERO, Some(Bytes(0)), 1);
     assert_eq!(host.unfinished(), 1);
-    let mut out = Out::new(Wants::EVERYTHING);
+    let mut out = Out::new(Interest::EVERYTHING);
     host.on_wake(Time::ZERO, &mut out);
     let syn = out.sends.remove(0).1.segment().unwrap().clone();
     let originated =

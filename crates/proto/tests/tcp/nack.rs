@@ -31,7 +31,7 @@ fn every_named_range_is_sent_again_and_the_window_stays() {
 }
 
 #[test]
-fn duplicate_acks_for_what_was_named_start_no_recovery() {
+fn duplicate_acks_for_a_reported_range_start_no_recovery() {
     after_opening(
         "
         20ms   < . ack 1 missing 1-1001
@@ -50,7 +50,7 @@ fn duplicate_acks_for_what_was_named_start_no_recovery() {
 }
 
 #[test]
-fn what_is_not_outstanding_is_passed_over() {
+fn reported_ranges_that_are_not_outstanding_are_ignored() {
     after_opening(
         "
         20ms   < . ack 3001
@@ -62,7 +62,7 @@ fn what_is_not_outstanding_is_passed_over() {
 }
 
 #[test]
-fn a_sender_that_did_not_offer_takes_no_notice() {
+fn a_sender_that_did_not_offer_nacks_ignores_them() {
     check(
         &sender(Variant::Reno, 6),
         &format!(
@@ -77,7 +77,7 @@ fn a_sender_that_did_not_offer_takes_no_notice() {
 
 /// A sender with its own loss detection does not offer them, and unrequested ones do not postpone its timer.
 #[test]
-fn a_sender_with_rack_does_not_offer_them_and_its_timer_is_not_postponed() {
+fn rack_senders_neither_offer_nacks_nor_delay_their_timer() {
     let tcp = TcpConfig { nack: true, sack: true, ..sender(Variant::Rack, 2) };
     for message in ["", "500ms  < . ack 1 missing 1-1001"] {
         check(

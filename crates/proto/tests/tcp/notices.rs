@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::{Cause, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Interest, Op, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
 use lasthop_proto::units::{Bytes, Time};
@@ -64,7 +64,7 @@ fn a_round_trip_is_still_measured() {
 }
 
 #[test]
-fn what_is_not_in_flight_is_not_believed() {
+fn notices_about_data_not_in_flight_are_ignored() {
     //= rfc5927#section-4.1
     check(
         &notified(),
@@ -113,7 +113,7 @@ fn without_a_running_timer_there_is_none_to_start() {
 }
 
 #[test]
-fn a_quench_closes_the_window_and_keeps_the_threshold() {
+fn a_quench_closes_the_window_and_leaves_the_threshold() {
     //= bakshi96#4.2.2: it stems the flow of further packets, but prevents no timeout
     check(
         &TcpConfig { initial_window: 4, initial_ssthresh: 9000, ..notified() },
@@ -189,13 +189,13 @@ fn tahoe_of_the_paper_fills_its_window_and_retransmits_at_the_third_duplicate() 
 
 /// A host accepts messages for its own connections, and drops each other one with a cause.
 #[test]
-fn a_host_finds_the_connection_that_is_meant() {
+fn a_host_matches_a_notice_to_its_connection() {
     let (own, peer) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
     let tcp = Arc::new(TcpConfig { ebsn: true, ..fine() });
     let config = HostConfig { name: "fixed".to_owned(), addr: own, side: Side::Right, tcp };
     let mut host = Host::new(config, 1);
     host.open(peer, 9, Time::ZERO, Some(Bytes(5000)), 1);
-    let mut out = Out::new(Wants::METRICS);
+    let mut out = Out::new(Interest::METRICS);
     host.on_wake(Time::ZERO, &mut out);
     let syn = out.sends.pop().expect("a SYN").1;
     out.events.clear();

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lasthop_proto::event::{TcpKind, Wants, What};
+use lasthop_proto::event::{Interest, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::opening::Memory;
 use lasthop_proto::tcp::traffic::{Answers, Exchange};
@@ -130,7 +130,7 @@ impl Pair {
         let before = self.sent.len();
         while let Some((at, what)) = self.next().filter(|(at, _)| *at <= until) {
             self.now = self.now.max(at);
-            let mut out = Out::new(Wants::METRICS);
+            let mut out = Out::new(Interest::METRICS);
             out.begin(Default::default(), self.now);
             let host = match what {
                 Ok(host) => {

@@ -1,7 +1,7 @@
 //! Header prediction: lower cost, and identical behaviour.
 
 use lasthop_proto::energy::Operation;
-use lasthop_proto::event::Wants;
+use lasthop_proto::event::Interest;
 use lasthop_proto::tcp::{Host, Prediction, TcpConfig, Variant};
 use lasthop_proto::wire::Damage;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn stamped(prediction: Prediction) -> TcpConfig {
 }
 
 fn bulk(tcp: &TcpConfig) -> Exchange {
-    exchange([tcp, tcp], (1, 200_000), Wants::EVERYTHING.union(Wants::WORK), unharmed)
+    exchange([tcp, tcp], (1, 200_000), Interest::EVERYTHING.union(Interest::WORK), unharmed)
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn nearly_all_of_a_bulk_transfer_is_predicted_at_both_ends() {
 }
 
 #[test]
-fn before_the_check_of_timestamps_only_what_is_not_predicted_is_checked() {
+fn predicting_before_paws_checks_only_unpredicted_segments() {
     let checks = |prediction| bulk(&stamped(prediction)).count(RECEIVER, Operation::Paws);
     assert!(checks(Prediction::AfterPaws) > 200);
     assert!(checks(Prediction::BeforePaws) <= 4, "{}", checks(Prediction::BeforePaws));
@@ -63,7 +63,7 @@ fn script(tail: &str) -> String {
 }
 
 #[test]
-fn an_old_duplicate_at_the_left_edge_is_the_price_of_predicting_first() {
+fn predicting_before_paws_accepts_an_old_left_edge_duplicate() {
     //= agarwal00#4.4: a segment from the past might arrive at exactly the wrong time
     let refused = script("30ms > . ack 1977 ts 30 100\n100ms end");
     check(&stamped(Prediction::Off), &refused);
@@ -73,7 +73,7 @@ fn an_old_duplicate_at_the_left_edge_is_the_price_of_predicting_first() {
 }
 
 #[test]
-fn what_is_not_predicted_is_checked_all_the_same() {
+fn unpredicted_segments_are_still_checked_by_paws() {
     // The same old timestamp on a segment past the left edge, and on a segment with a FIN.
     for late in ["30ms < . 2965+988 ack 1 ts 7 0", "30ms < F. 1977+988 ack 1 ts 7 0"] {
         let script = script("").replace("    30ms  < . 1977+988 ack 1 ts 7 0", late);
@@ -134,8 +134,8 @@ proptest! {
                 0 => None,
                 _ => Some(Damage::None),
             };
-            let wants = Wants::EVERYTHING.union(Wants::WORK);
-            exchange_between([&tcp, &tcp], prepare, (streams, bytes), wants, fate)
+            let interest = Interest::EVERYTHING.union(Interest::WORK);
+            exchange_between([&tcp, &tcp], prepare, (streams, bytes), interest, fate)
         };
         let run = |prediction| run_between(prediction, |_| ());
         let off = run_between(Prediction::Off, Host::take_no_short_cuts);

@@ -215,7 +215,7 @@ fn fields(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_preset_is_what_it_was() {
+fn each_preset_matches_the_recorded_fields() {
     let first = fields(PRESETS[0].0);
     let mut is = Vec::new();
     for (name, _) in PRESETS {

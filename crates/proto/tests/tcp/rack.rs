@@ -32,7 +32,7 @@ fn a_hole_waits_for_a_quarter_of_the_round_trip_in_case_it_is_only_late() {
 }
 
 #[test]
-fn what_arrives_within_the_reordering_window_is_not_sent_again() {
+fn data_within_the_reordering_window_is_not_retransmitted() {
     check(
         &rack(5),
         "
@@ -99,7 +99,7 @@ fn a_retransmission_that_is_lost_is_sent_again_without_a_time_out() {
 }
 
 #[test]
-fn a_lost_tail_is_probed_after_two_round_trips_and_mended_without_a_time_out() {
+fn tail_probes_after_two_rtts_repair_without_timeout() {
     //= rfc8985#section-7: the last segment again; its report shows that the one before is lost
     check(
         &rack(5),
@@ -122,7 +122,7 @@ fn a_lost_tail_is_probed_after_two_round_trips_and_mended_without_a_time_out() {
 }
 
 #[test]
-fn a_probe_that_mends_the_loss_of_the_last_segment_closes_the_window_all_the_same() {
+fn a_probe_repairing_a_loss_still_reduces_the_window() {
     //= rfc8985#section-7.4.2: the ACK exceeds the probe, and no duplicate is reported
     let script = |answer: &str, more: &str| {
         format!(
@@ -156,7 +156,7 @@ fn a_probe_that_mends_the_loss_of_the_last_segment_closes_the_window_all_the_sam
 }
 
 #[test]
-fn a_time_out_keeps_what_was_reported_and_sends_only_what_is_lost() {
+fn a_timeout_retains_sack_reports_and_sends_only_losses() {
     //= rfc8985#section-6.3
     check(
         &rack(5),
@@ -271,7 +271,7 @@ fn a_reported_duplicate_widens_the_reordering_window() {
 }
 
 #[test]
-fn a_receiver_reports_what_came_twice_once_and_first() {
+fn a_duplicate_is_reported_once_in_the_first_block() {
     //= rfc2883#section-4
     let script = |told: &str, outside: &str| {
         format!(
@@ -321,7 +321,7 @@ fn of_two_parts_that_came_twice_the_first_is_reported() {
 }
 
 #[test]
-fn a_closed_window_is_probed_and_what_was_lost_waits_for_it() {
+fn closed_windows_are_probed_before_lost_data_is_sent() {
     check(
         &rack(3),
         "
@@ -346,7 +346,7 @@ fn a_closed_window_is_probed_and_what_was_lost_waits_for_it() {
 /// RACK.rtt is updated by each segment that arrives, so an unusually short round trip does not mark later
 /// segments lost.
 #[test]
-fn the_round_trip_is_that_of_what_arrived_last_be_it_the_newest_segment_or_not() {
+fn the_rtt_follows_the_segment_that_arrived_last() {
     //= rfc8985#section-6.2: step 2
     check(
         &rack(4),

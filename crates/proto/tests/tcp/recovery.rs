@@ -51,7 +51,7 @@ fn the_growth_of_bsd_is_faster_by_an_eighth_of_a_segment() {
 }
 
 #[test]
-fn reno_repairs_one_loss_and_goes_on_at_half_the_window() {
+fn reno_repairs_one_loss_and_continues_at_half_window() {
     check(
         &sender(Variant::Reno, 8),
         "

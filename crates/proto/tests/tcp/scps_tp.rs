@@ -20,7 +20,7 @@ fn after_opening(loss_cause: LossCause, script: &str) {
 }
 
 #[test]
-fn two_holes_are_repaired_in_one_round_trip_and_corruption_keeps_the_window() {
+fn two_corruption_losses_cost_one_rtt_and_no_window() {
     after_opening(
         LossCause::Corruption,
         "
@@ -106,7 +106,7 @@ fn one_report_names_several_holes() {
 }
 
 #[test]
-fn a_lost_retransmission_is_repaired_when_what_followed_it_has_arrived() {
+fn a_lost_retransmission_is_repaired_once_later_data_arrives() {
     after_opening(
         LossCause::Corruption,
         "

@@ -35,7 +35,7 @@
 //! 10ms   > . 1+1000 x3 ack 1         1+1000, 1001+1000 and 2001+1000
 //! ```
 
-use lasthop_proto::event::{Op, Wants, What};
+use lasthop_proto::event::{Interest, Op, What};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::tcp::opening::Memory;
 use lasthop_proto::tcp::rtt::Beat;
@@ -144,7 +144,7 @@ impl Player {
         Player {
             full_window: config.recv_buffer,
             connection: Connection::new(config, flow, Side::Right, iss, 1),
-            out: Out::new(Wants::EVERYTHING),
+            out: Out::new(Interest::EVERYTHING),
             iss,
             irs,
             record: Vec::new(),

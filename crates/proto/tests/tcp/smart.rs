@@ -113,7 +113,7 @@ fn a_lost_retransmission_needs_the_timer() {
 }
 
 #[test]
-fn or_it_shows_when_something_sent_later_arrives() {
+fn with_repeat_later_data_reveals_a_lost_retransmission() {
     lost_again(
         true,
         "
@@ -190,7 +190,7 @@ fn hostile_reports_do_no_harm() {
 }
 
 #[test]
-fn a_receiver_names_what_caused_each_ack() {
+fn a_receiver_reports_the_segment_that_caused_each_ack() {
     check(
         &TcpConfig { smart: true, ..fine() },
         "

@@ -111,7 +111,7 @@ fn a_lost_syn_ack_of_a_handshake_goes_again_and_the_data_that_waits_does_not() {
 }
 
 #[test]
-fn a_lost_ack_of_the_fin_is_asked_for_again() {
+fn a_retransmitted_fin_brings_the_lost_ack_again() {
     let mut pair = acquainted(|line| line.starts_with("5100ms C"));
     pair.ask(
         "5000ms",
@@ -223,7 +223,7 @@ fn a_server_without_counts_gets_the_request_after_the_handshake() {
 }
 
 #[test]
-fn a_client_without_counts_is_served_as_ever() {
+fn a_client_without_counts_is_served_after_a_handshake() {
     let mut pair = Pair::new(&plain(), &config(), |_| false);
     pair.ask(
         "0ms",
@@ -239,7 +239,7 @@ fn a_client_without_counts_is_served_as_ever() {
 }
 
 #[test]
-fn a_server_that_has_forgotten_asks_for_a_handshake_once() {
+fn a_server_without_cached_counts_requires_one_handshake() {
     let mut pair = acquainted(|_| false);
     pair.restart_server();
     pair.remember(1, |memory| memory.counts = Counts::new(100));
@@ -266,7 +266,7 @@ fn a_server_that_has_forgotten_asks_for_a_handshake_once() {
 }
 
 #[test]
-fn a_client_that_has_forgotten_makes_the_server_forget_what_it_knew() {
+fn a_client_with_lost_counts_resets_the_server_cache() {
     let mut pair = acquainted(|_| false);
     pair.remember(0, |memory| memory.counts = Counts::new(0));
     pair.ask(
@@ -330,7 +330,7 @@ fn knows() -> Memory {
 }
 
 #[test]
-fn what_has_another_count_is_not_of_this_connection() {
+fn segments_with_another_connection_count_are_rejected() {
     //= rfc1644#section-3.4
     check_with(
         &config(),
@@ -352,7 +352,7 @@ fn what_has_another_count_is_not_of_this_connection() {
 }
 
 #[test]
-fn a_syn_ack_that_echoes_another_count_is_of_old() {
+fn a_syn_ack_echoing_another_count_is_ignored() {
     check_with(
         &config(),
         Some(&knows()),
@@ -370,7 +370,7 @@ fn a_syn_ack_that_echoes_another_count_is_of_old() {
 }
 
 #[test]
-fn a_request_of_several_segments_goes_on_after_the_syn() {
+fn a_multi_segment_request_continues_after_the_syn() {
     check_with(
         &TcpConfig { initial_window: 4, ..config() },
         Some(&knows()),

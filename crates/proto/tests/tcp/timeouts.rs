@@ -10,7 +10,7 @@ use crate::{bsd, fine};
 /// Some TCPs set the timer before they process the round-trip time, so it uses the previous estimate; with
 /// all data acknowledged it does not run. Such TCPs back off from the second timeout on.
 #[test]
-fn the_timer_goes_by_the_estimate_of_before_or_of_after() {
+fn timers_use_the_estimate_before_or_after_the_sample() {
     // The handshake gives 100 ms and 50 ms: 300 ms. With the first segment they become 100 ms and 37.5 ms:
     // 250 ms.
     for (timer_order, at, next) in
@@ -68,7 +68,7 @@ fn each_time_out_doubles_the_next_up_to_the_maximum() {
 }
 
 #[test]
-fn karn_a_retransmitted_segment_is_not_measured_and_keeps_the_back_off() {
+fn karn_a_retransmission_is_not_measured_and_backoff_stays() {
     check(
         &fine(),
         "

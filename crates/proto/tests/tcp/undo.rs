@@ -44,7 +44,7 @@ fn a_time_out_is_taken_back_when_data_arrives_that_was_not_sent_again() {
 }
 
 #[test]
-fn a_time_out_that_was_right_goes_on_after_the_test() {
+fn a_genuine_timeout_resumes_after_the_f_rto_test() {
     //= rfc5682#section-3.1: step 3a: duplicate ACKs for the new data
     check(
         &linux(4),
@@ -118,7 +118,7 @@ fn duplicates_that_are_reported_for_all_retransmissions_take_a_recovery_back() {
 /// A hole filled by a delayed segment indicates further delayed segments: that ACK marks no segment lost and
 /// retransmits none.
 #[test]
-fn an_ack_of_a_delayed_segment_condemns_no_other() {
+fn an_ack_of_a_delayed_segment_marks_none_lost() {
     check(
         &TcpConfig { timestamps: true, ..linux(8) },
         "

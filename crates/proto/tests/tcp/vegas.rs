@@ -71,7 +71,7 @@ fn longer_round_trips_end_slow_start_and_then_close_the_window() {
 }
 
 #[test]
-fn the_first_duplicate_ack_repairs_what_has_waited_longer_than_the_fine_time_out() {
+fn first_duplicate_ack_repairs_data_past_the_fine_timeout() {
     for (at, repaired) in [("39ms", false), ("41ms", true)] {
         let end = if repaired {
             "

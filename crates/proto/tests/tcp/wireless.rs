@@ -29,7 +29,7 @@ fn a_partial_ack_starts_the_timer_again() {
 }
 
 #[test]
-fn an_end_point_that_is_not_told_ignores_it() {
+fn with_reaction_off_partial_acks_are_ignored() {
     check(
         &ackp(AckpReaction::Off),
         "
@@ -178,7 +178,7 @@ fn without_consent_a_notification_is_a_duplicate_ack() {
 }
 
 #[test]
-fn a_receiver_tells_of_damaged_segments() {
+fn a_receiver_reports_damaged_segments() {
     check(
         &TcpConfig { eln: ElnMode::Checksum, ..fine() },
         "

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lasthop_proto::energy::{Operation, Work};
-use lasthop_proto::event::{Wants, What};
+use lasthop_proto::event::{Interest, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::tcp::{DelayedAck, Host, HostConfig, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -41,10 +41,10 @@ impl Exchange {
 pub fn exchange(
     tcp: [&TcpConfig; 2],
     (streams, bytes): (u32, u64),
-    wants: Wants,
+    interest: Interest,
     fate: impl FnMut(u64) -> Option<Damage>,
 ) -> Exchange {
-    exchange_between(tcp, |_| (), (streams, bytes), wants, fate)
+    exchange_between(tcp, |_| (), (streams, bytes), interest, fate)
 }
 
 /// Like [`exchange`], between hosts that `prepare` has changed.
@@ -52,7 +52,7 @@ pub fn exchange_between(
     tcp: [&TcpConfig; 2],
     prepare: impl Fn(&mut Host),
     (streams, bytes): (u32, u64),
-    wants: Wants,
+    interest: Interest,
     mut fate: impl FnMut(u64) -> Option<Damage>,
 ) -> Exchange {
     let addr = [Addr::v4(10, 1, 0, 1), Addr::v4(10, 0, 0, 1)];
@@ -75,7 +75,7 @@ pub fn exchange_between(
     }
     let delay = Span::millis(10);
     let mut wire: VecDeque<(Time, usize, Packet)> = VecDeque::new();
-    let mut out = Out::new(wants);
+    let mut out = Out::new(interest);
     let mut now = Time::ZERO;
     while x.hosts[SENDER].unfinished() > 0 || !wire.is_empty() {
         let wakes = [x.hosts[0].next_wake(), x.hosts[1].next_wake(), wire.front().map(|w| w.0)];
@@ -123,11 +123,11 @@ pub fn unharmed(_: u64) -> Option<Damage> {
 const SIZE: u64 = 100_000;
 
 fn both(tcp: &TcpConfig) -> Exchange {
-    exchange([tcp, tcp], (1, SIZE), Wants::WORK, unharmed)
+    exchange([tcp, tcp], (1, SIZE), Interest::WORK, unharmed)
 }
 
 #[test]
-fn every_segment_is_told_once_where_it_is_sent_and_once_where_it_is_taken_in() {
+fn each_segment_is_counted_once_at_each_end() {
     let x = both(&fine());
     for host in [RECEIVER, SENDER] {
         let taken = x.count(host, Operation::Processed) + x.count(host, Operation::Predicted);
@@ -147,11 +147,15 @@ fn every_segment_is_told_once_where_it_is_sent_and_once_where_it_is_taken_in() {
 }
 
 #[test]
-fn nothing_is_told_unasked() {
-    let x = exchange([&fine(), &fine()], (1, SIZE), Wants::EVERYTHING, unharmed);
+fn work_is_reported_only_if_requested() {
+    let x = exchange([&fine(), &fine()], (1, SIZE), Interest::EVERYTHING, unharmed);
     assert!(x.work.iter().all(Vec::is_empty));
-    let asked =
-        exchange([&fine(), &fine()], (1, SIZE), Wants::EVERYTHING.union(Wants::WORK), unharmed);
+    let asked = exchange(
+        [&fine(), &fine()],
+        (1, SIZE),
+        Interest::EVERYTHING.union(Interest::WORK),
+        unharmed,
+    );
     assert!(asked.work.iter().all(|work| !work.is_empty()));
     assert_eq!(x.events, asked.events);
 }
@@ -166,7 +170,7 @@ fn timestamps_are_counted_where_both_ends_have_them() {
         // The check against old segments begins with the second timestamp.
         assert_eq!(x.count(host, Operation::Paws), x.sent[1 - host] - syns);
     }
-    let one = exchange([&fine(), &with], (1, SIZE), Wants::WORK, unharmed);
+    let one = exchange([&fine(), &with], (1, SIZE), Interest::WORK, unharmed);
     assert_eq!(one.count(SENDER, Operation::Timestamps), 1, "the offer");
     for x in [one, both(&fine())] {
         assert_eq!(x.count(RECEIVER, Operation::Timestamps), 0);
@@ -182,7 +186,7 @@ fn windows_are_scaled_where_that_is_agreed_on() {
     // All segments except the SYN and its answer.
     assert!([0, 1].iter().all(|host| shifts(&x, *host) >= x.sent[0] + x.sent[1] - 3));
     assert_eq!(shifts(&both(&TcpConfig { recv_buffer: 65_535, ..with.clone() }), SENDER), 0);
-    assert_eq!(shifts(&exchange([&with, &fine()], (1, SIZE), Wants::WORK, unharmed), SENDER), 0);
+    assert_eq!(shifts(&exchange([&with, &fine()], (1, SIZE), Interest::WORK, unharmed), SENDER), 0);
     assert_eq!(shifts(&both(&fine()), RECEIVER), 0);
 }
 
@@ -192,10 +196,10 @@ fn blocks_are_counted_when_something_was_lost() {
     let sack = TcpConfig { variant: Variant::Sack, sack: true, initial_window: 8, ..fine() };
     let reno = TcpConfig { variant: Variant::Reno, sack: false, ..sack.clone() };
     let blocks = |x: &Exchange, host| x.count(host, Operation::SackBlock);
-    let x = exchange([&sack, &sack], (1, SIZE), Wants::WORK, lossy);
+    let x = exchange([&sack, &sack], (1, SIZE), Interest::WORK, lossy);
     assert!(blocks(&x, RECEIVER) > 5, "{}", blocks(&x, RECEIVER));
     assert_eq!(blocks(&x, RECEIVER), blocks(&x, SENDER), "all that were written were read");
-    let x = exchange([&reno, &reno], (1, SIZE), Wants::WORK, lossy);
+    let x = exchange([&reno, &reno], (1, SIZE), Interest::WORK, lossy);
     assert_eq!(blocks(&x, RECEIVER) + blocks(&x, SENDER), 0);
     assert_eq!(blocks(&both(&sack), RECEIVER), 0);
     // A retransmitted segment is stored already, with its sum.
@@ -203,8 +207,8 @@ fn blocks_are_counted_when_something_was_lost() {
 }
 
 #[test]
-fn what_came_damaged_is_summed_and_no_more() {
-    let x = exchange([&fine(), &fine()], (1, SIZE), Wants::WORK, |n| {
+fn damaged_segments_are_checksummed_but_not_processed() {
+    let x = exchange([&fine(), &fine()], (1, SIZE), Interest::WORK, |n| {
         Some(if n % 17 == 0 { Damage::Tcp } else { Damage::None })
     });
     let again = x.sent[SENDER] / 17;
@@ -214,7 +218,7 @@ fn what_came_damaged_is_summed_and_no_more() {
     assert_eq!(x.count(RECEIVER, Operation::CopiedSummedByte), SIZE);
     let headers = 40 * (x.sent[0] + x.sent[1]) + 8;
     assert!(x.count(RECEIVER, Operation::SummedByte) > headers, "the damaged bytes");
-    let ip = exchange([&fine(), &fine()], (1, SIZE), Wants::WORK, |n| {
+    let ip = exchange([&fine(), &fine()], (1, SIZE), Interest::WORK, |n| {
         Some(if n % 17 == 0 { Damage::Ip } else { Damage::None })
     });
     assert!(ip.count(RECEIVER, Operation::SummedByte) < headers, "their own headers alone");
@@ -223,7 +227,7 @@ fn what_came_damaged_is_summed_and_no_more() {
 #[test]
 fn connections_in_turn_miss_the_cache() {
     let look = |streams| {
-        let x = exchange([&fine(), &fine()], (streams, 20_000), Wants::WORK, unharmed);
+        let x = exchange([&fine(), &fine()], (streams, 20_000), Interest::WORK, unharmed);
         let hits = x.count(RECEIVER, Operation::LookupCached);
         assert_eq!(hits, x.hosts[RECEIVER].lookup().cached());
         hits as f64 / (hits + x.count(RECEIVER, Operation::LookupHashed)) as f64
@@ -237,7 +241,7 @@ fn acks_by_time_alone_are_few_and_starve_no_sender() {
     let run = |every, timeout| {
         let delayed_ack = DelayedAck { every, timeout };
         let tcp = TcpConfig { delayed_ack, ..fine() };
-        let x = exchange([&tcp, &tcp], (1, 2_000_000), Wants::METRICS, unharmed);
+        let x = exchange([&tcp, &tcp], (1, 2_000_000), Interest::METRICS, unharmed);
         let timeouts = x.events.iter().filter(|event| event.contains("Timeout")).count();
         (x.sent[RECEIVER], timeouts, x.over)
     };

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_embedded_comes_back() {
+    fn embedded_data_is_read_back_unchanged() {
         let sequence = Data::Sequence { title: "t".to_owned(), series: long(5000) };
         let curve = |name: &str, pen, points| Curve { name: name.to_owned(), pen, points };
         let chart = Chart {
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_bounded_and_keeps_every_loss() {
+    fn a_page_is_bounded_and_retains_every_loss() {
         let long = Data::Sequence { title: "long".to_owned(), series: long(60_000) };
         let small = Data::Sequence { title: "small".to_owned(), series: self::long(200) };
         let whole = EmbeddedData::new(&long, 1).size();

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_back_to_the_last_bit() {
+    fn packed_numbers_are_restored_exactly() {
         for (values, scale) in [
             (vec![0.0, 1460.0, 2920.0, -5.0, 2e15], 1),
             (vec![0.001, 1.5, 86_400.25], 1000),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_packed_is_refused() {
+    fn invalid_packed_columns_are_refused() {
         let good = pack(&[("a".to_owned(), vec![1.0, 2.0])]);
         let longer =
             |n| PackedColumns { columns: vec![Column("a".to_owned(), n, 1)], ..good.clone() };

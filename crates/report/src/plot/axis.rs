@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_stand_at_round_numbers() {
+    fn ticks_are_at_round_numbers() {
         assert_eq!(labels(0.0, 12.7, Spread::Linear), ["0", "2", "4", "6", "8", "10", "12"]);
         assert_eq!(labels(0.0, 1.0, Spread::Linear), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(0.0, 0.0, Spread::Linear).len(), 6);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_has_a_place_beside_decades() {
+    fn a_logarithmic_axis_has_a_tick_for_zero() {
         let spread = Spread::of(true, [0.0, 0.1, 1.0, 10.0].into_iter());
         assert_eq!(spread, Spread::FromZero(0.1));
         let axis = Axis::new(0.0, 10.0, 0.0, 300.0, spread);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_round_and_leave_room() {
+    fn axis_ends_are_round_and_above_the_maximum() {
         assert_eq!(round_end(199.9), 250.0);
         assert_eq!(round_end(240.0), 250.0);
         assert!((round_end(0.974) - 1.2).abs() < 1e-9);

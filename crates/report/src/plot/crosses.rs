@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn each_has_its_place_and_its_intervals_and_no_two_of_twelve_look_alike() {
+    fn twelve_crosses_are_drawn_with_distinct_marks() {
         let cross = |i: usize| Cross {
             name: format!("n{i}"),
             x: (10.0 + i as f64, 1.0),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_what_has_no_place_draw_an_empty_chart() {
+    fn empty_or_nan_crosses_draw_an_empty_chart() {
         let nowhere = Cross { name: "n".to_owned(), x: (f64::NAN, 0.0), y: (1.0, 0.0) };
         assert!(!drawn(vec![nowhere]).contains("NaN"));
         assert!(!drawn(Vec::new()).contains("NaN"));

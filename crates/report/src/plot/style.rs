@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_stands_out_from_the_paper_and_words_more_so() {
+    fn lines_and_text_have_enough_contrast_with_the_paper() {
         for theme in [Theme::Light, Theme::Dark] {
             let contrast = |name: &str| {
                 let (a, b) = (luminance(pick(theme, name)), luminance(pick(theme, "paper")));

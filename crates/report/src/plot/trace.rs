@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_begin_again_and_retransmissions_stand_beside() {
+    fn packet_numbers_wrap_and_each_kind_has_a_legend() {
         let sent = |at_s, number: u64, kind| {
             let start = number * 536;
             SentPacket { at_s, start, end: start + 536, kind }

@@ -207,7 +207,7 @@ mod tests {
     use crate::parse_tunnel;
 
     #[test]
-    fn a_short_file_is_enough() {
+    fn a_minimal_tunnel_file_has_defaults() {
         let file =
             parse_tunnel("peer = \"192.0.2.1:4747\"\naddresses = [\"10.8.0.2/24\"]").unwrap();
         assert_eq!((file.tun.as_str(), file.window, file.queue), ("lasthop0", 256, 256));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn an_invalid_key_is_reported_with_a_remedy() {
         for (text, key) in [
             ("", "listen"),
             ("listen = \"nowhere\"", "listen"),

@@ -103,7 +103,7 @@ fn keys_become_settings_of_linux() {
 }
 
 #[test]
-fn what_linux_cannot_do_is_refused_with_the_reason() {
+fn options_that_linux_lacks_are_refused_with_a_reason() {
     for (key, said) in [
         ("tcp = \"bbr3\"", "version 1"),
         ("tcp = \"tahoe\"", "no sender `tahoe`"),
@@ -127,7 +127,7 @@ fn what_linux_cannot_do_is_refused_with_the_reason() {
 
 /// Scenarios of the papers run with real kernels: what these have no setting for is a warning.
 #[test]
-fn what_linux_has_no_setting_for_is_reported() {
+fn options_without_a_linux_setting_are_reported() {
     for key in ["pacing = true", "rto-initial = \"3s\"", "ackp = \"rearm\"", "ebsn = true"] {
         let Err((code, message)) = host(key) else { panic!("`{key}` should be reported") };
         assert_eq!(code, Code::NoEffect, "{key}");

@@ -21,7 +21,7 @@ fn rates(tcp: &str, loss: &str, set: &[&str]) -> Summary {
 /// path's rate. So one percent of random loss has a cost, which is smaller where the product is small.
 //= draft-ietf-ccwg-bbr-06#section-5.3.3.8.3: "a simplified model"
 #[test]
-fn one_percent_of_random_loss_costs_what_the_draft_expects() {
+fn throughput_at_one_percent_loss_matches_the_draft() {
     for (rate, rounds) in [("50mbit", 63), ("10mbit", 17), ("5mbit", 8)] {
         let rate = format!("path.wire.link.rate={rate}");
         let of = |loss: &str| rates("bbr3", loss, &[&rate]).mean;
@@ -64,7 +64,7 @@ fn cubic_beside(tcp: &str, queue: u32) -> f64 {
 
 /// Over a queue of one product version 1 leaves CUBIC a tenth, version 3 nearly half.
 #[test]
-fn cubic_lives_beside_version_three() {
+fn cubic_coexists_with_version_three() {
     let (v1, v3) = (cubic_beside("bbr", 83), cubic_beside("bbr3", 83));
     assert!(v1 < 10.0, "{v1}");
     assert!((15.0..32.0).contains(&v3), "{v3}");
@@ -72,7 +72,7 @@ fn cubic_lives_beside_version_three() {
 
 /// Every five seconds half a product in flight for a fifth of a second.
 #[test]
-fn the_round_trip_is_measured_every_five_seconds_with_half_a_product() {
+fn rtt_probes_occur_every_five_seconds_at_half_bdp() {
     let (c, _, _) = course(1, &[&FAST[..], &["tcp=bbr3"]].concat());
     let low: Vec<(f64, u32)> =
         c.steps.iter().filter(|s| s.0 > 1.0 && s.1 <= 50 * 1448).map(|s| (s.0, s.1)).collect();

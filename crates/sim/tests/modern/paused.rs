@@ -1,6 +1,6 @@
 //! Pauses of an application after each small answer are no congestion: no sender slows down.
 
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, TcpKind, What};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
@@ -29,8 +29,8 @@ struct Answers {
 }
 
 impl Sink for Answers {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         let What::Tcp(tcp) = &event.what else { return };

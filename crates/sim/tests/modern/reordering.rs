@@ -1,6 +1,6 @@
 //! Reordered, delayed and duplicated segments are not lost: few of them are retransmitted.
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -31,8 +31,8 @@ struct Repeats {
 }
 
 impl Sink for Repeats {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
         let What::Packet { op, .. } = &event.what else { return };
@@ -69,7 +69,7 @@ fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
 /// Where 2 % of the packets overtake those of 20 ms before, a Linux kernel (6.18) retransmits 5 to 50 segments. The
 /// first reordering causes most of them; then the reordering window is wide enough, and stays so.
 #[test]
-fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
+fn reordered_or_duplicated_data_is_seldom_retransmitted() {
     for sender in current_senders() {
         // BBR version 3 retransmits more than the others; no kernel here has it.
         let few = if sender == "bbr3" { 120 } else { 40 };

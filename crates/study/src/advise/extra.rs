@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_leaves_what_more_losses_than_checks_leave() {
+    fn a_code_loses_packets_only_beyond_its_check_count() {
         // One check packet for one: both must be lost.
         assert!((residual(0.1, 1, 1) - 0.01).abs() < 1e-12);
         // Two others, of which at least one is lost: 1 - 0.9 * 0.9.

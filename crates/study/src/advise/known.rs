@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_wins_over_what_is_estimated_and_that_over_what_is_usual() {
+    fn given_values_override_estimates_which_override_defaults() {
         let rate_is_missing = LinkOptions::default().link(&Estimate::default());
         assert!(rate_is_missing.is_err());
         let rate = |word: &str| word.parse::<Rate>().ok();

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn every_assumption_stands_in_the_scenario() {
+    fn every_assumption_is_set_in_the_scenario() {
         for (_, duplex) in Duplex::WORDS {
             for arq in ["none", "ll", "ll-sack", "local-recovery", "tulip", "airmail"] {
                 for discipline in ["fifo", "codel", "fq-codel", "pie"] {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn short_runs_with_few_losses_are_more() {
+    fn short_runs_with_few_losses_use_more_seeds() {
         assert_eq!(link().runs(), 10);
         let slow = Link { rate: "100kbit".parse().unwrap(), burst: 4.0, ..link() };
         assert_eq!(slow.runs(), 40);

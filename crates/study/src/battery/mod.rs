@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_assumed_of_networks_and_paths_is_said() {
+    fn assumptions_on_networks_and_paths_are_reported() {
         let mut asked = options(&["lte-m", "wifi-twt", "ble"]);
         asked.runs = 1;
         asked.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_draws_is_lost_by_the_battery_itself() {
+    fn self_discharge_shortens_the_battery_life() {
         let mut asked = options(&["lora-sf7"]);
         asked.reports = 0.001;
         asked.base = Power::watts(1e-3).unwrap();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_for_each_report_costs_more_than_a_session_that_is_kept() {
+    fn open_sessions_cost_less_than_resumed_or_full_ones() {
         for (over, radio) in [(Over::Coap, "nb-iot"), (Over::Mqtt, "lte-m")] {
             let of = |session| {
                 let asked = Options { over, session, ..options(&[radio]) };
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_of_the_network_change_the_tail_and_the_rest() {
+    fn network_timers_change_tail_and_sleep_energy() {
         let mut asked = options(&["lte-m"]);
         let usual = answer(&asked).unwrap().radios.remove(0);
         assert_eq!(usual.mostly, "tail");
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_without_sense_are_refused() {
+    fn invalid_options_are_refused() {
         for change in [
             |a: &mut Options| a.reports = 0.0,
             |a: &mut Options| a.bytes = 0,

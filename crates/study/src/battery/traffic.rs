@@ -1,7 +1,7 @@
 //! Packet times of a report: for TCP from simulated runs, for UDP from the timers of CoAP and DTLS over the same path.
 
 use lasthop_proto::energy::report::Activity;
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, What};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::varied::{Impairments, Loss};
 use lasthop_proto::machine::StageId;
@@ -139,8 +139,8 @@ struct Watch {
 }
 
 impl Sink for Watch {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
     }
 
     fn event(&mut self, event: &Event) {

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_count_wherever_they_are_said() {
+    fn losses_of_all_loss_settings_are_counted() {
         let link =
             |more: &str| loss(&format!("link = {{ rate = \"10mbit\", delay = \"1ms\", {more} }}"));
         let radio =

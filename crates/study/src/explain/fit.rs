@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_meets_some_conditions_is_judged_on_the_others() {
+    fn sets_chosen_on_some_conditions_are_judged_on_others() {
         let sets = [
             tried(&[true, true, false, false]),
             tried(&[true, false, true, true]),

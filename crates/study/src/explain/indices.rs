@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_vary_is_explained_by_nothing() {
+    fn a_constant_result_has_no_effects() {
         assert_eq!(effects(2, 40, 4.0, |_| 3.3), [Effect::default(); 2]);
         assert_eq!(effects(2, 0, 4.0, |_| 1.0), [Effect::default(); 2]);
     }

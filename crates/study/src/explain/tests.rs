@@ -31,7 +31,7 @@ fn experiment(count: usize) -> Experiment {
 }
 
 #[test]
-fn an_answer_tells_what_decides_what_excludes_and_what_is_best() {
+fn an_answer_names_deciding_parameters_conflicts_and_best_set() {
     let explained = answer(experiment(180), &[]);
     // One of the first two always holds, so the third decides: by `a` and `b` together.
     let names: Vec<usize> = explained.ranking.iter().map(|decides| decides.parameter).collect();
@@ -53,7 +53,7 @@ fn an_answer_tells_what_decides_what_excludes_and_what_is_best() {
 }
 
 #[test]
-fn nothing_tried_is_nothing_found() {
+fn an_experiment_without_sets_has_no_findings() {
     let explained = answer(experiment(0), &[]);
     assert!(explained.best.is_empty() && explained.apart.is_empty() && explained.split.is_none());
     assert!(!sections(&explained).is_empty());

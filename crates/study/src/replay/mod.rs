@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_sent_again() {
+    fn a_dropped_segment_is_retransmitted_once() {
         let pattern = Pattern { drop_data: "31".to_owned(), drop_acks: String::new() };
         let order = simulate("rack", &pattern).unwrap();
         let segments: Vec<u32> = order.sent.iter().map(|sent| sent.segment).collect();

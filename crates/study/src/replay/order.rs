@@ -1,6 +1,6 @@
 //! The order in which a sender sends its segments.
 
-use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, TcpEvent, TcpKind, What};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Seq};
 use lasthop_trace::Sink;
@@ -117,8 +117,8 @@ impl Watch {
 }
 
 impl Sink for Watch {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {

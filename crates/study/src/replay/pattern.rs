@@ -102,7 +102,7 @@ mod tests {
     use lasthop_proto::link::Ordinals;
 
     #[test]
-    fn every_pattern_comes_once_and_small_ones_first() {
+    fn patterns_are_listed_once_with_small_ones_first() {
         let every = Pattern::every(2, 3);
         let shown: Vec<String> = every.iter().map(ToString::to_string).collect();
         assert_eq!(shown[..8], ["1", "2", "3", "; ACKs 1", "; ACKs 2", "; ACKs 3", "1-2", "1, 3"]);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_what_a_scenario_can_read() {
+    fn drawn_patterns_are_valid_scenario_values() {
         let drawn = Pattern::drawn(1, 200);
         assert_eq!(Pattern::drawn(1, 20), drawn[..20]);
         for pattern in &drawn {

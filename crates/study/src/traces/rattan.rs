@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_is_said() {
+    fn unsupported_configurations_are_named() {
         for (text, expected) in [
             (r#"{"NormalizedBwConfig": {"mean": "12Mbps"}}"#, "`NormalizedBwConfig` is not read"),
             (r#"{"StaticBwConfig": {"bw": "12 parsecs", "duration": "1s"}}"#, "is no rate at `bw`"),

@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_line_and_remedy() {
+    fn wrong_tables_are_refused_with_line_and_remedy() {
         let plain = Hints::default();
         refused("t,rate_kbps\n0,5\n1,x\n", &plain, &["line 3", "`x` in `rate_kbps`", "--column"]);
         refused("t,rate_kbps\n0,5\n1,-5\n2,6\n", &plain, &["line 3", "`-5`"]);

@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_pieces_a_capture_is_what_it_is_as_a_whole(
+        fn reading_in_pieces_equals_reading_the_whole_capture(
             old in any::<bool>(),
             sizes in prop::collection::vec(1_usize..200, 1..8),
             cut in 0_usize..5000,

@@ -220,7 +220,7 @@ mod tests {
     /// Two own tables and one of cross traffic: pages and segments are summed, times are the longest, and the
     /// rate is weighted by segments.
     #[test]
-    fn what_users_wait_for_is_put_together_from_all_their_tables() {
+    fn user_metrics_combine_all_own_client_tables() {
         let table = |k: u64| {
             let (x, n) = (k as f64, k);
             let pages = Pages {

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sent_does_not_count() {
+    fn an_unsent_datagram_is_not_counted() {
         let [src, dst] = [1, 2].map(|n| Addr::v4(10, 0, 0, n));
         let flow = FlowKey { src, dst, src_port: 1024, dst_port: 20_000 };
         let datagram = |number| Datagram { flow, number, sent: Time::ZERO, bytes: 100 };

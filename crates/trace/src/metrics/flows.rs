@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_counted_once_and_before_whoever_asks() {
+    fn queued_flow_events_are_counted_once_when_settled() {
         let mut flows = Flows::default();
         let id = flows.id(key(1, 1000), Side::Right);
         let dropped =

@@ -5,7 +5,7 @@
 //! the path and on the first, last and radio link. Counts of flows are buffered there. No event allocates
 //! memory. Memory per flow grows with the packets in flight and the holes in the stream, not with time.
 //!
-//! Only events of [`Wants::METRICS`] count, even if another sink collects a fuller trace, so a run has the
+//! Only events of [`Interest::METRICS`] count, even if another sink collects a fuller trace, so a run has the
 //! same metrics with any set of sinks.
 
 mod air;
@@ -39,7 +39,7 @@ use visits::Visits;
 pub use visits::{Handoffs, Visit};
 
 use lasthop_proto::air::AirEvent;
-use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq, Transport};
@@ -332,7 +332,7 @@ impl Metrics {
     }
 
     fn tcp(&mut self, at: Time, stage: StageId, event: &TcpEvent) {
-        if event.kind.level() != Wants::METRICS {
+        if event.kind.level() != Interest::METRICS {
             return;
         }
         if let TcpKind::Delivered { bytes } = event.kind {
@@ -361,7 +361,7 @@ impl Metrics {
 impl Metrics {
     /// Handles an event of a base station's end of a split connection.
     fn relay(&mut self, at: Time, event: &TcpEvent) {
-        if event.kind.level() != Wants::METRICS {
+        if event.kind.level() != Interest::METRICS {
             return;
         }
         self.events += 1;
@@ -373,10 +373,10 @@ impl Metrics {
 }
 
 impl Sink for Metrics {
-    fn wants(&self) -> Wants {
+    fn interest(&self) -> Interest {
         match self.powered.is_empty() {
-            true => Wants::METRICS,
-            false => Wants::METRICS.union(Wants::WORK),
+            true => Interest::METRICS,
+            false => Interest::METRICS.union(Interest::WORK),
         }
     }
 
@@ -384,7 +384,7 @@ impl Sink for Metrics {
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         match op {
             Op::Transmitted => self.transmitted(at, stage, side, packet),
-            op if op.level() == Wants::METRICS => self.happened(at, stage, op, side, packet),
+            op if op.level() == Interest::METRICS => self.happened(at, stage, op, side, packet),
             _ => {}
         }
     }

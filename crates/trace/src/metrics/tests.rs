@@ -75,7 +75,7 @@ fn a_flow_is_complete_or_aborted_and_never_both() {
 }
 
 #[test]
-fn a_known_story_has_known_numbers() {
+fn a_sample_trace_has_the_expected_metrics() {
     let run = measure(&story());
     assert_eq!(run.flows.len(), 1);
     let flow = &run.flows[0];
@@ -145,7 +145,7 @@ fn silence_between_deliveries_is_a_stall() {
 
 /// Most of a hundred packets take 10 ms, seven take 100 ms and three take 1 s.
 #[test]
-fn each_quantile_of_the_delay_is_its_own() {
+fn delay_quantiles_match_the_distribution() {
     let mut events = vec![tcp_at_sender(0, TcpKind::Opening), syn(0, 1)];
     for i in 0..100u32 {
         let (at, id) = (u64::from(i) * 2_000 * MS, u64::from(i) + 1);
@@ -170,7 +170,7 @@ fn each_quantile_of_the_delay_is_its_own() {
 
 /// A timeout before the peer's answer belongs to the opening; a later one does not.
 #[test]
-fn time_outs_of_the_opening_are_told_from_later_ones() {
+fn timeouts_of_the_opening_are_counted_separately() {
     let mut events = story();
     for at in [3, 9] {
         let mut unanswered = tcp_at_sender(at * MS, TcpKind::Timeout);
@@ -247,7 +247,7 @@ fn stages_are_counted_by_direction() {
 
 /// smoltcp's PR 1153 shows a metric table that did not react to a change.
 #[test]
-fn every_change_of_the_story_shows() {
+fn removing_an_event_changes_the_metrics() {
     let before = measure(&story());
     for skip in 0..story().len() {
         let mut events = story();
@@ -272,7 +272,7 @@ fn a_fuller_trace_gives_the_same_numbers() {
 }
 
 #[test]
-fn a_flow_cut_off_says_so() {
+fn a_truncated_flow_is_incomplete_and_still_measured() {
     let mut events = story();
     events.pop();
     let flow = &measure(&events).flows[0];
@@ -284,7 +284,7 @@ fn a_flow_cut_off_says_so() {
 }
 
 #[test]
-fn delay_counts_from_the_sender_where_the_sender_tells() {
+fn delay_counts_from_origination_at_the_sender() {
     let mut events = story();
     events.insert(2, originated(16 * MS, Cause::Data, 1, 1, 1000));
     events.insert(3, originated(16 * MS, Cause::Data, 2, 1001, 1000));
@@ -295,7 +295,7 @@ fn delay_counts_from_the_sender_where_the_sender_tells() {
 }
 
 #[test]
-fn what_is_lost_behind_the_last_link_did_not_arrive() {
+fn losses_behind_the_last_link_are_not_arrivals() {
     let lost = |id| {
         packet_event(1012 * MS, 4, Op::Dropped(Cause::NoSuchConnection), data(FLOW, id, 1001, 1000))
     };
@@ -312,7 +312,7 @@ fn what_is_lost_behind_the_last_link_did_not_arrive() {
 }
 
 #[test]
-fn flows_share_unevenly_and_jain_tells() {
+fn two_uneven_flows_have_the_expected_jain_index() {
     let other = FlowKey { src_port: 2048, ..FLOW };
     let mut metrics = Metrics::new(layout());
     for (flow, bytes) in [(FLOW, 3000), (other, 1000)] {
@@ -367,7 +367,7 @@ fn a_flow_joined_midway_and_an_unknown_stage_are_measured() {
 }
 
 #[test]
-fn the_books_balance_or_say_why() {
+fn unbalanced_packet_counts_are_explained() {
     let mut books = Conservation::default();
     books.event(&originated(0, Cause::Data, 1, 1, 1000));
     books.event(&originated(0, Cause::Data, 2, 1001, 1000));

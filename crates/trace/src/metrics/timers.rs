@@ -90,7 +90,7 @@ mod tests {
     /// Two timeouts after one duplicate ACK each, with 3000 bytes outstanding; the layout does not name the
     /// end.
     #[test]
-    fn what_is_sent_later_shows_that_there_was_more_to_send() {
+    fn later_data_reveals_an_avoidable_timeout() {
         let mut timers = Timers::default();
         for snd_una in [1000, 9000] {
             let tcb = Tcb {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_behind_the_buffer_is_missing() {
+    fn packets_later_than_the_buffer_count_as_missing() {
         let delays = [20, 25, 80, 81].map(Span::millis);
         let score = score(CALL, &delays, 1);
         assert!(

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Interest, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::emit::{Prefix, emit_prefix};
@@ -331,8 +331,8 @@ impl<W: Write> Link<W> {
 }
 
 impl<W: Write> Sink for CaptureSink<W> {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
+    fn interest(&self) -> Interest {
+        Interest::METRICS
     }
 
     fn event(&mut self, event: &Event) {

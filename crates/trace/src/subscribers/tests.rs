@@ -162,7 +162,7 @@ fn an_upload_has_losses_on_the_radio_and_round_trips_to_the_server() {
 
 /// The kernel forwards: copies have no losses of uploads, and only round trips that cannot be wrong.
 #[test]
-fn what_the_kernel_does_not_copy_is_absent() {
+fn figures_from_uncopied_packets_are_absent() {
     let mut hosts = Hosts::new([0, 0]);
     hosts.passage = Passage::Copied;
     hosts.open();
@@ -206,7 +206,7 @@ fn timestamps_measure_the_server_side_while_it_has_data_in_flight() {
 }
 
 #[test]
-fn the_grade_is_that_of_the_increase() {
+fn the_grade_depends_on_the_delay_increase() {
     let mut hosts = Hosts::new([0, 0]);
     hosts.open();
     for n in 0..20 {
@@ -229,7 +229,7 @@ fn the_grade_is_that_of_the_increase() {
 
 /// A host would not accept these segments, so they change no figure. Nor do those of unknown connections.
 #[test]
-fn strangers_change_no_figure() {
+fn unacceptable_segments_change_no_figure() {
     let mut hosts = Hosts::new([0, 0]);
     for n in 0..50 {
         hosts.down(n, 1, 1000);
@@ -260,7 +260,7 @@ fn strangers_change_no_figure() {
 }
 
 #[test]
-fn the_tables_are_bounded_and_the_least_recently_seen_goes() {
+fn full_tables_evict_the_least_recently_seen_entry() {
     let most = 20_000;
     let mut view = Subscribers::new(Config { most, flows: 30_000, ..CONFIG });
     let open = |view: &mut Subscribers, ms: u64, n: u32| {
@@ -336,7 +336,7 @@ fn row(last: u8, grade: Option<Grade>, loss_down: Option<f64>, goodput_down: f64
 }
 
 #[test]
-fn the_worst_come_first_and_those_without_a_figure_last() {
+fn rows_sort_worst_first_and_missing_values_last() {
     let rows = [
         row(1, None, Some(0.5), 9.0),
         row(2, Some(Grade::APlus), None, 8.0),

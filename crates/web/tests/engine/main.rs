@@ -50,7 +50,7 @@ const CASES: [(&str, Option<&str>, u64); 12] = [
 ];
 
 #[test]
-fn digests_are_those_that_the_page_is_held_against() {
+fn digests_match_the_expected_digests_of_the_page() {
     let found: Vec<Value> = CASES
         .iter()
         .map(|(scenario, scheme, seed)| {
@@ -69,7 +69,7 @@ fn digests_are_those_that_the_page_is_held_against() {
 }
 
 #[test]
-fn a_run_is_that_of_the_command() {
+fn a_run_equals_the_run_of_the_command_line() {
     for (name, scheme, seed) in CASES {
         let wanted =
             SchemeChoice::Named(scheme.iter().map(|scheme| (*scheme).to_owned()).collect());
@@ -84,7 +84,7 @@ fn a_run_is_that_of_the_command() {
 }
 
 #[test]
-fn events_are_found_again_by_their_number() {
+fn events_are_retrieved_by_their_index() {
     let (json, columns) = run("quickstart", Some("snoop"), 1);
     let times = column(&json, &columns, "event.t");
     assert_eq!(Some(times.len() as u64), json["events"].as_u64());
@@ -100,7 +100,7 @@ fn events_are_found_again_by_their_number() {
 }
 
 #[test]
-fn a_look_tells_what_snoop_keeps_and_how_the_sender_stands() {
+fn a_look_shows_the_snoop_cache_and_sender_state() {
     let question = json!({ "ask": "look", "text": text("quickstart"), "scheme": "snoop", "seed": 1, "at": 2.0 });
     let (json, _) = ask(&question, &[]);
     let stages = json["stages"].as_array().unwrap();
@@ -115,7 +115,7 @@ fn a_look_tells_what_snoop_keeps_and_how_the_sender_stands() {
 }
 
 #[test]
-fn link_layers_and_split_connections_tell_what_they_keep() {
+fn a_look_shows_link_layer_and_split_agent_buffers() {
     for scheme in ["tulip", "airmail", "ll", "ll-sack", "split"] {
         let mut most = 0;
         for tenths in 1..30 {

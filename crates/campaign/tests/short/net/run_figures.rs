@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Interest, Op, TcpKind, What};
 use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::{Session, layout};
 use lasthop_trace::Sink;
@@ -47,8 +47,8 @@ fn add(to: &mut BTreeMap<String, u64>, name: String) {
 }
 
 impl Sink for Counts {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING.union(Wants::WORK)
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING.union(Interest::WORK)
     }
 
     fn event(&mut self, event: &Event) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lasthop_proto::event::{Wants, What};
+use lasthop_proto::event::{Interest, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::Time;
@@ -224,8 +224,8 @@ fn run(scenario: &Scenario, sink: &mut impl Sink) -> Time {
     session.finish().at
 }
 
-fn wants(sink: impl Sink) -> Wants {
-    sink.wants()
+fn interest_of(sink: impl Sink) -> Interest {
+    sink.interest()
 }
 
 /// A sink in a tuple, a vector, an option or behind a reference receives the same events as alone.
@@ -239,7 +239,7 @@ fn nested_sinks_receive_the_same_events() {
         let mut alone = new();
         let end = run(scenario, &mut alone);
         let finished = |metrics: Metrics| format!("{:?}", metrics.finish(end));
-        let alone_wants = alone.wants();
+        let alone_wants = alone.interest();
         let wanted = finished(alone);
         let (mut pair, mut many, mut maybe) = ((new(), new()), vec![new(), new()], Some(new()));
         run(scenario, &mut pair);
@@ -247,14 +247,14 @@ fn nested_sinks_receive_the_same_events() {
         run(scenario, &mut maybe);
         let mut lent = new();
         run(scenario, &mut &mut lent);
-        assert_eq!((maybe.wants(), many.wants()), (alone_wants, alone_wants));
-        assert_eq!((pair.wants(), wants(&mut lent)), (alone_wants, alone_wants));
+        assert_eq!((maybe.interest(), many.interest()), (alone_wants, alone_wants));
+        assert_eq!((pair.interest(), interest_of(&mut lent)), (alone_wants, alone_wants));
         let all = [pair.0, pair.1, lent];
         for metrics in all.into_iter().chain(many).chain(maybe) {
             assert_eq!(finished(metrics), wanted, "{name}");
         }
-        assert_eq!(None::<Metrics>.wants(), Wants::NOTHING);
-        assert_eq!(Vec::<Metrics>::new().wants(), Wants::NOTHING);
+        assert_eq!(None::<Metrics>.interest(), Interest::NOTHING);
+        assert_eq!(Vec::<Metrics>::new().interest(), Interest::NOTHING);
         // Records as well.
         let (mut record, mut maybe) = (Record::default(), Some(Record::default()));
         run(scenario, &mut record);

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_files_are_what_they_were() {
+    fn compressed_files_unpack_to_their_content() {
         let content: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
         let most = content.len() as u64;
         assert_eq!(of("plain", &content, most).unwrap(), content);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_to_too_much_is_refused_at_the_limit() {
+    fn content_beyond_the_size_limit_is_refused() {
         let zeros = vec![0; 3_000_000];
         for (name, packed) in
             [("gz", gzip(&zeros)), ("zst", zstd::bulk::compress(&zeros, 3).unwrap())]
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_is_kept_up_to_there_and_what_is_damaged_is_refused() {
+    fn truncated_gzip_is_partly_read_and_damaged_gzip_refused() {
         let content: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
         let packed = gzip(&content);
         let kept = of("cut", &packed[..packed.len() / 2], u64::MAX - 1).unwrap();

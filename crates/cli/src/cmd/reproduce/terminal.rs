@@ -138,7 +138,7 @@ mod tests {
     use super::cut;
 
     #[test]
-    fn what_is_too_long_is_cut() {
+    fn long_text_is_cut_between_words() {
         assert_eq!(cut("all 6 conditions hold", 21), "all 6 conditions hold");
         assert_eq!(cut("all 6 conditions hold", 20), "all 6 conditions …");
         assert_eq!(cut("überall", 3), "überall …", "no word is cut");

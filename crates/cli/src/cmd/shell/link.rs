@@ -59,7 +59,7 @@ impl Link {
     /// The scenario of the options, without included files.
     pub fn text(&self) -> Result<Text, Failure> {
         if let Some(word) = self.loss.as_deref().filter(|word| is_bare_one(word)) {
-            return Err(asks_for_percent(word));
+            return Err(ambiguous_loss_failure(word));
         }
         let mut link: Vec<(&str, &str)> = vec![("queue", self.queue.as_deref().unwrap_or(QUEUE))];
         let mut stage = String::new();
@@ -123,7 +123,7 @@ pub fn is_bare_one(word: &str) -> bool {
 }
 
 /// The error for a loss of 1.
-fn asks_for_percent(word: &str) -> Failure {
+fn ambiguous_loss_failure(word: &str) -> Failure {
     Failure::input(
         format!("`--loss {word}` would lose every packet"),
         "write `--loss 1%` for one packet in a hundred, as `tc` means it, or `--loss 100%` for all",

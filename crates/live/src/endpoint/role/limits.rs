@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_second_is_counted_anew() {
+    fn the_rate_limit_restarts_each_second() {
         let limits = RoleLimits { per_second: 2, ..RoleLimits::default() };
         let mut admission = Admission::new();
         let at = |ms| Time::ZERO + Span::millis(ms);
@@ -115,7 +115,7 @@ mod tests {
 
     /// A client at its limit leaves the rest to others, and its further requests do not count.
     #[test]
-    fn a_client_has_a_part_of_the_limit() {
+    fn a_client_may_use_only_part_of_the_limit() {
         let limits = RoleLimits {
             per_second: 4,
             client_per_second: 2,

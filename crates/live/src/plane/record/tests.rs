@@ -50,7 +50,7 @@ fn tcp_at(v6: bool) -> usize {
 }
 
 /// Gives the frame the checksum of the pseudo-header alone, to be completed by a network card.
-fn leave_to_card(frame: &mut [u8], packet: &Packet) {
+fn set_partial_checksum(frame: &mut [u8], packet: &Packet) {
     let at = tcp_at(!packet.src.is_v4());
     let mut sum = Sum::default();
     sum.pseudo_header(packet.src, packet.dst, PROTOCOL_TCP, (frame.len() - at) as u32);
@@ -58,7 +58,7 @@ fn leave_to_card(frame: &mut [u8], packet: &Packet) {
 }
 
 #[test]
-fn each_field_of_a_record_stands_at_its_place() {
+fn each_record_field_is_read_from_its_own_offset() {
     let mut bytes = [0; RECORD];
     bytes[..8].copy_from_slice(&0x1112_1314_2122_2324_u64.to_ne_bytes());
     bytes[8..12].copy_from_slice(&0x3132_3334_u32.to_ne_bytes());
@@ -91,7 +91,7 @@ fn each_field_of_a_record_stands_at_its_place() {
 
 /// A record yields a packet: its headers, the position of its body in the ring, and its damage.
 #[test]
-fn a_packet_keeps_its_headers_and_its_body_stays_in_the_ring() {
+fn a_packet_references_its_body_in_the_ring() {
     for v6 in [false, true] {
         let sent = tcp(v6, 100, Flags::ACK, 50).with(|p| (p.tos, p.ttl) = (0x28, 33));
         let frame = framed(&sent);
@@ -114,7 +114,7 @@ fn a_packet_keeps_its_headers_and_its_body_stays_in_the_ring() {
 }
 
 #[test]
-fn a_packet_is_verified_unless_it_continues_its_flow_or_somebody_did() {
+fn a_packet_is_verified_unless_trusted_or_verified_before() {
     let spoilt = |seq| {
         let mut frame = framed(&tcp(false, seq, Flags::ACK, 50));
         *frame.last_mut().unwrap() ^= 1;
@@ -150,7 +150,7 @@ fn a_packet_is_verified_unless_it_continues_its_flow_or_somebody_did() {
 }
 
 #[test]
-fn a_checksum_that_is_left_to_a_card_is_known_by_the_pseudo_header() {
+fn a_partial_checksum_is_recognized_by_its_pseudo_header() {
     for v6 in [false, true] {
         let sent = tcp(v6, 100, Flags::ACK, 51);
         let mut frame = framed(&sent);
@@ -171,7 +171,7 @@ fn a_checksum_that_is_left_to_a_card_is_known_by_the_pseudo_header() {
             let seen = look(&frame, at, plain, false).unwrap();
             assert_eq!(is_unverified(&frame, at, record, &seen), Some(false), "{what}; v6: {v6}");
         }
-        leave_to_card(&mut frame, &sent);
+        set_partial_checksum(&mut frame, &sent);
         assert_eq!(ask(&frame, plain), (Some(true), Some(false)), "left to a card; v6: {v6}");
         assert!(sound(&frame, at, plain).is_some(), "left to a card; v6: {v6}");
         let vnet = VnetHeader::read(&whole(&frame, plain)).unwrap();
@@ -186,7 +186,7 @@ fn a_checksum_that_is_left_to_a_card_is_known_by_the_pseudo_header() {
 }
 
 #[test]
-fn a_super_packet_says_how_it_is_to_be_cut() {
+fn a_super_packet_gets_a_virtio_segmentation_header() {
     let cases = [
         (false, Flags::ACK, VnetHeader::TCPV4),
         (true, Flags::ACK, VnetHeader::TCPV6),
@@ -196,7 +196,7 @@ fn a_super_packet_says_how_it_is_to_be_cut() {
         for vlan in [None, Some([0x81, 0, 0, 7])] {
             let sent = tcp(v6, 100, flags, 300);
             let mut frame = framed(&sent);
-            leave_to_card(&mut frame, &sent);
+            set_partial_checksum(&mut frame, &sent);
             let record = Record { gso_size: 100, vlan, ..record(&frame) };
             let out = whole(&frame, record);
             let tag = vlan.map_or(0, |_| 4);
@@ -241,7 +241,7 @@ fn only_whole_packets_that_are_sound_are_sent_again() {
 }
 
 #[test]
-fn a_tag_is_put_in_where_there_is_a_head_for_it() {
+fn a_vlan_tag_is_inserted_after_complete_addresses() {
     let plain = record(&[0; VNET + 60]);
     let tag = Record { vlan: Some([0x81, 0, 1, 2]), ..plain };
     let head: Vec<u8> = (0..14).collect();
@@ -253,7 +253,7 @@ fn a_tag_is_put_in_where_there_is_a_head_for_it() {
 }
 
 #[test]
-fn a_record_holds_as_many_bytes_as_it_says() {
+fn the_captured_length_bounds_the_frame_of_a_record() {
     let bytes: Vec<u8> = (0..100).collect();
     let plain = Record { captured: 40, ..record(&[0; VNET + 40]) };
     assert_eq!(frame_of(&bytes, plain), Some(&bytes[RECORD - VNET..RECORD + 40]));

@@ -103,7 +103,7 @@ impl Writer {
 }
 
 #[test]
-fn records_are_read_one_by_one_and_stay_until_they_are_given_back() {
+fn records_remain_readable_until_released() {
     let mut writer = Writer::new(c"ring-one-by-one", 4096);
     let mut ring = writer.reader();
     assert_eq!((ring.advance(), ring.written()), (None, 0), "nothing is there");
@@ -134,7 +134,7 @@ fn records_are_read_one_by_one_and_stay_until_they_are_given_back() {
 }
 
 #[test]
-fn what_is_being_written_is_waited_for_and_what_was_given_up_is_passed_over() {
+fn busy_records_block_reading_and_discarded_ones_are_skipped() {
     let mut writer = Writer::new(c"ring-busy", 4096);
     let mut ring = writer.reader();
     let busy = writer.put(b"abc", 3, BUSY);
@@ -152,7 +152,7 @@ fn what_is_being_written_is_waited_for_and_what_was_given_up_is_passed_over() {
 }
 
 #[test]
-fn records_go_on_round_the_end_of_the_ring() {
+fn records_wrap_around_the_end_of_the_ring() {
     let mut writer = Writer::new(c"ring-round", 4096);
     let mut ring = writer.reader();
     let mut places = Vec::new();
@@ -176,7 +176,7 @@ fn is_mapped(name: &str) -> bool {
 }
 
 #[test]
-fn who_drops_a_ring_has_its_memory_no_more() {
+fn dropping_a_ring_or_control_page_unmaps_its_memory() {
     let writer = Writer::new(c"ring-that-goes", 4096);
     let ring = writer.reader();
     assert!(is_mapped("ring-that-goes"));
@@ -193,7 +193,7 @@ fn who_drops_a_ring_has_its_memory_no_more() {
 }
 
 #[test]
-fn an_argument_has_its_words_at_their_places() {
+fn a_bpf_attribute_has_its_words_at_their_offsets() {
     let attr = Attr::new(&[(0, 0x1112_1314), (140, 5)], &[(8, 0x2122_2324_3132_3334)]);
     let mut wanted = [0; 144];
     wanted[..4].copy_from_slice(&0x1112_1314_u32.to_ne_bytes());
@@ -203,7 +203,7 @@ fn an_argument_has_its_words_at_their_places() {
 }
 
 #[test]
-fn what_is_put_in_is_found_until_it_is_removed() {
+fn a_table_entry_is_found_until_it_is_removed() {
     let table = Table::<4, 8>::new("lasthop_test", 3);
     if !can_run(table.is_ok(), "CAP_BPF") {
         return;

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_known_by_the_whole_name_of_its_interface() {
+    fn a_thread_matches_its_full_interface_name() {
         for good in ["napi/w17s0-8193", "napi/w17s0", "napi/w17s0-"] {
             assert!(is_thread(good, "napi/w17s0"), "{good}");
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_is_what_is_neither_idle_nor_stolen() {
+    fn busy_time_excludes_idle_iowait_and_steal() {
         let stat = "cpu  10 20 30 4000 5000 6 7 8000 9 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
         assert_eq!(ticks(stat), Some(10 + 20 + 30 + 6 + 7));
         assert_eq!(ticks("cpu  1 2 3 4\n"), Some(6));
@@ -113,7 +113,7 @@ mod tests {
 
     /// All processors together cannot exceed their time since the boot.
     #[test]
-    fn busy_time_grows_by_the_work_that_is_done_and_has_the_unit_of_other_clocks() {
+    fn busy_time_grows_with_work_in_nanoseconds() {
         let (before, begin) = (busy().unwrap(), own().unwrap());
         let mut sum = 0_u64;
         while own().unwrap() - begin < 150_000_000 {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_counted_and_waiting_is_not() {
+    fn cpu_time_excludes_waiting() {
         let before = own().unwrap();
         let (_tell, wait) = std::sync::mpsc::channel::<()>();
         let _ = wait.recv_timeout(std::time::Duration::from_millis(50));

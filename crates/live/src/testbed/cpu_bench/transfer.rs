@@ -344,7 +344,7 @@ mod tests {
 
     /// A receiver without a sender ends when it is stopped.
     #[test]
-    fn a_receiver_that_is_not_wanted_any_more_gives_up() {
+    fn a_stopped_receiver_without_a_sender_ends() {
         let listener = endpoint::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         listener.set_nonblocking(false).unwrap();
         let error = receive(&listener, processor(), &AtomicBool::new(true)).unwrap_err();
@@ -353,7 +353,7 @@ mod tests {
 
     /// A sample counts only if the transfer matches its case; the error names the difference.
     #[test]
-    fn what_was_not_asked_for_is_refused() {
+    fn a_transfer_that_differs_from_its_case_is_refused() {
         let mut room = [0_u8; 248];
         // TCP_INFO with timestamps, SACK and scaling, and a window of FLIGHT segments.
         room[5] = 7;

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_removed_itself_is_removed_and_what_cannot_be_is_named() {
+    fn remove_accepts_missing_directories_and_names_failures() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("bench");
         fs::create_dir_all(home.join("inner")).unwrap();

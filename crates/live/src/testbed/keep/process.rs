@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_is_read_whatever_the_program_is_called() {
+    fn the_start_time_is_parsed_for_any_process_name() {
         let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
         assert_eq!(parse(&format!("12 (sh) {rest}")), Some(4711));
         assert_eq!(parse(&format!("12 (a) S 1 (b) {rest}")), Some(4711));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_knows_itself_and_no_other_time() {
+    fn a_process_is_identified_by_pid_and_start_time() {
         let own = Process::own().expect("we run");
         assert!(own.runs());
         assert!(Process::all().any(|process| process == own));

@@ -83,14 +83,14 @@ fn machine(end: Peer) -> (Machine, u16) {
     let socket = Socket::bind(SocketAddr::new(HERE.ip(), 0)).unwrap();
     let port = socket.socket.local_addr().unwrap().port();
     let sockets = BTreeMap::from([(port, socket)]);
-    let out = Out::new(Wants::METRICS);
+    let out = Out::new(Interest::METRICS);
     (Machine { end: Box::new(end), sockets, right: true, out, stage: StageId(3) }, port)
 }
 
 /// Each datagram reaches the machine as a separate packet with addresses, payload and ECN codepoint, however
 /// many arrive at once.
 #[test]
-fn what_is_heard_reaches_the_machine_as_it_was_sent() {
+fn each_datagram_reaches_the_machine_unchanged() {
     let received = ReceivedPackets::default();
     let (mut machine, port) = machine(Peer { received: received.clone(), ..Peer::default() });
     let from = UdpSocket::bind((HERE.ip(), 0)).unwrap();
@@ -122,7 +122,7 @@ fn what_is_heard_reaches_the_machine_as_it_was_sent() {
 /// A packet leaves from the port of its flow, with its ECN codepoint. A packet without a socket is dropped,
 /// and so is one that the socket refuses.
 #[test]
-fn what_the_machine_sends_leaves_with_its_mark() {
+fn outgoing_packets_leave_with_their_ecn_codepoint() {
     let to = UdpSocket::bind((HERE.ip(), 0)).unwrap();
     let to_port = to.local_addr().unwrap().port();
     let state = UdpSocketState::new((&to).into()).unwrap();
@@ -157,7 +157,7 @@ fn what_the_machine_sends_leaves_with_its_mark() {
 /// The machine runs at its deadline and not before, reports the events of its connections, calls `idle` once,
 /// and continues until it is stopped.
 #[test]
-fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
+fn a_machine_runs_at_its_deadline_and_reports_idle() {
     for (emits, right) in [
         (vec![TcpKind::Opening, TcpKind::Complete], true),
         (vec![TcpKind::Opening, TcpKind::Corrupted, TcpKind::Complete], false),
@@ -215,7 +215,7 @@ fn sent(port: u16, bytes: u64) -> TransferState {
 /// Transfers of two hosts with their own stacks, with one of TCP between them. Each problem is reported with
 /// its transfer's number.
 #[test]
-fn each_transfer_that_went_wrong_is_told_by_its_number() {
+fn each_failed_transfer_is_reported_by_its_number() {
     let text = "[host.a]\n[host.b]\n[host.c]\nside = \"right\"\n[host.d]\nside = \"right\"\n\
                 [[path]]\nlink = { rate = \"1mbit\", delay = \"1ms\" }\n"
         .to_owned()

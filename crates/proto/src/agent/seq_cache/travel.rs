@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_loss_travels_as_it_is() {
+    fn loss_state_round_trips_and_bad_input_is_rejected() {
         for loss in
             [Loss::None, Loss::Notified, Loss::Resent { ahead: 3, after: 5 }, Loss::BySender]
         {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_could_overflow_or_contradict_one_another_are_not_taken_over() {
+    fn a_flow_with_overflowing_or_inconsistent_numbers_is_unsound() {
         for (top, acked, fin, sound) in [
             (0, 0, None, true),
             (FAR - 1, FAR - 1, Some(FAR - 1), true),

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_are_those_of_the_packet_that_ends_there() {
+    fn attempts_are_looked_up_by_packet_end() {
         let mut cache = Cache::default();
         for (start, attempts) in [(10, 0), (20, 3), (40, 5)] {
             cache.insert(Entry { attempts, ..entry(start, start + 10) });
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn other_cuts_of_the_same_bytes_do_not_pile_up() {
+    fn the_cache_does_not_grow_with_resegmented_data() {
         let mut cache = Cache::default();
         put(&mut cache, 10, 20);
         put(&mut cache, 20, 30);
@@ -321,7 +321,7 @@ mod tests {
 
     /// The data plane overwrites its oldest bytes first.
     #[test]
-    fn what_the_data_plane_has_no_more_is_dropped_and_counted() {
+    fn packets_the_data_plane_overwrote_are_dropped_and_counted() {
         let mut cache = Cache::default();
         for (i, place) in [1000u64, 2000, 3000].into_iter().enumerate() {
             let start = 100 * i as u64;
@@ -340,7 +340,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_and_byte_count_hold(
+        fn entries_stay_ordered_and_the_byte_count_is_exact(
             puts in prop::collection::vec((0u64..100, 1u64..30, 0u64..40), 1..60),
         ) {
             let mut cache = Cache::default();

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_full_if_it_is_as_long_as_ever_and_long() {
+    fn a_full_queue_is_long_and_near_its_maximum() {
         for (trips, far, full) in [
             (&[2, 40][..], 20, true),
             (&[2, 40, 37], 20, true),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_for_a_hole_or_was_reported_before_is_no_measurement() {
+    fn hole_delayed_or_already_reported_data_gives_no_sample() {
         let mut depth = measured(&[5]);
         depth.sent(at(2000), 200);
         depth.arrived(at(2090), 100, 200, true);
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn few_packets_are_timed_at_once() {
+    fn the_number_of_timed_packets_is_bounded() {
         let mut depth = Depth::default();
         (0..10_000).for_each(|i| depth.sent(at(i), i));
         assert_eq!(depth.marks.len(), MARKS);
     }
 
     #[test]
-    fn many_losses_are_a_large_part_and_not_a_handful() {
+    fn many_losses_means_at_least_16_and_a_quarter() {
         for (lost, all, many) in
             [(15, 15, false), (16, 64, true), (16, 65, false), (100, 400, true)]
         {

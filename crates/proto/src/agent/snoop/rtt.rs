@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_spoils_the_sample_unless_the_fault_is_wanted() {
+    fn retransmissions_invalidate_the_sample_unless_rtt_fault() {
         for (end, fault, sample) in [
             (50, false, None),
             (50, true, Some(Span::millis(90))),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_timeout_that_is_too_short_does_not_stay() {
+    fn a_spoiled_sample_raises_a_too_short_first_timeout() {
         let config = SnoopConfig::parsa98();
         let mut rtt = Rtt::default();
         rtt.sent(100, Time(0));

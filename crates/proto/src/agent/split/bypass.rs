@@ -37,7 +37,7 @@ impl Split {
     }
 
     /// See [`BaseStation::bypass`](crate::agent::BaseStation::bypass).
-    pub(super) fn hear_of_bypass(
+    pub(super) fn on_bypass(
         &mut self,
         now: Time,
         flow: FlowKey,
@@ -71,7 +71,7 @@ impl Split {
 mod tests {
     use super::*;
     use crate::agent::SplitConfig;
-    use crate::event::Wants;
+    use crate::event::Interest;
     use crate::machine::{Machine as _, Side};
     use crate::tcp::TcpConfig;
     use crate::units::Span;
@@ -91,7 +91,7 @@ mod tests {
 
     impl Script {
         fn new(agent: Split) -> Script {
-            Script { agent, out: Out::new(Wants::NOTHING), now: Time::ZERO }
+            Script { agent, out: Out::new(Interest::NOTHING), now: Time::ZERO }
         }
 
         /// Passes a segment from `from` to the agent. Returns the packets that it sends, with their sides.
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_that_passed_without_the_agent_is_not_split_when_it_comes_again() {
+    fn a_bypassed_syn_is_not_split_when_retransmitted() {
         let mut script = script();
         assert_eq!(script.bypass(flow(1), Bypass::Passed(Seq(100))), []);
         let again = script.put(Side::Left, flow(1), 100, 0, Flags::SYN);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_a_lost_connection_are_reset_and_no_end_of_one_that_was_reopened() {
+    fn lost_connections_are_reset_and_reopened_ones_are_not() {
         let mut script = script();
         let resets = |sent: Vec<(Side, Flags, u32)>| -> Vec<Side> {
             let reset = |flags: Flags| flags.has(Flags::RST);

@@ -78,7 +78,7 @@ impl Split {
 
     /// Handles a report of a router beyond `from` that a packet was too large. The message is also forwarded
     /// to the host in whose name the packet was sent, since it may quote the host's own packet.
-    pub(super) fn hear_of_path(&mut self, now: Time, from: Side, packet: &Packet, out: &mut Out) {
+    pub(super) fn on_path_report(&mut self, now: Time, from: Side, packet: &Packet, out: &mut Out) {
         let Some(report) = packet.too_big().filter(|_| packet.damage == Damage::None) else {
             return;
         };

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_event_takes_what_its_phases_add_up_to() {
+    fn an_empty_event_costs_the_sum_of_its_phases() {
         let mut states = States::default();
         BLES[0].event(&mut states, 0);
         // In uC: 3.424 + 2.346 + 0.893 + 0.768 + 6.863 + 0.330 around; 568 us x 26.505 mA received = 15.055; 1.130 for the
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_makes_packets_longer_and_more() {
+    fn larger_reports_add_bytes_and_exchanges() {
         let joules = |bytes| Joules::of(&BLES[0].states(bytes, Span::secs(10)));
         // 20 bytes: 27 additional bytes, 216 us x 36.445 mA x 3 V.
         let more = joules(20).total() - joules(0).total();

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_on_air_are_those_of_published_calculators() {
+    fn airtimes_match_published_calculators() {
         // The Things Network's spreadsheet of AN1200.13: 13 bytes with SF9, 164.864 ms. RF Wireless World: 10 bytes with
         // SF7, 41.216 ms; with SF11, 577.536 ms. By hand: 20 bytes with SF7 make ceil(176 / 28) = 7 groups, so 43 symbols
         // and 12.25 of preamble, 56.576 ms; with SF12 ceil(156 / 40) = 4 groups, 28 symbols, 1318.912 ms, which that
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn each_spreading_factor_is_what_it_was_made_of() {
+    fn valid_spreading_factors_have_their_payload_limit_and_window() {
         let made: Vec<u8> = (0..=20).filter_map(Spreading::new).map(Spreading::get).collect();
         assert_eq!(made, [7, 8, 9, 10, 11, 12]);
         let longest = [7, 8, 9, 10, 11, 12].map(|factor| spreading(factor).longest());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_duty_cycle_allows_so_many_reports_and_payloads_are_bounded() {
+    fn the_duty_cycle_and_the_payload_limit_are_applied() {
         // 864 s a day on the air: 655 frames of 1318.912 ms.
         assert_eq!(LORAS[1].most_a_day(7).floor(), 655.0);
         assert_eq!([1, 51, 52, 102, 103].map(|b| LORAS[1].frames(b)), [1, 1, 2, 2, 3]);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_measured_platform_lasts_as_long_as_its_paper_says() {
+    fn the_measured_platform_lifetime_matches_the_paper() {
         // Abstract of Casals et al.: 2400 mAh last a year with a message each 5 minutes, and 6 years with
         // almost none. The second figure follows from 45 uA alone; the first tests all states.
         let mdot = LORAS[2];

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn scattered_errors_are_coded_against_with_no_more_than_needed() {
+    fn scattered_errors_get_the_weakest_sufficient_code() {
         let used = run([0.9, 0.5, 0.0, 0.0], 200);
         let late = &used[100..];
         assert!(late.iter().filter(|s| **s == Strength::Medium).count() > 90, "{late:?}");
@@ -179,12 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_channel_costs_nothing() {
+    fn a_clean_channel_uses_no_code() {
         assert_eq!(run([0.0; 4], 200), vec![Strength::None; 200]);
     }
 
     #[test]
-    fn a_code_is_left_when_it_is_not_needed_any_more() {
+    fn a_code_is_dropped_when_no_longer_needed() {
         let mut levels = Levels::new(None);
         for round in 0..400 {
             let bad = round < 200 && levels.strength() == Strength::None;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fixed_stays() {
+    fn a_fixed_code_strength_does_not_adapt() {
         let mut levels = Levels::new(Some(Strength::Strong));
         levels.learn(32, 0);
         assert_eq!(levels.strength(), Strength::Strong);

@@ -202,7 +202,7 @@ mod tests {
 
     /// Unacknowledged packets are stored, and reported with whether they are sent more than once.
     #[test]
-    fn what_has_not_arrived_is_kept() {
+    fn unacknowledged_loads_are_stored_with_their_resend_flag() {
         let mut out = Outgoing::default();
         (1..=5).for_each(|id| {
             let index = out.push(load(id));

@@ -190,7 +190,7 @@ impl Decompressor {
 
     /// Handles a dropped frame of this connection: requests a whole header, if the recovery does that.
     fn ask(&mut self, number: u8) {
-        if !self.config.recovery.asks_for_headers() {
+        if !self.config.recovery.requests_headers() {
             return;
         }
         let slot = self.slot(number);
@@ -310,7 +310,7 @@ mod tests {
     /// payload.
     //= rfc1144#section-3.2.2: the TCP checksum is sent as it is
     #[test]
-    fn the_checksum_is_that_of_the_tcp_segment() {
+    fn the_compressed_header_carries_the_tcp_checksum() {
         for recovery in [Recovery::Retransmission, Recovery::Twice, Recovery::Feedback] {
             for len in [0, 1, 2, 99, 255, 256, 1000, 40_000] {
                 for timestamps in [None, Some(STAMPS)] {
@@ -329,7 +329,7 @@ mod tests {
 
     /// IP's total length has 16 bits: headers of 40 bytes, or 52 with timestamps, and 65,535 bytes in total.
     #[test]
-    fn a_payload_that_no_ip_packet_could_carry_is_refused() {
+    fn a_payload_beyond_the_ip_length_limit_is_refused() {
         let config = Config { coverage: Coverage::Headers, ..Config::default() };
         for (timestamps, longest) in [(None, 65_495), (Some(STAMPS), 65_483)] {
             for (len, fits) in [(longest - 1, true), (longest, true), (longest + 1, false)] {

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_what_tc_reads() {
+    fn the_parser_accepts_the_tc_netem_syntax() {
         let read = |text| Netem::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let netem = read("delay 20ms 5ms 25% loss 1% distribution normal");
         assert_eq!((netem.delay, netem.limit), (Span::millis(20), None));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn states_slots_and_marks_are_read() {
+    fn four_state_slot_and_ecn_options_are_parsed() {
         let read =
             |text| Netem::parse(text).unwrap_or_else(|error| panic!("{text}: {error}")).extras;
         let states = |text| {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_four_states_is_that_of_its_chain() {
+    fn the_four_state_loss_share_matches_its_markov_chain() {
         // Probabilities of the kernel's steps between states, from an even start.
         for [p13, p31, p32, p23, p14] in
             [[0.1, 0.9, 0.0, 1.0, 0.0], [0.01, 0.2, 0.3, 0.4, 0.05], [0.0, 0.5, 0.1, 0.5, 0.2]]
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_refused() {
+    fn invalid_and_unmodelled_options_are_refused() {
         let message = |text| Netem::parse(text).unwrap_err().message;
         assert_eq!(message("delay 20ms jitter 5ms"), "netem has no `jitter`");
         assert_eq!(message("tbf rate 1mbit"), "`tbf` is a separate stage");

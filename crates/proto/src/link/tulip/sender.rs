@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_over_and_over_without_an_answer_takes_no_more_memory() {
+    fn unanswered_retransmissions_use_bounded_memory() {
         let mut sender = Sender::new(WINDOW, Pacing::HalfDuplex);
         let mut above = Quiet::default();
         (0..3).for_each(|_| drop(sender.send(Load::None)));

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn tcp_data_is_reliable_and_nothing_else() {
+    fn only_tcp_data_is_reliable_by_default() {
         let rule = Rule::default();
         for v6 in [false, true] {
             let service = |transport, len| rule.service(&packet(v6, transport, len));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encrypted_goes_by_size_or_by_will() {
+    fn opaque_packets_are_classified_by_size_or_by_rule() {
         for v6 in [false, true] {
             for protocol in [ESP, AH] {
                 let service = |opaque, len| {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn all_means_all_but_acknowledgements() {
+    fn reliable_all_excludes_acknowledgements() {
         let rule = Rule { reliable: Reliable::All, opaque: Opaque::Unreliable, ack_size: 160 };
         let service = |transport, len| rule.service(&packet(false, transport, len));
         for protocol in [17, ESP, 47] {

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_from_left_to_right() {
+    fn a_course_is_parsed_from_left_to_right() {
         let course = Rates::parse("0s 10mbit, 5s 2mbit, 8s to 6mbit, 10s again").unwrap();
         let levels = [0, 4999, 5000, 6500, 8000, 9999, 10_000, 15_000].map(|ms| mbit(&course, ms));
         assert_eq!(levels, [10.0, 10.0, 2.0, 4.0, 6.0, 6.0, 10.0, 2.0]);
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_have_its_units_in_the_first_line() {
+    fn a_csv_header_may_give_the_units() {
         let course = Rates::parse_csv("time (s),rate (kbit)\n100.5,0\n# none\n101,2500\n").unwrap();
         assert_eq!([0, 499, 500].map(|ms| mbit(&course, ms)), [0.0, 0.0, 2.5]);
         assert_eq!(
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn invalid_courses_are_refused_and_csv_errors_give_lines() {
         let error = |text| Rates::parse_csv(text).unwrap_err();
         assert_eq!(error("0s,1mbit\n1s,2mbps\n").line, Some(2));
         assert_eq!(error("0,1mbit\n1,2mbit\n").line, Some(2));
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn outages_are_true_within() {
+    fn an_outage_course_is_true_within_each_outage() {
         let course = Course::parse_outages("0s-1s, 4s-4.5s, 10s again").unwrap();
         let levels =
             [0, 1000, 4000, 4500, 10_000, 14_499].map(|ms| course.at(Time(ms * 1_000_000)));

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_trace_is_refused_with_its_line() {
+    fn an_invalid_trace_is_refused_with_its_line() {
         let error = |text| Trace::parse(text).unwrap_err().to_string();
         assert!(error("").contains("empty"));
         assert!(error("1\n\n2\n").starts_with("line 2 is empty"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn it_skips_to_where_stepping_would_lead() {
+    fn skip_to_matches_stepping_the_cursor() {
         let trace = Trace::new(vec![0, 0, 2, 2, 7, 10]).unwrap();
         for now in 0..35 * MS / 500_000 {
             let now = Time(now * 500_000);

@@ -1,6 +1,6 @@
 //! Segments that a connection sends: data, ACKs and SYNs; and the negotiation of options.
 
-use crate::event::{Cause, TcpKind, Wants};
+use crate::event::{Cause, Interest, TcpKind};
 use crate::machine::Out;
 use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, GrowthRule, Variant};
 use crate::tcp::sender::Chunk;
@@ -236,7 +236,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn launch(&self, packet: Packet, cause: Cause, out: &mut Out) {
         // The work of a base station's stack is not counted.
-        if out.wants(Wants::WORK) && !self.relay {
+        if out.accepts(Interest::WORK) && !self.relay {
             work::report_sent(&packet, cause, self.agreed.scaled, out);
         }
         out.originate(self.side, packet, self.cause(cause));

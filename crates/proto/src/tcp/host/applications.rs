@@ -1,6 +1,6 @@
 //! The applications of a host: their actions on its connections.
 
-use crate::event::{Cause, Op, Wants, What};
+use crate::event::{Cause, Interest, Op, What};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
@@ -92,7 +92,7 @@ impl Host {
             let tos = if packet.tos & ECT1 == ECT1 { ECT1 } else { 0 };
             let back = datagram.back().packet().with(|packet| packet.tos = tos);
             out.originate(self.config.side, back, Cause::Datagram);
-        } else if out.wants(Wants::METRICS) {
+        } else if out.accepts(Interest::METRICS) {
             let datagram = if datagram.is_back() { datagram.back() } else { datagram };
             out.event(What::Datagram { datagram, arrived: true });
         }
@@ -176,7 +176,7 @@ impl Host {
                 let (datagram, next) = source.send(now);
                 let packet = source.packet(&datagram);
                 self.unfinished -= usize::from(next.is_none());
-                if out.wants(Wants::METRICS) {
+                if out.accepts(Interest::METRICS) {
                     out.event(What::Datagram { datagram, arrived: false });
                 }
                 out.originate(self.config.side, packet, Cause::Datagram);

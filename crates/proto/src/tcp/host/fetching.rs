@@ -1,6 +1,6 @@
 //! Clients of Web pages and of videos: their actions on the connections of their host.
 
-use crate::event::{ClientEvent, ClientNews, Wants, What};
+use crate::event::{ClientEvent, ClientNews, Interest, What};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
@@ -15,7 +15,7 @@ use crate::wire::FlowKey;
 use super::Host;
 
 fn report(client: FlowKey, news: ClientNews, out: &mut Out) {
-    if out.wants(Wants::METRICS) {
+    if out.accepts(Interest::METRICS) {
         out.event(What::Client(ClientEvent { client, news }));
     }
 }

@@ -25,7 +25,7 @@ fn ack(shared: &mut Integrated, owner: u32, segments: u64) -> AckResult {
 }
 
 #[test]
-fn three_later_acks_on_other_connections_show_two_losses_of_one() {
+fn two_segments_with_three_later_acks_show_a_loss() {
     let mut shared = in_turns(&[0, 1, 2], 3);
     // No segment of connection 0 arrives.
     assert!(!ack(&mut shared, 1, 1).halve);
@@ -41,7 +41,7 @@ fn three_later_acks_on_other_connections_show_two_losses_of_one() {
 }
 
 #[test]
-fn what_a_receiver_may_hold_back_is_lost_only_after_a_while() {
+fn single_loss_detection_by_later_acks_waits_400_ms() {
     let mut shared = in_turns(&[0], 1);
     for n in 0..20 {
         let from = 1 + n * MSS;
@@ -58,7 +58,7 @@ fn what_a_receiver_may_hold_back_is_lost_only_after_a_while() {
 }
 
 #[test]
-fn a_duplicate_and_two_later_acks_are_enough() {
+fn one_duplicate_and_two_later_acks_show_a_loss() {
     let mut shared = in_turns(&[0, 1], 3);
     assert!(!shared.duplicate(0, 1, true));
     assert!(!ack(&mut shared, 1, 1).halve);
@@ -69,7 +69,7 @@ fn a_duplicate_and_two_later_acks_are_enough() {
 }
 
 #[test]
-fn further_duplicates_make_room() {
+fn further_duplicate_acks_reduce_the_flight() {
     let mut shared = in_turns(&[0], 10);
     assert!((0..3).any(|_| shared.duplicate(0, 1, true)));
     assert_eq!(shared.take_lost(0), Some(1));
@@ -103,7 +103,7 @@ fn the_losses_of_one_window_halve_it_once() {
 }
 
 #[test]
-fn the_window_is_filled_in_turns() {
+fn connections_fill_the_window_round_robin() {
     let mut shared = Integrated { cwnd: 4000, ..Integrated::default() };
     // All three have data, with room for four segments.
     let mut next = [1u64; 3];
@@ -131,7 +131,7 @@ fn the_window_is_filled_in_turns() {
 }
 
 #[test]
-fn a_time_out_empties_the_network_and_wakes_everybody() {
+fn a_timeout_clears_the_flight_and_wakes_all_connections() {
     let mut shared = in_turns(&[0, 1, 2], 2);
     shared.time_out(at(500), 1);
     assert_eq!((shared.flight(), shared.timeouts(), shared.timer()), (0, 1, (at(500), 1)));
@@ -142,7 +142,7 @@ fn a_time_out_empties_the_network_and_wakes_everybody() {
 }
 
 #[test]
-fn whoever_waits_still_does_after_a_time_out() {
+fn waiting_connections_remain_queued_after_a_timeout() {
     let mut shared = in_turns(&[0, 1], 1);
     shared.cwnd = 1000;
     assert!(!shared.may_send(2, 1000));
@@ -158,7 +158,7 @@ fn whoever_waits_still_does_after_a_time_out() {
 }
 
 #[test]
-fn whoever_leaves_takes_what_it_had_in_flight() {
+fn a_leaving_connection_removes_its_data_in_flight() {
     let mut shared = in_turns(&[0, 1], 2);
     shared.cwnd = 2000;
     assert!(!shared.may_send(1, 1000));
@@ -190,7 +190,7 @@ mod properties {
     proptest! {
         /// For any events, the bytes in flight are those of the segments in flight, and memory is bounded.
         #[test]
-        fn the_flight_is_the_sum(steps in prop::collection::vec((0u8..7, 0u32..4, 0u64..12), 0..200)) {
+        fn the_flight_is_the_sum_of_segments_in_flight(steps in prop::collection::vec((0u8..7, 0u32..4, 0u64..12), 0..200)) {
             let mut shared = Integrated { cwnd: 8000, ..Integrated::default() };
             let mut una = [1u64; 4];
             let mut nxt = [1u64; 4];
@@ -242,7 +242,7 @@ mod properties {
 }
 
 #[test]
-fn a_turn_that_was_not_used_is_not_lost() {
+fn a_connection_retains_a_turn_it_did_not_use() {
     let mut shared = in_turns(&[0], 20);
     assert!(!shared.may_send(1, MSS as u32), "the window is full");
     assert!(!shared.may_send(2, MSS as u32));
@@ -264,7 +264,7 @@ fn a_turn_that_was_not_used_is_not_lost() {
 
 /// A destination with connections is never removed; of the others, the least recently used one.
 #[test]
-fn destinations_are_forgotten_when_nobody_speaks_to_them() {
+fn idle_destinations_are_evicted_least_recently_used_first() {
     let to = |i: usize| Addr::v4(10, 0, (i >> 8) as u8, i as u8);
     let mut pairs = Pairs::default();
     for i in 0..IDLE_MAX {
@@ -341,7 +341,7 @@ fn the_timer_begins_with_the_first_segment_and_again_with_each_ack_of_new_data()
 }
 
 #[test]
-fn three_duplicates_are_a_loss_and_the_window_is_halved_once_for_what_was_in_flight() {
+fn three_duplicate_acks_halve_the_window_once_per_flight() {
     let mut shared = in_turns(&[0], 6);
     // They make room from the third one on, including the lost segment.
     for (halve, flight) in [(false, 6), (false, 6), (true, 2)] {

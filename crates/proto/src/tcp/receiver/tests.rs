@@ -19,7 +19,7 @@ fn body(from: u64, len: u32) -> Body {
 }
 
 #[test]
-fn blocks_come_newest_first() {
+fn sack_blocks_are_newest_first() {
     let mut r = receiver();
     for from in [2001, 4001, 6001] {
         r.take(Time(0), from, body(from, 1000), false);
@@ -36,7 +36,7 @@ fn blocks(r: &Receiver) -> Vec<(u32, u32)> {
 
 //= rfc2018#section-3: a block is a range of sequence numbers, of which a FIN takes one
 #[test]
-fn blocks_include_the_fin() {
+fn sack_blocks_include_the_fin() {
     // Segments behind a hole, as first position, length and FIN, and the blocks after the last one.
     type Segments = &'static [(u64, u32, bool)];
     let cases: [(Segments, &[(u32, u32)]); 7] = [
@@ -67,7 +67,7 @@ fn blocks_include_the_fin() {
 }
 
 #[test]
-fn a_fin_that_came_alone_is_reported_as_long_as_data_is_missing_before_it() {
+fn a_lone_fin_is_sacked_until_all_data_arrives() {
     let mut r = receiver();
     r.take(Time(0), 3001, body(3001, 0), true);
     r.take(Time(0), 1001, body(1001, 1000), false);
@@ -79,7 +79,7 @@ fn a_fin_that_came_alone_is_reported_as_long_as_data_is_missing_before_it() {
 
 //= rfc2883#section-4: the duplicate comes first, and a FIN is part of it
 #[test]
-fn a_segment_that_comes_twice_with_its_fin_is_reported_with_it() {
+fn a_dsack_block_includes_the_fin_of_the_duplicate() {
     for (len, twice) in [(500, (1001, 1502)), (0, (1001, 1002))] {
         let config = TcpConfig { dsack: true, ..TcpConfig::rfc() };
         let beat = Beat::new(Span::millis(200), Span::ZERO);
@@ -95,14 +95,14 @@ fn a_segment_that_comes_twice_with_its_fin_is_reported_with_it() {
 }
 
 #[test]
-fn a_wrong_byte_is_noticed() {
+fn a_corrupted_byte_is_detected() {
     let mut r = receiver();
     assert!(!r.take(Time(0), 1, body(1, 10), false).corrupted);
     assert!(r.take(Time(0), 11, body(12, 10), false).corrupted);
 }
 
 #[test]
-fn a_stream_ends_where_its_first_fin_says() {
+fn only_the_first_consistent_fin_ends_the_stream() {
     let mut r = receiver();
     r.take(Time(0), 2001, body(2001, 1000), false);
     // Data came from behind this one.
@@ -136,7 +136,7 @@ fn unread(buffer: u32, segments: u64) -> Receiver {
 
 //= rfc9293#section-3.8.6.2.2
 #[test]
-fn reading_tells_the_peer_of_two_segments_or_half_the_buffer_and_of_one_if_it_was_shut_out() {
+fn reading_enough_bytes_makes_a_window_update_due() {
     for (buffer, segments, least) in [(65_535, 3, 2000), (3000, 2, 1500), (3000, 3, 1000)] {
         let mut r = unread(buffer, segments);
         r.read(least - 1);
@@ -148,7 +148,7 @@ fn reading_tells_the_peer_of_two_segments_or_half_the_buffer_and_of_one_if_it_wa
 
 //= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
 #[test]
-fn the_window_shrinks_with_what_comes_and_opens_by_a_segment() {
+fn the_window_closes_with_data_and_avoids_silly_windows() {
     for (buffer, least) in [(3000, 1000), (1000, 500)] {
         let mut r = unread(buffer, 0);
         assert_eq!((r.window(), r.edge()), (buffer.into(), 1 + u64::from(buffer)));
@@ -192,7 +192,7 @@ fn every_second_segment_is_acknowledged_and_a_lone_one_by_the_timer() {
 
 //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
 #[test]
-fn holes_are_told_at_once_and_bytes_behind_them_are_kept_once() {
+fn gaps_cause_immediate_acks_and_data_is_buffered_once() {
     let mut r = receiver();
     let steps = [
         // from, length, delivered, kept behind the hole
@@ -223,7 +223,7 @@ fn holes_are_told_at_once_and_bytes_behind_them_are_kept_once() {
 }
 
 #[test]
-fn a_peer_that_sends_crumbs_fills_no_more_than_so_many_places() {
+fn the_number_of_out_of_order_pieces_is_bounded() {
     let mut r = receiver();
     for n in 1..=PIECES_MAX as u64 + 5 {
         r.take(Time(0), 1 + 2 * n, body(1 + 2 * n, 1), false);

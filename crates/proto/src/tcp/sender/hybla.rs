@@ -193,7 +193,7 @@ mod tests {
 
     /// Slow start too: the window doubles `rho` times in a round trip.
     #[test]
-    fn slow_start_doubles_as_often_in_a_second() {
+    fn slow_start_doubles_the_window_rho_times_per_rtt() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.ssthresh, w.largest) = (4000, u32::MAX, u32::MAX);
         let mut hybla = Hybla { rtt: Some(Span::millis(100)), first: First::Over, rest: 0 };
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_flight_tells_where_slow_start_ends() {
+    fn the_first_flight_sets_the_slow_start_threshold() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.ssthresh, w.largest) = (10_000, u32::MAX, u32::MAX);
         (w.una, w.nxt, w.max) = (1, 10_001, 10_001);
@@ -224,7 +224,7 @@ mod tests {
 
     /// A loss ends the first flight, whatever has come of it: slow start opens by `2^rho - 1` from then on.
     #[test]
-    fn a_loss_halves_what_is_in_flight_and_ends_the_first_flight() {
+    fn a_loss_halves_and_ends_the_first_flight() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.ssthresh, w.largest) = (20_000, u32::MAX, u32::MAX);
         (w.una, w.nxt, w.max) = (1, 16_001, 16_001);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_round_trip_is_renos() {
+    fn a_short_round_trip_gives_the_growth_of_reno() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.ssthresh, w.largest) = (10_000, 10_000, u32::MAX);
         let mut hybla = Hybla { first: First::Over, ..Hybla::default() };

@@ -224,7 +224,7 @@ mod tests {
 
     /// C is 0.4 segments per second cubed: from 70 segments to a plateau of 100 it is the cube root of 75, 4.22 s.
     #[test]
-    fn the_curve_comes_to_its_plateau_and_leaves_it_again() {
+    fn the_cubic_curve_reaches_and_leaves_its_plateau() {
         let cubic = LinuxCubic { last_max: 100, ..LinuxCubic::default() };
         let epoch = cubic.begin(0, 70, 0);
         let at = |seconds: f64| epoch.target((seconds * 250.0) as u64, Span::ZERO);
@@ -242,7 +242,7 @@ mod tests {
     /// The same window looks at the curve again after a 32nd of a second, seven ticks of 4 ms; another one does at
     /// once.
     #[test]
-    fn the_curve_is_looked_at_anew_after_a_32nd_of_a_second() {
+    fn the_curve_is_recomputed_each_32nd_of_a_second() {
         let mut cubic = LinuxCubic { last_max: 10, ..LinuxCubic::default() };
         cubic.update(Time(400 * MS), 7, 1);
         for (ms, window, looked) in [(428, 7, 100), (432, 7, 108), (436, 8, 109)] {
@@ -254,7 +254,7 @@ mod tests {
 
     /// On a short path Reno would be faster: half a segment a round trip, where the curve has hardly begun to rise.
     #[test]
-    fn on_a_short_path_the_window_opens_as_reno_would() {
+    fn a_short_path_uses_the_reno_friendly_window() {
         let mut cubic = LinuxCubic { last_max: 10, ..LinuxCubic::default() };
         for round in 0..20 {
             cubic.update(Time(round * 40 * MS), 7, 7);
@@ -283,7 +283,7 @@ mod tests {
 
     /// At the threshold slow start is over; before any loss one segment is added for 20 at least.
     #[test]
-    fn slow_start_lasts_below_the_threshold_and_then_twenty_segments_open_the_window_by_one() {
+    fn growth_slows_to_a_twentieth_at_ssthresh() {
         let (mut cubic, mut w) = (LinuxCubic::default(), window(9, 10));
         ack(&mut cubic, &mut w);
         assert_eq!(w.cwnd, 10_000);
@@ -295,7 +295,7 @@ mod tests {
 
     //= rfc9438#section-4.7: fast convergence
     #[test]
-    fn a_loss_leaves_seven_tenths_and_the_plateau_falls_where_the_last_was_not_reached() {
+    fn losses_cut_by_beta_and_fast_convergence_lowers_plateaus() {
         let mut cubic = LinuxCubic::default();
         for (cwnd, loss, left, last_max) in [
             (100, Loss::Detected, 70, 100),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_moves_the_curve_by_as_long_but_not_beyond_now() {
+    fn idle_time_shifts_the_curve_at_most_to_now() {
         for (last, now, start) in [(400, 800, 150), (400, 403, 50), (400, 404, 51), (20, 240, 60)] {
             let mut cubic = LinuxCubic::default();
             cubic.update(Time(200 * MS), 10, 1);
@@ -326,7 +326,7 @@ mod tests {
 
     /// An eighth more than the shortest round trip, but 4 ms at least and 16 ms at most, by the ninth ACK of a round.
     #[test]
-    fn slow_start_ends_by_delay_at_an_eighth_more() {
+    fn hystart_ends_slow_start_at_an_eighth_more_delay() {
         for (least, cwnd, longest) in [
             (Span::millis(40), 16, Some(Span::millis(45))),
             (Span::millis(16), 16, Some(Span::millis(20))),
@@ -350,7 +350,7 @@ mod tests {
     /// Round trips end slow start whether the window grows or not, once until a timeout, and not in the first second of an
     /// epoch.
     #[test]
-    fn slow_start_ends_once_by_round_trips_of_any_ack() {
+    fn round_trips_of_any_ack_end_slow_start_once() {
         let mut w = window(20, 4_000_000);
         (w.una, w.nxt) = (1, 20_000);
         let mut ends = |cubic: &mut LinuxCubic, from: u64| {
@@ -378,7 +378,7 @@ mod tests {
 
     /// A later round is judged by its own round trips.
     #[test]
-    fn a_round_ends_where_what_was_sent_at_its_beginning_is_acknowledged() {
+    fn hystart_rounds_end_once_their_first_flight_is_acked() {
         let (mut hystart, mut w) = (HyStart::default(), window(20, 4_000_000));
         let short = Span::millis(40);
         let mut now = Time(1000 * MS);
@@ -399,7 +399,7 @@ mod tests {
     /// Half of the shortest round trip and of what a burst of 256 KiB takes at the pace of slow start, a millisecond at
     /// most: twice the window a round trip, 1.2 times from half the threshold on.
     #[test]
-    fn slow_start_ends_by_a_train_as_long_as_half_the_round_trip() {
+    fn ack_trains_of_half_an_rtt_end_slow_start() {
         let rtt = Span::millis(40);
         for (cwnd, ssthresh, longest) in [
             (20, 4_000_000, 20_500_000),

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_is_measured_from_the_ack_before_it_to_its_own() {
+    fn rate_samples_span_from_prior_ack_to_own_ack() {
         let mut f = Line::default();
         send(&mut f, 10, 0, 1);
         // One each 2 ms comes through.
@@ -230,7 +230,7 @@ mod tests {
 
     /// Ten segments leave in 45 ms and all of their ACKs come at once: what counts is the time of sending.
     #[test]
-    fn acks_that_were_compressed_are_no_speed() {
+    fn compressed_acks_do_not_inflate_the_rate() {
         let mut f = Line::default();
         send(&mut f, 10, 0, 5);
         let sample = ack(&mut f, 60, 10).unwrap();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_bounds_says_so() {
+    fn application_limited_samples_are_marked() {
         let mut f = Line::default();
         send(&mut f, 2, 0, 1);
         f.meter.app_limited(2000);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn shorter_than_the_shortest_round_trip_it_is_worth_nothing() {
+    fn a_sample_below_the_minimum_round_trip_is_discarded() {
         let mut f = Line::default();
         send(&mut f, 1, 0, 1);
         assert_eq!(ack(&mut f, 9, 1), None);
@@ -258,7 +258,7 @@ mod tests {
 
     /// The stamp of a segment, field by field.
     #[test]
-    fn a_stamp_says_what_was_in_the_network_and_whether_the_application_bound_it() {
+    fn a_stamp_records_flight_app_limit_and_losses_since() {
         let mut meter = RateMeter::default();
         meter.start(Time(3 * MS));
         let most = u64::from(LIMITED) - 1;
@@ -279,7 +279,7 @@ mod tests {
 
     /// The rate counts as application-limited until more bytes have arrived than were in flight, and at least one.
     #[test]
-    fn the_application_bounds_until_all_of_that_time_has_arrived() {
+    fn app_limitation_lasts_until_that_flight_is_delivered() {
         for (pipe, until) in [(0, 1), (1, 1), (5000, 5000)] {
             let mut meter = RateMeter::default();
             let stamp = meter.stamp(0);
@@ -297,7 +297,7 @@ mod tests {
 
     /// The segment that was sent with the most delivered before, or else the latest, is the one that is measured by.
     #[test]
-    fn the_newest_of_the_segments_that_arrive_is_measured_by() {
+    fn the_most_recently_sent_delivered_segment_is_sampled() {
         let stamp = |delivered, flight| Stamp { delivered, flight, ..Stamp::default() };
         let cases = [
             ([(100, 5), (200, 4)], 1),

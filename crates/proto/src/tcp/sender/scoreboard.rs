@@ -119,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn holes_know_what_lies_above() {
+    fn holes_report_the_sacked_bytes_above_them() {
         let mut board = Scoreboard::default();
         assert!(board.add(20, 30));
         assert!(board.add(40, 50));
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_set_of_its_blocks(blocks in prop::collection::vec((0u64..60, 0u64..12), 0..40), una in 0u64..70) {
+        fn the_scoreboard_equals_the_set_of_its_blocks(blocks in prop::collection::vec((0u64..60, 0u64..12), 0..40), una in 0u64..70) {
             let mut board = Scoreboard::default();
             let mut set = [false; 80];
             for (from, len) in blocks {

@@ -197,7 +197,7 @@ mod tests {
 
     /// brakmo95: below alpha the window grows, above beta it shrinks, between them it is constant.
     #[test]
-    fn the_backlog_is_kept_between_alpha_and_beta() {
+    fn the_window_steers_the_backlog_between_alpha_and_beta() {
         for (backlog, cwnd, becomes) in [
             (999, 10_000, 11_000),
             (1000, 10_000, 10_000),
@@ -214,7 +214,7 @@ mod tests {
 
     /// A backlog above gamma ends slow start without a change of the window.
     #[test]
-    fn slow_start_ends_when_more_than_gamma_waits() {
+    fn a_backlog_above_gamma_ends_slow_start() {
         assert_eq!(after(2000, 10_000, 64_000), (10_000, 64_000));
         assert_eq!(after(2001, 10_000, 64_000), (10_000, 10_000));
         assert_eq!(after(2001, 1_000, 64_000), (1_000, 2_000));

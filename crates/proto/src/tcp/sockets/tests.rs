@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::Wants;
+use crate::event::Interest;
 use crate::tcp::TcpConfig;
 use crate::wire::Flags;
 
@@ -24,7 +24,7 @@ impl Pair {
             Sockets::new(HostConfig { name: name.to_owned(), addr, side, tcp }, 1)
         };
         let ends = [host("a", US, Side::Right), host("b", PEER, Side::Left)];
-        let out = Out::new(Wants::NOTHING);
+        let out = Out::new(Interest::NOTHING);
         Pair { now: Time::ZERO, ends, sent: Vec::new(), out, wired: true }
     }
 
@@ -124,7 +124,7 @@ fn a_full_backlog_ignores_syns() {
 }
 
 #[test]
-fn reading_sees_data_then_the_end() {
+fn recv_returns_data_then_end_of_stream() {
     let (mut pair, a, b) = Pair::connected();
     assert_eq!(pair.recv(1, b), Err(Errno::Again));
     assert_eq!(pair.send(0, a, 300, false), Ok(300));
@@ -145,7 +145,7 @@ fn closing_with_unread_data_resets() {
 }
 
 #[test]
-fn lingering_for_no_time_resets() {
+fn zero_linger_resets_on_close() {
     let (mut pair, a, _) = Pair::connected();
     let linger = |options: &mut SocketOptions| options.linger = Some(Span::ZERO);
     pair.ends[0].set_options(pair.now, a, linger, &mut pair.out);
@@ -164,7 +164,7 @@ fn data_for_a_closed_socket_is_answered_with_a_reset() {
 }
 
 #[test]
-fn small_segments_wait_for_the_acknowledgement_of_one() {
+fn nagle_delays_small_segments_until_an_ack() {
     let (mut pair, a, _) = Pair::connected();
     pair.wired = false;
     for _ in 0..3 {
@@ -179,7 +179,7 @@ fn small_segments_wait_for_the_acknowledgement_of_one() {
 }
 
 #[test]
-fn a_cork_holds_what_is_not_full() {
+fn a_cork_holds_partial_segments() {
     let (mut pair, a, _) = Pair::connected();
     pair.send(0, a, 100, true).unwrap();
     assert!(pair.sent.is_empty());
@@ -222,7 +222,7 @@ fn keepalives_probe_and_give_up() {
 }
 
 #[test]
-fn a_segment_size_is_offered_and_bounds_what_is_sent() {
+fn maxseg_bounds_the_segments_that_are_sent() {
     let mut pair = Pair::new();
     pair.ends[1].listen(80, 5, &SocketOptions::default());
     let options = SocketOptions { maxseg: Some(500), ..SocketOptions::default() };
@@ -234,7 +234,7 @@ fn a_segment_size_is_offered_and_bounds_what_is_sent() {
 }
 
 #[test]
-fn a_snapshot_has_what_was_agreed_on() {
+fn socket_info_has_negotiated_options_and_counters() {
     let (mut pair, a, _) = Pair::connected();
     pair.send(0, a, 3000, false).unwrap();
     pair.run(Span::millis(100));

@@ -19,7 +19,7 @@ fn unknown_options_do_not_stop_the_walk() {
 }
 
 #[test]
-fn impossible_lengths_are_told_apart_from_the_end() {
+fn impossible_lengths_are_errors_unlike_the_list_end() {
     for (bytes, at) in [
         (&[8u8, 0][..], 0),
         (&[8, 1], 0),
@@ -35,14 +35,14 @@ fn impossible_lengths_are_told_apart_from_the_end() {
 }
 
 #[test]
-fn what_comes_before_a_malformed_option_counts() {
+fn options_before_a_malformed_one_are_still_read() {
     let read = read(&[2, 4, 5, 180, 3, 9]);
     assert_eq!(read.options.unwrap().mss, Some(1460));
     assert!(read.error.is_some());
 }
 
 #[test]
-fn wrong_lengths_and_repetitions_are_kept_as_they_stood() {
+fn wrong_lengths_and_repetitions_are_stored_unchanged() {
     let bytes = [2, 3, 5, 2, 4, 5, 180, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7];
     let options = read(&bytes).options.unwrap();
     assert_eq!(options.mss, Some(1460));
@@ -62,7 +62,7 @@ fn timestamps_leave_room_for_three_blocks() {
 }
 
 #[test]
-fn alignment_gives_way_to_content() {
+fn padding_is_omitted_when_options_need_all_40_bytes() {
     // A Fast Open SYN of Linux with an 18-byte cookie needs every byte available.
     let options = Options {
         mss: Some(1460),
@@ -78,7 +78,7 @@ fn alignment_gives_way_to_content() {
 }
 
 #[test]
-fn what_cannot_fit_is_refused() {
+fn oversized_or_malformed_options_are_not_written() {
     let options = Options { unknown: [&[30, 41][..], &[0; 39]].concat(), ..Options::default() };
     assert!(matches!(write(None, &options), Err(WriteError::TooLong { len: 41 })));
     let options = Options { unknown: vec![30, 9], ..Options::default() };
@@ -87,7 +87,7 @@ fn what_cannot_fit_is_refused() {
 
 /// A SYN of Linux 6: its options in their order, without a byte of padding.
 #[test]
-fn the_options_of_a_syn_can_stand_as_in_linux() {
+fn syn_options_can_be_packed_as_in_linux() {
     let stamps = Timestamps { value: 1, echo: 2 };
     let options = Options {
         mss: Some(1460),

@@ -99,7 +99,7 @@ mod tests {
     /// A packet that the receiver would drop for its age gets the receiver's last timestamp, and is otherwise
     /// unchanged.
     #[test]
-    fn a_retransmission_is_never_older_than_what_the_receiver_saw() {
+    fn retransmission_timestamps_are_not_below_the_last_valid_echo() {
         let config = SnoopConfig::west97();
         for base in [0, 1, i32::MAX as u32, 1 << 31, u32::MAX, u32::MAX - 3] {
             for (cached, latest, echo, sent) in [
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_takes_its_place_behind_all_that_left_before_it() {
+    fn an_overtaken_retransmission_is_renumbered_as_the_latest() {
         let config = SnoopConfig::west97();
         let mut flow = caching(3, 1);
         let numbers = |flow: &Flow| flow.cache.entries().map(|e| e.sent_as).collect::<Vec<u64>>();

@@ -151,7 +151,7 @@ mod tests {
 
     /// State of the old base station, and packets that the next one has seen before the import.
     #[test]
-    fn what_the_next_base_station_has_seen_is_added() {
+    fn packets_seen_before_the_import_are_merged_in() {
         let old = [1, 101, 201];
         for (acked, seen_acked, seen, after, left) in [
             (None, None, &[301][..], None, &[1, 101, 201, 301][..]),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_been_seen_is_counted_from_where_the_old_one_began() {
+    fn absorbed_packets_get_old_origin_and_new_send_numbers() {
         let mut flow = caching(1000, Some(1), &[1]);
         let mut seen = caching(1100, Some(51), &[101]);
         (seen.fin, flow.fin) = (Some(at(301)), None);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_connection_is_one_whose_beginning_was_seen_elsewhere() {
+    fn a_flow_began_later_if_complete_with_another_origin() {
         for (complete, origin, later) in
             [(true, 1000, false), (true, 1001, true), (false, 1001, false)]
         {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_could_overflow_are_not_taken_over() {
+    fn a_flow_with_overflowing_or_inconsistent_numbers_is_unsound() {
         let key = packet(1, 1).flow().unwrap();
         let with = |change: &dyn Fn(&mut Flow)| {
             let mut flow = caching(1000, Some(1), &[]);
@@ -223,7 +223,7 @@ mod tests {
     /// Data that was sent over the old radio, is unacknowledged, and was neither retransmitted nor reported
     /// since.
     #[test]
-    fn what_was_left_behind_is_the_first_that_nobody_repeated() {
+    fn left_behind_is_the_first_unrepeated_unreported_packet() {
         let config = SnoopConfig::parsa98();
         for (acked, attempts, reported, found) in [
             (Some(1), [0, 0], [false; 2], Some(1)),

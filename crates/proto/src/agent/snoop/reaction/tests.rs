@@ -45,7 +45,7 @@ impl Sender {
 }
 
 #[test]
-fn a_sender_that_keeps_its_flight_after_a_loss_is_left_alone() {
+fn repairs_stop_while_losses_do_not_slow_a_sender() {
     for stamp in [0, u32::MAX - 300, i32::MAX as u32 - 100] {
         let mut sender = Sender::suspected(stamp);
         assert_eq!(sender.rounds(12, 40), [Change::Tests]);
@@ -67,7 +67,7 @@ fn a_sender_that_keeps_its_flight_after_a_loss_is_left_alone() {
 }
 
 #[test]
-fn a_sender_that_slows_down_after_a_loss_is_helped_and_tested_seldom() {
+fn a_slowing_sender_is_repaired_and_seldom_tested() {
     let mut sender = Sender::suspected(7);
     assert_eq!(sender.rounds(12, 40), [Change::Tests]);
     sender.reaction.retransmitted(sender.now);
@@ -106,7 +106,7 @@ fn a_flight_that_grows_or_falls_after_a_loss_is_not_suspected() {
 
 /// Losses at a full queue test a sender without cost.
 #[test]
-fn a_flight_that_comes_back_after_each_congestion_is_left_alone() {
+fn repairs_stop_if_the_flight_recovers_after_congestion() {
     for (after, back, alone) in
         [(100, 100, true), (80, 100, true), (70, 83, false), (50, 60, false)]
     {
@@ -134,7 +134,7 @@ fn a_flight_that_comes_back_after_each_congestion_is_left_alone() {
 }
 
 #[test]
-fn few_acks_are_stored_whatever_the_receiver_stamps() {
+fn stored_ack_marks_are_bounded_for_any_timestamps() {
     let mut reaction = Reaction::new(true);
     for i in 0..10_000u32 {
         reaction.acked(Time(u64::from(i) * 1_000_000), i.wrapping_mul(0x9e37_79b9), u64::from(i));

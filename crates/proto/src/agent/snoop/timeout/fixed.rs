@@ -12,7 +12,7 @@ mod tests {
     use crate::units::Span;
 
     #[test]
-    fn what_is_measured_does_not_matter() {
+    fn the_fixed_timeout_ignores_measurements() {
         let config = SnoopConfig { timeout: TimeoutRule::Fixed, ..SnoopConfig::west97() };
         for ms in [1, 50, 5000] {
             let measured = Measured { srtt: Span::millis(ms), rttvar: Span::millis(ms) };

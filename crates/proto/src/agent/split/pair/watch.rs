@@ -1,7 +1,7 @@
 //! Presence of a pair's mobile host (M-TCP, see [`crate::agent`]'s `m_tcp.rs`).
 
 use super::Pair;
-use crate::event::{AgentNote, Wants, What};
+use crate::event::{AgentNote, Interest, What};
 use crate::machine::Out;
 use crate::units::Time;
 
@@ -23,7 +23,7 @@ impl Pair {
     }
 
     /// Handles a change of the radio's channel to good or bad.
-    pub(in crate::agent) fn hear_of_channel(&mut self, now: Time, good: bool, out: &mut Out) {
+    pub(in crate::agent) fn on_channel_change(&mut self, now: Time, good: bool, out: &mut Out) {
         match self.gone {
             None if !good => self.lose(now, out),
             Some(_) if good => self.find(now, out),
@@ -53,7 +53,7 @@ impl Pair {
     }
 
     fn note(&self, note: AgentNote, out: &mut Out) {
-        if out.wants(Wants::METRICS) {
+        if out.accepts(Interest::METRICS) {
             out.event(What::Agent { flow: self.halves[AIR].flow, note });
         }
     }

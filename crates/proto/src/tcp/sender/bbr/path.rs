@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_ends_with_what_was_sent_after_its_beginning() {
+    fn rounds_end_with_delivery_of_data_sent_since_start() {
         let mut rounds = Rounds::default();
         for (prior, total, count) in [
             (None, 500, 0),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_holds_its_rate_for_a_round_trip() {
+    fn the_bandwidth_delay_product_is_rate_times_round_trip() {
         let rtt = Span::millis(40);
         for (bps, gain, bytes) in [
             (10_000_000, UNIT, 50_000),
@@ -155,7 +155,7 @@ mod tests {
 
     /// One percent less than the rate; the first pace is that of the first window.
     #[test]
-    fn the_pace_comes_down_only_where_the_path_is_known_to_be_full() {
+    fn pacing_slows_only_once_the_path_is_full() {
         let w = Window::new(&TcpConfig { mss: 1000, initial_window: 10, ..TcpConfig::rfc() });
         assert_eq!(w.cwnd, 10_000);
         let rtt = Some(Span::millis(40));

@@ -64,7 +64,7 @@ impl Path {
 }
 
 #[test]
-fn startup_ends_after_three_rounds_without_growth_and_what_it_queued_is_drained() {
+fn startup_ends_after_three_flat_rounds_then_drains() {
     let mut path = Path::new();
     let mut modes = vec![path.bbr.mode];
     while path.bbr.mode != Mode::ProbeBw && path.now < 2000 {
@@ -101,7 +101,7 @@ fn a_cycle_has_one_phase_above_the_rate_and_one_below() {
 }
 
 #[test]
-fn in_recovery_no_more_is_sent_than_arrives_and_then_the_window_is_back() {
+fn recovery_conserves_packets_and_then_restores_the_window() {
     let mut path = Path::settled();
     for _ in 0..8 {
         path.round(40, 0, Repair::None);
@@ -147,7 +147,7 @@ fn after_ten_seconds_without_a_shorter_round_trip_the_path_is_drained() {
 /// A phase lasts longer than the shortest round trip. The draining phase also ends when the flight is at most the
 /// product, the probing phase only when the flight exceeds it; the cruising phases do neither.
 #[test]
-fn each_phase_ends_when_it_is_over() {
+fn each_phase_ends_by_its_duration_flight_or_losses() {
     let settled = Path::settled();
     let (up, down, between) = (0, 1, 2);
     assert_eq!([up, down, between].map(|phase| CYCLE[phase].cmp(&UNIT) as i8), [1, -1, 0]);
@@ -185,7 +185,7 @@ fn each_phase_ends_when_it_is_over() {
 
 /// The window opens by what arrives, up to its target; before the path is full also beyond it, for the first window.
 #[test]
-fn the_window_opens_by_what_arrives() {
+fn the_window_grows_with_deliveries_up_to_its_target() {
     let settled = Path::settled();
     let target = settled.bbr.target(
         &settled.w,
@@ -288,7 +288,7 @@ fn sample(delivered: u32, lost: u32, left: u64, repair: Repair) -> Sample {
 
 //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.4
 #[test]
-fn a_recovery_begins_with_what_is_in_flight_and_gives_the_window_back() {
+fn recovery_starts_with_the_flight_and_restores_the_window() {
     use Repair::{None, Recovery, Timeout};
     for (before, repair, delivered, lost, cwnd, conserves) in [
         (None, None, 1000, 0, 10_000, false),
@@ -313,7 +313,7 @@ fn a_recovery_begins_with_what_is_in_flight_and_gives_the_window_back() {
 
 /// A timer that finds losses gives a sample without anything delivered.
 #[test]
-fn losses_without_an_ack_leave_the_window_and_the_recovery_to_the_next_one() {
+fn timer_losses_defer_recovery_to_the_next_ack() {
     let Path { mut bbr, mut w, .. } = Path::new();
     (bbr.prior_cwnd, w.cwnd) = (20_000, 10_000);
     bbr.update_window(&mut w, &sample(0, 3000, 7000, Repair::Recovery), UNIT);
@@ -323,7 +323,7 @@ fn losses_without_an_ack_leave_the_window_and_the_recovery_to_the_next_one() {
 }
 
 #[test]
-fn a_loss_keeps_the_window_and_a_time_out_asks_anew_whether_the_path_is_full() {
+fn losses_save_the_window_and_timeouts_reset_full_pipe() {
     for (loss, repair, full) in
         [(Loss::Detected, Repair::None, (5, 2)), (Loss::Timeout, Repair::Timeout, (0, 0))]
     {

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn two_percent_are_borne_and_seven_tenths_are_left() {
+    fn loss_threshold_is_two_percent_and_beta_seven_tenths() {
         for (lost, in_flight, much) in [(0, 0, false), (1, 50, false), (2, 99, true), (1, 49, true)]
         {
             assert_eq!(too_much(lost, in_flight), much, "{lost} of {in_flight}");
@@ -254,7 +254,7 @@ mod tests {
 
     /// One segment of 1000 bytes is two percent of 50,000.
     #[test]
-    fn a_tail_loss_counts_in_what_was_delivered_and_itself() {
+    fn a_tail_loss_share_includes_delivered_and_lost_data() {
         for (flight, samples, app_limited, too_high, long) in [
             (49_000, true, false, false, NONE),
             (48_999, true, false, true, 49_999),
@@ -280,7 +280,7 @@ mod tests {
     /// Where the two percent were passed within the segment.
     //= draft-ietf-ccwg-bbr-06#section-5.5.10.2: lost_prefix = (BBR.LossThresh * inflight_prev - lost_prev) / (1 - LossThresh)
     #[test]
-    fn a_loss_that_is_too_much_is_placed_where_two_percent_were_passed() {
+    fn excessive_loss_is_located_where_it_passes_two_percent() {
         for (bytes, all, long) in [
             (1000, 2000, NONE),
             (1000, 2001, 99_000 + (1980 - 1001) * 100 / 98),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_next_to_one_another_are_one_range() {
+    fn adjacent_losses_are_one_range() {
         let mut path = Path::new();
         for (from, ranges) in [(5000, 1), (6000, 1), (7000, 1), (9000, 2), (10_000, 2), (9000, 3)] {
             path.bbr.lost_one(&path.w, &lost(from, 1000, 1000));
@@ -319,7 +319,7 @@ mod tests {
 
     /// The maximum of a round trip, which restarts with segments sent after its start.
     #[test]
-    fn the_largest_rate_and_delivery_of_a_round_trip_are_kept() {
+    fn the_largest_rate_and_delivery_per_round_are_stored() {
         let mut latest = Latest { end: 5000, ..Latest::default() };
         for (prior, bps, delivered, kept, starts, end) in [
             (4000, 10, 300, (10, 300), false, 5000),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_loss_begins_a_round_and_a_new_cycle_forgets_it() {
+    fn loss_signals_start_a_round_and_are_reset() {
         let mut path = Path::new();
         path.bbr.latest.lose(7000);
         path.bbr.latest.lose(8000);
@@ -357,7 +357,7 @@ mod tests {
 
     /// Seven tenths of the previous value, and at least the delivered data.
     #[test]
-    fn after_a_round_with_losses_the_model_is_what_was_delivered() {
+    fn lossy_rounds_cut_the_model_toward_delivered_data() {
         for (state, starts, lost, short, latest, after) in [
             (State::Cruise, true, true, (NONE, NONE), (0, 0), (1, 7_000)),
             (State::Cruise, true, true, (1000, 20_000), (701, 14_001), (701, 14_001)),

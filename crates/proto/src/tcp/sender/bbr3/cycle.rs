@@ -221,7 +221,7 @@ mod tests {
 
     /// The long-term bound rises only while the window reaches it, by a segment for each `up_each` arriving bytes.
     #[test]
-    fn the_bound_rises_only_while_it_holds_the_window_back() {
+    fn the_bound_rises_only_while_it_limits_the_window() {
         for (cwnd, long) in [(49_999, 50_000), (50_000, 51_000), (60_000, 51_000)] {
             let mut path = Path::new();
             (path.bbr.long, path.w.cwnd, path.bbr.limited) =
@@ -237,7 +237,7 @@ mod tests {
 
     //= draft-ietf-ccwg-bbr-06#section-5.3.3.9: RaiseInflightLongtermSlope
     #[test]
-    fn the_bound_rises_twice_as_fast_each_round_and_by_a_segment_for_each_at_most() {
+    fn the_bound_slope_doubles_each_round_to_a_limit() {
         for (before, each, after) in [
             (0, 64_000, 1),
             (3, 8000, 4),
@@ -255,7 +255,7 @@ mod tests {
 
     /// 15 percent, but at least one segment, of a quantity of at least four segments.
     #[test]
-    fn some_of_what_the_path_bears_is_left_to_others_outside_of_probes() {
+    fn headroom_is_left_to_other_flows_outside_of_probes() {
         for (long, left) in
             [(NONE, NONE), (100_000, 85_000), (7000, 5950), (6000, 5000), (4000, 4000)]
         {
@@ -284,7 +284,7 @@ mod tests {
 
     /// After two or three seconds, or as many rounds as there are segments in the path, 63 at most.
     #[test]
-    fn more_is_looked_for_after_a_time_or_so_many_rounds() {
+    fn probes_are_due_after_a_wait_or_enough_rounds() {
         let begin = Time(1_000_000_000);
         for (rate, rounds) in [(10_000_000, 50), (12_600_000, 63), (12_800_000, 63)] {
             for (span, past, probe) in [
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_for_the_next_probe_is_scattered_over_a_second() {
+    fn probe_waits_are_random_between_two_and_three_seconds() {
         let (mut waits, mut rounds) = (Vec::new(), [0, 0]);
         for now in (0..200).map(|i| Time(i * 1_000_003)) {
             let mut path = Path::new();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_probe_put_in_is_gone_when_the_path_holds_its_product_and_leaves_room() {
+    fn cruise_begins_once_flight_fits_bdp_and_headroom() {
         for (long, pipe, cruise) in [
             (NONE, 10_000, true),
             (NONE, 10_001, false),
@@ -339,7 +339,7 @@ mod tests {
 
     /// Where the last probe lost too much, the next one ends before it is there.
     #[test]
-    fn a_probe_ends_by_a_plateau_or_a_segment_below_what_was_too_high() {
+    fn probes_end_at_a_plateau_or_below_lossy_flight() {
         for (too_high, plateau, pipe, down, cautious) in [
             (true, false, 49_000, false, false),
             (true, false, 49_001, true, true),
@@ -361,7 +361,7 @@ mod tests {
 
     //= draft-ietf-ccwg-bbr-06#section-5.3.3.9: AdaptLongTermModel
     #[test]
-    fn what_a_probe_has_shown_is_taken_in_by_rounds() {
+    fn probe_feedback_advances_the_model_at_round_starts() {
         for (acks, round, after) in [
             (Acks::Starting, true, Acks::Feedback),
             (Acks::Starting, false, Acks::Starting),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_careful_probe_that_lost_nothing_is_followed_by_another_at_once() {
+    fn a_cautious_probe_without_loss_is_repeated_at_once() {
         for (state, cautious, too_high, again) in [
             (State::Down, true, false, true),
             (State::Down, true, true, false),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_in_flight_without_much_loss_the_path_bears() {
+    fn the_long_bound_rises_to_a_low_loss_flight() {
         for (long, in_flight, lost, after) in [
             (50_000, 60_000, 1200, 60_000),
             (50_000, 60_000, 1201, 50_000),

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_of_a_round_is_what_came_marked_of_what_came() {
+    fn the_ce_share_is_computed_per_round_and_smoothed() {
         let mut marks = Marks::default();
         let sample = |delivered, ce_bytes| Sample {
             delivered,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_of_the_smoothed_share_is_taken_off() {
+    fn marks_cut_the_flight_by_a_third_of_alpha() {
         for (alpha, left) in
             [(0, 25_600), (2, 25_600), (3, 25_500), (UNIT / 2, 21_400), (UNIT, 17_100)]
         {
@@ -196,7 +196,7 @@ mod tests {
 
     /// Half of the safe flight, in doublings of a segment of 1000 bytes.
     #[test]
-    fn where_marks_alone_kept_the_rate_down_more_is_looked_for_when_they_cease() {
+    fn ceased_marks_start_a_probe_from_half_the_bound() {
         let calm = |long| {
             let mut path = Path::new();
             (path.bbr.state, path.bbr.long, path.bbr.marks.in_cycle) = (State::Cruise, long, true);

@@ -107,7 +107,7 @@ mod tests {
 
     /// The minimum of the last seconds is independent of the order of the samples.
     #[test]
-    fn the_shortest_round_trip_is_kept() {
+    fn the_minimum_round_trip_is_independent_of_sample_order() {
         for rtts in [[40, 60, 50], [60, 40, 50], [60, 50, 40]] {
             let mut path = Path::new();
             for rtt in rtts {
@@ -126,7 +126,7 @@ mod tests {
 
     /// Samples that the application limits, and those of a drained path, are below the rate of the path.
     #[test]
-    fn samples_of_an_emptied_path_say_as_little_as_those_of_a_slow_application() {
+    fn samples_from_a_drained_path_count_as_app_limited() {
         let mut path = Path::new();
         path.bbr.rtt.emptied_until = 5_000;
         for (app_limited, prior, less) in
@@ -146,7 +146,7 @@ mod tests {
 
     /// After five seconds without a shorter round trip the path is drained; after ten the minimum expires.
     #[test]
-    fn a_round_trip_that_nothing_confirms_is_asked_again_and_then_forgotten() {
+    fn an_unconfirmed_min_rtt_is_probed_and_then_expires() {
         let (old, new) = (Span::millis(40), Span::millis(50));
         let (five, ten) = (INTERVAL.0, MEMORY.0);
         for (at, idle, state, recent, min) in [
@@ -176,7 +176,7 @@ mod tests {
 
     /// The window is half of the product, here of the initial window, and at least four segments.
     #[test]
-    fn the_path_counts_as_emptied_for_two_hundred_milliseconds_and_a_round() {
+    fn probe_rtt_lasts_200_ms_and_a_round_drained() {
         let begin = Time(1_000_000_000);
         let said = |path: &mut Path, now, left, starts| {
             let sample = Sample { now, pipe: (left, left), ..path.sample(0, Repair::None) };

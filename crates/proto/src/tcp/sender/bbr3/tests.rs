@@ -91,7 +91,7 @@ impl Path {
 }
 
 #[test]
-fn startup_ends_after_three_rounds_without_growth_and_what_it_queued_is_drained() {
+fn startup_ends_after_three_flat_rounds_then_drains() {
     let mut path = Path::new();
     path.until(State::Drain);
     // 10 segments double to 50 within three rounds, three more without growth.
@@ -116,7 +116,7 @@ fn drain_lasts_three_rounds_at_most() {
 }
 
 #[test]
-fn startup_ends_by_losses_in_six_places_beyond_two_percent_of_a_recovery() {
+fn six_loss_ranges_in_a_recovery_round_end_startup() {
     // The round that counts begins with the first loss, which is one ACK later here.
     let of = |lost: u64, repair: Repair| {
         let mut path = Path::new();
@@ -132,7 +132,7 @@ fn startup_ends_by_losses_in_six_places_beyond_two_percent_of_a_recovery() {
 }
 
 #[test]
-fn a_cycle_fills_the_path_looks_for_more_and_gives_way() {
+fn a_probe_cycle_has_refill_up_down_and_cruise() {
     let mut path = Path::cruising();
     path.until(State::Refill);
     let begin = path.now;
@@ -160,7 +160,7 @@ fn a_cycle_fills_the_path_looks_for_more_and_gives_way() {
 
 /// Between probes the model equals the delivered amount, but at least seven tenths of its previous value.
 #[test]
-fn losses_between_probes_are_followed_until_the_next_one() {
+fn losses_between_probes_lower_the_model_until_probing() {
     let mut path = Path::cruising();
     path.flight = PRODUCT;
     (0..6).for_each(|_| path.round(1, Repair::Recovery));
@@ -175,7 +175,7 @@ fn losses_between_probes_are_followed_until_the_next_one() {
 
 /// Losses of up to two percent of the data in flight are tolerated.
 #[test]
-fn a_probe_that_loses_too_much_is_remembered_and_the_next_one_is_careful() {
+fn a_lossy_probe_bounds_the_next_cautious_probe() {
     let of = |lost: u64| {
         let mut path = Path::cruising();
         path.until(State::Up);
@@ -202,7 +202,7 @@ fn a_probe_that_loses_too_much_is_remembered_and_the_next_one_is_careful() {
 }
 
 #[test]
-fn what_a_spurious_recovery_took_comes_back() {
+fn a_spurious_recovery_restores_probing_and_the_bound() {
     let mut path = Path::cruising();
     path.until(State::Up);
     path.round(0, Repair::None);
@@ -216,7 +216,7 @@ fn what_a_spurious_recovery_took_comes_back() {
 }
 
 #[test]
-fn after_a_time_out_the_path_is_asked_again_and_the_window_comes_back() {
+fn a_timeout_resets_full_pipe_and_the_window_recovers() {
     let mut path = Path::cruising();
     let before = path.w.cwnd;
     assert_eq!(path.bbr.after_loss(Time(0), &path.w, Loss::Timeout), path.w.ssthresh);
@@ -242,7 +242,7 @@ impl Path {
 
 /// DCTCP's estimate: a sixteenth of each round's share.
 #[test]
-fn the_share_of_marks_is_smoothed_and_a_third_of_it_is_taken_off() {
+fn the_flight_falls_by_a_third_of_smoothed_marks() {
     let mut path = Path::cruising();
     path.bbr.marks.alpha = UNIT;
     (0..100).for_each(|_| path.marked(25));
@@ -270,7 +270,7 @@ fn two_rounds_with_more_than_half_marked_end_startup() {
 }
 
 #[test]
-fn a_probe_with_more_than_half_marked_goes_down_and_when_marks_cease_more_is_looked_for() {
+fn heavy_marks_end_probes_and_ceased_marks_start_one() {
     let mut path = Path::cruising();
     path.until(State::Up);
     path.marked(60);
@@ -296,7 +296,7 @@ fn an_echo_of_a_mark_without_a_count_is_a_loss() {
 
 /// The window to come back to is the last one; during a repair and while the round trip is probed the largest.
 #[test]
-fn the_window_that_is_kept_is_the_largest_of_a_repair_and_else_the_last() {
+fn saved_windows_are_maxima_in_recovery_and_probe_rtt() {
     for (repair, state, kept) in [
         (Repair::None, State::Up, 9_000),
         (Repair::None, State::Startup, 9_000),

@@ -10,7 +10,7 @@ fn flight(segments: u64) -> Flight {
 }
 
 #[test]
-fn a_segment_is_reported_once_it_is_reported_whole() {
+fn a_segment_counts_as_sacked_only_when_fully_reported() {
     let mut f = flight(3);
     let mut reported = Vec::new();
     assert!(f.report(1001, 1500, |r| reported.push(r.from)));
@@ -22,7 +22,7 @@ fn a_segment_is_reported_once_it_is_reported_whole() {
 
 /// A segment that ends at the limit stays whole. A segment beyond it is cut there, and the rest waits.
 #[test]
-fn what_is_lost_is_cut_where_it_reaches_beyond_the_limit() {
+fn a_lost_segment_beyond_the_limit_is_split_there() {
     let mut f = flight(3);
     f.judge(|r| if r.from < 2001 { Judgement::Lost } else { Judgement::Later });
     assert_eq!((f.next_lost(1), f.next_lost(1001)), (None, Some((1, 1001))));
@@ -35,7 +35,7 @@ fn what_is_lost_is_cut_where_it_reaches_beyond_the_limit() {
 }
 
 #[test]
-fn what_is_lost_waits_lowest_first_and_counts_again_once_it_is_sent() {
+fn lost_segments_are_resent_lowest_first_and_counted_again() {
     let mut f = flight(4);
     let lost = f.judge(|r| if r.from < 2001 { Judgement::Lost } else { Judgement::Later });
     assert_eq!((lost, f.pipe(), f.next_lost(u64::MAX)), (2000, 2000, Some((1, 1001))));
@@ -54,7 +54,7 @@ fn what_is_lost_waits_lowest_first_and_counts_again_once_it_is_sent() {
 }
 
 #[test]
-fn what_does_not_fit_the_window_is_cut() {
+fn a_lost_segment_is_split_to_fit_the_window() {
     let mut f = flight(2);
     f.expire(|_| true, |_| {});
     assert_eq!(f.next_lost(301), Some((1, 301)));
@@ -64,7 +64,7 @@ fn what_does_not_fit_the_window_is_cut() {
 }
 
 #[test]
-fn a_receiver_that_discarded_what_it_reported_is_noticed_at_the_time_out() {
+fn a_timeout_detects_a_receiver_that_reneged() {
     let mut f = flight(3);
     f.report(1001, 3001, |_| {});
     f.acknowledge(1001, |_, _| {});
@@ -76,7 +76,7 @@ fn a_receiver_that_discarded_what_it_reported_is_noticed_at_the_time_out() {
 proptest! {
     /// Every byte outstanding is in exactly one of three states, and the counters say how many are in each.
     #[test]
-    fn counters_are_what_the_records_say(steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..9), 1..80)) {
+    fn flight_counters_match_the_segment_records(steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..9), 1..80)) {
         let mut f = Flight::default();
         let (mut una, mut nxt, mut now) = (1u64, 1u64, 0);
         for (what, at, len) in steps {
