@@ -48,7 +48,7 @@ struct Upper {
 }
 
 impl Upper {
-    fn beside(peer: Station) -> Upper {
+    fn with_peer(peer: Station) -> Upper {
         let (queue, given, released) = (VecDeque::new(), Vec::new(), Vec::new());
         Upper { queue, given, released, peer, closed: false }
     }
@@ -105,7 +105,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let make = |i: u8| End {
         layer: LinkLayer::new(config, Station(i), 2, timing, Stream::new(u64::from(setup), "fuzz")),
-        upper: Upper::beside(Station(1 - i)),
+        upper: Upper::with_peer(Station(1 - i)),
         at_mac: None,
     };
     let mut ends = [make(0), make(1)];

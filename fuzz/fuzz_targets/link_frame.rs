@@ -81,7 +81,7 @@ fuzz_target!(|bytes: &[u8]| {
                 header: Header::Arq(header),
                 load: if load.is_empty() { Load::None } else { Load::Packet(packet) },
                 bytes: bytes.len() as u32,
-                kept: false,
+                stored: false,
             };
             end.on_frame(now, frame, &mut upper);
         }

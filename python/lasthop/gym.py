@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Observation = NDArray[np.float32]
 
-#: Observations after each step. Of the step: bytes acknowledged, delivered and sent again, and the number of timeouts. At
+#: Observations after each step. Of the step: bytes acknowledged, delivered and retransmitted, and the number of timeouts. At
 #: its end: the smoothed round trip and its variation in seconds, bytes in flight, the congestion window in bytes, and
 #: whether the sender is in recovery (0 or 1).
 OBSERVATIONS = (

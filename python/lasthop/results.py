@@ -315,13 +315,13 @@ def _seeded(scenario: Scenario, seeds: int | None) -> Scenario:
     return scenario if seeds is None else scenario.set("runs", _natural("seeds", seeds, 1_000_000, 1))
 
 
-def _natural(what: str, given: object, most: int, least: int = 0) -> int:
+def _natural(name: str, given: object, most: int, least: int = 0) -> int:
     number = getattr(given, "__index__", None)
     if isinstance(given, bool) or number is None:
-        raise ScenarioError(f"{what} is {given!r}", key=what, help=f"give a whole number from {least} to {most}")
+        raise ScenarioError(f"{name} is {given!r}", key=name, help=f"give a whole number from {least} to {most}")
     whole: int = number()
     if not least <= whole <= most:
-        raise ScenarioError(f"{what} is {whole}", key=what, help=f"give a whole number from {least} to {most}")
+        raise ScenarioError(f"{name} is {whole}", key=name, help=f"give a whole number from {least} to {most}")
     return whole
 
 

@@ -262,8 +262,8 @@ def _label(labels: list[str], value: object) -> str | None:
     return None
 
 
-def _wrong_type(what: str, given: object, help: str) -> ScenarioError:
-    return ScenarioError(f"{what} is {_toml.brief(given)}", help=help)
+def _wrong_type(name: str, given: object, help: str) -> ScenarioError:
+    return ScenarioError(f"{name} is {_toml.brief(given)}", help=help)
 
 
 def _key(key: object) -> str:

@@ -12,7 +12,7 @@ def ask(command, *words):
 
 
 @pytest.mark.parametrize(
-    "what, words",
+    "output, words",
     [
         ("run", ["quickstart", "--seeds", "3", "--vary", "agent=snoop,split"]),
         ("advise", ["--rate", "1mbit", "--loss", "1%", "--seeds", "2", "--quick"]),
@@ -21,11 +21,11 @@ def ask(command, *words):
         ("doctor", []),
     ],
 )
-def test_an_answer_fits_the_schema_of_its_command(command, what, words):
-    schema = ask(command, "schema", "--output", what)
+def test_an_answer_fits_the_schema_of_its_command(command, output, words):
+    schema = ask(command, "schema", "--output", output)
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
-    answer = ask(command, what, *words, "--json")
+    answer = ask(command, output, *words, "--json")
     assert [error.message for error in validator.iter_errors(answer)] == []
     assert not validator.is_valid(answer | {"format": "another"})
     assert not validator.is_valid(answer | {"surprise": 1})

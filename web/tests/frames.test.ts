@@ -95,8 +95,8 @@ test('frames of 68,000 segments: what they cost, and that little is drawn for th
       assert.ok(marks > 68_000, `${marks} segments`);
       const session = await browser.newBrowserCDPSession();
       for (const zoom of [null, 1.01, 10, 100, 1000]) {
-        const what = zoom === null ? 'the cursor moves over all' : `moving the view, ${zoom === 1.01 ? 'nearly all' : `1/${zoom}`}`;
-        t.diagnostic(`${columns} x ${marks} segments, ${what}: ${await traced(session, page, zoom)}`);
+        const action = zoom === null ? 'the cursor moves over all' : `moving the view, ${zoom === 1.01 ? 'nearly all' : `1/${zoom}`}`;
+        t.diagnostic(`${columns} x ${marks} segments, ${action}: ${await traced(session, page, zoom)}`);
       }
       await session.detach();
       if (columns === 1) await drawn(page);

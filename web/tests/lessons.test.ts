@@ -199,3 +199,15 @@ test('a damaged link and a seed that is none are answered by a message', async (
     assert.equal(await page.locator('.message').textContent(), '');
   }, {}, `${url()}#z=damaged`);
 });
+
+test('an address can name a scenario', async () => {
+  const shown = (page: Page) => page.evaluate(() => (window as any).lab.shown.name as string);
+  await opened(async (page) => {
+    assert.equal(await shown(page), 'ebsn');
+    assert.equal(await page.locator('.message').textContent(), '');
+  }, {}, `${url()}#ebsn`);
+  await opened(async (page) => {
+    assert.match((await page.locator('.message').textContent())!, /"ebns", which is not built in/);
+    assert.equal(await shown(page), 'quickstart');
+  }, {}, `${url()}#ebns`);
+});

@@ -48,10 +48,14 @@ impl Side {
         let flags = segment.flags;
         let plain = !flags.any(Flags::SYN | Flags::FIN | Flags::RST);
         let expected = self.end == Some(segment.seq);
+        // A keep-alive repeats an acknowledged byte. An outstanding one is retransmitted data.
+        let acked = peer.ack.zip(self.end).is_none_or(|(ack, end)| end.le(ack));
+        // Linux probes a closed window by the number before the next one, without a byte.
+        let (before, closed) = (self.end == Some(segment.seq + 1), peer.raw == Some(0));
         let mut signs = Signs {
             zero_window: plain && segment.window == 0,
-            probe: plain && len == 1 && expected && peer.raw == Some(0),
-            keep_alive: plain && len <= 1 && self.end == Some(segment.seq + 1),
+            probe: plain && closed && (len == 1 && expected || len == 0 && before),
+            keep_alive: plain && before && (len == 0 && !closed || len == 1 && acked),
             ..Signs::default()
         };
         (self.probed, self.kept_alive) = (signs.probe, signs.keep_alive);

@@ -5,7 +5,7 @@ use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 
 use crate::acks;
 use crate::config::Config;
-use crate::copies::{Copies, Doubling, Print, fingerprint, flow_print};
+use crate::copies::{Copies, Doubling, Feedback, Print, fingerprint, flow_print};
 use crate::diagnose::{Known, Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
 use crate::handshake::Handshake;
@@ -157,10 +157,16 @@ impl Conn {
             opens: segment.flags.has(Flags::SYN),
             counts: len > 0 || segment.flags.has(Flags::FIN),
         };
-        let handshake = &self.handshake;
+        let (handshake, sides) = (&self.handshake, &self.sides);
+        let end = segment.seq + len + u32::from(segment.flags.has(Flags::FIN));
         let feedback = || {
-            let shortest = own.shortest_rtt().map(Span::from_secs_f64);
-            handshake.feedback(side).into_iter().chain(shortest).min()
+            let shortest = [0, 1].map(|side| sides[side].shortest_rtt().map(Span::from_secs_f64));
+            let both = shortest[0].zip(shortest[1]).map(|(there, back)| there + back);
+            Feedback {
+                least: handshake.feedback(side).into_iter().chain(shortest[side]).min(),
+                round_trip: handshake.rtt().into_iter().chain(both).min(),
+                acked: own.is_acked(end),
+            }
         };
         let [a, b] = &mut self.doubling;
         let (doubling, back) = if side == 0 { (a, &*b) } else { (b, &*a) };
@@ -248,7 +254,8 @@ impl Conn {
         reading.window_probes += u64::from(signs.probe);
         reading.keep_alives += u64::from(signs.keep_alive);
         if !segment.flags.has(Flags::RST) {
-            reading.window_max = reading.window_max.max(window);
+            // Beyond a SYN without its answer, or with options that were cut off, windows are unknown.
+            reading.window_max = window.and(reading.window_max.max(window));
         }
         reading.timestamps |= segment.timestamps.is_some();
         if syn {
@@ -269,6 +276,9 @@ impl Conn {
             let echo = segment.timestamps.map(|timestamps| timestamps.echo);
             let (ack, duplicate, answer) = (segment.ack, signs.duplicate, len > 0);
             peer.acked(config, Acked { at, ack, echo, duplicate, answer, window });
+            if syn {
+                peer.declines(ack);
+            }
             if segment.window == 0 && !segment.flags.any(Flags::SYN | Flags::RST) {
                 peer.window_closed();
             }
@@ -338,7 +348,13 @@ impl Conn {
         let second = end(self.flow.dst, self.flow.dst_port);
         let handshake_rtt = self.handshake.rtt();
         let syn_ack = self.handshake.syn_ack_after();
-        let opening = if self.from_syn { self.handshake.opening() } else { Opening::MidConnection };
+        // If a side does not use the numbers of its unanswered SYN, this was an old duplicate in an open connection.
+        let restarted = self.sides.iter().any(|side| side.reading.restarts > 0);
+        let opening = match self.handshake.opening() {
+            Opening::Unanswered if restarted => Opening::MidConnection,
+            opening if self.from_syn => opening,
+            _ => Opening::MidConnection,
+        };
         let swapped = self.handshake.opener() == Some(1);
         let path = Conn::path(&self.handshake);
         let [mut a, mut b] = self.sides.map(Tracker::finish);

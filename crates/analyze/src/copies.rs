@@ -2,7 +2,7 @@
 //! router.
 //!
 //! A copy has the same bytes from the IP addresses to the last option, and the same IP identification; only the hop
-//! limit may be lower. A retransmission has another identification if its sender counts them or draws them at random.
+//! limit may differ. A retransmission has another identification if its sender counts them or draws them at random.
 //! If all identifications are equal, or there are none (IPv6, Linux in some states), time and order decide:
 //!
 //! - A SYN is retransmitted after at least 200 ms, and on the link of the first one.
@@ -182,6 +182,17 @@ impl Print {
     }
 }
 
+/// When the sender of a packet can detect its loss.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Feedback {
+    /// Minimum time from here to the peer and back.
+    pub(crate) least: Option<Span>,
+    /// Minimum time from here to both ends and back: a retransmission follows its original after this time.
+    pub(crate) round_trip: Option<Span>,
+    /// The peer has acknowledged the packet.
+    pub(crate) acked: bool,
+}
+
 /// Whether packets of one direction are captured twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doubling {
@@ -279,15 +290,14 @@ pub(crate) fn fingerprint(flow: u64, segment: &Segment, len: u32, ip_id: Option<
 
 impl Copies {
     /// Whether the packet is a copy of an earlier one of its direction. `back` is the doubling of the other
-    /// direction, `adjacent` the fingerprint of the packet just before it in its connection, and `feedback` the
-    /// minimum time from here to the peer and back, before which its sender cannot detect a loss.
+    /// direction, and `adjacent` the fingerprint of the packet just before it in its connection.
     pub(crate) fn is_copy(
         &mut self,
         doubling: &mut Doubling,
         back: &Doubling,
         packet: &Print,
         adjacent: Option<u64>,
-        feedback: impl FnOnce() -> Option<Span>,
+        feedback: impl FnOnce() -> Feedback,
     ) -> bool {
         let own = Slot::new(packet);
         self.grow(own.at);
@@ -351,21 +361,26 @@ impl Doubling {
         packet: &Print,
         found: &Found<'_>,
         adjacent: Option<u64>,
-        feedback: Option<Span>,
+        feedback: Feedback,
     ) -> bool {
         let &Found { slot, after, elsewhere } = found;
         if packet.identified {
-            return after <= WITHIN && (packet.ttl <= slot.ttl || after <= SWAPPED);
+            // The clock of a tap farther ahead on the path may be behind.
+            return after <= if packet.ttl <= slot.ttl { WITHIN } else { ELSEWHERE };
         }
+        // Where copies are long underway, many packets precede the first of them.
         let usual = self.is_usual(after, elsewhere)
-            || self.single < SINGLE && back.is_usual(after, elsewhere);
+            || (elsewhere || self.single < SINGLE) && back.is_usual(after, elsewhere);
         let at_once = after <= AT_ONCE && adjacent == Some(packet.value);
         let due = slot.copies < self.copies.max(back.copies).max(1);
         match packet {
             Print { opens: true, .. } => after <= SYN_WITHIN || elsewhere && after < WITHIN,
             Print { counts: true, .. } => {
-                let unheard = feedback.is_some_and(|least| after.0 <= least.0 / UNHEARD);
-                let passed = elsewhere && feedback.is_none_or(|least| after < least);
+                let unheard = feedback.least.is_some_and(|least| after <= least / UNHEARD);
+                let round_trip = feedback.round_trip.or(feedback.least);
+                // Near the receiver the bytes are acknowledged before their copy. They are not lost in either case.
+                let passed =
+                    elsewhere && (feedback.acked || round_trip.is_none_or(|least| after < least));
                 at_once || unheard || usual && due || passed && after <= ELSEWHERE
             }
             _ => usual && (elsewhere || due && after <= SWAPPED),
@@ -428,7 +443,7 @@ mod tests {
             let (value, at) = (set << 40 | number << 1, Time(at << 10));
             let (identified, opens, counts) = (true, false, true);
             let packet = Print { value, at, link: 0, ttl: 64, identified, opens, counts };
-            copies.is_copy(&mut doubling, &Doubling::default(), &packet, None, || None)
+            copies.is_copy(&mut doubling, &Doubling::default(), &packet, None, Feedback::default)
         };
         let (sets, ways) = (FIRST_SETS as u64, WAYS as u64);
         let first = 2 * sets - ways - 1;

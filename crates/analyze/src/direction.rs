@@ -37,9 +37,9 @@ struct OutstandingSegment {
     start: i64,
     end: i64,
     at: Time,
-    /// Sent again, or measured already: gives no round-trip time any more.
+    /// Retransmitted, or measured already: gives no round-trip time any more.
     spent: bool,
-    /// Sent again.
+    /// Retransmitted.
     again: bool,
     label: Label,
 }
@@ -84,6 +84,8 @@ struct Episode {
 pub(crate) struct Tracker {
     origin: Option<Origin>,
     candidate: Option<Candidate>,
+    /// The end of the SYN's data that the peer has declined.
+    declined: Option<i64>,
     /// Whether bytes of the present numbers were seen.
     carried: bool,
     /// One past the highest offset sent.
@@ -92,8 +94,9 @@ pub(crate) struct Tracker {
     edge_len: u32,
     /// The lowest offset from which on bytes are seen or known to be missing.
     lowest: i64,
-    /// The first packet with data of the present numbers.
+    /// The first packet with data of the present numbers, and its offset.
     first_packet: Option<Behind>,
+    first_offset: Option<i64>,
     /// The largest window that the peer may have announced, in bytes.
     room: u64,
     ids: Ids,
@@ -103,7 +106,7 @@ pub(crate) struct Tracker {
     /// The latest ACK of the peer.
     latest_ack: Option<Time>,
     /// The latest duplicate ACK.
-    heard: Option<Time>,
+    latest_duplicate_ack: Option<Time>,
     /// Whether the packet with the latest new ACK carried payload: an answer.
     answered: bool,
     /// The highest offset in SACK blocks of the peer.
@@ -265,6 +268,7 @@ impl Tracker {
     /// Bytes below all that were seen are new, unless the capture has the SYN.
     fn fill_below(&mut self, start: i64, end: i64, behind: Behind, filled: &mut Filled) {
         let first = *self.first_packet.get_or_insert(behind);
+        self.first_offset.get_or_insert(start);
         if start >= self.lowest || self.has_syn() {
             return;
         }
@@ -354,7 +358,7 @@ impl Tracker {
         };
         self.latest_ack = Some(at);
         if acked.duplicate {
-            self.heard = Some(at);
+            self.latest_duplicate_ack = Some(at);
             self.point(config, at, ack, 0, PointKind::DuplicateAck);
         }
         self.window = acked.window;
@@ -415,6 +419,10 @@ impl Tracker {
     }
 
     fn measured(&mut self, config: &Config, at: Time, end: i64, rtt: Span) {
+        // Simple packet blocks of pcapng have no times.
+        if at == Time::ZERO {
+            return;
+        }
         let rtt = rtt.as_secs_f64();
         let sample = RoundTrip { at, rtt, by: MeasuredBy::Segment };
         self.reading.over_time.round_trip(config.points, sample);
@@ -486,6 +494,7 @@ impl Tracker {
         let mut disproved = self.disproved.iter();
         self.reading.losses.retain(|_| disproved.next() != Some(&true));
         self.reading.verdict = self.trials.verdict(self.lost, self.unseen);
+        self.reading.missed_bytes = self.missed_bytes();
         let reading = &mut self.reading;
         reading.over_time.finish();
         reading.rtt = rtt;

@@ -215,8 +215,8 @@ impl OverTime {
         self.stamps.pop_front();
         let rtt = at.since(stamp.first);
         // With a slow clock several segments share a timestamp; which of them was answered is then not known.
-        let told_apart = stamp.last.since(stamp.first).0.saturating_mul(10) <= rtt.0;
-        told_apart.then_some(rtt)
+        let distinguishable = stamp.last.since(stamp.first).0.saturating_mul(10) <= rtt.0;
+        distinguishable.then_some(rtt)
     }
 
     /// Samples that are stored.

@@ -189,6 +189,9 @@ pub struct Direction {
     /// Packets with payload that appear in the file after an ACK of part of it. They are no retransmissions: the
     /// order in the file differs from that on the wire, or the capture has missed earlier packets.
     pub acked_before_seen: u64,
+    /// Payload bytes that the peer acknowledged and that are not in the capture, between the captured ones or behind
+    /// them.
+    pub missed_bytes: u64,
     /// ACKs of the peer beyond the data of this side: they belong to another connection between the same ports.
     pub foreign_acks: u64,
     /// Duplicate ACKs this side sent, by Wireshark's definition: no payload, nothing new in any field.

@@ -140,12 +140,12 @@ impl Wireshark {
         if !behind || len > 1 && next + u32::MAX == segment.seq {
             return;
         }
-        let asked = rev
+        let recently_acked = rev
             .last_ack
             .is_some_and(|(ack, acked)| ack == segment.seq && passed(acked, at) < FAST_WITHIN);
         let reorder = self.first_rtt.unwrap_or(REORDER_WITHOUT_RTT);
         // Its count is unsigned: -1 is many.
-        if !(0..2).contains(&rev.dupacks) && asked {
+        if !(0..2).contains(&rev.dupacks) && recently_acked {
             marks.fast = true;
         } else if passed(next_at, at) < reorder && next != counted {
             marks.out_of_order = true;

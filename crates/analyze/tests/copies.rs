@@ -147,6 +147,24 @@ proptest! {
         prop_assert_eq!(faults(one(&copied)), member.losses());
     }
 
+    /// Two taps write to one file, and the clock of the one nearer to the sender is behind by more than the delay.
+    #[test]
+    fn any_copies_with_more_hops_left(
+        member in member(), after in 2.0f64..80.0, random in any::<bool>(),
+        ids in proptest::array::uniform2(1u16..60_000),
+    ) {
+        let ids = if random { Ids::Random(ids[0]) } else { Ids::Counted(ids) };
+        let member = Member { ids, ..member };
+        let packets = member.packets();
+        let first = packets.iter().map(|p| Packet { ttl: 63, ..*p });
+        let second = packets.iter().map(|p| Packet { at: p.at + after, ttl: 64, ..*p });
+        let all: Vec<Packet> = first.chain(second).collect();
+        let (plain, copied) = (member.analyze(packets), member.analyze(all));
+        prop_assert_eq!(copied.copied_packets, plain.tcp_packets);
+        prop_assert_eq!(faults(one(&copied)), member.losses());
+        prop_assert_eq!(duplicate_acks(&copied), duplicate_acks(&plain));
+    }
+
     /// Only the ACKs were captured, each twice: most of the copies are found, and no duplicate ACK is one of them.
     #[test]
     fn any_copies_of_acks_alone(member in member(), after in 0.001f64..0.01, count in 40u32..200) {
@@ -172,6 +190,35 @@ proptest! {
         };
         prop_assert_eq!((acks, acked_bytes), (2 * u64::from(count) - copies, 1000 * u64::from(count - 1)));
         prop_assert!(duplicate_acks <= 10);
+    }
+
+    /// Near the receiver, without the handshake: the copy of a packet comes from another hop, behind its ACK.
+    #[test]
+    fn any_copies_behind_their_acks(
+        isn in any_numbers(), v6 in any::<bool>(), after in 0.5f64..5.0, every in 0.2f64..2.0,
+        lost in proptest::option::of(10u32..30),
+    ) {
+        let mut packets: Vec<Packet> = Vec::new();
+        let mut send = |at: f64, from: usize, seq, len, ack| {
+            packets.push(Packet { at, from, flags: Flags::ACK, seq, len, ack, ids: None, ttl: 64 });
+        };
+        for n in (0..40).filter(|n| Some(*n) != lost) {
+            let arrived = lost.filter(|lost| *lost < n).unwrap_or(n + 1);
+            send(f64::from(n) * every, 1, 1 + 1000 * n, 1000, 1);
+            send(f64::from(n) * every + 0.02, 0, 1, 0, 1 + 1000 * arrived);
+        }
+        if let Some(lost) = lost {
+            send(40.0 * every + 5.0, 1, 1 + 1000 * lost, 1000, 1);
+            send(40.0 * every + 5.02, 0, 1, 0, 40_001);
+        }
+        let ids = if v6 { Ids::V6 } else { Ids::Zero };
+        let member = Member { isn, ids, stamped: false, rtt: 0.0, lost };
+        let all = [packets.clone(), again(&packets, after, 1)].concat();
+        let (plain, copied) = (member.analyze(packets), member.analyze(all));
+        prop_assert_eq!(copied.copied_packets, plain.tcp_packets);
+        prop_assert_eq!(faults(one(&plain)), member.losses());
+        prop_assert_eq!(faults(one(&copied)), member.losses());
+        prop_assert_eq!(duplicate_acks(&copied), duplicate_acks(&plain));
     }
 
     /// Two interfaces of a router with a queue in between: the second copy of a packet comes ever later.

@@ -276,9 +276,9 @@ proptest! {
 /// packets, and the dropped ones with the reason in a comment. They must be readable after changes of the format.
 #[test]
 fn captures_of_an_earlier_program_are_read() {
-    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/capture/");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/capture/");
     let read = |name: &str| {
-        let bytes = std::fs::read(format!("{kept}{name}")).expect("it is there");
+        let bytes = std::fs::read(format!("{folder}{name}")).expect("it is there");
         analyze_capture(&bytes, Config::default()).expect("it is read")
     };
     let all = read("radio.pcapng");

@@ -5,7 +5,7 @@ use lasthop_analyze::{Config, Matched, match_captures};
 use lasthop_proto::wire::Flags;
 
 /// What both captures see of a transfer, the second one `delay` milliseconds later and by its `clock`. The segments in
-/// `lost` are lost in between and sent again.
+/// `lost` are lost in between and retransmitted.
 fn pair(clock: impl Fn(f64) -> f64, delay: impl Fn(u32) -> f64, lost: &[u32]) -> [Script; 2] {
     let mut scripts = [Script::new(), Script::new()];
     for (side, s) in scripts.iter_mut().enumerate() {

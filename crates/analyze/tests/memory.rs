@@ -92,7 +92,7 @@ fn piece(source: &mut Source, kind: &str, first: u32, count: u32) -> Vec<u8> {
                 let packet = source.ip(0x2000 | place, 1, &[7; 1000], 0);
                 source.record(&mut out, &packet, 0);
             }
-            // Data and its ACK alternate. Each hundredth segment is missing, and sent again later.
+            // Data and its ACK alternate. Each hundredth segment is missing, and retransmitted later.
             _ if turn % 2 == 0 => {
                 let lost = turn / 2 % 100 == 50;
                 let late = (turn / 2 % 100 == 53).then(|| seq.wrapping_sub(3000));

@@ -21,7 +21,7 @@ fn timestamps_measure_where_karns_rule_forbids_it() {
         s.ack(90.0, 1001);
         stamp(&mut s, 200, 900);
         s.data(91.0, 1001, 1000);
-        // Sent again after a timeout, and answered 45 ms later.
+        // Retransmitted after a timeout, and answered 45 ms later.
         stamp(&mut s, 400, 900);
         s.data(400.0, 1001, 1000);
         stamp(&mut s, 901, 400);

@@ -214,7 +214,7 @@ fn ports_that_are_used_again() {
         s.send(at + 50.0, 1, Flags::FIN | Flags::ACK, 1, 0, 1002);
         s.send(at + 60.0, 0, Flags::ACK, 1002, 0, 2);
     }
-    // A SYN that is sent again is the same connection.
+    // A SYN that is retransmitted is the same connection.
     s.port = 4001;
     s.send(5000.0, 0, Flags::SYN, 0, 0, 0);
     s.handshake(6000.0, 10.0);

@@ -235,9 +235,9 @@ pub(crate) fn alike(name: &str, store: &str, there: &[u8], made: &[u8]) -> Resul
 }
 
 /// The error for equal runs with different results.
-fn differ(what: String) -> Error {
+fn differ(subject: String) -> Error {
     Error::input(
-        format!("{what}: equal keys, different results"),
+        format!("{subject}: equal keys, different results"),
         "one of them was made by a broken machine or another program: make these runs again on two machines, and remove \
          the wrong batch",
     )

@@ -128,10 +128,10 @@ struct ResultForwarder<'a, E> {
 impl<E: Send> Observer for ResultForwarder<'_, E> {
     fn measured(&self, job: usize, result: &RunResult) {
         let run = &self.runs[job];
-        let kept = (self.keep)(run, result);
+        let stored = (self.keep)(run, result);
         let runs = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         (self.work.progress)(Done { runs, of: self.runs.len() as u64, cell: run.cell });
-        if let Err(failure) = kept {
+        if let Err(failure) = stored {
             self.broken.store(true, Ordering::Relaxed);
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
         }

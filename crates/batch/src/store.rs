@@ -58,8 +58,8 @@ impl Directory {
     /// There is no such directory.
     pub fn open(dir: &Path) -> Result<Directory, Error> {
         if !dir.is_dir() {
-            let what = "there is no such directory";
-            let error = io::Error::new(io::ErrorKind::NotFound, what);
+            let message = "there is no such directory";
+            let error = io::Error::new(io::ErrorKind::NotFound, message);
             return Err(Error::file(
                 dir,
                 error,

@@ -23,11 +23,11 @@ fn maker<'a>(
 pub fn compare(
     source: &Source<'_>,
     arguments: &[Argument],
-    asked: &compare::Options<'_>,
+    options: &compare::Options<'_>,
     command: &str,
     work: &Work<'_>,
 ) -> Result<Document<compare::Points>, Error> {
-    let comparison = compare::lay_out(source, arguments, asked)?;
+    let comparison = compare::lay_out(source, arguments, options)?;
     compare::answer(&comparison, &mut maker(command, work))
 }
 

@@ -110,22 +110,22 @@ fn a_sweep_has_the_rows_of_a_run() {
 
 #[test]
 fn shards_in_any_order_and_stores_of_their_own_give_the_same_digest() {
-    let wanted = whole(&Memory::default());
+    let expected = whole(&Memory::default());
     let together = Memory::default();
     for shard in ["3/3", "1/3", "2/3"] {
         let swept = made(&together, shard, &Work::new(1)).expect("made");
         assert!(swept.is_complete() && swept.found == 0 && swept.made > 0);
     }
-    assert_eq!(merge(&[&together], None, false).expect("merged"), wanted);
+    assert_eq!(merge(&[&together], None, false).expect("merged"), expected);
     let apart = [Memory::default(), Memory::default()];
     made(&apart[0], "1/2", &Work::new(1)).expect("made");
     made(&apart[1], "2/2", &Work::new(1)).expect("made");
     let half = merge(&[&apart[0]], None, false).expect("merged");
-    assert!(half.rows < half.of && half.digest != wanted.digest);
-    assert_eq!(merge(&[&apart[1], &apart[0]], None, false).expect("merged"), wanted);
+    assert!(half.rows < half.of && half.digest != expected.digest);
+    assert_eq!(merge(&[&apart[1], &apart[0]], None, false).expect("merged"), expected);
     // Batches in both stores count once.
     made(&apart[0], "1/1", &Work::new(1)).expect("made");
-    assert_eq!(merge(&[&apart[1], &apart[0]], None, false).expect("merged"), wanted);
+    assert_eq!(merge(&[&apart[1], &apart[0]], None, false).expect("merged"), expected);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_file_that_a_killed_process_left_is_no_batch() {
 #[test]
 fn a_damaged_batch_is_named_and_made_again_once_removed() {
     let store = Memory::default();
-    let wanted = whole(&store);
+    let expected = whole(&store);
     let name = names(&store)[0].clone();
     for spoil in [
         |bytes: &mut Vec<u8>| bytes.truncate(100),
@@ -186,7 +186,7 @@ fn a_damaged_batch_is_named_and_made_again_once_removed() {
         let error = merge(&[&store], None, false).expect_err("damaged").to_string();
         assert!(error.contains(&name) && error.contains("damaged"), "{error}");
         store.0.lock().expect("a lock").remove(&name);
-        assert_eq!(whole(&store), wanted);
+        assert_eq!(whole(&store), expected);
     }
 }
 
@@ -228,9 +228,9 @@ fn equal_keys_with_other_results_are_an_error_when_putting_and_when_merging() {
     // Rows of another batch under this name represent a machine with other results.
     let (name, bytes) = forged(&store);
     let liar = Memory::default();
-    for (other, kept) in store.0.lock().expect("a lock").iter() {
-        let kept = if *other == name { bytes.clone() } else { kept.clone() };
-        liar.0.lock().expect("a lock").insert(other.clone(), kept);
+    for (other, stored) in store.0.lock().expect("a lock").iter() {
+        let stored = if *other == name { bytes.clone() } else { stored.clone() };
+        liar.0.lock().expect("a lock").insert(other.clone(), stored);
     }
     let error = merge(&[&store, &liar], None, false).expect_err("they differ").to_string();
     assert!(error.contains("different results") && error.contains(&name), "{error}");

@@ -41,9 +41,9 @@ fn runs_have_the_numbers_of_the_results() {
     let results = run(&plan, "", &Work::new(2)).expect("results");
     let table = tables::runs(&plan, &results, &provenance).expect("a table");
     let first: Vec<String> = names(&table)[..11].to_vec();
-    let mut wanted: Vec<&str> = RUN_COLUMNS.to_vec();
-    wanted.insert(1, "agent");
-    assert_eq!(first, wanted);
+    let mut expected: Vec<&str> = RUN_COLUMNS.to_vec();
+    expected.insert(1, "agent");
+    assert_eq!(first, expected);
     assert_eq!((unit(&table, "throughput"), unit(&table, "end_s")), ("B/s".into(), "s".into()));
     let runs: Vec<_> = plan.runs().collect();
     assert_eq!(table.num_rows(), 6);
@@ -61,8 +61,8 @@ fn runs_have_the_numbers_of_the_results() {
         }
     }
     let schema = table.schema();
-    let said = &schema.metadata()[PROVENANCE];
-    assert_eq!(serde_json::from_str::<Provenance>(said).expect("provenance"), provenance);
+    let metadata = &schema.metadata()[PROVENANCE];
+    assert_eq!(serde_json::from_str::<Provenance>(metadata).expect("provenance"), provenance);
 }
 
 /// The provenance suffices to reproduce the table.
@@ -204,13 +204,13 @@ fn csv_has_the_exact_throughputs_of_the_results() {
     let values: Vec<f64> = lines
         .map(|l| l.split(',').nth(place).expect("a field").parse().expect("a number"))
         .collect();
-    let wanted: Vec<f64> = results
+    let expected: Vec<f64> = results
         .cells
         .iter()
         .flat_map(|c| &c.runs)
         .map(|r| r.metrics.aggregate_throughput)
         .collect();
-    assert_eq!(values, wanted);
+    assert_eq!(values, expected);
 }
 
 #[test]

@@ -16,8 +16,8 @@ impl Error {
         Error { message: message.into(), help: help.into() }
     }
 
-    pub(crate) fn of(what: &str, error: &io::Error) -> Error {
-        Error::new(format!("cannot {what}: {error}"), "")
+    pub(crate) fn of(action: &str, error: &io::Error) -> Error {
+        Error::new(format!("cannot {action}: {error}"), "")
     }
 }
 

@@ -96,8 +96,8 @@ fn datagrams_arrive_and_refusals_have_their_kind() {
     assert_eq!((&buffer[..length], from), (&b"question"[..], client.local_addr().expect("bound")));
     let taken = network.far().udp(5353).expect_err("it is taken");
     assert_eq!(taken.kind(), ErrorKind::AddrInUse);
-    let nobody = SocketAddr::from((network.far().address(), 1));
-    let refused = network.near().connect(nobody).expect_err("no program listens");
+    let closed_port = SocketAddr::from((network.far().address(), 1));
+    let refused = network.near().connect(closed_port).expect_err("no program listens");
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     // The network of the test is another.
     let outside = TcpListener::bind("127.0.0.1:0").expect("a listener");
@@ -171,14 +171,14 @@ fn invalid_links_are_refused_with_a_remedy() {
     if !can_run() {
         return;
     }
-    for (link, what) in [
+    for (link, part) in [
         (Link::new().rate("fast"), "fast"),
         (Link::new().set("link.jitterr=5ms"), "jitterr"),
         (Link::new().scenario("path = 7"), "hosts"),
         (Link::new().rate("\"\n"), "rate"),
     ] {
-        let error = link.start().expect_err(what);
-        assert!(error.message.contains(what) && !error.help.is_empty(), "{error:?}");
+        let error = link.start().expect_err(part);
+        assert!(error.message.contains(part) && !error.help.is_empty(), "{error:?}");
     }
 }
 

@@ -208,9 +208,10 @@ impl Bench {
         all: &mut DiskRuns,
     ) {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let mut wrong = |what: &str| {
+        let mut wrong = |message: &str| {
             let last: String = stderr.lines().rev().take(6).collect::<Vec<_>>().join(" / ");
-            all.wrong.push(format!("{} on a disk {disk}: {what}; it printed: {last}", writer.name));
+            all.wrong
+                .push(format!("{} on a disk {disk}: {message}; it printed: {last}", writer.name));
         };
         match output.status.code() {
             Some(0) => all.done += 1,

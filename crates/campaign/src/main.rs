@@ -14,7 +14,7 @@ use lasthop_campaign::stations::{self, Trouble};
 use lasthop_campaign::testbeds;
 use lasthop_campaign::text;
 use lasthop_campaign::tunnels;
-use lasthop_campaign::workers::{Tally, drive, says};
+use lasthop_campaign::workers::{Tally, drive, progress};
 use lasthop_scenario::{Scenario, parse};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -78,8 +78,8 @@ fn main() -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(what) => {
-            eprintln!("{what}");
+        Err(message) => {
+            eprintln!("{message}");
             ExitCode::from(2)
         }
     }
@@ -118,8 +118,8 @@ fn examine_caught(scenario: &Scenario, seed: u64) -> Result<u64, String> {
         Ok(looked) => looked.map(|looked| looked.events),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
-            let what = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            Err(format!("panicked: {}", what.unwrap_or_default().replace('\n', " ")))
+            let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Err(format!("panicked: {}", message.unwrap_or_default().replace('\n', " ")))
         }
     }
 }
@@ -152,8 +152,8 @@ fn scenarios(options: &[&str]) -> Result<bool, String> {
         all.add(tally.map_err(|e| format!("no worker: {e}"))?);
     }
     all.wrong.sort();
-    for (case, what) in &all.wrong {
-        println!("case {case}: {what}");
+    for (case, message) in &all.wrong {
+        println!("case {case}: {message}");
     }
     println!(
         "{} runs, {} events, {} s; {} cases without a valid scenario; {} wrong",
@@ -181,17 +181,17 @@ fn worker(from: u64, step: u64) -> Result<bool, String> {
     let mut case = from;
     loop {
         // A write fails when the reader has exited.
-        let mut say = |what: &str| writeln!(out, "case {case} {what}").and_then(|()| out.flush());
-        if say(says::BEGINS).is_err() {
+        let mut say = |line: &str| writeln!(out, "case {case} {line}").and_then(|()| out.flush());
+        if say(progress::BEGINS).is_err() {
             return Ok(true);
         }
         let made = catch_unwind(|| text::case(case));
         let report = match made {
-            Err(_) => format!("{} panicked where the scenario is read", says::WRONG),
-            Ok(None) => says::NONE.to_owned(),
+            Err(_) => format!("{} panicked where the scenario is read", progress::WRONG),
+            Ok(None) => progress::NONE.to_owned(),
             Ok(Some((_, scenario))) => match examine_caught(&scenario, case) {
-                Ok(events) => format!("{} {events}", says::ENDED),
-                Err(what) => format!("{} {what}", says::WRONG),
+                Ok(events) => format!("{} {events}", progress::ENDED),
+                Err(message) => format!("{} {message}", progress::WRONG),
             },
         };
         if say(&report).is_err() {
@@ -241,8 +241,8 @@ fn attempt(file: &str, seed: u64) -> Result<bool, String> {
     let scenario = &plan.cells[0].scenario;
     match examine(scenario, seed, BOUNDS) {
         Ok(looked) => println!("{looked:?}"),
-        Err(what) => {
-            println!("wrong: {what}");
+        Err(message) => {
+            println!("wrong: {message}");
             return Ok(false);
         }
     }
@@ -443,8 +443,8 @@ fn fill_disks(program: &str, base: &str, options: &[&str]) -> Result<bool, Strin
 }
 
 /// The text of a fault without its figures, which differ between runs of the same fault.
-fn kind(what: &str) -> String {
-    what.chars().filter(|c| !c.is_ascii_digit()).take(40).collect()
+fn kind(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).take(40).collect()
 }
 
 fn shrink(case: u64) -> Result<bool, String> {
@@ -463,7 +463,7 @@ fn shrink(case: u64) -> Result<bool, String> {
             let same = parsed.is_ok_and(|(plan, _)| {
                 let scenario = plan.cells.into_iter().next().map(|cell| cell.scenario);
                 let found = scenario.map(|scenario| examine_caught(&scenario, case));
-                matches!(found, Some(Err(what)) if kind(&what) == kind(&wrong))
+                matches!(found, Some(Err(message)) if kind(&message) == kind(&wrong))
             });
             if same {
                 lines = fewer;

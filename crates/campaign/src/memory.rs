@@ -87,8 +87,8 @@ impl Little {
     ///
     /// `prlimit` (util-linux) is missing.
     pub(crate) fn take_away(&mut self, child: &Child) -> io::Result<()> {
-        let told = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let size = told.lines().find_map(|line| line.strip_prefix("VmSize:"));
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
         let kib = size.and_then(|size| size.trim().split(' ').next()?.parse::<u64>().ok());
         // It has ended.
         let Some(kib) = kib else { return Ok(()) };
@@ -174,10 +174,10 @@ impl Bench {
         all: &mut MemoryRuns,
     ) {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let mut wrong = |what: &str| {
+        let mut wrong = |message: &str| {
             let last: Vec<&str> = stderr.lines().rev().take(4).collect();
             all.wrong.push(format!(
-                "{} within {kib} KiB: {what}; it printed: {}",
+                "{} within {kib} KiB: {message}; it printed: {}",
                 writer.name,
                 last.join(" / ")
             ));

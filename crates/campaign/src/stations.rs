@@ -58,8 +58,8 @@ pub(crate) fn run(command: &str) -> io::Result<String> {
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(io::Error::other(format!("{command}: {said}")))
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(format!("{command}: {stderr}")))
         }
     }
 }
@@ -221,7 +221,7 @@ pub fn kills(
     let mut earlier = Vec::new();
     while all.kills < count {
         let n = all.kills;
-        let mut wrong = |what: String| all.wrong.push(format!("kill {n}: {what}"));
+        let mut wrong = |message: String| all.wrong.push(format!("kill {n}: {message}"));
         let mut station = world.station()?;
         // Every tenth station lives until a transfer has passed, except with too little memory; the others die at any
         // time.
@@ -267,34 +267,39 @@ pub fn kills(
             let _ = station.wait();
             continue;
         };
-        let said = fs::read_to_string(LOG).unwrap_or_default();
+        let log = fs::read_to_string(LOG).unwrap_or_default();
         let excused = match &world.little {
-            Some(_) => Little::excuses(status, &said),
+            Some(_) => Little::excuses(status, &log),
             // A process ended by a signal has no code.
             None => status.code().is_none_or(|code| code == 0),
         };
         if !excused {
-            wrong(format!("ended with {status}; it printed: {}", said.trim().replace('\n', " / ")));
+            wrong(format!("ended with {status}; it printed: {}", log.trim().replace('\n', " / ")));
         }
         let left: Vec<String> = world.left()?.difference(&before).cloned().collect();
-        let ours = |what: &String| {
-            what.contains("/base.sock") || what.contains("lasthop-base") || what.contains("promisc")
+        let ours = |leftover: &String| {
+            leftover.contains("/base.sock")
+                || leftover.contains("lasthop-base")
+                || leftover.contains("promisc")
         };
-        for what in left.iter().filter(|what| !ours(what)) {
-            wrong(format!("left behind: {what}"));
+        for leftover in left.iter().filter(|leftover| !ours(leftover)) {
+            wrong(format!("left behind: {leftover}"));
         }
         all.orderly += u64::from(status.success());
         if status.code().is_some() {
             // A station that cannot start leaves the leftovers of earlier ones.
-            for what in left.iter().filter(|what| status.success() || !earlier.contains(*what)) {
-                let said = said.trim().replace('\n', " / ");
-                wrong(format!("left behind at its end: {what} ({status}); it printed: {said}"));
+            for leftover in
+                left.iter().filter(|leftover| status.success() || !earlier.contains(*leftover))
+            {
+                let log = log.trim().replace('\n', " / ");
+                wrong(format!("left behind at its end: {leftover} ({status}); it printed: {log}"));
             }
         }
         // Packets pass a dead station only where its base filter is attached.
         if n % 5 == 0 {
-            let stands = left.iter().filter(|what| what.contains("lasthop-base")).count() == 2;
-            match (world.flows(), stands) {
+            let is_attached =
+                left.iter().filter(|leftover| leftover.contains("lasthop-base")).count() == 2;
+            match (world.flows(), is_attached) {
                 (true, true) => all.flowing += 1,
                 (false, false) => all.standing += 1,
                 (flows, _) => wrong(format!("packets flow: {flows}; left: {left:?}")),

@@ -82,8 +82,8 @@ pub fn kills(program: &Path, base: &Path, count: u64, takes: Duration) -> io::Re
             std::thread::sleep(Duration::from_millis(20));
             more = left(program)?.difference(&before).cloned().collect();
         }
-        for what in more {
-            all.wrong.push(format!("kill {n} ({status}) left behind: {what}"));
+        for leftover in more {
+            all.wrong.push(format!("kill {n} ({status}) left behind: {leftover}"));
         }
         fs::create_dir_all(&out)?;
         for (name, bytes) in tree(&out)? {

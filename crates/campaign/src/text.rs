@@ -209,14 +209,16 @@ impl Draft {
         let of = |line: &str, keys: &[Listed]| {
             name(line).is_some_and(|name| keys.iter().any(|listed| listed.key.name == name))
         };
-        let asked: Vec<String> = self.lines[at..]
+        let disciplines: Vec<String> = self.lines[at..]
             .iter()
             .filter(|(line, _)| name(line).is_some_and(|name| name.starts_with("discipline")))
             .filter_map(|(line, _)| Some(line.split('"').nth(1)?.to_owned()))
             .collect();
-        let mut used: Vec<&(&str, Vec<Listed>)> =
-            words.iter().filter(|(word, _)| asked.iter().any(|asked| asked == word)).collect();
-        if asked.is_empty() {
+        let mut used: Vec<&(&str, Vec<Listed>)> = words
+            .iter()
+            .filter(|(word, _)| disciplines.iter().any(|discipline| discipline == word))
+            .collect();
+        if disciplines.is_empty() {
             let may = |(_, keys): &&(&str, Vec<Listed>)| {
                 self.lines[at..].iter().any(|(line, _)| of(line, keys))
             };

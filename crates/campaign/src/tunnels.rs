@@ -133,7 +133,7 @@ pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<EndKills> 
     let mut earlier = [false; 2];
     while all.kills < count {
         let n = all.kills;
-        let mut wrong = |what: String| all.wrong.push(format!("kill {n}: {what}"));
+        let mut wrong = |message: String| all.wrong.push(format!("kill {n}: {message}"));
         let which = dice.below(2) as usize;
         if n % 10 == 9 {
             if starved {
@@ -208,9 +208,9 @@ pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<EndKills> 
                 // The next end replaces a leftover socket; an end that cannot start leaves the socket of its
                 // predecessor.
                 let may_stay = !status.success() && (status.code().is_none() || earlier[which]);
-                earlier[which] = left.iter().any(|what| what == "socket");
-                for what in left.iter().filter(|what| !may_stay || *what != "socket") {
-                    wrong(format!("{} left behind: {what} ({status})", HOSTS[which]));
+                earlier[which] = left.iter().any(|leftover| leftover == "socket");
+                for leftover in left.iter().filter(|leftover| !may_stay || *leftover != "socket") {
+                    wrong(format!("{} left behind: {leftover} ({status})", HOSTS[which]));
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Lines of a worker's output: `case N begins`, then `case N` and one of `ended`, `none`, `wrong: ...`.
-pub mod says {
+pub mod progress {
     pub const BEGINS: &str = "begins";
     /// No valid scenario was found.
     pub const NONE: &str = "none";
@@ -127,16 +127,16 @@ pub fn drive(
             else {
                 continue;
             };
-            if report == says::BEGINS {
+            if report == progress::BEGINS {
                 continue;
             }
-            if report == says::NONE {
+            if report == progress::NONE {
                 tally.none += 1;
-            } else if let Some(events) = report.strip_prefix(says::ENDED) {
+            } else if let Some(events) = report.strip_prefix(progress::ENDED) {
                 tally.ended += 1;
                 tally.events += events.trim().parse::<u64>().unwrap_or(0);
-            } else if let Some(what) = report.strip_prefix(says::WRONG) {
-                tally.wrong.push((next, what.trim().to_owned()));
+            } else if let Some(message) = report.strip_prefix(progress::WRONG) {
+                tally.wrong.push((next, message.trim().to_owned()));
             }
             next += step;
             (before, waited) = (ticks(worker.child.id()), 0);

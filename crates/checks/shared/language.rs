@@ -66,6 +66,12 @@ pub const CONSTRUCTIONS: &[Construction] = &[
     ),
 ];
 
+/// Further words that make the name of a function a riddle. Prose has good uses of them.
+pub const NAME_WORDS: [&str; 18] = [
+    "anew", "asked", "asks", "hear", "heard", "hears", "kept", "keeps", "knows", "likeness",
+    "said", "says", "stand", "stands", "wants", "what", "whatever", "whom",
+];
+
 /// Names of types that say nothing of what they hold.
 const VAGUE: [&str; 10] =
     ["Told", "Said", "Kept", "Asked", "Shown", "Seen", "Sent", "Answer", "Place", "Counted"];
@@ -152,6 +158,25 @@ pub fn messages() -> Vec<Text> {
         !path.ends_with("tests.rs") && !path.iter().any(|part| tests.iter().any(|t| part == *t))
     });
     files.into_iter().map(|path| text(&path, |content| (messages::literals(content), 0))).collect()
+}
+
+/// The names of functions in the crates' Rust files, as words, sorted by path.
+pub fn functions() -> Vec<Text> {
+    let mut files = Vec::new();
+    find(&root().join("crates"), |path| has_extension(path, "rs"), &mut files);
+    files.into_iter().map(|path| text(&path, |content| (function_names(content), 0))).collect()
+}
+
+fn function_names(content: &str) -> Vec<Line> {
+    let name = |line: &str| {
+        let (before, rest) = line.trim_start().split_once("fn ")?;
+        let is_definition =
+            before.is_empty() || (before.ends_with(' ') && !before.starts_with("//"));
+        let name = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+        is_definition.then(|| name.replace('_', " "))
+    };
+    let lines = content.lines().enumerate();
+    lines.filter_map(|(i, line)| Some(Line { number: i + 1, text: name(line)? })).collect()
 }
 
 /// Folders with other languages than Rust.

@@ -53,9 +53,9 @@ pub fn study_digest() -> u64 {
     let source = Source { origin: "rivals", name: "rivals", text };
     let set = ["runs=3", "transfer.bytes=50kB"].map(|set| Argument::Set(set.to_owned()));
     let schemes = ["sack", "snoop"].map(str::to_owned);
-    let asked = Options { schemes: &schemes, ..Options::default() };
+    let options = Options { schemes: &schemes, ..Options::default() };
     let mut simulated = |plan: &Plan| Ok::<_, Error>(Results::simulated(plan, Setup::default()));
-    let document = compare::lay_out(&source, &set, &asked)
+    let document = compare::lay_out(&source, &set, &options)
         .and_then(|comparison| compare::answer(&comparison, &mut simulated));
     let mut digest = Digest::default();
     match document {

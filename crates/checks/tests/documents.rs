@@ -64,8 +64,9 @@ fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let anchor = |heading: &str| {
         let title = heading.trim_start_matches('#').trim().to_lowercase();
-        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        let characters =
+            title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        characters.map(|c| if c == ' ' { '-' } else { c }).collect()
     };
     headings.map(anchor).collect()
 }

@@ -100,6 +100,21 @@ fn rejected_constructions_become_fewer() {
 }
 
 #[test]
+fn function_names_are_plain() {
+    let mut found = Vec::new();
+    for text in texts::functions() {
+        found.extend(rejected(&text));
+        for line in &text.lines {
+            let word = line.text.split(' ').find(|word| texts::NAME_WORDS.contains(word));
+            found.extend(
+                word.map(|word| format!("{}:{}: \"{word}\" in a name", text.path, line.number)),
+            );
+        }
+    }
+    assert!(found.is_empty(), "functions whose names are hard to read:\n{}", found.join("\n"));
+}
+
+#[test]
 fn a_new_construction_and_a_loose_allowance_are_both_noticed() {
     let counts = |list: &str| read(list);
     let allowed = counts("# sum 3\n   2 a.rs\n   1 b.rs\n");

@@ -57,17 +57,17 @@ pub fn order<T: DeserializeOwned>(command: &str) -> Result<T, Failure> {
         .map_err(|error| Failure::input(error, format!("this command is for `{command}`")))
 }
 
-/// Starts the hidden command `arguments`, sends it `order`, and passes each line of its output to `heard`.
+/// Starts the hidden command `arguments`, sends it `order`, and passes each line of its output to `on_line`.
 /// Ends early without an error when `stop` is set.
 pub fn converse<Line: DeserializeOwned>(
     arguments: &[&str],
     order: &impl Serialize,
     stop: &dyn Fn() -> bool,
-    mut heard: impl FnMut(Line) -> Result<Remaining, Failure>,
+    mut on_line: impl FnMut(Line) -> Result<Remaining, Failure>,
 ) -> Result<(), Failure> {
-    let broken = |what: &str, error: &dyn std::fmt::Display| {
+    let broken = |problem: &str, error: &dyn std::fmt::Display| {
         Failure::input(
-            format!("the testbed: {what}: {error}"),
+            format!("the testbed: {problem}: {error}"),
             "`lasthop doctor` looks for the cause",
         )
     };
@@ -101,9 +101,9 @@ pub fn converse<Line: DeserializeOwned>(
     let result = loop {
         match lines.recv_timeout(LOOK) {
             Ok(Ok(line)) => match serde_json::from_str(&line) {
-                Ok(line) => match heard(line) {
-                    Ok(what) => {
-                        all |= what == Remaining::Nothing;
+                Ok(line) => match on_line(line) {
+                    Ok(remaining) => {
+                        all |= remaining == Remaining::Nothing;
                         // Lines may follow each other without a pause.
                         if !all && stop() {
                             break Ok(());

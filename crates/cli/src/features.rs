@@ -34,9 +34,9 @@ pub fn remedy(feature: &str) -> String {
 }
 
 /// The error for a missing feature.
-pub fn refused(what: &str, feature: &str) -> Failure {
+pub fn refused(subject: &str, feature: &str) -> Failure {
     Failure::input(
-        format!("{what} needs the feature `{feature}`, which this build lacks"),
+        format!("{subject} needs the feature `{feature}`, which this build lacks"),
         remedy(feature),
     )
 }

@@ -91,7 +91,7 @@ pub fn short() -> String {
     ] {
         for (i, name) in commands.iter().filter(|name| is_here(name)).enumerate() {
             let heading = style::heading(&format!("{:<9}", if i == 0 { heading } else { "" }));
-            text += &format!("{heading} {name:<9} {}\n", what(name));
+            text += &format!("{heading} {name:<9} {}\n", summary(name));
         }
     }
     let listed = [
@@ -116,8 +116,8 @@ pub fn full() -> String {
         if !here.is_empty() {
             text += &format!("\n{}\n", style::heading(heading));
         }
-        for (name, what) in here {
-            text += &format!("  {name:<12} {what}\n");
+        for (name, summary) in here {
+            text += &format!("  {name:<12} {summary}\n");
         }
     }
     text += &absent();
@@ -142,9 +142,9 @@ fn names() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().flat_map(|(_, commands)| commands.iter().map(|(name, _)| *name))
 }
 
-fn what(name: &str) -> &'static str {
+fn summary(name: &str) -> &'static str {
     let all = GROUPS.iter().flat_map(|(_, commands)| commands.iter());
-    all.clone().find(|(command, _)| *command == name).map_or("", |(_, what)| what)
+    all.clone().find(|(command, _)| *command == name).map_or("", |(_, summary)| summary)
 }
 
 fn is_here(name: &str) -> bool {

@@ -96,8 +96,8 @@ pub fn print_json(format: Format, answer: &impl serde::Serialize) -> Result<(), 
 pub fn prepare(dir: &Path) -> Result<(), Failure> {
     let help = "choose a directory that is not there yet, or that you may write to";
     if fs::metadata(dir).is_ok_and(|found| !found.is_dir()) {
-        let what = format!("{}: this is a file, and results need a directory", dir.display());
-        return Err(Failure::input(what, help));
+        let message = format!("{}: this is a file, and results need a directory", dir.display());
+        return Err(Failure::input(message, help));
     }
     fs::create_dir_all(dir).map_err(|error| Failure::file(dir, error, help))?;
     // An uncommitted file is removed.
@@ -110,7 +110,13 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = lasthop_batch::files::whole(path, bytes);
     note::detail(|| format!("wrote {}, {} bytes", path.display(), bytes.len()));
-    written.map_err(|error| Failure::file(path, error, "is there room, and may you write there?"))
+    written.map_err(|error| match path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        Some(dir) if error.kind() == io::ErrorKind::NotFound => Failure::input(
+            format!("{}: there is no directory {}", path.display(), dir.display()),
+            "create it, or choose a file in a directory that is there",
+        ),
+        _ => Failure::file(path, error, "is there room, and may you write there?"),
+    })
 }
 
 /// A value as JSON for a file or for stdout.
@@ -125,10 +131,10 @@ pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
 pub fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
     let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for (name, what) in rows {
+    for (name, description) in rows {
         // Padded before colours are added, which have no width.
         let name = style::heading(&format!("{name:<width$}"));
-        text += &format!("{name}  {what}\n");
+        text += &format!("{name}  {description}\n");
     }
     text
 }

@@ -69,15 +69,15 @@ impl Progress {
         self.0.inc(count);
     }
 
-    /// Counts one finished run; `what` is the present cell.
-    pub fn step(&self, what: &str) {
-        self.0.set_message(what.to_owned());
+    /// Counts one finished run; `cell` is the present cell.
+    pub fn step(&self, cell: &str) {
+        self.0.set_message(cell.to_owned());
         self.0.inc(1);
     }
 
     /// Shows the present task, without a step.
-    pub fn show(&self, what: String) {
-        self.0.set_message(what);
+    pub fn show(&self, task: String) {
+        self.0.set_message(task);
     }
 
     /// Hides the bar while `print` writes to the terminal.
@@ -91,12 +91,12 @@ impl Progress {
         self.0.reset_eta();
     }
 
-    /// Restarts the bar with `total` steps of `what`.
-    pub fn restart(&self, total: u64, what: &str) {
+    /// Restarts the bar with `total` steps of `unit`.
+    pub fn restart(&self, total: u64, unit: &str) {
         self.0.set_length(total);
         self.0.set_position(0);
         self.0.reset_eta();
-        self.0.set_message(what.to_owned());
+        self.0.set_message(unit.to_owned());
     }
 
     /// Removes the bar.

@@ -10,7 +10,7 @@ use lasthop_study::Source;
 
 use crate::failure::{Failure, Located};
 use crate::snippet::Severity;
-use crate::{features, note};
+use crate::{features, note, output};
 
 /// Size limit of a scenario, bytes, so that a capture given by mistake is not read completely.
 const LONGEST: u64 = 16 << 20;
@@ -43,16 +43,16 @@ fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
 }
 
 /// Includes the files that links of the text and of `arguments` name. Paths in the text are relative to the directory
-/// `beside`.
+/// `directory`.
 pub fn with_files(
     mut text: String,
-    beside: &Path,
+    directory: &Path,
     arguments: &[Argument],
 ) -> Result<String, Failure> {
     let help = "paths in a scenario start at its directory, those of `--set` and `--vary` at the current one; files are \
                 traces of `mm-link` or CSV in UTF-8, at most 16 MiB: `lasthop trace` makes them, `head -n` cuts them";
     for Named { name, by_argument } in files::named(&text, arguments) {
-        let path = if by_argument { PathBuf::from(&name) } else { beside.join(&name) };
+        let path = if by_argument { PathBuf::from(&name) } else { directory.join(&name) };
         let mut from = match std::fs::File::open(&path) {
             // A file has precedence over a built-in one.
             Err(_) if file(&name).is_some() => continue,
@@ -74,8 +74,8 @@ impl Text {
     /// name. A file has precedence over a built-in of the same name.
     pub fn load(word: &str, arguments: &[Argument]) -> Result<Text, Failure> {
         let mut text = Text::alone(word)?;
-        let beside = if Path::new(word).is_file() { Path::new(word).parent() } else { None };
-        text.text = with_files(text.text, beside.unwrap_or(Path::new("")), arguments)?;
+        let directory = if Path::new(word).is_file() { Path::new(word).parent() } else { None };
+        text.text = with_files(text.text, directory.unwrap_or(Path::new("")), arguments)?;
         note::detail(|| {
             format!("scenario {}, {} bytes with its files", text.origin, text.text.len())
         });
@@ -97,7 +97,9 @@ impl Text {
                 text: example.text.to_owned(),
             });
         }
+        let with_ending = format!("{word}.toml");
         let help = || match nearest_example(word) {
+            _ if Path::new(&with_ending).is_file() => format!("did you mean `{with_ending}`?"),
             Some(near) => format!("did you mean the built-in scenario `{near}`?"),
             None => "give a TOML file or one of `lasthop list scenarios`, for example \
                      `lasthop run west97-lan`"
@@ -165,8 +167,37 @@ pub const SCENARIO: &str = "a scenario is a TOML file in UTF-8";
 /// Reads a text of bounded length; `path` and `help` are for messages.
 pub fn read(from: &mut impl std::io::Read, path: &Path, help: &str) -> Result<String, Failure> {
     let bytes = bounded(from, path, "a text", help)?;
-    String::from_utf8(bytes)
-        .map_err(|_| Failure::input(format!("{}: this is not a text file", path.display()), help))
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        Ok(text) => Err(not_text(path, help, text.as_bytes(), text.len())),
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            Err(not_text(path, help, error.as_bytes(), valid))
+        }
+    }
+}
+
+/// The failure for a file that is no text in UTF-8 after `valid` bytes.
+fn not_text(path: &Path, help: &str, bytes: &[u8], valid: usize) -> Failure {
+    let name = path.display();
+    if lasthop_trace::capture::open(bytes).is_ok() {
+        let help = format!("{help}; `lasthop analyze {}` reads a capture", output::quoted(path));
+        return Failure::input(format!("{name}: this is not a text file, but a capture"), help);
+    }
+    // Every other byte of Western text in UTF-16 is zero.
+    let zeros = |first| bytes.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
+    let has_mark = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    if has_mark || zeros(0).abs_diff(zeros(1)) * 4 > bytes.len() {
+        let help = format!("{help}: save it in UTF-8, or convert it, `iconv -f UTF-16 -t UTF-8`");
+        return Failure::input(format!("{name}: this is text in UTF-16"), help);
+    }
+    let is_printed = |byte: &u8| !byte.is_ascii_control() || b"\t\n\r".contains(byte);
+    if bytes.iter().all(is_printed) {
+        let line = 1 + bytes[..valid].iter().filter(|byte| **byte == b'\n').count();
+        let help = format!("{help}: save it in UTF-8, or convert it, `iconv -f LATIN1 -t UTF-8`");
+        return Failure::input(format!("{name}: line {line} is not in UTF-8"), help);
+    }
+    Failure::input(format!("{name}: this is not a text file"), help)
 }
 
 /// Opens a file of a service. Rejects pipes and devices, which would block the service.
@@ -175,17 +206,17 @@ pub fn regular(path: &Path, help: &str) -> Result<std::fs::File, Failure> {
     // Opening a pipe would block already.
     let kind = std::fs::metadata(path).map_err(error)?;
     if !kind.is_file() {
-        let what = if kind.is_dir() { "a directory" } else { "not a regular file" };
-        return Err(Failure::input(format!("{}: this is {what}", path.display()), help));
+        let description = if kind.is_dir() { "a directory" } else { "not a regular file" };
+        return Err(Failure::input(format!("{}: this is {description}", path.display()), help));
     }
     std::fs::File::open(path).map_err(error)
 }
 
-/// Reads bytes of bounded length; `what` describes them in messages.
+/// Reads bytes of bounded length; `subject` describes them in messages.
 fn bounded(
     from: &mut impl std::io::Read,
     path: &Path,
-    what: &str,
+    subject: &str,
     help: &str,
 ) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
@@ -193,7 +224,8 @@ fn bounded(
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::file(path, error, help))?;
     if bytes.len() as u64 > LONGEST {
-        return Err(Failure::input(format!("{}: too large for {what}", path.display()), help));
+        let message = format!("{}: larger than 16 MiB, too large for {subject}", path.display());
+        return Err(Failure::input(message, help));
     }
     Ok(bytes)
 }

@@ -32,7 +32,7 @@ pub fn choose(color: Color) {
     CHOSEN.store(color as u8, Ordering::Relaxed);
 }
 
-fn wanted(is_terminal: bool) -> bool {
+fn is_colourful(is_terminal: bool) -> bool {
     let chosen = CHOSEN.load(Ordering::Relaxed);
     if chosen != Color::Auto as u8 {
         return chosen == Color::Always as u8;
@@ -44,12 +44,12 @@ fn wanted(is_terminal: bool) -> bool {
 
 /// Whether output to stderr may have colours.
 pub fn stderr_is_colourful() -> bool {
-    wanted(std::io::stderr().is_terminal())
+    is_colourful(std::io::stderr().is_terminal())
 }
 
 /// Whether output to stdout may have colours.
 pub fn stdout_is_colourful() -> bool {
-    wanted(std::io::stdout().is_terminal())
+    is_colourful(std::io::stdout().is_terminal())
 }
 
 /// Columns of the terminal on stderr. Files and pipes have a fixed width, so their content is the same for
@@ -70,11 +70,12 @@ pub fn stderr_look() -> Look {
     look_of(&console::Term::stderr())
 }
 
+/// Columns of a terminal that does not report its size, such as a serial console.
+const USUAL_COLUMNS: u16 = 80;
+
 fn look_of(terminal: &console::Term) -> Look {
-    match terminal.size_checked() {
-        Some((_, columns)) if terminal.is_term() && columns > 0 => Look::Terminal(columns),
-        _ => Look::Plain,
-    }
+    let columns = terminal.size_checked().map_or(USUAL_COLUMNS, |(_, columns)| columns);
+    if terminal.is_term() { Look::Terminal(columns) } else { Look::Plain }
 }
 
 /// Columns of the terminal on stdout, at least 20 and at most `usual`; `usual` without a terminal.

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ColorChoice, Command, CommandFactory as _, FromArgMatches as _};
-use lasthop_scenario::synonyms::{Synonyms, meaning};
-use lasthop_scenario::{example, nearest_example};
+use lasthop_proto::units::Rate;
+use lasthop_scenario::synonyms::{Synonyms, meaning, remark, same};
+use lasthop_scenario::{example, nearest_example, settings, settings_like, spelling};
 
 use crate::failure::Failure;
 use crate::style::Color;
@@ -17,7 +18,7 @@ const COMMANDS: &Synonyms = &[
     ("run", &["simulate", "sim", "start", "execute", "simulation"]),
     ("compare", &["rank", "diff", "versus", "benchmark"]),
     ("advise", &["recommend", "suggest", "advice"]),
-    ("analyze", &["analyse", "pcap", "inspect", "diagnose", "tcptrace", "capture"]),
+    ("analyze", &["analyse", "pcap", "inspect", "diagnose", "tcptrace", "wireshark", "capture"]),
     ("shell", &["emulate", "netem", "mm-link", "exec", "shape", "wrap"]),
     ("list", &["ls", "show", "scenarios", "presets", "systems"]),
     ("doctor", &["check", "selftest", "self-test", "probe"]),
@@ -40,6 +41,14 @@ const COMMANDS: &Synonyms = &[
     ("sweep", &["cluster", "batch"]),
 ];
 
+/// Words for a command with an option or a subcommand.
+const OTHERS: &[(&[&str], &str)] = &[
+    (&["plan", "validate", "lint", "dry-run"], "run FILE --dry-run"),
+    (&["demo", "demonstration"], "run"),
+    (&["convert"], "trace convert"),
+    (&["example", "examples", "templates"], "list scenarios"),
+];
+
 /// Synonyms of options.
 const OPTIONS: &Synonyms = &[
     ("rate", &["bandwidth", "bw", "throughput", "speed", "capacity", "bitrate"]),
@@ -47,24 +56,80 @@ const OPTIONS: &Synonyms = &[
     ("loss", &["packet-loss", "loss-rate", "drop", "drops", "plr", "error-rate"]),
     ("queue", &["buffer", "queue-size", "limit", "uplink-queue", "downlink-queue", "backlog"]),
     ("discipline", &["qdisc", "aqm", "scheduler"]),
+    ("world", &["testbed", "kernel", "real", "simulator", "engine"]),
     ("jobs", &["threads", "workers", "parallel", "cores", "cpus", "processes"]),
     ("seeds", &["runs", "repetitions", "iterations", "repeat", "samples", "replications"]),
     ("seed", &["random-seed", "rng-seed", "seeds"]),
-    ("output", &["out", "outdir", "output-dir", "dir", "directory", "save", "write"]),
+    (
+        "output",
+        &[
+            "out",
+            "outdir",
+            "output-dir",
+            "dir",
+            "directory",
+            "save",
+            "write",
+            "csv",
+            "html",
+            "parquet",
+            "pcap",
+            "plot",
+            "report",
+        ],
+    ),
     ("set", &["param", "override", "define", "option", "key"]),
     ("vary", &["sweep", "matrix", "grid"]),
     ("json", &["format", "machine-readable"]),
     ("quiet", &["silent", "no-progress"]),
+    ("verbose", &["debug", "log", "log-level"]),
     ("color", &["colour", "colors", "colours", "no-color", "no-colour"]),
     ("dry-run", &["plan", "simulate", "noop", "check"]),
     ("sender", &["tcp", "cc", "congestion-control", "congestion"]),
     ("interface", &["iface", "device", "dev", "nic"]),
     ("for", &["duration", "time"]),
-    ("duration", &["time", "length"]),
+    ("time", &["duration", "seconds", "length"]),
+    ("seconds", &["duration", "time", "length"]),
+    ("duration", &["time", "seconds", "length"]),
+    ("bytes", &["size", "amount", "volume", "number"]),
+    ("listen", &["port", "bind", "address"]),
+    ("reports", &["interval", "every", "period", "frequency"]),
+    ("shard", &["part", "slice"]),
+    ("keygen", &["genkey", "key", "generate-key"]),
     ("serve", &["server"]),
     ("rate-back", &["upload-rate", "rate-up", "uplink-rate"]),
-    ("scenario", &["file"]),
+    ("scenario", &["file", "config", "conf"]),
 ];
+
+/// Synonyms of values.
+const VALUES: &Synonyms = &[
+    ("testbed", &["kernel", "real", "live", "linux", "namespaces"]),
+    ("sim", &["simulator", "simulation", "simulated"]),
+    ("always", &["yes", "on", "true"]),
+    ("never", &["no", "off", "false", "none"]),
+    ("mbit", &["mbps", "mbits", "bits"]),
+    ("KB", &["kib", "bytes"]),
+    ("scenarios", &["examples"]),
+    ("systems", &["agents", "algorithms", "protocols", "senders", "tcp"]),
+    ("leo", &["satellite", "starlink"]),
+    ("lte", &["4g", "5g", "cellular", "mobile"]),
+    ("constant", &["cbr", "fixed"]),
+    ("linux-reno", &["linux", "reno", "rack"]),
+    ("linux-cubic", &["cubic"]),
+    ("linux-bbr", &["bbr"]),
+];
+
+/// Options in the place of a file that is an argument.
+const FILES: [&str; 6] = ["config", "conf", "file", "input", "path", "scenario"];
+
+/// Endings of the names of captures.
+const CAPTURES: [&str; 7] =
+    [".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".pcap.zst", ".pcapng.zst"];
+
+fn is_capture(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    CAPTURES.iter().any(|ending| lower.ends_with(ending))
+}
 
 /// Options that determine the form of errors, read before arguments are parsed.
 #[derive(Clone, Copy, Debug)]
@@ -200,15 +265,25 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
             };
             refused(format!("`{called}` needs a command"), help)
         }
-        ErrorKind::UnknownArgument if option.starts_with('-') => refused(
-            format!("`{called}` has no option `{option}`"),
-            other_option(command, &called, &option),
-        ),
+        ErrorKind::UnknownArgument if option.starts_with('-') => {
+            let help = option_of_later_command(command, &called, words, &option)
+                .unwrap_or_else(|| other_option(command, &called, &option));
+            refused(format!("`{called}` has no option `{option}`"), help)
+        }
         ErrorKind::UnknownArgument => {
-            let word = option.clone();
+            // Clap's argument, since an option's name ends at `=`.
+            let word = arg.clone();
             let usage = command.clone().bin_name(called.clone()).render_usage().to_string();
             let usage = usage.trim_start_matches("Usage: ").trim().to_owned();
-            refused(format!("`{word}` is one argument too many"), format!("`{usage}`; {more}"))
+            let guess = option_for(command, &word)
+                .map_or(String::new(), |guess| format!("did you mean {guess}? "));
+            refused(
+                format!("`{word}` is one argument too many"),
+                format!("{guess}`{usage}`; {more}"),
+            )
+        }
+        ErrorKind::TooManyValues => {
+            refused(format!("`{option}` takes no value"), format!("write `{option}` alone; {more}"))
         }
         ErrorKind::MissingRequiredArgument => {
             refused(format!("`{called}` needs {arg}"), format!("{}{more}", example_of(command)))
@@ -254,6 +329,10 @@ fn unknown_command(command: &Command, called: &str, word: &str) -> (String, Stri
         .filter(|inner| !inner.is_hide_set())
         .map(Command::get_name)
         .collect();
+    if known.is_empty() {
+        let help = format!("`{called} --help` explains the command");
+        return (format!("`{word}` is one argument too many"), help);
+    }
     if called != "lasthop" {
         let help = match meaning(word, &[], &known) {
             Some(near) => format!("did you mean `{called} {near}`?"),
@@ -268,15 +347,15 @@ fn unknown_command(command: &Command, called: &str, word: &str) -> (String, Stri
     }
     let message = format!("there is no command `{word}`");
     let lower = word.to_ascii_lowercase();
-    let has = |ends: &[&str]| ends.iter().any(|end| lower.ends_with(end));
-    let captures =
-        [".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".pcap.zst", ".pcapng.zst"];
+    let other = OTHERS.iter().find(|(words, _)| words.contains(&lower.as_str()));
     let help = if word == "version" || word == "Version" {
         "did you mean `lasthop --version`?".to_owned()
-    } else if has(&captures) {
+    } else if is_capture(word) {
         format!("did you mean `lasthop analyze {word}`?")
-    } else if has(&[".toml"]) || example(word).is_some() || Path::new(word).is_file() {
+    } else if lower.ends_with(".toml") || example(word).is_some() || Path::new(word).is_file() {
         format!("did you mean `lasthop run {word}`?")
+    } else if let Some((_, other)) = other {
+        format!("did you mean `lasthop {other}`?")
     } else if let Some(near) = meaning(word, COMMANDS, &known) {
         format!("did you mean `lasthop {near}`?")
     } else if let Some(near) = nearest_example(word) {
@@ -285,6 +364,40 @@ fn unknown_command(command: &Command, called: &str, word: &str) -> (String, Stri
         "`lasthop --help` lists the commands; a scenario is run by `lasthop run FILE`".to_owned()
     };
     (message, help)
+}
+
+/// The remedy for an option of a command that is written before the command.
+fn option_of_later_command(
+    parent: &Command,
+    called: &str,
+    words: &[OsString],
+    option: &str,
+) -> Option<String> {
+    let command = words.iter().find_map(|word| parent.find_subcommand(word))?;
+    let name = option.trim_start_matches('-');
+    let is_it = |arg: &Arg| match option.starts_with("--") {
+        true => arg.get_long() == Some(name),
+        false => arg.get_short().is_some_and(|short| name.starts_with(short)),
+    };
+    let later = command.get_name();
+    let help = format!("options of a command come after it: `{called} {later} {option} ...`");
+    command.get_arguments().any(is_it).then_some(help)
+}
+
+/// The option for an argument without one.
+fn option_for(command: &Command, word: &str) -> Option<String> {
+    let has = |name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    if is_capture(word) && has("capture") {
+        Some(format!("`--capture {word}`"))
+    } else if word.contains('=') && has("set") {
+        Some(format!("`--set {word}`, each with its own `--set`"))
+    } else if example(word).is_some() && has("show") {
+        Some(format!("`--show {word}`"))
+    } else if word.parse::<Rate>().is_ok() && has("rate") {
+        Some(format!("`--rate {word}`"))
+    } else {
+        None
+    }
 }
 
 /// A suggestion for an unknown option.
@@ -301,14 +414,37 @@ fn other_option(command: &Command, called: &str, option: &str) -> String {
         }
         _ => "",
     };
-    let word = option.trim_start_matches('-');
-    if option.starts_with("--") {
-        if let Some(near) = meaning(word, OPTIONS, &known) {
-            let value = if word.starts_with("no-col") { " never" } else { "" };
-            return format!("did you mean `--{near}{value}`? {all}{behind}");
-        }
-    }
-    format!("{all}{behind}")
+    let word = option.strip_prefix("--");
+    let guess = word.and_then(|word| meant_by_option(command, called, word, &known));
+    let guess = guess.map_or(String::new(), |guess| format!("did you mean {guess}? "));
+    format!("{guess}{all}{behind}")
+}
+
+/// The option, key or file that `word` means, quoted. Meanings have precedence over typing errors.
+fn meant_by_option(command: &Command, called: &str, word: &str, known: &[&str]) -> Option<String> {
+    let with_remark = |text: String, near: &str| match remark(word, near) {
+        Some(remark) => format!("{text} ({remark})"),
+        None => text,
+    };
+    let option = |near: &str| {
+        let value = if word.starts_with("no-col") { " never" } else { "" };
+        with_remark(format!("`--{near}{value}`"), near)
+    };
+    let set = |keys: Vec<String>| {
+        let near = keys.first()?.rsplit('.').next()?;
+        let options: Vec<String> = keys.iter().map(|key| format!("`--set {key}=VALUE`")).collect();
+        known.contains(&"set").then(|| with_remark(options.join(" or "), near))
+    };
+    let file = || {
+        let argument = command.get_positionals().next()?;
+        FILES.contains(&word).then(|| format!("`{called} {argument}`, without an option"))
+    };
+    same(word, OPTIONS, known)
+        .map(option)
+        .or_else(|| set(settings(word)))
+        .or_else(file)
+        .or_else(|| meaning(word, OPTIONS, known).map(option))
+        .or_else(|| set(settings_like(word)))
 }
 
 /// An invalid value of an option.
@@ -320,7 +456,7 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
     };
     if let Some(ContextValue::Strings(choices)) = error.get(ContextKind::ValidValue) {
         let known: Vec<&str> = choices.iter().map(String::as_str).collect();
-        let near = meaning(value, &[], &known)
+        let near = meaning(value, VALUES, &known)
             .map_or(String::new(), |near| format!("did you mean `{near}`? "));
         return (
             format!("{place} is none of the choices"),
@@ -341,9 +477,9 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
     if source.is::<std::num::ParseFloatError>() {
         return (format!("{place} is not a number"), format!("for example 1.5; {more}"));
     }
-    let said = source.to_string();
+    let message = source.to_string();
     // Clap's message for a range.
-    if let Some((_, range)) = said.split_once(" is not in ") {
+    if let Some((_, range)) = message.split_once(" is not in ") {
         let (least, most) = range.split_once("..").unwrap_or((range, ""));
         let most = most.trim_start_matches('=');
         let range = if most.is_empty() {
@@ -353,13 +489,50 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
         };
         return (format!("{place} is out of range"), format!("a whole number {range}"));
     }
-    // A message of lasthop: the problem, and after a semicolon the remedy.
-    match said.split_once("; ") {
-        Some((what, help)) if what.contains('`') => {
-            (format!("`{option}`: {what}"), help.to_owned())
-        }
-        Some((what, help)) => (format!("{place}: {what}"), help.to_owned()),
-        None => (format!("{place} is not understood"), said),
+    bad_quantity(option, value, &message)
+}
+
+/// Message and remedy for a value of an option. `message` is a message of lasthop: the problem, and after a semicolon the
+/// remedy.
+pub fn bad_quantity(option: &str, value: &str, message: &str) -> (String, String) {
+    let place = match option.starts_with('-') {
+        true => format!("`{option} {value}`"),
+        false => format!("`{value}`"),
+    };
+    let guess = spelled(message, value)
+        .map_or(String::new(), |meant| format!("did you mean `{option} {meant}`? "));
+    match message.split_once("; ") {
+        Some((problem, help)) if problem.contains('`') => (
+            format!("`{option}`: {problem}"),
+            format!("{guess}{}{help}", range(problem, help, value)),
+        ),
+        Some((problem, help)) => (format!("{place}: {problem}"), format!("{guess}{help}")),
+        None => (format!("{place} is not understood"), format!("{guess}{message}")),
+    }
+}
+
+/// The right spelling of a quantity, of which `message` states the expected form.
+fn spelled(message: &str, value: &str) -> Option<String> {
+    type Spelling = fn(&str) -> Option<String>;
+    const FORMS: &[(&str, Spelling)] = &[
+        ("a rate such as", spelling::rate),
+        ("a time such as", spelling::time),
+        ("a size such as", spelling::size),
+        ("a probability", spelling::probability),
+        ("a number of packets or bytes", spelling::queue),
+    ];
+    let (_, spell) = FORMS.iter().find(|(form, _)| message.contains(form))?;
+    spell(value).filter(|_| !message.contains("out of range"))
+}
+
+/// The range of a quantity that is out of range.
+fn range(problem: &str, help: &str, value: &str) -> &'static str {
+    let is_negative = value.trim_start().starts_with('-');
+    match problem.ends_with("is out of range") {
+        true if help.contains("a probability") => "a probability is from 0 to 1, or 0% to 100%; ",
+        true if help.contains("a rate") => "a rate is at least `1bit`; ",
+        true if is_negative => "it is at least 0; ",
+        _ => "",
     }
 }
 

@@ -108,7 +108,7 @@ fn stages(now: &Status) -> Table {
     let rows = now.stages.iter().map(|stage| {
         vec![
             stage.name.clone(),
-            what(stage),
+            agent_or_kind(stage),
             stage.flows.map_or("-".to_owned(), |n| n.to_string()),
             bytes(stage.state_bytes),
             bytes(stage.peak_state_bytes),
@@ -160,7 +160,7 @@ pub fn line(last: Option<&Status>, now: &Status, units: Units) -> String {
     text
 }
 
-fn what(stage: &StageStatus) -> String {
+fn agent_or_kind(stage: &StageStatus) -> String {
     stage.config["agent"].as_str().unwrap_or(&stage.kind).to_owned()
 }
 
@@ -179,9 +179,9 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
         for (side, counts) in sides {
             // A host has one direction for sending and one for receiving.
             let way = if is_host { String::new() } else { format!(" to the {side}") };
-            let mut row = |what: &str, n: u64| {
+            let mut row = |event: &str, n: u64| {
                 if n > 0 {
-                    rows.push((format!("{place}: {what}{way}"), n));
+                    rows.push((format!("{place}: {event}{way}"), n));
                 }
             };
             row("transmitted", counts.transmitted);
@@ -198,7 +198,7 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
             counts
                 .repeated
                 .iter()
-                .for_each(|(cause, n)| row(&format!("sent again {}", cause.name()), n));
+                .for_each(|(cause, n)| row(&format!("retransmitted {}", cause.name()), n));
         }
         let notes = stage.happened.notes.iter();
         rows.extend(notes.map(|(note, n)| (format!("{place}: {note}"), *n)));
@@ -218,7 +218,7 @@ pub fn link(status: &LinkStatus) -> String {
     let groups = [
         ("packets", &status.packets),
         ("session", &status.session),
-        ("sent again", &status.repeated),
+        ("retransmitted", &status.repeated),
         ("notes", &status.notes),
         ("refused", &status.refused),
     ];

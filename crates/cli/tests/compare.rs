@@ -360,10 +360,10 @@ fn the_link_is_estimated_from_a_capture() {
     };
     assert_eq!((fact("loss"), fact("duplex")), ("estimated".into(), "assumed".into()));
     // The capture's sender is the one of the model, which reaches about the captured rate.
-    let beside = &document["advice"]["beside"];
-    let ratio = beside["ratio"].as_f64().unwrap();
-    assert_eq!(beside["agrees"], ((ratio - 1.0).abs() <= 0.15), "{beside}");
-    assert!((0.7..1.4).contains(&ratio), "{beside}");
+    let comparison = &document["advice"]["beside"];
+    let ratio = comparison["ratio"].as_f64().unwrap();
+    assert_eq!(comparison["agrees"], ((ratio - 1.0).abs() <= 0.15), "{comparison}");
+    assert!((0.7..1.4).contains(&ratio), "{comparison}");
     // Explicit values have precedence.
     let given = [&["advise", "--json", "--loss", "0", "--rate", "9mbit"][..], &arguments].concat();
     let document = json(&run(dir.path(), &given));
@@ -396,11 +396,11 @@ fn a_receive_window_limit_does_not_hide_link_losses() {
     let notes = advice["notes"].to_string();
     assert!(notes.contains("not made at the sender: 6.2 ms"), "{notes}");
     // The ratio was 59 % without these, without an explanation.
-    let beside = &advice["beside"];
-    let ratio = beside["ratio"].as_f64().unwrap();
-    assert!((0.8..1.4).contains(&ratio), "{beside}");
-    if beside["agrees"] == false {
-        let why = beside["why"].to_string();
+    let comparison = &advice["beside"];
+    let ratio = comparison["ratio"].as_f64().unwrap();
+    assert!((0.8..1.4).contains(&ratio), "{comparison}");
+    if comparison["agrees"] == false {
+        let why = comparison["why"].to_string();
         assert!(why.contains("one transfer differs from the next by"), "{why}");
     }
 }
@@ -419,8 +419,8 @@ fn an_interrupted_comparison_stores_finished_runs() {
         .spawn()
         .unwrap();
     let runs = dir.path().join("out/runs.jsonl");
-    let kept = || fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
-    while kept() < 3 {
+    let stored_runs = || fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
+    while stored_runs() < 3 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
         std::thread::yield_now();
     }
@@ -430,7 +430,7 @@ fn an_interrupted_comparison_stores_finished_runs() {
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
     assert!(errors.contains("continues from there"), "{errors}");
-    assert!(kept() >= 3 && !dir.path().join("out/comparison.json").exists());
+    assert!(stored_runs() >= 3 && !dir.path().join("out/comparison.json").exists());
 }
 
 /// Assumptions can be set, only the selected parties change, and schemes that detect damage need damaged
@@ -456,6 +456,7 @@ fn assumptions_and_parties_are_chosen() {
     // The varied assumptions and the number of runs are reported.
     let flips = &damage["advice"]["flips"];
     assert!(flips["runs"].as_u64().unwrap() > 50, "{flips}");
-    let told = flips["found"].as_array().unwrap().len() + flips["firm"].as_array().unwrap().len();
-    assert!(told >= 6, "{flips}");
+    let reported =
+        flips["found"].as_array().unwrap().len() + flips["firm"].as_array().unwrap().len();
+    assert!(reported >= 6, "{flips}");
 }

@@ -42,14 +42,14 @@ fn threads(of: i32) -> Vec<(String, u64)> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test waits for what another process does")]
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+fn wait_for(condition: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..60_000 {
         if holds() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    panic!("{what}");
+    panic!("{condition}");
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
@@ -59,11 +59,11 @@ fn array<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
 #[test]
 fn every_case_has_its_medians() {
     each("cpu", |world| {
-        let told =
+        let output =
             world.json(&["testbed", "cpu", "--mss", "500,1460,500", "-n", "6", "--bytes", "100KB"]);
-        assert_eq!((told["bytes"].as_u64(), told["rounds"].as_u64()), (Some(100_000), Some(6)));
-        assert_eq!(told["kernel_threads_pinned"], world.user == User::Root && support::is_root());
-        let (results, samples) = (array(&told, "results"), array(&told, "samples"));
+        assert_eq!((output["bytes"].as_u64(), output["rounds"].as_u64()), (Some(100_000), Some(6)));
+        assert_eq!(output["kernel_threads_pinned"], world.user == User::Root && support::is_root());
+        let (results, samples) = (array(&output, "results"), array(&output, "samples"));
         assert_eq!((results.len(), samples.len()), (2 * 14, 6 * 2 * 14));
         assert!(samples.iter().all(|sample| sample["bytes"] == 100_000));
         for row in results {
@@ -117,8 +117,8 @@ fn ctrl_c_prints_finished_samples_and_leaves_no_process() {
         let output = child.wait_with_output().expect("ended");
         let (out, err) = text_of(&output);
         assert_eq!(output.status.code(), Some(130), "{out}{err}");
-        let told: Value = serde_json::from_str(&out).expect("JSON");
-        let count = array(&told, "samples").len();
+        let answer: Value = serde_json::from_str(&out).expect("JSON");
+        let count = array(&answer, "samples").len();
         assert!((1..140_000).contains(&count), "{count}");
         assert_eq!(measuring(world), [0; 0]);
         // The kernel removes namespaces with a delay.
@@ -128,7 +128,7 @@ fn ctrl_c_prints_finished_samples_and_leaves_no_process() {
 
 #[test]
 fn a_missing_testbed_is_reported_with_the_reason() {
-    let world = World::new("cpu-forbidden", User::Nobody);
+    let world = World::new("cpu-forbidden", User::Unprivileged);
     let run = |arguments: &str| {
         let script = format!(
             "echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_net_namespaces \
@@ -152,23 +152,23 @@ fn a_missing_testbed_is_reported_with_the_reason() {
     let output = run("reproduce A-LIVE --json");
     let (out, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
-    let told: Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!(told["claims"][0]["verdict"], "not-run");
-    let reason = told["claims"][0]["reason"].as_str().expect("text");
+    let answer: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(answer["claims"][0]["verdict"], "not-run");
+    let reason = answer["claims"][0]["reason"].as_str().expect("text");
     assert!(reason.starts_with("not measured here: "), "{reason}");
     assert!(reason.contains("sysctl user.max_user_namespaces is 0"), "{reason}");
 }
 
 #[test]
 fn invalid_measurement_options_are_refused() {
-    let world = World::new("cpu-refused", User::Nobody);
+    let world = World::new("cpu-refused", User::Unprivileged);
     for (arguments, words) in [
         (["--bytes", "0"], "a transfer of no bytes"),
         (["--mss", "40"], "from 88 to 8960"),
         (["--mss", "500,9000"], "from 88 to 8960"),
         (["--repetitions", "0"], "from 1 to 10000"),
     ] {
-        let said = world.refused(&[&["testbed", "cpu"][..], &arguments].concat());
-        assert!(said.contains(words), "{said}");
+        let message = world.refused(&[&["testbed", "cpu"][..], &arguments].concat());
+        assert!(message.contains(words), "{message}");
     }
 }

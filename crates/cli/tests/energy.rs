@@ -131,6 +131,6 @@ fn a_part_of_a_battery_needs_no_battery_in_the_file() {
     assert_eq!(document["hosts"][0]["parts"][0]["power_w"]["mean"], 6.155);
     let output = lasthop("part", &format!("{HEAD}{HOP}"), &["--host", "nobody"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("receiver, sender"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("receiver, sender"), "{message}");
 }

@@ -30,16 +30,16 @@ fn lines(file: &Path) -> Vec<String> {
 
 #[test]
 fn a_sample_gives_the_same_answer_again() {
-    let asked = ["W-F10", "--sets", "40", "--seeds", "1", "--again", "0", "--json"];
-    let first = stdout(&explain(&asked));
-    assert_eq!(first, stdout(&explain(&asked)));
+    let arguments = ["W-F10", "--sets", "40", "--seeds", "1", "--again", "0", "--json"];
+    let first = stdout(&explain(&arguments));
+    assert_eq!(first, stdout(&explain(&arguments)));
     let answer: serde_json::Value = serde_json::from_str(&first).expect("JSON");
     assert_eq!(answer["sets"].as_array().map(Vec::len), Some(40));
     assert_eq!(answer["conditions"].as_array().map(Vec::len), Some(4));
     let parameters = answer["parameters"].as_array().expect("what is open");
     assert_eq!(answer["ranking"].as_array().map(Vec::len), Some(parameters.len()));
     assert!(parameters.iter().any(|p| p["name"] == "host.fixed.growth"));
-    let other = [&asked[..], &["--sample", "2"]].concat();
+    let other = [&arguments[..], &["--sample", "2"]].concat();
     assert_ne!(first, stdout(&explain(&other)));
 }
 
@@ -47,16 +47,16 @@ fn a_sample_gives_the_same_answer_again() {
 fn finished_sets_are_stored_and_resumption_skips_them() {
     let dir = directory("kept");
     let out = dir.to_str().expect("a name");
-    let asked = ["W-F10", "--sets", "30", "--seeds", "1", "--again", "0", "-o", out];
-    let first = stdout(&explain(&asked));
+    let arguments = ["W-F10", "--sets", "30", "--seeds", "1", "--again", "0", "-o", out];
+    let first = stdout(&explain(&arguments));
     let file = dir.join("sets.jsonl");
     // The assumptions, and the sets, some of which coincide.
-    let kept = lines(&file);
-    assert_eq!(kept.len(), 28);
+    let stored = lines(&file);
+    assert_eq!(stored.len(), 28);
     // As after an interruption in the middle of a line.
-    let half = &kept[19][..kept[19].len() / 2];
-    std::fs::write(&file, format!("{}\n{half}", kept[..19].join("\n"))).expect("written");
-    assert_eq!(first, stdout(&explain(&asked)));
+    let half = &stored[19][..stored[19].len() / 2];
+    std::fs::write(&file, format!("{}\n{half}", stored[..19].join("\n"))).expect("written");
+    assert_eq!(first, stdout(&explain(&arguments)));
     let whole = lines(&file);
     assert_eq!(whole.len(), 29, "stored sets are not run again");
     for name in ["report.html", "explain.svg", "explain.json"] {
@@ -67,8 +67,8 @@ fn finished_sets_are_stored_and_resumption_skips_them() {
 
 #[test]
 fn conditions_are_chosen_on_and_judged_by_name_or_number() {
-    let asked = ["W-F9", "W-F10", "--sets", "20", "--seeds", "1", "--again", "0", "--json"];
-    let fit = |words: &str| explain(&[&asked[..], &["--fit", words]].concat());
+    let arguments = ["W-F9", "W-F10", "--sets", "20", "--seeds", "1", "--again", "0", "--json"];
+    let fit = |words: &str| explain(&[&arguments[..], &["--fit", words]].concat());
     let answer: serde_json::Value = serde_json::from_str(&stdout(&fit("W-F9"))).expect("JSON");
     assert_eq!(answer["split"]["fit"], serde_json::json!([0, 1]));
     assert_eq!(answer["split"]["others"], 4);

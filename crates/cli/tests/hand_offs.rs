@@ -17,7 +17,7 @@ const HORIZON: &str = "horizon=300s";
 const LATER: [u64; 4] = [1, 2, 4, 8];
 
 fn user() -> User {
-    if is_root() { User::Root } else { User::Nobody }
+    if is_root() { User::Root } else { User::Unprivileged }
 }
 
 /// Runs of `handoff-agents` on real packets with these values set and varied: 600 KB at 2 Mb/s with one

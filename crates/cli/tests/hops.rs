@@ -13,7 +13,7 @@ use support::{User, World, is_root};
 
 /// A world that can read `scenario` as the file `FILE`.
 fn world(test: &str, scenario: &str) -> (World, String) {
-    let world = World::new(test, if is_root() { User::Root } else { User::Nobody });
+    let world = World::new(test, if is_root() { User::Root } else { User::Unprivileged });
     let file = world.base.join("scenario.toml");
     fs::write(&file, scenario).expect("written");
     let file = file.to_str().expect("text").to_owned();
@@ -76,27 +76,27 @@ fn every_link_layer_carries_kernel_tcp() {
                 let found = runs(world, file, &addresses);
                 assert_eq!(found.len(), 13);
                 for (label, metrics, flow) in found {
-                    let what = format!("{label}, {}: {flow}", addresses[0]);
+                    let context = format!("{label}, {}: {flow}", addresses[0]);
                     let with = |cause: &str| count(&flow["dropped"][cause]) > 0;
                     // The repair of the damage, or its effect.
                     match label.as_str() {
-                        "none" => assert!(with("ip-checksum") || with("tcp-checksum"), "{what}"),
+                        "none" => assert!(with("ip-checksum") || with("tcp-checksum"), "{context}"),
                         "snoop" => assert!(
                             count(&flow["originated"]["local-dup-ack"])
                                 + count(&flow["originated"]["local-timeout"])
                                 > 0,
-                            "{what}"
+                            "{context}"
                         ),
-                        "pieces" => assert!(with("piece-lost"), "{what}"),
-                        "fama" => assert!(with("frame-lost"), "{what}"),
+                        "pieces" => assert!(with("piece-lost"), "{context}"),
+                        "fama" => assert!(with("frame-lost"), "{context}"),
                         "block code" | "dcf" | "tulip over dcf" => {
-                            assert!(!with("frame-lost"), "{what}")
+                            assert!(!with("frame-lost"), "{context}")
                         }
-                        _ => assert!(repeated(&flow) > 0 && !with("frame-lost"), "{what}"),
+                        _ => assert!(repeated(&flow) > 0 && !with("frame-lost"), "{context}"),
                     }
                     let has = |kind| frames(&metrics, kind) > 0;
-                    assert_eq!(has("rts") && has("cts"), label.ends_with("fama"), "{what}");
-                    assert_eq!(has("mac_acks"), label.ends_with("dcf"), "{what}");
+                    assert_eq!(has("rts") && has("cts"), label.ends_with("fama"), "{context}");
+                    assert_eq!(has("mac_acks"), label.ends_with("dcf"), "{context}");
                 }
             });
         }
@@ -114,10 +114,10 @@ fn our_senders_react_to_feedback_and_kernels_ignore_it() {
         started.map(|one| one.join().expect("it ran"))
     });
     let causes = ["", "bad-state-notification", "source-quench"];
-    let told = |flow: &Value, i: usize| count(&flow["originated_acks"][causes[i]]);
+    let notified = |flow: &Value, i: usize| count(&flow["originated_acks"][causes[i]]);
     for (i, (label, _, flow)) in ours.iter().enumerate() {
         assert!(repeated(flow) > 0, "{label}: {flow}");
-        assert_eq!(told(flow, i) > 0, i > 0, "{label}: {flow}");
+        assert_eq!(notified(flow, i) > 0, i > 0, "{label}: {flow}");
         assert_eq!(count(&flow["bad_state_notices"]) > 0, i == 1, "{label}: {flow}");
         assert_eq!(count(&flow["quenches"]) > 0, i == 2, "{label}: {flow}");
     }
@@ -125,9 +125,9 @@ fn our_senders_react_to_feedback_and_kernels_ignore_it() {
     assert!(timeouts(1) < timeouts(0), "{:#?}", [timeouts(0), timeouts(1)]);
     for (i, (label, _, flow)) in kernels.iter().enumerate() {
         let kernel = &flow["kernel"];
-        assert_eq!(told(flow, i) > 0, i > 0, "{label}: {flow}");
+        assert_eq!(notified(flow, i) > 0, i > 0, "{label}: {flow}");
         // The kernel received each of them with a correct checksum, and did not react.
-        assert!(count(&kernel["IcmpInMsgs"]) >= told(flow, i), "{label}: {flow}");
+        assert!(count(&kernel["IcmpInMsgs"]) >= notified(flow, i), "{label}: {flow}");
         assert_eq!(kernel["IcmpInCsumErrors"], 0, "{label}: {flow}");
         assert_eq!(
             count(&flow["bad_state_notices"]) + count(&flow["quenches"]),

@@ -48,7 +48,7 @@ fn counts(world: &World, agent: &str) -> Counts {
 //= west97#7.0: a base station that keeps sequence numbers only
 #[test]
 fn a_base_station_notifies_the_sender_of_radio_losses() {
-    let world = World::new("notified", if is_root() { User::Root } else { User::Nobody });
+    let world = World::new("notified", if is_root() { User::Root } else { User::Unprivileged });
     // In parallel, since the runs mostly wait for timeouts.
     let (none, cache) = std::thread::scope(|scope| {
         let none = scope.spawn(|| counts(&world, "none"));

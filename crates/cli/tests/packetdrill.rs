@@ -62,7 +62,7 @@ fn a_folder_is_walked_and_counted() {
 #[test]
 fn bad_input_exits_with_code_2_and_the_reason() {
     let dir = folder();
-    for (args, what) in [
+    for (args, expected) in [
         (&["broken.txt"][..], "broken.txt: line"),
         (&["missing.pkt"][..], "missing.pkt"),
         (&["a/good.pkt", "--against", "bsd"][..], "self, kernel, both"),
@@ -70,6 +70,6 @@ fn bad_input_exits_with_code_2_and_the_reason() {
         let output = lasthop(dir.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains(what), "{args:?}: {text}");
+        assert!(text.contains(expected), "{args:?}: {text}");
     }
 }

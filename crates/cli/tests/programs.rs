@@ -47,7 +47,7 @@ const FIXED: &str = "ravel";
 const MOBILE: &str = "chopin";
 
 fn user() -> User {
-    if is_root() { User::Root } else { User::Nobody }
+    if is_root() { User::Root } else { User::Unprivileged }
 }
 
 /// Incompressible bytes that differ for all names.
@@ -186,9 +186,9 @@ impl Bench<'_> {
         let child = command.stdout(Stdio::from(log)).stderr(Stdio::from(err)).spawn();
         let mut server = Server(child.map_err(|error| error.to_string())?);
         let listens = format!("ss -Hltn sport = :{port}");
-        let asked: Vec<&str> = listens.split(' ').collect();
+        let poll: Vec<&str> = listens.split(' ').collect();
         loop {
-            let output = self.command(host, &asked).output().map_err(|error| error.to_string())?;
+            let output = self.command(host, &poll).output().map_err(|error| error.to_string())?;
             if !output.stdout.is_empty() {
                 return Ok(server);
             }
@@ -207,10 +207,10 @@ impl Bench<'_> {
         let words = ["iperf3", "--client", from, family, "--reverse", "--bytes", &bytes, "--json"];
         let output = self.run(to, &words)?;
         drop(server);
-        let told: Value =
+        let report: Value =
             serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
-        let received = told["end"]["sum_received"]["bytes"].as_u64();
-        let sent = told["end"]["sum_sent"]["bytes"].as_u64();
+        let received = report["end"]["sum_received"]["bytes"].as_u64();
+        let sent = report["end"]["sum_sent"]["bytes"].as_u64();
         if received >= Some(BYTES as u64) && received <= sent {
             Ok(())
         } else {
@@ -258,7 +258,7 @@ impl Bench<'_> {
         // runs as another user.
         let other: &[&str] = match self.world.user {
             User::Root => &[],
-            User::Nobody => &["unshare", "--user", "--map-user=1000"],
+            User::Unprivileged => &["unshare", "--user", "--map-user=1000"],
         };
         let daemon = ["rsync", "--daemon", "--no-detach", "--port=8730", &rsyncd];
         let rsync = self.serve(FIXED, 8730, &[other, &daemon].concat());
@@ -267,8 +267,8 @@ impl Bench<'_> {
             (nginx, rsync) => return nginx.err().into_iter().chain(rsync.err()).collect(),
         };
         let mut failed = Vec::new();
-        let mut case = |what: String, result: Result<(), String>| {
-            failed.extend(result.err().map(|error| format!("{what}: {error}")));
+        let mut case = |name: String, result: Result<(), String>| {
+            failed.extend(result.err().map(|error| format!("{name}: {error}")));
         };
         for (family, address) in [("-4", "10.0.0.1:8730"), ("-6", "[fd00::1]:8730")] {
             case(format!("iperf3 {family} down"), self.iperf3(FIXED, MOBILE, family));
@@ -288,13 +288,13 @@ impl Bench<'_> {
         let socket = socket.display().to_string();
         let get = ["ctl", "--socket", &socket, "get", "--json"];
         let counters = self.succeed(self.world.command(&get))?;
-        let told: Value =
+        let status: Value =
             serde_json::from_slice(&counters.stdout).map_err(|error| error.to_string())?;
-        let damaged = damaged(&told);
+        let damaged = damaged(&status);
         if (damaged > 0) == lossy {
             Ok(())
         } else {
-            Err(format!("{damaged} packets damaged: {told}"))
+            Err(format!("{damaged} packets damaged: {status}"))
         }
     }
 
@@ -305,10 +305,10 @@ impl Bench<'_> {
         if failed.is_empty() {
             return None;
         }
-        let kept =
+        let target =
             std::env::temp_dir().join(format!("lasthop-{}-{}", self.name, std::process::id()));
-        let _ = fs::rename(&self.dir, &kept);
-        let (from, to) = (self.dir.display().to_string(), kept.display().to_string());
+        let _ = fs::rename(&self.dir, &target);
+        let (from, to) = (self.dir.display().to_string(), target.display().to_string());
         let commands = self.history.borrow().join("\n").replace(&from, &to);
         Some(format!("{}\n{}\nfiles: {to}\n{commands}", self.name, failed.join("\n")))
     }
@@ -395,7 +395,7 @@ fn without_root() {
         return;
     }
     // An ordinary user needs no root for any of this.
-    let world = World::new("programs-rootless", User::Nobody);
+    let world = World::new("programs-rootless", User::Unprivileged);
     let failed = case(&world, "rootless", &["agent=snoop"], ERRORS[1]);
     assert!(failed.is_none(), "{}", failed.unwrap_or_default());
 }

@@ -20,7 +20,7 @@ const RUN: [&str; 6] = ["run", "west97-lan", "--world", "testbed", "--set", "tra
 
 /// An ordinary user with a directory for results.
 fn ordinary(test: &str) -> (World, PathBuf) {
-    let world = World::new(test, User::Nobody);
+    let world = World::new(test, User::Unprivileged);
     let home = world.base.join("home");
     fs::create_dir(&home).expect("a directory");
     if world.drops() {
@@ -59,14 +59,14 @@ fn nap() {
 }
 
 /// Waits for a condition that must become true.
-fn until(what: &str, mut there: impl FnMut() -> bool) {
+fn until(condition: &str, mut there: impl FnMut() -> bool) {
     for _ in 0..30_000 {
         if there() {
             return;
         }
         nap();
     }
-    panic!("{what} has not come within five minutes");
+    panic!("{condition} has not come within five minutes");
 }
 
 fn assert_nothing_left(world: &World) {

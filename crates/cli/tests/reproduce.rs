@@ -41,10 +41,10 @@ impl Workdir {
     /// Changes the stored reason of a claim.
     fn mark(&self, id: &str) {
         let path = self.path(&format!("claims/{id}.json"));
-        let mut kept: Value =
+        let mut claim: Value =
             serde_json::from_slice(&fs::read(&path).expect("kept")).expect("JSON");
-        kept["result"]["reason"] = "MARKED".into();
-        fs::write(path, kept.to_string()).expect("written");
+        claim["result"]["reason"] = "MARKED".into();
+        fs::write(path, claim.to_string()).expect("written");
     }
 }
 
@@ -86,13 +86,13 @@ fn the_report_has_the_claims_of_all_commands() {
     let workdir = Workdir::new();
     workdir.run("W-T2 --seeds 1");
     workdir.run("W-T1 --seeds 2");
-    let told: Vec<(Value, Value, Value)> = workdir
+    let claims: Vec<(Value, Value, Value)> = workdir
         .claims()
         .into_iter()
         .map(|mut claim| (claim["id"].take(), claim["seeds"].take(), claim["stale"].take()))
         .collect();
     assert_eq!(
-        told,
+        claims,
         [("W-T1".into(), 2.into(), false.into()), ("W-T2".into(), 1.into(), true.into())]
     );
     let page = fs::read_to_string(workdir.path("report.html")).expect("written");
@@ -139,10 +139,10 @@ fn stored_claims_are_reused_for_equal_seeds_and_build() {
     }
     // A result of another build.
     let path = workdir.path("claims/W-T1.json");
-    let kept = fs::read_to_string(&path).expect("kept");
-    let kept: Value = serde_json::from_str(&kept).expect("JSON");
-    let build = kept["origin"]["build"].as_str().expect("known").to_owned();
-    fs::write(&path, kept.to_string().replace(&build, "other")).expect("written");
+    let stored = fs::read_to_string(&path).expect("kept");
+    let stored: Value = serde_json::from_str(&stored).expect("JSON");
+    let build = stored["origin"]["build"].as_str().expect("known").to_owned();
+    fs::write(&path, stored.to_string().replace(&build, "other")).expect("written");
     let (_, text) = workdir.run("W-T1 --seeds 2");
     assert!(!text.contains("MARKED"), "{text}");
     // An unreadable file counts as missing.

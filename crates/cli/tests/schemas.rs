@@ -124,9 +124,9 @@ impl Workdir {
     }
 }
 
-/// Commands that generate the schema of `what`, and further commands whose answers must fit it.
-fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
-    match what {
+/// Commands that generate the schema of `name`, and further commands whose answers must fit it.
+fn commands(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    match name {
         "run" => (
             &[
                 "run quickstart --seeds 2",
@@ -199,7 +199,7 @@ fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
             &["load RECEIVER --seconds 1 --both --every 100ms"],
         ),
         "doctor" => (&["doctor"], &["doctor -o /proc/nowhere"]),
-        _ => unreachable!("{what}"),
+        _ => unreachable!("{name}"),
     }
 }
 
@@ -289,30 +289,30 @@ fn widen(schema: &mut Value) {
     }
 }
 
-fn file(what: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/cmd/schema/{what}.json"))
+fn file(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/cmd/schema/{name}.json"))
 }
 
 fn write(workdir: &Workdir) {
-    for what in ANSWERS {
+    for name in ANSWERS {
         let mut form = Form::default();
-        for words in commands(what).0 {
+        for words in commands(name).0 {
             form.take(&workdir.answer(words), "");
         }
         let mut schema = form.schema();
-        if *what == "load" {
+        if *name == "load" {
             widen(&mut schema);
         }
         let head = schema.as_object_mut().expect("an object");
         head.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-        head.insert("title".to_owned(), json!(format!("what `lasthop {what} --json` prints")));
-        head["properties"]["format"] = json!({ "const": format!("lasthop-{what}") });
+        head.insert("title".to_owned(), json!(format!("what `lasthop {name} --json` prints")));
+        head["properties"]["format"] = json!({ "const": format!("lasthop-{name}") });
         head["properties"]["format_version"] = json!({ "const": 1 });
         // Only builds from a commit have it.
         head["properties"]["commit"] = json!({ "type": "string" });
         let mut text = serde_json::to_string_pretty(&schema).expect("JSON");
         text.push('\n');
-        fs::write(file(what), text).expect("written");
+        fs::write(file(name), text).expect("written");
     }
 }
 
@@ -322,11 +322,11 @@ fn answers_fit_their_schemas() {
     if std::env::var_os("LASTHOP_WRITE_SCHEMAS").is_some() {
         return write(&workdir);
     }
-    for what in ANSWERS {
-        let text = fs::read_to_string(file(what)).expect("there is a schema");
+    for name in ANSWERS {
+        let text = fs::read_to_string(file(name)).expect("there is a schema");
         let schema: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(place_schema(what), schema, "the program prints another schema of {what}");
-        let (first, more) = commands(what);
+        assert_eq!(place_schema(name), schema, "the program prints another schema of {name}");
+        let (first, more) = commands(name);
         for words in first.iter().chain(more) {
             let answer = workdir.answer(words);
             let errors = faults(&answer, &schema, "");
@@ -339,10 +339,10 @@ fn answers_fit_their_schemas() {
         // A schema that accepts everything would not detect a change.
         let mut other = workdir.answer(first[0]);
         other["format_version"] = json!(2);
-        assert!(!faults(&other, &schema, "").is_empty(), "{what}");
+        assert!(!faults(&other, &schema, "").is_empty(), "{name}");
         other["format_version"] = json!(1);
         other["surprise"] = json!(1);
-        assert!(!faults(&other, &schema, "").is_empty(), "{what}");
+        assert!(!faults(&other, &schema, "").is_empty(), "{name}");
     }
 }
 
@@ -391,9 +391,9 @@ fn faults(value: &Value, schema: &Value, at: &str) -> Vec<String> {
     found
 }
 
-fn place_schema(what: &str) -> Value {
+fn place_schema(name: &str) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_lasthop"))
-        .args(["schema", "--output", what])
+        .args(["schema", "--output", name])
         .output()
         .expect("the program starts");
     serde_json::from_slice(&output.stdout).expect("JSON")

@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// `lasthop shell` with these words. Its processes have the world's directory in their environment.
 fn shell(world: &World, words: &[&str]) -> Command {
-    let mut command = attentive(world);
+    let mut command = command_with_default_signals(world);
     command.arg(world.program()).args(["shell", "--local"]).args(words);
     command
 }
 
 /// A command without ignored signals, which the tests may have inherited.
-fn attentive(world: &World) -> Command {
+fn command_with_default_signals(world: &World) -> Command {
     let mut command = world.runs("env");
     command.arg("--default-signal");
     command
@@ -54,7 +54,7 @@ fn has(programs: &[&str]) -> bool {
 
 fn run(world: &World, words: &[&str]) -> Output {
     let output = shell(world, words).output().expect("the program starts");
-    none_left(world);
+    assert_none_left(world);
     output
 }
 
@@ -78,8 +78,8 @@ fn processes(world: &World) -> Vec<String> {
 }
 
 /// Waits until `done`.
-fn until(what: &str, done: impl FnMut() -> bool) {
-    wait_for(done, || what.to_owned());
+fn until(condition: &str, done: impl FnMut() -> bool) {
+    wait_for(done, || condition.to_owned());
 }
 
 /// Waits until `done`; `fault` describes the state when that takes too long.
@@ -92,7 +92,7 @@ fn wait_for(mut done: impl FnMut() -> bool, fault: impl Fn() -> String) {
     }
 }
 
-fn none_left(world: &World) {
+fn assert_none_left(world: &World) {
     until("nothing runs any more", || processes(world).is_empty());
     let left = fs::read_dir(world.runtime()).expect("read").count();
     assert_eq!(left, 0, "no file is left");
@@ -146,9 +146,9 @@ fn summary(world: &World, words: &[&str]) -> Value {
 }
 
 /// Shortest round-trip time that `ping` measured, ms.
-fn fastest(said: &str) -> f64 {
-    let after = said.split("mdev = ").nth(1).and_then(|rest| rest.split('/').next());
-    after.and_then(|ms| ms.parse().ok()).unwrap_or_else(|| panic!("{said}"))
+fn fastest(output: &str) -> f64 {
+    let after = output.split("mdev = ").nth(1).and_then(|rest| rest.split('/').next());
+    after.and_then(|ms| ms.parse().ok()).unwrap_or_else(|| panic!("{output}"))
 }
 
 /// Checks for a round-trip time of `least` ms. A busy machine needs repetitions.
@@ -177,15 +177,15 @@ fn the_link_has_the_requested_delay_and_rate() {
 while c.recv(65536): pass";
         let words =
             ["--rate", "1mbit", "--queue", "20p", "--serve", serve, "--", "python3", "-c", client];
-        let told = summary(world, &words);
+        let summary = summary(world, &words);
         let [rate, bytes] =
-            ["rate", "bytes"].map(|key| told["down"][key].as_f64().expect("a number"));
+            ["rate", "bytes"].map(|key| summary["down"][key].as_f64().expect("a number"));
         // On a busy machine the link may be idle, at most for the whole run time.
-        assert!(rate < 1.001e6 && bytes >= 64_000.0, "{told}");
-        assert!(rate * told["seconds"].as_f64().expect("a number") >= 8.0 * bytes, "{told}");
-        assert!(told["down"]["queue_delay"]["max_ms"].as_f64() > Some(20.0), "{told}");
-        assert!(told["up"]["packets"].as_u64() > Some(3), "{told}");
-        assert_eq!(told["end"]["exit"], 0);
+        assert!(rate < 1.001e6 && bytes >= 64_000.0, "{summary}");
+        assert!(rate * summary["seconds"].as_f64().expect("a number") >= 8.0 * bytes, "{summary}");
+        assert!(summary["down"]["queue_delay"]["max_ms"].as_f64() > Some(20.0), "{summary}");
+        assert!(summary["up"]["packets"].as_u64() > Some(3), "{summary}");
+        assert_eq!(summary["end"]["exit"], 0);
     });
 }
 
@@ -206,16 +206,16 @@ fn losses_are_summarised_and_captured() {
             .expect("the program starts");
         let (_, err) = text_of(&output);
         assert!(err.contains("frame-lost"), "{err}");
-        let told: Value =
+        let summary: Value =
             serde_json::from_slice(&fs::read(&json).expect("a summary")).expect("JSON");
         let bytes = fs::read(&file).expect("a capture");
         let word = b"dropped: frame-lost";
         let lost = bytes.windows(word.len()).filter(|window| window == word).count();
-        let counted = |way: &str| told[way]["lost"]["frame-lost"].as_u64().expect("lost");
-        assert!((60..=140).contains(&counted("up")), "{told}");
+        let counted = |way: &str| summary[way]["lost"]["frame-lost"].as_u64().expect("lost");
+        assert!((60..=140).contains(&counted("up")), "{summary}");
         assert_eq!(lost as u64, counted("up") + counted("down"));
         fs::remove_file(&file).and_then(|()| fs::remove_file(&json)).expect("removed");
-        none_left(world);
+        assert_none_left(world);
     });
 }
 
@@ -226,8 +226,8 @@ fn agents_and_scenario_paths_run_and_errors_are_named() {
     }
     each("shell-agents", |world| {
         let words = ["--scenario", "lte-trace", "--", "ping", "-q", "-c", "3", "-i", "0.2", "far"];
-        let told = summary(world, &words);
-        assert_eq!(told["down"]["packets"], 3, "{told}");
+        let summary = summary(world, &words);
+        assert_eq!(summary["down"]["packets"], 3, "{summary}");
         assert!(
             good(world, &["-q", "--rate", "2mbit", "--agent", "snoop", "--", "echo", "x"]) == "x\n"
         );
@@ -239,7 +239,8 @@ fn agents_and_scenario_paths_run_and_errors_are_named() {
         assert!(refused(&["--scenario", "leo"]).contains("cells are for runs"));
         assert!(refused(&["--scenario", "no-such"]).contains("no-such"));
         assert!(refused(&["--rate", "2mb"]).contains("for example"));
-        assert!(refused(&["--loss", "120%"]).contains("frame-loss"));
+        assert!(refused(&["--loss", "120%"]).contains("0% to 100%"));
+        assert!(refused(&["--delay", "20 milliseconds"]).contains("`--delay 20ms`"));
         assert!(refused(&["--trace", "one"]).contains("`one` is one trace"));
         assert!(refused(&["--trace", "no.up,no.down"]).contains("no.up"));
         assert!(refused(&["--agent", "snoop"]).contains("--rate"));
@@ -295,7 +296,7 @@ fn signals_are_forwarded_to_the_program() {
             let mut child = sleeper(world, &["-q"]);
             kill(name, &child.0.id().to_string());
             assert_eq!(ended(&mut child.0).signal(), Some(number));
-            none_left(world);
+            assert_none_left(world);
         }
     });
 }
@@ -307,7 +308,7 @@ fn a_killed_shell_leaves_no_process_or_file() {
         assert!(processes(world).len() >= 4);
         child.0.kill().expect("killed");
         ended(&mut child.0);
-        none_left(world);
+        assert_none_left(world);
 
         // The keeper, a child of the front.
         let mut child = sleeper(world, &["-q"]);
@@ -315,7 +316,7 @@ fn a_killed_shell_leaves_no_process_or_file() {
         let keeper = fs::read_to_string(tasks).expect("its children");
         kill("-KILL", keeper.trim());
         assert_eq!(ended(&mut child.0).code(), Some(2));
-        none_left(world);
+        assert_none_left(world);
     });
 }
 
@@ -333,8 +334,8 @@ impl Drop for Ending {
 /// Runs `bash` at a new terminal with the inputs of `steps`, each after its expected output.
 fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
     let show = world.base.join("runtime/typescript");
-    let own = attentive(world);
-    let mut command = attentive(world);
+    let own = command_with_default_signals(world);
+    let mut command = command_with_default_signals(world);
     command.args(["script", "-qfec", "PS1='outer> ' exec bash --norc -i"]).arg(&show).env_clear();
     command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env("SHELL", "/bin/bash").env("HOME", "/nowhere").env("TERM", "dumb");
@@ -378,7 +379,7 @@ fn the_program_controls_the_terminal() {
             ("code=130.", "exit\n"),
         ];
         at_a_terminal(world, &steps);
-        none_left(world);
+        assert_none_left(world);
         // An interactive shell: prompt, jobs, window size, and the return of the terminal.
         let steps = [
             ("outer> ", &*here("")),
@@ -393,7 +394,7 @@ fn the_program_controls_the_terminal() {
             ("code=5.", "exit\n"),
         ];
         at_a_terminal(world, &steps);
-        none_left(world);
+        assert_none_left(world);
     });
 }
 
@@ -417,7 +418,7 @@ fn outside_hosts_are_reached_through_the_link() {
             let output = world.command(&["shell"]).args(words).output().expect("started");
             let (out, err) = text_of(&output);
             assert!(out == "\n" && err.contains("is the only reachable host"), "{out}{err}");
-            return none_left(world);
+            return assert_none_left(world);
         };
         let listener = std::net::TcpListener::bind((address, 0)).expect("a listener");
         let port = listener.local_addr().expect("its address").port();
@@ -434,17 +435,21 @@ fn outside_hosts_are_reached_through_the_link() {
         let (out, err) = text_of(&output);
         assert_eq!(out.trim(), "100000", "{err}");
         server.join().expect("it has ended");
-        let told: Value = serde_json::from_str(err.lines().last().expect("a line")).expect("JSON");
-        let (sent, lost) = (&told["down"], &told["down"]["lost"]);
+        let summary: Value =
+            serde_json::from_str(err.lines().last().expect("a line")).expect("JSON");
+        let (sent, lost) = (&summary["down"], &summary["down"]["lost"]);
         // Losses are repaired individually, without a full queue.
-        assert!(sent["bytes"].as_u64() < Some(130_000) && lost["queue-full"].is_null(), "{told}");
-        none_left(world);
+        assert!(
+            sent["bytes"].as_u64() < Some(130_000) && lost["queue-full"].is_null(),
+            "{summary}"
+        );
+        assert_none_left(world);
     });
 }
 
 #[test]
 fn help_needs_no_root() {
-    let world = World::new("shell-help", User::Nobody);
+    let world = World::new("shell-help", User::Unprivileged);
     let help = world.good(&["shell", "--help"]);
     assert!(help.contains("as mm-link"), "{help}");
     assert!(help.lines().all(|line| line.chars().count() <= 100));

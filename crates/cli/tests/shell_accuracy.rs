@@ -20,14 +20,14 @@ fn behind(link: &[&str], program: &[&str]) -> (String, Value) {
         .expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
-    let mut told = err.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let told = told.rfind(|value| value.get("down").is_some());
-    (out, told.unwrap_or_else(|| panic!("{err}")))
+    let mut summary = err.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let summary = summary.rfind(|value| value.get("down").is_some());
+    (out, summary.unwrap_or_else(|| panic!("{err}")))
 }
 
 /// Processor use of the station, percent of one processor.
-fn cpu(told: &Value) -> f64 {
-    let of = |key: &str| told[key].as_f64().expect("a number");
+fn cpu(summary: &Value) -> f64 {
+    let of = |key: &str| summary[key].as_f64().expect("a number");
     100.0 * of("cpu_seconds") / of("seconds")
 }
 
@@ -37,10 +37,10 @@ fn share(mbit: u32) -> (f64, Value) {
     let link = ["--rate", &rate, "--delay", "1ms", "--serve", "exec iperf3 -s >/dev/null"];
     // CUBIC fills a queue; BBR would leave the link idle for 2 % of the time to measure the RTT.
     let client = ["iperf3", "-4", "-C", "cubic", "-c", "far", "-R", "-J", "-O", "3", "-t", "8"];
-    let (out, told) = behind(&link, &client);
+    let (out, summary) = behind(&link, &client);
     let json: Value = serde_json::from_str(&out).expect("JSON of iperf3");
     let got = json["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate");
-    (got / (f64::from(mbit) * 1e6 * 1448.0 / 1500.0), told)
+    (got / (f64::from(mbit) * 1e6 * 1448.0 / 1500.0), summary)
 }
 
 /// Round-trip times that ping measured behind a delay, ms.
@@ -60,8 +60,8 @@ fn how_exact_a_link_is() {
     println!("load before: {}", load.trim());
     println!("| rate | measured / requested | station, % of a processor | lost by the machine |");
     for mbit in [1, 5, 12, 50, 100, 200] {
-        let (share, told) = share(mbit);
-        println!("| {mbit} Mb/s | {share:.4} | {:.1} | {} |", cpu(&told), told["overrun"]);
+        let (share, summary) = share(mbit);
+        println!("| {mbit} Mb/s | {share:.4} | {:.1} | {} |", cpu(&summary), summary["overrun"]);
         assert!((0.5..1.1).contains(&share), "this is no accuracy: {share}");
     }
     println!("| delay | round trips | off at the median, ms | 99 % | max |");
@@ -81,9 +81,9 @@ fn how_exact_a_link_is() {
     for p in [0.001, 0.01, 0.1] {
         let (n, loss) = (5000u32, format!("{p}"));
         let ping = ["ping", "-4", "-n", "-q", "-i", "0.002", "-c", "5000", "-W", "1", "far"];
-        let (_, told) = behind(&["--loss", &loss, "--delay", "1ms"], &ping);
+        let (_, summary) = behind(&["--loss", &loss, "--delay", "1ms"], &ping);
         // Lost requests; some answers are lost too.
-        let lost = told["up"]["lost"]["frame-lost"].as_u64().unwrap_or(0);
+        let lost = summary["up"]["lost"]["frame-lost"].as_u64().unwrap_or(0);
         let (mean, n) = (f64::from(n) * p, f64::from(n));
         let half = 1.96 * (n * p * (1.0 - p)).sqrt();
         println!("| {p} | {n} | {lost} | {:.0} to {:.0} |", mean - half, mean + half);

@@ -18,7 +18,7 @@ const EXPONENTIAL: &str =
     r#"errors={ model = "exponential", mean = "64KiB", on = ["data", "ack"] }"#;
 
 fn user() -> User {
-    if is_root() { User::Root } else { User::Nobody }
+    if is_root() { User::Root } else { User::Unprivileged }
 }
 
 /// Runs the combinations of `vary`. Returns the runs, each with the labels of its cell.
@@ -36,13 +36,13 @@ fn runs(world: &World, set: &[&str], vary: &[&str]) -> Vec<(String, Value)> {
 }
 
 /// Asserts that every run is complete and every byte arrived unchanged.
-fn all_equal(runs: &[(String, Value)], what: &str) {
+fn all_equal(runs: &[(String, Value)], context: &str) {
     for (labels, run) in runs {
-        assert_eq!(run["reason"], "finished", "{what} {labels}");
-        assert_eq!(run["testbed"]["wrong"], serde_json::json!([]), "{what} {labels}");
+        assert_eq!(run["reason"], "finished", "{context} {labels}");
+        assert_eq!(run["testbed"]["wrong"], serde_json::json!([]), "{context} {labels}");
         let flow = &run["metrics"]["flows"][0];
-        assert_eq!(flow["delivered"], 200_000, "{what} {labels}: {flow}");
-        assert_eq!(flow["aborted"], false, "{what} {labels}");
+        assert_eq!(flow["delivered"], 200_000, "{context} {labels}: {flow}");
+        assert_eq!(flow["aborted"], false, "{context} {labels}");
     }
 }
 

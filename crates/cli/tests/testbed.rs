@@ -61,9 +61,9 @@ fn up_exec_and_down() {
         assert_eq!((output.status.code(), text_of(&output).0.as_str()), (Some(4), "chopin\n"));
 
         let mut sleeper = sleeper(world, "testbed", "chopin");
-        let told = world.json(&["testbed", "down"]);
-        assert_eq!(told["testbeds"][0]["was_up"], true);
-        assert_eq!(told["testbeds"][0]["ended"][0][1], "sleep");
+        let answer = world.json(&["testbed", "down"]);
+        assert_eq!(answer["testbeds"][0]["was_up"], true);
+        assert_eq!(answer["testbeds"][0]["ended"][0][1], "sleep");
         assert!(sleeper.wait().expect("ended").signal().is_some());
         assert_eq!(world.left(), [""; 0]);
         assert_eq!(inside(world, &namespaces(&record)), [""; 0]);
@@ -139,8 +139,8 @@ fn a_killed_testbed_is_listed_as_dead_and_cleaned() {
         assert!(world.refused(&["testbed", "up"]).contains("lasthop testbed clean"));
         assert_eq!(inside(world, &namespaces(&record)).len(), 1);
 
-        let told = world.good(&["testbed", "clean"]);
-        assert!(told.contains(&format!("ended sleep (process {})", inner.id())), "{told}");
+        let output = world.good(&["testbed", "clean"]);
+        assert!(output.contains(&format!("ended sleep (process {})", inner.id())), "{output}");
         assert!(inner.wait().expect("ended").signal().is_some());
         assert_eq!(inside(world, &namespaces(&record)), [""; 0]);
         // The live testbed has lost nothing.
@@ -179,8 +179,8 @@ fn invalid_testbeds_are_refused_and_leave_nothing() {
             (&["--preset", "liszt=linux-bbr"], "there is no host `liszt`"),
             (&["no-such-scenario"], "neither a file nor a built-in scenario"),
         ] {
-            let said = world.refused(&[&["testbed", "up"], arguments].concat());
-            assert!(said.contains(words), "{said}");
+            let message = world.refused(&[&["testbed", "up"], arguments].concat());
+            assert!(message.contains(words), "{message}");
         }
         // A valid name for a scenario, but not for an interface.
         let text = include_str!("../../../scenarios/quickstart.toml")
@@ -189,8 +189,8 @@ fn invalid_testbeds_are_refused_and_leave_nothing() {
         let file = world.base.join("long.toml");
         fs::write(&file, text).expect("written");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("its mode");
-        let said = world.refused(&["testbed", "up", file.to_str().expect("text")]);
-        assert!(said.contains("`my-very-long-laptop` cannot be a host"), "{said}");
+        let message = world.refused(&["testbed", "up", file.to_str().expect("text")]);
+        assert!(message.contains("`my-very-long-laptop` cannot be a host"), "{message}");
         assert!(world.refused(&["testbed", "hold"]).contains("internal"));
         assert_eq!(world.left(), [""; 0]);
     });
@@ -198,7 +198,7 @@ fn invalid_testbeds_are_refused_and_leave_nothing() {
 
 #[test]
 fn a_kernel_limit_on_namespaces_is_reported() {
-    let world = World::new("forbidden", User::Nobody);
+    let world = World::new("forbidden", User::Unprivileged);
     let program = world.program();
     let script = format!(
         "echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_net_namespaces \

@@ -97,20 +97,20 @@ fn hostile_files_are_refused_with_line_and_remedy() {
     let workdir = Workdir::new();
     workdir.write("my.toml", scenario("trace = \"up\""));
     let huge = "1\n".repeat(10_000_000);
-    for (content, told) in [
+    for (content, message) in [
         (&b""[..], "up: it is empty"),
         (b"5\n-4\n", "up: line 2: `-4` is no time"),
         (b"5\n4\n", "up: line 2: 4 comes after 5; times never fall, sort the lines"),
         (b"5\n\n6\n", "up: line 2 is empty"),
         (b"5\n\xff\xfe\n", "up: line 2 is not text in UTF-8"),
-        (huge.as_bytes(), "up: too large for a file of a link"),
+        (huge.as_bytes(), "up: larger than 16 MiB, too large for a file of a link"),
     ] {
         workdir.write("up", content);
         let error = workdir.bad(&["run", "my.toml"]);
         // The message may be wrapped.
         let words = error.replace(['│', '×'], " ");
         let error: Vec<&str> = words.split_whitespace().collect();
-        assert!(error.join(" ").contains(told), "{error:?}");
+        assert!(error.join(" ").contains(message), "{error:?}");
         if content.len() < 100 {
             workdir.bad(&["trace", "show", "up"]);
         }
@@ -137,10 +137,10 @@ fn measured_tables_and_results_become_links() {
     }
     workdir.write("drive.csv", &drive);
     let text = workdir.good(&["trace", "convert", "drive.csv", "-o", "down"]);
-    for said in
+    for expected in
         ["`DL_bitrate` in kbit/s", "not used: UL_bitrate", "29 rows share", "1 rows without"]
     {
-        assert!(text.contains(said), "`{said}` is not in {text}");
+        assert!(text.contains(expected), "`{expected}` is not in {text}");
     }
     let shown: Value =
         serde_json::from_str(&workdir.good(&["trace", "show", "drive.csv", "--json"]))

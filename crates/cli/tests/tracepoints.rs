@@ -146,7 +146,7 @@ fn compare(output: &Path) -> u64 {
 #[test]
 fn every_traced_timeout_precedes_its_own_retransmission() {
     if !can_run(is_root(), "root") {
-        return falls_back(User::Nobody);
+        return falls_back(User::Unprivileged);
     }
     let world = World::new("tracepoints", User::Root);
     // In parallel, since the runs mostly wait for timeouts.
@@ -168,7 +168,7 @@ fn every_traced_timeout_precedes_its_own_retransmission() {
 #[test]
 fn traces_of_two_concurrent_testbeds_do_not_mix() {
     if !can_run(is_root(), "root") {
-        return falls_back(User::Nobody);
+        return falls_back(User::Unprivileged);
     }
     // The same names, addresses and ports at the same time, but different losses.
     let world = World::new("tracepoints-two", User::Root);
@@ -194,7 +194,7 @@ fn traces_of_two_concurrent_testbeds_do_not_mix() {
 
 #[test]
 fn without_root_tcp_info_is_polled() {
-    falls_back(User::Nobody);
+    falls_back(User::Unprivileged);
 }
 
 fn falls_back(user: User) {
@@ -224,7 +224,7 @@ fn buffers() -> Vec<String> {
 #[test]
 fn buffers_of_a_killed_run_are_removed() {
     if !can_run(is_root(), "root") {
-        return falls_back(User::Nobody);
+        return falls_back(User::Unprivileged);
     }
     let world = World::new("tracepoints-killed", User::Root);
     let output = place(&world, "out");

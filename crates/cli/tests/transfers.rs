@@ -67,9 +67,9 @@ fn both_ends_agree() {
 #[test]
 fn stdin_data_is_stored_and_its_wrong_byte_reported() {
     let state = tempfile::tempdir().expect("a directory");
-    let kept = state.path().join("kept");
+    let stored = state.path().join("kept");
     let (child, _errors, to) =
-        receiver(&state, &["--once", "--verify", "-o", kept.to_str().expect("a path")]);
+        receiver(&state, &["--once", "--verify", "-o", stored.to_str().expect("a path")]);
     let mut sender =
         lasthop(&state, &["send", &to, "-"]).stdin(Stdio::piped()).spawn().expect("it starts");
     sender.stdin.take().expect("a pipe").write_all(b"not the pattern").expect("written");
@@ -79,7 +79,8 @@ fn stdin_data_is_stored_and_its_wrong_byte_reported() {
     let output = ended(child);
     assert_eq!(output.status.code(), Some(1), "a wrong byte is a no");
     assert!(text(&output.stdout).contains("WRONG at byte 0: 0x6e"), "{}", text(&output.stdout));
-    let file = fs::read_dir(&kept).expect("the directory").next().expect("a file").expect("a file");
+    let file =
+        fs::read_dir(&stored).expect("the directory").next().expect("a file").expect("a file");
     assert_eq!(fs::read(file.path()).expect("the file"), b"not the pattern");
 }
 
@@ -88,7 +89,7 @@ fn errors_include_a_remedy() {
     let state = tempfile::tempdir().expect("a directory");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let taken = listener.local_addr().expect("an address").to_string();
-    for (arguments, said) in [
+    for (arguments, message) in [
         (&["send"][..], "HOST[:PORT] is missing"),
         (&["send", "nosuch.invalid"], "spelled right"),
         (&["send", "127.0.0.1", "--file", "/no/such"], "--bytes 2MB"),
@@ -103,7 +104,7 @@ fn errors_include_a_remedy() {
         let output = lasthop(&state, arguments).output().expect("the program starts");
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
-        assert!(errors.contains(said), "{arguments:?}: {errors}");
+        assert!(errors.contains(message), "{arguments:?}: {errors}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
     drop(listener);

@@ -78,9 +78,9 @@ impl Workdir {
         assert!(error["code"].is_string(), "{words}: {value}");
         let of = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
         assert!(!of("message").is_empty() && !of("help").is_empty(), "{words}: {value}");
-        let said = plain(&format!("{} {} {}", of("message"), of("label"), of("help")));
+        let message = plain(&format!("{} {} {}", of("message"), of("label"), of("help")));
         for part in wanted {
-            assert!(said.contains(part), "--json {words}: no `{part}` in {value}");
+            assert!(message.contains(part), "--json {words}: no `{part}` in {value}");
         }
     }
 }
@@ -96,6 +96,12 @@ fn unknown_commands_are_refused_with_a_suggestion() {
     workdir.refused("west97-lan", &["did you mean `lasthop run west97-lan`?"]);
     workdir.refused("link.pcapng", &["did you mean `lasthop analyze link.pcapng`?"]);
     workdir.refused("emulate", &["did you mean `lasthop shell`?"]);
+    workdir.refused("validate good.toml", &["did you mean `lasthop run FILE --dry-run`?"]);
+    workdir.refused("examples", &["did you mean `lasthop list scenarios`?"]);
+    workdir.refused("west97", &["did you mean the scenario `west97-lan`"]);
+    workdir.refused("run west97", &["did you mean the built-in scenario `west97-lan`?"]);
+    workdir.refused("run good", &["did you mean `good.toml`?"]);
+    workdir.refused("reproduce w-f10", &["did you mean `W-F10`?"]);
     workdir.refused(
         "trace convrt x",
         &["`lasthop trace` has no command `convrt`", "did you mean `lasthop trace convert`?"],
@@ -118,6 +124,43 @@ fn wrong_options_are_refused_with_a_remedy() {
     workdir.refused("run good.toml --sedes 2", &["did you mean `--seeds`?"]);
     workdir.refused("run good.toml --no-color", &["did you mean `--color never`?"]);
     workdir.refused("run good.toml -x", &["no option `-x`", "`lasthop run --help`"]);
+    for (option, meant) in [
+        ("--bandwidth 3", "`--set link.rate=VALUE` or `--set radio.rate=VALUE`"),
+        ("--latency 3ms", "`--set link.delay=VALUE` or `--set radio.delay=VALUE`"),
+        ("--buffer 20", "`--set link.queue=VALUE`"),
+        ("--loss 1%", "`--set link.loss=VALUE`"),
+        ("--plr 1%", "`--set link.frame-loss=VALUE`"),
+        ("--mtu 1400", "`--set mss=VALUE` (a segment is the MTU less 40 bytes of headers)"),
+        ("--tcp reno", "`--set tcp=VALUE`"),
+        ("--cc cubic", "`--set tcp=VALUE`"),
+        ("--size 1MB", "`--set transfer.bytes=VALUE`"),
+        ("--flows 4", "`--set transfer.count=VALUE`"),
+        ("--duration 10s", "`--set horizon=VALUE`"),
+        ("--seed 4", "`--set seed=VALUE`"),
+        ("--snoop", "`--set agent=VALUE`"),
+        ("--bandwith 3", "`--set link.rate=VALUE`"),
+        ("--testbed", "`--world`"),
+        ("--report", "`--output`"),
+        ("--debug", "`--verbose`"),
+        ("--config x.toml", "`lasthop run [FILE|NAME]`, without an option"),
+    ] {
+        workdir.refused(&format!("run good.toml {option}"), &[&format!("did you mean {meant}")]);
+    }
+    workdir.refused("run good.toml --rtt 3ms", &["link.delay=VALUE", "half of the round trip"]);
+    workdir.refused("run good.toml --force", &["no option `--force`", "`lasthop run --help`"]);
+    workdir.refused(
+        "--seeds 3 run good.toml",
+        &["options of a command come after it: `lasthop run --seeds ...`"],
+    );
+    workdir.refused("run good.toml --dry-run=yes", &["`--dry-run` takes no value"]);
+    workdir.refused("help run extra", &["`extra` is one argument too many"]);
+    workdir.refused("run good.toml link.rate=1mbit", &["did you mean `--set link.rate=1mbit`"]);
+    workdir.refused("advise slow.pcap", &["did you mean `--capture slow.pcap`?"]);
+    workdir.refused("advise 2mbit", &["did you mean `--rate 2mbit`?"]);
+    workdir.refused("list scenarios quickstart", &["did you mean `--show quickstart`?"]);
+    workdir.refused("run good.toml --world kernel", &["did you mean `testbed`?"]);
+    workdir.refused("list senders", &["did you mean `systems`?"]);
+    workdir.refused("trace make starlink", &["did you mean `leo`?"]);
     workdir.refused("advise --bandwidth 2mbit", &["did you mean `--rate`?"]);
     workdir.refused("advise --latency 5ms", &["did you mean `--delay`?"]);
     workdir.refused(
@@ -154,6 +197,15 @@ fn invalid_numbers_are_refused_with_a_remedy() {
     workdir.refused("advise --rate 20", &["`20` has no known unit", "20mbit"]);
     workdir.refused("advise --rate 2mbit --loss 1", &["every packet would be lost", "`1%`"]);
     workdir.refused("advise --rate 2mbit --loss 5", &["`5%`"]);
+    workdir.refused("advise --rate 2mbit --loss 101%", &["0% to 100%"]);
+    workdir.refused("advise --rate 2mbit --loss 0,5%", &["did you mean `--loss 0.5%`?"]);
+    workdir.refused("advise --rate 10M", &["did you mean `--rate 10mbit`?"]);
+    workdir.refused("advise --rate -10mbit", &["a rate is at least `1bit`"]);
+    workdir.refused("advise --rate 2mbit --delay -5ms", &["it is at least 0"]);
+    workdir.refused("advise --rate 2mbit --delay 20milliseconds", &["`--delay 20ms`"]);
+    workdir.refused("advise --rate 2mbit --queue 20packets", &["did you mean `--queue 20p`?"]);
+    workdir.refused("advise --rate 2mbit --sender Cubic", &["did you mean `cubic`?"]);
+    workdir.refused("trace make lte --rate 12Mb", &["did you mean `--rate 12mbit`?"]);
     workdir.refused("battery --reports often", &["`--reports often` is not a number"]);
     workdir.refused("lab --port 70000", &["`--port 70000` is out of range"]);
 }
@@ -240,9 +292,20 @@ fn files_that_cannot_be_read() {
     // The remedy is that of the command, not of scenarios.
     workdir.refused("packetdrill binary.bin", &["not a text file", "name a script"]);
     workdir.refused("station binary.bin", &["not a text file", "give a station's file"]);
+    let utf16: Vec<u8> = GOOD.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    workdir.write("utf16.toml", &utf16);
+    workdir.refused("run utf16.toml", &["text in UTF-16", "`iconv -f UTF-16 -t UTF-8`"]);
+    workdir.write("marked.toml", &[&b"\xff\xfe"[..], &utf16].concat());
+    workdir.refused("run marked.toml", &["text in UTF-16"]);
+    workdir.write("latin.toml", &[&b"\n# caf\xe9"[..], GOOD.as_bytes()].concat());
+    workdir.refused("run latin.toml", &["latin.toml: line 2 is not in UTF-8", "iconv -f LATIN1"]);
+    let head = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0";
+    workdir.write("capture.toml", head);
+    workdir.refused("run capture.toml", &["but a capture", "`lasthop analyze capture.toml`"]);
     workdir.refused("run good.toml -o good.toml", &["good.toml: this is a file", "a directory"]);
     workdir.refused("link --keygen folder", &["folder: this is a directory", "choose a file"]);
     workdir.refused("link --keygen no/x.key", &["no/x.key: there is no directory no"]);
+    workdir.refused("trace make lte -o no/x.up", &["no/x.up: there is no directory no"]);
     workdir.refused("merge nothing", &["nothing: there is no such directory"]);
     workdir.refused("analyze binary.bin", &["neither pcap nor pcapng"]);
     workdir.write("words.txt", b"# A page of words\n");
@@ -298,6 +361,9 @@ fn a_link_of_the_shell_is_checked_before_the_program_is_started() {
         &["`--loss 1` would lose every packet", "`--loss 1%`", "`--loss 100%`"],
     );
     workdir.refused("shell --loss 7 -- true", &["`7%`"]);
+    workdir.refused("shell good.toml", &["did you mean `lasthop shell --scenario good.toml`?"]);
+    workdir.refused("shell --rate 10M -- true", &["`10M`", "did you mean `--rate 10mbit`?"]);
+    workdir.refused("shell --delay 20 -- true", &["`--delay`: `20` has no known unit", "20ms"]);
 }
 
 #[test]
@@ -319,13 +385,13 @@ fn colours_follow_the_color_option() {
 fn notes_follow_verbose_and_quiet() {
     let workdir = Workdir::new();
     workdir.write("plain.toml", GOOD.as_bytes());
-    let told = |words: &str| {
+    let notes = |words: &str| {
         let output = workdir.run(words);
         assert!(output.status.success(), "{words}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert_eq!(told("run plain.toml"), "");
-    let verbose = told("run plain.toml -v -o out");
+    assert_eq!(notes("run plain.toml"), "");
+    let verbose = notes("run plain.toml -v -o out");
     for part in ["scenario plain.toml", "1 runs: 0 stored, 1 to simulate", "wrote out/results.json"]
     {
         assert!(verbose.contains(part), "no `{part}` in {verbose}");
@@ -335,8 +401,8 @@ fn notes_follow_verbose_and_quiet() {
         workdir.path().join("warning.toml"),
     )
     .expect("copied");
-    assert_ne!(told("run warning.toml --dry-run"), "");
-    assert_eq!(told("run warning.toml --dry-run -q"), "");
+    assert_ne!(notes("run warning.toml --dry-run"), "");
+    assert_eq!(notes("run warning.toml --dry-run -q"), "");
 }
 
 /// As with `--loss`: `tc` reads a bare 1 as 1 %.

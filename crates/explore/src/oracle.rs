@@ -65,9 +65,9 @@ impl Sink for Watch {
 ///
 /// # Errors
 ///
-/// The sentence `what`, unless the condition `holds`.
-pub fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(what()) }
+/// The sentence `message`, unless the condition `holds`.
+pub fn demand(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(message()) }
 }
 
 /// Whether an agent of the scenario splits connections.
@@ -90,9 +90,10 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
         demand(count.is_conserved(), || format!("stage {}: {count:?}", stage.0))?;
     }
     for (i, transfer) in end.transfers.iter().enumerate() {
-        let demand = |holds, what| demand(holds, || format!("transfer {i}: {what}: {transfer:?}"));
-        let wanted = transfer.wanted.map_or(u64::MAX, |bytes| bytes.0);
-        demand(transfer.delivered <= wanted, "more than was sent")?;
+        let demand =
+            |holds, message| demand(holds, || format!("transfer {i}: {message}: {transfer:?}"));
+        let size = transfer.wanted.map_or(u64::MAX, |bytes| bytes.0);
+        demand(transfer.delivered <= size, "more than was sent")?;
         // A base station that splits connections acknowledges data before delivery. Data that it cannot deliver ends
         // with a reset at both ends.
         let ahead = transfer.acknowledged > transfer.delivered;
@@ -103,8 +104,8 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
             "acknowledged, not delivered, and no reset reported",
         )?;
         if transfer.complete && !(split && ahead) {
-            demand(transfer.delivered == wanted, "complete but not delivered")?;
-            demand(transfer.acknowledged == wanted, "complete but not acknowledged")?;
+            demand(transfer.delivered == size, "complete but not delivered")?;
+            demand(transfer.acknowledged == size, "complete but not acknowledged")?;
         }
         let settled = transfer.complete || transfer.aborted || waits;
         demand(settled || end.reason == Reason::Horizon, "neither complete nor given up")?;

@@ -317,7 +317,7 @@ impl<'o> Subject<'o> {
                 retransmissions,
                 timeouts,
             }),
-            Err(what) => Err(Violation { pattern: pattern.clone(), what }),
+            Err(message) => Err(Violation { pattern: pattern.clone(), what: message }),
         }
     }
 }

@@ -54,7 +54,7 @@ fn main() {
             let mut watch = Watch::new(Far::start(*by, "snoop"));
             transfer("fh", "mh", "10.9.0.2", 1_000_000);
             let begin = now();
-            let what = match &**part {
+            let summary = match &**part {
                 "connections" => connections(&mut watch),
                 "spoofed" => spoofed(&mut watch, 10_000_000),
                 "garbage" => garbled(&mut watch, 1_000_000),
@@ -65,7 +65,7 @@ fn main() {
             let seconds = (now() - begin).as_secs_f64();
             transfer("fh", "mh", "10.9.0.2", 1_000_000);
             let (before, most) = (watch.before >> 20, watch.most >> 20);
-            println!("| {part} | {by:?} | {what} | {seconds:.0} | {before}, {most} |");
+            println!("| {part} | {by:?} | {summary} | {seconds:.0} | {before}, {most} |");
             // Snoop's cache of 16 MiB and as much again for its metadata, buffers and flow tables.
             assert!(watch.most < watch.before + (64 << 20), "memory grows");
             watch.station.stop();
@@ -207,7 +207,7 @@ fn connections(watch: &mut Watch) -> String {
 }
 
 /// Runs `work` during a verified transfer of `len` bytes.
-fn beside<T>(len: usize, work: impl FnOnce() -> T) -> T {
+fn during_transfer<T>(len: usize, work: impl FnOnce() -> T) -> T {
     let legit = std::thread::spawn(move || transfer("fh", "mh", "10.9.0.2", len));
     let done = work();
     legit.join().unwrap();
@@ -218,7 +218,7 @@ fn spoofed(watch: &mut Watch, count: u32) -> String {
     let ends = [mac("mh", "mr"), mac("fh", "fl")];
     let left = socket("fh", "fl");
     for part in 0..10 {
-        beside(2_000_000, || {
+        during_transfer(2_000_000, || {
             flood(&left, count / 20, spoofed_connections(ends, part));
             flood(&left, count / 40, spoofed_data(ends, 1400, 4, 0));
             flood(&left, count / 40, spoofed_data(ends, 1, 128, 64));
@@ -233,7 +233,7 @@ fn garbled(watch: &mut Watch, count: u32) -> String {
     let sockets = [socket("fh", "fl"), socket("mh", "mr")];
     for agent in ["snoop", "none", "link", "split", "snoop"] {
         watch.station.set(agent);
-        beside(2_000_000, || {
+        during_transfer(2_000_000, || {
             for socket in &sockets {
                 flood(socket, count / 10, garbage(ends));
             }
@@ -245,7 +245,7 @@ fn garbled(watch: &mut Watch, count: u32) -> String {
 
 fn changes(watch: &mut Watch, count: usize) -> String {
     let agents = ["none", "snoop", "link", "snoop", "none", "link"];
-    beside(400_000_000, || {
+    during_transfer(400_000_000, || {
         for agent in agents.into_iter().cycle().take(count) {
             watch.station.set(agent);
             pause(20);
@@ -259,7 +259,7 @@ fn interfaces(watch: &mut Watch) -> String {
     let rounds = 5;
     for agent in ["snoop", "none", "link"] {
         watch.station.set(agent);
-        beside(50_000_000, || {
+        during_transfer(50_000_000, || {
             for _ in 0..rounds {
                 for (dev, name) in [("bl", "one"), ("br", "two"), ("one", "bl"), ("two", "br")] {
                     sh(&format!(
@@ -285,7 +285,7 @@ fn mixed(watch: &mut Watch, minutes: u64) -> String {
     while now() < end {
         for agent in ["snoop", "none", "snoop", "link", "snoop"] {
             watch.station.set(agent);
-            beside(20_000_000, || {
+            during_transfer(20_000_000, || {
                 flood(&left, 20_000, spoofed_connections(ends, rounds));
                 flood(&left, 5000, spoofed_data(ends, 1400, 4, 0));
                 flood(&left, 5000, garbage(ends));

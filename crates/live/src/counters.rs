@@ -346,13 +346,13 @@ mod tests {
             (marked(Op::MarkedBy(Cause::Data)), Some(("congestion-marks", 1))),
             (What::Channel { side: Side::Left, good: true }, None),
         ];
-        for (what, wanted) in cases {
+        for (what, expected) in cases {
             let counters = Counters::new(1);
             let event = Event { at: Default::default(), stage: StageId(0), what };
             Tap(counters.clone()).event(&event);
-            let wanted = wanted.map(|(name, n)| (name.to_owned(), n));
+            let expected = expected.map(|(name, n)| (name.to_owned(), n));
             let happened = counters.at(0);
-            assert_eq!(happened.notes.into_iter().next(), wanted, "{event:?}");
+            assert_eq!(happened.notes.into_iter().next(), expected, "{event:?}");
             let none = DirectionCounts::default();
             assert_eq!((happened.right, happened.left), (none.clone(), none), "{event:?}");
         }
@@ -385,7 +385,7 @@ mod tests {
                 (0..times * factor).for_each(|_| tap.event(&event));
             }
         }
-        let wanted = |factor: u64| {
+        let expected = |factor: u64| {
             let of = |counts: [u64; 2]| {
                 CauseCounts::from_fn(|cause| {
                     let place = causes.iter().position(|known| *known == cause);
@@ -402,8 +402,8 @@ mod tests {
             }
         };
         let happened = counters.at(0);
-        assert_eq!(happened.right, wanted(1), "to the right");
-        assert_eq!(happened.left, wanted(10), "to the left");
+        assert_eq!(happened.right, expected(1), "to the right");
+        assert_eq!(happened.left, expected(10), "to the left");
         assert_eq!(happened.notes, BTreeMap::new());
     }
 }

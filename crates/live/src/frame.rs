@@ -50,11 +50,14 @@ pub fn link_header(frame: &[u8]) -> Option<&[u8]> {
 }
 
 /// Whether this is a super-packet inside a tunnel, whose virtio header does not describe the inner segments.
-/// The kernel's program (`bpf/station.bpf.c`) makes the same test and forwards it.
+/// One without an IP header is also inside another protocol, for example PPPoE. The kernel's program
+/// (`bpf/station.bpf.c`) makes the same test and forwards it.
 pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
     const TUNNELS: [u16; 3] = [4789, 8472, 6081];
-    let is_super = VnetHeader::read(frame).is_some_and(VnetHeader::is_super);
-    let (true, Some(at)) = (is_super, network_at(frame)) else { return false };
+    if !VnetHeader::read(frame).is_some_and(VnetHeader::is_super) {
+        return false;
+    }
+    let Some(at) = network_at(frame) else { return true };
     let Some(ip) = frame.get(at..at + 40) else { return false };
     let (protocol, header) = match ip[0] >> 4 {
         4 => (ip[9], usize::from(ip[0] & 0x0f) * 4),
@@ -419,6 +422,10 @@ mod tests {
         }
         for frame in [v4(GRE, 0, &[0; 30]), v6(GRE, &[0; 30])] {
             assert!(is_wrapped(&set(frame, VnetHeader::TCPV4)), "GRE");
+        }
+        for kind in [0x8864, 0x8847] {
+            assert!(is_wrapped(&framed(kind, VnetHeader::TCPV4, &[0; 60])), "{kind:#x}");
+            assert!(!is_wrapped(&framed(kind, 0, &[0; 60])), "{kind:#x}: one packet");
         }
         let cut = set(v4(PROTOCOL_UDP, 0, &ports(4789)), VnetHeader::UDP);
         assert!(!is_wrapped(&cut[..VNET + 14 + 39]), "a cut packet is not parsed");

@@ -64,20 +64,20 @@ fn own_addresses(name: &str, addresses: &[Address], login: Option<IpAddr>) -> St
         let all = addresses.iter().map(|address| format!("ip address {verb} {address} dev {name}"));
         all.collect::<Vec<_>>().join("; ")
     };
-    let what = format!(
+    let message = format!(
         "{name} has addresses ({}): the kernel answers and routes packets to them, and packets may pass \
          twice",
         shown.join(", ")
     );
-    let (what, first) = match login.filter(|login| addresses.iter().any(|a| a.ip == *login)) {
+    let (message, first) = match login.filter(|login| addresses.iter().any(|a| a.ip == *login)) {
         Some(login) => (
-            format!("{what}. YOUR SSH LOGIN COMES IN BY {login}: without it you are locked out"),
+            format!("{message}. YOUR SSH LOGIN COMES IN BY {login}: without it you are locked out"),
             "log in by another interface or a console, or take an interface without addresses. ",
         ),
-        None => (what, ""),
+        None => (message, ""),
     };
     format!(
-        "{what}; {first}Plan the way back, then delete: `ip route save >/run/lasthop.routes; systemd-run --on-active=5min \
+        "{message}; {first}Plan the way back, then delete: `ip route save >/run/lasthop.routes; systemd-run --on-active=5min \
          sh -c '{}; ip route restore </run/lasthop.routes'`, then `{}`. If all is well, `systemctl list-timers` names the \
          timer to stop. docs/how-to/operators.md shows where a router's address goes",
         each("add"),
@@ -139,8 +139,8 @@ mod tests {
         let found = warnings("lo");
         assert_eq!(found.len(), usize::from(!own.is_empty()), "{found:?}");
         for warning in found {
-            let wanted = format!("lo has addresses ({})", own.join(", "));
-            assert!(warning.starts_with(&wanted), "{warning}");
+            let expected = format!("lo has addresses ({})", own.join(", "));
+            assert!(warning.starts_with(&expected), "{warning}");
         }
         assert_eq!(warnings("no-such-thing"), [""; 0]);
         assert!(index("lo").unwrap() > 0);

@@ -131,9 +131,9 @@ fn station(status: &Status, list: Option<&SubscriberList>) -> Page {
     stages(&mut page, status);
     happened(&mut page, status);
     if let Some(plane) = &status.plane {
-        let rows = plane.counts.named().map(|(what, n)| (vec![("what", what)], n as f64));
-        let what = "Counts of the program in the kernel, if it forwards.";
-        page.family("plane_total", "counter", what, rows.to_vec());
+        let rows = plane.counts.named().map(|(name, n)| (vec![("what", name)], n as f64));
+        let help = "Counts of the program in the kernel, if it forwards.";
+        page.family("plane_total", "counter", help, rows.to_vec());
     }
     if let Some(capture) = &status.capture {
         let failed = f64::from(u8::from(capture.failed.is_some()));

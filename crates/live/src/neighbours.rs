@@ -42,13 +42,20 @@ struct Slot {
     addr: Addr,
     neighbour: Neighbour,
     /// Whether the host itself has sent a frame. Until then the entry is taken from frames to the host.
-    heard: bool,
+    has_sent: bool,
+    /// Destination of the last frame from the other side to the host.
+    addressed: Option<Neighbour>,
     used: u64,
 }
 
 impl Slot {
     fn is(&self, side: Side, addr: Addr) -> bool {
         self.side == side && self.addr == addr
+    }
+
+    /// Whether the host has sent from this neighbour, and the other side addresses it there.
+    fn is_confirmed(&self) -> bool {
+        self.has_sent && self.addressed == Some(self.neighbour)
     }
 }
 
@@ -75,10 +82,16 @@ impl Neighbours {
     }
 
     /// Learns that the sender of a frame from `side` with this link-layer header (addresses, tags, type) is
-    /// `addr`.
+    /// `addr`. A frame with a forged source address does not move the host while frames from the other side
+    /// are addressed to the known neighbour, as a bridge would deliver them there. After a host has moved, the
+    /// hosts of the other side find its new link-layer address themselves.
     pub fn learn(&mut self, side: Side, addr: Addr, link: &[u8]) {
         let Some(neighbour) = Neighbour::of(link, 6) else { return };
         if self.last == Some((side, addr, neighbour)) {
+            return;
+        }
+        let confirmed = self.slot(side, addr).filter(|slot| slot.is_confirmed());
+        if confirmed.is_some_and(|slot| slot.neighbour != neighbour) {
             return;
         }
         self.last = Some((side, addr, neighbour));
@@ -88,7 +101,7 @@ impl Neighbours {
     /// Learns the destination of a frame with this link-layer header to `addr` on `side`. It is used until
     /// the host itself sends a frame. Otherwise a forged first packet of a connection would make a host
     /// unreachable that only answers.
-    pub fn suppose(&mut self, side: Side, addr: Addr, link: &[u8]) {
+    pub fn learn_destination(&mut self, side: Side, addr: Addr, link: &[u8]) {
         // Group addresses are no hosts.
         let Some(neighbour) = Neighbour::of(link, 0).filter(|to| to.mac[0] & 1 == 0) else {
             return;
@@ -97,11 +110,17 @@ impl Neighbours {
             return;
         }
         self.supposed = Some((side, addr, neighbour));
-        let from = Neighbours::set(addr);
-        let known = |slot: &Slot| slot.is(side, addr) && slot.heard;
-        if !self.slots[from..from + WAYS].iter().flatten().any(known) {
+        if self.slot(side, addr).is_none_or(|slot| !slot.has_sent) {
             self.put(side, addr, neighbour, false);
         }
+        if let Some(slot) = self.slot(side, addr) {
+            slot.addressed = Some(neighbour);
+        }
+    }
+
+    fn slot(&mut self, side: Side, addr: Addr) -> Option<&mut Slot> {
+        let from = Neighbours::set(addr);
+        self.slots[from..from + WAYS].iter_mut().flatten().find(|slot| slot.is(side, addr))
     }
 
     /// Stores the neighbour of `addr` on `side`.
@@ -109,26 +128,30 @@ impl Neighbours {
         self.put(side, addr, neighbour, true);
     }
 
-    fn put(&mut self, side: Side, addr: Addr, neighbour: Neighbour, heard: bool) {
+    fn put(&mut self, side: Side, addr: Addr, neighbour: Neighbour, has_sent: bool) {
         self.clock += 1;
-        let slot = Some(Slot { side, addr, neighbour, heard, used: self.clock });
+        let addressed = self.slot(side, addr).and_then(|slot| slot.addressed);
+        let slot = Slot { side, addr, neighbour, has_sent, addressed, used: self.clock };
         let from = Neighbours::set(addr);
         let set = &mut self.slots[from..from + WAYS];
         let place = set
             .iter()
             .position(|slot| slot.is_some_and(|slot| slot.is(side, addr)))
             .or_else(|| (0..WAYS).min_by_key(|i| set[*i].map_or(0, |slot| slot.used)));
-        if let Some(place) = place {
-            set[place] = slot;
+        let old = place.and_then(|place| set[place].replace(slot));
+        if let Some(evicted) = old.filter(|old| !old.is(side, addr)) {
+            // Its next frame must store it again.
+            let is_gone = |cached: &mut (Side, Addr, Neighbour)| evicted.is(cached.0, cached.1);
+            self.last.take_if(is_gone);
+            self.supposed.take_if(is_gone);
         }
     }
 
     fn find(&mut self, side: Side, addr: Addr) -> Option<Neighbour> {
         self.clock += 1;
-        let from = Neighbours::set(addr);
-        let slot =
-            self.slots[from..from + WAYS].iter_mut().flatten().find(|slot| slot.is(side, addr))?;
-        slot.used = self.clock;
+        let clock = self.clock;
+        let slot = self.slot(side, addr)?;
+        slot.used = clock;
         Some(slot.neighbour)
     }
 
@@ -182,16 +205,51 @@ mod tests {
         };
         let first = [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0];
         table.learn(Side::Left, A, &first);
-        table.suppose(Side::Right, B, &first);
+        table.learn_destination(Side::Right, B, &first);
         assert_eq!(to(&mut table), Some(vec![2; 6]));
         // A later frame replaces the entry; a group address does not.
-        table.suppose(Side::Right, B, &[4, 4, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 8, 0]);
-        table.suppose(Side::Right, B, &[0xff, 5, 5, 5, 5, 5, 1, 1, 1, 1, 1, 1, 8, 0]);
+        table.learn_destination(Side::Right, B, &[4, 4, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 8, 0]);
+        table.learn_destination(Side::Right, B, &[0xff, 5, 5, 5, 5, 5, 1, 1, 1, 1, 1, 1, 8, 0]);
         assert_eq!(to(&mut table), Some(vec![4; 6]));
         // After the host's own frame, frames to it have no effect.
         table.learn(Side::Right, B, &[1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 8, 8, 0]);
-        table.suppose(Side::Right, B, &[6, 6, 6, 6, 6, 6, 1, 1, 1, 1, 1, 1, 8, 0]);
+        table.learn_destination(Side::Right, B, &[6, 6, 6, 6, 6, 6, 1, 1, 1, 1, 1, 1, 8, 0]);
         assert_eq!(to(&mut table), Some(vec![8; 6]));
+    }
+
+    /// A third party on the side of the host forges its address. A host that has moved sends from another
+    /// link-layer address as well, and then the hosts of the other side address it there.
+    #[test]
+    fn a_forger_on_the_side_of_a_host_does_not_move_it() {
+        let mut table = Neighbours::default();
+        let to = |table: &mut Neighbours| {
+            table.link_header(Side::Right, A, B).map(|link| link[..6].to_vec())
+        };
+        let link = |to: u8, from: u8| [&[to; 6][..], &[from; 6], &[8, 0]].concat();
+        let (from, towards) = (|mac| link(1, mac), |mac| link(mac, 1));
+        table.learn(Side::Left, A, &from(1));
+        table.learn_destination(Side::Right, B, &towards(4));
+        table.learn(Side::Right, B, &from(4));
+        for _ in 0..2 {
+            table.learn(Side::Right, B, &from(6));
+            assert_eq!(to(&mut table), Some(vec![4; 6]), "forged");
+            table.learn(Side::Right, B, &from(4));
+        }
+        // A tag moves it no more than an address.
+        table.learn(Side::Right, B, &[1, 1, 1, 1, 1, 1, 4, 4, 4, 4, 4, 4, 0x81, 0, 0, 9, 8, 0]);
+        assert_eq!(table.link_header(Side::Right, A, B).map(|link| link.len()), Some(14));
+        table.learn(Side::Right, B, &from(10));
+        assert_eq!(to(&mut table), Some(vec![4; 6]), "no frame was addressed there yet");
+        table.learn_destination(Side::Right, B, &towards(10));
+        assert_eq!(to(&mut table), Some(vec![4; 6]));
+        table.learn(Side::Right, B, &from(10));
+        assert_eq!(to(&mut table), Some(vec![10; 6]), "it has moved");
+        table.learn(Side::Right, B, &from(4));
+        assert_eq!(to(&mut table), Some(vec![10; 6]));
+        // A router may receive at another address than it sends from.
+        table.learn_destination(Side::Right, B, &towards(8));
+        table.learn(Side::Right, B, &from(7));
+        assert_eq!(to(&mut table), Some(vec![7; 6]));
     }
 
     /// Addresses of one network differ in a few bits only, at either end of the address.
@@ -248,6 +306,34 @@ mod tests {
         assert!(knows(&mut table, A) && knows(&mut table, rivals[WAYS - 1]));
         let left = rivals.iter().filter(|rival| knows(&mut table, **rival)).count();
         assert_eq!(left, WAYS - 1, "one had to go");
+    }
+
+    /// A third party evicts a host by addresses of the same set. The next frame to the host or from it stores
+    /// it again, although it equals the last one.
+    #[test]
+    fn an_evicted_host_is_stored_again_by_its_next_frame() {
+        let link = [2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 8, 0];
+        for has_sent in [false, true] {
+            let mut table = Neighbours::default();
+            let restore = |table: &mut Neighbours| match has_sent {
+                true => table.learn(Side::Right, B, &link),
+                false => table.learn_destination(Side::Right, B, &link),
+            };
+            table.learn(Side::Left, A, &link);
+            restore(&mut table);
+            let rivals = (0..u32::MAX).map(|n| {
+                let [a, b, c, d] = n.to_be_bytes();
+                Addr::v4(a, b, c, d)
+            });
+            let of_b = |addr: &Addr| Neighbours::set(*addr) == Neighbours::set(B);
+            let same = |addr: &Addr| ![A, B].contains(addr) && of_b(addr);
+            for rival in rivals.filter(same).take(WAYS) {
+                table.insert(Side::Left, rival, Neighbour::untagged([6; 6]));
+            }
+            assert_eq!(table.link_header(Side::Right, A, B), None, "has sent: {has_sent}");
+            restore(&mut table);
+            assert!(table.link_header(Side::Right, A, B).is_some(), "has sent: {has_sent}");
+        }
     }
 
     #[test]

@@ -147,14 +147,14 @@ mod tests {
         ];
         for (name, socket) in cases {
             socket.set_nonblocking(true).unwrap();
-            let heard = || {
+            let received = || {
                 let mut room = [0; 64];
                 let len = socket.recv(&mut room).ok()?;
                 Some(String::from_utf8_lossy(&room[..len]).into_owned())
             };
             let mut manager = named(&[("NOTIFY_SOCKET", &name), ("WATCHDOG_USEC", "2000")]);
             manager.say("READY=1");
-            assert_eq!(heard().as_deref(), Some("READY=1"), "{name}");
+            assert_eq!(received().as_deref(), Some("READY=1"), "{name}");
             let at = |us| Time::ZERO + Span::micros(us);
             for (us, fed) in [
                 (0, true),
@@ -167,11 +167,11 @@ mod tests {
                 (3500, true),
             ] {
                 manager.alive(at(us));
-                assert_eq!(heard().as_deref(), fed.then_some("WATCHDOG=1"), "{name}: {us}");
+                assert_eq!(received().as_deref(), fed.then_some("WATCHDOG=1"), "{name}: {us}");
             }
             let mut unwatched = named(&[("NOTIFY_SOCKET", &name)]);
             unwatched.alive(at(1 << 40));
-            assert_eq!(heard(), None);
+            assert_eq!(received(), None);
         }
         named(&[]).say("READY=1");
     }

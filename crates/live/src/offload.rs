@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lasthop_proto::wire::Flags;
 use lasthop_proto::wire::checksum::{Sum, checksum, update};
 use lasthop_proto::wire::parse::{Mode, View, view};
-use lasthop_proto::wire::{Damage, Packet, Transport};
+use lasthop_proto::wire::{Damage, Packet, Segment, Transport};
 
 use crate::header::{VNET, VnetHeader, network_at};
 
@@ -67,13 +67,17 @@ pub fn describe(packet: &Packet, link: usize, headers: usize) -> VnetHeader {
 }
 
 /// Splits a TCP frame that exceeds the interface's MTU, since the bytes of a stream may be split anywhere.
-/// `None` if it is not TCP, is damaged, or cannot fit.
+/// `None` if it is not TCP, is damaged, has a signature, or cannot fit.
 pub fn refit(frame: &[u8], mtu: usize) -> Option<Vec<Arc<[u8]>>> {
     let mut vnet = VnetHeader::read(frame)?;
     let at = network_at(frame)?;
     let mode = Mode { verify: vnet.is_unverified(), wire_len: None };
     let seen = view(&frame[at..], mode).ok()?;
-    let plain = matches!(&seen.transport, Transport::Tcp(s) if !s.flags.any(Flags::SYN | Flags::RST | Flags::URG));
+    let divisible = |s: &Segment| {
+        // A signature covers the header and the data of the whole segment (RFC 2385, RFC 5925).
+        !s.flags.any(Flags::SYN | Flags::RST | Flags::URG) && !s.is_signed()
+    };
+    let plain = matches!(&seen.transport, Transport::Tcp(s) if divisible(s));
     if !plain || seen.damage != Damage::None || vnet.is_super() {
         return None;
     }

@@ -160,11 +160,11 @@ impl Port {
     ///
     /// # Errors
     /// If the interface no longer exists.
-    pub(crate) fn look_after(&mut self) -> io::Result<()> {
+    pub(crate) fn poll_drops(&mut self) -> io::Result<()> {
         self.counts.overrun += u64::from(self.socket.take_drops()?);
         if (self.down || !self.listening) && self.socket.is_gone() {
-            let what = format!("the interface {} is gone; restart the station", self.name);
-            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+            let message = format!("the interface {} is gone; restart the station", self.name);
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
         Ok(())
     }

@@ -139,9 +139,10 @@ pub fn run(
     if let Some(plane) = data_plane(&file, station.needs(&sink), &*report)? {
         // Also where none end here now: the agent may be changed.
         if let Err(error) = manager.store(STORED, plane.endings()) {
-            let what = "a station that is started after a crash will not reset silent connections";
+            let problem =
+                "a station that is started after a crash will not reset silent connections";
             report(News::Warning(format!(
-                "{what}: the service manager does not store them: {error}"
+                "{problem}: the service manager does not store them: {error}"
             )));
         }
         station.set_plane(plane)?;
@@ -181,10 +182,10 @@ pub fn run(
     let stays = file.forward_after_stop;
     let listener = thread::Builder::new().name("signals".to_owned());
     let reporter = report.clone();
-    let heard = SignalFd::new(&signals()).map_err(io::Error::from)?;
+    let signal_fd = SignalFd::new(&signals()).map_err(io::Error::from)?;
     listener.spawn(move || {
         loop {
-            match heard.read_signal() {
+            match signal_fd.read_signal() {
                 Ok(Some(signal)) if signal.ssi_signo == Signal::SIGHUP as u32 => {
                     let who = who(signal.ssi_uid, signal.ssi_pid as i32);
                     reporter(reload(who, &running, &file, &reread));

@@ -16,9 +16,14 @@ mod tests {
 
     #[test]
     fn only_a_memory_shortage_gets_the_memory_remedy() {
-        for (code, told) in [(libc::ENOMEM, true), (libc::EAGAIN, true), (libc::EACCES, false)] {
+        for (code, expected) in [(libc::ENOMEM, true), (libc::EAGAIN, true), (libc::EACCES, false)]
+        {
             let remedy = remedy(&io::Error::from_raw_os_error(code));
-            assert_eq!(remedy.is_some_and(|remedy| remedy.contains("MemoryMax")), told, "{code}");
+            assert_eq!(
+                remedy.is_some_and(|remedy| remedy.contains("MemoryMax")),
+                expected,
+                "{code}"
+            );
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod endings;
 mod kernel;
+mod links;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -35,6 +36,7 @@ pub use crate::port::{Port, PortCounts};
 use endings::Absence;
 use kernel::Undecided;
 pub(crate) use kernel::needs_of;
+use links::Links;
 
 /// Maximum number of batches from one interface in one turn.
 const BATCHES: usize = 4;
@@ -98,8 +100,10 @@ pub struct Station {
     undecided: Undecided,
     /// Split connections to reset after the kernel has waited too long for this station.
     absence: Option<Absence>,
+    /// Link headers of split connections, if an agent splits connections.
+    links: Option<Links>,
     /// Latest time that was passed to the stages.
-    told: Time,
+    stage_time: Time,
 }
 
 /// Environment of the path: the observer, and the interfaces.
@@ -111,6 +115,7 @@ struct Around<'a> {
     plane: Option<&'a Plane>,
     /// The packet of the ring that is being processed, the position of its record, and whether it must not be forwarded.
     current: Option<(PacketId, u64, bool)>,
+    links: Option<&'a Links>,
 }
 
 impl Outside for Around<'_> {
@@ -151,13 +156,18 @@ impl Around<'_> {
         if packet.body.held_at().is_some() {
             return self.plane?.cached(packet);
         }
-        if let Some(same) = frame::untouched(packet) {
-            return Some(same);
+        // An agent that splits connections makes segments of payload, which could imitate a frame.
+        let arrived = self.ports.iter().any(|port| u64::from(port.stage.0) == packet.id.0 >> 48);
+        if arrived || self.links.is_none() || packet.segment().is_none() {
+            if let Some(same) = frame::untouched(packet) {
+                return Some(same);
+            }
+            if let Some(link) = frame::own_link_header(packet) {
+                return frame::write(packet, link);
+            }
         }
-        if let Some(link) = frame::own_link_header(packet) {
-            return frame::write(packet, link);
-        }
-        let link = self.neighbours.link_header(side, packet.src, packet.dst)?;
+        let link = self.neighbours.link_header(side, packet.src, packet.dst);
+        let link = link.or_else(|| self.links?.towards(side, packet))?;
         frame::write(packet, &link)
     }
 
@@ -200,7 +210,8 @@ impl Station {
             plane: None,
             undecided: Undecided::default(),
             absence: None,
-            told: Time::ZERO,
+            links: None,
+            stage_time: Time::ZERO,
         })
     }
 
@@ -333,7 +344,7 @@ impl Station {
             let now = self.clock.now();
             if now.since(self.looked_after) >= LOOK_AFTER {
                 self.looked_after = now;
-                self.ports.iter_mut().try_for_each(Port::look_after)?;
+                self.ports.iter_mut().try_for_each(Port::poll_drops)?;
                 if self.path.retire_agents() {
                     self.adapt(sink)?;
                 }
@@ -341,7 +352,7 @@ impl Station {
             let on = attend(self, sink, now);
             self.flush();
             if self.stopping || !on {
-                return self.ports.iter_mut().try_for_each(Port::look_after);
+                return self.ports.iter_mut().try_for_each(Port::poll_drops);
             }
         }
     }
@@ -376,11 +387,12 @@ impl Station {
     }
 
     fn wake_due(&mut self, sink: &mut dyn Sink) {
-        let Station { path, ports, neighbours, clock, unroutable, plane, .. } = self;
-        let plane = plane.as_ref();
-        let mut around = Around { sink, ports, neighbours, unroutable, plane, current: None };
+        let Station { path, ports, neighbours, clock, unroutable, plane, links, .. } = self;
+        let (plane, links) = (plane.as_ref(), links.as_ref());
+        let mut around =
+            Around { sink, ports, neighbours, unroutable, plane, current: None, links };
         let now = clock.now();
-        self.told = now;
+        self.stage_time = now;
         for _ in 0..WAKES {
             if path.next_wake().is_none_or(|at| at > now) {
                 break;
@@ -444,12 +456,13 @@ impl Station {
             && let Some(link) = frame::link_header(frame)
         {
             self.neighbours.learn(side, packet.src, link);
-            self.neighbours.suppose(side.other(), packet.dst, link);
+            self.neighbours.learn_destination(side.other(), packet.dst, link);
         }
         sink.passage(now, side.other(), &packet, Passage::In);
-        let Station { path, ports, neighbours, unroutable, plane, .. } = self;
-        let plane = plane.as_ref();
-        let mut around = Around { sink, ports, neighbours, unroutable, plane, current: None };
+        let Station { path, ports, neighbours, unroutable, plane, links, .. } = self;
+        let (plane, links) = (plane.as_ref(), links.as_ref());
+        let mut around =
+            Around { sink, ports, neighbours, unroutable, plane, current: None, links };
         path.enter(now, stage, packet, &mut around);
     }
 
@@ -460,9 +473,10 @@ impl Station {
         sink: &mut dyn Sink,
         call: impl FnOnce(&mut Stage, &mut lasthop_proto::machine::Out),
     ) {
-        let Station { path, ports, neighbours, clock, unroutable, plane, .. } = self;
-        let plane = plane.as_ref();
-        let mut around = Around { sink, ports, neighbours, unroutable, plane, current: None };
+        let Station { path, ports, neighbours, clock, unroutable, plane, links, .. } = self;
+        let (plane, links) = (plane.as_ref(), links.as_ref());
+        let mut around =
+            Around { sink, ports, neighbours, unroutable, plane, current: None, links };
         path.call(clock.now(), stage, &mut around, call);
     }
 

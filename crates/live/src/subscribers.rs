@@ -68,8 +68,9 @@ impl SubscriberView {
                 break;
             }
             piece.iter().for_each(|subscriber| overview.add(subscriber));
-            let wanted = |s: &Subscriber| within.is_none_or(|within| within.contains(s.subscriber));
-            subscribers.extend(piece.into_iter().filter(wanted));
+            let is_selected =
+                |s: &Subscriber| within.is_none_or(|within| within.contains(s.subscriber));
+            subscribers.extend(piece.into_iter().filter(is_selected));
             if subscribers.len() > most + PIECE {
                 retain_first(&mut subscribers, order, most);
             }

@@ -66,11 +66,11 @@ pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
     if let [left, right] = mtus[..]
         && left != right
     {
-        let what =
+        let message =
             format!("{} takes packets of {left} bytes, {} of {right}", file.left, file.right);
         let remedy = "longer ones of one side are lost at the other: give both the same MTU, `ip link set dev \
                       NAME mtu N`";
-        found.push(finding("mtu", Weight::Mind, what, remedy));
+        found.push(finding("mtu", Weight::Mind, message, remedy));
     }
     rights(&mut found);
     found.push(forwards(file));
@@ -87,9 +87,9 @@ fn number(path: &str) -> Option<u64> {
 fn owned(name: &str) -> Option<Finding> {
     let index = interfaces::index(name).ok()?;
     let owner = owner::owner(index).ok()??;
-    let what = format!("has a station already: {owner}");
+    let message = format!("has a station already: {owner}");
     let remedy = "stop that station before this one starts: two at one interface would send each frame twice";
-    Some(finding(name, Weight::Fatal, what, remedy))
+    Some(finding(name, Weight::Fatal, message, remedy))
 }
 
 fn interface(name: &str, found: &mut Vec<Finding>) {
@@ -115,15 +115,15 @@ fn interface(name: &str, found: &mut Vec<Finding>) {
         found.push(finding(name, Weight::Fatal, "does not carry Ethernet frames", remedy));
     }
     if Path::new(&device).join("phy80211").exists() {
-        let what = "is wireless";
+        let message = "is wireless";
         let remedy =
             "in station mode it sends with its own address only: it must be an access point";
-        found.push(finding(name, Weight::Mind, what, remedy));
+        found.push(finding(name, Weight::Mind, message, remedy));
     }
     found.extend(interfaces::warnings(name).into_iter().map(|warning| {
-        let (what, remedy) = warning.split_once("; ").unwrap_or((&warning, ""));
-        let what = what.strip_prefix(name).unwrap_or(what).trim_start();
-        finding(name, Weight::Mind, what, remedy)
+        let (message, remedy) = warning.split_once("; ").unwrap_or((&warning, ""));
+        let message = message.strip_prefix(name).unwrap_or(message).trim_start();
+        finding(name, Weight::Mind, message, remedy)
     }));
     let on = [("GRO", Offload::Gro), ("GSO", Offload::Gso), ("TSO", Offload::Tso)];
     let on = on.iter().filter(|(_, kind)| offload(name, *kind).unwrap_or(false));
@@ -172,20 +172,20 @@ fn rights(found: &mut Vec<Finding>) {
             "",
         ));
     } else {
-        let what = format!("receive buffers of {} in place of {}", Bytes(most), Bytes(BUFFER));
+        let message = format!("receive buffers of {} in place of {}", Bytes(most), Bytes(BUFFER));
         let remedy = "bursts may exceed them and be lost: give it CAP_NET_ADMIN, as the unit has, or \
                       `sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432`";
-        found.push(finding("buffers", Weight::Mind, what, remedy));
+        found.push(finding("buffers", Weight::Mind, message, remedy));
     }
 }
 
 /// The available data plane. The programs are loaded and discarded; none is attached.
 fn forwards(file: &StationFile) -> Finding {
     let sockets = |why: &str| {
-        let what = format!(
+        let message = format!(
             "packet sockets of the station forward, {why}: nothing passes while it does not run"
         );
-        finding("plane", Weight::Good, what, "")
+        finding("plane", Weight::Good, message, "")
     };
     let everything = service::needs(file) == Needs::Everything;
     match file.plane {
@@ -197,11 +197,11 @@ fn forwards(file: &StationFile) -> Finding {
     }
     match plane::probe() {
         Ok(()) => {
-            let what = match everything {
+            let message = match everything {
                 true => "the kernel forwards by itself only while the station does not run",
                 false => "the kernel forwards, with the station and without it",
             };
-            finding("plane", Weight::Good, what, "")
+            finding("plane", Weight::Good, message, "")
         }
         Err(refusal) if file.plane == PlaneChoice::Kernel => finding(
             "plane",
@@ -210,20 +210,20 @@ fn forwards(file: &StationFile) -> Finding {
             refusal.remedy(),
         ),
         Err(refusal) => {
-            let what = format!("packet sockets forward, since the kernel cannot: {refusal}");
-            finding("plane", Weight::Mind, what, refusal.remedy())
+            let message = format!("packet sockets forward, since the kernel cannot: {refusal}");
+            finding("plane", Weight::Mind, message, refusal.remedy())
         }
     }
 }
 
 fn memory(file: &StationFile, found: &mut Vec<Finding>) {
     let available = available(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
-    let what = format!("caches take up to {}, of {available} that are free", file.limits.cache);
+    let message = format!("caches take up to {}, of {available} that are free", file.limits.cache);
     let (weight, remedy) = match file.limits.cache.0 > available.0 / 2 {
         true => (Weight::Mind, "lower `[limits] cache`"),
         false => (Weight::Good, ""),
     };
-    found.push(finding("memory", weight, what, remedy));
+    found.push(finding("memory", weight, message, remedy));
 }
 
 /// Available memory of /proc/meminfo, rounded down to MiB.
@@ -237,10 +237,10 @@ fn available(meminfo: &str) -> Bytes {
 fn places(file: &StationFile, socket: Option<&Path>, found: &mut Vec<Finding>) {
     let runs = socket.filter(|socket| UnixStream::connect(socket).is_ok());
     if let Some(socket) = runs {
-        let what = format!("a station listens at {} already", socket.display());
+        let message = format!("a station listens at {} already", socket.display());
         let remedy =
             "if it is this one, its metrics' port is taken for the same reason: `lasthop ctl get`";
-        found.push(finding("control", Weight::Mind, what, remedy));
+        found.push(finding("control", Weight::Mind, message, remedy));
     } else if let Some(socket) = socket {
         let dir = socket.parent().unwrap_or(Path::new("."));
         let open = fs::metadata(dir).is_ok_and(|found| found.mode() & 0o022 != 0);
@@ -332,9 +332,9 @@ mod tests {
         assert_eq!(of(&found, "memory").0, Weight::Good);
         let mut found = Vec::new();
         memory(&file("[limits]\ncache = \"64GiB\"\n"), &mut found);
-        let (weight, what) = of(&found, "memory");
+        let (weight, message) = of(&found, "memory");
         assert_eq!(weight, Weight::Mind);
-        assert!(what.starts_with("caches take up to 64"), "{what}");
+        assert!(message.starts_with("caches take up to 64"), "{message}");
     }
 
     #[test]
@@ -362,19 +362,19 @@ mod tests {
             places(&metrics, socket, &mut found);
             found
         };
-        let (weight, what) = of(&look(None), "metrics");
+        let (weight, message) = of(&look(None), "metrics");
         assert_eq!(weight, Weight::Fatal, "another program has the port");
-        assert!(what.starts_with(&address.to_string()), "{what}");
+        assert!(message.starts_with(&address.to_string()), "{message}");
         // The socket may be in use by this very station.
         let _station = UnixListener::bind(&socket).unwrap();
         let found = look(Some(&socket));
         assert_eq!(of(&found, "metrics").0, Weight::Mind);
-        let (weight, what) = of(&found, "control");
+        let (weight, message) = of(&found, "control");
         assert_eq!(weight, Weight::Mind);
-        assert!(what.contains("listens at") && what.contains("control.sock"), "{what}");
+        assert!(message.contains("listens at") && message.contains("control.sock"), "{message}");
         drop(taken);
-        let (weight, what) = of(&look(None), "metrics");
-        assert_eq!((weight, what), (Weight::Good, format!("http://{address}/metrics")));
+        let (weight, message) = of(&look(None), "metrics");
+        assert_eq!((weight, message), (Weight::Good, format!("http://{address}/metrics")));
     }
 
     /// A missing directory is created, so its nearest existing parent is checked.

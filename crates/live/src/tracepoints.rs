@@ -204,8 +204,8 @@ impl<F: FnMut(Event)> Reader<F> {
                 return;
             }
             let State { follower, sockets, .. } = &mut *state;
-            let wanted: Vec<u64> = follower.wanted().collect();
-            for (id, socket) in sockets.iter().filter(|(id, _)| wanted.contains(id)) {
+            let pending: Vec<u64> = follower.pending().collect();
+            for (id, socket) in sockets.iter().filter(|(id, _)| pending.contains(id)) {
                 if let Ok(info) = TcpInfo::of(socket) {
                     follower.answer(*id, self.shared.clock.now(), info);
                 }

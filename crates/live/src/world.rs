@@ -390,10 +390,10 @@ mod tests {
         let (plan, _) = lasthop_scenario::parse(TEXT, "ports", &[]).unwrap();
         let scenario = &plan.cells[0].scenario;
         let all = connections(scenario, 30_000);
-        let told: Vec<_> = all.iter().map(|c| (c.transfer, c.port)).collect();
+        let assigned: Vec<_> = all.iter().map(|c| (c.transfer, c.port)).collect();
         let port = |n: u16| Some(30_000 + n);
         assert_eq!(
-            told,
+            assigned,
             [(0, port(0)), (0, port(1)), (0, port(2)), (1, None), (1, None), (2, port(3))]
         );
     }

@@ -185,16 +185,16 @@ fn the_same_losses_are_repaired_in_virtual_time_and_on_both_planes() {
             now: Time::ZERO,
             came: Default::default(),
         };
-        let wanted = transfer(&mut world);
+        let reference = transfer(&mut world);
         let each: Vec<u32> = (0..SEGMENTS).map(|number| 1 + lost(number)).collect();
         assert!(each.iter().sum::<u32>() > SEGMENTS + 15, "losses are too few");
-        assert_eq!(wanted, Outcome { sent: each, leaked: 0 }, "in virtual time");
+        assert_eq!(reference, Outcome { sent: each, leaked: 0 }, "in virtual time");
         for by in [By::Sockets, By::Kernel] {
             let station = station_by(by, Nothing, || vec![stage()]);
             let mut world = Live { hosts: Hosts::new(), inbox: Inbox::new() };
             let outcome = transfer(&mut world);
             let counts = station.stop().1.plane.unwrap_or_default();
-            assert_eq!(outcome.sent, wanted.sent, "{by:?}: {counts:?}");
+            assert_eq!(outcome.sent, reference.sent, "{by:?}: {counts:?}");
             // Duplicate ACKs that a descheduled station did not divert in time.
             assert!(outcome.leaked <= counts.by_itself, "{by:?}: {} {counts:?}", outcome.leaked);
         }

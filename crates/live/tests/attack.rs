@@ -60,6 +60,31 @@ fn forged(chance: &mut Stream, flow: FlowKey, open: bool) -> Packet {
     packet
 }
 
+/// The attacked connection, as the segments of one host show it.
+#[derive(Clone, Copy)]
+struct Observed {
+    flow: FlowKey,
+    /// The acknowledgement number of its first segment without SYN.
+    first_ack: Option<Seq>,
+    /// Whether data has passed. Resets and the first ACKs may be answers to forged segments before that.
+    open: bool,
+}
+
+impl Observed {
+    fn update(last: &mut Option<Observed>, packet: &Packet) {
+        let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else { return };
+        let begins = last.is_none_or(|it| it.flow != flow) || segment.flags.has(Flags::SYN);
+        if begins {
+            *last = Some(Observed { flow, first_ack: None, open: false });
+        }
+        let Some(it) = last.as_mut().filter(|_| !segment.flags.any(Flags::SYN | Flags::RST)) else {
+            return;
+        };
+        let first_ack = *it.first_ack.get_or_insert(segment.ack);
+        it.open |= !packet.body.is_empty() || segment.ack != first_ack;
+    }
+}
+
 /// Makes sequential transfers while both sides are flooded with segments of their connections.
 fn spoofed(by: By, stage: fn() -> Stage) {
     for attempt in 1.. {
@@ -91,17 +116,19 @@ fn spoofed_once(by: By, stage: fn() -> Stage) -> (bool, bool) {
         count
     });
     let (mut inbox, mut chance, mut sent) = (Inbox::new(), Stream::new(3, "spoofed"), 0);
-    let mut last: Option<(FlowKey, bool)> = None;
+    let mut last: Option<Observed> = None;
     while sent < packets() && !legit.is_finished() {
         inbox.receive(&watched).unwrap();
-        let real = inbox.frames().filter_map(|frame| {
-            let seen = parse(&frame.get(VNET + 14..)?.into(), 0, false).ok()?;
-            let real = seen.ttl != FORGED && seen.src.ip().to_string() == "10.9.0.1";
-            let open = !seen.segment()?.flags.has(Flags::SYN);
-            real.then(|| Some((seen.flow()?, open)))?
-        });
-        last = real.last().or(last);
-        let Some((flow, open)) = last else {
+        for frame in inbox.frames() {
+            let Ok(packet) = parse(&frame.get(VNET + 14..).unwrap_or_default().into(), 0, false)
+            else {
+                continue;
+            };
+            if packet.ttl != FORGED && packet.src.ip().to_string() == "10.9.0.1" {
+                Observed::update(&mut last, &packet);
+            }
+        }
+        let Some(Observed { flow, open, .. }) = last else {
             pause(1);
             continue;
         };
@@ -175,11 +202,11 @@ fn syn_races_break_no_connection() {
         let mut chance = Stream::new(5, "races");
         all_of(|by, stage| {
             let station = station_by(by, Nothing, move || vec![stage()]);
-            let (tell, told) = channel();
+            let (sender, addresses) = channel();
             let (arrived, arrivals) = channel();
             within("mh", move || {
                 let listener = TcpListener::bind("10.9.0.2:0").unwrap();
-                tell.send(listener.local_addr().unwrap()).unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
                 // A forged SYN opens a connection at the far end of a split. It is reset when the alleged sender receives the
                 // SYN-ACK.
                 for mut stream in listener.incoming().map_while(Result::ok) {
@@ -193,7 +220,7 @@ fn syn_races_break_no_connection() {
                     });
                 }
             });
-            let address = told.recv().unwrap();
+            let address = addresses.recv().unwrap();
             let mut forge = || {
                 let syns: Vec<Vec<u8>> = PORTS
                     .map(|port| {
@@ -313,8 +340,8 @@ fn signed_connections_pass_a_lossy_hop() {
             drop(losses);
         });
         for host in ["fh", "mh"] {
-            for what in ["TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure"] {
-                assert_eq!(counter(host, "TcpExt", what), 0, "{host} {what}");
+            for name in ["TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure"] {
+                assert_eq!(counter(host, "TcpExt", name), 0, "{host} {name}");
             }
         }
     });
@@ -326,17 +353,17 @@ const EACH: usize = 2_000_000;
 /// Clients that pause their reads do not delay others, and receive every byte in the end. Returns the first
 /// error of an end.
 fn slow_readers() -> io::Result<()> {
-    let (tell, told) = channel();
+    let (sender, addresses) = channel();
     let server = within("fh", move || {
         let listener = TcpListener::bind("10.9.0.1:0").unwrap();
-        tell.send(listener.local_addr().unwrap()).unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
         let streams = listener.incoming().take(READERS).collect::<io::Result<Vec<_>>>()?;
         let write = |mut stream: TcpStream| move || stream.write_all(&vec![7; EACH]);
         let writers: Vec<_> = streams.into_iter().map(|s| thread::spawn(write(s))).collect();
         let results: Vec<_> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
         results.into_iter().collect()
     });
-    let address = told.recv().unwrap();
+    let address = addresses.recv().unwrap();
     let connect = move || (0..READERS).map(|_| TcpStream::connect(address)).collect();
     let streams: io::Result<Vec<TcpStream>> = inside("mh", connect);
     // Their windows are closed by now, or soon.

@@ -157,7 +157,7 @@ fn a_changed_setting_is_visible_to_all_clients() {
 fn an_invalid_request_changes_no_setting() {
     let world = World::new("whole");
     let mut client = world.client();
-    for (values, code, says) in [
+    for (values, code, part) in [
         (&["agent=snoop", "radio.rate=fast"][..], "bad-value", "radio.rate"),
         (&["agent=snoop", "agent=snop"], "bad-value", "snop"),
         (&["agent=snoop", "errors.mean=64KiB"], "missing-key", "model"),
@@ -174,7 +174,7 @@ fn an_invalid_request_changes_no_setting() {
     ] {
         let Response::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
         assert_eq!(trouble.code, code, "{values:?}: {trouble}");
-        assert!(trouble.message.contains(says), "{values:?}: {trouble}");
+        assert!(trouble.message.contains(part), "{values:?}: {trouble}");
         assert!(!trouble.help.is_empty(), "{values:?}");
         assert_eq!(get(&mut client, "agent"), value("none"), "{values:?}");
     }
@@ -211,7 +211,7 @@ fn a_hop_gets_another_channel_link_layer_and_medium_access() {
         (&"local-recovery".into(), &"ideal".into())
     );
 
-    for (values, code, says) in [
+    for (values, code, part) in [
         (&["link-layer=tulp"][..], "bad-value", "did you mean `tulip`?"),
         (&["mac=token"], "bad-value", "fama-ncs"),
         (&["link-layer=tulip", "tulip.window=0"], "out-of-range", "1"),
@@ -222,7 +222,7 @@ fn a_hop_gets_another_channel_link_layer_and_medium_access() {
         let Response::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
         let text = format!("{trouble} {}", trouble.help);
         assert_eq!(trouble.code, code, "{values:?}: {text}");
-        assert!(text.contains(says), "{values:?}: {text}");
+        assert!(text.contains(part), "{values:?}: {text}");
         assert_eq!(get(&mut client, "link-layer"), value("local-recovery"), "{values:?}");
     }
 }
@@ -263,8 +263,8 @@ fn the_socket_is_for_its_owner() {
 /// identifies the peer.
 #[test]
 fn only_root_and_the_owner_are_served() {
-    const ASKS: &str = "LASTHOP_TEST_ASKS";
-    if let Some(socket) = std::env::var_os(ASKS) {
+    const SOCKET_VARIABLE: &str = "LASTHOP_TEST_ASKS";
+    if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
         let mut client = Client::connect(Path::new(&socket)).expect("the modes are open");
         let Response::Error(trouble) = get(&mut client, "agent") else { panic!("served") };
         assert_eq!(trouble.code, "not-allowed", "{trouble}");
@@ -280,7 +280,7 @@ fn only_root_and_the_owner_are_served() {
     let name = "only_root_and_the_owner_are_served";
     let output = Command::new("/proc/self/exe")
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(ASKS, world.socket())
+        .env(SOCKET_VARIABLE, world.socket())
         .gid(65_534)
         .uid(65_534)
         .output()

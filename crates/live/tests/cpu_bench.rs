@@ -134,7 +134,7 @@ fn of_connection(tap: &OwnedFd) -> Vec<(View, usize)> {
         Transport::Tcp(segment) => Some([segment.src_port, segment.dst_port]),
         _ => None,
     };
-    let mut packets = heard(tap);
+    let mut packets = new_packets(tap);
     let newest = packets.iter().rev().find_map(|(packet, _)| match &packet.transport {
         Transport::Tcp(segment) if segment.flags.any(Flags::SYN) => ports(packet),
         _ => None,
@@ -145,7 +145,7 @@ fn of_connection(tap: &OwnedFd) -> Vec<(View, usize)> {
 }
 
 /// All TCP packets since the last call, each with its length.
-fn heard(tap: &OwnedFd) -> Vec<(View, usize)> {
+fn new_packets(tap: &OwnedFd) -> Vec<(View, usize)> {
     let mut room = vec![0; 1 << 17];
     let mut packets = Vec::new();
     loop {
@@ -167,28 +167,29 @@ fn handshake_options_match_the_case() {
     let mut laboratory = enter();
     let tap = tap(&laboratory);
     for change in Change::ALL {
-        heard(&tap);
+        new_packets(&tap);
         measure(&mut laboratory, Case { mss: 1000, wire: Wire::Plain, change }, 20_000);
         let packets = of_connection(&tap);
         let mut handshake = packets.iter().filter_map(|(packet, _)| match &packet.transport {
             Transport::Tcp(segment) if segment.flags.any(Flags::SYN) => Some(segment),
             _ => None,
         });
-        for what in ["SYN", "SYN ACK"] {
-            let segment = handshake.next().unwrap_or_else(|| panic!("{change:?}: no {what}"));
+        for segment_name in ["SYN", "SYN ACK"] {
+            let segment =
+                handshake.next().unwrap_or_else(|| panic!("{change:?}: no {segment_name}"));
             let options = segment.options();
             let found = (
                 segment.timestamps.is_some(),
                 options.sack_permitted,
                 options.window_scale.is_some(),
             );
-            let wanted = (
+            let expected = (
                 change != Change::NoTimestamps,
                 change != Change::NoSack,
                 change != Change::NoScaling,
             );
-            assert_eq!(found, wanted, "{change:?}: {what}");
-            if what == "SYN" {
+            assert_eq!(found, expected, "{change:?}: {segment_name}");
+            if segment_name == "SYN" {
                 assert_eq!(options.mss, Some(1000));
             }
         }
@@ -198,8 +199,8 @@ fn handshake_options_match_the_case() {
             Transport::Tcp(segment) => segment.timestamps.is_some(),
             _ => false,
         });
-        let wanted = if change == Change::NoTimestamps { 0 } else { packets.len() };
-        assert_eq!(stamped.count(), wanted, "{change:?}");
+        let expected = if change == Change::NoTimestamps { 0 } else { packets.len() };
+        assert_eq!(stamped.count(), expected, "{change:?}");
     }
 }
 
@@ -223,7 +224,7 @@ fn each_cable_has_the_offloads_of_its_kind() {
 
     let tap = tap(&laboratory);
     for wire in Wire::ALL {
-        heard(&tap);
+        new_packets(&tap);
         let sample = measure(&mut laboratory, base(wire), 200_000);
         let packets = of_connection(&tap);
         let data: Vec<_> = packets.iter().filter(|(packet, _)| packet.body_len > 0).collect();
@@ -257,16 +258,16 @@ fn each_cable_has_the_offloads_of_its_kind() {
 fn a_stop_flag_or_callback_ends_the_benchmark() {
     let mut laboratory = enter();
     let stop = AtomicBool::new(false);
-    let mut told = 0;
+    let mut calls = 0;
     let cases = cases(&[1460]);
     laboratory
         .run(&cases, 20_000, 100, &stop, |_| {
-            told += 1;
-            stop.store(told == 3, Ordering::Relaxed);
+            calls += 1;
+            stop.store(calls == 3, Ordering::Relaxed);
             true
         })
         .expect("it ends well");
-    assert_eq!(told, 3);
+    assert_eq!(calls, 3);
     stop.store(false, Ordering::Relaxed);
     laboratory.run(&cases, 20_000, 100, &stop, |_| false).expect("the callback stops it");
     // The hosts still exist, and no connection remains.

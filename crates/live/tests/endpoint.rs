@@ -126,9 +126,9 @@ fn only_a_complete_file_is_stored() {
     });
     assert_eq!(report.bytes, content.len() as u64);
     assert_eq!((totals.transfers, totals.bad), (2, 1));
-    let kept: Vec<_> = seen.iter().filter_map(|one| one.file.clone()).collect();
-    assert_eq!(kept.len(), 1);
-    assert_eq!(std::fs::read(&kept[0]).expect("the file"), content);
+    let files: Vec<_> = seen.iter().filter_map(|one| one.file.clone()).collect();
+    assert_eq!(files.len(), 1);
+    assert_eq!(std::fs::read(&files[0]).expect("the file"), content);
     let entries = std::fs::read_dir(directory.path()).expect("the directory");
     assert_eq!(entries.count(), 1, "nothing half-written is left");
 }
@@ -191,7 +191,7 @@ fn concurrent_transfers_wait_for_free_slots() {
 }
 
 #[test]
-fn options_hold() {
+fn send_options_are_applied() {
     let (report, _, _) = against(V4, &verifying(1), |to| {
         let options = SendOptions {
             congestion: Some("reno".to_owned()),
@@ -254,8 +254,9 @@ fn the_trace_has_the_rows_of_the_simulator() {
     assert_eq!((blocks[0].0, blocks[1].0), (TcpKind::Opening, TcpKind::Established));
     // A poll between the two may find the FIN acknowledged.
     let looked = [TcpKind::Acked, TcpKind::Sampled];
-    let told: Vec<_> = blocks.iter().map(|block| block.0).filter(|k| !looked.contains(k)).collect();
-    assert!(told.ends_with(&[TcpKind::Complete, TcpKind::Closed]), "{told:?}");
+    let kinds: Vec<_> =
+        blocks.iter().map(|block| block.0).filter(|k| !looked.contains(k)).collect();
+    assert!(kinds.ends_with(&[TcpKind::Complete, TcpKind::Closed]), "{kinds:?}");
     assert!(traced.events.windows(2).all(|pair| pair[0].at <= pair[1].at));
     let (first, last) = (blocks[1].1, blocks[blocks.len() - 1].1);
     // Position 1 is the first byte: the SYN is acknowledged before it, and the FIN after all bytes.
@@ -269,7 +270,7 @@ fn the_trace_has_the_rows_of_the_simulator() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_connection_without_a_listener_is_refused() {
     // A port that was free a moment ago.
     let to = TcpListener::bind((V4, 0)).and_then(|l| l.local_addr()).expect("a port");
     let stop = AtomicBool::new(false);
@@ -305,7 +306,7 @@ fn an_unanswered_syn_ends_at_the_connect_timeout() {
     let options = SendOptions { connect_timeout: after, ..SendOptions::new(to) };
     let error = send(&options, &mut pattern(1), &session, &mut ()).unwrap_err();
     assert!(
-        matches!(error, EndpointError::TimedOut { to: at, after: told } if at == to && told == after),
+        matches!(error, EndpointError::TimedOut { to: at, after: limit } if at == to && limit == after),
         "{error}"
     );
     assert!(session.clock.now().since(lasthop_proto::units::Time::ZERO) >= after);
@@ -478,14 +479,14 @@ fn a_stopped_receiver_reports_its_partial_transfer() {
     let listener = listen(SocketAddr::new(V4, 0)).expect("a listener");
     let to = listener.local_addr().expect("an address");
     let stop = AtomicBool::new(false);
-    let (tell, told) = channel();
-    let mut observer = Observer(tell, Vec::new());
+    let (sender, numbers) = channel();
+    let mut observer = Observer(sender, Vec::new());
     thread::scope(|scope| {
         let stop = &stop;
         scope.spawn(move || {
             let mut stream = TcpStream::connect(to).expect("a connection");
             stream.write_all(b"something").expect("written");
-            assert_eq!(told.recv(), Ok(1));
+            assert_eq!(numbers.recv(), Ok(1));
             stop.store(true, Ordering::Relaxed);
             let _ = stream.read(&mut [0]);
         });

@@ -62,10 +62,10 @@ impl Busy {
 
 /// A server that returns all received bytes, with one thread per connection.
 fn echo_server() -> std::net::SocketAddr {
-    let (tell, told) = channel();
+    let (sender, addresses) = channel();
     within("mh", move || {
         let listener = TcpListener::bind("10.9.0.2:0").unwrap();
-        tell.send(listener.local_addr().unwrap()).unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
             thread::spawn(move || {
@@ -78,7 +78,7 @@ fn echo_server() -> std::net::SocketAddr {
             });
         }
     });
-    told.recv().unwrap()
+    addresses.recv().unwrap()
 }
 
 /// Opens a connection to an [`echo_server`] and uses it. Returns the number of retransmissions of its handshake, and the duration
@@ -130,12 +130,12 @@ impl Held {
     }
 
     fn try_open(from: &str, to: &str, addr: &'static str, clock: Clock) -> Option<Held> {
-        let (tell, told) = channel();
+        let (sender, addresses) = channel();
         let received = Arc::new(AtomicUsize::new(0));
         let seen = received.clone();
         let server = within(to, move || {
             let listener = TcpListener::bind((addr, 0)).unwrap();
-            tell.send(listener.local_addr().unwrap()).unwrap();
+            sender.send(listener.local_addr().unwrap()).unwrap();
             let (mut stream, _) = listener.accept().unwrap();
             setsockopt(&stream, ReceiveTimeout, &TimeVal::new(120, 0)).unwrap();
             let mut buffer = vec![0; 1 << 16];
@@ -147,7 +147,7 @@ impl Held {
                 };
             }
         });
-        let address = told.recv().unwrap();
+        let address = addresses.recv().unwrap();
         let (opened, is_split) = channel();
         let client = within(from, move || {
             let mut stream = TcpStream::connect(address).unwrap();
@@ -289,10 +289,10 @@ struct Steps {
 
 /// Opens a connection whose client sends 100 kB at each step.
 fn stepwise(addr: &'static str) -> Steps {
-    let (tell, told) = channel();
+    let (sender, addresses) = channel();
     let end = within("mh", move || {
         let listener = TcpListener::bind((addr, 0)).unwrap();
-        tell.send(listener.local_addr().unwrap()).unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         setsockopt(&stream, ReceiveTimeout, &TimeVal::new(120, 0)).unwrap();
         let mut all = Vec::new();
@@ -300,7 +300,7 @@ fn stepwise(addr: &'static str) -> Steps {
         assert!(all.iter().all(|byte| *byte == 5));
         all.len()
     });
-    let address = told.recv().unwrap();
+    let address = addresses.recv().unwrap();
     let (next, step) = channel::<()>();
     let (opened, is_open) = channel();
     within("fh", move || {

@@ -127,15 +127,15 @@ fn transferred(agent: &str) -> (EventCounts, EventCounts) {
     let station = station(EventCounts::default(), move || {
         stages.iter().map(|s| Stage::of_path(s, 1)).collect()
     });
-    let (tell, tcp) = channel();
+    let (ready_sender, ready) = channel();
     let receiver = within("mh", move || {
         let listener = TcpListener::bind(("10.9.0.2", lasthop_path::DISCARD)).unwrap();
-        tell.send(()).unwrap();
+        ready_sender.send(()).unwrap();
         let mut got = Vec::new();
         listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
         got
     });
-    tcp.recv().unwrap();
+    ready.recv().unwrap();
     let sender = send(&scenario);
     let mut bytes = Vec::new();
     Pattern { stream: 1 }.fill(0, BYTES, &mut bytes);

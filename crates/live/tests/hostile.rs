@@ -227,13 +227,13 @@ fn ten_thousand_connections_at_once_all_work() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         let mut out = server.stdout.take().unwrap();
-        while !String::from_utf8_lossy(&said).contains("ready") {
+        while !String::from_utf8_lossy(&output).contains("ready") {
             let mut buffer = [0; 100];
             let count = out.read(&mut buffer).unwrap();
             assert!(count > 0, "the far end ended");
-            said.extend(&buffer[..count]);
+            output.extend(&buffer[..count]);
         }
         let before = resident();
         inside("fh", || {

@@ -144,27 +144,30 @@ fn a_testbed_stays_until_it_is_taken_down() {
     assert_eq!(names(&home), [("lab".to_owned(), Status::Up)]);
     assert_eq!(home.find(None), Ok(record.clone()));
 
-    let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "serve")));
-    assert_eq!(what, "there is a testbed `lab` already");
+    let (message, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "serve")));
+    assert_eq!(message, "there is a testbed `lab` already");
     assert!(help.contains("lasthop testbed down lab"), "{help}");
-    let (what, _) = wrong(up(&home, this(HOLD, "1"), request("-x", "serve")));
-    assert_eq!(what, "`-x` cannot be the name of a testbed");
-    let (what, help) = wrong(home.find(Some("bench")));
-    assert_eq!((what.as_str(), help.as_str()), ("no testbed `bench` is up", "these are up: lab"));
+    let (message, _) = wrong(up(&home, this(HOLD, "1"), request("-x", "serve")));
+    assert_eq!(message, "`-x` cannot be the name of a testbed");
+    let (message, help) = wrong(home.find(Some("bench")));
+    assert_eq!(
+        (message.as_str(), help.as_str()),
+        ("no testbed `bench` is up", "these are up: lab")
+    );
 
     let second = start(&home, "bench");
     let both = [("bench".to_owned(), Status::Up), ("lab".to_owned(), Status::Up)];
     assert_eq!(names(&home), both);
-    let (what, help) = wrong(down(&home, None));
-    assert_eq!(what, "more than one testbed is up");
+    let (message, help) = wrong(down(&home, None));
+    assert_eq!(message, "more than one testbed is up");
     assert!(help.ends_with("bench, lab"), "{help}");
     assert_eq!(home.find(Some("bench")), Ok(second.clone()));
     let gone =
         |name: &str, ended| Ended { name: name.to_owned(), was_up: true, ended, left: vec![] };
     assert_eq!(down(&home, Some("bench")), Ok(gone("bench", vec![])));
     assert!(!second.process.runs() && !home.dir().join("bench").exists());
-    let (what, _) = wrong(down(&home, Some("bench")));
-    assert_eq!(what, "no testbed `bench` is up");
+    let (message, _) = wrong(down(&home, Some("bench")));
+    assert_eq!(message, "no testbed `bench` is up");
 
     // Programs inside end with the testbed; others do not.
     let other =
@@ -220,10 +223,10 @@ fn inside(host: &str) -> ExitCode {
     let dir = std::env::args_os().nth(1).expect("where testbeds are");
     let home = Home::at(PathBuf::from(&dir)).expect("a home");
     let record = home.find(None).expect("a testbed");
-    let (what, _) = wrong(join(&record, "own"));
-    assert_eq!(what, "host `own` has no kernel of its own: its TCP is lasthop's");
-    let (what, help) = wrong(join(&record, "nobody"));
-    assert_eq!(what, "there is no host `nobody` in testbed `lab`");
+    let (message, _) = wrong(join(&record, "own"));
+    assert_eq!(message, "host `own` has no kernel of its own: its TCP is lasthop's");
+    let (message, help) = wrong(join(&record, "nobody"));
+    assert_eq!(message, "there is no host `nobody` in testbed `lab`");
     assert_eq!(help, "there are station, near, own, far");
     for other in [
         Record { mount: record.mount + 1, ..record.clone() },
@@ -254,12 +257,12 @@ fn clean_removes_a_killed_testbed() {
     }
     assert!(!record.is_up());
     assert_eq!(names(&home), [("lab".to_owned(), Status::Dead)]);
-    let (what, help) = wrong(home.find(Some("lab")));
-    assert_eq!(what, "the process of testbed `lab` has ended");
+    let (message, help) = wrong(home.find(Some("lab")));
+    assert_eq!(message, "the process of testbed `lab` has ended");
     assert!(help.contains("lasthop testbed clean"), "{help}");
     assert_eq!(wrong(home.find(None)).0, "no testbed is up");
-    let (what, _) = wrong(up(&home, this(HOLD, "1"), request("lab", "serve")));
-    assert_eq!(what, "there is a testbed `lab` already, and it is dead");
+    let (message, _) = wrong(up(&home, this(HOLD, "1"), request("lab", "serve")));
+    assert_eq!(message, "there is a testbed `lab` already, and it is dead");
     let ended = vec![(pid, "sleep".to_owned())];
     let gone = Ended { name: "lab".to_owned(), was_up: false, ended, left: vec![] };
     assert_eq!(clean(&home), Ok(vec![gone]));
@@ -289,14 +292,17 @@ fn clean_removes_a_killed_testbed() {
 
 fn a_failed_start_reports_its_cause() {
     let (_place, home) = TestDir::new();
-    let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "fail")));
-    assert_eq!((what.as_str(), help.as_str()), ("it cannot be served", "request something else"));
+    let (message, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "fail")));
+    assert_eq!(
+        (message.as_str(), help.as_str()),
+        ("it cannot be served", "request something else")
+    );
     assert_eq!(names(&home), []);
-    let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "what")));
-    assert_eq!(what, "the testbed's background process did not come up (exit status: 3)");
+    let (message, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "what")));
+    assert_eq!(message, "the testbed's background process did not come up (exit status: 3)");
     let last = ["the end of its log:", "line 3", "line 4", "line 5", "line 6", "line 7"];
     assert_eq!(help.lines().collect::<Vec<_>>(), last);
-    let (what, _) = wrong(up(&home, Command::new("/no/such/program"), request("lab", "serve")));
-    assert!(what.contains("start a background process"), "{what}");
+    let (message, _) = wrong(up(&home, Command::new("/no/such/program"), request("lab", "serve")));
+    assert!(message.contains("start a background process"), "{message}");
     assert_eq!(names(&home), []);
 }

@@ -178,13 +178,13 @@ fn low_and_high_numbers_cost_the_same() {
             for round in 0..2 * rounds {
                 let high = round % 2 == 1;
                 let losses = lossy.then(|| Losses::start("mh", "mr"));
-                let (tell, told) = channel();
+                let (sender, addresses) = channel();
                 let server = within("fh", move || {
                     let listener = TcpListener::bind("10.9.0.1:0").unwrap();
-                    tell.send(listener.local_addr().unwrap()).unwrap();
+                    sender.send(listener.local_addr().unwrap()).unwrap();
                     serve(&listener);
                 });
-                let address = told.recv().unwrap();
+                let address = addresses.recv().unwrap();
                 let before = state();
                 inside("mh", move || fetch(address, high));
                 server.join().unwrap();

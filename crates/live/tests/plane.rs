@@ -33,7 +33,7 @@ fn index(name: &str) -> u32 {
 }
 
 /// Whether the base filter is attached to both inner interfaces; panics if only to one.
-fn base_stands() -> bool {
+fn is_base_attached() -> bool {
     let found = inside("bs", || ["bl", "br"].map(|name| base::is_there(index(name))));
     assert_eq!(found[0], found[1]);
     found[0]
@@ -84,7 +84,7 @@ fn jumbo_frames_and_fragments_pass() {
 
 /// Asserts that no part of a station remains.
 fn assert_nothing_left() {
-    assert!(!base_stands());
+    assert!(!is_base_attached());
     let promiscuous = inside("bs", || ["bl", "br"].map(|name| promiscuous(name, None).unwrap()));
     assert_eq!(promiscuous, [false; 2]);
     for dev in ["bl", "br"] {
@@ -100,7 +100,7 @@ fn a_clean_stop_leaves_nothing_behind() {
         for stage in [none, snoop, link] {
             let station = by_kernel(stage);
             sh("ip netns exec fh ping -q -c 1 -W 30 10.9.0.2");
-            assert!(base_stands());
+            assert!(is_base_attached());
             station.stop();
             assert_nothing_left();
         }
@@ -232,7 +232,7 @@ fn packets_flow_when_the_station_dies_hangs_and_comes_back() {
             pause(30);
             station.kill();
             other.join().unwrap();
-            assert!(base_stands());
+            assert!(is_base_attached());
             transfer("mh", "fh", V4[0], 1_000_000);
 
             let station = Far::start(stage);

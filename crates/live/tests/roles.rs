@@ -458,10 +458,10 @@ fn datagrams_need_the_token_of_the_client() {
     let limits = RoleLimits { udp_rate: 10_000, ..RoleLimits::default() };
     let options = DiscardOptions { udp: true, roles: Some(limits), ..DiscardOptions::default() };
     against(&options, |address| {
-        let wanted = Request { bytes: Some(1 << 40), length: 100, ..request(Role::UdpDown) };
-        let (_control, answer) = requested(address, &wanted);
+        let udp_request = Request { bytes: Some(1 << 40), length: 100, ..request(Role::UdpDown) };
+        let (_control, answer) = requested(address, &udp_request);
         let Reply::Granted { bytes: 10_000, token, .. } = answer else { panic!("{answer:?}") };
-        let (_second, answer) = requested(address, &wanted);
+        let (_second, answer) = requested(address, &udp_request);
         assert_eq!(answer, Reply::Refused(Refusal::Client));
         let socket = UdpSocket::bind((V4, 0)).expect("a socket");
         let mut piece = [0; 200];

@@ -105,8 +105,8 @@ fn take() -> ExitCode {
         "there is an outside"
     );
     let user = geteuid();
-    let said = format!("{near} {far} {} {} {user}", variable(shell::LEVEL), variable("COLOUR"));
-    fs::write(variable("SAID"), said).expect("written");
+    let text = format!("{near} {far} {} {} {user}", variable(shell::LEVEL), variable("COLOUR"));
+    fs::write(variable("SAID"), text).expect("written");
     ExitCode::from(7)
 }
 
@@ -184,7 +184,7 @@ fn start(wish: &Wish) -> Front {
 
 /// Both outputs of the front at its end.
 fn outputs(mut front: Front) -> (String, String) {
-    let ends = comes_true(|| {
+    let ends = becomes_true(|| {
         let child = front.0.as_mut().expect("it runs");
         child.try_wait().expect("asked").is_some()
     });
@@ -222,8 +222,8 @@ fn a_program_finds_the_other_host_behind_the_link() {
         let ended = ended(start(&wish));
         assert_eq!(ended.end, End::Exit(7));
         let user = if root { 0 } else { geteuid().as_raw() };
-        let wanted = format!("100.64.{level}.2 100.64.{level}.1 {} blue {user}", level + 1);
-        assert_eq!(fs::read_to_string(&file).expect("it was written"), wanted);
+        let expected = format!("100.64.{level}.2 100.64.{level}.1 {} blue {user}", level + 1);
+        assert_eq!(fs::read_to_string(&file).expect("it was written"), expected);
         let (down, up) = (&ended.tallied.down, &ended.tallied.up);
         assert!(down.packets >= BYTES as u64 / 1460 && down.bytes > BYTES as u64, "{down:?}");
         assert!((4..=down.packets).contains(&up.packets), "{up:?}");
@@ -307,12 +307,12 @@ fn signals_and_stops_pass_between_front_and_program() {
 }
 
 /// Waits for a condition that becomes true soon.
-fn until(what: &str, done: impl FnMut() -> bool) {
-    assert!(comes_true(done), "waited in vain: {what}");
+fn until(condition: &str, done: impl FnMut() -> bool) {
+    assert!(becomes_true(done), "waited in vain: {condition}");
 }
 
 /// Waits up to two minutes.
-fn comes_true(mut done: impl FnMut() -> bool) -> bool {
+fn becomes_true(mut done: impl FnMut() -> bool) -> bool {
     for _ in 0..60_000 {
         if done() {
             return true;
@@ -354,7 +354,7 @@ fn a_failed_start_is_reported_with_a_remedy() {
     let dir = TestDir::new();
     let nowhere = dir.file("no/such/dir").display().to_string();
     let plain = || wish(&["true"]);
-    for (wish, what) in [
+    for (wish, part) in [
         (Wish { text: between("link = 7"), ..plain() }, "link"),
         (Wish { set: vec!["rate=fast".to_owned()], ..plain() }, "rate"),
         (Wish { capture: Some(nowhere.clone().into()), ..plain() }, nowhere.as_str()),
@@ -369,7 +369,7 @@ fn a_failed_start_is_reported_with_a_remedy() {
     ] {
         let (answer, errors) = outputs(start(&wish));
         let (first, help) = answer.split_once('\n').unwrap_or_default();
-        assert!(first.contains(what), "{what}: {answer}{errors}");
-        assert!(!help.trim().is_empty(), "{what}: {answer}");
+        assert!(first.contains(part), "{part}: {answer}{errors}");
+        assert!(!help.trim().is_empty(), "{part}: {answer}");
     }
 }

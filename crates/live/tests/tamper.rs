@@ -33,9 +33,9 @@ fn pass(
     place: SocketAddr,
     harm: impl FnOnce(&mut Vec<u8>),
 ) {
-    let mut said = from.take_outbox();
-    assert_eq!(said.len(), 1, "a handshake sends one message at a time");
-    let (_, mut bytes) = said.remove(0);
+    let mut outbox = from.take_outbox();
+    assert_eq!(outbox.len(), 1, "a handshake sends one message at a time");
+    let (_, mut bytes) = outbox.remove(0);
     harm(&mut bytes);
     to.on_datagram(Time::ZERO + Span::millis(20), place, &mut bytes);
 }
@@ -75,20 +75,20 @@ fn lengths() -> Vec<usize> {
 
 /// An end that receives a changed message has no session from it: the callee before the confirm, the caller
 /// before the callee's first message under the session keys.
-fn refused(nth: usize, harm: &dyn Fn(&mut Vec<u8>), what: &str) {
+fn refused(nth: usize, harm: &dyn Fn(&mut Vec<u8>), case: &str) {
     let (_, [caller, callee]) = handshake(nth, harm);
     let hit = if [0, 2].contains(&nth) { &callee } else { &caller };
-    assert!(!hit.is_up(), "{what}");
-    assert_eq!(hit.counts().sessions, 0, "{what}");
+    assert!(!hit.is_up(), "{case}");
+    assert_eq!(hit.counts().sessions, 0, "{case}");
     if nth < 3 {
-        assert!(!caller.is_up() && !callee.is_up(), "{what}");
+        assert!(!caller.is_up() && !callee.is_up(), "{case}");
     }
 }
 
 #[test]
 fn an_untouched_handshake_leads_to_a_session() {
-    let (said, [caller, callee]) = handshake(9, &|_| {});
-    assert_eq!(said, 4);
+    let (messages, [caller, callee]) = handshake(9, &|_| {});
+    assert_eq!(messages, 4);
     assert!(caller.is_up() && callee.is_up());
 }
 
@@ -97,8 +97,8 @@ fn every_bit_of_every_message_counts() {
     for (nth, len) in lengths().into_iter().enumerate() {
         assert!(len >= 30);
         for bit in 0..len * 8 {
-            let what = format!("message {nth}, bit {bit}");
-            refused(nth, &move |bytes| bytes[bit / 8] ^= 1 << (bit % 8), &what);
+            let case = format!("message {nth}, bit {bit}");
+            refused(nth, &move |bytes| bytes[bit / 8] ^= 1 << (bit % 8), &case);
         }
     }
 }
@@ -117,16 +117,15 @@ fn so_does_the_length() {
 fn a_message_of_another_handshake_is_none_of_this() {
     let (mut other, mut third) = (end(Some(at(2)), 3), end(None, 4));
     other.on_wake(Time::ZERO);
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for step in 0..4 {
         let (from, to) =
             if step % 2 == 0 { (&mut other, &mut third) } else { (&mut third, &mut other) };
-        pass(from, to, at(9), |bytes| said.push(bytes.clone()));
+        pass(from, to, at(9), |bytes| messages.push(bytes.clone()));
     }
     // A hello is valid if its sender has the key; without that caller it must not lead to a session.
-    for nth in 1..4 {
-        let said = said[nth].clone();
-        refused(nth, &move |bytes| bytes.clone_from(&said), &format!("message {nth}"));
+    for (nth, message) in messages.into_iter().enumerate().skip(1) {
+        refused(nth, &move |bytes| bytes.clone_from(&message), &format!("message {nth}"));
     }
 }
 

@@ -328,7 +328,7 @@ fn sockets_remain_in_the_namespace_of_their_host() {
         peer.ip()
     });
     let server = server.expect("started");
-    let heard = in_host(&net, "ravel", || {
+    let received = in_host(&net, "ravel", || {
         let mut stream = loop {
             match TcpStream::connect("10.1.0.1:7000") {
                 Ok(stream) => break stream,
@@ -336,11 +336,11 @@ fn sockets_remain_in_the_namespace_of_their_host() {
                 Err(error) => panic!("{error}"),
             }
         };
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard).expect("read");
-        heard
+        let mut received = String::new();
+        stream.read_to_string(&mut received).expect("read");
+        received
     });
-    assert_eq!(heard, "from chopin");
+    assert_eq!(received, "from chopin");
     assert_eq!(server.join().expect("ended"), v4("10.0.0.1"));
     // The caller's namespace is unchanged.
     assert_eq!(ip_json(&["link"]).as_array().map(Vec::len), Some(4));

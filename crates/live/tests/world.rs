@@ -305,8 +305,8 @@ fn requests_are_answered_by_kernels_and_by_our_hosts() {
     assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
     let measured = record.metrics.finish(Time(end.at_ns));
     assert_eq!(measured.exchanges.len(), pairs.len() * KINDS.len());
-    let wanted = pairs.iter().flat_map(|pair| KINDS.map(|kind| (pair, kind)));
-    for (one, (pair, (rest, requests, connections))) in measured.exchanges.iter().zip(wanted) {
+    let expected = pairs.iter().flat_map(|pair| KINDS.map(|kind| (pair, kind)));
+    for (one, (pair, (rest, requests, connections))) in measured.exchanges.iter().zip(expected) {
         assert_eq!((one.asked, one.answered), (requests, requests), "{pair:?} {rest}: {one:?}");
         assert_eq!(one.connections, connections, "{pair:?} {rest}: {one:?}");
         assert_eq!(one.delivered, requests * 50_000, "{pair:?} {rest}: {one:?}");

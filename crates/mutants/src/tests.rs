@@ -40,17 +40,17 @@ pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<
     let known = fs::read_to_string(&notes).unwrap_or_default();
     let known: BTreeMap<&str, &str> =
         known.lines().filter_map(|line| line.split_once("\t|\t")).collect();
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     for program in programs {
         let built = fs::metadata(&program.path)?.modified()?;
         for name in names(program)? {
             let key = format!("{} {built:?} {name}", program.path.display());
-            asked.push((program, name, key));
+            requested.push((program, name, key));
         }
     }
-    let is_known = asked.iter().all(|(_, _, key)| known.contains_key(&**key));
-    let found = Mutex::new(vec![None; asked.len()]);
-    at_once(asked.iter().enumerate(), |(i, (program, name, key))| {
+    let is_known = requested.iter().all(|(_, _, key)| known.contains_key(&**key));
+    let found = Mutex::new(vec![None; requested.len()]);
+    at_once(requested.iter().enumerate(), |(i, (program, name, key))| {
         let noted = match known.get(&**key).and_then(|text| noted(text)) {
             Some(noted) => noted,
             None => {
@@ -65,7 +65,7 @@ pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<
     })?;
     let found = found.into_inner().map_err(io::Error::other)?;
     let (mut tests, mut lines) = (Vec::new(), String::new());
-    for ((program, name, key), noted) in asked.into_iter().zip(found) {
+    for ((program, name, key), noted) in requested.into_iter().zip(found) {
         let Some((passed, took, reached)) = noted else { continue };
         let list: Vec<String> = reached.iter().map(u32::to_string).collect();
         lines += &format!("{key}\t|\t{passed}\t{}\t{}\n", took.as_millis(), list.join(","));

@@ -134,9 +134,9 @@ pub fn plant(
         let mut lines = BTreeMap::new();
         for (file, mutants) in &by_file {
             let text = fs::read_to_string(root.join(file))?;
-            let kept: Vec<&Mutant> =
+            let valid: Vec<&Mutant> =
                 mutants.iter().copied().filter(|m| !refused.contains(&m.number)).collect();
-            let mut written = places::write(&text, &kept).map_err(io::Error::other)?;
+            let mut written = places::write(&text, &valid).map_err(io::Error::other)?;
             if file.ends_with("/src/lib.rs") {
                 // Some lints run only during code generation, after the check that finds invalid mutants; such a mutant
                 // fails when it runs.
@@ -189,9 +189,9 @@ pub struct Cargo {
 type Fault = (String, usize, usize, String);
 
 impl Cargo {
-    fn command(&self, tree: &Path, what: &str) -> Command {
+    fn command(&self, tree: &Path, subcommand: &str) -> Command {
         let mut command = Command::new("cargo");
-        command.arg(what).args(["--message-format", "json"]).args(&self.arguments);
+        command.arg(subcommand).args(["--message-format", "json"]).args(&self.arguments);
         command.current_dir(tree).env("CARGO_TARGET_DIR", &self.target);
         command
     }

@@ -53,7 +53,7 @@ pub fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference
     let (a, b) = (packets(one), packets(other));
     let mut last = 0;
     for at in 0..a.len().max(b.len()) {
-        let what = match (a.get(at), b.get(at)) {
+        let kind = match (a.get(at), b.get(at)) {
             (Some(x), Some(y)) if x.kind != y.kind || essence(&x.text) != essence(&y.text) => {
                 "packet"
             }
@@ -75,7 +75,7 @@ pub fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference
             before: a[from..at].to_vec(),
             first: behind(&a),
             second: behind(&b),
-            what,
+            what: kind,
         });
     }
     None

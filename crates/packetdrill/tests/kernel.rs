@@ -86,11 +86,11 @@ mod linux {
         for (path, ending) in &endings {
             match ending {
                 Ending::InTime => {}
-                Ending::InOrder(said) => {
+                Ending::InOrder(failures) => {
                     late += 1;
-                    println!("in order, not in time: {}: {said}", path.display());
+                    println!("in order, not in time: {}: {failures}", path.display());
                 }
-                Ending::Wrong(said) => wrong.push(format!("{}: {said}", path.display())),
+                Ending::Wrong(failures) => wrong.push(format!("{}: {failures}", path.display())),
             }
         }
         let passed = count - wrong.len() - late;
@@ -100,17 +100,17 @@ mod linux {
 
     /// Order counts before times: a script that misses only its times is disturbed, not wrong.
     fn ending(path: &Path) -> Ending {
-        let mut said = String::new();
+        let mut failures = String::new();
         for _ in 0..TRIES {
             let (code, text) = run(path, false);
             if code == Some(0) {
                 return Ending::InTime;
             }
-            said = text;
+            failures = text;
         }
         match (0..ROUGH_TRIES).any(|_| run(path, true).0 == Some(0)) {
-            true => Ending::InOrder(said),
-            false => Ending::Wrong(said),
+            true => Ending::InOrder(failures),
+            false => Ending::Wrong(failures),
         }
     }
 
@@ -122,9 +122,9 @@ mod linux {
             command.env(ROUGH, "1");
         }
         let output = command.output().unwrap();
-        let said =
+        let text =
             String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        (output.status.code(), said.trim().to_owned())
+        (output.status.code(), text.trim().to_owned())
     }
 
     /// Runs one script in this process and prints the failures.

@@ -158,11 +158,11 @@ fn times_of_a_write_are_those_of_its_last_byte() {
             "{{cmsg_level=SOL_SOCKET, cmsg_type=SCM_TIMESTAMPING, cmsg_data={{scm_sec=0, scm_nsec={ms}000000}}}}"
         )
     };
-    let told = |what, ms| {
+    let timestamp = |kind, ms| {
         note(&format!(
             "{}, {}",
             at(ms),
-            error("ENOMSG", "SO_EE_ORIGIN_TIMESTAMPING", 0, what, 1999)
+            error("ENOMSG", "SO_EE_ORIGIN_TIMESTAMPING", 0, kind, 1999)
         ))
     };
     let script = accepted(&format!(
@@ -170,9 +170,9 @@ fn times_of_a_write_are_those_of_its_last_byte() {
          SOF_TIMESTAMPING_TX_ACK|SOF_TIMESTAMPING_SOFTWARE|SOF_TIMESTAMPING_OPT_ID], 4) = 0\n\
          +0 write(4, ..., 2000) = 2000\n+0 > P. 1:2001(2000) ack 1\n+.1 < . 1:1(0) ack 1001 win 30000\n\
          +.1 < . 1:1(0) ack 2001 win 30000\n{}{}{}",
-        told("SCM_TSTAMP_SCHED", 200),
-        told("SCM_TSTAMP_SND", 200),
-        told("SCM_TSTAMP_ACK", 400)
+        timestamp("SCM_TSTAMP_SCHED", 200),
+        timestamp("SCM_TSTAMP_SND", 200),
+        timestamp("SCM_TSTAMP_ACK", 400)
     ));
     assert_eq!(run(&script).verdict, Verdict::Pass);
 }

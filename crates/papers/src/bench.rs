@@ -251,7 +251,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     ///
     /// [`Interrupted`] when the observer requested a stop.
-    pub fn go_on(&self) -> Result<(), Interrupted> {
+    pub fn check_interrupt(&self) -> Result<(), Interrupted> {
         if self.observer.stop() { Err(Interrupted) } else { Ok(()) }
     }
 
@@ -270,7 +270,7 @@ impl<'a> Bench<'a> {
         seeds: u32,
         mut run: impl FnMut(u64) -> T,
     ) -> Result<Vec<T>, Interrupted> {
-        self.seeds_of(seeds).map(|seed| self.go_on().map(|()| run(seed))).collect()
+        self.seeds_of(seeds).map(|seed| self.check_interrupt().map(|()| run(seed))).collect()
     }
 
     /// One run with its time-sequence series.

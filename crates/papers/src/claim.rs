@@ -103,8 +103,8 @@ impl Untested {
 impl Paper {
     /// The assumptions, for a report.
     pub fn assumptions(&self) -> impl Iterator<Item = Assumption> {
-        let row = |(what, why): &(&str, &str)| Assumption {
-            what: (*what).to_owned(),
+        let row = |(assumption, why): &(&str, &str)| Assumption {
+            what: (*assumption).to_owned(),
             why: (*why).to_owned(),
         };
         self.assumed.iter().map(row)

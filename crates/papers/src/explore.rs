@@ -68,14 +68,14 @@ impl Trial<'_> {
             let mut finding = Finding::new(self.seeds);
             run(&mut bench, &mut finding)?;
             all.extend(finding.conditions.iter().map(|condition| {
-                let (what, bound) = match condition.bound {
+                let (quantity, bound) = match condition.bound {
                     Bound::True => (without_numbers(&condition.what), String::new()),
                     bound => (condition.what.clone(), bound.to_string()),
                 };
                 let value = Some(condition.value).filter(|value| value.is_finite());
                 ConditionResult {
                     claim: claim.id.to_owned(),
-                    what,
+                    what: quantity,
                     bound,
                     value,
                     holds: condition.holds(),
@@ -109,13 +109,13 @@ pub fn aligned<'a>(
 ) -> Vec<Option<&'a ConditionResult>> {
     let name = |j: &ConditionResult| (j.claim.clone(), without_numbers(&j.what));
     let names: Vec<_> = judged.iter().map(name).collect();
-    let wanted: Vec<_> = of.iter().map(name).collect();
+    let wanted_names: Vec<_> = of.iter().map(name).collect();
     let place = |(i, name): (usize, &(String, String))| {
-        let before = wanted[..i].iter().filter(|other| *other == name).count();
+        let before = wanted_names[..i].iter().filter(|other| *other == name).count();
         let alike = names.iter().zip(judged).filter(|(other, _)| *other == name);
         alike.map(|(_, judged)| judged).nth(before)
     };
-    wanted.iter().enumerate().map(place).collect()
+    wanted_names.iter().enumerate().map(place).collect()
 }
 
 /// `text` with a placeholder for each number.
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn conditions_are_matched_despite_other_numbers() {
         assert_eq!(without_numbers("3 of 12 periods, 1.5 s. B-F4"), "… of … periods, … s. B-F4");
-        let judged = |what: &str, holds| ConditionResult {
+        let judged = |quantity: &str, holds| ConditionResult {
             claim: "X".into(),
-            what: what.into(),
+            what: quantity.into(),
             bound: String::new(),
             value: None,
             holds,

@@ -82,7 +82,7 @@ pub(crate) fn progress<S: AsRef<str>>(
 ) -> Result<Figure, Interrupted> {
     let mut all = Vec::new();
     for (name, changes) in cases {
-        bench.go_on()?;
+        bench.check_interrupt()?;
         let recording = bench.record(text, &changes, bench.first_seed);
         let acked = recording.series.first().map(|s| s.acked.iter()).into_iter().flatten();
         let points = acked.map(|(at, to)| (*at, *to as f64 / payload, 0.0)).collect();

@@ -143,66 +143,77 @@ impl Finding {
     }
 
     /// Requires `holds`, a condition without a single number. [`Finding::judge`] is for numbers.
-    pub fn require(&mut self, holds: bool, what: impl Into<String>) {
-        let text = what.into();
+    pub fn require(&mut self, holds: bool, message: impl Into<String>) {
+        let text = message.into();
         self.judge(text.clone(), f64::from(u8::from(holds)), Bound::True, text);
     }
 
     /// Requires `value` to be within `bound`; `text` describes the condition.
     pub fn judge(
         &mut self,
-        what: impl Display,
+        quantity: impl Display,
         value: impl Into<Estimate>,
         bound: Bound,
         text: impl Into<String>,
     ) {
         let Estimate { value, ci } = value.into();
-        let (what, text) = (what.to_string(), text.into());
-        self.conditions.push(Condition { what, value, ci, bound, text });
+        let (quantity, text) = (quantity.to_string(), text.into());
+        self.conditions.push(Condition { what: quantity, value, ci, bound, text });
     }
 
     /// The same with the default text.
-    pub fn wanted(&mut self, what: impl Display, value: impl Into<Estimate>, bound: Bound) {
+    pub fn require_bound(
+        &mut self,
+        quantity: impl Display,
+        value: impl Into<Estimate>,
+        bound: Bound,
+    ) {
         let Estimate { value, ci } = value.into();
         let measured = with_interval(value, ci.unwrap_or(0.0));
-        let text = format!("{what} is {measured}, wanted {bound}");
-        self.judge(what, Estimate { value, ci }, bound, text);
+        let text = format!("{quantity} is {measured}, wanted {bound}");
+        self.judge(quantity, Estimate { value, ci }, bound, text);
     }
 
     /// Requires `value` between `low` and `high`, both included.
-    pub fn within(&mut self, what: impl Display, value: impl Into<Estimate>, low: f64, high: f64) {
-        self.wanted(what, value, Bound::Within(low, high));
+    pub fn within(
+        &mut self,
+        quantity: impl Display,
+        value: impl Into<Estimate>,
+        low: f64,
+        high: f64,
+    ) {
+        self.require_bound(quantity, value, Bound::Within(low, high));
     }
 
     /// Requires `value` within the relative tolerance `share` of the published value.
     pub fn near(
         &mut self,
-        what: impl Display,
+        quantity: impl Display,
         value: impl Into<Estimate>,
         published: f64,
         share: f64,
     ) {
-        self.within(what, value, (1.0 - share) * published, (1.0 + share) * published);
+        self.within(quantity, value, (1.0 - share) * published, (1.0 + share) * published);
     }
 
     /// Requires `value` below `high`.
-    pub fn below(&mut self, what: impl Display, value: impl Into<Estimate>, high: f64) {
-        self.wanted(what, value, Bound::Below(high));
+    pub fn below(&mut self, quantity: impl Display, value: impl Into<Estimate>, high: f64) {
+        self.require_bound(quantity, value, Bound::Below(high));
     }
 
     /// Requires `value` above `low`.
-    pub fn above(&mut self, what: impl Display, value: impl Into<Estimate>, low: f64) {
-        self.wanted(what, value, Bound::Above(low));
+    pub fn above(&mut self, quantity: impl Display, value: impl Into<Estimate>, low: f64) {
+        self.require_bound(quantity, value, Bound::Above(low));
     }
 
     /// Requires a difference in percent to be none: an equivalence test, which holds if the whole interval is within
     /// `margin` of zero.
-    pub fn equal(&mut self, what: impl Display, percent: impl Into<Estimate>, margin: f64) {
+    pub fn equal(&mut self, quantity: impl Display, percent: impl Into<Estimate>, margin: f64) {
         let Estimate { value, ci } = percent.into();
         let measured = with_interval(value, ci.unwrap_or(0.0));
-        let text = format!("{what}: {measured} %, wanted equal within {} %", short(margin));
+        let text = format!("{quantity}: {measured} %, wanted equal within {} %", short(margin));
         let bound = Bound::Within(-margin, margin);
-        self.judge(format!("{what}, %"), Estimate { value, ci }, bound, text);
+        self.judge(format!("{quantity}, %"), Estimate { value, ci }, bound, text);
     }
 
     /// Requires that none of `of` was counted in `runs` runs.

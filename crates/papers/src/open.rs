@@ -186,8 +186,10 @@ mod tests {
             let paper = PAPERS.iter().find(|paper| paper.key == claim.paper).unwrap();
             for open in claim.open() {
                 let name = format!("{}, {}", testbed.key, open.name());
-                let belongs =
-                    paper.assumed.iter().filter(|(what, _)| what.starts_with(open.assumption));
+                let belongs = paper
+                    .assumed
+                    .iter()
+                    .filter(|(assumption, _)| assumption.starts_with(open.assumption));
                 assert_eq!(belongs.count(), 1, "{name}: {}", open.assumption);
                 let mut places = 0;
                 for text in testbed.texts {

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record};
 use lasthop_report::model::{ClaimResult, ConditionFigure, Verdict};
-use lasthop_report::number::{short, with_interval};
+use lasthop_report::number::{plural, short, with_interval};
 use serde_json::Value;
 
 /// Set by `make papers` to the answer of `lasthop reproduce --json`.
@@ -119,9 +119,10 @@ fn holding(result: &ClaimResult) -> usize {
 }
 
 fn entry(claim: &Claim, result: &ClaimResult) -> String {
-    let (verdict, held, of) = (result.verdict.word(), holding(result), result.conditions.len());
+    let (verdict, held) = (result.verdict.word(), holding(result));
+    let of = plural(result.conditions.len() as u64, "condition");
     let mut text = format!(
-        "## {}\n\n{}: **{verdict}**, {held} of {of} conditions hold.\n\nPublished: {}.\n\nSetup: {}.\n\n",
+        "## {}\n\n{}: **{verdict}** ({held} of {of}).\n\nPublished: {}.\n\nSetup: {}.\n\n",
         claim.id,
         cell(claim.place),
         cell(claim.published),
@@ -135,10 +136,14 @@ fn entry(claim: &Claim, result: &ClaimResult) -> String {
         })
         .collect();
     if !rows.is_empty() {
-        text += &format!("| figure | published | measured | unit |\n|---|---|---|---|\n{rows}\n");
+        text += &format!(
+            "Figures:\n\n| figure | published | measured | unit |\n|---|---|---|---|\n{rows}\n"
+        );
     }
     let rows: String = result.conditions.iter().map(condition).collect();
-    text += &format!("| condition | wanted | measured | verdict |\n|---|---|---|---|\n{rows}\n");
+    text += &format!(
+        "Conditions:\n\n| condition | wanted | measured | verdict |\n|---|---|---|---|\n{rows}\n"
+    );
     for note in &result.notes {
         let mut chars = note.trim_end_matches('.').chars();
         let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -146,7 +151,7 @@ fn entry(claim: &Claim, result: &ClaimResult) -> String {
     }
     let _ = writeln!(text, "    lasthop reproduce {} --verbose", claim.id);
     if let Some(name) = scenario(claim) {
-        let _ = writeln!(text, "    lasthop lab              # open the scenario {name}");
+        let _ = writeln!(text, "    lasthop lab {name}");
     }
     text + "\n"
 }

@@ -168,11 +168,11 @@ fn count(case: &str) -> Result<f64, String> {
                      Install it, for example with `apt-get install valgrind`, and run `make instructions` again."
                 )
             })?;
-        let said = String::from_utf8_lossy(&run.stderr);
-        let counted = said.lines().find_map(|line| line.split("Collected : ").nth(1));
+        let output = String::from_utf8_lossy(&run.stderr);
+        let counted = output.lines().find_map(|line| line.split("Collected : ").nth(1));
         counted
             .and_then(|n| n.trim().parse().ok())
-            .ok_or_else(|| format!("valgrind did not count `{case}`:\n{said}"))
+            .ok_or_else(|| format!("valgrind did not count `{case}`:\n{output}"))
     };
     Ok((total(TIMES[1])? - total(TIMES[0])?) / f64::from(TIMES[1] - TIMES[0]))
 }

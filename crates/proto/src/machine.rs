@@ -159,7 +159,7 @@ impl Out {
         let mut briefs = self.briefs.iter();
         let mut next = briefs.next();
         loop {
-            let what = match next {
+            let event = match next {
                 Some((after, brief)) if *after == events => {
                     next = briefs.next();
                     match *brief {
@@ -176,7 +176,7 @@ impl Out {
                     EventRef::Event(event)
                 }
             };
-            each(what);
+            each(event);
         }
         self.briefs.clear();
         if !self.events.is_empty() {

@@ -184,12 +184,12 @@ fn a_channel_oracle_nearly_eliminates_returned_packets() {
     let run = |knowledge| {
         Setup::new(csdp(Policy::RoundRobin, knowledge), vec![fading()]).run(10_000, Span::secs(5))
     };
-    let (told, guessed) = (run(Knowledge::Oracle), run(Knowledge::Failures));
+    let (oracle, guessed) = (run(Knowledge::Oracle), run(Knowledge::Failures));
     // A frame in transmission when the channel turns bad is returned, and hardly another one.
-    assert!(told.returned <= 2 * 5, "{}", told.returned);
-    assert!(guessed.returned > told.returned, "{}", guessed.returned);
-    assert!(told.count(0) > guessed.count(0), "{} {}", told.count(0), guessed.count(0));
-    assert!(guessed.closed > 0 && told.closed == 0);
+    assert!(oracle.returned <= 2 * 5, "{}", oracle.returned);
+    assert!(guessed.returned > oracle.returned, "{}", guessed.returned);
+    assert!(oracle.count(0) > guessed.count(0), "{} {}", oracle.count(0), guessed.count(0));
+    assert!(guessed.closed > 0 && oracle.closed == 0);
 }
 
 #[test]

@@ -73,9 +73,9 @@ fn reports(shots: &[Shot]) -> Vec<(Time, AirEvent)> {
 fn expected(shots: &[Shot], dozes: &[(u64, bool)], at: u64) -> RadioState {
     let within = |start: u64, airtime: u64| (start..start + airtime).contains(&at);
     let sends = shots.iter().any(|(who, s, a)| *who == OURS.0 && within(*s, *a));
-    let hears = shots.iter().any(|(who, s, a)| *who != OURS.0 && within(s + DELAY.0, *a));
+    let receives = shots.iter().any(|(who, s, a)| *who != OURS.0 && within(s + DELAY.0, *a));
     let asleep = dozes.iter().rfind(|(when, _)| *when <= at).is_some_and(|(_, asleep)| *asleep);
-    match (sends, asleep, hears) {
+    match (sends, asleep, receives) {
         (true, ..) => RadioState::Transmit,
         (false, true, _) => RadioState::Doze,
         (false, false, true) => RadioState::Receive,

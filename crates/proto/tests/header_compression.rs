@@ -321,12 +321,12 @@ fn feedback_requests_a_whole_header() {
     let request = link.decompressor.request().unwrap();
     assert_eq!(link.decompressor.request(), None);
     // The request may be lost: the second, fourth and eighth dropped frame repeat it.
-    let asked = (2..=9).filter(|i| {
+    let requests = (2..=9).filter(|i| {
         let step = link.try_carry(&segment(1, 101 + 100 * i, 1, 100));
         assert_eq!(step, Err(Lost::OutOfStep(0)));
         link.decompressor.request().is_some()
     });
-    assert_eq!(asked.collect::<Vec<_>>(), [2, 4, 8]);
+    assert_eq!(requests.collect::<Vec<_>>(), [2, 4, 8]);
     link.compressor.on_request(&request);
     assert_eq!(link.carry(&segment(1, 1101, 1, 100)).0, Kind::UncompressedTcp);
     assert_eq!(link.mask(&segment(1, 1201, 1, 100)), (ONE_WAY | C, 4));

@@ -41,7 +41,7 @@ struct Story {
     repeated: Vec<(u64, Cause)>,
     notes: Vec<LinkNote>,
     /// Signals to the left neighbour: attempts, and whether that was the last.
-    told: Vec<(Time, u32, bool)>,
+    signals: Vec<(Time, u32, bool)>,
 }
 
 /// Arrival time, side, index of the mobile host, and length.
@@ -73,7 +73,7 @@ fn play(hop: &mut Hop, arrivals: &[Arrival]) -> Story {
         story.out.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet.id.0)));
         for (side, signal) in out.signals.drain(..) {
             if let (Side::Left, Signal::AttemptFailed { tries, discarded, .. }) = (side, signal) {
-                story.told.push((now, tries, discarded));
+                story.signals.push((now, tries, discarded));
             }
         }
         for event in out.events.drain(..) {
@@ -172,28 +172,28 @@ fn one_frame_waits_for_the_acknowledgement_of_the_one_before() {
     let times = [0, 9 * MS, again, again + 9 * MS];
     let air: Vec<_> = times.into_iter().map(Time).zip(kinds).collect();
     assert_eq!(story.air, air);
-    assert_eq!((story.repeated.len(), story.told.len()), (0, 0));
+    assert_eq!((story.repeated.len(), story.signals.len()), (0, 0));
 }
 
 #[test]
 fn a_packet_has_fourteen_attempts_and_failures_are_reported() {
     let setup = Setup { loss: [1.0, 0.0], ..CLEAN };
     let story = play(&mut hop(&setup), &[(Time(0), Side::Left, 0, 1000)]);
-    let told: Vec<_> = story.told.iter().map(|(_, tries, last)| (*tries, *last)).collect();
-    assert_eq!(told, (1..=14).map(|n| (n, n == 14)).collect::<Vec<_>>());
+    let attempts: Vec<_> = story.signals.iter().map(|(_, tries, last)| (*tries, *last)).collect();
+    assert_eq!(attempts, (1..=14).map(|n| (n, n == 14)).collect::<Vec<_>>());
     assert_eq!(story.repeated, [(0, Cause::LinkTimeout); 13]);
     assert_eq!(story.air.len(), 14);
     assert!(story.out.is_empty());
     let [(at, 0, Cause::LinkGaveUp)] = story.dropped[..] else { panic!("{:?}", story.dropped) };
-    assert_eq!(at, story.told[13].0);
+    assert_eq!(at, story.signals[13].0);
     // 8 ms on the air; 12,008 us for the longest frame and a byte, two acknowledgements, 2 ms of propagation.
     let attempt = Span(8 * MS + 12_008_000 + 128_000 + 2 * MS);
-    for (n, pair) in story.told.windows(2).enumerate() {
+    for (n, pair) in story.signals.windows(2).enumerate() {
         let backoff = Span(pair[1].0.since(pair[0].0).0 - attempt.0);
         let limit = Span::millis((50 << n).min(800));
         assert!(backoff <= limit, "the {n}th backoff is {backoff}");
     }
-    let whole = story.told[13].0.since(story.told[0].0);
+    let whole = story.signals[13].0.since(story.signals[0].0);
     assert!(whole > Span::secs(2), "the backoffs do not grow: {whole}");
 }
 
@@ -204,7 +204,7 @@ fn a_packet_whose_acknowledgements_are_lost_arrives_once_and_is_not_dropped() {
     assert_eq!(story.out, [(Time(9 * MS), Side::Right, 0)]);
     assert_eq!(story.dropped, []);
     assert_eq!(story.notes, [LinkNote::Duplicate; 13]);
-    assert_eq!(story.told.len(), 14);
+    assert_eq!(story.signals.len(), 14);
 }
 
 /// A timeout that is far too short drops a packet that arrives a moment later. That copy is a separate packet

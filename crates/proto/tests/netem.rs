@@ -294,9 +294,9 @@ fn a_queued_packet_may_overtake_packets_in_flight() {
 fn jitter_preserves_order_if_configured() {
     let jitter = Span::millis(5);
     let free = Impairments { jitter, ..Default::default() };
-    let kept = Impairments { jitter_order: Order::Kept, ..free.clone() };
+    let ordered = Impairments { jitter_order: Order::Kept, ..free.clone() };
     let sent = each(1, 10_000);
-    let fates = play(line(Span::millis(20), kept), &sent, on_time);
+    let fates = play(line(Span::millis(20), ordered), &sent, on_time);
     assert!(fates.out.is_sorted_by_key(|(_, id)| *id) && fates.reordered.is_empty());
     let fates = play(line(Span::millis(20), free), &sent, on_time);
     // Only packets that overtook an earlier one are reported.
@@ -325,14 +325,14 @@ proptest! {
         bps in prop::option::of(100_000..20_000_000_u64),
         queue in 0..30_u32,
         codel in any::<bool>(),
-        kept in any::<bool>(),
+        ordered in any::<bool>(),
         tick in 1..15_u64,
     ) {
         let [loss, duplicate, corrupt, reorder] = share.map(p);
         let impairments = Impairments {
             jitter: Span::millis(20),
             jitter_distribution: Distribution::Pareto,
-            jitter_order: if kept { Order::Kept } else { Order::Free },
+            jitter_order: if ordered { Order::Kept } else { Order::Free },
             loss: Some(Loss::Random(loss)),
             duplicate, corrupt, reorder, reorder_gap: gap,
             ..Default::default()

@@ -45,12 +45,12 @@ fn channel(model: &ErrorModel, name: &str) -> Channel {
 /// The reports until `end`, with their times; a packet of data is sent to the right every `every`.
 fn turns(radio: &mut Radio, end: u64, every: Option<Span>) -> Vec<(u64, Side, bool, Side)> {
     let mut out = Out::new(Interest::EVERYTHING);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut next = every.map_or(Time::NEVER, |_| Time::ZERO);
     loop {
         let now = next.min(radio.next_wake().unwrap_or(Time::NEVER));
         if now > Time::ZERO + Span::secs(end) {
-            return told;
+            return reports;
         }
         out.begin(Default::default(), now);
         if let Some(every) = every.filter(|_| now == next) {
@@ -67,7 +67,7 @@ fn turns(radio: &mut Radio, end: u64, every: Option<Span>) -> Vec<(u64, Side, bo
         for ((at, side, good), (to, signal)) in events.zip(out.signals.drain(..)) {
             assert_eq!(signal, Signal::ChannelGood(good));
             assert_eq!(at.0 % 1_000_000_000, 0, "reported late");
-            told.push((at.0 / 1_000_000_000, side, good, to));
+            reports.push((at.0 / 1_000_000_000, side, good, to));
         }
         assert!(out.signals.is_empty());
     }
@@ -92,9 +92,9 @@ fn channel_reports_are_on_time_with_and_without_traffic() {
 fn each_neighbour_gets_reports_of_its_sending_channel() {
     let both = |name| Some(channel(&ten_and_four(), name).reporting());
     let mut radio = Radio::new(config(), both("left"), both("right"));
-    let told = turns(&mut radio, 11, None);
+    let reports = turns(&mut radio, 11, None);
     let want = [(10, Side::Left, false, Side::Right), (10, Side::Right, false, Side::Left)];
-    assert_eq!(told, want);
+    assert_eq!(reports, want);
 }
 
 #[test]

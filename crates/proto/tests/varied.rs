@@ -108,7 +108,7 @@ fn outages_and_held_packets_are_reported() {
     let outages = Some(Course::parse_outages("4ms-10ms").unwrap());
     let mut line = varied(VariedConfig { right: rates("0s 1mbit"), outages, ..config() });
     let mut out = Out::new(Interest::EVERYTHING);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut calls = vec![(0, Some(1)), (4, None), (5, Some(2)), (10, None), (14, None), (22, None)];
     for (ms, packet_id) in calls.drain(..) {
         let now = Time(ms * MS);
@@ -121,7 +121,7 @@ fn outages_and_held_packets_are_reported() {
             }
         }
         out.sends.clear();
-        told.extend(out.events.drain(..).filter_map(|event| match event.what {
+        reports.extend(out.events.drain(..).filter_map(|event| match event.what {
             What::Channel { side: Side::Right, good } => Some(format!("{ms} {good}")),
             What::Packet { op: Op::Redirected(cause), packet, .. } => {
                 Some(format!("{ms} {} {}", cause.name(), packet.id.0))
@@ -129,7 +129,7 @@ fn outages_and_held_packets_are_reported() {
             _ => None,
         }));
     }
-    assert_eq!(told, ["4 false", "4 outage 1", "5 outage 2", "10 true"]);
+    assert_eq!(reports, ["4 false", "4 outage 1", "5 outage 2", "10 true"]);
 }
 
 #[test]

@@ -36,15 +36,15 @@ impl Growth for ExternalControl {
 
     fn on_sample(&mut self, w: &mut Window, sample: &Sample) {
         let rate = self.0.rate.load(Ordering::Relaxed);
-        let wanted = match (rate, sample.rtt) {
+        let target = match (rate, sample.rtt) {
             (0, _) => self.0.window.load(Ordering::Relaxed),
             // Twice the flight of the rate: the rate decides, and lost packets do not stop it.
             (rate, Some(rtt)) => (2.0 * rate as f64 * rtt.as_secs_f64()) as u64,
             (_, None) => 0,
         };
-        if wanted > 0 {
+        if target > 0 {
             let least = if rate > 0 { 4 * w.mss } else { w.mss };
-            w.cwnd = (wanted.min(u32::MAX.into()) as u32).clamp(least, w.largest.max(least));
+            w.cwnd = (target.min(u32::MAX.into()) as u32).clamp(least, w.largest.max(least));
         }
     }
 

@@ -58,26 +58,26 @@ pub struct CompareArguments {
 
 /// Compares schemes on a scenario.
 #[pyfunction]
-#[pyo3(signature = (plan, said, jobs=0, progress=None))]
+#[pyo3(signature = (plan, options, jobs=0, progress=None))]
 pub fn compare(
     py: Python<'_>,
     plan: &Plan,
-    said: CompareArguments,
+    options: CompareArguments,
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (origin, name, text) = (plan.origin.clone(), plan.name.clone(), plan.text.clone());
     let arguments = plan.arguments.clone();
-    let handoffs = quantity::<Handoffs>(py, "handoff", said.handoff, HANDOFF)?;
+    let handoffs = quantity::<Handoffs>(py, "handoff", options.handoff, HANDOFF)?;
     answer(py, jobs, progress, move |work| {
         let source = Source { origin: &origin, name: &name, text: &text };
-        let asked = comparing::Options {
-            schemes: &said.schemes,
-            baseline: said.baseline.as_deref(),
-            errors: &said.errors,
+        let settings = comparing::Options {
+            schemes: &options.schemes,
+            baseline: options.baseline.as_deref(),
+            errors: &options.errors,
             handoffs: handoffs.as_ref(),
         };
-        value(&study::compare(&source, &arguments, &asked, "", work)?)
+        value(&study::compare(&source, &arguments, &settings, "", work)?)
     })
 }
 
@@ -127,10 +127,10 @@ pub struct AdviseArguments {
 
 /// Advice on a link.
 #[pyfunction]
-#[pyo3(signature = (said, seeds, gain, vary, jobs=0, progress=None))]
+#[pyo3(signature = (options, seeds, gain, vary, jobs=0, progress=None))]
 pub fn advise(
     py: Python<'_>,
-    said: AdviseArguments,
+    options: AdviseArguments,
     seeds: Option<u32>,
     gain: f64,
     vary: bool,
@@ -138,28 +138,31 @@ pub fn advise(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let given = LinkOptions {
-        rate: quantity::<Rate>(py, "rate", said.rate, "20mbit")?,
-        rate_back: quantity::<Rate>(py, "rate_back", said.rate_back, "28.8kbit")?,
-        delay: quantity::<Span>(py, "delay", said.delay, "5ms")?,
-        wired_delay: quantity::<Span>(py, "wired_delay", said.wired_delay, "20ms")?,
-        loss: quantity::<Probability>(py, "loss", said.loss, "2% or 0.02")?,
-        burst: said.burst,
-        queue: said.queue,
-        sender: said.sender,
-        handoff: quantity::<Handoffs>(py, "handoff", said.handoff, HANDOFF)?,
-        direction: if said.upload { Direction::Upload } else { Direction::Download },
-        duplex: said.duplex.map(|word| one_of(py, "duplex", &word, &Duplex::WORDS)).transpose()?,
-        discipline: said.discipline,
-        arq: said.arq,
-        damage: said.losses.map(|word| one_of(py, "losses", &word, &LOSSES)).transpose()?,
-        mtu: said.mtu,
-        overhead: quantity::<Span>(py, "overhead", said.overhead, "1ms")?,
-        customers: said.customers,
+        rate: quantity::<Rate>(py, "rate", options.rate, "20mbit")?,
+        rate_back: quantity::<Rate>(py, "rate_back", options.rate_back, "28.8kbit")?,
+        delay: quantity::<Span>(py, "delay", options.delay, "5ms")?,
+        wired_delay: quantity::<Span>(py, "wired_delay", options.wired_delay, "20ms")?,
+        loss: quantity::<Probability>(py, "loss", options.loss, "2% or 0.02")?,
+        burst: options.burst,
+        queue: options.queue,
+        sender: options.sender,
+        handoff: quantity::<Handoffs>(py, "handoff", options.handoff, HANDOFF)?,
+        direction: if options.upload { Direction::Upload } else { Direction::Download },
+        duplex: options
+            .duplex
+            .map(|word| one_of(py, "duplex", &word, &Duplex::WORDS))
+            .transpose()?,
+        discipline: options.discipline,
+        arq: options.arq,
+        damage: options.losses.map(|word| one_of(py, "losses", &word, &LOSSES)).transpose()?,
+        mtu: options.mtu,
+        overhead: quantity::<Span>(py, "overhead", options.overhead, "1ms")?,
+        customers: options.customers,
     };
-    let can = said.can.iter().map(|who| Ok(one_of(py, "can", who, &PARTIES)?.to_owned()));
+    let can = options.can.iter().map(|who| Ok(one_of(py, "can", who, &PARTIES)?.to_owned()));
     let can = can.collect::<PyResult<Vec<String>>>()?;
     let wish = AdviceOptions { seeds, gain, can, vary };
-    let capture = said.capture;
+    let capture = options.capture;
     answer(py, jobs, progress, move |work| {
         let estimate = match capture {
             None => Estimate::default(),
@@ -176,12 +179,16 @@ pub fn advise(
     })
 }
 
-/// The value of the name `said` in `words`.
-fn one_of<T: Copy>(py: Python<'_>, name: &str, said: &str, words: &[(&str, T)]) -> PyResult<T> {
-    let found = words.iter().find(|(word, _)| *word == said);
+/// The value of the name `choice` in `words`.
+fn one_of<T: Copy>(py: Python<'_>, name: &str, choice: &str, words: &[(&str, T)]) -> PyResult<T> {
+    let found = words.iter().find(|(word, _)| *word == choice);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        error::argument(py, &format!("{name} is `{said}`"), &format!("one of {}", known.join(", ")))
+        error::argument(
+            py,
+            &format!("{name} is `{choice}`"),
+            &format!("one of {}", known.join(", ")),
+        )
     })
 }
 
@@ -206,11 +213,11 @@ pub struct BatteryArguments {
 
 /// Battery life of a reporting device.
 #[pyfunction]
-pub fn battery(py: Python<'_>, said: BatteryArguments) -> PyResult<String> {
+pub fn battery(py: Python<'_>, options: BatteryArguments) -> PyResult<String> {
     let all: Vec<(&str, Radio)> = Radio::all().into_iter().map(|r| (r.name(), r)).collect();
-    let radios = said.radios.iter().map(|name| one_of(py, "radios", name, &all));
+    let radios = options.radios.iter().map(|name| one_of(py, "radios", name, &all));
     let radios = radios.collect::<PyResult<Vec<Radio>>>()?;
-    let rest = said.rest.map(|word| {
+    let rest = options.rest.map(|word| {
         let wrong =
             || error::argument(py, &format!("rest is `{word}`"), "psm, drx:1.28s or edrx:81.92s");
         batteries::rest(&word).ok_or_else(wrong)
@@ -222,25 +229,25 @@ pub fn battery(py: Python<'_>, said: BatteryArguments) -> PyResult<String> {
         ("resumed", Session::Resumed),
         ("kept", Session::Kept),
     ];
-    let asked = Options {
+    let settings = Options {
         radios: if radios.is_empty() { Radio::all() } else { radios },
-        reports: said.reports,
-        bytes: said.bytes,
-        over: one_of(py, "over", &said.over, &over)?,
-        session: one_of(py, "session", &said.session, &sessions)?,
-        capacity: parsed(py, "capacity", &said.capacity, "5Wh")?,
-        self_discharge: parsed::<Probability>(py, "self_discharge", &said.self_discharge, "1%")?
+        reports: options.reports,
+        bytes: options.bytes,
+        over: one_of(py, "over", &options.over, &over)?,
+        session: one_of(py, "session", &options.session, &sessions)?,
+        capacity: parsed(py, "capacity", &options.capacity, "5Wh")?,
+        self_discharge: parsed::<Probability>(py, "self_discharge", &options.self_discharge, "1%")?
             .get(),
-        base: parsed(py, "base", &said.base, "40uW")?,
+        base: parsed(py, "base", &options.base, "40uW")?,
         network: Network {
-            inactivity: quantity::<Span>(py, "inactivity", said.inactivity, "10s")?,
-            active: quantity::<Span>(py, "active", said.active, "8s")?,
+            inactivity: quantity::<Span>(py, "inactivity", options.inactivity, "10s")?,
+            active: quantity::<Span>(py, "active", options.active, "8s")?,
             rest: rest.transpose()?,
-            release_assistance: said.release_assistance,
+            release_assistance: options.release_assistance,
         },
-        runs: said.seeds,
+        runs: options.seeds,
     };
-    answer(py, 1, None, move |_| value(&batteries::answer(&asked)?))
+    answer(py, 1, None, move |_| value(&batteries::answer(&settings)?))
 }
 
 fn quantity<T: FromStr<Err: std::fmt::Display>>(
@@ -281,15 +288,15 @@ fn read(bytes: &[u8], name: &str, verify: bool) -> Result<Capture, lasthop_batch
 
 /// Published and measured results.
 #[pyfunction]
-#[pyo3(signature = (what, seeds, jobs=0, progress=None))]
+#[pyo3(signature = (claims, seeds, jobs=0, progress=None))]
 pub fn reproduce(
     py: Python<'_>,
-    what: Vec<String>,
+    claims: Vec<String>,
     seeds: u32,
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let chosen = choose(&what).map_err(|word| {
+    let chosen = choose(&claims).map_err(|word| {
         let message = format!("there is no paper or claim `{word}`");
         error::argument(py, &message, "lasthop.claims() lists them")
     })?;
@@ -318,17 +325,18 @@ pub struct ExplainArguments {
 
 /// The open parameters of a paper that decide its claims.
 #[pyfunction]
-#[pyo3(signature = (what, said, jobs=0, progress=None))]
+#[pyo3(signature = (claims, options, jobs=0, progress=None))]
 pub fn explain(
     py: Python<'_>,
-    what: Vec<String>,
-    said: ExplainArguments,
+    claims: Vec<String>,
+    options: ExplainArguments,
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let question = Question::new(&what, said.testbed).map_err(|error| error::batch(py, &error))?;
-    let seeds = said.seeds.unwrap_or(question.seeds);
-    let (sets, sample, again, fit) = (said.sets, said.sample, said.again, said.fit);
+    let question =
+        Question::new(&claims, options.testbed).map_err(|error| error::batch(py, &error))?;
+    let seeds = options.seeds.unwrap_or(question.seeds);
+    let (sets, sample, again, fit) = (options.sets, options.sample, options.again, options.fit);
     let question = Question { sets, sample, seeds, again, fit, ..question };
     answer(py, jobs, progress, move |work| {
         let watch = Watch(work);
@@ -349,8 +357,8 @@ pub fn explain(
 
 /// The open parameters of claims.
 #[pyfunction]
-pub fn left_open(py: Python<'_>, what: Vec<String>, testbed: bool) -> PyResult<String> {
-    let question = Question::new(&what, testbed).map_err(|error| error::batch(py, &error))?;
+pub fn left_open(py: Python<'_>, claims: Vec<String>, testbed: bool) -> PyResult<String> {
+    let question = Question::new(&claims, testbed).map_err(|error| error::batch(py, &error))?;
     json(py, &question.parameters())
 }
 

@@ -69,7 +69,7 @@ impl HostConnection {
         let Role::Sends(sender) = &self.role else { return None };
         Some(TransferState {
             flow: self.flow,
-            wanted: sender.wanted,
+            wanted: sender.size,
             acknowledged: sender.ledger.acked(),
             complete: sender.complete,
             aborted: sender.aborted,

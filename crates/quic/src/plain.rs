@@ -131,7 +131,7 @@ struct Handshaking {
     received: u8,
     /// The last level whose keys were exported.
     level: Level,
-    said: bool,
+    hello_sent: bool,
     announced: bool,
 }
 
@@ -147,7 +147,7 @@ impl Handshaking {
             read: Vec::new(),
             received: 0,
             level,
-            said: false,
+            hello_sent: false,
             announced: false,
         }
     }
@@ -186,8 +186,8 @@ impl Handshaking {
     fn client(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         match (self.level, self.received) {
             (Level::Initial, message::SERVER_HELLO..) => self.reach(Level::Handshake),
-            (Level::Initial, _) if !self.said => {
-                self.said = true;
+            (Level::Initial, _) if !self.hello_sent => {
+                self.hello_sent = true;
                 self.write(message::CLIENT_HELLO, length::CLIENT_HELLO, &self.own, buf);
                 None
             }

@@ -12,7 +12,7 @@ use crate::pattern;
 pub(crate) struct Sender {
     pub config: Quic,
     pub stop: Option<Time>,
-    pub wanted: Option<Bytes>,
+    pub size: Option<Bytes>,
     pub ledger: Ledger,
     streams: Vec<Writing>,
     done: usize,
@@ -38,11 +38,11 @@ struct Writing {
 const ONCE: u64 = 1 << 16;
 
 impl Sender {
-    pub(crate) fn new(config: Quic, wanted: Option<Bytes>, stop: Option<Time>) -> Sender {
+    pub(crate) fn new(config: Quic, size: Option<Bytes>, stop: Option<Time>) -> Sender {
         Sender {
             config,
             stop,
-            wanted,
+            size,
             ledger: Ledger::default(),
             streams: Vec::new(),
             done: 0,
@@ -70,7 +70,7 @@ impl Sender {
         for i in 0..count {
             let Some(id) = connection.streams().open(Dir::Uni) else { break };
             // The first streams carry the remainder.
-            let share = self.wanted.map(|all| all.0 / count + u64::from(i < all.0 % count));
+            let share = self.size.map(|all| all.0 / count + u64::from(i < all.0 % count));
             self.streams.push(Writing { id, written: 0, share, finished: false });
         }
     }
@@ -95,7 +95,7 @@ impl Sender {
     /// Sends no new data: the transfer ends with the data written so far.
     pub(crate) fn stop(&mut self, connection: &mut Connection) {
         self.streams.iter_mut().filter(|s| !s.finished).for_each(|s| s.finish(connection));
-        self.wanted = Some(Bytes(self.streams.iter().map(|stream| stream.written).sum()));
+        self.size = Some(Bytes(self.streams.iter().map(|stream| stream.written).sum()));
     }
 
     /// A stream is fully acknowledged; true if it was the last one.

@@ -115,8 +115,8 @@ fn a_stopped_transfer_delivers_the_written_data() {
             (true, some),
             "{stop}: {transfer:?}"
         );
-        let wanted = transfer.wanted.map(|bytes| bytes.0);
-        assert_eq!(wanted, Some(transfer.delivered), "{stop}: {transfer:?}");
+        let size = transfer.wanted.map(|bytes| bytes.0);
+        assert_eq!(size, Some(transfer.delivered), "{stop}: {transfer:?}");
         assert_eq!(transfer.acknowledged, transfer.delivered, "{stop}: {transfer:?}");
         // Regression: a sender stopped during the handshake sent all its data.
         assert!(end.at.as_secs_f64() < 3.0, "{stop}: {}", end.at);

@@ -55,24 +55,24 @@ impl Units {
 }
 
 /// A count with its noun: `1 run`, `2 runs`, `2 losses`.
-pub fn plural(n: u64, what: &str) -> String {
-    counted(n.to_string(), what)
+pub fn plural(n: u64, noun: &str) -> String {
+    counted(n.to_string(), noun)
 }
 
 /// The same for a mean: `1 timeout`, `1.20 timeouts`.
-pub fn plural_of(n: f64, what: &str) -> String {
-    counted(short(n), what)
+pub fn plural_of(n: f64, noun: &str) -> String {
+    counted(short(n), noun)
 }
 
 /// Singular or plural is decided by the rounded number that is shown.
-fn counted(number: String, what: &str) -> String {
-    let sibilant = what.ends_with('s') || what.ends_with("ch");
+fn counted(number: String, noun: &str) -> String {
+    let sibilant = noun.ends_with('s') || noun.ends_with("ch");
     let ending = match number.as_str() {
         "1" => "",
         _ if sibilant => "es",
         _ => "s",
     };
-    format!("{number} {what}{ending}")
+    format!("{number} {noun}{ending}")
 }
 
 /// `value` rounded to about three significant digits. Integers keep all digits.

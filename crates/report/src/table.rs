@@ -372,9 +372,9 @@ mod tests {
     #[test]
     fn a_table_too_wide_is_printed_as_records() {
         let text = render(&schemes(), Look::Terminal(25));
-        let wanted = "scheme: snoop-smart\nKB/s: 12\u{2009}218 ± 11\nto be changed: base\n  station, receiver\n\n\
+        let expected = "scheme: snoop-smart\nKB/s: 12\u{2009}218 ± 11\nto be changed: base\n  station, receiver\n\n\
                       scheme: as-is\nKB/s: 103 ± 29";
-        assert_eq!(text, wanted);
+        assert_eq!(text, expected);
     }
 
     #[test]

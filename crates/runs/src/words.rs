@@ -59,7 +59,7 @@ fn line(line: &LineConfig) -> String {
 }
 
 fn stage(stage: &Stage) -> String {
-    let what = match &stage.kind {
+    let description = match &stage.kind {
         StageKind::Link(config) => line(config),
         StageKind::Serial(serial) => {
             let how = if serial.compression.is_some() { ", short headers" } else { "" };
@@ -91,7 +91,7 @@ fn stage(stage: &Stage) -> String {
             }
         },
     };
-    format!("{}: {what}", stage.name)
+    format!("{}: {description}", stage.name)
 }
 
 /// The transfers, one line each.

@@ -3,6 +3,7 @@
 use crate::document::{Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
 use crate::schema;
+use crate::synonyms::{KEYS, Synonyms, meaning, remark, same};
 
 /// No key of a scenario is deeper; also bounds the recursion of [`set`].
 const MAX_SEGMENTS: usize = 8;
@@ -204,9 +205,15 @@ impl Dotted {
             .chain(schema::keys("host").iter().copied())
             .chain(sites.iter().flat_map(|site| site.stages.iter().filter_map(|(name, _)| *name)))
             .collect();
-        let guess = match crate::error::suggestion(word, &candidates) {
-            Some(near) => format!("did you mean `{near}`? "),
-            None => String::new(),
+        let mut known: Vec<(&str, String)> =
+            candidates.into_iter().map(|key| (key, key.to_owned())).collect();
+        for site in &sites {
+            known.extend(site.inner_keys());
+        }
+        known.extend(of_transfer());
+        let guess = match find_key(word, &known, meaning) {
+            found if found.is_empty() => String::new(),
+            found => format!("{} ", did_you_mean_key(word, &found)),
         };
         Diagnostic::new(Code::UnknownKey, self.text(), at)
             .message(format!("no key of this scenario begins with `{word}`"))
@@ -262,13 +269,16 @@ impl Dotted {
         }
         let names: Vec<&str> =
             schema::STAGES.iter().copied().chain(stages.iter().filter_map(|s| s.0)).collect();
+        let key = find_key(selector, &site.inner_keys(), same);
+        let stages = did_you_mean(selector, &names);
+        let help = match key.is_empty() {
+            true => format!("{stages}; or its position from 1, as in `path.2`"),
+            false => did_you_mean_key(selector, &key),
+        };
         Err(Diagnostic::new(Code::UnknownKey, self.text(), at)
             .message(format!("there is no stage `{selector}`"))
             .label("no such stage")
-            .help(format!(
-                "{}; or its position from 1, as in `path.2`",
-                did_you_mean(selector, &names)
-            ))
+            .help(help)
             .into())
     }
 
@@ -347,6 +357,24 @@ impl<'t> Site<'t> {
         self.number.map_or("path".to_owned(), |i| format!("cell.{}.path", i + 1))
     }
 
+    /// The keys in the braces of its stages, with the dotted keys that lead to them.
+    fn inner_keys(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        for (i, (_, kind)) in
+            self.stages.iter().enumerate().filter(|(_, stage)| !stage.1.is_empty())
+        {
+            let is_only = self.stages.iter().filter(|(_, other)| other == kind).count() == 1;
+            let stage = match (is_only, self.number) {
+                (true, None) => (*kind).to_owned(),
+                (true, Some(_)) => format!("{}.{kind}", self.key()),
+                (false, _) => format!("{}.{}", self.key(), i + 1),
+            };
+            let keys = schema::inner_keys(kind).iter();
+            all.extend(keys.map(|key| (*key, format!("{stage}.{key}"))));
+        }
+        all
+    }
+
     /// A key within a stage. `path.radio.rate` means the `rate` in `radio = { ... }`, and `path.radio.errors`
     /// the `errors` next to it: no key is in both tables.
     fn within(&self, index: usize, by_kind: bool, rest: &[(String, Location)]) -> Route {
@@ -357,7 +385,7 @@ impl<'t> Site<'t> {
         }
         route.extend([Step::Key("path".to_owned(), at.clone()), Step::Index(index)]);
         let kind = self.stages[index].1;
-        let beside = |word: &str| {
+        let is_stage_key = |word: &str| {
             word == "name"
                 || schema::STAGES.contains(&word)
                 || schema::stage_keys("radio").contains(&word)
@@ -365,7 +393,7 @@ impl<'t> Site<'t> {
         };
         let inside = match rest.first() {
             None => by_kind,
-            Some((word, _)) => kind != "agent" && !kind.is_empty() && !beside(word),
+            Some((word, _)) => kind != "agent" && !kind.is_empty() && !is_stage_key(word),
         };
         if inside {
             route.push(Step::Key(kind.to_owned(), at));
@@ -373,6 +401,52 @@ impl<'t> Site<'t> {
         route.extend(plain(rest));
         route
     }
+}
+
+/// The keys of `--set` with the meaning of `word` in a scenario with a link and a radio, such as `link.rate` and
+/// `radio.rate` for `bandwidth`. Empty if no key has this meaning.
+pub fn settings(word: &str) -> Vec<String> {
+    settings_by(word, same)
+}
+
+/// [`settings`], also for a `word` with a typing error.
+pub fn settings_like(word: &str) -> Vec<String> {
+    settings_by(word, meaning)
+}
+
+fn settings_by(word: &str, like: Like) -> Vec<String> {
+    let top = schema::keys("scenario").iter().filter(|key| **key != "name");
+    // Options of agents have common names, such as `buffer`, and seldom are what is meant.
+    let bare = top.chain(&["agent"]).chain(schema::keys("host")).chain(schema::stage_keys("radio"));
+    let mut known: Vec<(&str, String)> = bare.map(|key| (*key, (*key).to_owned())).collect();
+    let stages = vec![(None, "link"), (None, "radio")];
+    known.extend(Site { number: None, cell: None, stages }.inner_keys());
+    known.extend(of_transfer());
+    find_key(word, &known, like)
+}
+
+/// The keys of a transfer, with their dotted keys.
+fn of_transfer() -> Vec<(&'static str, String)> {
+    schema::keys("transfer").iter().map(|key| (*key, format!("transfer.{key}"))).collect()
+}
+
+/// The comparison of a word with keys.
+type Like = for<'a> fn(&str, &Synonyms, &[&'a str]) -> Option<&'a str>;
+
+/// The dotted keys of the key that `word` means, at most three.
+fn find_key(word: &str, known: &[(&str, String)], like: Like) -> Vec<String> {
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let Some(near) = like(word, KEYS, &names) else { return Vec::new() };
+    let dotted = known.iter().filter(|(name, _)| *name == near).map(|(_, dotted)| dotted.clone());
+    dotted.take(3).collect()
+}
+
+/// The suggestion of these keys for a word.
+fn did_you_mean_key(word: &str, keys: &[String]) -> String {
+    let quoted: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    let name = keys[0].rsplit('.').next().unwrap_or_default();
+    let remark = remark(word, name).map(|text| format!(" ({text})")).unwrap_or_default();
+    format!("did you mean {}?{remark}", quoted.join(" or "))
 }
 
 fn keys(words: &[&str], at: &Location) -> Route {
@@ -476,4 +550,34 @@ fn set_within(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_same_meaning_lead_to_dotted_keys() {
+        for word in ["rate", "bandwidth", "speed"] {
+            assert_eq!(settings(word), ["link.rate", "radio.rate"], "{word}");
+        }
+        for (word, key) in [
+            ("tcp", "tcp"),
+            ("congestion_control", "tcp"),
+            ("mtu", "mss"),
+            ("size", "transfer.bytes"),
+            ("flows", "transfer.count"),
+            ("timeout", "horizon"),
+            ("seed", "seed"),
+            ("pep", "agent"),
+            ("plr", "link.frame-loss"),
+            ("jitter", "link.jitter"),
+        ] {
+            assert_eq!(settings(word).first().map(String::as_str), Some(key), "{word}");
+        }
+        assert!(settings("buffer").contains(&"link.queue".to_owned()));
+        assert_eq!(settings("colour"), [""; 0]);
+        assert_eq!(settings("bandwith"), [""; 0]);
+        assert_eq!(settings_like("bandwith"), ["link.rate", "radio.rate"]);
+    }
 }

@@ -74,7 +74,7 @@ pub fn compare(
     text: &str,
     name: &str,
     arguments: &[Argument],
-    wanted: &SchemeChoice,
+    choice: &SchemeChoice,
     errors: &[String],
     baseline: Option<&str>,
     handoffs: Option<&Handoffs>,
@@ -88,8 +88,8 @@ pub fn compare(
     }
     let labelled = axes.iter().position(|axis| axis.is_labelled() && !axis.only_errors());
     let labelled = labelled.map(|i| axes.remove(i));
-    let kept = axes.iter().position(AxisSpec::only_errors).filter(|_| errors.is_empty());
-    let kept = kept.map(|i| axes.remove(i));
+    let error_axis = axes.iter().position(AxisSpec::only_errors).filter(|_| errors.is_empty());
+    let error_axis = error_axis.map(|i| axes.remove(i));
     let first_of = |axis: &AxisSpec, document: &mut Table| {
         axis.points.first().map_or(Ok(()), |point| point.apply(document))
     };
@@ -101,7 +101,7 @@ pub fn compare(
     if let Some(axis) = &labelled {
         first_of(axis, &mut document)?;
     }
-    let losses = match &kept {
+    let losses = match &error_axis {
         Some(axis) => Losses::Axis(axis),
         None => Losses::Given(loss_points(&document, errors)?),
     };
@@ -121,8 +121,8 @@ pub fn compare(
     let builder = Builder { name, base, bare, losses: &losses, handoffs, scenario: &scenario };
 
     let points = labelled.as_ref().map_or(&[][..], |axis| &axis.points);
-    let candidates = candidates(wanted, points, &own, &table)?;
-    let own_axis = matches!(wanted, SchemeChoice::Own) && !points.is_empty();
+    let candidates = candidates(choice, points, &own, &table)?;
+    let own_axis = matches!(choice, SchemeChoice::Own) && !points.is_empty();
     let mut comparison = Comparison {
         plan: Plan {
             name: scenario.name.clone(),
@@ -168,12 +168,12 @@ pub fn compare(
             Err(reason) => comparison.left_out.push(LeftOut { name: scheme.name, reason }),
         }
     }
-    if let Some(wanted) = baseline {
-        let found = comparison.schemes.iter().position(|scheme| scheme.name == wanted);
+    if let Some(baseline) = baseline {
+        let found = comparison.schemes.iter().position(|scheme| scheme.name == baseline);
         comparison.baseline = found.ok_or_else(|| {
             let names: Vec<&str> = comparison.schemes.iter().map(|s| s.name.as_str()).collect();
-            no_scheme(format!("`{wanted}` is not in the comparison and cannot be its baseline"))
-                .help(crate::error::did_you_mean(wanted, &names))
+            no_scheme(format!("`{baseline}` is not in the comparison and cannot be its baseline"))
+                .help(crate::error::did_you_mean(baseline, &names))
         })?;
     }
     Ok(comparison)
@@ -195,7 +195,7 @@ type Candidate<'p> = (Scheme, Option<&'p Point>);
 
 /// The chosen schemes, in order.
 fn candidates<'p>(
-    wanted: &SchemeChoice,
+    choice: &SchemeChoice,
     points: &'p [Point],
     own: &[Scheme],
     table: &[Scheme],
@@ -208,7 +208,7 @@ fn candidates<'p>(
         (scheme, Some(point))
     };
     let plain = |scheme: &Scheme| (scheme.clone(), None);
-    match wanted {
+    match choice {
         SchemeChoice::Own if !points.is_empty() => Ok(points.iter().map(of_point).collect()),
         SchemeChoice::Own if !own.is_empty() => Ok(own.iter().map(plain).collect()),
         SchemeChoice::Own | SchemeChoice::All => Ok(table.iter().map(plain).collect()),

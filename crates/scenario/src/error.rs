@@ -207,14 +207,15 @@ pub(crate) fn listed(words: &[&str]) -> String {
 
 /// Help for a word that is none of `candidates`: a suggestion, and a list of short lists.
 pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> String {
+    let are = if candidates.len() == 1 { "is" } else { "are" };
     // A long list hides the suggestion; without a suggestion the list is the only help.
     let Some(near) = suggestion(word, candidates) else {
-        return format!("there are {}", listed(candidates));
+        return format!("there {are} {}", listed(candidates));
     };
     let remark = remark(word, near).map(|text| format!(" {}", sentence(text))).unwrap_or_default();
     match candidates.len() > 12 {
         true => format!("did you mean `{near}`?{remark}"),
-        false => format!("did you mean `{near}`?{remark} There are {}", listed(candidates)),
+        false => format!("did you mean `{near}`?{remark} There {are} {}", listed(candidates)),
     }
 }
 

@@ -88,10 +88,11 @@ pub fn example(name: &str) -> Option<&'static Example> {
     examples().iter().find(|example| example.name == name)
 }
 
-/// The name of the built-in scenario that is most similar to `name`.
+/// The name of the built-in scenario that is most similar to `name`, or that begins with it.
 pub fn nearest_example(name: &str) -> Option<&'static str> {
     let names: Vec<&'static str> = examples().iter().map(|example| example.name).collect();
-    crate::error::nearest(name, &names)
+    let begins = || names.iter().copied().find(|known| name.len() > 2 && known.starts_with(name));
+    crate::error::nearest(name, &names).or_else(begins)
 }
 
 impl Example {
@@ -115,6 +116,12 @@ impl Example {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_name_is_enough_for_a_suggestion() {
+        assert_eq!(nearest_example("west97"), Some("west97-lan"));
+        assert_eq!(nearest_example("quikstart"), Some("quickstart"));
+    }
 
     #[test]
     fn every_example_parses_without_warnings() {

@@ -83,8 +83,9 @@ fn collect(key: &str, node: &Node, found: &mut Vec<String>) {
     }
 }
 
-/// The text with the contents of a file.
+/// The text with the contents of a file, without a byte order mark, which would make a heading of the first line.
 pub fn with(mut text: String, name: &str, content: &str) -> String {
+    let content = content.strip_prefix('\u{feff}').unwrap_or(content);
     let quoted = |text: &str| {
         let mut word = String::with_capacity(text.len() + 2);
         for c in text.chars() {

@@ -48,8 +48,8 @@ fn scenario() -> Value {
     let mut file = table(&of("scenario").keys);
     let transfer = table(&of("transfer").keys);
     let several = json!({ "type": "array", "items": transfer, "minItems": 1 });
-    let what = "the transfers, each with sender, receiver and size";
-    put(&mut file, "transfer", json!({ "description": what, "anyOf": [transfer, several] }));
+    let description = "the transfers, each with sender, receiver and size";
+    put(&mut file, "transfer", json!({ "description": description, "anyOf": [transfer, several] }));
     let host = table(&of("host").keys);
     let hosts = json!({
         "description": "the hosts, by name",
@@ -62,43 +62,45 @@ fn scenario() -> Value {
     let mut cell = table(&of("cell").keys);
     put(&mut cell, "path", path());
     cell["required"] = json!(["name", "path"]);
-    let what = "for hosts that move: base stations with their radios, behind the path";
-    let cells = json!({ "description": what, "type": "array", "items": cell, "minItems": 1 });
+    let description = "for hosts that move: base stations with their radios, behind the path";
+    let cells =
+        json!({ "description": description, "type": "array", "items": cell, "minItems": 1 });
     put(&mut file, "cell", cells);
     let visits = table(&of("visits").keys);
     let several = json!({ "type": "array", "items": visits, "minItems": 1 });
-    let what = "which cells the hosts at the right end are in, and when";
-    put(&mut file, "visits", json!({ "description": what, "anyOf": [visits, several] }));
+    let description = "which cells the hosts at the right end are in, and when";
+    put(&mut file, "visits", json!({ "description": description, "anyOf": [visits, several] }));
     let mut handoff = table(&of("handoff").keys);
     handoff["description"] = json!("what happens between two cells");
     put(&mut file, "handoff", handoff);
-    let what = "axes: a key and the list of its values, or labelled points that set several keys";
-    put(&mut file, "vary", json!({ "description": what, "type": "object" }));
-    let what = "schemes for `lasthop compare`, defined by this scenario";
-    put(&mut file, "schemes", json!({ "description": what, "type": "object" }));
+    let description =
+        "axes: a key and the list of its values, or labelled points that set several keys";
+    put(&mut file, "vary", json!({ "description": description, "type": "object" }));
+    let description = "schemes for `lasthop compare`, defined by this scenario";
+    put(&mut file, "schemes", json!({ "description": description, "type": "object" }));
     put(&mut file, "files", files());
     file["required"] = json!(["transfer", "host", "path"]);
     file
 }
 
 fn files() -> Value {
-    let what = "contents of the files that links refer to, by file name";
-    json!({ "description": what, "type": "object" })
+    let description = "contents of the files that links refer to, by file name";
+    json!({ "description": description, "type": "object" })
 }
 
 fn path() -> Value {
     let name = json!({ "description": "the name of the stage", "type": "string" });
-    let stage = |kind: &str, beside: &[&str], inside: Value| {
-        let beside = beside.iter().flat_map(|part| of(part).keys.clone());
-        let mut stage = table(&beside.collect::<Vec<_>>());
+    let stage = |kind: &str, parts: &[&str], inside: Value| {
+        let keys = parts.iter().flat_map(|part| of(part).keys.clone());
+        let mut stage = table(&keys.collect::<Vec<_>>());
         put(&mut stage, "name", name.clone());
         put(&mut stage, kind, inside);
         stage["required"] = json!([kind]);
         stage
     };
     let words: Vec<&str> = agent::words().map(|agent| agent.word).collect();
-    let what = "what runs at the base station";
-    let agents = json!({ "description": what, "enum": words });
+    let description = "what runs at the base station";
+    let agents = json!({ "description": description, "enum": words });
     let stages = [
         stage("link", &[], table(&of("link").keys)),
         stage("agent", &["agent"], agents),
@@ -107,8 +109,8 @@ fn path() -> Value {
         stage("tbf", &[], table(&of("tbf").keys)),
         stage("police", &[], table(&of("police").keys)),
     ];
-    let what = "the stages between the hosts, from the wired side to the wireless";
-    json!({ "description": what, "type": "array", "minItems": 1, "items": { "anyOf": stages } })
+    let description = "the stages between the hosts, from the wired side to the wireless";
+    json!({ "description": description, "type": "array", "minItems": 1, "items": { "anyOf": stages } })
 }
 
 /// A table that has these keys and no others.
@@ -136,8 +138,8 @@ fn errors(every: &[Listed]) -> Value {
         let mut keys: Vec<Listed> = every.iter().filter(general).cloned().collect();
         keys.extend(list(|k| (model.read)(k, any_rate())));
         let mut schema = table(&keys);
-        let what = model.system.what;
-        put(&mut schema, "model", json!({ "description": what, "const": model.word }));
+        let description = model.system.what;
+        put(&mut schema, "model", json!({ "description": description, "const": model.word }));
         if let Some(required) = schema["required"].as_array_mut() {
             required.push(json!("model"));
         }
@@ -157,10 +159,10 @@ fn property(listed: &Listed) -> Value {
         Need::Default => written(&listed.default).map(|default| format!("; default {default}")),
         Need::Required(example) => Some(format!("; for example {example}")),
         Need::Else("") => None,
-        Need::Else(what) => Some(format!("; without it {what}")),
+        Need::Else(otherwise) => Some(format!("; without it {otherwise}")),
     };
-    let what = listed.key.what;
-    schema["description"] = json!(format!("{what}{}", default.unwrap_or_default()));
+    let description = listed.key.what;
+    schema["description"] = json!(format!("{description}{}", default.unwrap_or_default()));
     schema
 }
 

@@ -45,9 +45,11 @@ pub mod roaming;
 mod schema;
 mod schemes;
 mod sliders;
+pub mod spelling;
 pub mod synonyms;
 mod vary;
 
+pub use address::{settings, settings_like};
 pub use compare::{AS_IS, Comparison, Handoffs, LeftOut, SchemeChoice, compare};
 pub use error::{Code, Diagnostic, Error, Location, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};

@@ -86,10 +86,10 @@ fn row(Listed { key, default, .. }: &Listed, above: &str) -> String {
         Need::Default => written(default).map(|word| format!(" (`{word}`)")),
         Need::Required(_) => Some(" (required)".to_owned()),
         Need::Else("") => None,
-        Need::Else(what) => Some(format!(" ({what})")),
+        Need::Else(otherwise) => Some(format!(" ({otherwise})")),
     };
-    let (what, values) = (key.what, accepted(&key.form));
-    format!("| {name} | {what} | {values}{} |\n", default.unwrap_or_default())
+    let (description, values) = (key.what, accepted(&key.form));
+    format!("| {name} | {description} | {values}{} |\n", default.unwrap_or_default())
 }
 
 /// The rows of keys, those of inner tables below their own.
@@ -146,8 +146,8 @@ fn columns<R>(system: &Descriptor<R>) -> (&'static str, &'static str, &'static s
 
 fn words<'w>(rows: impl Iterator<Item = (&'w str, &'w str, &'w str)>) -> String {
     let mut text = "| word | what | after |\n|---|---|---|\n".to_owned();
-    for (word, what, source) in rows {
-        text.push_str(&format!("| `{word}` | {what} | {source} |\n"));
+    for (word, description, source) in rows {
+        text.push_str(&format!("| `{word}` | {description} | {source} |\n"));
     }
     text
 }

@@ -200,13 +200,13 @@ impl Transfer {
 
     /// Whether it ends by itself.
     pub fn ends(&self) -> bool {
-        let asked = match self.traffic {
+        let is_limited = match self.traffic {
             Traffic::Exchange(exchange) => exchange.exchanges.is_some(),
             Traffic::Page(page) => page.pages.is_some(),
             Traffic::Video(_) => true,
             _ => false,
         };
-        asked || self.stop.is_some() || self.bytes.is_some()
+        is_limited || self.stop.is_some() || self.bytes.is_some()
     }
 }
 

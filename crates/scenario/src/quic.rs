@@ -41,16 +41,16 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Option<Quic> {
     k.table("quic", "options of QUIC; the table alone selects QUIC", |k| {
         let table = [("cubic", QuicCongestion::Cubic), ("newreno", QuicCongestion::NewReno)];
         k.word("congestion", &mut quic.congestion, &table, "the congestion control");
-        let what = "parallel streams of one connection, which share the bytes";
-        k.count("streams", &mut quic.streams, 1..=100, what);
-        let what = "packets that the receiver may leave unacknowledged; 1 by default";
-        k.maybe_count("ack-threshold", &mut quic.ack_threshold, 0..=1000, what);
-        let what = "the receiver's window of each stream; 1.25 MB by default";
-        k.maybe("window", &mut quic.window, Bytes(1200)..=Bytes(1 << 30), what);
+        let description = "parallel streams of one connection, which share the bytes";
+        k.count("streams", &mut quic.streams, 1..=100, description);
+        let description = "packets that the receiver may leave unacknowledged; 1 by default";
+        k.maybe_count("ack-threshold", &mut quic.ack_threshold, 0..=1000, description);
+        let description = "the receiver's window of each stream; 1.25 MB by default";
+        k.maybe("window", &mut quic.window, Bytes(1200)..=Bytes(1 << 30), description);
     });
     let mut is_quic = k.has("quic");
     let table = [("tcp", false), ("quic", true)];
-    let what = "the transport protocol; \"quic\" if there is a table `quic`";
-    k.word("protocol", &mut is_quic, &table, what);
+    let description = "the transport protocol; \"quic\" if there is a table `quic`";
+    k.word("protocol", &mut is_quic, &table, description);
     is_quic.then_some(quic)
 }

@@ -8,6 +8,8 @@ use lasthop_proto::units::{
 
 use crate::document::{Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, Source, did_you_mean, listed};
+use crate::synonyms::{KEYS, meaning, same};
+use crate::{schema, spelling};
 
 /// A value that can be written in a scenario.
 pub(crate) trait Word: Sized {
@@ -18,7 +20,19 @@ pub(crate) trait Word: Sized {
 
     /// The value, or its fault.
     fn read(node: &Node) -> Result<Self, Trouble>;
+
+    /// The most likely value of a refused word, as after `key = `.
+    fn corrected(_: &str) -> Option<String> {
+        None
+    }
 }
+
+/// Frequent keys of tables, with examples.
+const COMMON: [(&str, &str); 3] =
+    [("rate", "\"10mbit\""), ("tcp", "\"cubic\""), ("bytes", "\"2MB\"")];
+
+/// The name of a scenario's file in messages.
+const SCENARIO: &str = "scenario";
 
 /// The fault of a value: its kind, and a few words.
 pub(crate) type Trouble = (Code, String);
@@ -49,14 +63,18 @@ impl<'t> Reader<'t> {
     /// since the one is usually the cause of the other.
     pub fn open(node: &'t Node, path: &str, keys: &[&str]) -> Result<Reader<'t>, Error> {
         let Some(table) = node.as_table() else {
-            let example = keys.first().copied().unwrap_or("key");
+            let common = COMMON.iter().find(|(key, _)| keys.contains(key));
+            let first = (*keys.first().unwrap_or(&"key"), "...");
+            let (key, value) = common.copied().unwrap_or(first);
+            // A long list hides the example.
+            let all = match keys.len() > 12 {
+                true => String::new(),
+                false => format!("; {}", did_you_mean("", keys)),
+            };
             return Err(Diagnostic::new(Code::BadValue, path, &node.at)
                 .message(format!("`{path}` is {}, not a table", node.kind()))
                 .label("expected a table")
-                .help(format!(
-                    "write it in braces: `{{ {example} = ... }}`; {}",
-                    did_you_mean("", keys)
-                ))
+                .help(format!("write it in braces: `{{ {key} = {value} }}`{all}"))
                 .into());
         };
         Reader::over(table, path, node.at.clone(), keys)
@@ -69,7 +87,7 @@ impl<'t> Reader<'t> {
         at: Location,
         keys: &[&str],
     ) -> Result<Reader<'t>, Error> {
-        Reader::of(table, path, at, "scenario", keys)
+        Reader::of(table, path, at, SCENARIO, keys)
     }
 
     /// The top level of a file that messages call `file`.
@@ -93,10 +111,14 @@ impl<'t> Reader<'t> {
 
     fn unknown(&self, entry: &Entry, keys: &[&str]) -> Error {
         let place = self.named("a");
+        let owner = match self.file == SCENARIO && same(&entry.key, KEYS, keys).is_none() {
+            true => schema::owner(&entry.key),
+            false => None,
+        };
         Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
             .message(format!("{place} has no key `{}`", entry.key))
             .label("unknown key")
-            .help(did_you_mean(&entry.key, keys))
+            .help(owner.unwrap_or_else(|| did_you_mean(&entry.key, keys)))
             .into()
     }
 
@@ -108,10 +130,12 @@ impl<'t> Reader<'t> {
             return Ok(());
         };
         let word = kind.rsplit(' ').next().unwrap_or(kind);
+        let guess = meaning(&entry.key, KEYS, own)
+            .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         Err(Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
             .message(format!("`{}`: {kind} has no key `{}`", self.path, entry.key))
             .label("belongs to another one")
-            .help(format!("{word} takes {}; {}", listed(own), did_you_mean(&entry.key, own)))
+            .help(format!("{word} takes {}{guess}", listed(own)))
             .into())
     }
 
@@ -197,22 +221,27 @@ impl<'t> Reader<'t> {
 /// Reads a single value.
 pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
     T::read(node).map_err(|(code, why)| {
+        let corrected = T::corrected(&node.brief()).filter(|_| code == Code::BadValue);
+        let help = match corrected {
+            Some(meant) => format!("did you mean `{key} = {meant}`?"),
+            None => format!("for example `{key} = {}`", T::EXAMPLE),
+        };
         Diagnostic::new(code, path, &node.at)
             .message(format!("`{path}`: {why}"))
             .label(format!("expected {}", T::EXPECTED))
-            .help(format!("for example `{key} = {}`", T::EXAMPLE))
+            .help(help)
             .into()
     })
 }
 
 /// The error for an unknown keyword.
 pub(crate) fn not_a_choice(node: &Node, path: &str, words: &[&str]) -> Error {
-    let what = match node.as_str() {
+    let problem = match node.as_str() {
         Some(word) => format!("`{word}` is none of the choices"),
         None => format!("this is {}, not a word in quotes", node.kind()),
     };
     Diagnostic::new(Code::BadValue, path, &node.at)
-        .message(format!("`{path}`: {what}"))
+        .message(format!("`{path}`: {problem}"))
         .label("not known")
         .help(did_you_mean(node.as_str().unwrap_or_default(), words))
         .into()
@@ -284,6 +313,10 @@ fn unit_trouble(error: UnitError) -> Trouble {
     }
 }
 
+fn in_quotes(word: String) -> String {
+    format!("\"{word}\"")
+}
+
 /// A quantity is a string; a bare number has no unit and is rejected, unless it is zero.
 fn quantity<T: core::str::FromStr<Err = UnitError>>(node: &Node) -> Result<T, Trouble> {
     match &node.value {
@@ -299,6 +332,9 @@ impl Word for Span {
     fn read(node: &Node) -> Result<Span, Trouble> {
         quantity(node)
     }
+    fn corrected(word: &str) -> Option<String> {
+        spelling::time(word).map(in_quotes)
+    }
 }
 
 impl Word for Rate {
@@ -306,6 +342,9 @@ impl Word for Rate {
     const EXAMPLE: &'static str = "\"2mbit\"";
     fn read(node: &Node) -> Result<Rate, Trouble> {
         quantity(node)
+    }
+    fn corrected(word: &str) -> Option<String> {
+        spelling::rate(word).map(in_quotes)
     }
 }
 
@@ -315,6 +354,9 @@ impl Word for Bytes {
     fn read(node: &Node) -> Result<Bytes, Trouble> {
         quantity(node)
     }
+    fn corrected(word: &str) -> Option<String> {
+        spelling::size(word).map(in_quotes)
+    }
 }
 
 impl Word for Probability {
@@ -322,6 +364,9 @@ impl Word for Probability {
     const EXAMPLE: &'static str = "\"0.4%\"";
     fn read(node: &Node) -> Result<Probability, Trouble> {
         quantity(node)
+    }
+    fn corrected(word: &str) -> Option<String> {
+        spelling::probability(word).map(in_quotes)
     }
 }
 
@@ -396,10 +441,18 @@ impl Word for bool {
     fn read(node: &Node) -> Result<bool, Trouble> {
         match &node.value {
             Value::Bool(value) => Ok(*value),
-            Value::String(word) => {
+            Value::String(word) if matches!(word.as_str(), "true" | "false") => {
                 Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
             }
+            Value::String(word) => Err(bad(format!("`{word}` is neither true nor false"))),
             _ => Err(bad(format!("this is {}", node.kind()))),
+        }
+    }
+    fn corrected(word: &str) -> Option<String> {
+        match word.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some("true".to_owned()),
+            "false" | "no" | "off" | "0" => Some("false".to_owned()),
+            _ => None,
         }
     }
 }
@@ -413,11 +466,15 @@ impl Word for u64 {
                 u64::try_from(*value).map_err(|_| beyond(format!("{text} is negative")))
             }
             Value::Integer(None, text) => Err(beyond(format!("{text} is too large"))),
-            Value::String(word) => {
+            Value::String(word) if word.parse::<u64>().is_ok() => {
                 Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
             }
+            Value::String(word) => Err(bad(format!("`{word}` is not a whole number"))),
             _ => Err(bad(format!("this is {}", node.kind()))),
         }
+    }
+    fn corrected(word: &str) -> Option<String> {
+        spelling::count(word)
     }
 }
 
@@ -474,5 +531,8 @@ impl Word for Limit {
             }
             None => word.parse().map(Limit::Bytes).map_err(unit_trouble),
         }
+    }
+    fn corrected(word: &str) -> Option<String> {
+        spelling::queue(word).map(in_quotes)
     }
 }

@@ -92,3 +92,35 @@ pub(crate) fn scenario() -> &'static [&'static str] {
     static TOP: LazyLock<Vec<&'static str>> = LazyLock::new(|| [keys("scenario"), TABLES].concat());
     &TOP
 }
+
+/// Where a key of a scenario belongs that is written in another table.
+pub(crate) fn owner(key: &str) -> Option<String> {
+    let in_braces: Vec<String> = ["link", "radio"]
+        .iter()
+        .filter(|kind| inner_keys(kind).contains(&key))
+        .map(|kind| format!("`{kind} = {{ {key} = ... }}`"))
+        .collect();
+    let next_to = ["radio", "agent"].into_iter().find(|kind| stage_keys(kind).contains(&key));
+    Some(if STAGES.contains(&key) {
+        format!("`{key}` is a stage of the path: write it below its own `[[path]]`")
+    } else if TABLES.contains(&key) {
+        let heading = match key {
+            "host" => "[host.NAME]".to_owned(),
+            "path" | "cell" => format!("[[{key}]]"),
+            _ => format!("[{key}]"),
+        };
+        format!("`{key}` is not part of another table: begin it by `{heading}`")
+    } else if keys("scenario").contains(&key) {
+        format!("`{key}` belongs to the top of the file, above the first heading in brackets")
+    } else if !in_braces.is_empty() {
+        format!("`{key}` belongs into the braces of a stage: {}", in_braces.join(" or "))
+    } else if let Some(kind) = next_to {
+        format!("write `{key}` next to `{kind} = ...`, under the same `[[path]]`")
+    } else if keys("host").contains(&key) {
+        format!("`{key}` belongs to a host: write it below `[host.NAME]`")
+    } else if keys("transfer").contains(&key) {
+        format!("`{key}` belongs to a transfer: `transfer = {{ {key} = ..., ... }}`")
+    } else {
+        return None;
+    })
+}

@@ -82,12 +82,12 @@ pub struct Scheme {
 
 impl Scheme {
     /// A scheme that is not in the table: the scenario as it is, or a point of an axis.
-    pub(crate) fn plain(name: &str, what: &str) -> Scheme {
+    pub(crate) fn plain(name: &str, description: &str) -> Scheme {
         Scheme {
             name: name.to_owned(),
             family: Family::Plain,
             change: Vec::new(),
-            what: what.to_owned(),
+            what: description.to_owned(),
             run: None,
             needs: Vec::new(),
             set: Vec::new(),

@@ -14,28 +14,69 @@ pub const KEYS: &Synonyms = &[
     ("frame-loss", LOSS),
     ("loss", LOSS),
     ("p", LOSS),
+    // A radio loses packets by its errors; its `losses` vary over time.
+    ("errors", LOSS),
     ("losses", LOSS),
-    ("errors", &["loss-model", "error-model", "errors-model", "fading", "channel"]),
+    (
+        "errors",
+        &[
+            "loss-model",
+            "error-model",
+            "errors-model",
+            "fading",
+            "channel",
+            "ber",
+            "bit-error-rate",
+        ],
+    ),
     ("jitter", &["delay-variation", "variation", "pdv", "ipdv"]),
+    ("reorder", &["reordering"]),
+    ("duplicate", &["dup", "duplication"]),
+    ("corrupt", &["corruption"]),
     ("discipline", &["qdisc", "aqm", "queueing", "queue-discipline", "scheduler"]),
     (
         "tcp",
-        &["cc", "congestion-control", "tcp-variant", "variant", "flavour", "flavor", "algorithm"],
+        &[
+            "cc",
+            "congestion",
+            "congestion-control",
+            "tcp-variant",
+            "variant",
+            "flavour",
+            "flavor",
+            "algorithm",
+            "sender",
+        ],
     ),
     ("congestion", &["cc", "congestion-control", "algorithm"]),
-    ("mss", &["segment-size", "maxseg", "max-segment"]),
+    ("mss", &["segment-size", "maxseg", "max-segment", "mtu"]),
     ("mtu", &["max-packet", "packet-size"]),
     ("bytes", &["size", "file-size", "length", "amount", "volume"]),
+    ("count", &["flows", "connections", "parallel"]),
     ("transfer", &["flow", "flows", "download", "upload", "traffic"]),
     ("runs", &["seeds", "repetitions", "repeat", "iterations", "replications"]),
-    ("horizon", &["duration", "time-limit", "max-time", "simulation-time"]),
-    ("agent", &["proxy", "pep", "middlebox", "base-station"]),
+    ("seed", &["random-seed", "rng-seed", "first-seed"]),
+    ("horizon", &["duration", "time", "timeout", "time-limit", "max-time", "simulation-time"]),
+    ("agent", &["proxy", "pep", "middlebox", "base-station", "snoop"]),
+    ("addr", &["ip", "address", "ip-address"]),
     ("recv-buffer", &["rcvbuf", "rwnd", "receive-window", "receive-buffer", "window"]),
     ("send-buffer", &["sndbuf", "send-window"]),
     ("initial-window", &["iw", "initcwnd", "init-cwnd"]),
     ("rto-min", &["min-rto"]),
     ("rto-max", &["max-rto"]),
     ("duplex", &["half-duplex", "full-duplex"]),
+    // Keywords.
+    ("testbed", &["kernel", "real", "live"]),
+    ("sim", &["simulator", "simulation"]),
+    ("none", &["off", "no", "false", "disabled"]),
+    ("full", &["full-duplex", "fullduplex", "fdx"]),
+    ("half", &["half-duplex", "halfduplex", "hdx"]),
+    ("fifo", &["droptail", "drop-tail", "pfifo", "bfifo", "tail-drop"]),
+    ("split", &["pep", "proxy", "split-tcp", "tcp-split"]),
+    ("packet-loss", &["bernoulli", "uniform", "random", "iid", "independent", "loss"]),
+    ("two-state", &["gilbert", "gilbert-elliott", "gilbert-elliot", "markov", "ge"]),
+    ("bbr", &["bbr1", "bbrv1", "bbr2", "bbrv2"]),
+    ("westwood", &["westwood+", "westwoodplus"]),
 ];
 
 const RATE: &[&str] = &[
@@ -88,39 +129,59 @@ const UNITS: &[&str] = &[
     "kbit", "mbit", "gbit", "bytes", "kb", "mb", "percent", "pct", "packets", "pkts",
 ];
 
-/// The candidate with the meaning of `word`: by `table`, without a unit at its end, or with a typing error.
-pub fn meaning<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Option<&'a str> {
-    let folded = word.to_ascii_lowercase().replace('_', "-");
-    let bare =
-        folded.rsplit_once('-').filter(|(_, unit)| UNITS.contains(unit)).map(|(bare, _)| bare);
-    let exact = |word: &str| {
-        let named = |name: &str| candidates.iter().copied().find(|candidate| *candidate == name);
+/// The candidate with the meaning of `word`: its name, a synonym by `table`, or either with a unit at its end.
+pub fn same<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Option<&'a str> {
+    let folded = folded(word);
+    let bare = without_unit(&folded);
+    let named = |name: &str| candidates.iter().copied().find(|candidate| *candidate == name);
+    let synonym = |word: &str| {
         table.iter().find_map(|(name, words)| words.contains(&word).then(|| named(name)).flatten())
     };
-    exact(&folded)
-        .or_else(|| {
-            bare.and_then(|bare| candidates.iter().copied().find(|candidate| *candidate == bare))
-        })
-        .or_else(|| bare.and_then(exact))
-        .or_else(|| nearest(&folded, candidates))
-        .or_else(|| {
-            // A typing error in a short word leaves too few letters.
-            let known: Vec<&str> = table
-                .iter()
-                .flat_map(|(_, words)| words.iter().copied())
-                .filter(|word| word.len() > 4)
-                .collect();
-            nearest(&folded, &known).and_then(exact)
-        })
+    named(&folded)
+        .or_else(|| synonym(&folded))
+        .or_else(|| bare.and_then(named))
+        .or_else(|| bare.and_then(synonym))
+}
+
+/// [`same`], or the candidate that is meant by `word` with a typing error.
+pub fn meaning<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Option<&'a str> {
+    let folded = folded(word);
+    same(word, table, candidates).or_else(|| nearest(&folded, candidates)).or_else(|| {
+        // A typing error in a short word leaves too few letters: `report` is not `repeat`.
+        let known: Vec<&str> = table
+            .iter()
+            .flat_map(|(_, words)| words.iter().copied())
+            .filter(|word| word.len() > 4)
+            .collect();
+        let near = nearest(&folded, &known)?;
+        let errors = strsim::damerau_levenshtein(&folded, near);
+        if errors * 5 > folded.chars().count() { None } else { same(near, table, candidates) }
+    })
+}
+
+fn folded(word: &str) -> String {
+    word.to_ascii_lowercase().replace('_', "-")
+}
+
+/// A word without the unit at its end.
+fn without_unit(folded: &str) -> Option<&str> {
+    folded.rsplit_once('-').filter(|(_, unit)| UNITS.contains(unit)).map(|(bare, _)| bare)
 }
 
 /// A hint on how the value of the intended key differs from that of `word`.
 pub fn remark(word: &str, meant: &str) -> Option<&'static str> {
-    let folded = word.to_ascii_lowercase().replace('_', "-");
-    let bare = folded.rsplit_once('-').filter(|(_, unit)| UNITS.contains(unit));
-    match (bare.map_or(folded.as_str(), |(bare, _)| bare), meant) {
+    let folded = folded(word);
+    let bare = without_unit(&folded);
+    match (bare.unwrap_or(&folded), meant) {
         ("rtt" | "ping" | "round-trip", "delay") => {
             Some("a delay is one way: half of the round trip")
+        }
+        ("mtu", "mss") => Some("a segment is the MTU less 40 bytes of headers"),
+        (loss, "errors") if LOSS.contains(&loss) => {
+            Some("write `errors = { model = \"packet-loss\", p = \"1%\" }`")
+        }
+        (loss, "losses") if LOSS.contains(&loss) => {
+            Some("these vary over time; for constant ones write `errors` next to `radio = ...`")
         }
         _ if bare.is_some() => Some("the unit is part of the value"),
         _ => None,
@@ -162,6 +223,28 @@ mod tests {
         assert_eq!(of("bandwith"), Some("rate"));
         assert_eq!(of("latancy"), Some("delay"));
         assert_eq!(["colour", "x", "", "-ms"].map(of), [None; 4]);
+    }
+
+    #[test]
+    fn a_synonym_with_two_typing_errors_is_another_word() {
+        assert_eq!(meaning("report", &[("seeds", &["repeat"])], &["seeds"]), None);
+        assert_eq!(meaning("repaet", &[("seeds", &["repeat"])], &["seeds"]), Some("seeds"));
+        assert_eq!(same("bandwith", KEYS, LINK), None);
+        assert_eq!(same("Queue", KEYS, LINK), Some("queue"));
+    }
+
+    #[test]
+    fn keywords_have_synonyms() {
+        assert_eq!(meaning("pep", KEYS, &["none", "snoop", "split"]), Some("split"));
+        assert_eq!(meaning("Gilbert", KEYS, &["bit-errors", "two-state"]), Some("two-state"));
+        assert_eq!(meaning("kernel", KEYS, &["sim", "testbed"]), Some("testbed"));
+        assert_eq!(meaning("fullduplex", KEYS, &["half", "full"]), Some("full"));
+    }
+
+    #[test]
+    fn a_radio_loses_packets_by_its_errors() {
+        assert_eq!(meaning("loss", KEYS, &["rate", "losses", "errors"]), Some("errors"));
+        assert!(remark("plr", "errors").is_some_and(|text| text.contains("packet-loss")));
     }
 
     #[test]

@@ -85,20 +85,20 @@ fn visits_are_part_of_the_run_key() {
 }
 
 #[track_caller]
-fn refused(text: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+fn refused(text: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
     let error = parse(text, "test", &[]).expect_err("this should be refused");
     let all = format!("{} | {} | {}", error.message, error.label, error.help);
     assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
     assert_eq!(error.at.source, Source::File);
     assert!(text[error.at.span.clone()].starts_with(pointed), "{:?}", &text[error.at.span.clone()]);
-    for words in said {
+    for words in expected {
         assert!(all.contains(words), "`{words}` is not said in: {all}");
     }
 }
 
 #[track_caller]
-fn visits_refused(visits: &str, key: &str, pointed: &str, said: &[&str]) {
-    refused(&text(visits), Code::BadVisit, key, pointed, said);
+fn visits_refused(visits: &str, key: &str, pointed: &str, expected: &[&str]) {
+    refused(&text(visits), Code::BadVisit, key, pointed, expected);
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn visits_of_unknown_cells_and_hosts() {
 fn visits_that_overlap_need_an_overlap() {
     let list = "list = [{ cell = \"west\", from = \"0s\", until = \"10s\" }, { cell = \"east\", from = \"8s\" }]";
     let visits = format!("visits = {{ {list} }}");
-    let said = ["overlap", "moves to the next cell at 8s", "overlap = \"200ms\""];
-    visits_refused(&visits, "visits.list.1.until", "\"10s\"", &said);
+    let expected = ["overlap", "moves to the next cell at 8s", "overlap = \"200ms\""];
+    visits_refused(&visits, "visits.list.1.until", "\"10s\"", &expected);
     let allowed = format!("handoff = {{ overlap = \"1s\" }}\nvisits = {{ {list} }}");
     assert!(matches!(roaming(&read(&allowed, &[])).tours[0].stays, Stays::List(_)));
     let three = "handoff = { overlap = \"1s\" }\nvisits = { list = [{ cell = \"west\", from = \"0s\", until = \
@@ -262,8 +262,8 @@ fn persistent_testbeds_and_batteries_exclude_cells() {
     assert!(found.contains("one base station") && found.contains("--world testbed"), "{found}");
     let battery = text("visits = { every = \"8s\" }")
         .replace("[host.mobile]", "[host.mobile]\nbattery = \"esp32\"");
-    let said = ["a host that visits cells has no battery"];
-    refused(&battery, Code::BadValue, "host.mobile.battery", "\"esp32\"", &said);
+    let expected = ["a host that visits cells has no battery"];
+    refused(&battery, Code::BadValue, "host.mobile.battery", "\"esp32\"", &expected);
 }
 
 #[test]
@@ -271,10 +271,10 @@ fn given_hand_offs_make_two_cells_of_the_last_base_station() {
     let text = "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\n[host.b]\n[[path]]\nlink = {}\n\
                 [[path]]\nname = \"base\"\nagent = \"none\"\n[[path]]\nname = \"air\"\nradio = { rate = \"2mbit\" }\n";
     let handoffs = "every=15s,gap=80ms,packets=forward".parse().unwrap();
-    let wanted =
+    let choice =
         |names: &[&str]| SchemeChoice::Named(names.iter().map(|n| (*n).to_owned()).collect());
     let lay_out = |names: &[&str], handoffs: Option<&Handoffs>| {
-        compare(text, "x", &[], &wanted(names), &["2%".to_owned()], None, handoffs)
+        compare(text, "x", &[], &choice(names), &["2%".to_owned()], None, handoffs)
             .unwrap_or_else(|error| panic!("{error}: {}", error.help))
     };
     let found = lay_out(&["snoop", "snoop+state", "fast-rtx-handoff", "ll"], Some(&handoffs));
@@ -303,7 +303,7 @@ fn given_hand_offs_make_two_cells_of_the_last_base_station() {
 
 #[test]
 fn handoff_arguments_round_trip_or_explain_their_error() {
-    for (word, said) in [
+    for (word, expected) in [
         ("every", "no KEY=VALUE; for example every=15s,gap=80ms"),
         ("gap=80ms", "`every` or `dwell`; for example"),
         ("every=15s,gpa=80ms", "no `gpa`"),
@@ -316,7 +316,7 @@ fn handoff_arguments_round_trip_or_explain_their_error() {
         ("", "no KEY=VALUE"),
     ] {
         let error = word.parse::<Handoffs>().expect_err(word);
-        assert!(error.contains(said), "{word}: {error}");
+        assert!(error.contains(expected), "{word}: {error}");
     }
     for word in
         ["every=15s,gap=80ms", "dwell=10s,announced=true,packets=forward,buffer=20,state=move"]

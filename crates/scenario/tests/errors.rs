@@ -13,29 +13,29 @@ fn fault(text: &str) -> Error {
 }
 
 /// Asserts code and key, that the error points at `pointed`, and that message, label and help together
-/// contain all of `said`.
+/// contain all of `expected`.
 #[track_caller]
-fn refused(text: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+fn refused(text: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
     let error = fault(text);
     let all = format!("{} | {} | {}", error.message, error.label, error.help);
     assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
     assert_eq!(error.at.source, Source::File);
     assert_eq!(text.get(error.at.span.clone()), Some(pointed), "{all}");
-    for words in said {
+    for words in expected {
         assert!(all.contains(words), "`{words}` is not said in: {all}");
     }
 }
 
 /// The same for a path.
 #[track_caller]
-fn path_refused(path: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
-    refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, said);
+fn path_refused(path: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
+    refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, expected);
 }
 
 /// The same for one line at the top of the file.
 #[track_caller]
-fn top_refused(line: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
-    refused(&format!("{line}\n{HEAD}{HOSTS}{PATH}"), code, key, pointed, said);
+fn top_refused(line: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
+    refused(&format!("{line}\n{HEAD}{HOSTS}{PATH}"), code, key, pointed, expected);
 }
 
 #[test]
@@ -48,6 +48,74 @@ fn text_that_is_not_toml() {
     let error = fault("name = \"x\nruns = 3\n");
     assert_eq!(error.code, Code::Syntax);
     assert!(error.help.contains("double quotes"), "{}", error.help);
+    assert!(error.help.contains("a double quote is missing"), "{}", error.help);
+}
+
+#[test]
+fn a_key_in_the_wrong_table_is_reported_with_its_table() {
+    let unknown = Code::UnknownKey;
+    let path = "[[path]]\nlink = { rate = \"1mbit\" }\ndelay = \"1ms\"\n";
+    let expected = ["inside the braces: `link = { delay = ... }`"];
+    path_refused(path, unknown, "path.1.delay", "delay", &expected);
+    let path = "[[path]]\nradio = { delay = \"1ms\" }\nbandwidth = \"1mbit\"\n";
+    let expected = ["inside the braces: `radio = { rate = ... }`"];
+    path_refused(path, unknown, "path.1.bandwidth", "bandwidth", &expected);
+    let path = "[[path]]\nradio = { rate = \"1mbit\" }\nloss = \"1%\"\n";
+    let expected = ["did you mean `errors`?", "packet-loss"];
+    path_refused(path, unknown, "path.1.loss", "loss", &expected);
+    let path = "[[path]]\nlink = { rate = \"1mbit\" }\nerrors = \"none\"\n";
+    path_refused(path, unknown, "path.1.errors", "errors", &["`frame-loss = \"1%\"`"]);
+
+    let text = format!("{HEAD}{HOSTS}link = {{ rate = \"1mbit\" }}\n{PATH}");
+    refused(&text, unknown, "host.mobile.link", "link", &["below its own `[[path]]`"]);
+    let text = format!("{HEAD}{HOSTS}runs = 3\n{PATH}");
+    refused(&text, unknown, "host.mobile.runs", "runs", &["the top of the file"]);
+    top_refused("tcp = \"reno\"", unknown, "tcp", "tcp", &["`[host.NAME]`"]);
+    top_refused("delay = \"1ms\"", unknown, "delay", "delay", &["`link = { delay = ... }`"]);
+    let path = "[[path]]\nlink = \"1mbit\"\n";
+    let expected = ["`{ rate = \"10mbit\" }`"];
+    path_refused(path, Code::BadValue, "path.1.link", "\"1mbit\"", &expected);
+}
+
+#[test]
+fn quantities_of_other_programs_are_suggested_in_the_right_spelling() {
+    for (key, written, meant) in [
+        ("rate", "10M", "10mbit"),
+        ("rate", "10Mbits", "10mbit"),
+        ("rate", "1e7bit", "10mbit"),
+        ("delay", "20 milliseconds", "20ms"),
+        ("delay", "0,5ms", "500us"),
+        ("delay", "20\u{b5}s", "20us"),
+        ("queue", "20packets", "20p"),
+        ("queue", "64k", "64KiB"),
+        ("frame-loss", "0.5pct", "0.5%"),
+    ] {
+        let path = format!("[[path]]\nlink = {{ {key} = \"{written}\" }}\n");
+        let pointed = format!("\"{written}\"");
+        let expected = format!("did you mean `{key} = \"{meant}\"`?");
+        let full = format!("path.1.link.{key}");
+        path_refused(&path, Code::BadValue, &full, &pointed, &[&expected]);
+    }
+}
+
+#[test]
+fn flags_and_counts_are_suggested_without_quotes() {
+    for (key, written, meant) in [
+        ("sack", "\"yes\"", "`sack = true`"),
+        ("sack", "0", "`sack = false`"),
+        ("initial-window", "\"10p\"", "`initial-window = 10`"),
+        ("initial-window", "1e1", "`initial-window = 10`"),
+    ] {
+        let text = format!("{HEAD}[host.fixed]\n{key} = {written}\n[host.mobile]\n{PATH}");
+        let full = format!("host.fixed.{key}");
+        refused(&text, Code::BadValue, &full, written, &["did you mean", meant]);
+    }
+    let path = "[[path]]\nradio = { rate = \"1mbit\" }\nerrors = \"1%\"\n";
+    let expected = ["`errors = { model = \"packet-loss\", p = \"1%\" }`"];
+    path_refused(path, Code::BadValue, "path.1.errors", "\"1%\"", &expected);
+    let text = format!("{HEAD}[host]\nfixed = \"cubic\"\n[host.mobile]\n{PATH}");
+    let expected = ["`{ tcp = \"cubic\" }`"];
+    refused(&text, Code::BadValue, "host.fixed", "\"cubic\"", &expected);
 }
 
 #[test]
@@ -73,11 +141,17 @@ fn a_misplaced_key_is_reported_with_its_stage() {
 fn header_compression_name_and_slots_are_checked() {
     let with = |more: &str| format!("[[path]]\nlink = {{ rate = \"1mbit\", {more} }}\n");
     let path = with("header-compression = \"vj+twise\"");
-    let said = ["none of the choices", "did you mean `vj+twice`"];
-    path_refused(&path, Code::BadValue, "path.1.link.header-compression", "\"vj+twise\"", &said);
+    let expected = ["none of the choices", "did you mean `vj+twice`"];
+    path_refused(
+        &path,
+        Code::BadValue,
+        "path.1.link.header-compression",
+        "\"vj+twise\"",
+        &expected,
+    );
     let path = with("header-compression = \"vj\", compression-slots = 257");
-    let said = ["1 to 256", "the default is 16"];
-    path_refused(&path, Code::OutOfRange, "path.1.link.compression-slots", "257", &said);
+    let expected = ["1 to 256", "the default is 16"];
+    path_refused(&path, Code::OutOfRange, "path.1.link.compression-slots", "257", &expected);
 }
 
 #[test]
@@ -88,21 +162,21 @@ fn a_discipline_is_a_valid_name_and_set_once() {
         let key = format!("path.1.{kind}.discipline");
         let bad = Code::BadValue;
         let path = with(kind, "discipline = \"ack-filtre\"");
-        let said = ["none of the choices", "did you mean `ack-filter`"];
-        path_refused(&path, bad, &key, "\"ack-filtre\"", &said);
+        let expected = ["none of the choices", "did you mean `ack-filter`"];
+        path_refused(&path, bad, &key, "\"ack-filtre\"", &expected);
         let path = with(kind, "discipline-left = \"lifo\"");
         path_refused(&path, bad, &format!("{key}-left"), "\"lifo\"", &["fifo"]);
         let path = with(kind, "discipline = \"fifo\", discipline-right = \"acks-first\"");
-        let said = ["`discipline-right` and `discipline-left`", "one direction"];
-        path_refused(&path, bad, &key, "\"fifo\"", &said);
+        let expected = ["`discipline-right` and `discipline-left`", "one direction"];
+        path_refused(&path, bad, &key, "\"fifo\"", &expected);
         let path = with(kind, "disciplin = \"fifo\"");
-        let said = ["did you mean `discipline`"];
+        let expected = ["did you mean `discipline`"];
         path_refused(
             &path,
             Code::UnknownKey,
             &format!("path.1.{kind}.disciplin"),
             "disciplin",
-            &said,
+            &expected,
         );
     }
 }
@@ -151,18 +225,19 @@ fn paths_must_fit_together() {
     assert_eq!((error.code, error.key.as_str()), (Code::BadPath, "path"));
     assert!(error.message.contains("no time passes"), "{}", error.message);
     // Three million segments would enter a buffer within one instant.
-    let beside = |mss: u32, link: &str| {
+    let with_mss = |mss: u32, link: &str| {
         let hosts = format!("[host.fixed]\nmss = {mss}\nsend-buffer = 10_000_000\n[host.mobile]\n");
         let split = "[[path]]\nagent = \"split\"\nbuffer = 5777583\n";
         let line = "[[path]]\nlink = { rate = \"1mbit\" }\n";
         format!("{HEAD}{hosts}{}{split}{line}", if link.is_empty() { "" } else { line })
     };
-    let error = fault(&beside(2, ""));
+    let error = fault(&with_mss(2, ""));
     assert_eq!((error.code, error.key.as_str()), (Code::BadTransfer, "transfer"), "{error}");
-    let told = "between `fixed` and the base station that splits its connections, 2888792 segments";
-    assert!(error.message.contains(told), "{}", error.message);
+    let expected =
+        "between `fixed` and the base station that splits its connections, 2888792 segments";
+    assert!(error.message.contains(expected), "{}", error.message);
     for (mss, link) in [(2, "between"), (1460, "")] {
-        assert!(parse(&beside(mss, link), "test", &[]).is_ok(), "{mss} {link}");
+        assert!(parse(&with_mss(mss, link), "test", &[]).is_ok(), "{mss} {link}");
     }
     // So would TCP in a cell of an agent alone: a gigabyte within an instant.
     let cells = "[[path]]\nagent = \"none\"\n[[cell]]\nname = \"west\"\n[[cell.path]]\nradio = { rate = \"1mbit\" }\n\
@@ -258,6 +333,17 @@ fn errors_in_arguments_point_into_the_argument() {
     let (error, pointed) = set("agnet=none");
     assert_eq!((error.code, pointed.as_str()), (Code::UnknownKey, "agnet"));
     assert!(error.help.contains("did you mean `agent`"), "{}", error.help);
+    for (key, expected) in [
+        ("bandwidth", "did you mean `link.rate` or `radio.rate`?"),
+        ("path.bandwidth", "did you mean `link.rate` or `radio.rate`?"),
+        ("size", "did you mean `transfer.bytes`?"),
+        ("mtu", "did you mean `mss`?"),
+        ("timeout", "did you mean `horizon`?"),
+    ] {
+        let (error, _) = set(&format!("{key}=1"));
+        assert_eq!(error.code, Code::UnknownKey);
+        assert!(error.help.contains(expected), "{key}: {}", error.help);
+    }
     let (error, pointed) = set("path.9.agent=none");
     assert_eq!((error.code, pointed.as_str()), (Code::BadAxis, "9"));
     assert_eq!(set("runs").0.code, Code::BadAxis);
@@ -286,8 +372,8 @@ fn fading_reports_invalid_and_exclusive_options() {
     let stage = |errors: &str| {
         format!("[[path]]\nradio = {{ rate = \"1mbit\" }}\nerrors = {{ model = {errors} }}\n")
     };
-    let refused = |errors: &str, code, key: &str, pointed: &str, said: &[&str]| {
-        path_refused(&stage(errors), code, &format!("path.1.errors.{key}"), pointed, said);
+    let refused = |errors: &str, code, key: &str, pointed: &str, expected: &[&str]| {
+        path_refused(&stage(errors), code, &format!("path.1.errors.{key}"), pointed, expected);
     };
     let walk = "\"two-state\", ber-bad = \"50%\", speed = \"2mph\", carrier = \"900MHz\"";
     refused(walk, Code::BadValue, "speed", "\"2mph\"", &["km/h", "`speed = \"2km/h\"`"]);
@@ -320,18 +406,16 @@ fn fading_reports_invalid_and_exclusive_options() {
 
 #[test]
 fn packet_radio_has_neither_link_layer_nor_a_second_channel() {
-    let with = |beside: &str| {
-        format!(
-            "[[path]]\nradio = {{ rate = \"100kbit\" }}\nmac = \"half-duplex-hops\"\n{beside}\n"
-        )
+    let with = |keys: &str| {
+        format!("[[path]]\nradio = {{ rate = \"100kbit\" }}\nmac = \"half-duplex-hops\"\n{keys}\n")
     };
-    let said = ["leave out `link-layer`", "half-duplex-hops"];
+    let expected = ["leave out `link-layer`", "half-duplex-hops"];
     path_refused(
         &with("link-layer = \"ll\""),
         Code::BadValue,
         "path.1.link-layer",
         "\"ll\"",
-        &said,
+        &expected,
     );
     let many = with("half-duplex-hops = { hops = 17 }");
     path_refused(&many, Code::OutOfRange, "path.1.half-duplex-hops.hops", "17", &["1", "16"]);
@@ -345,17 +429,17 @@ fn packet_radio_has_neither_link_layer_nor_a_second_channel() {
 
 /// Asserts the error for `battery = ...` of a host.
 #[track_caller]
-fn battery_refused(value: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+fn battery_refused(value: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
     let text = format!("{HEAD}[host.fixed]\n[host.mobile]\nbattery = {value}\n{PATH}");
-    refused(&text, code, &format!("host.mobile.battery{key}"), pointed, said);
+    refused(&text, code, &format!("host.mobile.battery{key}"), pointed, expected);
 }
 
 #[test]
 fn an_invalid_battery_is_refused() {
-    let said = ["none of the choices", "did you mean `sens-800`"];
-    battery_refused("\"sens-80\"", Code::BadValue, "", "\"sens-80\"", &said);
-    let said = ["this is an integer", "a preset or a table", "lasthop list hardware"];
-    battery_refused("30", Code::BadValue, "", "30", &said);
+    let expected = ["none of the choices", "did you mean `sens-800`"];
+    battery_refused("\"sens-80\"", Code::BadValue, "", "\"sens-80\"", &expected);
+    let expected = ["this is an integer", "a preset or a table", "lasthop list hardware"];
+    battery_refused("30", Code::BadValue, "", "30", &expected);
     let value = "{ preset = \"sens\", base = \"3W\" }";
     battery_refused(value, Code::BadValue, ".preset", "\"sens\"", &["there are `sens-800`"]);
     let value = "{ preset = \"sens-800\", dose = \"1W\" }";
@@ -365,45 +449,45 @@ fn an_invalid_battery_is_refused() {
 #[test]
 fn battery_amounts_need_a_valid_value_and_unit() {
     let with = |more: &str| format!("{{ preset = \"sens-800\", {more} }}");
-    let said = ["is negative", "capacity = \"30Wh\""];
+    let expected = ["is negative", "capacity = \"30Wh\""];
     let value = with("capacity = \"-30Wh\"");
-    battery_refused(&value, Code::OutOfRange, ".capacity", "\"-30Wh\"", &said);
-    let said = ["out of range", "capacity = \"30Wh\""];
-    battery_refused(&with("capacity = 0"), Code::OutOfRange, ".capacity", "0", &said);
+    battery_refused(&value, Code::OutOfRange, ".capacity", "\"-30Wh\"", &expected);
+    let expected = ["out of range", "capacity = \"30Wh\""];
+    battery_refused(&with("capacity = 0"), Code::OutOfRange, ".capacity", "0", &expected);
     let value = with("capacity = \"0Ah\", supply = \"5V\"");
-    battery_refused(&value, Code::OutOfRange, ".capacity", "\"0Ah\"", &said);
-    let said = ["does not begin with a number", "base = \"0.9W\""];
-    battery_refused(&with("base = nan"), Code::BadValue, ".base", "nan", &said);
-    battery_refused(&with("base = \"nanW\""), Code::BadValue, ".base", "\"nanW\"", &said);
+    battery_refused(&value, Code::OutOfRange, ".capacity", "\"0Ah\"", &expected);
+    let expected = ["does not begin with a number", "base = \"0.9W\""];
+    battery_refused(&with("base = nan"), Code::BadValue, ".base", "nan", &expected);
+    battery_refused(&with("base = \"nanW\""), Code::BadValue, ".base", "\"nanW\"", &expected);
     battery_refused(&with("segment = \"infJ\""), Code::BadValue, ".segment", "\"infJ\"", &[]);
-    let said = ["has no unit", "idle = \"0.9W\""];
-    battery_refused(&with("idle = 3"), Code::BadValue, ".idle", "3", &said);
-    let said = ["no known unit", "a power with its unit"];
-    battery_refused(&with("idle = \"3Wh\""), Code::BadValue, ".idle", "\"3Wh\"", &said);
+    let expected = ["has no unit", "idle = \"0.9W\""];
+    battery_refused(&with("idle = 3"), Code::BadValue, ".idle", "3", &expected);
+    let expected = ["no known unit", "a power with its unit"];
+    battery_refused(&with("idle = \"3Wh\""), Code::BadValue, ".idle", "\"3Wh\"", &expected);
     let value = with("capacity = \"1e300Wh\"");
     battery_refused(&value, Code::BadValue, ".capacity", "\"1e300Wh\"", &["no known unit"]);
     let huge = format!("\"{}Wh\"", "9".repeat(300));
     let value = with(&format!("capacity = {huge}"));
     battery_refused(&value, Code::OutOfRange, ".capacity", &huge, &["out of range"]);
     let value = with(&format!("capacity = \"{}Ah\", supply = \"5V\"", "9".repeat(308)));
-    let said = ["out of range"];
+    let expected = ["out of range"];
     battery_refused(
         &value,
         Code::OutOfRange,
         ".capacity",
         &format!("\"{}Ah\"", "9".repeat(308)),
-        &said,
+        &expected,
     );
 }
 
 #[test]
 fn a_current_needs_a_voltage() {
     let value = "{ preset = \"sens-800\", transmit = \"280mA\" }";
-    let said = ["is a current", "supply = \"5V\"", "transmit = \"0.9W\""];
-    battery_refused(value, Code::MissingKey, ".transmit", "\"280mA\"", &said);
+    let expected = ["is a current", "supply = \"5V\"", "transmit = \"0.9W\""];
+    battery_refused(value, Code::MissingKey, ".transmit", "\"280mA\"", &expected);
     let value = "{ preset = \"sens-800\", capacity = \"2.8Ah\" }";
-    let said = ["is a charge", "supply = \"5V\"", "capacity = \"30Wh\""];
-    battery_refused(value, Code::MissingKey, ".capacity", "\"2.8Ah\"", &said);
+    let expected = ["is a charge", "supply = \"5V\"", "capacity = \"30Wh\""];
+    battery_refused(value, Code::MissingKey, ".capacity", "\"2.8Ah\"", &expected);
     let value = "{ preset = \"sens-800\", supply = \"0V\" }";
     battery_refused(value, Code::OutOfRange, ".supply", "\"0V\"", &["supply = \"5V\""]);
 }
@@ -411,8 +495,8 @@ fn a_current_needs_a_voltage() {
 #[test]
 fn a_battery_without_a_preset_needs_all_keys() {
     let value = "{ capacity = \"30Wh\" }";
-    let said = ["needs `base`", "preset = \"sens-800\"", "segment"];
-    battery_refused(value, Code::MissingKey, ".base", value, &said);
+    let expected = ["needs `base`", "preset = \"sens-800\"", "segment"];
+    battery_refused(value, Code::MissingKey, ".base", value, &expected);
 }
 
 #[test]
@@ -436,8 +520,8 @@ fn a_battery_on_a_hop_without_reports_is_refused() {
         "{HEAD}[host.fixed]\n[host.mobile]\nbattery = \"esp32\"\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n\
          mac = \"half-duplex-hops\"\n"
     );
-    let said = ["does not report when", "mac = \"dcf\""];
-    refused(&text, Code::BadValue, "host.mobile.battery", "\"esp32\"", &said);
+    let expected = ["does not report when", "mac = \"dcf\""];
+    refused(&text, Code::BadValue, "host.mobile.battery", "\"esp32\"", &expected);
 }
 
 #[test]
@@ -447,9 +531,9 @@ fn a_threshold_below_the_frame_of_an_ack_is_refused() {
             "[[path]]\nradio = {{ rate = \"2mbit\" }}\nmac = \"dcf\"\ndcf = {{ rts-threshold = {bytes} }}\n"
         )
     };
-    let said = ["an ACK has 76B", "rts-threshold = \"76B\""];
-    path_refused(&path("75"), Code::OutOfRange, "path.1.dcf.rts-threshold", "75", &said);
-    path_refused(&path("0"), Code::OutOfRange, "path.1.dcf.rts-threshold", "0", &said);
+    let expected = ["an ACK has 76B", "rts-threshold = \"76B\""];
+    path_refused(&path("75"), Code::OutOfRange, "path.1.dcf.rts-threshold", "75", &expected);
+    path_refused(&path("0"), Code::OutOfRange, "path.1.dcf.rts-threshold", "0", &expected);
     assert!(parse(&format!("{HEAD}{HOSTS}{}", path("76")), "test", &[]).is_ok());
 }
 
@@ -465,8 +549,8 @@ fn power_saving_errors_point_at_the_key() {
     path_refused(&long, Code::OutOfRange, key, "\"1ms\"", &["10ms", "102.4ms"]);
     let unknown = path("dcf = { power-save = { dtim = 3 } }");
     path_refused(&unknown, Code::UnknownKey, "path.1.dcf.power-save.dtim", "dtim", &["listen"]);
-    let beside = path("dcf = { power-save = \"ps-poll\" }\nlink-layer = \"ll\"");
-    path_refused(&beside, Code::BadValue, "path.1.link-layer", "\"ll\"", &["beacon", "leave out"]);
+    let text = path("dcf = { power-save = \"ps-poll\" }\nlink-layer = \"ll\"");
+    path_refused(&text, Code::BadValue, "path.1.link-layer", "\"ll\"", &["beacon", "leave out"]);
 }
 
 /// Warns of an agent that needs information which the hosts do not send.
@@ -488,8 +572,8 @@ fn agents_without_needed_information_cause_warnings() {
         ("snoop-smart", "sack = true", None),
     ] {
         let found = notes(agent, host);
-        let said = found.iter().any(|note| noted.is_some_and(|noted| note.contains(noted)));
-        assert_eq!(said, noted.is_some(), "{agent} with `{host}`: {found:?}");
+        let is_reported = found.iter().any(|note| noted.is_some_and(|noted| note.contains(noted)));
+        assert_eq!(is_reported, noted.is_some(), "{agent} with `{host}`: {found:?}");
         assert!(noted.is_some() || found.is_empty(), "{agent} with `{host}`: {found:?}");
     }
 }

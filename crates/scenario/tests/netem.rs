@@ -10,22 +10,22 @@ const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
 const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n";
 
 /// Asserts code and key, that the error points at `pointed`, and that message, label and help together contain all of
-/// `said`.
+/// `expected`.
 #[track_caller]
-fn refused(text: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+fn refused(text: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
     let error = parse(text, "test", &[]).map(|_| text).expect_err("this should be refused");
     let all = format!("{} | {} | {}", error.message, error.label, error.help);
     assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
     assert_eq!(text.get(error.at.span.clone()), Some(pointed), "{all}");
-    for words in said {
+    for words in expected {
         assert!(all.contains(words), "`{words}` is not said in: {all}");
     }
 }
 
 /// The same for a separate path.
 #[track_caller]
-fn path_refused(path: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
-    refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, said);
+fn path_refused(path: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
+    refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, expected);
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn invalid_netem_combinations_are_refused() {
     let link = |keys: &str| format!("[[path]]\nlink = {{ {keys} }}\n");
     let text = link("netem = \"delay 20ms jitter 5ms\"");
     let pointed = "\"delay 20ms jitter 5ms\"";
-    let said = ["netem has no `jitter`", "limit, delay, loss"];
-    path_refused(&text, Code::BadValue, "path.1.link.netem", pointed, &said);
+    let expected = ["netem has no `jitter`", "limit, delay, loss"];
+    path_refused(&text, Code::BadValue, "path.1.link.netem", pointed, &expected);
     let text = link("netem = \"delay 20ms seed 7\"");
     path_refused(
         &text,
@@ -94,29 +94,29 @@ fn a_netem_line_follows_tc_and_keys_override_it() {
     let limits = limits.map(|limit| netem(&format!("netem = \"delay 1ms {limit}\"")).line.queue);
     assert_eq!(limits, [102_400, 131_072_000, 0].map(Limit::Packets));
     // Keys next to the line override it.
-    let beside = netem(
+    let with_keys = netem(
         "netem = \"delay 20ms loss state 1% rate 2mbit -20 limit 9\", delay = \"30ms\", loss = \"2%\", \
          rate-right = \"1mbit\", queue = \"50p\", framing = 0",
     );
-    assert_eq!((beside.line.delay, beside.line.framing), (Span::millis(30), 0));
-    assert_eq!((beside.line.queue, beside.extras.states), (Limit::Packets(50), None));
-    assert_eq!(beside.line.rate_right.map(Rate::bps), Some(1_000_000));
-    assert_eq!(beside.line.rate_left.map(Rate::bps), Some(2_000_000));
-    assert_eq!(beside.extras.overhead, -20);
+    assert_eq!((with_keys.line.delay, with_keys.line.framing), (Span::millis(30), 0));
+    assert_eq!((with_keys.line.queue, with_keys.extras.states), (Limit::Packets(50), None));
+    assert_eq!(with_keys.line.rate_right.map(Rate::bps), Some(1_000_000));
+    assert_eq!(with_keys.line.rate_left.map(Rate::bps), Some(2_000_000));
+    assert_eq!(with_keys.extras.overhead, -20);
 }
 
 #[test]
 fn differences_from_tc_are_reported() {
-    let said = |line: &str| {
+    let warning = |line: &str| {
         let (_, warnings) = first(&format!("[[path]]\nlink = {{ netem = \"{line}\" }}\n"));
         let found: Vec<_> = warnings.iter().filter(|w| w.code == Code::Differs).collect();
         assert_eq!(found.len(), 1, "{line}: {warnings:?}");
         found[0].message.clone()
     };
-    assert!(said("delay 20ms").contains("super-packet"));
-    assert!(!said("delay 20ms").contains("seed"));
-    assert!(said("delay 20ms loss 1%").contains("draws come from the scenario's seed"));
-    assert!(said("corrupt 1%").contains("a wrong bit is anywhere in the IP packet"));
+    assert!(warning("delay 20ms").contains("super-packet"));
+    assert!(!warning("delay 20ms").contains("seed"));
+    assert!(warning("delay 20ms loss 1%").contains("draws come from the scenario's seed"));
+    assert!(warning("corrupt 1%").contains("a wrong bit is anywhere in the IP packet"));
 }
 
 #[test]
@@ -158,13 +158,15 @@ fn token_buckets_and_policers_are_read_from_keys_and_lines() {
 
 #[test]
 fn invalid_token_buckets_and_policers_are_refused() {
-    let refused = |kind: &str, keys: &str, code: Code, key: &str, said: &[&str]| {
+    let refused = |kind: &str, keys: &str, code: Code, key: &str, expected: &[&str]| {
         let path = format!("[[path]]\n{kind} = {{ {keys} }}\n{PATH}");
         let text = format!("{HEAD}{HOSTS}{path}");
         let error = parse(&text, "test", &[]).expect_err(keys);
         let all = format!("{} | {} | {}", error.message, error.label, error.help);
         assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
-        said.iter().for_each(|said| assert!(all.contains(said), "`{said}` is not in {all}"));
+        expected
+            .iter()
+            .for_each(|expected| assert!(all.contains(expected), "`{expected}` is not in {all}"));
     };
     let bad = Code::BadValue;
     let missing = Code::MissingKey;

@@ -230,8 +230,11 @@ fn options_without_effect_cause_warnings() {
     assert_eq!(warnings(&[set("agent=seq-cache")]).len(), 1);
     assert!(warnings(&[set("agent=seq-cache"), set("eln=checksum")]).is_empty());
     for (agent, option) in [("ebsn", "ebsn"), ("source-quench", "quench")] {
-        let told = warnings(&[set(&format!("agent={agent}"))]);
-        assert!(told.len() == 1 && told[0].1.contains(&format!("{option} = true")), "{told:?}");
+        let reported = warnings(&[set(&format!("agent={agent}"))]);
+        assert!(
+            reported.len() == 1 && reported[0].1.contains(&format!("{option} = true")),
+            "{reported:?}"
+        );
         let heeded = [set(&format!("agent={agent}")), set(&format!("host.server.{option}=true"))];
         assert!(warnings(&heeded).is_empty());
     }

@@ -23,8 +23,8 @@ fn a_quic_table_or_protocol_key_enables_quic() {
     assert_eq!(quic(""), None);
     assert_eq!(quic("protocol = \"quic\""), Some(Default::default()));
     assert_eq!(quic("quic = {}"), Some(Default::default()));
-    let asked = quic("quic = { streams = 4, congestion = \"newreno\" }").expect("QUIC");
-    assert_eq!((asked.streams, asked.congestion), (4, QuicCongestion::NewReno));
+    let config = quic("quic = { streams = 4, congestion = \"newreno\" }").expect("QUIC");
+    assert_eq!((config.streams, config.congestion), (4, QuicCongestion::NewReno));
     assert_eq!(quic("protocol = \"tcp\"\nquic = { streams = 4 }"), None);
 }
 

@@ -20,11 +20,11 @@ fn read(keys: &str) -> lasthop_scenario::model::Transfer {
 }
 
 #[track_caller]
-fn refused(keys: &str, code: Code, key: &str, said: &str) {
+fn refused(keys: &str, code: Code, key: &str, expected: &str) {
     let error = parse(&transfer(keys), "test", &[]).map(|_| keys).expect_err("refused");
     let all = format!("{} | {} | {}", error.message, error.label, error.help);
     assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
-    assert!(all.contains(said), "`{said}` is not said in: {all}");
+    assert!(all.contains(expected), "`{expected}` is not said in: {all}");
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn web_traffic_needs_the_lasthop_stack() {
 
 #[test]
 fn request_response_traffic_is_parsed_and_checked() {
-    let asked = read("request = \"300B\", response = \"10kB\", exchanges = 7, think = \"2s\"");
-    let Traffic::Exchange(exchange) = asked.traffic else { panic!("not requests") };
+    let transfer = read("request = \"300B\", response = \"10kB\", exchanges = 7, think = \"2s\"");
+    let Traffic::Exchange(exchange) = transfer.traffic else { panic!("not requests") };
     assert_eq!((exchange.request, exchange.response), (Bytes(300), Bytes(10_000)));
     assert_eq!((exchange.exchanges, exchange.think), (Some(7), Span::secs(2)));
-    assert!(asked.ends() && asked.connections() == 0 && !exchange.persistent);
+    assert!(transfer.ends() && transfer.connections() == 0 && !exchange.persistent);
     let every = "request = \"1B\", response = \"1B\", every = \"1s\", stop = \"9s\", count = 2";
     let Traffic::Exchange(exchange) = read(every).traffic else { panic!("not requests") };
     assert_eq!((exchange.every, exchange.exchanges), (Some(Span::secs(1)), None));
@@ -180,9 +180,12 @@ fn exchanges_are_limited_to_100000() {
     ] {
         let file = transfer(&text(count, rest));
         let found = parse(&file, "t", &[]);
-        let said = found.as_ref().err().map(|error| format!("{error} {}", error.help));
-        assert_eq!(said.is_none(), good, "{count} with {rest}: {said:?}");
-        assert!(said.is_none_or(|said| said.contains("100000 exchanges")), "{count} with {rest}");
+        let message = found.as_ref().err().map(|error| format!("{error} {}", error.help));
+        assert_eq!(message.is_none(), good, "{count} with {rest}: {message:?}");
+        assert!(
+            message.is_none_or(|message| message.contains("100000 exchanges")),
+            "{count} with {rest}"
+        );
     }
 }
 
@@ -205,8 +208,8 @@ fn kernel_hosts_support_only_request_traffic() {
     ] {
         let error = read(rest).unwrap_err();
         assert_eq!(error.code, Code::BadTransfer);
-        let said = format!("`{word}` needs hosts with our TCP");
-        assert!(error.message.contains(&said), "{}", error.message);
+        let expected = format!("`{word}` needs hosts with our TCP");
+        assert!(error.message.contains(&expected), "{}", error.message);
     }
 }
 

@@ -63,6 +63,16 @@ fn arguments_vary_over_files_and_inline_series() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_heading() {
+    let of = |lines: &str| {
+        let scenario = with(text("rates = \"f.csv\""), "f.csv", lines);
+        format!("{:?}", pace(&plan(&scenario, &[]).unwrap(), 0))
+    };
+    let lines = "0s,1mbit\n1s,2mbit\n";
+    assert_eq!(of(&format!("\u{feff}{lines}")), of(lines));
+}
+
+#[test]
 fn files_are_found_where_the_text_names_them() {
     let scenario = text("trace-right = \"down\", rates-left = \"up.csv\"")
         + "[vary]\nlink.delays = [\"0s 1ms\", \"delay.csv\"]\n";

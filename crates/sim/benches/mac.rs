@@ -76,7 +76,7 @@ fn cost(config: &MacConfig, stations: u8) -> f64 {
         header: Header::Plain,
         load: Load::None,
         bytes: 1000,
-        kept: false,
+        stored: false,
     };
     for station in 0..stations {
         mac.request(Time::ZERO, frame(Station(station)), Access::Contend, &mut air);

@@ -366,10 +366,10 @@ fn main() {
     };
     if one {
         let scenario = two_links(10_000_000);
-        let asked = |word| std::env::args().any(|a| a == word);
-        let end = if asked("metrics") {
+        let is_chosen = |word| std::env::args().any(|a| a == word);
+        let end = if is_chosen("metrics") {
             run(&scenario, 1, &mut Metrics::new(lasthop_sim::layout(&scenario)))
-        } else if asked("kept") {
+        } else if is_chosen("kept") {
             run(&scenario, 1, &mut Record::default())
         } else {
             run(&scenario, 1, &mut Nothing)

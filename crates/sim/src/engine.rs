@@ -282,7 +282,7 @@ impl Transfer<'_> {
     pub(crate) fn end(&self) -> TransferEnd {
         match self {
             Transfer::Ours(sender, receiver) => TransferEnd {
-                wanted: sender.wanted(),
+                wanted: sender.flow_size(),
                 delivered: receiver.map_or(0, |host| delivered(sender, host)),
                 acknowledged: sender.acknowledged(),
                 complete: sender.is_complete(),

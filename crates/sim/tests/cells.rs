@@ -168,8 +168,8 @@ fn buffered_packets_stay_until_the_end_of_the_run() {
     let changes = ["handoff.announced=true", "handoff.packets=keep", "handoff.reroute=1s"];
     let (_, end, metrics) = see(&changes);
     let held: u64 = end.stages.iter().map(|(_, count)| count.held).sum();
-    let kept: u64 = metrics.stages.iter().map(|s| s.redirected.get(Cause::HandoffKept)).sum();
-    assert!(kept > 0 && held >= kept.min(50), "{held} of {kept}");
+    let buffered: u64 = metrics.stages.iter().map(|s| s.redirected.get(Cause::HandoffKept)).sum();
+    assert!(buffered > 0 && held >= buffered.min(50), "{held} of {buffered}");
 }
 
 #[test]

@@ -77,8 +77,9 @@ fn clients_continue_until_they_are_stopped() {
     // An exchange and a second: start at 0, 1.2 s, 2.4 s and so on.
     let exchanges = run_exchanges("stop = \"6s\", think = \"1s\", count = 3", "");
     assert_eq!((exchanges.asked, exchanges.answered, exchanges.connections), (15, 15, 15));
-    let kept = run_exchanges("stop = \"6s\", every = \"1s\", count = 2, persistent = true", "");
-    assert_eq!((kept.asked, kept.answered, kept.connections), (12, 12, 2));
+    let persistent =
+        run_exchanges("stop = \"6s\", every = \"1s\", count = 2, persistent = true", "");
+    assert_eq!((persistent.asked, persistent.answered, persistent.connections), (12, 12, 2));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn run(settings: &[&str]) -> (FlowMetrics, World) {
 fn without_feedback_the_source_times_out() {
     let (flow, world) = run(&[]);
     assert!(flow.timeouts > 1 && flow.host_retransmissions() > 0);
-    assert!(world.order.iter().all(|what| *what == "timeout"));
+    assert!(world.order.iter().all(|entry| *entry == "timeout"));
     assert_eq!((flow.bad_state_notices, flow.quenches), (0, 0));
 }
 
@@ -150,8 +150,8 @@ fn with_explicit_notification_the_source_does_not_time_out() {
     assert!(late <= 1, "each message is processed, dropped or in flight: {late}");
     // The sender receives a message only after it was sent.
     let mut ahead = 0i32;
-    for what in &world.order {
-        ahead += if *what == "sent" { 1 } else { -1 };
+    for entry in &world.order {
+        ahead += if *entry == "sent" { 1 } else { -1 };
         assert!(ahead >= 0);
     }
     let (slow, _) = run(&[]);

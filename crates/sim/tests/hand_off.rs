@@ -303,9 +303,9 @@ fn m_tcp_preserves_the_window_through_a_disconnection() {
             let least = seen.world.least_window(leaves, resumes + Span::secs(1)) / mss;
             let timeouts =
                 seen.world.timeouts.iter().filter(|at| (leaves..resumes).contains(at)).count();
-            let keeps = timeouts == 0 && least >= before;
+            let is_undisturbed = timeouts == 0 && least >= before;
             // If no timer is as short as the pause, no sender reduces its window.
-            wrong.extend((agent == "m-tcp" && !keeps).then(|| format!("{bad} {agent}")));
+            wrong.extend((agent == "m-tcp" && !is_undisturbed).then(|| format!("{bad} {agent}")));
             wrong.extend(
                 (agent == "none" && outage >= Span::secs(2) && least > 1)
                     .then(|| format!("{bad} {agent}")),

@@ -185,11 +185,11 @@ fn a_source_is_on_and_off() {
 
 #[test]
 fn cross_traffic_is_measured_separately() {
-    let beside = concat!(
+    let transfers = concat!(
         r#"transfer=[{ from = "s", to = "r1", bytes = "500kB" }, "#,
         r#"{ from = "s", to = "r2", count = 3, stop = "20s", cross = true }]"#
     );
-    let m = measure(&scenario(ROUTER, &[beside, "horizon=60s"]), 1);
+    let m = measure(&scenario(ROUTER, &[transfers, "horizon=60s"]), 1);
     assert_eq!(m.flows.len(), 4);
     assert_eq!(m.ours().count(), 1);
     assert_eq!(m.jain_index, 1.0);

@@ -64,7 +64,7 @@ fn examine_all(cases: &[u64], scenario: fn(u64) -> Scenario) -> (Vec<(u64, Strin
                     Ok(Ok(Reason::Finished)) => tally[0] += 1,
                     Ok(Ok(Reason::Horizon)) => tally[1] += 1,
                     Ok(Ok(_)) => tally[2] += 1,
-                    Ok(Err(what)) => failures.push((*case, what)),
+                    Ok(Err(message)) => failures.push((*case, message)),
                     Err(_) => failures.push((*case, "panicked".into())),
                 }
             }
@@ -91,7 +91,7 @@ fn examine_many(scenario: fn(u64) -> Scenario) {
     let (failures, [finished, horizon, idle]) = examine_all(&cases, scenario);
     println!("{finished} finished, {horizon} cut off at the horizon, {idle} came to rest");
     let shown: Vec<String> =
-        failures.iter().take(20).map(|(case, what)| format!("case {case}: {what}")).collect();
+        failures.iter().take(20).map(|(case, message)| format!("case {case}: {message}")).collect();
     assert!(failures.is_empty(), "{} of {count} failed:\n{}", failures.len(), shown.join("\n"));
     // Otherwise the scenarios are too hard to test anything.
     assert!(finished * 10 > count * 7, "only {finished} of {count} finished");

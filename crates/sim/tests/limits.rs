@@ -25,7 +25,7 @@ fn shares(transfer: &str, link: &str, set: &[String]) -> [f64; 5] {
 }
 
 const BULK: &str = "from = \"server\", to = \"client\", bytes = \"unlimited\"";
-const ASKED: &str = "from = \"client\", to = \"server\", request = \"100B\", response = \"5kB\", every = \"500ms\", persistent = true";
+const REQUESTS: &str = "from = \"client\", to = \"server\", request = \"100B\", response = \"5kB\", every = \"500ms\", persistent = true";
 const LONG: &str = "rate = \"100mbit\", delay = \"50ms\", queue = \"2000p\"";
 const NARROW: &str = "rate = \"5mbit\", delay = \"20ms\", queue = \"30p\"";
 
@@ -35,7 +35,7 @@ fn each_limit_is_reported_for_every_sender() {
     for word in TCPS {
         let tcp = format!("host.server.tcp={}", word.key);
         for (limit, transfer, link, set) in [
-            (Limit::Application, ASKED, LONG, ""),
+            (Limit::Application, REQUESTS, LONG, ""),
             (Limit::SendBuffer, BULK, LONG, "host.server.send-buffer=32KiB"),
             (Limit::ReceiveWindow, BULK, LONG, "host.client.recv-buffer=32KiB"),
             (Limit::CongestionWindow, BULK, NARROW, ""),
@@ -46,8 +46,8 @@ fn each_limit_is_reported_for_every_sender() {
                 .map(|s| (*s).to_owned())
                 .collect();
             let shares = shares(transfer, link, &set);
-            let told = shares[limit as usize] + shares[Limit::Pacing as usize];
-            assert!(told > 0.8, "{set:?}: {limit:?} {shares:?}");
+            let share = shares[limit as usize] + shares[Limit::Pacing as usize];
+            assert!(share > 0.8, "{set:?}: {limit:?} {shares:?}");
             let mut config = TcpConfig::linux();
             (word.apply)(&mut config);
             let paced = config.pacing || matches!(word.key, "bbr" | "bbr3");

@@ -86,9 +86,9 @@ fn run(scenario: &Scenario, case: u64, every: Span) -> usize {
     let delivered = complete.filter(|sender| {
         let peer = hosts.iter().find(|host| host.addr() == sender.flow.dst);
         let peer = peer.and_then(|host| host.connection(sender.flow.reversed()));
-        let wanted = sender.wanted().map_or(0, |bytes| bytes.0);
+        let size = sender.flow_size().map_or(0, |bytes| bytes.0);
         // A base station that splits connections may have the rest in transit.
-        peer.is_none_or(|peer| peer.delivered() == wanted)
+        peer.is_none_or(|peer| peer.delivered() == size)
     });
     delivered.count()
 }

@@ -63,10 +63,10 @@ fn at_rate_zero_no_frame_begins() {
 fn outages_hold_or_drop_packets() {
     for duplex in DUPLEX {
         let outages = format!("{duplex}, outages = \"1.05s-1.35s\"");
-        let kept = metrics(&outages, "1.95s");
-        assert_eq!((kept.datagrams[0].arrived, kept.datagrams[0].lost), (20, 0));
-        same(kept.datagrams[0].delay_max_s, 258.0);
-        let radio = kept.stages.iter().find(|stage| stage.name == "radio").unwrap();
+        let held = metrics(&outages, "1.95s");
+        assert_eq!((held.datagrams[0].arrived, held.datagrams[0].lost), (20, 0));
+        same(held.datagrams[0].delay_max_s, 258.0);
+        let radio = held.stages.iter().find(|stage| stage.name == "radio").unwrap();
         assert_eq!(radio.redirected.get(Cause::Outage), 3, "those that come meanwhile");
         let lost = metrics(&format!("{outages}, outage-packets = \"drop\""), "1.95s");
         assert_eq!((lost.datagrams[0].arrived, lost.datagrams[0].lost), (17, 3));
@@ -89,7 +89,7 @@ fn losses_follow_their_schedule() {
 }
 
 #[test]
-fn nobody_overtakes() {
+fn packets_do_not_overtake_when_the_delay_falls() {
     // The last packet before the delay falls arrives at 1.008 + 0.5 s; later ones do not overtake it.
     let found = datagrams("delays = \"0s 500ms, 1.05s 1ms\"", "1.95s");
     assert_eq!((found.arrived, found.late, found.lost), (20, 0, 0));
@@ -115,12 +115,12 @@ fn tcp_completes_over_a_varying_radio() {
 
 #[test]
 fn variation_is_refused_for_radio_hops() {
-    for (key, said) in [("mac = \"dcf\"", "medium access"), ("link-layer = \"ll\"", "link layer")] {
+    for (key, part) in [("mac = \"dcf\"", "medium access"), ("link-layer = \"ll\"", "link layer")] {
         let text = format!(
             "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }}\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
              [[path]]\nradio = {{ rate = \"2mbit\", outages = \"1s-2s\" }}\n{key}\n"
         );
         let error = parse(&text, "test", &[] as &[Argument]).unwrap_err();
-        assert!(error.message.contains(said), "{error}");
+        assert!(error.message.contains(part), "{error}");
     }
 }

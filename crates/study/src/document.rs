@@ -27,9 +27,9 @@ pub struct Alternative {
 
 impl Alternative {
     /// An alternative known only by its settings.
-    pub fn setting(name: &str, what: impl Into<String>, sets: Vec<String>) -> Alternative {
-        let (name, what) = (name.to_owned(), what.into());
-        Alternative { name, family: None, change: None, what, run: None, sets }
+    pub fn setting(name: &str, description: impl Into<String>, sets: Vec<String>) -> Alternative {
+        let (name, description) = (name.to_owned(), description.into());
+        Alternative { name, family: None, change: None, what: description, run: None, sets }
     }
 
     /// The devices to change, as text.

@@ -15,13 +15,13 @@ pub(crate) struct Words {
     /// An alternative, such as `scheme`.
     pub noun: &'static str,
     /// The heading of the column of descriptions.
-    pub what: &'static str,
+    pub description: &'static str,
     /// The unit of values.
     pub unit: &'static str,
     /// That unit, in the unit of the measured figures.
     pub size: f64,
     /// The noun of the judgement.
-    pub beside: &'static str,
+    pub judgement: &'static str,
     /// Decimals of ratios.
     pub digits: usize,
 }
@@ -39,7 +39,7 @@ impl Words {
             Column::text(self.noun),
             Column::number(self.unit),
             Column::number("times"),
-            Column::text(self.beside),
+            Column::text(self.judgement),
         ];
         columns.extend(more);
         let tied = |row: &Ranked<M>| {
@@ -67,7 +67,7 @@ impl Words {
             let a = &row.alternative;
             vec![a.name.clone(), a.what.clone(), a.sets.join(" ")]
         });
-        Table::new([self.noun, self.what, "what it sets"].map(Column::text), rows)
+        Table::new([self.noun, self.description, "what it sets"].map(Column::text), rows)
     }
 
     /// One bar for each of `rows`; `series` is the name of the bars.
@@ -103,6 +103,10 @@ pub fn times<M>(row: &Ranked<M>, ratio: Option<&Ratio>, digits: usize) -> String
         _ if row.standing.judgement == Judgement::Baseline => "1".to_owned(),
         None => "–".to_owned(),
         Some(r) if r.low == r.high => format!("{:.digits$}", r.mean),
+        // A few runs that differ do not determine the upper limit.
+        Some(r) if r.high > 1000.0 => {
+            format!("{:.digits$} ({:.digits$} to over 1000)", r.mean, r.low)
+        }
         Some(r) => format!("{:.digits$} ({:.digits$} to {:.digits$})", r.mean, r.low, r.high),
     }
 }
@@ -169,10 +173,10 @@ pub fn runs(many: u64, fewer: Option<u32>, noun: &str) -> String {
     }
 }
 
-/// A section with omitted alternatives and reasons, if any; `what` is the heading of the names.
-fn left_out(what: &str, all: &[LeftOut]) -> Option<Section> {
+/// A section with omitted alternatives and reasons, if any; `heading` is the heading of the names.
+fn left_out(heading: &str, all: &[LeftOut]) -> Option<Section> {
     let rows = all.iter().map(|l| vec![l.name.clone(), l.reason.clone()]);
-    let table = Table::new([what, "why"].map(Column::text), rows);
+    let table = Table::new([heading, "why"].map(Column::text), rows);
     (!all.is_empty()).then(|| Section {
         title: "Left out".to_owned(),
         tables: vec![table],

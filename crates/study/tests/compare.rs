@@ -7,10 +7,10 @@ use lasthop_study::compare::{Options, answer, lay_out, pictures};
 use lasthop_study::ranking::{Judgement, standings};
 use lasthop_trace::stats::Summary;
 
-fn of(name: &str, wanted: &SchemeChoice, set: &[&str]) -> Comparison {
+fn of(name: &str, choice: &SchemeChoice, set: &[&str]) -> Comparison {
     let text = example(name).unwrap().text;
     let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    compare(text, name, &arguments, wanted, &[], None, None).unwrap()
+    compare(text, name, &arguments, choice, &[], None, None).unwrap()
 }
 
 fn run(comparison: &Comparison) -> Vec<Vec<RunResult>> {
@@ -204,8 +204,8 @@ fn senders_over_a_low_orbit_are_drawn_by_throughput_and_delay() {
     let arguments: Vec<Argument> = sets.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let source =
         Source { text: example("leo-link").unwrap().text, name: "leo-link", origin: "leo-link" };
-    let asked = Options { baseline: Some("cubic"), ..Options::default() };
-    let comparison = lay_out(&source, &arguments, &asked).unwrap();
+    let options = Options { baseline: Some("cubic"), ..Options::default() };
+    let comparison = lay_out(&source, &arguments, &options).unwrap();
     let document = answer::<lasthop_study::Error>(&comparison, &mut |plan| {
         Ok(Results::simulated(plan, Setup::new(String::new(), plan)))
     })

@@ -48,20 +48,20 @@ struct TableArguments {
 
 impl TableArguments {
     fn parse(words: &str) -> TableArguments {
-        let mut asked = TableArguments { seeds: 1, ..TableArguments::default() };
+        let mut arguments = TableArguments { seeds: 1, ..TableArguments::default() };
         let mut words = words.split_whitespace();
         while let Some(word) = words.next() {
             let mut value = || words.next().expect("a value").to_owned();
             match word {
-                "--set" => asked.sets.push(value()),
-                "--vary" => asked.axes.push(value()),
-                "--seeds" => asked.seeds = value().parse().unwrap(),
-                "beside=kernel" => asked.kernel = true,
-                name => asked.scenario = name.to_owned(),
+                "--set" => arguments.sets.push(value()),
+                "--vary" => arguments.axes.push(value()),
+                "--seeds" => arguments.seeds = value().parse().unwrap(),
+                "beside=kernel" => arguments.kernel = true,
+                name => arguments.scenario = name.to_owned(),
             }
         }
-        asked.sets.sort();
-        asked
+        arguments.sets.sort();
+        arguments
     }
 
     /// The key of a cell in the record.
@@ -111,8 +111,8 @@ fn ratio(ours: &[f64], kernel: &[f64]) -> String {
 }
 
 /// A row for each value of the first axis, a column for each of the second.
-fn table(asked: &TableArguments, kernel: &KernelRecord) -> String {
-    let cells = asked.run();
+fn table(arguments: &TableArguments, kernel: &KernelRecord) -> String {
+    let cells = arguments.run();
     let mut rows: Vec<(&str, String)> = Vec::new();
     let mut head: Vec<String> = Vec::new();
     for (labels, rates) in &cells {
@@ -123,8 +123,8 @@ fn table(asked: &TableArguments, kernel: &KernelRecord) -> String {
         let line = &mut rows.last_mut().unwrap().1;
         *line += &format!(" {} |", formatted(rates));
         let mut columns = vec![format!(" `{column}` |")];
-        if asked.kernel {
-            let key = asked.key(labels);
+        if arguments.kernel {
+            let key = arguments.key(labels);
             let theirs = kernel.runs.get(&key).unwrap_or_else(|| panic!("`{key}` is not recorded"));
             *line += &format!(" {} | {} |", formatted(theirs), ratio(rates, theirs));
             columns.extend([" Linux |".to_owned(), " ratio |".to_owned()]);
@@ -134,7 +134,7 @@ fn table(asked: &TableArguments, kernel: &KernelRecord) -> String {
         }
     }
     // The last part of the axis' key is the heading of the rows.
-    let of = asked.axes[0].split('=').next().and_then(|key| key.rsplit('.').next()).unwrap();
+    let of = arguments.axes[0].split('=').next().and_then(|key| key.rsplit('.').next()).unwrap();
     let mut text = format!("| {of} |{}\n|---|{}\n", head.concat(), "---|".repeat(head.len()));
     for (row, line) in rows {
         text += &format!("| {} |{line}\n", row.replace('%', " %"));
@@ -183,17 +183,17 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
         std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned();
     for path in std::env::split_paths(&paths) {
         let text = std::fs::read_to_string(path).unwrap();
-        let said: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let command = said["setup"]["command"].as_str().unwrap();
+        let results: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let command = results["setup"]["command"].as_str().unwrap();
         let own = |set: &&str| !matches!(*set, "stack=kernel");
         let words: Vec<&str> = command.split(' ').collect();
         let pairs = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1]);
-        let mut asked = TableArguments {
+        let mut arguments = TableArguments {
             sets: pairs.filter(own).map(str::to_owned).collect(),
             ..TableArguments::default()
         };
-        asked.sets.sort();
-        for cell in said["cells"].as_array().unwrap() {
+        arguments.sets.sort();
+        for cell in results["cells"].as_array().unwrap() {
             let labels = cell["labels"].as_array().unwrap().iter();
             let labels: Vec<String> = labels.map(|l| l.as_str().unwrap().to_owned()).collect();
             let rate = |run: &serde_json::Value| {
@@ -201,7 +201,7 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
                 (bytes / 102.4).round() / 10.0
             };
             let rates = cell["runs"].as_array().unwrap().iter().map(rate).collect();
-            record.runs.insert(asked.key(&labels), rates);
+            record.runs.insert(arguments.key(&labels), rates);
         }
     }
     std::fs::write(recorded_at(), serde_json::to_string_pretty(&record).unwrap() + "\n").unwrap();

@@ -207,7 +207,7 @@ fn ratios(cells: &[CellComparison]) -> String {
 #[test]
 fn each_cell_that_differs_from_the_kernel_has_a_reason() {
     let (recorded, reasons) = (recorded(), reasons());
-    let mut differing = "| cell | throughput | sent again | timeouts | p50 (ms) | p95 (ms) | reason |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let mut differing = "| cell | throughput | retransmitted | timeouts | p50 (ms) | p95 (ms) | reason |\n|---|---|---|---|---|---|---|\n".to_owned();
     let (mut cells, mut wrong) = (Vec::new(), Vec::new());
     for (name, ours) in simulated() {
         let Some(theirs) = recorded.cells.get(&name) else { continue };
@@ -253,11 +253,11 @@ fn the_record_of_the_grid_can_be_read_and_added_to() {
     let mut fresh = BTreeSet::new();
     for path in std::env::split_paths(&paths) {
         let text = std::fs::read_to_string(path).unwrap();
-        let said: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let command = said["setup"]["command"].as_str().unwrap();
+        let results: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let command = results["setup"]["command"].as_str().unwrap();
         let file = ["pairs", "apps"].into_iter().find(|file| command.contains(file));
         let file = file.unwrap_or("cells");
-        for cell in said["cells"].as_array().unwrap() {
+        for cell in results["cells"].as_array().unwrap() {
             let labels = cell["labels"].as_array().unwrap().iter();
             let labels: Vec<String> = labels.map(|l| l.as_str().unwrap().to_owned()).collect();
             let runs = cell["runs"].as_array().unwrap().iter();

@@ -19,7 +19,7 @@ enum Kind {
     Copies,
     /// The receiver resets without an acknowledgment number in the midst.
     Reset,
-    /// A packet is sent again after its ACK has passed.
+    /// A packet is retransmitted after its ACK has passed.
     Needless,
     /// Captured at the receiver: neighbours change places on their way.
     Overtaken,

@@ -42,7 +42,7 @@ fn captured(tcp: &str, set: &[&str], seed: u64) -> Analysis {
 }
 
 /// The recognized sender for `tcp` on the path, changed by `set`.
-fn likeness(tcp: &str, set: &[&str], seed: u64) -> Recognition {
+fn recognized(tcp: &str, set: &[&str], seed: u64) -> Recognition {
     let analysis = captured(tcp, set, seed);
     let connection = &analysis.connections[0];
     congestion(&connection.to_server, &connection.to_client)
@@ -60,7 +60,7 @@ fn modern_senders_are_distinguished() {
     for set in [&[RANDOM][..], &FAR, &SLOW, &HALF] {
         for control in Control::ALL {
             for seed in 1..=3 {
-                let found = likeness(control.word(), set, seed);
+                let found = recognized(control.word(), set, seed);
                 all += 1;
                 if found.control != Some(control) {
                     wrong.push(format!(
@@ -78,7 +78,7 @@ fn modern_senders_are_distinguished() {
 #[test]
 fn without_losses_no_congestion_control_is_recognized() {
     for tcp in ["rack", "cubic"] {
-        let found = likeness(tcp, &["transfer.bytes=\"600kB\"", "radio.queue=\"1000p\""], 1);
+        let found = recognized(tcp, &["transfer.bytes=\"600kB\"", "radio.queue=\"1000p\""], 1);
         assert_eq!(found.control, None, "{found:?}");
         assert!(found.answers.is_empty() && found.confidence < 0.6);
     }
@@ -87,7 +87,7 @@ fn without_losses_no_congestion_control_is_recognized() {
 /// Westwood continues at its measured rate: neither half nor 0.7 of its window, and not all of it.
 #[test]
 fn westwood_is_not_recognized_as_another_sender() {
-    let found = likeness("westwood", &FAR, 1);
+    let found = recognized("westwood", &FAR, 1);
     assert_eq!(found.control, None, "{found:?}");
 }
 
@@ -101,7 +101,7 @@ fn bbr_is_recognized_by_its_gain_cycle() {
     let lossy = "errors={ model = \"packet-loss\", p = \"1.2%\", on = [\"data\"] }";
     let deep = [lossy, "radio.queue=\"250p\""];
     for seed in 1..=3 {
-        let found = likeness("bbr", &deep, seed);
+        let found = recognized("bbr", &deep, seed);
         assert_eq!(found.control, Some(Control::Bbr), "{seed}: {}", found.evidence);
     }
 }
@@ -110,7 +110,7 @@ fn bbr_is_recognized_by_its_gain_cycle() {
 /// on this path are not recognized either.
 #[test]
 fn bbr_in_a_short_queue_is_not_taken_for_another() {
-    let found = likeness("bbr", &SHORT, 1);
+    let found = recognized("bbr", &SHORT, 1);
     assert!(matches!(found.control, None | Some(Control::Bbr)), "{}", found.evidence);
     assert!(found.evidence.ends_with("it paces its segments"), "{}", found.evidence);
 }

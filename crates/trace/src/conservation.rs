@@ -131,9 +131,9 @@ mod tests {
         assert_eq!(books.check(1), Ok(()));
         for held in [0, 2] {
             let error = books.check(held).unwrap_err();
-            let wanted =
+            let expected =
                 format!("4 sent is not 2 received + 1 dropped {{\"queue-full\": 1}} + {held} held");
-            assert_eq!(error, wanted);
+            assert_eq!(error, expected);
         }
         assert_eq!(books.interest(), Interest::EVERYTHING);
     }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(
             books(&[(1, sent), (1, sent), (1, sent)]).ghosts,
             2,
-            "sent again under its number"
+            "retransmitted under its number"
         );
     }
 }

@@ -64,10 +64,10 @@ impl Gaps {
 
     /// Removes gaps that are not longer than `length`.
     pub(crate) fn retain_longer(&mut self, length: Span) {
-        let mut kept = Gaps { bytes: Vec::with_capacity(self.bytes.len()), ..Gaps::default() };
+        let mut retained = Gaps { bytes: Vec::with_capacity(self.bytes.len()), ..Gaps::default() };
         let longer = self.iter().filter(|(from, to)| to.since(*from) > length);
-        longer.for_each(|(from, to)| kept.push(from, to));
-        *self = kept;
+        longer.for_each(|(from, to)| retained.push(from, to));
+        *self = retained;
     }
 }
 

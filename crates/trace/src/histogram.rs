@@ -74,11 +74,11 @@ impl Histogram {
         let mut all = self.clone();
         all.count();
         let total: u64 = all.counts.iter().map(|n| u64::from(*n)).sum();
-        let wanted = q * total as f64;
+        let rank = q * total as f64;
         let mut below = 0;
         for (i, n) in (usize::from(all.first)..).zip(&all.counts) {
             below += u64::from(*n);
-            if below as f64 >= wanted && below > 0 {
+            if below as f64 >= rank && below > 0 {
                 let quarter = 1u64 << (i / 4 + FIRST_OCTAVE - 2);
                 let low = quarter * (4 + i as u64 % 4);
                 return Span(low + quarter / 2);

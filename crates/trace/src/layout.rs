@@ -94,7 +94,7 @@ pub struct ExchangeInfo {
 
 impl ExchangeInfo {
     /// Whether `flow` carries requests.
-    pub fn asks_on(&self, flow: &FlowKey) -> bool {
+    pub fn has_requests_on(&self, flow: &FlowKey) -> bool {
         (flow.src, flow.dst) == (self.from, self.to) && Exchange::is_at(self.port, flow.dst_port)
     }
 }

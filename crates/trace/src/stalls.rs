@@ -14,7 +14,7 @@ pub const MIN_STALL: Span = Span::millis(200);
 pub const STALL_FACTOR: u64 = 4;
 
 /// Limit of stored gaps. Beyond it, gaps below the present threshold are removed.
-const KEPT: usize = 4096;
+const MAX_LISTED: usize = 4096;
 
 /// A time in which a flow had unfinished business and no new data was delivered.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -83,13 +83,13 @@ impl StallWatch {
 
     #[cold]
     fn keep(&mut self, from: Time, to: Time) {
-        let full = self.long.as_ref().is_some_and(|long| long.listed.len() == KEPT);
+        let full = self.long.as_ref().is_some_and(|long| long.listed.len() == MAX_LISTED);
         let threshold = if full { self.threshold() } else { MIN_STALL };
         let Long { listed, unlisted } = &mut **self.long.get_or_insert_default();
         if full {
             listed.retain_longer(threshold);
         }
-        if listed.len() < KEPT {
+        if listed.len() < MAX_LISTED {
             listed.push(from, to);
         } else if to.since(from) > threshold {
             unlisted.0 += 1;
@@ -191,7 +191,7 @@ mod tests {
             watch.progress(at(now));
         }
         let listed = watch.stalls(at(now)).len() as u64;
-        assert!(listed <= KEPT as u64);
+        assert!(listed <= MAX_LISTED as u64);
         assert_eq!(listed + watch.unlisted().0, 15_000);
     }
 }

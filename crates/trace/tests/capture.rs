@@ -202,7 +202,7 @@ fn big_endian_sections_and_other_resolutions() {
     torn[at] ^= 4;
     assert!(matches!(
         open(&torn).unwrap().next().unwrap(),
-        Err(CaptureError::Length { what: "block", .. })
+        Err(CaptureError::Length { record: "block", .. })
     ));
 }
 
@@ -233,7 +233,7 @@ fn unsupported_capture_formats_are_named() {
     let mut huge = pcap(false, false, 101, &ip(), 60);
     huge[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
     let error = open(&huge).unwrap().next().unwrap().unwrap_err();
-    assert!(matches!(error, CaptureError::Length { offset: 24, what: "packet", .. }));
+    assert!(matches!(error, CaptureError::Length { offset: 24, record: "packet", .. }));
 }
 
 fn event(at: u64, stage: u16, op: Op, packet: &Packet) -> Event {

@@ -94,18 +94,18 @@ pub fn answer(question: &[u8]) -> Vec<u8> {
     let answered = envelope::open(question)
         .ok_or_else(|| ErrorAnswer::new("the request is incomplete", "this is a fault of the page"))
         .and_then(|(json, bytes)| {
-            let asked = serde_json::from_slice(json).map_err(|error| {
+            let ask = serde_json::from_slice(json).map_err(|error| {
                 ErrorAnswer::new(error.to_string(), "this is a fault of the page")
             })?;
-            answered(asked, bytes)
+            answered(ask, bytes)
         });
     answered.unwrap_or_else(|ErrorAnswer(error)| {
         Columns::default().envelope(&json!({ "error": error }))
     })
 }
 
-fn answered(asked: Ask, bytes: &[u8]) -> Result<Vec<u8>, ErrorAnswer> {
-    match asked {
+fn answered(ask: Ask, bytes: &[u8]) -> Result<Vec<u8>, ErrorAnswer> {
+    match ask {
         Ask::Known => Ok(Columns::default().envelope(&check::known())),
         Ask::Check(scene) => Ok(Columns::default().envelope(&check::check(&scene)?)),
         Ask::Choices(scene) => Ok(Columns::default().envelope(&check::choices(&scene)?)),
@@ -149,10 +149,10 @@ impl RunRequest {
     /// The scenario under the scheme, and the seed.
     pub(crate) fn scenario(&self) -> Result<(Scenario, u64), ErrorAnswer> {
         self.scene.bounded()?;
-        let wanted = SchemeChoice::Named(self.scheme.iter().cloned().collect());
+        let choice = SchemeChoice::Named(self.scheme.iter().cloned().collect());
         let arguments = self.scene.arguments();
         let (text, name) = (&self.scene.text, self.scene.named());
-        let mut all = compare(text, name, &arguments, &wanted, &[], None, None)
+        let mut all = compare(text, name, &arguments, &choice, &[], None, None)
             .map_err(|error| self.scene.wrong(&error))?;
         let scheme = self.scheme.as_deref().unwrap_or(AS_IS);
         let same = "it is the same as the scenario";

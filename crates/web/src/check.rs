@@ -49,8 +49,8 @@ pub(crate) fn check(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
 pub(crate) fn choices(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
     scene.bounded()?;
     let arguments = scene.arguments();
-    let all = |wanted: SchemeChoice| {
-        compare(&scene.text, scene.named(), &arguments, &wanted, &[], None, None)
+    let all = |choice: SchemeChoice| {
+        compare(&scene.text, scene.named(), &arguments, &choice, &[], None, None)
             .map(|all| all.schemes.into_iter().map(|scheme| scheme.name).collect::<Vec<_>>())
             .map_err(|error| scene.wrong(&error))
     };

@@ -10,7 +10,7 @@ pub(crate) fn sentence(what: &What) -> &'static str {
             | Op::MarkedBy(cause)
             | Op::Repeated(cause)
             | Op::Dropped(cause)
-            | Op::Redirected(cause) => cause.what(),
+            | Op::Redirected(cause) => cause.meaning(),
             Op::Transmitted => "A link has transmitted it to its other end.",
             Op::Marked => "A queue marked it instead of dropping it, to signal congestion.",
             Op::Damaged => {

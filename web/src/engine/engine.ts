@@ -97,9 +97,9 @@ class Lane {
   }
 }
 
-function fault(what: string): Refused {
+function fault(reason: string): Refused {
   return new Refused({
-    message: `The simulator stopped: ${what}`,
+    message: `The simulator stopped: ${reason}`,
     help: 'The page still works. The scenario may need more memory than a page has: make it smaller, or use `lasthop run`.',
   });
 }

@@ -48,15 +48,26 @@ export async function written(shown: Shown): Promise<string> {
   return `z=${btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')}`;
 }
 
-/** Decodes the part of an address after `#`; null if it holds no valid state. */
+/** Decodes the part of an address after `#`, a state or the name of a scenario; null if it holds neither. */
 export async function read(hash: string): Promise<Shown | null> {
   const match = /^#?z=([\w-]+)$/.exec(hash);
-  if (!match) return null;
+  if (!match) return named(hash);
   try {
     const text = atob(match[1]!.replaceAll('-', '+').replaceAll('_', '/'));
     const bytes = Uint8Array.from(text, (c) => c.charCodeAt(0));
     const plain = await through(bytes, new DecompressionStream('deflate-raw'), LONGEST);
     return sound(JSON.parse(new TextDecoder().decode(plain)));
+  } catch {
+    return null;
+  }
+}
+
+/** `#ebsn`: a scenario with its own values. `lasthop lab ebsn` prints such an address. */
+function named(hash: string): Shown | null {
+  const match = /^#([\w.%-]+)$/.exec(hash);
+  if (!match) return null;
+  try {
+    return { name: decodeURIComponent(match[1]!), set: {}, schemes: [], runs: 1 };
   } catch {
     return null;
   }

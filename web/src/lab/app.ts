@@ -132,21 +132,24 @@ export class Lab {
     // A later step through the history calls this method again.
     if (location.hash !== hash) return;
     this.#hash = hash;
-    if (!it) {
-      const damaged = location.hash.length > 1;
-      if (!damaged || this.columns.length === 0) void this.choose('quickstart');
-      this.message = damaged ? 'This link is damaged: no scenario can be read from it. Copy the whole link, or ask its sender for it again.' : '';
+    // The text of a lesson, or of a file of the program's directory, is not in the address.
+    const lesson = it?.text === undefined ? this.lessons.find((lesson) => lesson.id === it?.lesson) : undefined;
+    const text = it && (it.text ?? lesson?.text ?? this.#textOf(it.name));
+    if (!it || text === '') {
+      const wrong = location.hash.length > 1;
+      if (!wrong || this.columns.length === 0) void this.choose('quickstart');
+      if (it) this.message = `This link names the scenario "${it.name}", which is not built in and not in the directory.`;
+      else this.message = wrong ? 'This link is damaged: no scenario can be read from it. Copy the whole link, or ask its sender for it again.' : '';
       this.update();
       return;
     }
-    // A lesson's own text is not in the address.
-    const lesson = it.text === undefined ? this.lessons.find((lesson) => lesson.id === it.lesson) : undefined;
     const unknown = it.text === undefined && it.lesson !== undefined && !lesson;
     this.message = unknown ? `This link names the lesson "${it.lesson}", which this version does not have.` : '';
     this.#take(lesson ?? null);
-    this.shown = lesson?.text ? { ...it, text: lesson.text } : it;
+    const own = lesson?.text ?? this.files.find((file) => file.name === it.name)?.text;
+    this.shown = it.text === undefined && own !== undefined ? { ...it, text: own } : it;
     this.#entry = this.#place;
-    this.editor.text = this.shown.text ?? this.#textOf(it.name);
+    this.editor.text = text!;
     this.time = it.at ?? 0;
     await this.rerun(0);
     if (it.view) this.cursor.range = it.view;

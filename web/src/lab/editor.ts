@@ -5,7 +5,7 @@ import type { Trouble } from '../engine/envelope.ts';
 /** A key with its description. */
 interface Word {
   word: string;
-  what: string;
+  description: string;
 }
 
 /** The text field. */
@@ -131,7 +131,7 @@ export class Editor {
     const typed = match[1]!;
     const keys = properties(this.#here());
     const found = Object.entries<any>(keys).filter(([word]) => word.startsWith(typed) && word !== typed);
-    this.#words = found.slice(0, 12).map(([word, schema]) => ({ word, what: schema?.description ?? '' }));
+    this.#words = found.slice(0, 12).map(([word, schema]) => ({ word, description: schema?.description ?? '' }));
     this.#began = at - typed.length;
     this.#chosen = 0;
     this.#draw();
@@ -140,14 +140,14 @@ export class Editor {
   #draw(): void {
     this.#list.hidden = this.#words.length === 0;
     this.#list.replaceChildren(
-      ...this.#words.map(({ word, what }, i) => {
+      ...this.#words.map(({ word, description }, i) => {
         const item = document.createElement('li');
         item.id = `completion-${i}`;
         item.setAttribute('role', 'option');
         item.setAttribute('aria-selected', String(i === this.#chosen));
         const code = document.createElement('code');
         code.textContent = word;
-        item.append(code, ` ${what}`);
+        item.append(code, ` ${description}`);
         item.addEventListener('mousedown', (event) => {
           event.preventDefault();
           this.#take(i);

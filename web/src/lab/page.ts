@@ -64,14 +64,14 @@ function empty(lab: Lab): TemplateResult {
 /** One scheme: its numbers, path and plot. */
 function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
   const words = lab.known.schemes.find((it) => it.name === column.scheme);
-  const what = column.scheme === 'as-is' ? 'the scenario as it is' : (words?.what ?? '');
+  const description = column.scheme === 'as-is' ? 'the scenario as it is' : (words?.what ?? '');
   const forms = ['png', 'svg', 'csv', 'pcapng', 'toml'];
   const { run, trouble } = column;
   return html`<section class="column" aria-label=${`Scheme ${column.scheme}`} aria-busy=${column.busy}>
     <div class="column-head">
       <label>
         <span class="unseen">Scheme</span>
-        <select data-column=${i} title=${what} @change=${(event: Event) => lab.scheme(i, (event.target as HTMLSelectElement).value)}>
+        <select data-column=${i} title=${description} @change=${(event: Event) => lab.scheme(i, (event.target as HTMLSelectElement).value)}>
           ${lab.choices.schemes.map((name) => html`<option value=${name} ?selected=${name === column.scheme}>${name}</option>`)}
         </select>
       </label>
@@ -80,7 +80,7 @@ function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
         ? html`<button aria-label="Add a scheme" title="Add a scheme" @click=${() => lab.add()}>+<span class="long"> Add a scheme</span></button>`
         : nothing}
     </div>
-    <p class="scheme-what" title=${what}>${what}</p>
+    <p class="scheme-what" title=${description}>${description}</p>
     <div class="column-numbers">
       ${trouble ? html`<div class="wrong" role="alert"><p>${trouble.message}. <span class="help">${trouble.help}</span></p></div>` : nothing}
       ${run || trouble ? column.numbers() : html`<p class="hint">Running …</p>`}

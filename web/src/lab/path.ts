@@ -25,7 +25,7 @@ const QUEUE = 0.4;
 /** Bytes of a full segment. */
 const FULL = 1460;
 /** Names of packets, in the order of `LOOKS`. */
-const NAMES = ['data', 'sent again', 'sent again locally', 'ACK', 'notice'];
+const NAMES = ['data', 'retransmitted', 'retransmitted locally', 'ACK', 'notice'];
 /** Vertical positions of packets to the right, and of packets to the left, in pixels. */
 const RIGHT = 58;
 const LEFT = 80;

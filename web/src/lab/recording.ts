@@ -165,12 +165,12 @@ export function packed(columns: Map<string, Column>, i: number, end: number, not
   const kinds: Record<string, Marks> = {};
   const spans: Record<string, Spans> = {};
   for (const [name, column] of columns) {
-    const [what, number, kind, part] = name.split('.') as [string, string, string, string];
+    const [group, number, kind, part] = name.split('.') as [string, string, string, string];
     if (number !== String(i)) continue;
-    if (what === 'flow') {
+    if (group === 'flow') {
       kinds[kind] ??= { t: column as Float64Array, from: column as Float64Array, to: column as Float64Array };
       kinds[kind][part as 't' | 'from' | 'to'] = column as Float64Array;
-    } else if (what === 'span') {
+    } else if (group === 'span') {
       spans[kind] ??= { from: column as Float64Array, to: column as Float64Array };
       spans[kind][part as 'from' | 'to'] = column as Float64Array;
     }

@@ -19,8 +19,8 @@ const JUMPS: [Goal, string, string][] = [
 /** Legend of the path: colour, sign, words. */
 const SIGNS: [string, string, string][] = [
   ['data', '■', 'data'],
-  ['again', '■', 'sent again'],
-  ['local', '◆', 'sent again locally'],
+  ['again', '■', 'retransmitted'],
+  ['local', '◆', 'retransmitted locally'],
   ['ack', '●', 'ACK'],
   ['lost', '□', 'will be lost'],
   ['lost', '✕', 'lost'],

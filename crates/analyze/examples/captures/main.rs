@@ -62,11 +62,11 @@ impl Tally {
         let (equal, all) = self.directions_equal.entry(program).or_default();
         *all += 1;
         *equal += u64::from(differences.is_empty());
-        for (field, why, what) in differences {
+        for (field, why, difference) in differences {
             let (count, examples) = self.differences.entry((program, field, why)).or_default();
             *count += 1;
             if examples.len() < EXAMPLES {
-                examples.push(format!("{at}: {what}"));
+                examples.push(format!("{at}: {difference}"));
             }
         }
     }

@@ -139,7 +139,7 @@ fn differences(
         found.push(("packets", why, format!("{packets}, tcptrace {}", theirs.packets)));
     }
     let more = theirs.unique_bytes.saturating_sub(sent.unique_bytes);
-    let shared = |what: &str| match () {
+    let shared = |metric: &str| match () {
         () if packets != theirs.packets => Some("not the same packets were read"),
         () if ours.fragments => Some("tcptrace does not reassemble fragments"),
         () if ours.to.addr.is_ipv6() && more > 0 && more.is_multiple_of(8) => {
@@ -154,11 +154,11 @@ fn differences(
             Some("ACKs precede their data, or belong to another connection")
         }
         () if reset && more > 0 => Some("tcptrace counts the text of a reset as data"),
-        () if what == "unique bytes" && reset => Some("tcptrace counts no data behind a reset"),
-        () if what == "unique bytes" && jumbo => {
+        () if metric == "unique bytes" && reset => Some("tcptrace counts no data behind a reset"),
+        () if metric == "unique bytes" && jumbo => {
             Some("tcptrace does not know the length of super-segments above 64 KB")
         }
-        () if what == "unique bytes" && sent.wireshark.lost_segment > 0 => {
+        () if metric == "unique bytes" && sent.wireshark.lost_segment > 0 => {
             Some("tcptrace counts bytes that the capture missed, up to the highest number")
         }
         () => None,
@@ -179,10 +179,10 @@ fn differences(
         let why = match shared("retransmissions") {
             Some(why) => why,
             None if theirs.control > 2 || theirs.resent > resent && theirs.control > 1 => {
-                "tcptrace counts SYN and FIN that were sent again"
+                "tcptrace counts SYN and FIN that were retransmitted"
             }
             None if resent == 0 && sent.bytes > sent.unique_bytes => {
-                "tcptrace takes bytes before the SYN for sent again"
+                "tcptrace takes bytes before the SYN for retransmitted"
             }
             None if theirs.probes > 0 => "tcptrace takes packets for window probes",
             None if unseen > 0 && resent > theirs.resent => {

@@ -199,7 +199,7 @@ fn differences(
             (None, _) => "tshark ends a handshake by an ACK of something else than the SYN-ACK",
             (Some(_), None) => "tshark has none for packets before the end of the handshake",
             (Some(own), Some(theirs)) if own < theirs => {
-                "tshark counts the timer of a SYN-ACK that was sent again"
+                "tshark counts the timer of a SYN-ACK that was retransmitted"
             }
             _ => {
                 "lasthop knows by the timestamp which SYN was answered, or that one of them is a copy"

@@ -28,7 +28,7 @@ struct SentSegment {
     sends: u32,
     /// The largest packet that carried a part of it again, if smaller.
     cut: Option<u32>,
-    /// Sent again as a part of a larger packet.
+    /// Retransmitted as a part of a larger packet.
     merged: bool,
 }
 
@@ -154,7 +154,9 @@ impl BlackHole {
         }
     }
 
-    pub(super) fn diagnose(&self, full: u32) -> Option<Diagnosis> {
+    /// `full` is the largest payload of a packet, and `opened` whether the capture has the handshake, whose packets are
+    /// small.
+    pub(super) fn diagnose(&self, full: u32, opened: bool) -> Option<Diagnosis> {
         let mut failed = self.failed;
         let missing = || self.sent.iter().filter(|sent| !sent.merged);
         missing().filter(|sent| sent.sends > 1).for_each(|sent| failed.add(sent));
@@ -174,7 +176,7 @@ impl BlackHole {
         let alive = self.smaller > 0;
         // Where nothing arrives any more the path may have broken, unless all of a flight of full size did not.
         let all_full = failed.most >= REPEATED && failed.segments > 1 && from + 1 >= full;
-        if !(alive || all_full && self.passed.is_some()) {
+        if !(alive || all_full && (opened || self.passed.is_some())) {
             return None;
         }
         let confidence = if alive { Confidence::Likely } else { Confidence::Possible };

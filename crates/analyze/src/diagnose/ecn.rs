@@ -7,6 +7,9 @@ use super::{Confidence, Diagnosis, EcnState, Finding};
 /// Fewer packets with data show nothing.
 const FEWEST: u64 = 10;
 
+/// Number of marks, and of ACKs, that show a missing report: fewer may be the last packets of the capture.
+const UNREPORTED: u64 = 3;
+
 /// Codepoints of the traffic class.
 const ECN: u8 = 3;
 const NOT_ECT: u8 = 0;
@@ -29,6 +32,8 @@ pub(super) struct Ecn {
     opened: Option<Flags>,
     /// Packets with new data by codepoint.
     codepoints: [u64; 4],
+    /// Packets with an ACK.
+    acks: u64,
     /// Packets by which it reports congestion to its peer.
     echoes: u64,
     /// Packets by which it confirms a smaller window.
@@ -42,6 +47,7 @@ impl Ecn {
             self.opened = Some(segment.flags);
             return;
         }
+        self.acks += u64::from(segment.flags.has(Flags::ACK));
         self.echoes += u64::from(segment.flags.has(Flags::ECE));
         self.reduced += u64::from(segment.flags.has(Flags::CWR));
         if fresh {
@@ -76,6 +82,16 @@ impl Ecn {
                     "ECN is bleached on the path: both ends agreed on it, and none of {all} packets with data has ECT"
                 ),
                 "find the router that clears the two ECN bits with the DSCP (a rule for the whole TOS byte), by captures along the path",
+            )
+        } else if ce >= UNREPORTED && echoes == 0 && peer.acks >= UNREPORTED {
+            confidence = Confidence::Likely;
+            (
+                EcnState::Marked,
+                format!(
+                    "ECN marks without effect: {ce} of {all} packets with data carry CE here, and no packet of the receiver \
+                     reports congestion"
+                ),
+                "look for a router that sets both ECN bits of all packets, or a firewall that clears ECE, by captures along the path",
             )
         } else if ce + echoes > 0 {
             (

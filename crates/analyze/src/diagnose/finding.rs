@@ -223,6 +223,8 @@ pub enum Finding {
     Limits {
         /// The receiver's window.
         receive_window: f64,
+        /// The part of it with less than half of the largest window: the receiving application read too slowly.
+        small_window: f64,
         /// The application had nothing to send.
         application: f64,
         /// The congestion window, or the send buffer.

@@ -16,6 +16,8 @@ const FEWEST: u64 = 20;
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     ReceiveWindow,
+    /// That window, while it is less than half of the largest so far: data waits in the receive buffer.
+    Receiver,
     Application,
     CongestionWindow,
 }
@@ -26,6 +28,8 @@ struct Ack {
     at: Time,
     ack: i64,
     window: Option<u64>,
+    /// The window of a SYN has no scale.
+    syn: bool,
 }
 
 /// The sender's state when it sends a packet that later passes the point of capture.
@@ -34,6 +38,8 @@ pub(super) struct Flight {
     next: i64,
     una: i64,
     window: Option<u64>,
+    /// The largest window so far, without that of the SYN.
+    largest: u64,
     /// The latest new data ended within a segment: there was no more.
     partial: bool,
     full: u32,
@@ -42,14 +48,16 @@ pub(super) struct Flight {
     under_way: VecDeque<Ack>,
     since: Option<Time>,
     /// Waits since the last new data, in seconds; and those before.
-    pending: [f64; 3],
-    total: [f64; 3],
+    pending: [f64; 4],
+    total: [f64; 4],
 }
 
 /// Shares of the time in which a sender waited for each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     pub(super) receive_window: f64,
+    /// The part of it with less than half of the largest window.
+    small_window: f64,
     application: f64,
     congestion_window: f64,
 }
@@ -57,8 +65,9 @@ pub(super) struct Shares {
 impl Flight {
     fn waits_for(&self) -> Wait {
         let flight = (self.next - self.una).max(0) as u64;
-        if self.window.is_some_and(|window| flight + u64::from(self.full) > window) {
-            Wait::ReceiveWindow
+        let limit = self.window.filter(|window| flight + u64::from(self.full) > *window);
+        if let Some(window) = limit {
+            if window * 2 < self.largest { Wait::Receiver } else { Wait::ReceiveWindow }
         } else if self.partial || flight == 0 {
             Wait::Application
         } else {
@@ -97,6 +106,9 @@ impl Flight {
             self.pass(ack.at);
             self.una = self.una.max(ack.ack);
             self.window = ack.window.or(self.window);
+            if !ack.syn {
+                self.largest = self.largest.max(ack.window.unwrap_or(0));
+            }
         }
         self.pass(at);
     }
@@ -120,21 +132,23 @@ impl Flight {
         }
     }
 
-    /// The peer acknowledges `ack` and announces `window` bytes.
-    pub(super) fn acked(&mut self, at: Time, ack: i64, window: Option<u64>) {
+    /// The peer acknowledges `ack` and announces `window` bytes, with or without a SYN.
+    pub(super) fn acked(&mut self, at: Time, ack: i64, window: Option<u64>, syn: bool) {
         let at = Time(at.0.saturating_add(self.behind.0));
         if self.under_way.len() >= UNDER_WAY {
             self.under_way.pop_front();
         }
-        self.under_way.push_back(Ack { at, ack, window });
+        self.under_way.push_back(Ack { at, ack, window, syn });
     }
 
     /// `None` if there was no wait, or the window is not known.
     pub(super) fn shares(&self) -> Option<Shares> {
         let all: f64 = self.total.iter().sum();
         self.window.filter(|_| all > 0.0)?;
-        let [receive_window, application, congestion_window] = self.total.map(|part| part / all);
-        Some(Shares { receive_window, application, congestion_window })
+        let [large, small_window, application, congestion_window] =
+            self.total.map(|part| part / all);
+        let receive_window = large + small_window;
+        Some(Shares { receive_window, small_window, application, congestion_window })
     }
 }
 
@@ -145,9 +159,15 @@ impl Shares {
         if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {
             return None;
         }
-        let Shares { receive_window, application, congestion_window } = *self;
+        let Shares { receive_window, small_window, application, congestion_window } = *self;
         let window = back.window_max;
-        let finding = Finding::Limits { receive_window, application, congestion_window, window };
+        let finding = Finding::Limits {
+            receive_window,
+            small_window,
+            application,
+            congestion_window,
+            window,
+        };
         let shares = [receive_window, application, congestion_window].map(|share| share * 100.0);
         let of = window.map_or(String::new(), |window| format!(" of {window} B"));
         let evidence = format!(
@@ -156,7 +176,12 @@ impl Shares {
             shares[0], shares[1], shares[2]
         );
         let by_window = receive_window >= application.max(congestion_window);
-        let remedy = if by_window && window.is_some_and(|window| window <= u16::MAX.into()) {
+        let scaled = data.window_scale.is_some() && back.window_scale.is_some();
+        let small = window.is_some_and(|window| window <= u16::MAX.into());
+        let remedy = if by_window && small_window * 2.0 > receive_window {
+            "the receiving application reads too slowly: most of that time the window was less than half of its maximum; a larger \
+             receive buffer does not help"
+        } else if by_window && small && !scaled {
             "a window above 65535 B needs window scaling at both ends (Linux: `net.ipv4.tcp_window_scaling=1`); then enlarge \
              the receive buffer to rate times round trip"
         } else if by_window {

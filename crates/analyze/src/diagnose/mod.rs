@@ -14,6 +14,7 @@ mod one_way;
 mod options;
 mod policer;
 mod sack_window;
+mod segment_size;
 mod timeouts;
 
 use lasthop_proto::units::{Span, Time};
@@ -28,6 +29,7 @@ use numbers::Numbers;
 use one_way::Acks;
 use options::Opened;
 use sack_window::Blocks;
+use segment_size::SegmentSize;
 use timeouts::{Allowed, Timeouts};
 
 pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
@@ -93,6 +95,7 @@ struct Side {
     opened: Opened,
     numbers: Numbers,
     hole: BlackHole,
+    size: SegmentSize,
     flight: Flight,
     /// Its ACKs.
     acks: Acks,
@@ -168,8 +171,13 @@ impl Watch {
             let end = start + i64::from(step.len);
             own.timeouts.sent(step.at, start, end);
             own.hole.sent(start, end, full);
-            if let Some(behind) = path().behind(side) {
-                own.flight.sent(step.at, behind, end, step.len, full);
+            let path = path();
+            if start >= edge {
+                let round_trip = path.rtt.unwrap_or(Span::ZERO);
+                own.size.sent(step.at, step.len, full, round_trip);
+            }
+            if let Some(behind) = path.behind(side) {
+                own.flight.sent(step.at, behind, end, step.len, own.size.full(full));
             }
         }
         //= rfc9293#section-3.1: the acknowledgment number means nothing unless ACK is set
@@ -182,7 +190,7 @@ impl Watch {
         let Some(ack) = peer.numbers.acked(segment.ack) else { return };
         peer.hole.acked(ack, step.duplicate);
         peer.timeouts.acked(step.at, ack);
-        peer.flight.acked(step.at, ack, step.window);
+        peer.flight.acked(step.at, ack, step.window, syn);
         for (n, &(left, right)) in options.sack.as_slice().iter().enumerate() {
             let inside = peer.numbers.block(left, right);
             peer.blocks.seen(n == 0, inside.is_some());
@@ -213,7 +221,7 @@ impl Watch {
             let (data, back) = if side == 0 { (&*first, &*second) } else { (&*second, &*first) };
             let mut found = Vec::new();
             found.extend(one_way::diagnose(data, back, &peer.acks));
-            let hole = own.hole.diagnose(full[side]);
+            let hole = own.hole.diagnose(full[side], path.behind(side).is_some());
             if hole.is_none() {
                 found.extend(own.timeouts.diagnose());
             }

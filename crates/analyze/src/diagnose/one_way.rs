@@ -69,7 +69,7 @@ pub(super) fn diagnose(data: &Direction, back: &Direction, acks: &Acks) -> Optio
     let (data_packets, unique_bytes) = (data.data_packets, data.unique_bytes);
     let finding = Finding::OnlyData { data_packets, unique_bytes, sent_again: again };
     let evidence = format!(
-        "only the data was captured, no ACK: {data_packets} packets, {unique_bytes} B each once, {again} sent again; \
+        "only the data was captured, no ACK: {data_packets} packets, {unique_bytes} B each once, {again} retransmitted; \
          losses after the point of capture, windows and round trips are not visible"
     );
     Some(Diagnosis::new(finding, Confidence::Likely, evidence, REMEDY))

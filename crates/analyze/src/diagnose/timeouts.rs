@@ -139,11 +139,15 @@ impl Timeouts {
             avoided_by_sack: sack,
             avoided_by_limited_transmit: limited_transmit,
             avoided_by_tail_loss_probe: probe,
+            repeated,
             ..
         } = self.causes;
         let best = sack.max(limited_transmit).max(probe);
         let remedy = if best == 0 {
             "none of these avoids them: look at interruptions of the path"
+        } else if repeated > best {
+            "most of them repeat a segment that an earlier timeout had repeated, and none of these avoids that: look at \
+             interruptions of the path"
         } else if best == probe {
             "turn on tail loss probes (Linux: `net.ipv4.tcp_early_retrans=3`)"
         } else if best == sack {

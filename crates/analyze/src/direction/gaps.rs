@@ -43,6 +43,12 @@ impl Gaps {
         self.0.len()
     }
 
+    /// Bytes of gaps that begin at `first` or later, below `una`. A gap of one byte may be an accepted window probe.
+    pub(super) fn acked(&self, first: i64, una: i64) -> u64 {
+        let gaps = self.0.range(first..).map(|(from, (to, _))| (*to).min(una) - from);
+        gaps.filter(|len| *len > 1).map(|len| len as u64).sum()
+    }
+
     pub(super) fn add(&mut self, from: i64, to: i64, behind: Behind) {
         if self.0.len() >= GAPS {
             self.0.pop_first();

@@ -95,7 +95,7 @@ impl Ids {
     }
 }
 
-/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it. `heard` is the
+/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it. `latest_ack` is the
 /// time of the peer's latest ACK.
 pub(super) fn sent_later(
     at: Time,
@@ -103,7 +103,7 @@ pub(super) fn sent_later(
     timestamp: Option<u32>,
     behind: Option<Behind>,
     ids: &Ids,
-    heard: Option<Time>,
+    latest_ack: Option<Time>,
     round_trip: Option<Span>,
 ) -> (bool, Evidence) {
     let Some(behind) = behind else { return (true, Evidence::Age) };
@@ -119,7 +119,7 @@ pub(super) fn sent_later(
         return (later, Evidence::IpIds);
     }
     let age = at.since(behind.at);
-    if age < SHORTEST_TIMEOUT && heard.is_some_and(|heard| heard < behind.at) {
+    if age < SHORTEST_TIMEOUT && latest_ack.is_some_and(|latest_ack| latest_ack < behind.at) {
         return (false, Evidence::Unreported);
     }
     match round_trip {

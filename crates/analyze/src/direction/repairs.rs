@@ -61,7 +61,13 @@ impl Tracker {
         let before = behind.checked_sub(1).map(|latest| self.samples[latest].1);
         let rtt_before = before.filter(|_| !repeatedly).or(self.last_rtt);
         let arrived = self.arrived.covers(start.max(self.una), end);
-        let repair = self.classify(data, start, end <= self.una && !unseen || arrived);
+        // Data of the SYN that the peer has declined is retransmitted without a loss.
+        let edge = self.declined.filter(|edge| end <= *edge || self.next <= *edge);
+        self.declined = self.declined.filter(|edge| end < *edge);
+        let repair = match edge {
+            Some(_) => Retransmission::Other,
+            None => self.classify(data, start, end <= self.una && !unseen || arrived),
+        };
         let reported = unseen || self.is_reported(data, start, end);
         let counts = &mut self.reading.retransmissions;
         *match repair {
@@ -72,6 +78,9 @@ impl Tracker {
             Retransmission::Spurious => &mut counts.spurious,
             Retransmission::Other => &mut counts.other,
         } += 1;
+        if edge.is_some() {
+            return repair;
+        }
         if repair == Retransmission::Spurious {
             self.remember(Repair::needless(start, end, data.at));
             return repair;
@@ -259,9 +268,11 @@ impl Tracker {
         let answers = wait < SHORTEST_TIMEOUT.max(round);
         // A loss in the first flight of a long path is repaired a round trip later, when nothing was acknowledged yet.
         let reports = data.dupacks >= DUPLICATES || self.sacked > start;
-        let heard = self.heard.is_some_and(|at| data.at.since(at) < AT_ONCE.max(Span(round.0 / 4)));
+        let recent_duplicate = self
+            .latest_duplicate_ack
+            .is_some_and(|at| data.at.since(at) < AT_ONCE.max(Span(round.0 / 4)));
         match self.episode {
-            None if reports && heard => Retransmission::Fast,
+            None if reports && recent_duplicate => Retransmission::Fast,
             _ if !answers && (start == self.una || !signalled) => Retransmission::Timeout,
             Some(Episode { after_timeout: true, .. }) => Retransmission::AfterTimeout,
             Some(_) => Retransmission::Recovery,

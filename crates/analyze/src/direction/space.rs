@@ -48,6 +48,11 @@ impl Tracker {
         self.origin.map(|origin| near.saturating_add(i64::from(seq - (origin.zero + near as u32))))
     }
 
+    /// Whether the peer has acknowledged all bytes before `seq`.
+    pub(crate) fn is_acked(&self, seq: Seq) -> bool {
+        self.offset(seq).is_some_and(|end| end <= self.una)
+    }
+
     /// Whether the capture has the SYN of the present numbers: nothing can be below it.
     pub(super) fn has_syn(&self) -> bool {
         self.origin.is_some_and(|origin| origin.syn.is_some())
@@ -125,6 +130,25 @@ impl Tracker {
         }
     }
 
+    /// The SYN-ACK of the peer acknowledges `ack`: it may have declined the data of the SYN (RFC 7413, 4.2.2).
+    pub(crate) fn declines(&mut self, ack: Seq) {
+        let only_syn = self.reading.packets == self.reading.data_packets;
+        let declines = |ack: i64| ack == self.lowest && ack < self.next;
+        if only_syn && self.offset(ack).is_some_and(declines) {
+            self.declined = Some(self.next);
+        }
+    }
+
+    /// Bytes that the peer acknowledged and that were not captured between the captured ones or behind them.
+    pub(super) fn missed_bytes(&self) -> u64 {
+        let Some(first) = self.first_offset else { return 0 };
+        // Where the capture begins in the connection, bytes before the first packet were sent before.
+        let first = if self.has_syn() { self.lowest.min(first) } else { first };
+        // A FIN or a window probe has one number.
+        let beyond = (self.una - self.next - 1).max(0) as u64;
+        self.gaps.acked(first, self.una) + beyond
+    }
+
     /// Whether the peer can mean the present numbers by `ack`: no sender is more than a window ahead.
     pub(super) fn is_plausible(&self, ack: i64) -> bool {
         self.reading.packets == 0 || ack <= self.edge().saturating_add(self.room())
@@ -158,8 +182,9 @@ impl Tracker {
         self.arrived.clear();
         self.samples.clear();
         self.settled.clear();
-        self.candidate = None;
-        (self.episode, self.stamped, self.first_packet) = (None, None, None);
+        (self.candidate, self.declined) = (None, None);
+        (self.episode, self.stamped) = (None, None);
+        (self.first_packet, self.first_offset) = (None, None);
         // The bytes before keep their offsets.
         let at = if self.reading.unique_bytes == 0 { 0 } else { self.next };
         self.carried = false;

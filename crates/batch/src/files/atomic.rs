@@ -139,9 +139,9 @@ mod tests {
             fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
         let mut left: Vec<String> = left.collect();
         left.sort();
-        let mut kept = [".a.b.tmp".to_owned(), own, "result.4294967295.tmp".to_owned()];
-        kept.sort();
-        assert_eq!(left, kept);
+        let mut remaining = [".a.b.tmp".to_owned(), own, "result.4294967295.tmp".to_owned()];
+        remaining.sort();
+        assert_eq!(left, remaining);
         fs::remove_dir_all(&dir).unwrap();
     }
 

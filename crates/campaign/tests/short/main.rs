@@ -24,8 +24,8 @@ fn hostile_scenarios_fulfil_all_run_checks() {
     for case in 0..CASES {
         let Some((_, scenario)) = text::case(case) else { continue };
         valid += 1;
-        if let Err(what) = examine(&scenario, case, bounds) {
-            wrong.push(format!("case {case}: {what}"));
+        if let Err(message) = examine(&scenario, case, bounds) {
+            wrong.push(format!("case {case}: {message}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -67,8 +67,8 @@ fn a_worker_that_dies_or_hangs_costs_one_case() {
     assert_eq!((tally.none, tally.wrong.len()), (1, 1), "{tally:?}");
     assert!(tally.wrong[0].0 == 1 && tally.wrong[0].1.contains("no end"), "{tally:?}");
 
-    let says = worker("echo case $1 wrong: a byte");
-    let tally = drive(7, 1, patience, &says, &|case| case < 8).expect("it starts");
+    let faulty = worker("echo case $1 wrong: a byte");
+    let tally = drive(7, 1, patience, &faulty, &|case| case < 8).expect("it starts");
     assert_eq!(tally.wrong, [(7, "a byte".to_owned())]);
 }
 
@@ -149,7 +149,7 @@ fn a_file_that_a_full_disk_cuts_short_is_noticed() {
         bench.fill(writer, 4).unwrap_or_else(|e| panic!("{e}"))
     };
     let (careless, careful) = (fill("man"), fill("link --keygen"));
-    let cut = careless.wrong.iter().filter(|what| what.contains("other content")).count();
+    let cut = careless.wrong.iter().filter(|message| message.contains("other content")).count();
     // On disks of a quarter, a half and three quarters of the needed size.
     assert!(cut >= 3 && careless.wrong.len() > cut, "{careless:?}");
     assert!(careful.wrong.is_empty() && careful.refused > 0 && careful.done > 0, "{careful:?}");

@@ -161,7 +161,7 @@ fn recommendation(cell: &Cell) -> String {
         short(compressing),
         r.ratio * 100.0
     );
-    let what = match (&r.level, r.from_bytes, r.from_loss) {
+    let advice = match (&r.level, r.from_bytes, r.from_loss) {
         (Some(level), Some(bytes), _) => format!(
             "{level} saves {:.0} %; messages that are compressed alone pay from {bytes} bytes on",
             r.spares_percent.mean
@@ -177,7 +177,7 @@ fn recommendation(cell: &Cell) -> String {
         ),
         (None, _, None) => format!("send it as it is: {} would pay at no loss", r.best),
     };
-    format!("{at}: {what}\n  why: {why}\n")
+    format!("{at}: {advice}\n  why: {why}\n")
 }
 
 /// The cost of each level in each combination of the axes.

@@ -166,7 +166,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                     let old = setting.old.as_deref().unwrap_or("(default)");
                     format!("{}: {old} -> {}\n", setting.key, setting.new)
                 });
-                let endings = changed.endings.map(|(what, count)| match what {
+                let endings = changed.endings.map(|(kind, count)| match kind {
                     Endings::Reset => format!("connections reset: {count}\n"),
                     Endings::Drain => {
                         format!("connections that continue until they end: {count}\n")

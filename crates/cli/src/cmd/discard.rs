@@ -114,16 +114,16 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         udp: args.udp,
     };
     let session = Session { clock: Clock::start(), stop: stop.flag() };
-    let mut told = TransferPrinter {
+    let mut printer = TransferPrinter {
         json,
         verified: args.verify,
         units: args.units,
         error: None,
         stop: stop.flag(),
     };
-    let totals = discard(&listener, &options, &session, &mut told)
+    let totals = discard(&listener, &options, &session, &mut printer)
         .map_err(|error| Failure::input(format!("cannot accept connections: {error}"), ""))?;
-    if let Some(error) = told.error {
+    if let Some(error) = printer.error {
         return Err(error);
     }
     if !json {

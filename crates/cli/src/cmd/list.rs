@@ -151,8 +151,8 @@ fn table() -> String {
             let gap = if text.is_empty() { "" } else { "\n" };
             let _ = writeln!(text, "{gap}{}", style::heading(title(system.kind)));
         }
-        let (key, what, selector) = (system.key, system.what, system.selector());
-        let _ = writeln!(text, "  {key:<width$}  {}  {what}", status(system.status));
+        let (key, description, selector) = (system.key, system.what, system.selector());
+        let _ = writeln!(text, "  {key:<width$}  {}  {description}", status(system.status));
         if !selector.is_empty() {
             let _ = writeln!(text, "  {:<width$}           {}", "", style::dim(&selector));
         }

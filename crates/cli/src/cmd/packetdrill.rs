@@ -101,7 +101,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let sides: Vec<(&str, Vec<(&str, &Verdict)>)> = [("self", own), ("kernel", kernel)]
         .into_iter()
-        .filter(|(_, asked)| *asked)
+        .filter(|(_, requested)| *requested)
         .map(|(name, _)| (name, verdicts(&results, name)))
         .collect();
     let passed = sides.iter().all(|(_, all)| all.iter().all(|(_, v)| **v == Verdict::Pass));
@@ -183,9 +183,9 @@ fn one(
                 let help = "docs/how-to/packetdrill.md describes the language";
                 return Err(Failure::input(format!("{file}: {fault}"), help));
             }
-            let verdict = Verdict::Unsupported { line: fault.line, feature: fault.what };
+            let verdict = Verdict::Unsupported { line: fault.line, feature: fault.message };
             let played = Played { verdict, notes: Vec::new(), trace: Vec::new() };
-            let side = |asked: bool| asked.then(|| played.clone());
+            let side = |requested: bool| requested.then(|| played.clone());
             return Ok(ScriptOutcome {
                 file,
                 own: side(own),

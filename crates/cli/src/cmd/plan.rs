@@ -42,10 +42,10 @@ impl<'a> PlanAnswer<'a> {
 pub fn table(plan: &Plan) -> String {
     let mut text = String::new();
     let cells = plan.cells.len();
-    let what = plural(cells as u64, "cell");
+    let size = plural(cells as u64, "cell");
     // Writing to a string cannot fail.
     let _ =
-        writeln!(text, "{}: {what}, {}\n", style::heading(&plan.name), plural(plan.count(), "run"));
+        writeln!(text, "{}: {size}, {}\n", style::heading(&plan.name), plural(plan.count(), "run"));
     let Setup { path, transfers, .. } = Setup::new(String::new(), plan);
     let _ = writeln!(text, "  {path}\n  {}\n", transfers.join("\n  "));
     text.push_str(&rows(plan));

@@ -123,8 +123,8 @@ impl Form {
             Some("pdf") => Ok(Form::Pdf),
             Some("png") => Ok(Form::Png),
             _ => {
-                let what = format!("{}: the ending names no form of figures", path.display());
-                Err(Failure::input(what, "write FILE.svg, FILE.pdf or FILE.png"))
+                let message = format!("{}: the ending names no form of figures", path.display());
+                Err(Failure::input(message, "write FILE.svg, FILE.pdf or FILE.png"))
             }
         }
     }

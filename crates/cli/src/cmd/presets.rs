@@ -38,7 +38,7 @@ pub fn list(json: bool) -> Result<(), Failure> {
         text += "\n";
         text += &style::heading("the kernel's TCP, for `lasthop testbed up --preset ...`");
         text += "\n";
-        let rows = Preset::ALL.into_iter().map(|preset| (preset.name(), preset.what()));
+        let rows = Preset::ALL.into_iter().map(|preset| (preset.name(), preset.description()));
         text += &indented(&two_columns(rows));
     }
     output::print(&text)
@@ -57,7 +57,7 @@ fn rows() -> Vec<Row> {
     #[cfg(live)]
     let own = own.chain(lasthop_live::testbed::Preset::ALL.into_iter().map(|preset| Row::Kernel {
         name: preset.name(),
-        what: preset.what(),
+        what: preset.description(),
         settings: preset.settings().collect(),
     }));
     own.collect()

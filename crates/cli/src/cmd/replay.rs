@@ -110,7 +110,7 @@ fn nothing_yet(
     args: &Args,
     kernel: &str,
     release: &str,
-    asked: usize,
+    requested: usize,
 ) -> Result<ReplayAnswer, Failure> {
     let Some(ours) = replay::ours(kernel) else {
         return Err(Failure::input(format!("`{kernel}` is no kernel of a replay"), ""));
@@ -123,7 +123,7 @@ fn nothing_yet(
         ours,
         segments,
         equal: 0,
-        asked,
+        asked: requested,
         spoiled: 0,
         patterns: Vec::new(),
     })

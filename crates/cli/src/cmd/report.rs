@@ -69,8 +69,8 @@ fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
         // Two directories may have the same name.
         let name = short.filter(|name| !taken(name)).unwrap_or_else(|| dir.display().to_string());
         if taken(&name) {
-            let what = format!("{} is given twice", dir.display());
-            return Err(Failure::input(what, "give each directory once"));
+            let message = format!("{} is given twice", dir.display());
+            return Err(Failure::input(message, "give each directory once"));
         }
         all.push(NamedResults { name, results, recorded });
     }
@@ -84,8 +84,8 @@ fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
 pub(super) fn read(dir: &Path) -> Result<Results, Failure> {
     let help = "give a directory of results, written by `lasthop run FILE -o DIR`";
     if !dir.is_dir() {
-        let what = if dir.exists() { "not a directory" } else { "there is no such directory" };
-        let error = std::io::Error::new(std::io::ErrorKind::NotFound, what);
+        let message = if dir.exists() { "not a directory" } else { "there is no such directory" };
+        let error = std::io::Error::new(std::io::ErrorKind::NotFound, message);
         return Err(Failure::file(dir, error, help));
     }
     let path = dir.join(sweep::RESULTS);

@@ -276,7 +276,7 @@ fn size(dir: &Path) -> u64 {
 fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
     let folders = files::folders(dir, job.titles());
     let mut last = None;
-    let mut wanted: Vec<(Run, PathBuf)> = Vec::new();
+    let mut selected: Vec<(Run, PathBuf)> = Vec::new();
     for run in job.plan.runs() {
         let first = last.replace(run.cell) != Some(run.cell);
         // On real packets the trace was written during the run.
@@ -284,12 +284,12 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
         if simulated && (job.traces == Traces::All || (first && job.traces == Traces::First)) {
             let folder = folders[run.cell].display();
             let seed = if first { String::new() } else { format!("_seed-{}", run.seed) };
-            wanted.push((run, format!("{folder}{seed}").into()));
+            selected.push((run, format!("{folder}{seed}").into()));
         }
     }
-    job.progress.restart(wanted.len() as u64, "traces");
+    job.progress.restart(selected.len() as u64, "traces");
     Work::new(job.jobs).pool()?.install(|| {
-        wanted.par_iter().try_for_each(|(run, folder)| {
+        selected.par_iter().try_for_each(|(run, folder)| {
             if !job.stop.requested() {
                 files::write(folder, job.plan, run, job.most_each())?;
                 job.progress.step("");

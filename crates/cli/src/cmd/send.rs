@@ -344,9 +344,9 @@ impl Job<'_> {
         }
         result?;
         let stopped = session.stop.load(std::sync::atomic::Ordering::Relaxed);
-        let wanted = u64::from(self.args.repeat) * u64::from(self.args.count);
+        let requested = u64::from(self.args.repeat) * u64::from(self.args.count);
         let complete = reports.iter().filter(|report| report.end == End::Closed).count() as u64;
-        Ok(match (complete == wanted, stopped) {
+        Ok(match (complete == requested, stopped) {
             (true, _) => Outcome::Done,
             (false, true) => Outcome::Interrupted,
             (false, false) => Outcome::No,

@@ -90,14 +90,14 @@ fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
 fn load(path: &Path) -> Result<(StationFile, Vec<Located>), Failure> {
     let help = "give a station's file, for example /etc/lasthop/base.toml; docs/reference/station.md explains it";
     let mut from = regular(path, help)?;
-    let (text, beside) = (read(&mut from, path, help)?, path.parent().unwrap_or(Path::new("")));
+    let (text, directory) = (read(&mut from, path, help)?, path.parent().unwrap_or(Path::new("")));
     for named in files::named(&text, &[]) {
-        let path = beside.join(&named.name);
+        let path = directory.join(&named.name);
         if path.exists() {
             regular(&path, help)?;
         }
     }
-    let text = with_files(text, beside, &[])?;
+    let text = with_files(text, directory, &[])?;
     let located =
         |diagnostic: Warning| Located::new(diagnostic, &path.to_string_lossy(), &text, &[]);
     match parse_station(&text) {

@@ -94,22 +94,22 @@ pub fn repair_first(all: &[Fault], notes: &[String]) -> String {
 }
 
 /// The model compared with the capture, with reasons for differences.
-fn model_comparison(beside: &ModelComparison, units: Units) -> String {
+fn model_comparison(comparison: &ModelComparison, units: Units) -> String {
     let mut text = String::new();
-    if !beside.agrees {
-        let percent = (beside.ratio - 1.0).abs() * 100.0;
-        let more = if beside.ratio > 1.0 { "more" } else { "less" };
+    if !comparison.agrees {
+        let percent = (comparison.ratio - 1.0).abs() * 100.0;
+        let more = if comparison.ratio > 1.0 { "more" } else { "less" };
         text += &note(&format!(
             "the model has {percent:.0} % {more} throughput than the capture: the results below are the model's"
         ));
-        text.extend(beside.why.iter().map(|why| format!("  {why}\n")));
-        if beside.why.is_empty() {
+        text.extend(comparison.why.iter().map(|why| format!("  {why}\n")));
+        if comparison.why.is_empty() {
             text += "  no tested change of the model explains the difference\n";
         }
         text += "\n";
     }
     text += &format!("{}\n", style::heading("The capture and the model"));
-    let Recognition { control, confidence, evidence, .. } = &beside.likeness;
+    let Recognition { control, confidence, evidence, .. } = &comparison.likeness;
     text += &match control {
         Some(control) => {
             let sure = (confidence * 100.0).min(99.0);
@@ -121,9 +121,11 @@ fn model_comparison(beside: &ModelComparison, units: Units) -> String {
             )
         }
     };
-    for (what, figures) in [("captured", &beside.captured), ("modelled", &beside.modelled)] {
+    for (source, figures) in
+        [("captured", &comparison.captured), ("modelled", &comparison.modelled)]
+    {
         text += &format!(
-            "  {what}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KB in flight\n",
+            "  {source}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KB in flight\n",
             units.rate(figures.throughput),
             figures.loss * 100.0,
             figures.rtt * 1e3,
@@ -179,13 +181,13 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
         .iter()
         .filter(|row| !is_listed(row) && !is_as_is(row))
         .partition(|row| harms(row));
-    for (what, rows) in [
+    for (heading, rows) in [
         (format!("Less than {percent} % either way, or not with confidence"), little),
         (format!("Would cost more than {percent} %"), harm),
     ] {
         let names: Vec<&str> = rows.iter().map(|row| row.name()).collect();
         if !names.is_empty() {
-            text += &format!("{what}: {}\n", names.join(", "));
+            text += &format!("{heading}: {}\n", names.join(", "));
         }
     }
     let blind = |left: &&LeftOut| left.reason.contains("--losses damage");

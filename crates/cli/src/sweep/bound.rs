@@ -84,7 +84,7 @@ pub struct Bounded<S> {
 }
 
 impl<S: Sink> Bounded<S> {
-    fn hears(&mut self, at: Time) -> bool {
+    fn accepts(&mut self, at: Time) -> bool {
         if self.ends.is_none() && self.most.is_some_and(|most| self.bytes.get() >= most) {
             self.ends = Some(at);
         }
@@ -108,19 +108,19 @@ impl<S: Sink> Sink for Bounded<S> {
     }
 
     fn event(&mut self, event: &Event) {
-        if self.hears(event.at) {
+        if self.accepts(event.at) {
             self.sink.event(event);
         }
     }
 
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        if self.hears(at) {
+        if self.accepts(at) {
             self.sink.packet(at, stage, op, side, packet);
         }
     }
 
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
-        if self.hears(at) {
+        if self.accepts(at) {
             self.sink.passage(at, side, packet, passage);
         }
     }
@@ -163,9 +163,9 @@ mod tests {
         let mut counted = CountedFile { file: Vec::new(), bytes: bytes.clone() };
         let sink = lasthop_trace::Record::default();
         let mut bounded = Bounded { sink, bytes, most: Some(10), ends: None };
-        assert!(bounded.hears(Time(1)));
+        assert!(bounded.accepts(Time(1)));
         counted.write_all(&[0; 10]).unwrap();
-        assert!(!bounded.hears(Time(2_000_000_000)) && !bounded.hears(Time(3)));
+        assert!(!bounded.accepts(Time(2_000_000_000)) && !bounded.accepts(Time(3)));
         assert!(is_enough(dir.path(), None), "no note, nothing missing");
         bounded.note(dir.path()).unwrap();
         let enough = [Some(5), Some(10), Some(11), None].map(|most| is_enough(dir.path(), most));

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 
 /// Name of the file in a directory of results.
-pub const KEPT: &str = "runs.jsonl";
+pub const RUNS_FILE: &str = "runs.jsonl";
 
 /// A line. The key covers everything that affects the result.
 #[derive(Serialize, Deserialize)]
@@ -27,7 +27,7 @@ struct Line<R> {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    kept: BTreeMap<String, RunResult>,
+    stored: BTreeMap<String, RunResult>,
     file: Mutex<File>,
 }
 
@@ -38,7 +38,7 @@ impl Store {
         for dir in [results, &results.join("trace")] {
             remove_abandoned(dir);
         }
-        let path = results.join(KEPT);
+        let path = results.join(RUNS_FILE);
         let failed = |error| Failure::file(&path, error, "choose another directory with `-o DIR`");
         let text = match fs::read(&path) {
             Ok(text) => text,
@@ -47,17 +47,17 @@ impl Store {
         };
         let lines = text.split(|byte| *byte == b'\n');
         let lines = lines.filter_map(|line| serde_json::from_slice::<Line<RunResult>>(line).ok());
-        let kept = lines.map(|line| (line.key, line.run)).collect();
+        let stored = lines.map(|line| (line.key, line.run)).collect();
         let mut file = File::options().append(true).create(true).open(&path).map_err(failed)?;
         if text.last().is_some_and(|byte| *byte != b'\n') {
             file.write_all(b"\n").map_err(failed)?;
         }
-        Ok(Store { path, kept, file: Mutex::new(file) })
+        Ok(Store { path, stored, file: Mutex::new(file) })
     }
 
     /// The stored result of `run`, if there is one.
     pub fn load(&self, run: &Run) -> Option<RunResult> {
-        let result = self.kept.get(&run.key.to_string())?;
+        let result = self.stored.get(&run.key.to_string())?;
         (result.seed == run.seed).then(|| result.clone())
     }
 

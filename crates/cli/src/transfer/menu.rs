@@ -85,11 +85,11 @@ pub fn choose(
 ) -> io::Result<Choice> {
     loop {
         show(settings, trace, out)?;
-        let asked = match ask(answers, out, "choice: ")? {
-            Ok(asked) => asked,
+        let answer = match ask(answers, out, "choice: ")? {
+            Ok(answer) => answer,
             Err(choice) => return Ok(choice),
         };
-        match asked.as_str() {
+        match answer.as_str() {
             "1" => match ask(answers, out, "host or host:port: ")? {
                 Ok(word) if word.is_empty() => {}
                 Ok(word) => match word.parse() {

@@ -24,8 +24,8 @@ impl FromStr for Destination {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Destination, String> {
-        let wrong = |what: &str| {
-            Err(format!("{what}; expected HOST or HOST:PORT, such as `laptop` or `[::1]:9`"))
+        let wrong = |message: &str| {
+            Err(format!("{message}; expected HOST or HOST:PORT, such as `laptop` or `[::1]:9`"))
         };
         let word = word.trim();
         let (host, port) = if let Some(rest) = word.strip_prefix('[') {

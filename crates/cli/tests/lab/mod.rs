@@ -1,5 +1,6 @@
 //! `lasthop lab` with requests of a browser, and of a foreign page.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,8 @@ use serde_json::json;
 struct Served {
     child: Child,
     host: String,
+    /// The part of the address that opens a scenario.
+    opened: String,
 }
 
 impl Drop for Served {
@@ -20,24 +23,25 @@ impl Drop for Served {
     }
 }
 
-fn serve(directory: &std::path::Path) -> Served {
+/// Starts `lasthop lab`.
+fn serve<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Served {
     let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop"))
-        .args(["--json", "lab", "--directory"])
-        .arg(directory)
+        .args(["--json", "lab"])
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let mut told = String::new();
+    let mut output = String::new();
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
     // The address may extend over several lines.
-    while !told.trim_end().ends_with('}') {
-        assert!(stdout.read_line(&mut told).expect("it says where it is") > 0, "it ended: {told}");
+    while !output.trim_end().ends_with('}') {
+        assert!(stdout.read_line(&mut output).expect("readable") > 0, "it ended: {output}");
     }
-    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
-    let url = told["url"].as_str().expect("an address");
-    let host = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-    Served { child, host }
+    let output: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+    let url = output["url"].as_str().expect("an address");
+    let (host, opened) = url.trim_start_matches("http://").split_once('/').expect("a path");
+    Served { child, host: host.to_owned(), opened: opened.to_owned() }
 }
 
 /// Status and body of a response.
@@ -63,7 +67,8 @@ fn the_laboratory_is_served_to_its_own_page_alone() {
     std::fs::write(directory.path().join("mine.toml"), text).unwrap();
     std::fs::write(directory.path().join("other.toml"), "a = 1\n").unwrap();
     std::fs::write(directory.path().join("secret.txt"), "secret").unwrap();
-    let served = serve(directory.path());
+    let served = serve([OsStr::new("--directory"), directory.path().as_os_str()]);
+    assert_eq!(served.opened, "");
     let own = format!("Host: {}\r\n", served.host);
 
     let (status, page) = request(&served, "GET /", &own, &[]);
@@ -96,7 +101,7 @@ fn the_laboratory_is_served_to_its_own_page_alone() {
 #[test]
 fn ctrl_c_ends_it_as_it_ends_a_station() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut served = serve(directory.path());
+    let mut served = serve([OsStr::new("--directory"), directory.path().as_os_str()]);
     let host = format!("Host: {}\r\n", served.host);
     assert_eq!(request(&served, "GET /", &host, &[]).0, 200);
     // An idle connection does not delay the end.
@@ -106,4 +111,23 @@ fn ctrl_c_ends_it_as_it_ends_a_station() {
     assert_eq!(served.child.wait().expect("it ends").code(), Some(0));
     drop(silent);
     assert!(TcpStream::connect(&served.host).is_err(), "nothing listens any more");
+}
+
+#[test]
+fn the_address_opens_the_named_scenario() {
+    assert_eq!(serve(["ebsn"]).opened, "#ebsn");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("50 % loss.toml");
+    std::fs::write(&file, lasthop_scenario::example("quickstart").unwrap().text).unwrap();
+    let served = serve([&file]);
+    assert_eq!(served.opened, "#50%20%25%20loss.toml");
+    let own = format!("Host: {}\r\n", served.host);
+    let (_, scenarios) = request(&served, "GET /scenarios.json", &own, &[]);
+    let scenarios: serde_json::Value = serde_json::from_slice(&scenarios).unwrap();
+    assert_eq!(scenarios[0]["name"], "50 % loss.toml", "files next to it are offered");
+
+    let wrong = super::lasthop(&["lab", "ebns"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&wrong.stderr);
+    assert!(message.contains("`ebns`") && message.contains("`ebsn`"), "{message}");
 }

@@ -97,7 +97,7 @@ fn files_arrive_at_loss_rates_up_to_30_percent() {
         let _station = station();
         let _b = link("b");
         let a = link("a");
-        a.says("up");
+        a.wait_for_line("up");
         for percent in [1, 5, 15, 30] {
             lose(percent);
             for control in ["cubic", "bbr"] {
@@ -106,11 +106,11 @@ fn files_arrive_at_loss_rates_up_to_30_percent() {
             }
         }
         until("all has been sent", || count(&status("a"), "packets", "bytes-in") > 1_600_000);
-        let told = status("a");
-        assert_eq!(count(&told, "session", "sessions"), 1, "{told}");
-        assert!(count(&told, "repeated", "link-nack") > 20, "{told}");
-        assert_eq!(told["keyed"], true);
-        assert_eq!(count(&told, "packets", "session-lost"), 0, "{told}");
+        let counters = status("a");
+        assert_eq!(count(&counters, "session", "sessions"), 1, "{counters}");
+        assert!(count(&counters, "repeated", "link-nack") > 20, "{counters}");
+        assert_eq!(counters["keyed"], true);
+        assert_eq!(count(&counters, "packets", "session-lost"), 0, "{counters}");
     });
 }
 
@@ -157,7 +157,7 @@ fn files_arrive_by_quic_too() {
         sh("sed -i '1i reliable = \"all\"' /run/a.toml /run/b.toml");
         let _b = link("b");
         let a = link("a");
-        a.says("up");
+        a.wait_for_line("up");
         for percent in [1, 5, 15, 30] {
             lose(percent);
             let before = count(&status("a"), "repeated", "link-nack");
@@ -169,9 +169,9 @@ fn files_arrive_by_quic_too() {
             });
         }
         until("all has been sent", || count(&status("a"), "packets", "bytes-in") > 800_000);
-        let told = status("a");
-        assert_eq!(count(&told, "session", "sessions"), 1, "{told}");
-        assert_eq!(count(&told, "packets", "session-lost"), 0, "{told}");
+        let counters = status("a");
+        assert_eq!(count(&counters, "session", "sessions"), 1, "{counters}");
+        assert_eq!(count(&counters, "packets", "session-lost"), 0, "{counters}");
     });
 }
 
@@ -187,8 +187,8 @@ fn a_reduced_path_mtu_is_detected() {
             sed -i 's/, .fd08[^]]*//; s/10.9.0.2/10.7.0.3/' /run/a.toml");
         let c = link("c");
         let a = link("a");
-        a.says("up");
-        c.says("up");
+        a.wait_for_line("up");
+        c.wait_for_line("up");
         for host in ["a", "c"] {
             until("the path is as wide as Ethernet", || status(host)["mtu"] == 1395);
         }
@@ -204,12 +204,12 @@ fn a_reduced_path_mtu_is_detected() {
             assert!(
                 sh(&format!("ip -n {host} link show lasthop0")).contains(&format!("mtu {left}"))
             );
-            let told = status(host);
-            assert_eq!(count(&told, "session", "sessions"), 1, "{told}");
+            let counters = status(host);
+            assert_eq!(count(&counters, "session", "sessions"), 1, "{counters}");
         }
         // Datagrams in flight were too long then, but had to arrive nevertheless.
-        let told = status("a");
-        assert!(count(&told, "refused", "sent-in-pieces") > 0, "{told}");
+        let counters = status("a");
+        assert!(count(&counters, "refused", "sent-in-pieces") > 0, "{counters}");
         with_a_pause("c", "10.8.0.2", None, &noise(200_000, 2), || {});
     });
 }
@@ -221,8 +221,8 @@ fn a_connection_survives_the_kill_of_a_link_end() {
         let _station = station();
         let mut b = link("b");
         let a = link("a");
-        a.says("up");
-        b.says("up");
+        a.wait_for_line("up");
+        b.wait_for_line("up");
         let listener = on("b", || TcpListener::bind("10.8.0.2:7001").expect("it listens"));
         let listener = listener.join().unwrap();
         let client = on("a", || TcpStream::connect("10.8.0.2:7001").expect("the peer is there"));
@@ -232,7 +232,7 @@ fn a_connection_survives_the_kill_of_a_link_end() {
             // The socket of `b` was bound to the interface's address, which returns with the interface.
             b.end(Signal::SIGKILL);
             b = link("b");
-            a.says("up");
+            a.wait_for_line("up");
             client.write_all(&[round; 1000]).unwrap();
             let mut got = [9; 1000];
             server.read_exact(&mut got).unwrap();
@@ -246,10 +246,10 @@ fn a_connection_survives_the_kill_of_a_link_end() {
         let before = count(&status("b"), "session", "sessions");
         a.end(Signal::SIGKILL);
         let a = link("a");
-        a.says("up");
+        a.wait_for_line("up");
         until("a new session", || count(&status("b"), "session", "sessions") > before);
         assert_eq!(a.end(Signal::SIGINT), Some(0));
-        b.says("down");
+        b.wait_for_line("down");
         until("a goodbye", || count(&status("b"), "session", "goodbyes") == 1);
         assert!(!sh("ip -n a link").contains("lasthop0"), "the interface is gone");
         assert!(!Path::new("/run/a.sock").exists());
@@ -280,14 +280,14 @@ fn datagrams_of_strangers_are_counted_and_ignored() {
             .spawn()
             .expect("tcpdump is there");
         let mut line = String::new();
-        let mut told = BufReader::new(dump.stderr.take().unwrap());
+        let mut stderr = BufReader::new(dump.stderr.take().unwrap());
         while !line.contains("listening") {
             line.clear();
-            assert!(told.read_line(&mut line).unwrap() > 0, "tcpdump does not listen");
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "tcpdump does not listen");
         }
         let _b = link("b");
         let a = link("a");
-        a.says("up");
+        a.wait_for_line("up");
         there_and_back("10.8.0.2", None, 100_000, 1);
         assert!(dump.wait().unwrap().success());
         let datagrams = datagrams(&fs::read("/run/dump").unwrap());
@@ -295,7 +295,7 @@ fn datagrams_of_strangers_are_counted_and_ignored() {
         // The status is slightly older than the present.
         until("b has seen it all", || count(&status("b"), "packets", "packets-out") > 60);
         let before = status("b");
-        let told = on("c", move || {
+        let sender = on("c", move || {
             let socket = UdpSocket::bind("10.7.0.3:0").unwrap();
             for datagram in &datagrams {
                 let mut forged = datagram.clone();
@@ -310,7 +310,7 @@ fn datagrams_of_strangers_are_counted_and_ignored() {
             }
             datagrams.len() as u64
         });
-        let sent = told.join().unwrap();
+        let sent = sender.join().unwrap();
         let more =
             |now: &Value, key: &str| count(now, "session", key) - count(&before, "session", key);
         until("all are counted", || more(&status("b"), "bad-length") == sent);
@@ -375,7 +375,7 @@ fn missing_or_wrong_files_are_reported_with_a_remedy() {
     fs::write(&file, "listen = \"192.0.2.1\"\n").unwrap();
     assert!(refused(&["link", &file], 2).contains("ADDRESS:PORT"));
     fs::write(&file, "peer = \"127.0.0.1:4747\"\ntun = \"lo\"\n").unwrap();
-    let told = refused(&["link", &file, "--socket", &path("socket")], 2);
-    assert!(told.contains("THE TUNNEL IS OPEN"), "{told}");
-    assert!(told.contains("help"), "{told}");
+    let message = refused(&["link", &file, "--socket", &path("socket")], 2);
+    assert!(message.contains("THE TUNNEL IS OPEN"), "{message}");
+    assert!(message.contains("help"), "{message}");
 }

@@ -22,19 +22,19 @@ fn an_end_that_moves_is_followed() {
         let _station = station();
         let b = link("b");
         let a = link("a");
-        a.says("up");
-        b.says("up");
+        a.wait_for_line("up");
+        b.wait_for_line("up");
         for address in ["10.9.0.11", "10.9.0.12"] {
             sh(&format!(
                 "ip -n a address flush dev eth0; ip -n a address add {address}/24 dev eth0"
             ));
-            assert!(b.says("moved").contains(address));
+            assert!(b.wait_for_line("moved").contains(address));
             there_and_back("10.8.0.2", None, 50_000, 1);
         }
         until("b has it", || count(&status("b"), "session", "moved") == 2);
         // The called end may change its address too, while the caller uses the new one.
         sh("ip -n b address flush dev eth0; ip -n b address add 10.9.0.22/24 dev eth0");
-        assert!(a.says("moved").contains("10.9.0.22"));
+        assert!(a.wait_for_line("moved").contains("10.9.0.22"));
         there_and_back("10.8.0.2", None, 50_000, 2);
         for host in ["a", "b"] {
             assert_eq!(count(&status(host), "session", "sessions"), 1);
@@ -72,11 +72,11 @@ fn a_key_mismatch_is_logged_once_at_both_ends() {
             command.stdout(file.try_clone().unwrap()).stderr(file);
             Ending(command.spawn().expect("it starts"))
         });
-        let told = |host: &str| fs::read_to_string(format!("/run/{host}.log")).unwrap();
+        let log = |host: &str| fs::read_to_string(format!("/run/{host}.log")).unwrap();
         for (host, words) in says {
             until(words, || {
                 sh("sleep 0.05");
-                told(host).contains(words)
+                log(host).contains(words)
             });
         }
         // Further calls are not logged.
@@ -84,7 +84,7 @@ fn a_key_mismatch_is_logged_once_at_both_ends() {
         let before = calls();
         until("more calls", || calls() > before + 1);
         for (host, words) in says {
-            assert_eq!(told(host).matches(words).count(), 1, "{}", told(host));
+            assert_eq!(log(host).matches(words).count(), 1, "{}", log(host));
         }
         drop(ends);
     });
@@ -137,7 +137,7 @@ fn a_false_icmp_message_does_not_change_the_mtu() {
         sh("sed -i '1i listen = \"0.0.0.0:4748\"' /run/a.toml");
         let _b = link("b");
         let a = link("a");
-        a.says("up");
+        a.wait_for_line("up");
         until("the path is as wide as Ethernet", || status("a")["mtu"] == 1395);
         let forger = on("b", || {
             let raw =
@@ -156,8 +156,8 @@ fn a_false_icmp_message_does_not_change_the_mtu() {
             now["uptime_ns"].as_u64().unwrap() > before + 3_000_000_000
         });
         there_and_back("10.8.0.2", None, 200_000, 1);
-        let told = status("a");
-        assert_eq!(told["mtu"], 1395);
-        assert_eq!(count(&told, "refused", "sent-in-pieces"), 0, "{told}");
+        let counters = status("a");
+        assert_eq!(counters["mtu"], 1395);
+        assert_eq!(count(&counters, "refused", "sent-in-pieces"), 0, "{counters}");
     });
 }

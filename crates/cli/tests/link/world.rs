@@ -39,18 +39,18 @@ pub fn inside(test: &str, body: impl FnOnce()) {
         .env(INSIDE, test)
         .output()
         .expect("unshare (util-linux) is there");
-    let told = format!(
+    let output = format!(
         "{}{}",
         String::from_utf8_lossy(&done.stdout),
         String::from_utf8_lossy(&done.stderr)
     );
-    assert!(done.status.success() && told.contains("1 passed"), "in its namespaces:\n{told}");
+    assert!(done.status.success() && output.contains("1 passed"), "in its namespaces:\n{output}");
 }
 
 pub fn sh(command: &str) -> String {
     let done = Command::new("sh").args(["-c", command]).output().expect("sh runs");
-    let told = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{command}: {told}");
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{command}: {errors}");
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
@@ -97,7 +97,7 @@ impl Running {
     }
 
     /// Waits until it prints a line that contains `word`.
-    pub fn says(&self, word: &str) -> String {
+    pub fn wait_for_line(&self, word: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(Duration::from_secs(180));
             let line = line.unwrap_or_else(|error| panic!("no word of `{word}`: {error}"));
@@ -153,7 +153,7 @@ pub fn world() {
 pub fn station() -> Running {
     let station =
         Running::start(None, &["station", "/run/base.toml", "--socket", "/run/base.sock"]);
-    station.says("running");
+    station.wait_for_line("running");
     station
 }
 
@@ -165,13 +165,13 @@ pub fn link(host: &str) -> Running {
     let file = format!("/run/{host}.toml");
     let socket = format!("/run/{host}.sock");
     let link = Running::start(Some(host), &["link", &file, "--socket", &socket, "--json"]);
-    link.says("ready");
+    link.wait_for_line("ready");
     link
 }
 
 pub fn status(host: &str) -> Value {
-    let told = sh(&format!("{LASTHOP} ctl --socket /run/{host}.sock get --json"));
-    serde_json::from_str(&told).expect("JSON")
+    let output = sh(&format!("{LASTHOP} ctl --socket /run/{host}.sock get --json"));
+    serde_json::from_str(&output).expect("JSON")
 }
 
 pub fn count(status: &Value, group: &str, key: &str) -> u64 {
@@ -179,12 +179,12 @@ pub fn count(status: &Value, group: &str, key: &str) -> u64 {
 }
 
 /// Polls until the condition is true; at most a minute.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(condition: &str, mut is_so: impl FnMut() -> bool) {
     // Each poll starts a program, which is a sufficient pause.
     for _ in 0..3000 {
         if is_so() {
             return;
         }
     }
-    panic!("it never came to this: {what}");
+    panic!("it never came to this: {condition}");
 }

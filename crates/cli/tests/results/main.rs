@@ -81,12 +81,12 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Lines of finished runs.
-fn kept_lines(dir: &Path) -> Vec<String> {
+fn stored_lines(dir: &Path) -> Vec<String> {
     let text = fs::read_to_string(dir.join("runs.jsonl")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-fn keep_lines(dir: &Path, lines: &[String]) {
+fn store_lines(dir: &Path, lines: &[String]) {
     fs::write(dir.join("runs.jsonl"), lines.join("\n") + "\n").expect("written");
 }
 
@@ -171,8 +171,8 @@ fn a_directory_of_results_is_complete_and_continues() {
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let out = workdir.path("out");
     let printed = workdir.good(&["run", "tiny.toml", "--json"]).stdout;
-    let kept = fs::read(out.join("results.json")).expect("results");
-    assert_eq!(kept, printed, "results.json is what --json prints");
+    let stored = fs::read(out.join("results.json")).expect("results");
+    assert_eq!(stored, printed, "results.json is what --json prints");
     assert!(fs::read_to_string(out.join("scenario.toml")).expect("scenario").ends_with(TINY));
     for cell in ["agent=none", "agent=snoop"] {
         for file in ["events.csv", "tcb.csv", "sequence-1.svg", "sequence-1.csv", "drops.pcapng"] {
@@ -188,27 +188,27 @@ fn a_directory_of_results_is_complete_and_continues() {
     no_temporary_files(&out);
 
     // A marker in a stored run shows whether it was read; a damaged and a missing run are repeated.
-    let runs = kept_lines(&out);
+    let runs = stored_lines(&out);
     assert_eq!(runs.len(), 6);
     let mut marked = json(runs[0].as_bytes());
     marked["run"]["hops"] = 987_654_321.into();
     let mut spoilt = vec![marked.to_string(), runs[1][..40].to_owned()];
     spoilt.extend_from_slice(&runs[3..]);
-    keep_lines(&out, &spoilt);
+    store_lines(&out, &spoilt);
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let again = fs::read_to_string(out.join("results.json")).expect("results");
     assert!(again.contains("987654321"), "a stored run is read");
-    let now = kept_lines(&out);
+    let now = stored_lines(&out);
     assert_eq!((&now[..5], now.len()), (&spoilt[..], 7), "two are made again");
-    keep_lines(&out, &now[1..]);
+    store_lines(&out, &now[1..]);
     // As after a kill in the middle of a line.
     let whole = fs::read(out.join("runs.jsonl")).expect("lines");
     fs::write(out.join("runs.jsonl"), &whole[..whole.len() - 9]).expect("written");
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
-    assert_eq!(fs::read(out.join("results.json")).expect("results"), kept);
-    let before = kept_lines(&out);
+    assert_eq!(fs::read(out.join("results.json")).expect("results"), stored);
+    let before = stored_lines(&out);
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
-    assert_eq!(kept_lines(&out), before, "all are there");
+    assert_eq!(stored_lines(&out), before, "all are there");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn the_numbers_of_a_plot_are_those_of_its_series() {
     let folder = workdir.path("out/trace/agent=none");
     let csv = fs::read_to_string(folder.join("sequence-1.csv")).expect("numbers");
     let series = json(&fs::read(folder.join("sequence-1.json")).expect("a series"));
-    let rows = |what: &str| csv.lines().filter(|line| line.split(',').nth(1) == Some(what)).count();
+    let rows = |name: &str| csv.lines().filter(|line| line.split(',').nth(1) == Some(name)).count();
     let sent = |kind: &str| {
         let all = series["sent"].as_array().expect("a list").iter();
         all.filter(|sent| sent["kind"] == kind).count()
@@ -304,9 +304,9 @@ fn results_of_two_directories_are_overlaid() {
     {
         let output = workdir.run(&["report", dirs[0], dirs[1]]);
         assert_eq!(output.status.code(), Some(2));
-        let told = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains(why), "{told}");
+        let errors = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        let errors = errors.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(errors.contains(why), "{errors}");
     }
 }
 
@@ -371,7 +371,7 @@ fn an_interrupted_sweep_continues() {
         .spawn()
         .expect("the program starts");
     let out = workdir.path("out");
-    while kept_lines(&out).len() < 5 {
+    while stored_lines(&out).len() < 5 {
         assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
         std::thread::yield_now();
     }
@@ -385,9 +385,9 @@ fn an_interrupted_sweep_continues() {
     assert!(!workdir.path("out/results.json").exists());
 
     // The results of the first seeds are stored, so a shorter sweep of the same scenario reads them.
-    let before = kept_lines(&out);
+    let before = stored_lines(&out);
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
-    let after = kept_lines(&out);
+    let after = stored_lines(&out);
     assert_eq!(after[..before.len()], before, "no stored run is lost");
     let mut keys: Vec<String> =
         after.iter().map(|line| json(line.as_bytes())["key"].to_string()).collect();
@@ -412,11 +412,11 @@ fn a_stuck_run_has_its_own_exit_code() {
     let workdir = Workdir::new();
     let arguments = ["run", "tiny.toml", "-o", "out"];
     workdir.good(&arguments);
-    let mut kept = kept_lines(&workdir.path("out"));
-    let mut line = json(kept[0].as_bytes());
+    let mut lines = stored_lines(&workdir.path("out"));
+    let mut line = json(lines[0].as_bytes());
     line["run"]["stuck"] = "stage 5 (mobile) at 2.5s".into();
-    kept[0] = line.to_string();
-    keep_lines(&workdir.path("out"), &kept);
+    lines[0] = line.to_string();
+    store_lines(&workdir.path("out"), &lines);
     let run = &line["run"];
     let output = workdir.run(&arguments);
     assert_eq!(output.status.code(), Some(70));

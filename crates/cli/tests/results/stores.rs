@@ -7,7 +7,7 @@ use std::{path::PathBuf, process::Stdio};
 
 use serde_json::Value;
 
-use super::{Workdir, files, json, kept_lines, text};
+use super::{Workdir, files, json, stored_lines, text};
 #[cfg(unix)]
 use super::{interrupt, no_temporary_files};
 
@@ -158,10 +158,10 @@ fn old_version_results_are_read_or_refused_with_reason() {
     let workdir = Workdir::new();
     copied(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kept"), &workdir.path("kept"));
     workdir.good(&["report", "kept/results"]);
-    let before = kept_lines(&workdir.path("kept/results"));
+    let before = stored_lines(&workdir.path("kept/results"));
     assert_eq!(before.len(), 2);
     workdir.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
-    assert_eq!(kept_lines(&workdir.path("kept/results")), before, "no run is made again");
+    assert_eq!(stored_lines(&workdir.path("kept/results")), before, "no run is made again");
     let merged = text(&workdir.good(&["merge", "kept/store", "-o", "merged"]));
     assert!(merged.contains("4 of 4 runs, digest ae8d8362c8ca64f54f4c063d040077ec"), "{merged}");
     // A sweep continues from it.

@@ -44,7 +44,7 @@ impl Quiet {
             read_all(stream)
         });
         listening.recv().unwrap();
-        let (say, said): (_, Receiver<&str>) = channel();
+        let (say, texts): (_, Receiver<&str>) = channel();
         let (welcomed, open) = channel();
         let a = thread::spawn(move || {
             enter("a");
@@ -54,7 +54,7 @@ impl Quiet {
             welcomed.send(()).unwrap();
             let mut writer = stream.try_clone().unwrap();
             let writing = thread::spawn(move || {
-                while let Ok(text) = said.recv() {
+                while let Ok(text) = texts.recv() {
                     if writer.write_all(text.as_bytes()).is_err() {
                         return;
                     }
@@ -134,10 +134,10 @@ fn a_set_that_ends_connections_needs_drain_or_reset() {
         let world = world();
         let _station = world.station(&[]);
         let quiet = Quiet::open(5001);
-        let (code, told) = world.fails(&["ctl", "set", "agent=none"]);
-        assert_eq!(code, Some(2), "{told}");
-        assert!(told.contains("1 connection ends at this station"), "{told}");
-        assert!(told.contains("--drain") && told.contains("--reset"), "{told}");
+        let (code, message) = world.fails(&["ctl", "set", "agent=none"]);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.contains("1 connection ends at this station"), "{message}");
+        assert!(message.contains("--drain") && message.contains("--reset"), "{message}");
         assert_eq!(world.ctl(&["get", "agent"]), "split\n");
         assert_eq!(world.fails(&["ctl", "set", "agent=none", "--drain", "--reset"]).0, Some(2));
         assert_eq!(quiet.close("hello"), [Ok("welcome".to_owned()), Ok("hello".to_owned())]);
@@ -153,8 +153,8 @@ fn connections_are_reset_on_request() {
         let world = world();
         let _station = world.station(&[]);
         let several = [5001, 5002, 5003].map(Quiet::open);
-        let told = world.ctl(&["set", "agent=none", "--reset"]);
-        assert!(told.contains("connections reset: 3"), "{told}");
+        let output = world.ctl(&["set", "agent=none", "--reset"]);
+        assert!(output.contains("connections reset: 3"), "{output}");
         for quiet in several {
             assert_eq!(quiet.cut(), RESET);
         }
@@ -168,8 +168,8 @@ fn connections_drain_on_request() {
         let world = world();
         let station = world.station(&[]);
         let quiet = Quiet::open(5011);
-        let told = world.ctl(&["set", "agent=snoop", "--drain"]);
-        assert!(told.contains("until they end: 1"), "{told}");
+        let output = world.ctl(&["set", "agent=snoop", "--drain"]);
+        assert!(output.contains("until they end: 1"), "{output}");
         // The new agent handles the new connections ...
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
         let note = |name: &str| world.status()["stages"][1]["right"]["originated"][name].clone();
@@ -177,8 +177,8 @@ fn connections_drain_on_request() {
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
         assert_eq!(note("split-data"), split);
         // ... and another change needs a new decision, since the old connection still ends here.
-        let (_, told) = world.fails(&["ctl", "set", "agent=none"]);
-        assert!(told.contains("1 connection ends"), "{told}");
+        let (_, output) = world.fails(&["ctl", "set", "agent=none"]);
+        assert!(output.contains("1 connection ends"), "{output}");
         world.write(&world.text().replace("split", "none"));
         station.signal("HUP");
         assert!(station.printed("the file was read again: changed agent"));

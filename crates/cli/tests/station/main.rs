@@ -201,8 +201,13 @@ fn the_socket_belongs_to_one_station() {
         if std::fs::read_to_string("/proc/self/uid_map").unwrap().contains("4294967295") {
             std::fs::set_permissions("/run/lasthop", PermissionsExt::from_mode(0o755)).unwrap();
             std::fs::set_permissions(world.socket(), PermissionsExt::from_mode(0o666)).unwrap();
-            let output =
-                world.as_nobody(&["ctl", "--socket", "/run/lasthop/base.sock", "get", "agent"]);
+            let output = world.error_as_other_user(&[
+                "ctl",
+                "--socket",
+                "/run/lasthop/base.sock",
+                "get",
+                "agent",
+            ]);
             assert!(output.contains("this station is not yours"), "{output}");
         }
         // The first station was not affected.
@@ -244,7 +249,7 @@ fn a_station_that_cannot_run_reports_the_reason() {
         world.ip("link set lx mtu 1500");
         world.write(&world.text().replace("lx", "nosuch"));
         // The file is valid, but the interface is missing here.
-        let (code, output) = world.says_no(&["station", "FILE", "--check"]);
+        let (code, output) = world.exit_code_and_stdout(&["station", "FILE", "--check"]);
         assert_eq!(code, Some(1));
         assert!(output.contains("good") && output.contains("no interface `nosuch`"), "{output}");
         assert!(output.contains("it would not run here"), "{output}");
@@ -408,14 +413,14 @@ fn a_service_manager_gets_ready_and_watchdog_messages() {
         command.env("RUNTIME_DIRECTORY", "/run/lasthop/unit");
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut station = command.spawn().expect("it starts");
-        let mut heard = Vec::new();
-        while heard.len() < 4 {
+        let mut received = Vec::new();
+        while received.len() < 4 {
             let mut word = [0; 64];
             let len = manager.recv(&mut word).expect("a word in time");
-            heard.push(String::from_utf8_lossy(&word[..len]).into_owned());
+            received.push(String::from_utf8_lossy(&word[..len]).into_owned());
         }
-        assert_eq!(heard[0], "READY=1");
-        assert!(heard[1..].iter().all(|word| word == "WATCHDOG=1"), "{heard:?}");
+        assert_eq!(received[0], "READY=1");
+        assert!(received[1..].iter().all(|word| word == "WATCHDOG=1"), "{received:?}");
         // One directory deeper, as in a systemd unit.
         assert_eq!(world.ctl(&["get", "agent"]), "none\n");
         station.kill().unwrap();

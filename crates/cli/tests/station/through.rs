@@ -161,11 +161,11 @@ fn everything_passes_snoop_at_packet_sockets() {
 /// Names of all agents for a path without a radio.
 fn agents(station: &Bench) -> Vec<&'static str> {
     let words = lasthop_proto::agent::words().map(|descriptor| descriptor.word);
-    let stands = |word: &&str| {
+    let is_accepted = |word: &&str| {
         let set = ["ctl", "set", "--reset", &format!("agent={word}")];
         station.world.command(&set).output().is_ok_and(|done| done.status.success())
     };
-    words.filter(stands).collect()
+    words.filter(is_accepted).collect()
 }
 
 /// Runs all agents in sequence in a running station.
@@ -197,7 +197,7 @@ fn with_every_agent(test: &str, plane: &str) {
                     println!("{agent}: the station did not run for half a second: {found:?}");
                     continue;
                 }
-                failed.extend(found.into_iter().map(|what| format!("{agent}, {what}")));
+                failed.extend(found.into_iter().map(|failure| format!("{agent}, {failure}")));
                 break;
             }
         }

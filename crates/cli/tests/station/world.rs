@@ -34,14 +34,14 @@ pub fn inside(test: &str, body: impl FnOnce()) {
         .env(INSIDE, test)
         .output()
         .expect("unshare (util-linux) is there");
-    let told = format!(
+    let output = format!(
         "{}{}",
         String::from_utf8_lossy(&done.stdout),
         String::from_utf8_lossy(&done.stderr)
     );
-    assert!(done.status.success() && told.contains("1 passed"), "in its namespaces:\n{told}");
+    assert!(done.status.success() && output.contains("1 passed"), "in its namespaces:\n{output}");
     // Measured values, visible with --nocapture.
-    print!("{told}");
+    print!("{output}");
 }
 
 fn run(command: &str) {
@@ -116,8 +116,8 @@ impl World {
 
     pub fn lasthop(&self, arguments: &[&str]) -> String {
         let done = self.command(arguments).output().expect("it starts");
-        let told = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{arguments:?}: {told}");
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{arguments:?}: {errors}");
         String::from_utf8(done.stdout).unwrap()
     }
 
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// Runs a command with a negative answer. Returns its exit code and output.
-    pub fn says_no(&self, arguments: &[&str]) -> (Option<i32>, String) {
+    pub fn exit_code_and_stdout(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let done = self.command(arguments).output().expect("it starts");
         (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
     }
@@ -153,7 +153,7 @@ impl World {
     }
 
     /// Output of a command as another user.
-    pub fn as_nobody(&self, arguments: &[&str]) -> String {
+    pub fn error_as_other_user(&self, arguments: &[&str]) -> String {
         // The user `nobody` may lack access to the program's directory.
         fs::copy(LASTHOP, "/run/program").unwrap();
         let done = Command::new("setpriv")
@@ -206,8 +206,8 @@ pub fn start(mut command: Command) -> Running {
             }
         });
     }
-    let running = Running { child, lines, heard: Arc::default() };
-    assert!(running.printed("running; control socket"), "{:?}", running.heard.lock());
+    let running = Running { child, lines, pending: Arc::default() };
+    assert!(running.printed("running; control socket"), "{:?}", running.pending.lock());
     running
 }
 
@@ -288,7 +288,7 @@ pub fn enter(name: &str) {
 pub struct Running {
     child: Child,
     lines: Receiver<String>,
-    heard: Arc<Mutex<Vec<String>>>,
+    pending: Arc<Mutex<Vec<String>>>,
 }
 
 impl Running {
@@ -299,14 +299,14 @@ impl Running {
 
     /// Whether the output contains `words`, now or within some time.
     pub fn printed(&self, words: &str) -> bool {
-        let mut heard = self.heard.lock().unwrap();
+        let mut pending = self.pending.lock().unwrap();
         loop {
-            if let Some(at) = heard.iter().position(|line| line.contains(words)) {
-                heard.remove(at);
+            if let Some(at) = pending.iter().position(|line| line.contains(words)) {
+                pending.remove(at);
                 return true;
             }
             match self.lines.recv_timeout(Duration::from_secs(180)) {
-                Ok(line) => heard.push(line),
+                Ok(line) => pending.push(line),
                 Err(_) => return false,
             }
         }

@@ -18,7 +18,7 @@ pub const NOBODY: u32 = 65_534;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum User {
     Root,
-    Nobody,
+    Unprivileged,
 }
 
 /// A user with a directory for testbeds, and a copy of the program that this user may read.
@@ -57,7 +57,7 @@ impl World {
 
     /// Whether the tests run as root and this world does not.
     pub fn drops(&self) -> bool {
-        self.user == User::Nobody && is_root()
+        self.user == User::Unprivileged && is_root()
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -175,7 +175,8 @@ pub fn sleeper(world: &World, name: &str, host: &str) -> std::process::Child {
 pub fn each(test: &str, f: fn(&World)) {
     // An ordinary user runs only as that user, since each command has its own user namespace. The tests of
     // lasthop-live include root there too.
-    let users = if is_root() { &[User::Root, User::Nobody][..] } else { &[User::Nobody] };
+    let users =
+        if is_root() { &[User::Root, User::Unprivileged][..] } else { &[User::Unprivileged] };
     for user in users {
         f(&World::new(test, *user));
     }

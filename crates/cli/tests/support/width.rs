@@ -38,13 +38,16 @@ fn words(text: &str) -> BTreeSet<String> {
     split.map(|word| word.trim_end_matches(':').to_owned()).collect()
 }
 
-fn fits(what: &[&str], text: &str, width: u16) {
+fn fits(arguments: &[&str], text: &str, width: u16) {
     for line in text.lines() {
         let drawn = |c: char| ('\u{2500}'..='\u{257f}').contains(&c);
         let alone =
             line.split(' ').filter(|word| !word.trim_matches(drawn).is_empty()).count() <= 1;
         let columns = lasthop_report::wrap::columns(line);
-        assert!(columns <= width.into() || alone, "{what:?} at {width}: {columns} columns: {line}");
+        assert!(
+            columns <= width.into() || alone,
+            "{arguments:?} at {width}: {columns} columns: {line}"
+        );
     }
 }
 
@@ -140,10 +143,21 @@ fn tables_and_words_fit_the_terminal() {
             let numbers = |word: &String| {
                 word.trim_end_matches("MiB").chars().all(|c| c.is_ascii_digit() || c == '.')
             };
-            let told = words(&text).into_iter().filter(|word| !numbers(word));
-            let cut: Vec<String> = told.filter(|word| !known.contains(word)).collect();
+            let shown = words(&text).into_iter().filter(|word| !numbers(word));
+            let cut: Vec<String> = shown.filter(|word| !known.contains(word)).collect();
             assert!(cut.is_empty(), "{arguments:?} at {width}: {cut:?} in\n{text}");
         }
+    }
+}
+
+/// A serial console does not report its size.
+#[test]
+fn a_terminal_without_a_size_has_80_columns() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for arguments in [&["list", "schemes"][..], &["list", "systems"]] {
+        let text = on_terminal(dir.path(), arguments, 0);
+        assert_eq!(text, on_terminal(dir.path(), arguments, 80), "{arguments:?}");
+        fits(arguments, &text, 80);
     }
 }
 

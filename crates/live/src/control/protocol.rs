@@ -243,8 +243,8 @@ mod tests {
     #[test]
     fn requests_and_responses_of_an_earlier_release_parse() {
         let stored = |name: &str| {
-            let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/control/");
-            std::fs::read_to_string(format!("{kept}{name}")).expect("it is there")
+            let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/control/");
+            std::fs::read_to_string(format!("{directory}{name}")).expect("it is there")
         };
         let requests = stored("requests.jsonl");
         for line in requests.lines() {

@@ -85,7 +85,7 @@ impl Running {
         let (lost, count) = self.change(&path, &new, endings)?;
         *path = new;
         let warnings = warnings.into_iter().map(|warning| warning.message).collect();
-        let endings = endings.filter(|_| count > 0).map(|what| (what, count));
+        let endings = endings.filter(|_| count > 0).map(|treatment| (treatment, count));
         Ok(Changed { settings, warnings, lost, endings })
     }
 

@@ -133,7 +133,7 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
         let client = Client { stream, running, over, clients: clients.clone() };
         let taken = clients.taken.load(Ordering::Relaxed);
         // At the limit an idle client must leave, so that the next one is served.
-        clients.wanted.store(taken >= MAX_CLIENTS, Ordering::Relaxed);
+        clients.slot_needed.store(taken >= MAX_CLIENTS, Ordering::Relaxed);
         if let Some(refused) = client.refused(taken) {
             let mut client = client;
             let _ = client.say(&Response::Error(refused));
@@ -154,7 +154,7 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
 struct Clients {
     taken: AtomicUsize,
     /// The client limit was reached: the next idle client leaves.
-    wanted: AtomicBool,
+    slot_needed: AtomicBool,
 }
 
 /// One of the client slots; dropping it frees the slot.
@@ -263,7 +263,7 @@ impl Client {
     /// Whether this client, idle for `silent`, leaves for a waiting one. One client leaves for each that
     /// waits.
     fn makes_room(&self, silent: Span) -> bool {
-        silent > MAKES_ROOM && self.clients.wanted.swap(false, Ordering::Relaxed)
+        silent > MAKES_ROOM && self.clients.slot_needed.swap(false, Ordering::Relaxed)
     }
 
     fn respond(&mut self, line: &[u8]) -> io::Result<()> {

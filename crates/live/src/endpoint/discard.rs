@@ -332,7 +332,8 @@ impl Receiver<'_> {
 
     /// Reads pending data. Returns the end of the connection, if reached.
     fn read(&mut self, index: usize) -> Option<End> {
-        let failed = |what: &str, error: io::Error| End::Failed { why: format!("{what}{error}") };
+        let failed =
+            |context: &str, error: io::Error| End::Failed { why: format!("{context}{error}") };
         for _ in 0..TURN {
             let connection = &mut self.open[index];
             let count = match connection.stream.read(&mut self.piece) {
@@ -370,7 +371,7 @@ impl Receiver<'_> {
         let mut file = None;
         if end == End::Closed {
             match connection.part.map(Part::keep).transpose() {
-                Ok(kept) => file = kept,
+                Ok(stored) => file = stored,
                 Err(error) => end = End::Failed { why: format!("cannot store the file: {error}") },
             }
         }

@@ -49,7 +49,7 @@ struct Talk {
     due: u64,
     got: u64,
     /// Number of requests, and of exchanges that have received the peer's part completely.
-    asked: u64,
+    requests: u64,
     done: u64,
     /// Whether this end closes its direction after its last byte.
     closes: bool,
@@ -71,7 +71,7 @@ impl Talk {
             gets,
             due: 0,
             got: 0,
-            asked: 0,
+            requests: 0,
             done: 0,
             closes: false,
             shut: false,
@@ -85,15 +85,15 @@ impl Talk {
     }
 
     fn watched(&self) -> Option<PollFd<'_>> {
-        let mut wanted = PollFlags::empty();
+        let mut interest = PollFlags::empty();
         if !self.peer_closed {
-            wanted |= PollFlags::POLLIN;
+            interest |= PollFlags::POLLIN;
         }
         if self.due > 0 || self.opening.is_some() {
-            wanted |= PollFlags::POLLOUT;
+            interest |= PollFlags::POLLOUT;
         }
         // With both directions closed, `poll` would return at once.
-        (!wanted.is_empty()).then(|| PollFd::new(self.stream.as_fd(), wanted))
+        (!interest.is_empty()).then(|| PollFd::new(self.stream.as_fd(), interest))
     }
 
     /// Writes and reads without blocking. Returns the number of exchanges that completed.
@@ -184,16 +184,16 @@ pub fn answer(
             Some(Err(error)) => return Err(error.into()),
         }
         talks.retain_mut(|talk| {
-            let Ok(asked) = talk.act(&mut buffer) else { return false };
-            talk.due += asked * talk.sends;
-            talk.closes |= talk.peer_closed || asked > 0 && !exchange.persistent;
+            let Ok(requests) = talk.act(&mut buffer) else { return false };
+            talk.due += requests * talk.sends;
+            talk.closes |= talk.peer_closed || requests > 0 && !exchange.persistent;
             talk.write(&buffer).is_ok() && !talk.is_over()
         });
     }
     Ok(())
 }
 
-/// Sends the requests of `client` until all exchanges are over or the session is stopped. `tell` receives
+/// Sends the requests of `client` until all exchanges are over or the session is stopped. `report` receives
 /// each request and each complete response with its time.
 ///
 /// # Errors
@@ -207,7 +207,7 @@ pub fn ask(
     let Client { exchange, stop, .. } = *client;
     let mut buffer = vec![0; CHUNK];
     let mut talks: VecDeque<Talk> = VecDeque::new();
-    let (mut next, mut asked) = (Some(client.start), 0);
+    let (mut next, mut requests) = (Some(client.start), 0);
     loop {
         let now = session.clock.now();
         if session.stopped() {
@@ -222,12 +222,12 @@ pub fn ask(
             let talk = &mut talks[last];
             talk.due += talk.sends;
             talk.closes = !exchange.persistent;
-            talk.asked += 1;
-            asked += 1;
+            talk.requests += 1;
+            requests += 1;
             talk.flow.into_iter().for_each(|flow| report(now, flow, TcpKind::Asked));
             // Periods do not drift, however late this thread runs.
             next = exchange.every.map(|every| at + every);
-            next = next.filter(|at| may_ask(&exchange, stop, asked, *at));
+            next = next.filter(|at| may_request(&exchange, stop, requests, *at));
         }
         // A persistent connection stays open until the last response.
         let ends = exchange.every.is_some() && next.is_none();
@@ -245,11 +245,11 @@ pub fn ask(
             for _ in 0..done {
                 talk.flow.into_iter().for_each(|flow| report(at, flow, TcpKind::Answered));
             }
-            talk.closes |= exchange.persistent && ends && talk.done >= talk.asked;
+            talk.closes |= exchange.persistent && ends && talk.done >= talk.requests;
             talk.write(&buffer).is_ok() && !talk.is_over()
         });
         if let Some(at) = idle {
-            next = Some(at).filter(|at| may_ask(&exchange, stop, asked, *at));
+            next = Some(at).filter(|at| may_request(&exchange, stop, requests, *at));
             if next.is_none() {
                 talks.retain_mut(|talk| {
                     talk.closes = true;
@@ -264,9 +264,9 @@ pub fn ask(
     }
 }
 
-/// Whether a client with `asked` requests sends another one at `at`.
-fn may_ask(exchange: &Exchange, stop: Option<Time>, asked: u32, at: Time) -> bool {
-    exchange.exchanges.is_none_or(|most| asked < most) && stop.is_none_or(|stop| at < stop)
+/// Whether a client that has sent `requests` requests sends another one at `at`.
+fn may_request(exchange: &Exchange, stop: Option<Time>, requests: u32, at: Time) -> bool {
+    exchange.exchanges.is_none_or(|most| requests < most) && stop.is_none_or(|stop| at < stop)
 }
 
 /// Opens a connection to the server of `client`; the handshake is not complete yet.

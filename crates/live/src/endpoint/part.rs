@@ -71,8 +71,8 @@ mod tests {
         let mut first = create();
         first.write(b"one").expect("written");
         let second = create();
-        let kept = [first, second].map(|part| name(&part.keep().expect("kept")));
-        assert_eq!(kept, [Some("10.0.0.1-7-3".to_owned()), Some("10.0.0.1-7-3-1".to_owned())]);
+        let names = [first, second].map(|part| name(&part.keep().expect("kept")));
+        assert_eq!(names, [Some("10.0.0.1-7-3".to_owned()), Some("10.0.0.1-7-3-1".to_owned())]);
         let third = create().keep().expect("kept");
         assert_eq!(name(&third).as_deref(), Some("10.0.0.1-7-3-2"));
         assert_eq!(fs::read(dir.path().join("10.0.0.1-7-3")).expect("read"), b"one");

@@ -20,20 +20,20 @@ pub struct Sampler {
     every: Span,
     next: Time,
     last: Option<TcpInfo>,
-    beside: bool,
+    traced: bool,
 }
 
 impl Sampler {
     /// A sampler for the connection with the flow `flow`, as seen from this end, with a poll each `every`.
     pub fn new(flow: FlowKey, stage: StageId, every: Span) -> Sampler {
-        Sampler { flow, stage, every, next: Time::ZERO, last: None, beside: false }
+        Sampler { flow, stage, every, next: Time::ZERO, last: None, traced: false }
     }
 
-    /// With `beside`, emits only what tracepoints lack: no timeouts or recoveries, and changes of the window
+    /// With `traced`, emits only what tracepoints lack: no timeouts or recoveries, and changes of the window
     /// only after this end has closed its direction.
     #[must_use]
-    pub fn beside_tracepoints(self, beside: bool) -> Sampler {
-        Sampler { beside, ..self }
+    pub fn with_tracepoints(self, traced: bool) -> Sampler {
+        Sampler { traced, ..self }
     }
 
     /// Time of the next snapshot.
@@ -73,7 +73,7 @@ impl Sampler {
         if kinds.is_empty() && tcb != last.tcb() {
             kinds.push(TcpKind::Sampled);
         }
-        if self.beside {
+        if self.traced {
             kinds.retain(|kind| match kind {
                 TcpKind::Acked | TcpKind::Sampled => info.state != Some(State::Established),
                 kind => *kind == TcpKind::WindowProbe,
@@ -165,7 +165,7 @@ mod tests {
         let open = info();
         let address = Addr::v4(127, 0, 0, 1);
         let flow = FlowKey { src: address, dst: address, src_port: 1, dst_port: 2 };
-        let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2)).beside_tracepoints(true);
+        let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2)).with_tracepoints(true);
         let mut kinds = Vec::new();
         for snapshot in [
             open,

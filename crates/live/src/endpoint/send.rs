@@ -158,7 +158,7 @@ pub fn send(
         let traced = observer.opened(stream);
         let (Some(every), Ok(local)) = (options.sample, stream.local_addr()) else { return };
         let new =
-            Sampler::new(flow(local, options.to), options.stage, every).beside_tracepoints(traced);
+            Sampler::new(flow(local, options.to), options.stage, every).with_tracepoints(traced);
         if let Ok(info) = TcpInfo::of(stream) {
             new.opening(session.clock.now(), &info, |event| observer.event(&event));
         }
@@ -283,18 +283,18 @@ impl Transfer<'_> {
 
     /// Waits for readiness, then reads, writes and samples.
     fn turn(&mut self, now: Time) -> io::Result<()> {
-        let mut wanted = PollFlags::empty();
+        let mut interest = PollFlags::empty();
         if !self.peer_closed {
-            wanted |= PollFlags::POLLIN;
+            interest |= PollFlags::POLLIN;
         }
         let reading = !self.exhausted && self.taken == self.chunk.len();
         if !self.exhausted && !reading {
-            wanted |= PollFlags::POLLOUT;
+            interest |= PollFlags::POLLOUT;
         }
         let mut watched = Vec::with_capacity(2);
         // With both directions closed, `poll` would return at once.
-        if !wanted.is_empty() {
-            watched.push(PollFd::new(self.stream.as_fd(), wanted));
+        if !interest.is_empty() {
+            watched.push(PollFd::new(self.stream.as_fd(), interest));
         }
         let pipe = match &*self.source {
             Source::File(file) if reading => {
@@ -308,7 +308,7 @@ impl Transfer<'_> {
         }
         let ready = |watched: Option<&PollFd<'_>>| watched.and_then(PollFd::any) == Some(true);
         let source_ready = reading && (!pipe || ready(watched.last()));
-        let socket_ready = !wanted.is_empty() && ready(watched.first());
+        let socket_ready = !interest.is_empty() && ready(watched.first());
         drop(watched);
         if let Some(error) = self.stream.take_error()? {
             return Err(error);

@@ -334,9 +334,9 @@ mod tests {
             let mut bytes = [0; 256];
             let number = if at == 4 { 7_u32.to_le() } else { 1_234_567 };
             bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
-            let mut wanted = zero;
-            set(&mut wanted, number);
-            assert_eq!(TcpInfo::parse(&bytes), Some(wanted), "at {at}");
+            let mut expected = zero;
+            set(&mut expected, number);
+            assert_eq!(TcpInfo::parse(&bytes), Some(expected), "at {at}");
         }
         let long: [(usize, Long); 8] = [
             (120, |i, n| i.bytes_acked = n),
@@ -351,9 +351,9 @@ mod tests {
         for (at, set) in long {
             let mut bytes = [0; 256];
             bytes[at..at + 8].copy_from_slice(&(1_u64 << 40).to_ne_bytes());
-            let mut wanted = zero;
-            set(&mut wanted, 1 << 40);
-            assert_eq!(TcpInfo::parse(&bytes), Some(wanted), "at {at}");
+            let mut expected = zero;
+            set(&mut expected, 1 << 40);
+            assert_eq!(TcpInfo::parse(&bytes), Some(expected), "at {at}");
         }
         let states: Vec<Option<State>> = (0..14).map(state).collect();
         let none = [0, 10, 12, 13];

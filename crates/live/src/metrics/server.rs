@@ -76,7 +76,7 @@ pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpo
         while !ended.load(Ordering::Relaxed) {
             wait(&listener, &open);
             let now = clock.now();
-            open.retain_mut(|connection: &mut Connection| connection.go_on(now, &*running));
+            open.retain_mut(|connection: &mut Connection| connection.advance(now, &*running));
             take_in(&listener, now, &mut open);
         }
     })?;
@@ -87,9 +87,9 @@ pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpo
 fn wait(listener: &TcpListener, open: &[Connection]) {
     let mut fds = vec![PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
     fds.extend(open.iter().map(|connection| {
-        let what =
+        let interest =
             if connection.answer.is_empty() { PollFlags::POLLIN } else { PollFlags::POLLOUT };
-        PollFd::new(connection.stream.as_fd(), what)
+        PollFd::new(connection.stream.as_fd(), interest)
     }));
     let timeout = match open {
         [] => PollTimeout::NONE,
@@ -126,7 +126,7 @@ struct Connection {
 
 impl Connection {
     /// Reads and writes as far as possible. Returns whether the connection remains open.
-    fn go_on(&mut self, now: Time, running: &dyn Figures) -> bool {
+    fn advance(&mut self, now: Time, running: &dyn Figures) -> bool {
         let late = now.since(self.since) > SLOWEST;
         if self.answer.is_empty() {
             match self.request() {
@@ -244,7 +244,7 @@ mod tests {
         let mut buffer = vec![0; 1 << 16];
         let mut more = true;
         loop {
-            while more && connection.go_on(Time::ZERO, figures) {
+            while more && connection.advance(Time::ZERO, figures) {
                 rounds += 1;
                 while let Ok(len @ 1..) = client.read(&mut buffer) {
                     got.extend_from_slice(&buffer[..len]);
@@ -284,13 +284,13 @@ mod tests {
             (b"GET /metrics\r\n\r\n", 1, "HTTP/1.1 400 Bad Request\r\n"),
             (b"\xff\xff HTTP/1.1\r\n\r\n", 1, "HTTP/1.1 400 Bad Request\r\n"),
         ];
-        for (asked, figures, wanted) in cases {
+        for (request, figures, expected) in cases {
             let (mut client, connection) = pair();
-            client.write_all(asked).unwrap();
+            client.write_all(request).unwrap();
             let (got, _) = all(client, connection, &Long(figures));
             let text = String::from_utf8_lossy(&got);
-            let asked = String::from_utf8_lossy(asked);
-            assert!(text.starts_with(wanted), "{asked}: {text}");
+            let request = String::from_utf8_lossy(request);
+            assert!(text.starts_with(expected), "{request}: {text}");
             assert_eq!(text.contains("Allow: GET\r\n"), text.contains(" 405 "), "{text}");
             assert_eq!(text.contains("version=0.0.4"), text.contains(" 200 "), "{text}");
         }
@@ -302,23 +302,26 @@ mod tests {
         let late = Time::ZERO + SLOWEST + Span::millis(1);
         let (mut client, mut connection) = pair();
         client.write_all(b"GET /metrics HT").unwrap();
-        assert!(connection.go_on(Time::ZERO + SLOWEST, figures), "there is still time");
-        assert!(!connection.go_on(late, figures), "it is late");
+        assert!(connection.advance(Time::ZERO + SLOWEST, figures), "there is still time");
+        assert!(!connection.advance(late, figures), "it is late");
         assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "the client receives an error");
 
         let (mut client, mut connection) = pair();
         client.write_all(&vec![b'x'; MAX_REQUEST + 2000]).unwrap();
-        while connection.go_on(Time::ZERO, figures) {}
+        while connection.advance(Time::ZERO, figures) {}
         assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "no head is so long");
 
         let (mut client, mut connection) = pair();
         client.write_all(ASK).unwrap();
-        assert!(connection.go_on(Time::ZERO, &Long(32 << 20)), "it has not been read");
-        assert!(!connection.go_on(late, figures), "a client that does not read is closed");
+        assert!(connection.advance(Time::ZERO, &Long(32 << 20)), "it has not been read");
+        assert!(!connection.advance(late, figures), "a client that does not read is closed");
 
         let (client, mut connection) = pair();
         drop(client);
-        assert!(!connection.go_on(Time::ZERO, figures), "a client that has disconnected is closed");
+        assert!(
+            !connection.advance(Time::ZERO, figures),
+            "a client that has disconnected is closed"
+        );
         assert!(connection.answer.is_empty());
     }
 }

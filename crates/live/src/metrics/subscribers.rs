@@ -18,7 +18,7 @@ impl Page {
         let trips = each.samples(|row| {
             let of = |side, trips: Option<RecentTrips>| {
                 trips.into_iter().flat_map(move |trips| {
-                    let labels = |what| vec![("side", side), ("what", what)];
+                    let labels = |statistic| vec![("side", side), ("what", statistic)];
                     [(labels("min"), trips.min_s), (labels("median"), trips.median_s)]
                 })
             };
@@ -157,7 +157,7 @@ mod tests {
         page.subscribers(Some(&list()));
         let text = page.text();
         let own: Vec<&str> = text.lines().filter(|line| line.contains("10.0.0.7")).collect();
-        let wanted = [
+        let expected = [
             "lasthop_subscriber_delivered_bytes_total{subscriber=\"10.0.0.7\",direction=\"right\"} 9000",
             "lasthop_subscriber_delivered_bytes_total{subscriber=\"10.0.0.7\",direction=\"left\"} 0",
             "lasthop_subscriber_sent_bytes_total{subscriber=\"10.0.0.7\"} 0",
@@ -168,7 +168,7 @@ mod tests {
             "lasthop_subscriber_round_trip_seconds{subscriber=\"10.0.0.7\",side=\"radio\",what=\"median\"} 0.03",
             "lasthop_subscriber_grade{subscriber=\"10.0.0.7\"} 1",
         ];
-        assert_eq!(own, wanted);
+        assert_eq!(own, expected);
         assert!(text.contains("lasthop_subscribers_by_grade{grade=\"A\"} 1\n"), "{text}");
         let mut none = Page::default();
         none.subscribers(None);

@@ -45,7 +45,7 @@ static OBJECT: &[u8] = include_bytes!("../../bpf/station.bpf.o");
 
 /// Size of the ring in bytes, and the part of it for data that was already read.
 const RING: u32 = 32 << 20;
-const KEPT: u64 = 16 << 20;
+const RETAINED: u64 = 16 << 20;
 
 /// Minimum number of bytes that are released together.
 const STEP: u64 = 1 << 20;
@@ -92,15 +92,15 @@ const FLOWS: u32 = 65_536;
 /// Reason that the kernel cannot be the data plane.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The failed step.
-    pub what: &'static str,
+    /// The part of the data plane that failed.
+    pub part: &'static str,
     /// The error of the system.
     pub error: io::Error,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.error)
+        write!(f, "{}: {}", self.part, self.error)
     }
 }
 
@@ -215,8 +215,8 @@ pub struct Plane {
     lost: u64,
 }
 
-fn step<T>(what: &'static str, result: io::Result<T>) -> Result<T, Refusal> {
-    result.map_err(|error| Refusal { what, error })
+fn step<T>(part: &'static str, result: io::Result<T>) -> Result<T, Refusal> {
+    result.map_err(|error| Refusal { part, error })
 }
 
 /// Maximum number of processors of the system.
@@ -251,18 +251,18 @@ impl Programs {
             ending::Map::new(ending::NAME, ending::MOST),
         )?;
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
-        let what = "the program for the kernel";
+        let part = "the program for the kernel";
         if cfg!(target_endian = "big") {
-            return Err(Refusal { what, error: io::ErrorKind::Unsupported.into() });
+            return Err(Refusal { part, error: io::ErrorKind::Unsupported.into() });
         }
-        let object = step(what, Object::read(OBJECT).ok_or_else(invalid))?;
-        let license = step(what, object.license().ok_or_else(invalid))?;
+        let object = step(part, Object::read(OBJECT).ok_or_else(invalid))?;
+        let license = step(part, object.license().ok_or_else(invalid))?;
         let mut fds: Vec<(&str, i32)> =
             maps.iter().map(|(name, fd)| (*name, fd.as_raw_fd())).collect();
         fds.push(("endings", endings.as_fd().as_raw_fd()));
         let load = |name: &str| {
-            let code = step(what, object.program(name, &fds).ok_or_else(invalid))?;
-            step(what, bpf::load(&code, license, name))
+            let code = step(part, object.program(name, &fds).ok_or_else(invalid))?;
+            step(part, bpf::load(&code, license, name))
         };
         let code = [load("left_in")?, load("right_in")?, load("base_left")?, load("base_right")?];
         Ok(Programs { maps, endings, code })
@@ -296,22 +296,22 @@ impl Plane {
                 bpf::set(programs.map("peers"), side, peer),
             )?;
         }
-        let what = "memory shared with the kernel";
-        let control = step(what, SharedControl::new(programs.map("control")))?;
-        let ring = step(what, Ring::new(programs.map("ring"), RING))?;
+        let part = "memory shared with the kernel";
+        let control = step(part, SharedControl::new(programs.map("control")))?;
+        let ring = step(part, Ring::new(programs.map("ring"), RING))?;
         control.peer[0].store(indices[1], Relaxed);
         control.peer[1].store(indices[0], Relaxed);
         control.limit.store(LIMIT.0, Relaxed);
         control.wake_at.store(WAKE_AT, Relaxed);
         let alone = indices.map(base::is_there) == [false; 2];
         let attempt = Attempt(alone.then_some(indices));
-        let what = "the base filter";
-        step(what, base::set(indices[0], base_left))?;
-        step(what, base::set(indices[1], base_right))?;
-        let what = "a program at the interface (tcx)";
+        let part = "the base filter";
+        step(part, base::set(indices[0], base_left))?;
+        step(part, base::set(indices[1], base_right))?;
+        let part = "a program at the interface (tcx)";
         let links = [
-            step(what, bpf::attach(left, indices[0]))?,
-            step(what, bpf::attach(right, indices[1]))?,
+            step(part, bpf::attach(left, indices[0]))?,
+            step(part, bpf::attach(right, indices[1]))?,
         ];
         let copy = |name| step("a descriptor", programs.map(name).try_clone());
         let (ring_fd, counts) = (copy("ring")?, copy("counts")?);

@@ -174,12 +174,12 @@ mod tests {
         let object = Object::read(OBJECT).unwrap();
         assert!(object.program("left_out", &maps(1)).is_none(), "no such program");
         assert!(object.program("left_in", &[]).is_none(), "a map that is not there");
-        for (at, what) in
+        for (at, case) in
             [(0, "no ELF"), (4, "32 bits"), (5, "big-endian"), (18, "another machine")]
         {
             let mut bytes = OBJECT.to_vec();
             bytes[at] ^= 3;
-            assert!(Object::read(&bytes).is_none(), "{what}");
+            assert!(Object::read(&bytes).is_none(), "{case}");
         }
         // A truncated file is rejected, wherever it ends: the table of sections is at the end.
         for len in (0..OBJECT.len()).step_by(7) {

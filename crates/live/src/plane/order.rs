@@ -71,22 +71,22 @@ mod tests {
     fn a_segment_that_continues_no_flow_is_verified() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
         let mut order = Order::new();
-        let mut asked = |seq, flags, len, intact| {
-            let mut asked = false;
+        let mut outcome = |seq, flags, len, intact| {
+            let mut verified = false;
             let trusted = order.trusts(ends, &segment(seq, flags), len, || {
-                asked = true;
+                verified = true;
                 intact
             });
-            (asked, trusted)
+            (verified, trusted)
         };
-        assert_eq!(asked(100, Flags::ACK, 50, true), (true, true), "the first one");
-        assert_eq!(asked(150, Flags::ACK, 50, false), (false, true), "the next");
-        assert_eq!(asked(1 << 30, Flags::ACK, 50, false), (true, false), "damaged");
-        assert_eq!(asked(200, Flags::ACK, 50, false), (false, true), "continues after it");
-        assert_eq!(asked(250, Flags::ACK | Flags::FIN, 50, true), (true, true), "the last one");
-        assert_eq!(asked(301, Flags::ACK, 0, true), (true, true), "without data");
-        assert_eq!(asked(200, Flags::ACK, 50, true), (true, true), "again");
-        assert_eq!(asked(250, Flags::ACK, 50, false), (false, true), "its successor");
+        assert_eq!(outcome(100, Flags::ACK, 50, true), (true, true), "the first one");
+        assert_eq!(outcome(150, Flags::ACK, 50, false), (false, true), "the next");
+        assert_eq!(outcome(1 << 30, Flags::ACK, 50, false), (true, false), "damaged");
+        assert_eq!(outcome(200, Flags::ACK, 50, false), (false, true), "continues after it");
+        assert_eq!(outcome(250, Flags::ACK | Flags::FIN, 50, true), (true, true), "the last one");
+        assert_eq!(outcome(301, Flags::ACK, 0, true), (true, true), "without data");
+        assert_eq!(outcome(200, Flags::ACK, 50, true), (true, true), "again");
+        assert_eq!(outcome(250, Flags::ACK, 50, false), (false, true), "its successor");
     }
 
     /// A segment continues only its flow, whichever address or port differs.
@@ -132,24 +132,28 @@ mod tests {
     #[test]
     fn only_plain_data_is_accepted_unverified() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
-        let asked = |flags, len| {
+        let is_verified = |flags, len| {
             let mut order = Order::new();
             assert!(order.trusts(ends, &segment(10, Flags::ACK), 5, || true));
-            let mut asked = false;
+            let mut verified = false;
             let trusted = order.trusts(ends, &segment(15, flags), len, || {
-                asked = true;
+                verified = true;
                 false
             });
-            assert_eq!(trusted, !asked);
-            asked
+            assert_eq!(trusted, !verified);
+            verified
         };
         for plain in
             [Flags::ACK, Flags::ACK | Flags::PSH, Flags::ACK | Flags::CWR, Flags::ACK | Flags::ECE]
         {
-            assert_eq!([0, 1, 2].map(|len| asked(plain, len)), [true, false, false], "{plain:?}");
+            assert_eq!(
+                [0, 1, 2].map(|len| is_verified(plain, len)),
+                [true, false, false],
+                "{plain:?}"
+            );
         }
         for other in [Flags::SYN, Flags::FIN, Flags::RST, Flags::URG] {
-            assert!(asked(Flags::ACK | other, 1), "{other:?}");
+            assert!(is_verified(Flags::ACK | other, 1), "{other:?}");
         }
     }
 

@@ -8,7 +8,7 @@ use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Parts, Transpor
 
 use super::order::Order;
 use super::shared::{DIVERTED, PASSED, RECORD, Record};
-use super::{KEPT, LATE, MARK, Plane, RESENT, STALE, STEP};
+use super::{LATE, MARK, Plane, RESENT, RETAINED, STALE, STEP};
 use crate::frame::{self, Outgoing};
 use crate::header::{VNET, VnetHeader, network_at};
 use crate::offload::ip_header_len;
@@ -89,7 +89,7 @@ impl Plane {
     /// Position up to which the ring must be released, if this is due. The caller removes cached packets before it,
     /// and then calls [`Plane::expire`].
     pub(crate) fn expires(&self) -> Option<u64> {
-        let keep = self.ring.position().saturating_sub(KEPT);
+        let keep = self.ring.position().saturating_sub(RETAINED);
         if keep < self.ring.released() + STEP {
             return None;
         }
@@ -195,8 +195,8 @@ fn is_partial(frame: &[u8], at: usize, seen: &View) -> Option<bool> {
 
 /// Whether the packet is complete, with a checksum that was not verified.
 fn is_unverified(frame: &[u8], at: usize, record: Record, seen: &View) -> Option<bool> {
-    let asked = record.captured == record.len && record.gso_size == 0 && !record.verified;
-    Some(asked && !is_partial(frame, at, seen)?)
+    let is_candidate = record.captured == record.len && record.gso_size == 0 && !record.verified;
+    Some(is_candidate && !is_partial(frame, at, seen)?)
 }
 
 /// The headers of a packet with a correct checksum.

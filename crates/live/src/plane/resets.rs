@@ -83,28 +83,33 @@ fn the_sender_gets_a_reset_from_the_peers_address() {
                 for (tag, partial) in [(&[][..], false), (&[], true), (&[0x81, 0, 0, 5], false)] {
                     let came = frame(&packet, from, tag, partial);
                     let (verdict, made) = test_run_into(&programs.code[program], &came).unwrap();
-                    let what = format!("{flow:?} {from:?} {flags:?} {len} {tag:?} {partial}");
-                    assert_eq!(verdict, REDIRECTED, "{what}");
+                    let case = format!("{flow:?} {from:?} {flags:?} {len} {tag:?} {partial}");
+                    assert_eq!(verdict, REDIRECTED, "{case}");
                     let at = 14 + tag.len();
-                    assert_eq!(made[..12], [&came[6..12], &came[..6]].concat(), "{what}");
-                    assert_eq!(made[12..at], came[12..at], "{what}");
+                    assert_eq!(made[..12], [&came[6..12], &came[..6]].concat(), "{case}");
+                    assert_eq!(made[12..at], came[12..at], "{case}");
                     let ip = &made[at..];
-                    assert_eq!(ip.len(), if flow.src.is_v4() { 40 } else { 60 }, "{what}");
+                    assert_eq!(ip.len(), if flow.src.is_v4() { 40 } else { 60 }, "{case}");
                     let seen = view(ip, Mode { verify: !partial, wire_len: None }).unwrap();
-                    assert_eq!((seen.src, seen.dst), (packet.dst, packet.src), "{what}");
-                    assert_eq!((seen.damage, seen.ttl, seen.tos), (Damage::None, 64, 0), "{what}");
-                    let Transport::Tcp(reset) = seen.transport else { panic!("{what}") };
-                    let asked = packet.segment().unwrap();
-                    let wanted =
-                        Segment::new(asked.dst_port, asked.src_port, asked.ack, Seq(0), Flags::RST);
-                    assert_eq!(reset, wanted, "{what}");
+                    assert_eq!((seen.src, seen.dst), (packet.dst, packet.src), "{case}");
+                    assert_eq!((seen.damage, seen.ttl, seen.tos), (Damage::None, 64, 0), "{case}");
+                    let Transport::Tcp(reset) = seen.transport else { panic!("{case}") };
+                    let request = packet.segment().unwrap();
+                    let expected = Segment::new(
+                        request.dst_port,
+                        request.src_port,
+                        request.ack,
+                        Seq(0),
+                        Flags::RST,
+                    );
+                    assert_eq!(reset, expected, "{case}");
                     if partial {
                         // The checksum is that of the pseudo-header; the network card completes it.
                         let own = Packet::tcp(seen.src, seen.dst, reset, Body::EMPTY);
                         let mut all = Vec::new();
                         emit_partial(&own, &mut all).unwrap();
                         let at = ip.len() - 4;
-                        assert_eq!(ip[at..at + 2], all[at..at + 2], "{what}");
+                        assert_eq!(ip[at..at + 2], all[at..at + 2], "{case}");
                     }
                 }
             }
@@ -125,22 +130,22 @@ fn senders_are_reset_after_their_peer_or_a_timeout() {
         let came = frame(&segment(flow, from, Flags::ACK, 10), from, &[], false);
         test_run_into(&programs.code[2 + from.index()], &came).unwrap().0
     };
-    for (asks, other) in [(Side::Left, Side::Right), (Side::Right, Side::Left)] {
+    for (side, other) in [(Side::Left, Side::Right), (Side::Right, Side::Left)] {
         programs.endings.insert(&key(flow), &fresh.write()).unwrap();
-        assert_eq!(run(asks), DROPPED, "the other end is probed first");
+        assert_eq!(run(side), DROPPED, "the other end is probed first");
         assert_eq!(run(other), REDIRECTED, "it answers, and is reset");
-        assert_eq!(run(asks), REDIRECTED);
+        assert_eq!(run(side), REDIRECTED);
         // The other end does not answer. The entry is changed to the state one second later.
         programs.endings.insert(&key(flow), &fresh.write()).unwrap();
-        assert_eq!(run(asks), DROPPED);
+        assert_eq!(run(side), DROPPED);
         let mut value = programs.endings.get(&key(flow)).unwrap();
-        let asked = u64::from_ne_bytes(value[72..80].try_into().unwrap());
-        value[72..80].copy_from_slice(&(asked - 1_000_000_000).to_ne_bytes());
+        let request_time = u64::from_ne_bytes(value[72..80].try_into().unwrap());
+        value[72..80].copy_from_slice(&(request_time - 1_000_000_000).to_ne_bytes());
         programs.endings.insert(&key(flow), &value).unwrap();
-        assert_eq!(run(asks), REDIRECTED);
+        assert_eq!(run(side), REDIRECTED);
         // The numbers of a host without a segment are unknown.
         programs.endings.insert(&key(flow), &Entry::default().write()).unwrap();
-        assert_eq!(run(asks), REDIRECTED);
+        assert_eq!(run(side), REDIRECTED);
     }
 }
 

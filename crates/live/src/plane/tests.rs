@@ -144,8 +144,8 @@ fn a_stale_record_is_dropped_and_counted_by_kind() {
         assert_eq!((counts.stale, counts.late), (forwarded.into(), late), "{act}");
         assert_eq!(plane.done, u64::from(!forwarded), "a dropped packet is decided: {act}");
         assert_eq!(plane.control.done.load(SeqCst), plane.done, "{act}");
-        let said = forwarded.then(|| plane.ring.position());
-        assert_eq!(plane.outdated(), said, "{act}");
+        let expected = forwarded.then(|| plane.ring.position());
+        assert_eq!(plane.outdated(), expected, "{act}");
         assert_eq!(plane.outdated(), None, "reported once: {act}");
     }
 }
@@ -154,7 +154,7 @@ fn a_stale_record_is_dropped_and_counted_by_kind() {
 #[test]
 fn a_cached_packet_is_found_by_its_ring_position() {
     let (mut plane, mut writer) = plane();
-    let mut kept = Vec::new();
+    let mut stored = Vec::new();
     // Packets of several lengths, and super-packets, with several marks between them.
     for i in 0..300 {
         let len = 900 + i % 7 * 100;
@@ -162,10 +162,10 @@ fn a_cached_packet_is_found_by_its_ring_position() {
         let gso_size = if i % 3 == 0 { 400 } else { 0 };
         put(&mut writer, &record(&whole, 1, 0, 0, gso_size));
         let packet = plane.take(1).unwrap().packet.unwrap();
-        kept.push((packet, whole));
+        stored.push((packet, whole));
     }
     assert!(plane.marks.len() > 3, "{:?}", plane.marks);
-    for (i, (packet, whole)) in kept.iter().enumerate() {
+    for (i, (packet, whole)) in stored.iter().enumerate() {
         assert_eq!(sent(plane.cached(packet)).as_ref(), Some(whole), "packet {i}");
         for piece in packet.cut().filter(|_| packet.pieces() > 1) {
             let Transport::Tcp(segment) = &piece.transport else { panic!("{piece:?}") };
@@ -180,7 +180,7 @@ fn a_cached_packet_is_found_by_its_ring_position() {
         }
     }
     // A packet that is longer than its frame, and one whose bytes are not in the ring.
-    let (packet, whole) = &kept[299];
+    let (packet, whole) = &stored[299];
     let long = packet.clone().with(|p| p.body = Body::held(p.body.held_at().unwrap(), 2000));
     assert_eq!(sent(plane.cached(&long)), None, "beyond the frame of {} bytes", whole.len());
     let own = packet.clone().with(|p| p.body = Body::copy_of(b"here"));
@@ -190,7 +190,7 @@ fn a_cached_packet_is_found_by_its_ring_position() {
     plane.expire(mark, 7);
     assert_eq!(plane.marks[0], mark);
     assert_eq!((plane.counts().expired_bytes, writer.given_back()), (7, mark));
-    for (i, (packet, whole)) in kept.iter().enumerate() {
+    for (i, (packet, whole)) in stored.iter().enumerate() {
         let there = packet.body.held_at().unwrap() > mark;
         assert_eq!(sent(plane.cached(packet)), there.then(|| whole.clone()), "packet {i}");
     }
@@ -212,8 +212,8 @@ fn only_a_changed_ack_without_data_is_rewritten() {
                 segment.ack = Seq(99);
             }
         });
-        let wanted = if data { came } else { frame(&changed) };
-        assert_eq!(sent(plane.judged(place, &changed)), Some(wanted), "data: {data}");
+        let expected = if data { came } else { frame(&changed) };
+        assert_eq!(sent(plane.judged(place, &changed)), Some(expected), "data: {data}");
     }
 }
 
@@ -231,11 +231,11 @@ fn old_records_are_released_in_steps_beyond_the_limit() {
         if places.last().is_none_or(|last| place - last >= MARK) {
             places.push(place);
         }
-        let keep = plane.ring.position().saturating_sub(KEPT);
-        let wanted = (keep >= plane.ring.released() + STEP)
+        let keep = plane.ring.position().saturating_sub(RETAINED);
+        let expected = (keep >= plane.ring.released() + STEP)
             .then(|| places.iter().copied().rfind(|mark| *mark <= keep).unwrap());
-        assert_eq!(plane.expires(), wanted, "at {place}");
-        if let Some(before) = wanted {
+        assert_eq!(plane.expires(), expected, "at {place}");
+        if let Some(before) = expected {
             plane.expire(before, 0);
             assert_eq!(writer.given_back(), before);
             given += 1;
@@ -244,7 +244,7 @@ fn old_records_are_released_in_steps_beyond_the_limit() {
         assert_eq!(plane.marks.back().copied(), mark);
     }
     assert!(given > 20, "{given} times");
-    assert!(plane.marks.len() as u64 <= (KEPT + 2 * STEP) / MARK, "{}", plane.marks.len());
+    assert!(plane.marks.len() as u64 <= (RETAINED + 2 * STEP) / MARK, "{}", plane.marks.len());
 }
 
 #[test]
@@ -265,8 +265,8 @@ fn the_plane_writes_its_needs_to_the_control_page() {
         let beat = plane.control.beat.load(SeqCst);
         plane.set_needs(needs);
         let control = &plane.control;
-        let told = (control.mode.load(SeqCst), control.heads.load(SeqCst));
-        assert_eq!(told, (mode, heads), "{needs:?}");
+        let modes = (control.mode.load(SeqCst), control.heads.load(SeqCst));
+        assert_eq!(modes, (mode, heads), "{needs:?}");
         assert_eq!(control.done.load(SeqCst), done, "{needs:?}");
         assert!(control.beat.load(SeqCst) > beat, "it gets on: {needs:?}");
         assert!(!plane.is_stale(), "{needs:?}");
@@ -330,8 +330,8 @@ fn the_station_sleeps_only_without_pending_work() {
         plane.control.announced.store(announced, SeqCst);
         plane.control.revoked.store(revoked, SeqCst);
         plane.done = done;
-        let wanted = if sleeps { long } else { EpollTimeout::ZERO };
-        assert_eq!(plane.doze(long), wanted, "{announced} less {revoked}, {done} of them done");
+        let expected = if sleeps { long } else { EpollTimeout::ZERO };
+        assert_eq!(plane.doze(long), expected, "{announced} less {revoked}, {done} of them done");
     }
 }
 

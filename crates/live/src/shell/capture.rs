@@ -153,9 +153,9 @@ mod tests {
             assert_eq!((seen.src, seen.dst, seen.body_len), (packet.src, packet.dst, 5));
             (frame.at.0, frame.interface, frame.comment.unwrap_or(""))
         });
-        let wanted = (0..).zip(cases).filter_map(|(i, (_, comment))| {
+        let expected = (0..).zip(cases).filter_map(|(i, (_, comment))| {
             comment.map(|comment| (epoch + i, i as u32 % 2, comment))
         });
-        assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+        assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 }

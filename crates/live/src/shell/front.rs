@@ -73,8 +73,8 @@ fn start(own: &impl Fn(&[&str]) -> Command) -> Result<(Child, File, File), Error
     Ok((keeper.tried(|| "start a process")?, words.into(), lines.into()))
 }
 
-fn write_line(words: &mut File, what: &impl serde::Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(what)?;
+fn write_line(words: &mut File, message: &impl serde::Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     words.write_all(&line)
 }

@@ -249,9 +249,9 @@ fn serve(net: &Net, command: &str) -> Result<(), Error> {
         while (looks < LOOKS || clock.now() < Time::ZERO + LISTENS) && listeners() <= before {
             looks += 1;
             if let Ok(Some(status)) = child.try_wait() {
-                let what = format!("`{command}` ended before it listened: {status}");
+                let message = format!("`{command}` ended before it listened: {status}");
                 return Err(Error::new(
-                    what,
+                    message,
                     "`--serve` is for a program that serves on the far side",
                 ));
             }
@@ -371,8 +371,8 @@ mod tests {
             let lines: String = states.into_iter().map(line).collect();
             format!("  sl  local_address rem_address   0A 07 tx_queue\n{lines}")
         };
-        for (only, wanted) in [("tcp", 3), ("tcp6", 5), ("udp", 2), ("udp6", 11), ("", 21)] {
-            assert_eq!(listening(|name| table(only, name)), wanted, "{only}");
+        for (only, expected) in [("tcp", 3), ("tcp6", 5), ("udp", 2), ("udp6", 11), ("", 21)] {
+            assert_eq!(listening(|name| table(only, name)), expected, "{only}");
         }
         assert_eq!(listening(|_| String::new()), 0);
     }

@@ -171,9 +171,9 @@ impl Outside {
         let ready = net.in_host(FAR, || await_tap(&mut self.child))?;
         if !ready {
             let _ = self.child.kill();
-            let said = complaint.and_then(|thread| thread.join().ok()).unwrap_or_default();
+            let output = complaint.and_then(|thread| thread.join().ok()).unwrap_or_default();
             let name = self.helper.program();
-            return Err(Error::new(format!("{name} did not create its device; {said}"), ""));
+            return Err(Error::new(format!("{name} did not create its device; {output}"), ""));
         }
         let at = &self.places;
         net.in_host(FAR, || at.route_far())??;
@@ -224,11 +224,11 @@ impl Places {
 
 /// Reads until the helper ends. Returns the beginning of its error output.
 fn drained(mut stderr: ChildStderr) -> String {
-    let (mut said, mut piece) = (Vec::new(), [0; 1024]);
+    let (mut output, mut piece) = (Vec::new(), [0; 1024]);
     while let Ok(count @ 1..) = stderr.read(&mut piece) {
-        said.extend_from_slice(&piece[..count.min(COMPLAINT.saturating_sub(said.len()))]);
+        output.extend_from_slice(&piece[..count.min(COMPLAINT.saturating_sub(output.len()))]);
     }
-    String::from_utf8_lossy(&said).trim().replace('\n', "; ")
+    String::from_utf8_lossy(&output).trim().replace('\n', "; ")
 }
 
 /// Waits for the TAP device in the calling thread's network. Returns false if the helper has ended or exceeds

@@ -250,11 +250,11 @@ impl Histogram {
 
     /// Middle of the class that holds the quantile `q`, ms.
     fn quantile(&self, q: f64) -> f64 {
-        let wanted = (q * self.count as f64).ceil().max(1.0) as u64;
+        let rank = (q * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
         for (class, n) in self.classes.iter().enumerate() {
             below += n;
-            if below >= wanted {
+            if below >= rank {
                 let octave = (class / FINE).saturating_sub(1);
                 let low = ((class - octave * FINE) as u64) << octave;
                 return (low as f64 + (1u64 << octave) as f64 / 2.0) / 1000.0;
@@ -393,8 +393,8 @@ mod tests {
         }
         let Tallied { down, up } = tally.tallied();
         assert_eq!((down.marked, down.damaged, down.repeated), (2, 3, 4));
-        let wanted = [(lost[0].name().to_owned(), 2), (lost[1].name().to_owned(), 1)];
-        assert_eq!(down.lost, BTreeMap::from(wanted), "a received packet is not lost");
+        let expected = [(lost[0].name().to_owned(), 2), (lost[1].name().to_owned(), 1)];
+        assert_eq!(down.lost, BTreeMap::from(expected), "a received packet is not lost");
         assert_eq!(up, Direction::default());
     }
 

@@ -58,7 +58,7 @@ impl Station {
         count
     }
 
-    /// Updates the kernel's list of connections that end here, after a change of the path.
+    /// Updates the lists of connections that end here, the station's and the kernel's, after a change of the path.
     pub(super) fn list_endings(&mut self) {
         let mut all = Vec::new();
         for i in self.path.inner() {
@@ -67,16 +67,20 @@ impl Station {
             }
         }
         let flows: BTreeSet<FlowKey> = all.iter().map(|ending| ending.flow).collect();
-        if let Some(plane) = &mut self.plane {
-            plane.retain_endings(&flows);
-            all.retain(|ending| !plane.ends_here(ending.flow));
-        }
+        self.plane.iter_mut().for_each(|plane| plane.retain_endings(&flows));
+        self.links.iter_mut().for_each(|links| links.retain(&flows));
+        let is_listed = |ending: &Ending| match (&self.plane, &self.links) {
+            (Some(plane), _) => plane.ends_here(ending.flow),
+            (None, Some(links)) => links.has(ending.flow),
+            (None, None) => false,
+        };
+        all.retain(|ending| !is_listed(ending));
         all.into_iter().for_each(|ending| self.note_ending(ending));
     }
 
-    /// Adds new connections that end here to the kernel's list, and removes others.
+    /// Adds new connections that end here to both lists, and removes others.
     pub(super) fn report_endings(&mut self) {
-        if !self.plane.as_ref().is_some_and(|plane| plane.ends()) {
+        if self.links.is_none() {
             return;
         }
         let mut changed = Vec::new();
@@ -89,16 +93,22 @@ impl Station {
     }
 
     fn note_ending(&mut self, ending: Ending) {
-        let Some(plane) = &mut self.plane else { return };
         let Ending { flow, is_over, resumes } = ending;
         if is_over {
-            plane.remove_ending(flow);
+            self.plane.iter_mut().for_each(|plane| plane.remove_ending(flow));
+            self.links.iter_mut().for_each(|links| links.remove(flow));
             return;
         }
         let mut link = |side, src, dst| self.neighbours.link_header(side, src, dst);
         let links = [link(Side::Left, flow.dst, flow.src), link(Side::Right, flow.src, flow.dst)];
-        // Without memory in the kernel it is not listed. It then loses both ends when the station is absent.
-        let _ = plane.add_ending(flow, resumes, links.map(Option::unwrap_or_default));
+        let links = links.map(Option::unwrap_or_default);
+        if let Some(plane) = &mut self.plane {
+            // Without memory in the kernel it is not listed. It then loses both ends when the station is absent.
+            let _ = plane.add_ending(flow, resumes, links.clone());
+        }
+        if let Some(stored) = &mut self.links {
+            stored.insert(flow, links);
+        }
     }
 
     /// Whether frames of packet sockets may have been forwarded by the kernel, where connections end here.
@@ -156,7 +166,7 @@ impl Station {
 
     fn bypass(&mut self, flow: FlowKey, bypass: Bypass, sink: &mut dyn Sink) {
         let now = self.clock.now();
-        self.told = self.told.max(now);
+        self.stage_time = self.stage_time.max(now);
         self.each_agent(sink, |agent, out| agent.bypass(now, flow, bypass, out));
     }
 

@@ -60,11 +60,12 @@ impl Station {
             _ => LIMIT_DUPLICATES,
         };
         let now = self.clock.monotonic(self.clock.now());
+        self.links = ends.then(|| self.links.take().unwrap_or_default());
         if let Some(plane) = &mut self.plane {
             plane.set_limit(limit);
             plane.set_ends(ends, now);
-            self.list_endings();
         }
+        self.list_endings();
         let Some(was) = self.plane.as_ref().map(|plane| plane.needs()) else { return Ok(()) };
         let listens = self.ports.iter().any(Port::is_listening);
         let everything = needs == Needs::Everything;
@@ -165,7 +166,7 @@ impl Station {
         let read = self.plane.as_ref().map_or(0, |plane| plane.position());
         let resent = &mut self.undecided.resent;
         if let Some((flows, at, _)) = resent.take_if(|(_, _, until)| all || *until <= read) {
-            self.told = self.told.max(at);
+            self.stage_time = self.stage_time.max(at);
             for flow in flows {
                 self.each_agent(sink, |agent, _| agent.overtaken(at, flow));
             }
@@ -202,24 +203,26 @@ impl Station {
         let port = self.ports.iter().find(|port| port.side == side);
         let stage = port.map_or(StageId(0), |port| port.stage);
         // Time does not run backwards: a packet that arrived before the last timer counts as late.
-        self.told = self.told.max(self.clock.from_monotonic(taken.at));
-        let told = self.told;
+        self.stage_time = self.stage_time.max(self.clock.from_monotonic(taken.at));
+        let stage_time = self.stage_time;
         if let Some(mut packet) = taken.packet {
             packet.id = PacketId(u64::from(stage.0) << 48 | self.next_id);
             self.next_id += 1;
             let speaks = |flags: Flags| flags.any(Flags::SYN | Flags::FIN);
-            let tells = diverted || packet.segment().is_some_and(|s| speaks(s.flags));
-            if tells && let Some(link) = self.plane.as_ref().and_then(|p| p.link_header(place)) {
+            let updates_neighbours = diverted || packet.segment().is_some_and(|s| speaks(s.flags));
+            if updates_neighbours
+                && let Some(link) = self.plane.as_ref().and_then(|p| p.link_header(place))
+            {
                 self.neighbours.learn(side, packet.src, &link);
-                self.neighbours.suppose(side.other(), packet.dst, &link);
+                self.neighbours.learn_destination(side.other(), packet.dst, &link);
             }
             let passage = if forwarded && !diverted { Passage::Copied } else { Passage::In };
-            sink.passage(told, side.other(), &packet, passage);
+            sink.passage(stage_time, side.other(), &packet, passage);
             let current = Some((packet.id, place, forwarded));
-            let Station { path, ports, neighbours, unroutable, plane, .. } = self;
-            let plane = plane.as_ref();
-            let mut around = Around { sink, ports, neighbours, unroutable, plane, current };
-            path.enter(told, stage, packet, &mut around);
+            let Station { path, ports, neighbours, unroutable, plane, links, .. } = self;
+            let (plane, links) = (plane.as_ref(), links.as_ref());
+            let mut around = Around { sink, ports, neighbours, unroutable, plane, current, links };
+            path.enter(stage_time, stage, packet, &mut around);
         } else if !forwarded
             && let Some(frame) = self.plane.as_ref().and_then(|plane| plane.frame(place))
         {
@@ -263,11 +266,11 @@ impl Station {
         sink: &mut dyn Sink,
         mut call: impl FnMut(&mut Agent, &mut Out),
     ) {
-        let now = self.told;
+        let now = self.stage_time;
         for i in self.path.inner() {
-            let Station { path, ports, neighbours, unroutable, .. } = self;
-            let mut around =
-                Around { sink, ports, neighbours, unroutable, plane: None, current: None };
+            let Station { path, ports, neighbours, unroutable, links, .. } = self;
+            let (plane, current, links) = (None, None, links.as_ref());
+            let mut around = Around { sink, ports, neighbours, unroutable, plane, current, links };
             path.call(now, i, &mut around, |stage, out| {
                 if let Some(agent) = stage.agent_mut() {
                     call(agent, out);

@@ -153,8 +153,8 @@ pub fn load(instructions: &[u8], license: &std::ffi::CStr, name: &str) -> io::Re
         let mut log = vec![0; 1 << 20];
         match load(&mut log) {
             Err(_) if log[0] != 0 => {
-                let said = String::from_utf8_lossy(&log);
-                let lines: Vec<&str> = said.trim_end_matches('\0').trim_end().lines().collect();
+                let text = String::from_utf8_lossy(&log);
+                let lines: Vec<&str> = text.trim_end_matches('\0').trim_end().lines().collect();
                 let end = lines[lines.len().saturating_sub(4)..].join(" / ");
                 io::Error::new(error.kind(), format!("{error}: {end}"))
             }

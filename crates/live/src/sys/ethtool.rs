@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn each_offload_has_its_commands() {
         let numbers = Offload::ALL.map(Offload::commands);
-        let wanted = [(0x14, 0x15), (0x16, 0x17), (0x23, 0x24), (0x1e, 0x1f), (0x2b, 0x2c)];
-        assert_eq!(numbers, wanted);
+        let expected = [(0x14, 0x15), (0x16, 0x17), (0x23, 0x24), (0x1e, 0x1f), (0x2b, 0x2c)];
+        assert_eq!(numbers, expected);
     }
 
     /// netdevice(7): a name has 15 bytes at most, and a final zero.

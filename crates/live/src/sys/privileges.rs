@@ -76,9 +76,9 @@ mod tests {
             let before = read().unwrap();
             drop_unused().unwrap();
             let after = read().unwrap();
-            let kept = [1 << NET_BIND_SERVICE | 1 << NET_ADMIN | 1 << NET_RAW, 1 << (BPF - 32)];
+            let retained = [1 << NET_BIND_SERVICE | 1 << NET_ADMIN | 1 << NET_RAW, 1 << (BPF - 32)];
             for i in 0..2 {
-                assert_eq!(after[i].permitted, before[i].permitted & kept[i]);
+                assert_eq!(after[i].permitted, before[i].permitted & retained[i]);
                 assert_eq!(after[i].effective & !after[i].permitted, 0);
             }
             assert!(nix::sys::prctl::get_no_new_privs().unwrap());

@@ -154,12 +154,12 @@ fn refused(errno: Errno) -> Error {
         ubuntu: setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
         seccomp: status("Seccomp").is_some_and(|mode| mode == "2"),
     });
-    let (what, help) = known.unwrap_or((
+    let (reason, help) = known.unwrap_or((
         "the kernel refuses, and none of the usual reasons applies (a chroot, or a security module)",
         "see `dmesg`",
     ));
     Error::new(
-        format!("cannot make a user and network namespace: {what} ({})", errno.desc()),
+        format!("cannot make a user and network namespace: {reason} ({})", errno.desc()),
         format!("{help}, {root}"),
     )
 }
@@ -228,17 +228,17 @@ mod tests {
 
     #[test]
     fn each_namespace_obstacle_is_named() {
-        let what = |signs: Signs| obstacle(&signs).map_or("unknown", |(what, _)| what);
-        assert_eq!(what(PLAIN), "unknown");
+        let reason = |signs: Signs| obstacle(&signs).map_or("unknown", |(reason, _)| reason);
+        assert_eq!(reason(PLAIN), "unknown");
         assert!(
-            what(Signs { most_user: Some(0), errno: Errno::ENOSPC, ..PLAIN })
+            reason(Signs { most_user: Some(0), errno: Errno::ENOSPC, ..PLAIN })
                 .contains("max_user_namespaces is 0")
         );
-        assert!(what(Signs { most_net: Some(0), ..PLAIN }).contains("max_net_namespaces is 0"));
-        assert!(what(Signs { errno: Errno::ENOSPC, ..PLAIN }).contains("as many namespaces"));
-        assert!(what(Signs { debian: Some(0), ..PLAIN }).contains("unprivileged_userns_clone"));
-        assert!(what(Signs { ubuntu: Some(1), ..PLAIN }).contains("AppArmor"));
-        assert!(what(Signs { seccomp: true, ..PLAIN }).contains("seccomp"));
-        assert!(what(Signs { errno: Errno::EINVAL, ..PLAIN }).contains("built without"));
+        assert!(reason(Signs { most_net: Some(0), ..PLAIN }).contains("max_net_namespaces is 0"));
+        assert!(reason(Signs { errno: Errno::ENOSPC, ..PLAIN }).contains("as many namespaces"));
+        assert!(reason(Signs { debian: Some(0), ..PLAIN }).contains("unprivileged_userns_clone"));
+        assert!(reason(Signs { ubuntu: Some(1), ..PLAIN }).contains("AppArmor"));
+        assert!(reason(Signs { seccomp: true, ..PLAIN }).contains("seccomp"));
+        assert!(reason(Signs { errno: Errno::EINVAL, ..PLAIN }).contains("built without"));
     }
 }

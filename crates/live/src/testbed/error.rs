@@ -21,15 +21,15 @@ impl Error {
 
 /// Adds the attempted action to an error of the system, without a remedy.
 pub(crate) trait Tried<T> {
-    /// `what` completes the phrase "cannot ...".
-    fn tried<D: Display>(self, what: impl FnOnce() -> D) -> Result<T, Error>;
+    /// `action` completes the phrase "cannot ...".
+    fn tried<D: Display>(self, action: impl FnOnce() -> D) -> Result<T, Error>;
 }
 
 impl<T, E: Display> Tried<T> for Result<T, E> {
-    fn tried<D: Display>(self, what: impl FnOnce() -> D) -> Result<T, Error> {
+    fn tried<D: Display>(self, action: impl FnOnce() -> D) -> Result<T, Error> {
         self.map_err(|error| {
             Error::new(
-                format!("cannot {}: {error}", what()),
+                format!("cannot {}: {error}", action()),
                 "`lasthop doctor` looks for the cause",
             )
         })

@@ -278,8 +278,8 @@ mod tests {
             {
                 let checked = HostSpec { mtu, ..spec.clone() }.check();
                 assert_eq!(checked.is_ok(), good, "{mtu} of {spec:?}");
-                let said = checked.err().map(|error| error.help).unwrap_or_default();
-                assert!(good || said.starts_with(&format!("from {least} to 65535")), "{said}");
+                let help = checked.err().map(|error| error.help).unwrap_or_default();
+                assert!(good || help.starts_with(&format!("from {least} to 65535")), "{help}");
             }
         }
         let nowhere = HostSpec { v4: None, ..plain() }.check().unwrap_err();

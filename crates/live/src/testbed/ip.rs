@@ -38,14 +38,14 @@ pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
 }
 
 /// Finds the failed command and its reason in the output of `ip`.
-fn failure(lines: &[String], said: &str) -> Error {
+fn failure(lines: &[String], stderr: &str) -> Error {
     // For example "Command failed -:3".
-    let failed = said
+    let failed = stderr
         .lines()
         .filter_map(|line| line.rsplit_once(':'))
         .filter_map(|(_, number)| number.trim().parse::<usize>().ok())
         .find_map(|number| lines.get(number.checked_sub(1)?));
-    let why = said.lines().next().unwrap_or("no reason given").trim_start_matches("Error: ");
+    let why = stderr.lines().next().unwrap_or("no reason given").trim_start_matches("Error: ");
     let command = failed.map_or("a command".to_owned(), |line| format!("`ip {line}`"));
     let help = if why.contains("Unknown device type") || why.contains("not supported") {
         "the kernel lacks a driver that the testbed needs: `sudo modprobe veth`, or a kernel with CONFIG_VETH"
@@ -63,9 +63,9 @@ pub(super) fn json(arguments: &[&str]) -> Result<serde_json::Value, Error> {
         return Ok(serde_json::Value::Array(Vec::new()));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         Error::new(
-            format!("`ip {}` printed no JSON: {error} {}", arguments.join(" "), said.trim()),
+            format!("`ip {}` printed no JSON: {error} {}", arguments.join(" "), stderr.trim()),
             "is iproute2 5.0 or later installed?",
         )
     })
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn the_command_that_failed_is_named_with_its_reason() {
         let lines = ["link add a", "link set b up", "addr add c"].map(str::to_owned);
-        let message = |said: &str| failure(&lines, said).message;
+        let message = |stderr: &str| failure(&lines, stderr).message;
         let device = "Cannot find device \"b\"\nCommand failed -:";
-        for (number, wanted) in [
+        for (number, expected) in [
             ("1", "`ip link add a`"),
             ("2", "`ip link set b up`"),
             (" 3 ", "`ip addr add c`"),
@@ -109,8 +109,8 @@ mod tests {
             ("4", "a command"),
             ("x", "a command"),
         ] {
-            let wanted = format!("{wanted} failed: Cannot find device \"b\"");
-            assert_eq!(message(&format!("{device}{number}\n")), wanted, "{number:?}");
+            let expected = format!("{expected} failed: Cannot find device \"b\"");
+            assert_eq!(message(&format!("{device}{number}\n")), expected, "{number:?}");
         }
         let file = "Error: Nexthop has invalid gateway.\nCommand failed -:3\n";
         assert_eq!(message(file), "`ip addr add c` failed: Nexthop has invalid gateway.");
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_driver_that_is_missing_has_a_remedy_of_its_own() {
-        let help = |said: &str| failure(&[], said).help;
+        let help = |stderr: &str| failure(&[], stderr).help;
         for driver in ["Error: Unknown device type.", "RTNETLINK answers: Operation not supported"]
         {
             assert!(help(driver).contains("modprobe veth"), "{driver}");

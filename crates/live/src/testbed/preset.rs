@@ -176,7 +176,7 @@ impl Preset {
     }
 
     /// A description in one line.
-    pub fn what(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Preset::Linux1997 => {
                 "as near as Linux comes to 1997: Reno, RTO from 1 s, no SACK, timestamps, scaling or RACK"
@@ -337,16 +337,16 @@ mod tests {
             assert_eq!(value("initcwnd"), Some("1").filter(|_| old), "{name}");
             assert_eq!(value("tcp_no_metrics_save"), Some("1"), "{name}");
             let count = |knob| preset.settings().filter(|s| s.knob == knob).count();
-            let wanted = if old { [17, 3, 1] } else { [17, 1, 1] };
+            let expected = if old { [17, 3, 1] } else { [17, 1, 1] };
             assert_eq!(
                 [Knob::Sysctl, Knob::Route, Knob::CongestionControl].map(count),
-                wanted,
+                expected,
                 "{name}"
             );
             let optional: Vec<_> =
                 preset.settings().filter(|s| s.optional).map(|s| s.key).collect();
             assert_eq!(optional, ["tcp_syn_linear_timeouts"], "{name}");
-            assert!(!preset.what().is_empty(), "{name}");
+            assert!(!preset.description().is_empty(), "{name}");
             let setting = preset.settings().find(|s| s.key == "tcp_sack").unwrap();
             assert_eq!(path(setting), Path::new("/proc/sys/net/ipv4/tcp_sack"));
         }
@@ -426,8 +426,8 @@ mod tests {
             let path = Path::new("/proc/sys/net/ipv4/tcp_congestion_control").to_owned();
             assert_eq!(*written.borrow(), [(path, control.to_owned())], "{name}");
             let denied = |_: &Path, _: &str| Err(io::ErrorKind::PermissionDenied.into());
-            let wanted = format!("congctl {control} {words}");
-            assert_eq!(route_words(&spec, denied).unwrap(), wanted, "{name}");
+            let expected = format!("congctl {control} {words}");
+            assert_eq!(route_words(&spec, denied).unwrap(), expected, "{name}");
             let missing = |_: &Path, _: &str| Err(io::ErrorKind::NotFound.into());
             let error = route_words(&spec, missing).unwrap_err();
             assert!(error.message.contains(control), "{name}: {error}");

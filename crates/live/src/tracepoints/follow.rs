@@ -59,7 +59,7 @@ struct Flow {
     /// Latest TCP_INFO.
     info: Option<TcpInfo>,
     /// Time of the latest TCP_INFO; `None` after a later event.
-    asked: Option<Time>,
+    info_at: Option<Time>,
     state: u8,
     /// Sequence number of position 0.
     iss: Option<u32>,
@@ -89,7 +89,7 @@ impl Follower {
             about,
             socket: None,
             info: None,
-            asked: None,
+            info_at: None,
             state: 0,
             iss: None,
             pair: None,
@@ -119,18 +119,18 @@ impl Follower {
     }
 
     /// Connections that need a TCP_INFO now.
-    pub fn wanted(&self) -> impl Iterator<Item = u64> {
-        let wanted = |f: &&Flow| {
-            f.closed.is_none() && f.asked.is_none() && (!f.waiting.is_empty() || f.info.is_none())
+    pub fn pending(&self) -> impl Iterator<Item = u64> {
+        let needs_info = |f: &&Flow| {
+            f.closed.is_none() && f.info_at.is_none() && (!f.waiting.is_empty() || f.info.is_none())
         };
-        self.flows.iter().filter(wanted).map(|f| f.about.id)
+        self.flows.iter().filter(needs_info).map(|f| f.about.id)
     }
 
     /// Stores the TCP_INFO of a connection, read at `at`.
     pub fn answer(&mut self, id: u64, at: Time, info: TcpInfo) {
         if let Some(flow) = self.flows.iter_mut().find(|f| f.about.id == id) {
             flow.info = Some(info);
-            flow.asked = Some(at);
+            flow.info_at = Some(at);
         }
     }
 
@@ -139,7 +139,7 @@ impl Follower {
         if let Some(flow) = self.flows.iter_mut().find(|f| f.about.id == id) {
             flow.closed = Some(at);
             flow.info = info.or(flow.info);
-            flow.asked = None;
+            flow.info_at = None;
         }
     }
 
@@ -154,7 +154,7 @@ impl Follower {
         }
         for flow in &mut self.flows {
             // For an unknown socket there may be later events that are not assigned to it yet.
-            if flow.socket.is_some() && flow.asked.is_some_and(|at| at < until) {
+            if flow.socket.is_some() && flow.info_at.is_some_and(|at| at < until) {
                 flow.settle_by_info(&mut out);
             }
             if flow.closed.is_some_and(|at| at < until) {
@@ -206,7 +206,7 @@ impl Flow {
     /// Whether this line identifies the socket of the connection.
     fn is(&self, raw: &Raw) -> bool {
         raw.port == self.about.flow.src_port
-            && match raw.what {
+            && match raw.point {
                 Point::Opening => raw.thread == self.about.thread,
                 Point::Probe(probe) => probe.cookie == self.about.cookie,
                 Point::State(_) => false,
@@ -217,13 +217,13 @@ impl Flow {
         if self.closed.is_some_and(|closed| at > closed) {
             return;
         }
-        if let Some(asked) = self.asked {
-            if at > asked {
+        if let Some(info_at) = self.info_at {
+            if at > info_at {
                 self.settle_by_info(out);
             }
-            self.asked = None;
+            self.info_at = None;
         }
-        let kind = match raw.what {
+        let kind = match raw.point {
             Point::Opening => {
                 self.pair = Some(1);
                 return;
@@ -263,7 +263,7 @@ impl Flow {
     }
 
     fn settle_by_info(&mut self, out: &mut impl FnMut(Event)) {
-        self.asked = None;
+        self.info_at = None;
         let Some(info) = self.info else { return };
         if info.state == Some(State::Established) {
             self.pair = Some(info.bytes_acked);
@@ -341,8 +341,8 @@ mod tests {
         TcpInfo { bytes_acked, cwnd, ..info }
     }
 
-    fn raw(socket: u64, what: Point) -> Raw {
-        Raw { at: 0, thread: 7, socket, port: PORT, what }
+    fn raw(socket: u64, point: Point) -> Raw {
+        Raw { at: 0, thread: 7, socket, port: PORT, point }
     }
 
     fn probe(cookie: u64, acked: u32, cwnd: u32) -> Point {
@@ -352,12 +352,12 @@ mod tests {
     }
 
     fn advance(follower: &mut Follower, until: u64) -> Vec<(u64, TcpKind, u64, u32)> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         follower.advance(Time(until), |event| match event.what {
-            What::Tcp(tcp) => told.push((event.at.0, tcp.kind, tcp.tcb.snd_una, tcp.tcb.cwnd)),
+            What::Tcp(tcp) => events.push((event.at.0, tcp.kind, tcp.tcb.snd_una, tcp.tcb.cwnd)),
             other => panic!("{other:?}"),
         });
-        told
+        events
     }
 
     /// A connection with a known socket, and its first segment at time 10.
@@ -378,13 +378,13 @@ mod tests {
         use TcpKind::Acked;
         assert_eq!(advance(&mut follower, 100), [(10, Acked, 1001, 5000), (20, Acked, 3001, 6000)]);
         // The last event waits for a TCP_INFO, and for all lines before that.
-        assert_eq!(follower.wanted().collect::<Vec<_>>(), [0]);
+        assert_eq!(follower.pending().collect::<Vec<_>>(), [0]);
         follower.answer(0, Time(110), info(4001, 7));
         assert_eq!(advance(&mut follower, 110), []);
         assert_eq!(follower.complete_until(Time(110)), Time(30), "one waits");
         assert_eq!(advance(&mut follower, 111), [(30, Acked, 4001, 7000)]);
         assert_eq!(follower.complete_until(Time(111)), Time(111));
-        assert_eq!(follower.wanted().count(), 0);
+        assert_eq!(follower.pending().count(), 0);
     }
 
     #[test]
@@ -395,8 +395,8 @@ mod tests {
             follower.read(Time(at), raw(1, Point::State(state)));
         }
         follower.read(Time(70), raw(1, probe(70, 1, 1)));
-        let told = advance(&mut follower, 100);
-        let kinds: Vec<_> = told.iter().map(|(at, kind, ..)| (*at, *kind)).collect();
+        let events = advance(&mut follower, 100);
+        let kinds: Vec<_> = events.iter().map(|(at, kind, ..)| (*at, *kind)).collect();
         use TcpKind::*;
         assert_eq!(
             kinds,
@@ -419,8 +419,8 @@ mod tests {
         // Read late: another processor was slow to write the line.
         follower.answer(0, Time(40), info(1, 1));
         follower.read(Time(35), raw(1, probe(70, 1, 2)));
-        let told = advance(&mut follower, 100);
-        assert_eq!(told.last(), Some(&(20, TcpKind::Timeout, 1, 2000)));
+        let events = advance(&mut follower, 100);
+        assert_eq!(events.last(), Some(&(20, TcpKind::Timeout, 1, 2000)));
     }
 
     #[test]
@@ -464,8 +464,8 @@ mod tests {
         follower.read(Time(20), raw(1, Point::State(4)));
         let last = TcpInfo { total_rto: Some(3), ..info(1, 1) };
         follower.close(0, Time(50), Some(last));
-        let told = advance(&mut follower, u64::MAX);
-        assert_eq!(told.last(), Some(&(20, TcpKind::Timeout, 1, 1000)));
+        let events = advance(&mut follower, u64::MAX);
+        assert_eq!(events.last(), Some(&(20, TcpKind::Timeout, 1, 1000)));
         assert_eq!(follower.events_lost(), 2);
     }
 

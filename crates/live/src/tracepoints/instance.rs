@@ -207,8 +207,8 @@ mod tests {
             assert_eq!((text("trace_clock"), text("options/fields")), ("mono".into(), "1".into()));
             for (group, name, _) in POINTS {
                 let opening = if name == "inet_sock_set_state" { " && newstate == 2" } else { "" };
-                let wanted = format!("sport >= 500 && sport < 520{opening}");
-                assert_eq!(text(&format!("events/{group}/{name}/filter")), wanted, "{name}");
+                let expected = format!("sport >= 500 && sport < 520{opening}");
+                assert_eq!(text(&format!("events/{group}/{name}/filter")), expected, "{name}");
                 assert_eq!(text(&format!("events/{group}/{name}/enable")), "1", "{name}");
             }
         }
@@ -229,8 +229,8 @@ mod tests {
 
         let (dir, mut instance) = directory(1);
         fs::remove_file(dir.path().join("trace_clock")).unwrap();
-        let said = instance.set_up(&(1..2)).unwrap_err();
-        assert!(said.contains("trace_clock cannot be set to `mono`"), "{said}");
+        let error = instance.set_up(&(1..2)).unwrap_err();
+        assert!(error.contains("trace_clock cannot be set to `mono`"), "{error}");
         assert!(!dir.path().join("trace_clock").exists(), "a file was made");
     }
 

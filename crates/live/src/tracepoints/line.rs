@@ -32,7 +32,7 @@ pub struct Raw {
     /// Local port.
     pub port: u16,
     /// Tracepoint and fields.
-    pub what: Point,
+    pub point: Point,
 }
 
 /// A tracepoint with its fields.
@@ -86,15 +86,15 @@ pub const POINTS: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// The first of `wanted` that is missing in a tracepoint's `format`.
-pub fn missing<'a>(format: &str, wanted: &[&'a str]) -> Option<&'a str> {
+/// The first of `required` that is missing in a tracepoint's `format`.
+pub fn missing<'a>(format: &str, required: &[&'a str]) -> Option<&'a str> {
     let names: Vec<&str> = format
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("field:")?.split(';').next())
         .filter_map(|declaration| declaration.rsplit([' ', '*']).next())
         .map(|name| name.split('[').next().unwrap_or(name))
         .collect();
-    wanted.iter().copied().find(|name| !names.contains(name))
+    required.iter().copied().find(|name| !names.contains(name))
 }
 
 /// Parses a line, with or without its newline.
@@ -130,7 +130,7 @@ fn event(line: &[u8]) -> Option<Line> {
     let read = || {
         let field = |name| field(fields, name);
         let number = |name| u32::try_from(field(name)?).ok();
-        let what = match name {
+        let point = match name {
             "inet_sock_set_state" => match field("newstate")? {
                 2 => Point::Opening,
                 _ => return Some(Line::Other),
@@ -152,7 +152,7 @@ fn event(line: &[u8]) -> Option<Line> {
             thread,
             socket: field("skaddr")?,
             port,
-            what,
+            point,
         }))
     };
     Some(read().unwrap_or(Line::Damaged))
@@ -219,8 +219,8 @@ mod tests {
         let opening = raw(OPENING);
         assert_eq!((opening.at, opening.thread), (6_496_021_836_000, 9407));
         assert_eq!((opening.socket, opening.port), (0xffff_8882_1371_a500, 20_000));
-        assert_eq!(opening.what, Point::Opening);
-        assert_eq!(raw(STATE).what, Point::State(4));
+        assert_eq!(opening.point, Point::Opening);
+        assert_eq!(raw(STATE).point, Point::State(4));
         let probe = Probe {
             cookie: 93,
             snd_nxt: 0x9fec_1c18,
@@ -230,7 +230,7 @@ mod tests {
             snd_wnd: 65_483,
             srtt: 28,
         };
-        assert_eq!(raw(PROBE).what, Point::Probe(probe));
+        assert_eq!(raw(PROBE).point, Point::Probe(probe));
         assert_eq!(raw(PROBE).socket, opening.socket);
     }
 
@@ -246,7 +246,7 @@ mod tests {
         let name = ": tcp_probe: x=1";
         assert_eq!(name.len(), 16);
         let line = format!("{name}{}", &STATE[16..]);
-        assert_eq!(raw(&line).what, Point::State(4));
+        assert_eq!(raw(&line).point, Point::State(4));
         let mut bytes = line.into_bytes();
         bytes[..16].fill(0xff);
         assert!(matches!(parse(&bytes), Line::Event(_)));
@@ -294,17 +294,17 @@ mod tests {
             let from = line.find(&format!(" {name}=")).expect("it is there") + name.len() + 2;
             let to = from + line[from..].find(' ').unwrap_or(line.len() - 1 - from);
             let changed = format!("{}{value}{}", &line[..from], &line[to..]);
-            let wanted = match name {
+            let expected = match name {
                 // Another socket, and a state other than opening.
                 "skaddr" => Line::Event(Raw { socket: 7, ..raw(OPENING) }),
                 "newstate" => Line::Other,
                 _ => Line::Damaged,
             };
-            assert_eq!(parse(changed.as_bytes()), wanted, "{changed}");
+            assert_eq!(parse(changed.as_bytes()), expected, "{changed}");
         }
         let times =
             [("6496.02183", None), ("6496.0218360", None), ("7.000001", Some(7_000_001_000))];
-        for (time, wanted) in times {
+        for (time, expected) in times {
             let line = OPENING.replace("6496.021836", time);
             let found = match parse(line.as_bytes()) {
                 Line::Event(raw) => Some(raw.at),
@@ -313,7 +313,7 @@ mod tests {
                     None
                 }
             };
-            assert_eq!(found, wanted, "{time}");
+            assert_eq!(found, expected, "{time}");
         }
     }
 

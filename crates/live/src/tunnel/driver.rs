@@ -83,8 +83,8 @@ impl Driver {
         })
     }
 
-    fn refuse(&mut self, what: &str) {
-        *self.status.refused.entry(what.to_owned()).or_default() += 1;
+    fn refuse(&mut self, reason: &str) {
+        *self.status.refused.entry(reason.to_owned()).or_default() += 1;
     }
 
     /// Runs until `over`, then closes the session.

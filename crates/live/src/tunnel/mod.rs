@@ -49,10 +49,10 @@ const RENEW_COUNT: u64 = 1 << 32;
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The interface cannot be created.
-    #[error("{what}: {error}")]
+    #[error("{name}: {error}")]
     Tun {
-        /// The attempted action.
-        what: String,
+        /// Path of the device, or name of the interface.
+        name: String,
         /// Error of the system.
         error: io::Error,
     },
@@ -166,9 +166,9 @@ fn framing(listen: SocketAddr) -> u32 {
 /// Creates and configures the interface.
 fn device(file: &TunnelFile, mtu: u16) -> Result<(File, String), Fault> {
     let path = "/dev/net/tun";
-    let fault = |what: &str| {
-        let what = what.to_owned();
-        move |error| Fault::Tun { what, error }
+    let fault = |name: &str| {
+        let name = name.to_owned();
+        move |error| Fault::Tun { name, error }
     };
     let device = File::options().read(true).write(true).open(path).map_err(fault(path))?;
     let name = tun::attach(&device, &file.tun).map_err(fault(&file.tun))?;
@@ -351,7 +351,7 @@ mod tests {
     fn ipv6_needs_1280_bytes_inside() {
         let (v4, v6) =
             (["10.8.0.1/24".to_owned()], ["10.8.0.1/24", "fd00::1/64"].map(str::to_owned));
-        assert!(narrow_for_v6(1279, &v6).is_some_and(|told| told.contains("1279")));
+        assert!(narrow_for_v6(1279, &v6).is_some_and(|warning| warning.contains("1279")));
         assert_eq!(narrow_for_v6(1280, &v6), None);
         assert_eq!(narrow_for_v6(600, &v4), None);
     }

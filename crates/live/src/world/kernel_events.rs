@@ -29,11 +29,11 @@ impl Tracing {
             return Tracing::Needless;
         }
         let news = news.clone();
-        let told = move |event| {
+        let forward = move |event| {
             // After the end of the run the channel has no receiver.
             let _ = news.send(News::Event(event));
         };
-        Tracer::start(&ports, clock, told).map_or_else(Tracing::TcpInfo, Tracing::Tracepoints)
+        Tracer::start(&ports, clock, forward).map_or_else(Tracing::TcpInfo, Tracing::Tracepoints)
     }
 
     pub(super) fn watcher(&self) -> Option<Watcher> {

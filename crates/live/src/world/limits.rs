@@ -84,14 +84,14 @@ mod tests {
     #[test]
     fn times_of_the_kernel_become_shares() {
         let found = shares(10.0, [8.0, 1.0, 2.0]).unwrap();
-        let wanted = Limits {
+        let expected = Limits {
             application: 0.2,
             send_buffer: 0.2,
             receive_window: 0.1,
             congestion_window: 0.5,
             pacing: None,
         };
-        assert_eq!(found, wanted);
+        assert_eq!(found, expected);
         // One tick more than the transfer took.
         let short = shares(0.003, [0.004, 0.0, 0.0]).unwrap();
         assert_eq!((short.application, short.congestion_window), (0.0, 1.0));

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(wrong(&|_| {}), none);
         for index in 0..3 {
             let name = format!("transfer {} from fixed to mobile", index + 1);
-            let fault = |what: &str| vec![format!("{name}: {what}")];
+            let fault = |message: &str| vec![format!("{name}: {message}")];
             assert_eq!(
                 wrong(&|r| r.received[index].end = End::Idle),
                 fault("gave up: no more progress")

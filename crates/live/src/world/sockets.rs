@@ -175,8 +175,8 @@ impl Machine {
         self.out.signals.clear();
         for event in self.out.events.drain(..) {
             // Packets are reported by the stages that carry them.
-            if let What::Tcp(said) = &event.what {
-                self.right &= said.kind != TcpKind::Corrupted;
+            if let What::Tcp(tcp) = &event.what {
+                self.right &= tcp.kind != TcpKind::Corrupted;
                 report(News::Event(event));
             }
         }
@@ -211,8 +211,9 @@ pub(super) fn wrong(
                 continue;
             }
             let ends = [transfer.from, transfer.to].map(|i| stood.get(&i));
-            if let Some(what) = one(ends, nth, transfer.bytes) {
-                wrong.push(format!("transfer {index} from {} to {}: {what}", names[0], names[1]));
+            if let Some(message) = one(ends, nth, transfer.bytes) {
+                wrong
+                    .push(format!("transfer {index} from {} to {}: {message}", names[0], names[1]));
             }
         }
     }

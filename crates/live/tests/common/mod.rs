@@ -86,9 +86,9 @@ pub fn alone_as_root(name: &str, test: impl FnOnce()) {
 /// Runs a line of shell. Panics with its output if it fails.
 pub fn sh(line: &str) -> String {
     let output = Command::new("sh").args(["-ec", line]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{line}\n{said}{}", String::from_utf8_lossy(&output.stderr));
-    said
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{line}\n{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    stdout
 }
 
 /// Runs `work` on a thread in the namespace `name`.
@@ -268,7 +268,7 @@ pub fn station_by<S: Sink + Send + 'static>(
     mut sink: S,
     inner: impl FnOnce() -> Vec<Stage> + Send + 'static,
 ) -> Running<S> {
-    let (tell, told) = channel();
+    let (sender, handles) = channel();
     let thread = within("bs", move || {
         let path = path_of(inner(), sink.interest());
         let last = StageId(path.stages().len() as u16 - 1);
@@ -281,14 +281,14 @@ pub fn station_by<S: Sink + Send + 'static>(
         if by == By::Kernel {
             station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
         }
-        tell.send(station.handle()).unwrap();
+        sender.send(station.handle()).unwrap();
         let result = station.run(&mut sink, &mut |_, _, _| true);
         if let Some(plane) = station.plane() {
             plane.clear().unwrap();
         }
         (result, sink, ended(&station))
     });
-    let handle: Handle = told.recv().unwrap();
+    let handle: Handle = handles.recv().unwrap();
     // Its loop runs, so the kernel's program is configured.
     assert_eq!(handle.ask(|_| ()), Some(()), "the station did not begin");
     Running { handle, thread }
@@ -402,14 +402,14 @@ impl Lateness {
 }
 
 /// Waits until `done`, at most two minutes.
-pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub fn until(condition: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..12_000 {
         if done() {
             return;
         }
         pause(10);
     }
-    panic!("waited in vain: {what}");
+    panic!("waited in vain: {condition}");
 }
 
 /// Connects. A busy machine may answer ARP so late that the address counts as unreachable for a moment.
@@ -450,11 +450,11 @@ pub fn try_transfer(
     len: usize,
     received: &Arc<AtomicUsize>,
 ) -> io::Result<()> {
-    let (tell, told) = channel();
+    let (sender, addresses) = channel();
     let received = received.clone();
     let server = within(to, move || {
         let listener = std::net::TcpListener::bind((addr, 0)).unwrap();
-        tell.send(listener.local_addr().unwrap()).unwrap();
+        sender.send(listener.local_addr().unwrap()).unwrap();
         // A transfer that stalls or never begins fails after this time.
         let patience = nix::sys::time::TimeVal::new(300, 0);
         setsockopt(&listener, ReceiveTimeout, &patience).unwrap();
@@ -473,7 +473,7 @@ pub fn try_transfer(
             received.store(at, Ordering::Relaxed);
         }
     });
-    let addr = told.recv().unwrap();
+    let addr = addresses.recv().unwrap();
     let dev = if from == "fh" { "fl" } else { "mr" };
     let client = within(from, move || {
         let tap = PacketSocket::open(nix::net::if_::if_nametoindex(dev).unwrap()).unwrap();

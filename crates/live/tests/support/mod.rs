@@ -36,12 +36,12 @@ pub fn main(tests: &[Test]) -> ExitCode {
         test();
         return ExitCode::SUCCESS;
     }
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    if wanted.iter().any(|word| word == "--list") {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|word| word == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }
-    let filter = wanted.iter().find(|word| !word.starts_with('-'));
+    let filter = arguments.iter().find(|word| !word.starts_with('-'));
     let program = Program::copy();
     let mut failed = 0;
     for (name, _) in

@@ -41,9 +41,9 @@ pub fn run(
         match statement {
             Statement::Assert(text, condition, message) => {
                 if !scope.value(&condition)?.truth() {
-                    let said = message.map(|m| scope.value(&m)).transpose()?;
-                    let said = said.map_or(String::new(), |value| format!(", got {value}"));
-                    return Err(Refusal::False(format!("expected {text}{said}")));
+                    let actual = message.map(|m| scope.value(&m)).transpose()?;
+                    let actual = actual.map_or(String::new(), |value| format!(", got {value}"));
+                    return Err(Refusal::False(format!("expected {text}{actual}")));
                 }
             }
             Statement::Print(values) => {

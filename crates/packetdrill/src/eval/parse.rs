@@ -86,10 +86,10 @@ fn statement(line: &str) -> Result<Statement, Refusal> {
     if text.word("assert") {
         let from = text.rest;
         let condition = text.or()?;
-        let said = from[..from.len() - text.rest.len()].trim().to_owned();
+        let source = from[..from.len() - text.rest.len()].trim().to_owned();
         let message = if text.eat(",") { Some(text.or()?) } else { None };
         text.end()?;
-        return Ok(Statement::Assert(said, condition, message));
+        return Ok(Statement::Assert(source, condition, message));
     }
     if text.word("print") {
         let mut values = Vec::new();
@@ -125,17 +125,17 @@ impl<'a> Text<'a> {
         self.rest = self.rest.trim_start();
     }
 
-    fn eat(&mut self, what: &str) -> bool {
+    fn eat(&mut self, prefix: &str) -> bool {
         self.trim();
-        let rest = self.rest.strip_prefix(what);
+        let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
     /// Skips a keyword.
-    fn word(&mut self, what: &str) -> bool {
+    fn word(&mut self, keyword: &str) -> bool {
         self.trim();
-        match self.rest.strip_prefix(what) {
+        match self.rest.strip_prefix(keyword) {
             Some(rest) if !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
                 self.rest = rest;
                 true

@@ -55,12 +55,12 @@ fn statements_end_at_line_breaks_or_semicolons() {
 
 #[test]
 fn unsupported_code_is_named_and_wrong_code_refused() {
-    for (code, what) in [
+    for (code, feature) in [
         ("assert tcpi_unknown == 1", "the name `tcpi_unknown` in an assertion"),
         ("for x in y: print(x)", "the Python statement `for x in y: print(x)`"),
         ("assert len((1, 2)) == 2", "the function `len` in an assertion"),
     ] {
-        assert_eq!(eval(code), Err(Refusal::Unsupported(what.to_owned())), "{code}");
+        assert_eq!(eval(code), Err(Refusal::Unsupported(feature.to_owned())), "{code}");
     }
     for code in ["assert 1 +", "assert 1 // 0", "assert (1", "assert 'a' < 1"] {
         assert!(matches!(eval(code), Err(Refusal::Wrong(_))), "{code}");

@@ -17,8 +17,8 @@ pub enum Value {
     Tuple(Vec<Value>),
 }
 
-fn wrong(what: impl Into<String>) -> Refusal {
-    Refusal::Wrong(what.into())
+fn wrong(message: impl Into<String>) -> Refusal {
+    Refusal::Wrong(message.into())
 }
 
 impl Value {

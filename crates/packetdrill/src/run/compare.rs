@@ -72,15 +72,15 @@ fn options(
     rules: &Rules,
 ) -> Result<(), Difference> {
     let padding = |option: &&TcpOption| matches!(option, TcpOption::Nop | TcpOption::Eol);
-    let kept = |options: &[TcpOption]| -> Vec<TcpOption> {
-        let mut kept: Vec<TcpOption> =
+    let relevant = |options: &[TcpOption]| -> Vec<TcpOption> {
+        let mut relevant: Vec<TcpOption> =
             options.iter().filter(|o| rules.strict || !padding(o)).cloned().collect();
         if !rules.strict {
-            kept.sort_by_key(kind);
+            relevant.sort_by_key(kind);
         }
-        kept
+        relevant
     };
-    let (a, b) = (kept(expected), kept(got));
+    let (a, b) = (relevant(expected), relevant(got));
     let same = a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b, at, rules));
     match same {
         true => Ok(()),

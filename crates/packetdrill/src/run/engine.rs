@@ -423,10 +423,10 @@ impl Play<'_> {
             let Some(wanted) = call.args.get(*index).filter(|wanted| !matches(wanted, got)) else {
                 continue;
             };
-            let what = |value: &Expr| {
+            let describe = |value: &Expr| {
                 format!("argument {} of {}() {}", index + 1, call.name, show_value(value))
             };
-            return Err(Stop::Fail { line, expected: what(wanted), got: what(got) });
+            return Err(Stop::Fail { line, expected: describe(wanted), got: describe(got) });
         }
         Ok(())
     }

@@ -206,13 +206,13 @@ impl Flow {
                 }
             }
             if let TcpOption::Timestamps { value, .. } = option {
-                let said = expected.and_then(|tcp| tcp.options.as_ref()).and_then(|options| {
+                let scripted = expected.and_then(|tcp| tcp.options.as_ref()).and_then(|options| {
                     options.iter().find_map(|option| match option {
                         TcpOption::Timestamps { value, .. } => Some(*value),
                         _ => None,
                     })
                 });
-                if let Some(script) = said {
+                if let Some(script) = scripted {
                     if self.known.len() >= KNOWN_MAX {
                         self.known.remove(0);
                     }

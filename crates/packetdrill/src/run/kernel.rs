@@ -160,17 +160,17 @@ impl World for Kernel {
         {
             self.fds.remove(&fd);
         }
-        let (sender, heard) = channel();
+        let (sender, receiver) = channel();
         thread::spawn(move || {
             let reply = job();
             let _ = sender.send((now(), reply));
         });
         // A blocking call gets a moment to enter the kernel before the next packet arrives.
         let patience = if call.until.is_some() { Duration::from_millis(1) } else { PATIENCE };
-        match heard.recv_timeout(patience) {
+        match receiver.recv_timeout(patience) {
             Ok((_, reply)) => Ok(Started::Done(self.note(call, reply))),
             Err(RecvTimeoutError::Timeout) => {
-                self.waiting = Some((call.clone(), heard));
+                self.waiting = Some((call.clone(), receiver));
                 Ok(Started::Blocks)
             }
             Err(RecvTimeoutError::Disconnected) => Err("a call that does not return".to_owned()),
@@ -179,8 +179,8 @@ impl World for Kernel {
 
     fn finished(&mut self, until: Nanos) -> Option<(Nanos, Reply)> {
         let left = self.left(until);
-        let (call, heard) = self.waiting.take()?;
-        let (at, reply) = heard.recv_timeout(left).ok()?;
+        let (call, receiver) = self.waiting.take()?;
+        let (at, reply) = receiver.recv_timeout(left).ok()?;
         Some((self.since(at), self.note(&call, reply)))
     }
 

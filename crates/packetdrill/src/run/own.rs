@@ -285,7 +285,7 @@ impl World for Own {
         let now = self.time();
         let sockets = self.sockets();
         let info = sockets.info(index).ok_or("tcp_info without a connection")?;
-        let heard = sockets.last_arrival(index).unwrap_or(now);
+        let last_arrival = sockets.last_arrival(index).unwrap_or(now);
         let micros = |span: lasthop_proto::units::Span| (span.0 / 1000) as i64;
         let options = [
             (info.timestamps, 1),
@@ -340,7 +340,7 @@ impl World for Own {
             ("tcpi_delivered", info.delivered.into()),
             ("tcpi_reordering", info.reordering.into()),
             ("tcpi_reord_seen", info.reord_seen.into()),
-            ("tcpi_last_data_recv", (now.since(heard).0 / 1_000_000) as i64),
+            ("tcpi_last_data_recv", (now.since(last_arrival).0 / 1_000_000) as i64),
         ];
         let mut all: Info = pairs.into_iter().collect();
         if let Some(connection) = sockets.connection(index) {

@@ -235,7 +235,7 @@ pub struct Fault {
     /// Whether the script is wrong or the feature is missing.
     pub kind: FaultKind,
     /// The fault, or the name of the missing feature.
-    pub what: String,
+    pub message: String,
 }
 
 /// The kind of a [`Fault`].
@@ -249,21 +249,23 @@ pub enum FaultKind {
 
 impl Fault {
     /// A fault of the script.
-    pub fn syntax(line: u32, what: impl Into<String>) -> Fault {
-        Fault { line, kind: FaultKind::Syntax, what: what.into() }
+    pub fn syntax(line: u32, message: impl Into<String>) -> Fault {
+        Fault { line, kind: FaultKind::Syntax, message: message.into() }
     }
 
     /// A missing feature.
-    pub fn unsupported(line: u32, what: impl Into<String>) -> Fault {
-        Fault { line, kind: FaultKind::Unsupported, what: what.into() }
+    pub fn unsupported(line: u32, message: impl Into<String>) -> Fault {
+        Fault { line, kind: FaultKind::Unsupported, message: message.into() }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            FaultKind::Syntax => write!(f, "line {}: {}", self.line, self.what),
-            FaultKind::Unsupported => write!(f, "line {}: unsupported: {}", self.line, self.what),
+            FaultKind::Syntax => write!(f, "line {}: {}", self.line, self.message),
+            FaultKind::Unsupported => {
+                write!(f, "line {}: unsupported: {}", self.line, self.message)
+            }
         }
     }
 }

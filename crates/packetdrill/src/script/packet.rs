@@ -16,7 +16,7 @@ pub(super) fn packet(scan: &mut Scan<'_>) -> Result<Packet, Fault> {
         scan.expect(">")?;
     }
     let line = scan.line();
-    for (name, what) in [
+    for (name, feature) in [
         ("ipv4", "encapsulated packets"),
         ("ipv6", "encapsulated packets"),
         ("gre", "GRE"),
@@ -24,7 +24,7 @@ pub(super) fn packet(scan: &mut Scan<'_>) -> Result<Packet, Fault> {
         ("psp", "PSP"),
     ] {
         if scan.eat_word(name)? {
-            return Err(Fault::unsupported(line, what));
+            return Err(Fault::unsupported(line, feature));
         }
     }
     let mut packet = Packet {
@@ -153,8 +153,8 @@ fn sequence(scan: &mut Scan<'_>, flags: Flags) -> Result<(u32, u32), Fault> {
     let control = u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
     let fits = to.wrapping_sub(from);
     if fits != len && fits != len.wrapping_add(control) || len > 1 << 20 {
-        let what = format!("`{from}:{}({len})`", from.wrapping_add(len));
-        return Err(before.wrong(&what));
+        let expected = format!("`{from}:{}({len})`", from.wrapping_add(len));
+        return Err(before.wrong(&expected));
     }
     Ok((from, len))
 }

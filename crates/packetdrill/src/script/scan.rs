@@ -60,40 +60,40 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Skips blanks and `what`, if it is next.
-    pub(super) fn eat(&mut self, what: &str) -> Result<bool, Fault> {
+    /// Skips blanks and `prefix`, if it follows.
+    pub(super) fn eat(&mut self, prefix: &str) -> Result<bool, Fault> {
         self.blanks()?;
-        let found = self.rest().starts_with(what);
+        let found = self.rest().starts_with(prefix);
         if found {
-            self.skip(what.len());
+            self.skip(prefix.len());
         }
         Ok(found)
     }
 
     /// The same for a name, which must end there.
-    pub(super) fn eat_word(&mut self, what: &str) -> Result<bool, Fault> {
+    pub(super) fn eat_word(&mut self, word: &str) -> Result<bool, Fault> {
         self.blanks()?;
         let rest = self.rest();
-        let found = rest.starts_with(what) && !rest[what.len()..].starts_with(in_word);
+        let found = rest.starts_with(word) && !rest[word.len()..].starts_with(in_word);
         if found {
-            self.skip(what.len());
+            self.skip(word.len());
         }
         Ok(found)
     }
 
-    pub(super) fn expect(&mut self, what: &str) -> Result<(), Fault> {
-        match self.eat(what)? {
+    pub(super) fn expect(&mut self, token: &str) -> Result<(), Fault> {
+        match self.eat(token)? {
             true => Ok(()),
-            false => Err(self.wrong(&format!("`{what}`"))),
+            false => Err(self.wrong(&format!("`{token}`"))),
         }
     }
 
-    /// The fault of this position: `what` was expected.
-    pub(super) fn wrong(&self, what: &str) -> Fault {
+    /// The fault of this position, where `expected` is missing.
+    pub(super) fn wrong(&self, expected: &str) -> Fault {
         let rest = self.rest().trim_start();
         let got: String = rest.chars().take_while(|c| *c != '\n').take(24).collect();
         let got = if got.is_empty() { "the end".to_owned() } else { format!("`{got}`") };
-        Fault::syntax(self.line, format!("expected {what}, got {got}"))
+        Fault::syntax(self.line, format!("expected {expected}, got {got}"))
     }
 
     /// All characters that satisfy `is`.
@@ -137,10 +137,10 @@ impl<'a> Scan<'a> {
     }
 
     /// An unsigned number of a field.
-    pub(super) fn field<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, Fault> {
+    pub(super) fn field<T: TryFrom<i64>>(&mut self, expected: &str) -> Result<T, Fault> {
         self.blanks()?;
         let before = *self;
-        T::try_from(self.int()?).map_err(|_| before.wrong(what))
+        T::try_from(self.int()?).map_err(|_| before.wrong(expected))
     }
 
     /// Seconds with any number of decimals, in nanoseconds.

@@ -95,7 +95,7 @@ fn pieces(line: &str) -> Vec<Vec<String>> {
 }
 
 fn without_redirections(words: Vec<String>) -> Vec<String> {
-    let mut kept = Vec::new();
+    let mut remaining = Vec::new();
     let mut skip = false;
     for word in words {
         if core::mem::take(&mut skip) {
@@ -105,10 +105,10 @@ fn without_redirections(words: Vec<String>) -> Vec<String> {
         if redirects {
             skip = word.ends_with('>');
         } else {
-            kept.push(word);
+            remaining.push(word);
         }
     }
-    kept
+    remaining
 }
 
 fn command(words: &[String], all: &mut Vec<Command>) {
@@ -145,6 +145,21 @@ fn setting(word: &str) -> Option<(String, String)> {
     let name = path.strip_prefix("net.ipv4.")?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let fits = !name.is_empty() && name.chars().all(plain) && value.len() <= 256;
-    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let value = with_products(&value.split_whitespace().collect::<Vec<_>>().join(" "));
     fits.then(|| (name.to_owned(), value))
+}
+
+/// Replaces each product of the shell, such as `$((15*1024*1024))`, by its value. Other expansions are unchanged, and
+/// no setting accepts them.
+fn with_products(value: &str) -> String {
+    let (mut text, mut rest) = (String::new(), value);
+    while let Some((before, after)) = rest.split_once("$((") {
+        let Some((product, behind)) = after.split_once("))") else { break };
+        let mut factors = product.split('*').map(|factor| factor.trim().parse::<u64>().ok());
+        let number = factors.try_fold(1u64, |number, factor| number.checked_mul(factor?));
+        let Some(number) = number else { break };
+        text += &format!("{before}{number}");
+        rest = behind;
+    }
+    text + rest
 }

@@ -29,8 +29,8 @@ fn times_are_absolute_relative_ranges_or_any() {
     ] {
         assert_eq!(one(&format!("{text} close(3) = 0")).when, when, "{text}");
     }
-    assert!(fault("2~1 close(3) = 0").what.contains("before its start"));
-    assert!(fault("90000 close(3) = 0").what.contains("at most one day"));
+    assert!(fault("2~1 close(3) = 0").message.contains("before its start"));
+    assert!(fault("90000 close(3) = 0").message.contains("at most one day"));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn flags_include_accurate_ecn_by_letter_and_number() {
     assert_eq!(flags("-"), (Flags::NONE, None));
     assert_eq!(flags("A."), (Flags::AE | Flags::ACK, None));
     assert_eq!(flags("P.5"), (Flags::PSH | Flags::ACK, Some(5)));
-    assert!(fault("0 > X 1:1(0)").what.starts_with("expected flags"));
+    assert!(fault("0 > X 1:1(0)").message.starts_with("expected flags"));
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn options_may_be_left_open() {
 
 #[test]
 fn sequence_numbers_agree_with_the_length() {
-    let what = fault("0 > . 1:1001(999) ack 1").what;
-    assert!(what.contains("`1:1000(999)`"), "{what}");
+    let message = fault("0 > . 1:1001(999) ack 1").message;
+    assert!(message.contains("`1:1000(999)`"), "{message}");
     one("0 > . 4294967295:499(500) ack 1");
     // A FIN may be counted.
     one("0 > F. 1:2(0) ack 1");
@@ -151,6 +151,12 @@ fn only_settings_of_shell_commands_are_applied() {
             "../common/set_sysctls.py /proc/sys/net/ipv4/tcp_wmem=\"4096  50000 4194304\" \\\n /proc/sys/net/ipv4/tcp_frto=0 # why"
         ),
         [set("tcp_wmem", "4096 50000 4194304"), set("tcp_frto", "0")]
+    );
+    assert_eq!(
+        commands(
+            "sysctl -q net.ipv4.tcp_rmem=\"4096 $((128*1024)) $((32 * 1024*1024))\" net.ipv4.x=$((a+1))"
+        ),
+        [set("tcp_rmem", "4096 131072 33554432"), set("x", "$((a+1))")]
     );
     assert_eq!(commands("../../common/defaults.sh").len(), shell::DEFAULTS.len());
     assert!(commands("/tmp/sysctl_restore_${PPID}.sh").is_empty());

@@ -3,7 +3,7 @@
 use super::budget::{Draw, more, sensitivity};
 use super::cases::{
     BY_TIME, BYTES, Case, Changes, LIFETIME, Line, MTUS, RTS, SACK_OFF, STAMPS_OFF, STOCK, USUAL,
-    by_mtu, chart, chart_beside, gain, megabytes, minutes, per_joule, run, seeds,
+    by_mtu, chart, chart_with_published, gain, megabytes, minutes, per_joule, run, seeds,
 };
 use super::range::CLAIM;
 use crate::{Bench, Claim, Estimate, Finding, Interrupted, short};
@@ -17,7 +17,7 @@ fn changed(rts: Changes) -> [Changes; 4] {
 }
 
 /// The stock and all changes at each MTU.
-fn beside(bench: &mut Bench<'_>, rts: Changes) -> Result<[Line; 2], Interrupted> {
+fn stock_and_changed(bench: &mut Bench<'_>, rts: Changes) -> Result<[Line; 2], Interrupted> {
     let stock = Line::run(bench, "stock", &[rts])?;
     Ok([stock, Line::run(bench, "all changes", &changed(rts))?])
 }
@@ -43,13 +43,13 @@ fn best(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         ("RTS off", STOCK, "5.7a", (122.0, 113.0), Some(29.0)),
         ("RTS on", RTS, "5.7b", (114.0, 113.0), None),
     ] {
-        let lines = beside(bench, rts)?;
+        let lines = stock_and_changed(bench, rts)?;
         let bytes = format!("Figure {figure}: bytes by MTU, {words}");
         let life = format!("Lifetime by MTU, {words}");
         let published_lives = [(USUAL, old), (LARGEST, new)];
         finding.figures.extend([
             chart(&lines, megabytes("sender"), BYTES, &bytes),
-            chart_beside(&lines, minutes("sender"), LIFETIME, &life, &published_lives),
+            chart_with_published(&lines, minutes("sender"), LIFETIME, &life, &published_lives),
         ]);
         let title = format!("{figure}: stock and all changes, {words}");
         finding.tables.push(by_mtu(&title, &lines, "sender"));
@@ -57,7 +57,7 @@ fn best(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
             (lines[0].at(USUAL), lines[0].at(LARGEST), lines[1].at(LARGEST));
         let efficiency = gain(changed, stock, per_joule("sender"));
         let alone = gain(changed, same, per_joule("sender"));
-        let label = |what: &str| format!("{words}: {what}");
+        let label = |quantity: &str| format!("{words}: {quantity}");
         finding.compare(label("bytes per joule, all changes"), efficiency, "%", published);
         finding.measure(label("without that of the MTU"), alone, "%");
         let life = stock.summary(minutes("sender"));
@@ -130,12 +130,12 @@ fn receiver(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     // 121 and 120 min, each with a deviation of at most one.
     let shorter = stock.difference(&changed, &minutes);
     finding.within("lifetime shorter by, min,", shorter, -1.0, 3.0);
-    let lines = beside(bench, RTS)?;
+    let lines = stock_and_changed(bench, RTS)?;
     let title = "Figure 5.9: bytes received by MTU, RTS on";
     finding.figures.push(chart(&lines, megabytes("receiver"), BYTES, title));
     let title = "Lifetime of the receiver by MTU, RTS on";
     let published = [(LARGEST, old), (LARGEST, new)];
-    finding.figures.push(chart_beside(&lines, minutes, LIFETIME, title, &published));
+    finding.figures.push(chart_with_published(&lines, minutes, LIFETIME, title, &published));
     finding.tables.push(by_mtu("5.9: the receiver on its battery, RTS on", &lines, "receiver"));
     let [old, new] = [Draw::of(&stock, "receiver"), Draw::of(&changed, "receiver")];
     sensitivity(bench, finding, "bytes per joule, % | minutes, stock | changed", |budget| {

@@ -68,13 +68,13 @@ fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     finding.compare(label, entire, "min", SENDING_MIN);
     finding.measure("throughput while sending", sending.summary(kbps), "kB/s");
     // The paper gives whole minutes.
-    for (what, life, published) in [
+    for (quantity, life, published) in [
         ("nothing to do,", rest, IDLE_MIN),
         ("sending, extrapolated,", work, SENDING_MIN),
         ("sending, until it is empty,", entire, SENDING_MIN),
     ] {
-        let what = format!("lifetime in minutes, {what}");
-        finding.within(what, life, published - 0.5, published + 0.5);
+        let quantity = format!("lifetime in minutes, {quantity}");
+        finding.within(quantity, life, published - 0.5, published + 0.5);
     }
     let emptied =
         whole.all().iter().all(|run| node(&run.metrics, "sender").is_some_and(|n| n.emptied));

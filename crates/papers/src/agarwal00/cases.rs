@@ -103,8 +103,8 @@ pub(super) fn node<'a>(m: &'a RunMetrics, host: &str) -> Option<&'a NodeEnergy> 
     m.energy.iter().find(|node| node.host == host)
 }
 
-fn of(m: &RunMetrics, host: &str, what: impl Fn(&NodeEnergy) -> f64) -> f64 {
-    node(m, host).map_or(f64::NAN, what)
+fn of(m: &RunMetrics, host: &str, metric: impl Fn(&NodeEnergy) -> f64) -> f64 {
+    node(m, host).map_or(f64::NAN, metric)
 }
 
 /// Lifetime of a full battery of `host`, in minutes.
@@ -152,9 +152,9 @@ pub(super) fn expirations(m: &RunMetrics) -> f64 {
     per_battery(m, timeouts(m))
 }
 
-/// By how many percent `what` is larger in `changed` than in `base`, in pairs of equal seeds.
-pub(super) fn gain(changed: &Runs, base: &Runs, what: impl Fn(&RunMetrics) -> f64) -> Summary {
-    let (changed, base) = (changed.each(&what), base.each(&what));
+/// By how many percent `metric` is larger in `changed` than in `base`, in pairs of equal seeds.
+pub(super) fn gain(changed: &Runs, base: &Runs, metric: impl Fn(&RunMetrics) -> f64) -> Summary {
+    let (changed, base) = (changed.each(&metric), base.each(&metric));
     let percent: Vec<f64> =
         changed.iter().zip(&base).map(|(new, old)| 100.0 * (new / old - 1.0)).collect();
     Summary::of(&percent)
@@ -204,31 +204,31 @@ impl Line {
     }
 
     /// The mean of something by MTU.
-    pub(super) fn means(&self, what: impl Fn(&RunMetrics) -> f64) -> [f64; MTUS.len()] {
-        self.runs.each_ref().map(|runs| runs.mean(&what))
+    pub(super) fn means(&self, metric: impl Fn(&RunMetrics) -> f64) -> [f64; MTUS.len()] {
+        self.runs.each_ref().map(|runs| runs.mean(&metric))
     }
 }
 
 /// A figure over the MTU.
 pub(super) fn chart(
     all: &[Line],
-    what: impl Fn(&RunMetrics) -> f64,
+    metric: impl Fn(&RunMetrics) -> f64,
     y_label: &str,
     title: &str,
 ) -> Figure {
-    chart_beside(all, what, y_label, title, &[])
+    chart_with_published(all, metric, y_label, title, &[])
 }
 
 /// The same with published values: an MTU and a value for each line.
-pub(super) fn chart_beside(
+pub(super) fn chart_with_published(
     all: &[Line],
-    what: impl Fn(&RunMetrics) -> f64,
+    metric: impl Fn(&RunMetrics) -> f64,
     y: &str,
     title: &str,
     published: &[(u32, f64)],
 ) -> Figure {
     let measured = all.iter().map(|of| {
-        let points = of.by_mtu().map(|(mtu, runs)| (f64::from(mtu), runs.summary(&what)));
+        let points = of.by_mtu().map(|(mtu, runs)| (f64::from(mtu), runs.summary(&metric)));
         line(of.name, points)
     });
     let published = all.iter().zip(published).map(|(of, (mtu, y))| {
@@ -252,10 +252,10 @@ pub(super) fn by_mtu(title: &str, all: &[Line], host: &'static str) -> Table {
     let mut rows = table(
         title,
         "MTU | <stack | MB per battery | minutes | bytes per joule | kB/s | W of the work | W of the radio | \
-         data packets sent again",
+         data packets retransmitted",
     );
-    let watts = |what: fn(&NodeEnergy) -> f64| {
-        move |m: &RunMetrics| of(m, host, |node| what(node) / m.end_s)
+    let watts = |metric: fn(&NodeEnergy) -> f64| {
+        move |m: &RunMetrics| of(m, host, |node| metric(node) / m.end_s)
     };
     for mtu in MTUS {
         for line in all {

@@ -7,7 +7,7 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::checksum::reference::{Order, by_definition, in_words};
 use lasthop_proto::wire::checksum::{Sum, checksum};
 
-use super::clock::{Task, Times, by_turns};
+use super::clock::{Task, Times, time_interleaved};
 use super::setup::CLAIM;
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, short};
@@ -41,7 +41,7 @@ fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let mut rows = table("3.3: nanoseconds for a packet on this machine", &headings);
     for size in SIZES {
         for fresh in [false, true] {
-            bench.go_on()?;
+            bench.check_interrupt()?;
             let times = time(size, fresh);
             judge(finding, size, fresh, &times);
             let state = if fresh { "fresh from memory" } else { "in the cache" };
@@ -152,7 +152,7 @@ fn time(size: usize, fresh: bool) -> [Times; 5] {
             black_box(checksum(to));
         }),
     ];
-    let times = by_turns(ROUNDS, &mut tasks);
+    let times = time_interleaved(ROUNDS, &mut tasks);
     drop(tasks);
     times.try_into().unwrap_or_else(|_| unreachable!("as many as there are ways"))
 }

@@ -25,7 +25,7 @@ impl Times {
 
 /// Times each task `rounds` times, interleaved, so that all tasks meet the same disturbances.
 #[expect(clippy::disallowed_methods, reason = "the claim is about time on this machine")]
-pub(super) fn by_turns(rounds: usize, tasks: &mut [Task<'_>]) -> Vec<Times> {
+pub(super) fn time_interleaved(rounds: usize, tasks: &mut [Task<'_>]) -> Vec<Times> {
     let mut times = vec![Times(Vec::with_capacity(rounds)); tasks.len()];
     for _ in 0..rounds {
         for (task, times) in tasks.iter_mut().zip(&mut times) {

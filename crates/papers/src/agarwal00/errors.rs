@@ -55,16 +55,16 @@ fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     finding.runs = seeds(bench);
     let whole = whole_run(bench)?;
     let (again, sent) = (whole.summary(retransmissions), whole.summary(packets));
-    finding.compare("sent again by TCP during one battery", again, "packets", 50.0);
+    finding.compare("retransmitted by TCP during one battery", again, "packets", 50.0);
     finding.measure("data packets during one battery", sent, "packets");
     finding.measure("frames that the channel damaged", whole.summary(damaged), "%");
     finding.measure("packets that 802.11 gave up", whole.summary(given_up), "packets");
-    finding.within("packets sent again by TCP during one battery", again, 5.0, 500.0);
+    finding.within("packets retransmitted by TCP during one battery", again, 5.0, 500.0);
     let case = |(_, errors)| Case::new(USUAL, &[STOCK]).with(&["horizon=300s", errors]);
     let runs = run(bench, &CHANNELS.map(case))?;
     let mut rows = table(
         "What another channel would give, for a full battery at an MTU of 1500",
-        "<what the channel takes | kB/s | % of frames damaged | packets given up by 802.11 | sent again by TCP | \
+        "<what the channel takes | kB/s | % of frames damaged | packets given up by 802.11 | retransmitted by TCP | \
          timeouts of TCP",
     );
     let mut within = Vec::new();

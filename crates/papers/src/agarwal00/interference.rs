@@ -110,7 +110,7 @@ fn table_5_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     let mut rows = table(
         title,
         "<case | minutes | published | MB | published | kB/s | the other node's kB/s | % of frames collided | \
-         packets given up by 802.11 | sent again by TCP",
+         packets given up by 802.11 | retransmitted by TCP",
     );
     let mut groups = Vec::new();
     for (of, runs) in ROWS.iter().zip(&runs) {
@@ -154,14 +154,14 @@ fn compare(finding: &mut Finding, runs: &[Runs]) {
     let find = |rts, sack, continuous| {
         ROWS.iter().position(|r| (r.rts, r.sack, r.continuous) == (rts, sack, continuous))
     };
-    let mut order = |what: String, more: Option<usize>, less: Option<usize>, in_life: bool| {
+    let mut order = |quantity: String, more: Option<usize>, less: Option<usize>, in_life: bool| {
         let each = |i: Option<usize>| match (i.map(|i| &runs[i]), in_life) {
             (Some(runs), true) => runs.each(minutes("sender")),
             (Some(runs), false) => runs.each(megabytes("sender")),
             (None, _) => nothing.clone(),
         };
         // Two options on the SYN make a difference of 0.000004 %, which no table could show.
-        finding.above(what, Estimate::percent_above(&each(more), &each(less)), 0.1);
+        finding.above(quantity, Estimate::percent_above(&each(more), &each(less)), 0.1);
     };
     for (rts, sack) in [(true, false), (true, true), (false, false), (false, true)] {
         let (all, some) = (find(rts, sack, true), find(rts, sack, false));

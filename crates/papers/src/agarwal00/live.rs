@@ -96,7 +96,7 @@ fn judge(measured: &Measurement, finding: &mut Finding) {
             }
         }
     }
-    finding.tables.push(beside(measured));
+    finding.tables.push(comparison_table(measured));
     finding.tables.extend(report::tables(measured));
     finding.figures.extend(report::figures(measured));
     changed(measured, finding);
@@ -115,7 +115,7 @@ fn percent(middle: Option<Middle>) -> String {
 }
 
 /// The thesis compared with this machine.
-fn beside(measured: &Measurement) -> Table {
+fn comparison_table(measured: &Measurement) -> Table {
     let cells = |change, mss| {
         let of = |wire| percent(measured.ratio_to_base(Case { mss, wire, change }, Ends::Both));
         [of(Wire::Plain), of(Wire::Offloads)]

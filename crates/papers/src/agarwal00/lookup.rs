@@ -9,7 +9,7 @@ use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::wire::{Addr, FlowKey};
 use lasthop_trace::Sink;
 
-use super::clock::{Task, by_turns};
+use super::clock::{Task, time_interleaved};
 use super::setup::{CLAIM, TESTBED};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, scenario};
@@ -40,7 +40,7 @@ fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     );
     for connections in CONNECTIONS {
         for (traffic, train) in TRAFFIC {
-            bench.go_on()?;
+            bench.check_interrupt()?;
             rows.rows.push(look_up(finding, connections, traffic, train));
         }
     }
@@ -68,7 +68,7 @@ fn look_up(finding: &mut Finding, connections: u64, traffic: &str, train: usize)
         lookup
     });
     let arrivals = &arrivals;
-    let times = by_turns(
+    let times = time_interleaved(
         ROUNDS,
         &mut lookups.each_mut().map(|lookup| -> Task<'_> {
             let all = move || {

@@ -5,7 +5,7 @@ use lasthop_trace::metrics::RunMetrics;
 use super::budget::{Draw, more, sensitivity};
 use super::cases::{
     BY_TIME, BYTES, Case, Changes, FROM_TWO, LIFETIME, Line, MTUS, PREDICTED, SCALE_OFF,
-    STAMPS_OFF, STOCK, USUAL, by_mtu, chart, chart_beside, gain, kbps, megabytes, minutes,
+    STAMPS_OFF, STOCK, USUAL, by_mtu, chart, chart_with_published, gain, kbps, megabytes, minutes,
     per_joule, percent, run, seeds,
 };
 use super::range::CLAIM;
@@ -34,7 +34,8 @@ impl Pair {
         if let Some((changed, stock)) = lifetimes {
             let title = format!("Lifetime by MTU, {name}");
             let published = [(USUAL, stock), (USUAL, changed)];
-            let plot = chart_beside(&lines, minutes("sender"), LIFETIME, &title, &published);
+            let plot =
+                chart_with_published(&lines, minutes("sender"), LIFETIME, &title, &published);
             finding.figures.push(plot);
         }
         finding.tables.push(by_mtu(&format!("{figure}: {name}"), &lines, "sender"));
@@ -81,11 +82,11 @@ fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         let longer = published.map(|(new, old)| more(new, old));
         finding.compare(format!("{name}, lifetime"), life, "%", longer);
         finding.measure(format!("{name}, energy per byte"), saved, "%");
-        for (what, gain) in [("bytes", bytes), ("lifetime", life)] {
-            let what = format!("{name}: {what} in %");
+        for (quantity, gain) in [("bytes", bytes), ("lifetime", life)] {
+            let quantity = format!("{name}: {quantity} in %");
             match published {
-                None => finding.equal(what.trim_end_matches(" in %"), gain, 1.0),
-                Some(_) => finding.above(what, gain, 0.0),
+                None => finding.equal(quantity.trim_end_matches(" in %"), gain, 1.0),
+                Some(_) => finding.above(quantity, gain, 0.0),
             }
         }
         if let Some((new, old)) = published {
@@ -107,7 +108,7 @@ fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         Estimate::of(&series.map(Vec::as_slice), |m| (m[2] / m[3] - 1.0) / (m[0] / m[1] - 1.0));
     finding.within("saving of header prediction over that of timestamps off", times, 0.5, 2.0);
     let columns = ["bytes", "lifetime"]
-        .map(|what| cases.map(|(name, ..)| format!("{name}: {what}, %")).join(" | "));
+        .map(|quantity| cases.map(|(name, ..)| format!("{name}: {quantity}, %")).join(" | "));
     sensitivity(bench, finding, &columns.join(" | "), |budget| {
         let bytes =
             draws.iter().map(|[old, new]| more(budget.megabytes(*new), budget.megabytes(*old)));

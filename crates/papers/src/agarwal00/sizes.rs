@@ -105,10 +105,10 @@ fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         finding.measure(format!("MTU {mtu}, SACK off: bytes"), bytes, "%");
         finding.measure(format!("MTU {mtu}, SACK off: lifetime"), life, "%");
         // Off is ahead only at the largest MTU and on below it, by a difference that a figure could show.
-        let what = format!("MTU {mtu}: bytes with SACK off above on in %");
+        let quantity = format!("MTU {mtu}: bytes with SACK off above on in %");
         match *mtu == MTUS[MTUS.len() - 1] {
-            true => finding.above(what, bytes, VISIBLE),
-            false => finding.below(what, bytes, -VISIBLE),
+            true => finding.above(quantity, bytes, VISIBLE),
+            false => finding.below(quantity, bytes, -VISIBLE),
         }
         answers.push(format!("{mtu}: {}", percent(&bytes)));
     }
@@ -119,21 +119,21 @@ fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         match again > 0.0 {
             true =>
                 format!("A battery sees {} retransmissions in all four sizes together", short(again)),
-            false => "No segment was lost at any size: 802.11 had sent again whatever the channel damaged, so there \
+            false => "No segment was lost at any size: 802.11 had retransmitted each damaged frame, so there \
                       was never a block to write or to read, and SACK is two options on the SYN"
                 .to_owned(),
         }
     ));
     losses(bench, finding)?;
-    let beside_stock = [Line::run(bench, "stock", &[STOCK])?, off.clone()];
+    let stock_and_off = [Line::run(bench, "stock", &[STOCK])?, off.clone()];
     let on_and_off = [on, off];
-    for (lines, bytes, life, what) in [
-        (&beside_stock, "5.2a", "5.2b", "SACK off"),
+    for (lines, bytes, life, options) in [
+        (&stock_and_off, "5.2a", "5.2b", "SACK off"),
         (&on_and_off, "5.2c", "5.2d", "SACK on and off"),
     ] {
-        let title = format!("Figure {bytes}: bytes by MTU, {what}");
+        let title = format!("Figure {bytes}: bytes by MTU, {options}");
         finding.figures.push(chart(lines, megabytes("sender"), BYTES, &title));
-        let title = format!("Figure {life}: lifetime by MTU, {what}");
+        let title = format!("Figure {life}: lifetime by MTU, {options}");
         finding.figures.push(chart(lines, minutes("sender"), LIFETIME, &title));
     }
     finding.tables.push(by_mtu("5.2: SACK on and off", &on_and_off, "sender"));
@@ -151,7 +151,7 @@ fn losses(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     let each = MTUS.map(|mtu| {
         let (on, off) = (lines[0].at(mtu), lines[1].at(mtu));
         let bytes = percent(&gain(off, on, megabytes("sender")));
-        format!("{mtu}: {bytes} ({} sent again)", short(on.mean(retransmissions)))
+        format!("{mtu}: {bytes} ({} retransmitted)", short(on.mean(retransmissions)))
     });
     finding.note(format!(
         "Where nothing gets through for 50 ms every 20 s, off against on is {}",

@@ -37,15 +37,15 @@ fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
             let (throughput, timeouts) = (averaging.rate(&runs), runs.timeouts());
             cells.extend([throughput.cell(), timeouts.cell()]);
             if bad == LONGEST {
-                let label = |what| format!("{}, {what}, bad {bad} s", scheme.name());
+                let label = |quantity| format!("{}, {quantity}, bad {bad} s", scheme.name());
                 finding.measure(label("throughput"), throughput, "kb/s");
                 finding.measure(label("timeouts"), timeouts, "per run");
             }
             of.push(runs);
         }
-        let what = format!("throughput with source quench over that without, bad {bad} s,");
+        let quantity = format!("throughput with source quench over that without, bad {bad} s,");
         let times = averaging.estimate(&[&of[1], &of[0]], |m| m[0] / m[1]);
-        finding.below(what, times, 1.1 + 1e-9);
+        finding.below(quantity, times, 1.1 + 1e-9);
         finding.above(format!("its timeouts per run, bad {bad} s,"), of[1].timeouts(), 0.0);
         rows.rows.push(cells);
     }
@@ -86,7 +86,8 @@ fn by_tick(
             };
             let (rate, expired) = (averaging.rate(&runs), runs.timeouts());
             cells.extend([rate.cell(), expired.cell()]);
-            let label = |what| format!("{network}, {} with {tick} ms, {what}", scheme.name());
+            let label =
+                |quantity| format!("{network}, {} with {tick} ms, {quantity}", scheme.name());
             finding.measure(label("timeouts"), expired, "per run");
             finding.measure(label("throughput"), rate, "kb/s");
             found.push((expired.mean, runs));

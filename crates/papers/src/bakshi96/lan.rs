@@ -104,17 +104,17 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     }
     let by_value = |a: &usize, b: &usize| gain(*a).value.total_cmp(&gain(*b).value);
     let best = (0..BAD_MS.len()).max_by(by_value).unwrap_or(0);
-    let what = format!("EBSN's largest gain over basic TCP in % (bad {} ms)", BAD_MS[best]);
+    let quantity = format!("EBSN's largest gain over basic TCP in % (bad {} ms)", BAD_MS[best]);
     finding.compare("largest gain over basic TCP", gain(best), "%", 50.0);
-    finding.within(what, gain(best), 25.0, 80.0);
+    finding.within(quantity, gain(best), 25.0, 80.0);
     for (i, bad) in BAD_MS.into_iter().enumerate() {
         finding.above(format!("bad {bad} ms: EBSN above basic TCP in %"), gain(i), 0.0);
-        let what = format!("EBSN's timeouts per run with bad {bad} ms");
-        finding.below(what, ebsn[i].timeouts(), 0.2);
+        let quantity = format!("EBSN's timeouts per run with bad {bad} ms");
+        finding.below(quantity, ebsn[i].timeouts(), 0.2);
         // Goodput of 100 % as printed, without a digit after the point.
         let goodput = ebsn[i].summary(|m| 100.0 * 4096.0 / (4096.0 + sent_again(m)));
-        let what = format!("EBSN's goodput with bad {bad} ms in %");
-        finding.wanted(what, goodput, crate::Bound::AtLeast(99.5));
+        let quantity = format!("EBSN's goodput with bad {bad} ms in %");
+        finding.require_bound(quantity, goodput, crate::Bound::AtLeast(99.5));
     }
     if !bench.is_shown() {
         return Ok(());
@@ -151,10 +151,10 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let title = "EBSN with bad periods of 1.6 s by the backoff";
     let table = sensitivity(title, averaging, |more| runs(bench, Scheme::Ebsn, 1600, more))?;
     finding.tables.push(table);
-    let title = "Figure 11: sent again by the source, local area";
+    let title = "Figure 11: retransmitted by the source, local area";
     finding.figures.extend([
         chart(&all, "Figure 10: local area", "throughput (Mb/s)", rate, true),
-        chart(&all, title, "sent again (KB)", |runs| runs.summary(sent_again).into(), false),
+        chart(&all, title, "retransmitted (KB)", |runs| runs.summary(sent_again).into(), false),
     ]);
     Ok(())
 }

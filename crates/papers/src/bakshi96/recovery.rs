@@ -67,8 +67,9 @@ fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.compare("basic TCP", without, "kb/s", 4.5);
     for bad in BAD {
         let row = SIZES.map(|size| (size, bad)).to_vec();
-        let what = format!("bad {bad} s: smallest step from one packet size to the next, kb/s,");
-        finding.above(what, ebsn.weakest(&[row]), 0.0);
+        let quantity =
+            format!("bad {bad} s: smallest step from one packet size to the next, kb/s,");
+        finding.above(quantity, ebsn.weakest(&[row]), 0.0);
     }
     finding.near("EBSN's 1536 B at 4 s in kb/s", with, 9.0, 0.15);
     let times = averaging.estimate(&[runs, basic.runs(1536, 4)], |m| m[0] / m[1]);
@@ -188,20 +189,19 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     }
     for bad in BAD {
         let row = SIZES.map(|size| (size, bad)).to_vec();
-        let what =
-            format!("bad {bad} s: KB sent again more, smallest step from one size to the next,");
-        finding.above(what, basic.weakest(&[row]), 0.0);
+        let quantity =
+            format!("bad {bad} s: more KB retransmitted, smallest step from one size to the next,");
+        finding.above(quantity, basic.weakest(&[row]), 0.0);
     }
     let longer = |size: u32| BAD.map(|bad| (size, bad)).to_vec();
-    let what =
-        "KB sent again more with bad periods that are a second longer, the least over all sizes,";
-    finding.above(what, basic.weakest(&SIZES.map(longer)), 0.0);
+    let quantity = "more KB retransmitted with bad periods that are a second longer, the least over all sizes,";
+    finding.above(quantity, basic.weakest(&SIZES.map(longer)), 0.0);
     let all = BAD.iter().flat_map(|bad| SIZES.map(|size| (ebsn.at(size, *bad), size, *bad)));
     let none = (Estimate::from(f64::NAN), SIZES[0], BAD[0]);
     let (most, size, bad) = all.max_by(|a, b| a.0.value.total_cmp(&b.0.value)).unwrap_or(none);
     // The file has 100 KB, so KB are percent of it.
-    let what = "the most that EBSN's source sends again, in % of the file";
-    finding.below(format!("{what} ({size} B at {bad} s),"), most, 1.0);
+    let quantity = "the most that EBSN's source retransmits, in % of the file";
+    finding.below(format!("{quantity} ({size} B at {bad} s),"), most, 1.0);
     if !bench.is_shown() {
         return Ok(());
     }
@@ -215,15 +215,15 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         short(runs.timeouts().mean),
         short(stubborn.mean(sent_again))
     ));
-    finding.tables.push(basic.table("Figure 9: KB sent again by the source, basic TCP"));
-    finding.tables.push(ebsn.table("Figure 9: KB sent again by the source, EBSN"));
+    finding.tables.push(basic.table("Figure 9: KB retransmitted by the source, basic TCP"));
+    finding.tables.push(ebsn.table("Figure 9: KB retransmitted by the source, EBSN"));
     let longest = ebsn.lines().pop();
     let longest = longest.map(|line| LineSeries { name: format!("EBSN, {}", line.name), ..line });
     let none = SIZES.map(|size| (f64::from(size), 0.0));
     let none = published_line("published: none with EBSN".to_owned(), none);
     finding.figures.push(basic.chart(
-        "Figure 9: sent again by the source, wide area",
-        "sent again (KB)",
+        "Figure 9: retransmitted by the source, wide area",
+        "retransmitted (KB)",
         &longest.into_iter().chain([none]).collect::<Vec<_>>(),
         "100 KB file. Basic TCP for each bad period, and EBSN for the longest.",
     ));

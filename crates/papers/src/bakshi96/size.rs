@@ -38,7 +38,7 @@ impl What {
 
 /// Runs by packet size, for each bad period; all with the same seeds.
 pub(super) struct Sweep {
-    what: What,
+    quantity: What,
     cells: Vec<Vec<Runs>>,
 }
 
@@ -46,22 +46,22 @@ impl Sweep {
     pub(super) fn run(
         bench: &mut Bench<'_>,
         scheme: Scheme,
-        what: What,
+        quantity: What,
     ) -> Result<Sweep, Interrupted> {
-        bench.with_times(TIMES, |bench| Sweep::with_usual_seeds(bench, scheme, what))
+        bench.with_times(TIMES, |bench| Sweep::with_usual_seeds(bench, scheme, quantity))
     }
 
     pub(super) fn with_usual_seeds(
         bench: &mut Bench<'_>,
         scheme: Scheme,
-        what: What,
+        quantity: What,
     ) -> Result<Sweep, Interrupted> {
         let mut cells = Vec::new();
         for bad in BAD {
             let row = SIZES.iter().map(|size| wan(bench, scheme, *size, bad, &[]));
             cells.push(row.collect::<Result<_, _>>()?);
         }
-        Ok(Sweep { what, cells })
+        Ok(Sweep { quantity, cells })
     }
 
     pub(super) fn runs(&self, size: u32, bad: u32) -> &Runs {
@@ -71,13 +71,13 @@ impl Sweep {
     }
 
     pub(super) fn at(&self, size: u32, bad: u32) -> Estimate {
-        self.what.estimate(&[self.runs(size, bad)], |m| m[0])
+        self.quantity.estimate(&[self.runs(size, bad)], |m| m[0])
     }
 
     /// A function of the figures of some cases, each a packet size and a bad period.
     pub(super) fn of(&self, cases: &[(u32, u32)], of: impl Fn(&[f64]) -> f64) -> Estimate {
         let runs: Vec<&Runs> = cases.iter().map(|(size, bad)| self.runs(*size, *bad)).collect();
-        self.what.estimate(&runs, of)
+        self.quantity.estimate(&runs, of)
     }
 
     /// The weakest of the steps through each of `rows`, which should all be up; the interval is for all of them.
@@ -177,25 +177,25 @@ fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         finding.compare(format!("{size} B, bad {bad} s"), basic.at(size, bad), "kb/s", given);
     }
     for bad in BAD {
-        let what = format!("bad {bad} s: best of 256 to 768 B less the best other size, kb/s,");
-        finding.above(what, basic.ahead(&MIDDLE, bad), 0.0);
+        let quantity = format!("bad {bad} s: best of 256 to 768 B less the best other size, kb/s,");
+        finding.above(quantity, basic.ahead(&MIDDLE, bad), 0.0);
     }
     for (size, bad) in [(512, 1), (384, 3)] {
-        let what = format!("bad {bad} s: {size} B less the best other size, kb/s,");
-        finding.above(what, basic.ahead(&[size], bad), 0.0);
+        let quantity = format!("bad {bad} s: {size} B less the best other size, kb/s,");
+        finding.above(quantity, basic.ahead(&[size], bad), 0.0);
         let beyond = SIZES.into_iter().filter(|other| *other >= size).rev();
         let beyond: Vec<_> = beyond.map(|size| (size, bad)).collect();
-        let what =
+        let quantity =
             format!("bad {bad} s: smallest fall from one size beyond {size} B to the next, kb/s,");
-        finding.above(what, basic.weakest(&[beyond]), 0.0);
+        finding.above(quantity, basic.weakest(&[beyond]), 0.0);
     }
     finding.near("512 B at 1 s in kb/s", basic.at(512, 1), 8.7, 0.15);
     let gain = basic.of(&[(512, 1), (1536, 1)], |m| 100.0 * (m[0] / m[1] - 1.0));
     finding.within("its gain over 1536 B in %", gain, 15.0, 45.0);
     finding.near("1536 B at 4 s in kb/s", basic.at(1536, 4), 4.5, 0.25);
     let shorter = |size: u32| BAD.into_iter().rev().map(|bad| (size, bad)).collect();
-    let what = "smallest gain by bad periods that are a second shorter, over all sizes, kb/s,";
-    finding.above(what, basic.weakest(&SIZES.map(shorter)), 0.0);
+    let quantity = "smallest gain by bad periods that are a second shorter, over all sizes, kb/s,";
+    finding.above(quantity, basic.weakest(&SIZES.map(shorter)), 0.0);
     finding.note(format!(
         "the best sizes for 1 to 4 s are {} B (published: 512 B at 1 s, 384 B at 3 s)",
         BAD.map(|bad| basic.best(bad).to_string()).join(", ")

@@ -128,7 +128,7 @@ fn drawn(trace: &Trace, scheme: Scheme, number: u32) -> Figure {
 fn by_period(trace: &Trace, number: u32) -> Table {
     let mut rows = table(
         format!("Figure {number}, the first seed"),
-        "<bad period | <source timeouts until the next | packets sent again",
+        "<bad period | <source timeouts until the next | packets retransmitted",
     );
     for (bad, expired) in trace.series.bad.iter().zip(&trace.expired) {
         let until = bad.from_s + GOOD_S + BAD_S;
@@ -180,18 +180,18 @@ fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             let at = sent(&trace.series, number).get(1 + before).copied().unwrap_or(f64::NAN);
             let times = ["once more", "a second time"][before];
             finding.compare(format!("packet {number} is sent {times}"), at, "s", published);
-            let what = format!("packet {number} is sent {times}, s,");
-            finding.within(what, at, published - OFF_S, published + OFF_S);
+            let quantity = format!("packet {number} is sent {times}, s,");
+            finding.within(quantity, at, published - OFF_S, published + OFF_S);
         }
         let within = trace.series.lost.iter().filter(|lost| (24.0..28.0).contains(&lost.at_s));
         let numbers: Vec<f64> = within.map(|l| (l.start / u64::from(PAYLOAD)) as f64).collect();
         let first = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let last = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        for (what, got, published) in [("first", first, LOST.0), ("last", last, LOST.1)] {
+        for (quantity, got, published) in [("first", first, LOST.0), ("last", last, LOST.1)] {
             let published = f64::from(published);
-            finding.compare(format!("{what} packet lost from 24 to 28 s"), got, "", published);
-            let what = format!("{what} packet lost from 24 to 28 s");
-            finding.within(what, got, published, published);
+            finding.compare(format!("{quantity} packet lost from 24 to 28 s"), got, "", published);
+            let quantity = format!("{quantity} packet lost from 24 to 28 s");
+            finding.within(quantity, got, published, published);
         }
         let last = PRINTED[PRINTED.len() - 1].2;
         let again = |number: &u64| {
@@ -244,8 +244,8 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.compare("first timeout from 10 to 24 s, packet", mean_of(&packets), "", number);
     finding.compare("first timeout from 10 to 24 s", mean_of(&times), "s", published);
     finding.within("first timeout from 10 to 24 s, packet", mean_of(&packets), number, number);
-    let what = "first timeout from 10 to 24 s, s,";
-    finding.within(what, mean_of(&times), published - OFF_S, published + OFF_S);
+    let quantity = "first timeout from 10 to 24 s, s,";
+    finding.within(quantity, mean_of(&times), published - OFF_S, published + OFF_S);
     let calm = all.iter().filter(|t| t.expired.get(1).is_some_and(Vec::is_empty)).count();
     let calm = Estimate::share(calm, all.len());
     finding.above("runs without a timeout from 24 to 38 s, %,", calm, 0.0);

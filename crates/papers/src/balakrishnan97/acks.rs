@@ -140,8 +140,8 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         for (better, worse) in [(2, 1), (1, 0)] {
             let above = means[better].percent_above(&means[worse], packets_mbps);
             let (first, second) = (SCHEMES[better].0, SCHEMES[worse].0);
-            let what = format!("{channel}: {first} above {second} in %");
-            finding.wanted(what, above, Bound::AtLeast(-SLACK));
+            let quantity = format!("{channel}: {first} above {second} in %");
+            finding.require_bound(quantity, above, Bound::AtLeast(-SLACK));
         }
         rows.rows.push(row);
         groups.push((*channel, group));
@@ -266,8 +266,8 @@ fn both_ways(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     }
     let (fifo, both) = (&means[0], &means[3]);
     let times = |i: usize| both.ratio(fifo, |m| flow_kbps(m, i));
-    finding.wanted("forward throughput over FIFO's", times(0), Bound::AtLeast(2.0));
-    finding.wanted("reverse throughput over FIFO's", times(1), Bound::AtLeast(0.6));
+    finding.require_bound("forward throughput over FIFO's", times(0), Bound::AtLeast(2.0));
+    finding.require_bound("reverse throughput over FIFO's", times(1), Bound::AtLeast(0.6));
     finding.tables.push(rows);
     Ok(())
 }

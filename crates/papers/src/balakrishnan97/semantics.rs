@@ -106,8 +106,8 @@ pub(super) const ACKSPLIT: Claim = Claim {
 fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let agents = agent::words().map(|agent| (agent.word, format!("agent={}", agent.word)));
     let tulip = ("TULIP", "path.wavelan.link-layer=tulip".to_owned());
-    for (agent, what) in agents.chain([tulip]) {
-        let scenario = bench.scenario(WEST97_LAN, &[&[SINGLE, &what], NEEDS].concat());
+    for (agent, changes) in agents.chain([tulip]) {
+        let scenario = bench.scenario(WEST97_LAN, &[&[SINGLE, &changes], NEEDS].concat());
         let all = bench.each_seed(bench.seeds, |seed| killed(&scenario, seed))?;
         let (lost, ahead): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
         let label = format!("{agent}, acknowledged and lost");
@@ -117,8 +117,8 @@ fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
             finding.above(format!("what {agent} loses at least, in bytes"), least, IN_THE_AIR);
         } else {
             let worst = ahead.iter().copied().fold(0.0, f64::max);
-            let what = format!("what {agent} acknowledges ahead of its arrival, in bytes");
-            finding.within(what, worst, 0.0, 0.0);
+            let quantity = format!("what {agent} acknowledges ahead of its arrival, in bytes");
+            finding.within(quantity, worst, 0.0, 0.0);
         }
     }
     finding.note(

@@ -53,11 +53,11 @@ fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         }
         let [(_, snoop), (_, reno)] = &both;
         if distance < BOUNDARY {
-            let what = format!("snoop's throughput over Reno's with {at}");
-            finding.within(what, snoop.ratio(reno, mbps), 2.0, 20.0);
+            let quantity = format!("snoop's throughput over Reno's with {at}");
+            finding.within(quantity, snoop.ratio(reno, mbps), 2.0, 20.0);
         } else if distance > BOUNDARY {
-            let what = format!("snoop above Reno with {at}");
-            finding.equal(what, snoop.percent_above(reno, mbps), NO_DIFFERENCE);
+            let quantity = format!("snoop above Reno with {at}");
+            finding.equal(quantity, snoop.percent_above(reno, mbps), NO_DIFFERENCE);
         } else {
             let times = snoop.ratio(reno, mbps).cell();
             finding
@@ -105,8 +105,9 @@ fn every_other_packet(
     let (complete, all) = (snoop.complete(), snoop.all().len());
     let text =
         format!("snoop completes {complete} of {all} transfers with every other packet lost");
-    let (what, share) = ("transfers of snoop complete, %,", 100.0 * complete as f64 / all as f64);
-    finding.judge(what, share, Bound::AtLeast(100.0), format!("{text}, wanted all"));
+    let (quantity, share) =
+        ("transfers of snoop complete, %,", 100.0 * complete as f64 / all as f64);
+    finding.judge(quantity, share, Bound::AtLeast(100.0), format!("{text}, wanted all"));
     let complete = reno.complete();
     let text = format!("Reno completes {complete} of them, wanted none");
     finding.judge("transfers of Reno complete", complete as f64, Bound::AtMost(0.0), text);
@@ -138,6 +139,6 @@ fn mobile_sender(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Int
     let rows = Rows::run(bench, LAN, &[FROM_MOBILE, ERRORS], &SENDERS, &[])?;
     rows.show(finding, "From the mobile host");
     let times = rows.times("negative acknowledgements", "Reno");
-    finding.wanted("negative acknowledgements over Reno", times, Bound::AtLeast(1.5));
+    finding.require_bound("negative acknowledgements over Reno", times, Bound::AtLeast(1.5));
     Ok(())
 }

@@ -46,11 +46,11 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         let rows = Rows::run(bench, testbed, &[ERRORS], &PROTOCOLS, &published)?;
         rows.show(finding, &format!("Figure 4, {name}"));
         for (protocol, published) in published {
-            let what = format!("{protocol} over the {name} in Mb/s");
-            finding.near(&what, rows.mbps(protocol), published, 0.2);
+            let quantity = format!("{protocol} over the {name} in Mb/s");
+            finding.near(&quantity, rows.mbps(protocol), published, 0.2);
             let ahead = rows.ahead(protocol, &["LL-SACK-TCP-AWARE"]);
-            let what = format!("{protocol} over the {name} less LL-SACK-TCP-AWARE, Mb/s,");
-            finding.wanted(what, ahead, Bound::AtMost(0.0));
+            let quantity = format!("{protocol} over the {name} less LL-SACK-TCP-AWARE, Mb/s,");
+            finding.require_bound(quantity, ahead, Bound::AtMost(0.0));
         }
         let reno = bench.runs(testbed, &[ERRORS])?;
         let above = rows.get("SPLIT").runs.percent_above(&reno, mbps);

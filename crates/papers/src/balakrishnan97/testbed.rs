@@ -110,7 +110,7 @@ impl Rows {
             (row.name, vec![row.published.and_then(published_bar), measured])
         });
         let series = [("published", true), ("measured", false)];
-        let title_of = |what| format!("{title}: {what}");
+        let title_of = |quantity| format!("{title}: {quantity}");
         let throughput =
             bars(&title_of("throughput"), "throughput, Mb/s", series, groups, WHISKERS);
         let groups = self.0.iter().map(|row| {
@@ -161,8 +161,8 @@ mod tests {
     fn hidden_dup_acks_and_nacks_raise_throughput() {
         let mut bench = Bench::new(3, &());
         let sack = ["host.fixed.sack=true", "host.mobile.sack=true"];
-        let mut at = |what: &[&str]| {
-            let changes = [&[ERRORS][..], &sack, what].concat();
+        let mut at = |settings: &[&str]| {
+            let changes = [&[ERRORS][..], &sack, settings].concat();
             let runs = bench.runs(LAN, &changes).unwrap();
             (
                 runs.mean(mbps),

@@ -131,7 +131,7 @@ fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     finding.compare("timeouts with one or two duplicate ACKs", few, "% of all", 25.0);
     finding.compare("timeouts that new data could have avoided", edge, "% of all", 25.0);
     finding.above("the share of retransmissions after timeouts in %", after, 50.0);
-    finding.wanted("timeouts that SACK could have avoided, in %", sack, Bound::AtMost(4.43));
+    finding.require_bound("timeouts that SACK could have avoided, in %", sack, Bound::AtMost(4.43));
     finding.near("timeouts with too few duplicate ACKs in %", insufficient, 95.6, 0.05);
     finding.near("of these, those without any in %", silent, 70.0, 0.2);
     finding.near("timeouts with one or two duplicate ACKs in %", few, 25.0, 0.2);

@@ -74,8 +74,8 @@ fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             finding.measure(format!("{channel}, {buffer} KB"), row[i], "Mb/s");
         }
         for pair in [0, 1].into_iter().filter(|_| *buffer >= FROM) {
-            let what = format!("{} over {} at {buffer} KB", channels[pair], channels[pair + 1]);
-            finding.above(what, means[pair][i].mean / means[pair + 1][i].mean, 1.0);
+            let quantity = format!("{} over {} at {buffer} KB", channels[pair], channels[pair + 1]);
+            finding.above(quantity, means[pair][i].mean / means[pair + 1][i].mean, 1.0);
         }
         let cells = means.iter().map(|row| mean_and_interval(&row[i]));
         rows.rows.push(core::iter::once(buffer.to_string()).chain(cells).collect());
@@ -148,7 +148,7 @@ pub(super) const MAC: Claim = Claim {
 /// 4.4.2: ACK filtering at every station of a packet radio network.
 fn mac(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let headings = ["kb/s", "Jain", "timeouts", "ACKs carried"]
-        .map(|what| format!("FIFO, {what} | filter, {what}"))
+        .map(|quantity| format!("FIFO, {quantity} | filter, {quantity}"))
         .join(" | ");
     let mut rows = table(
         "4.4.2: packet radio, first in first out against ACK filter",
@@ -164,8 +164,8 @@ fn mac(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         let (without, with) = (fifo.summary(kbps), filter.summary(kbps));
         finding.measure(format!("{label}, FIFO"), without, "kb/s");
         finding.measure(format!("{label}, filter"), with, "kb/s");
-        let what = format!("gain by the filter with {label}, in %");
-        finding.above(what, filter.percent_above(&fifo, kbps), 10.0);
+        let quantity = format!("gain by the filter with {label}, in %");
+        finding.above(quantity, filter.percent_above(&fifo, kbps), 10.0);
         let (before, after) = (fifo.summary(jain), filter.summary(jain));
         if connections > 1 {
             let more = filter.difference(&fifo, jain);

@@ -151,15 +151,15 @@ fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let (faster, timeouts) = times(edge, sack);
     // "More than twice as fast."
     finding.above("right edge over SACK", faster, 2.0);
-    finding.wanted("timeouts of right edge over SACK's", timeouts, Bound::AtMost(0.5));
-    let (beside_reno, beside_sack) = (times(edge, reno), times(both, sack));
+    finding.require_bound("timeouts of right edge over SACK's", timeouts, Bound::AtMost(0.5));
+    let (ratio_to_reno, ratio_to_sack) = (times(edge, reno), times(both, sack));
     finding.note(format!(
         "Compared with Reno without it, right-edge recovery is {} times as fast with {} times the timeouts; compared \
          with SACK without it, SACK with it is {} times as fast with {} times the timeouts",
-        beside_reno.0.cell(),
-        beside_reno.1.cell(),
-        beside_sack.0.cell(),
-        beside_sack.1.cell()
+        ratio_to_reno.0.cell(),
+        ratio_to_reno.1.cell(),
+        ratio_to_sack.0.cell(),
+        ratio_to_sack.1.cell()
     ));
     Ok(())
 }

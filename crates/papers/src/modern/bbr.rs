@@ -72,15 +72,15 @@ fn loss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         finding.compare(format!("losses of {loss} %: BBR"), of_bbr, "Mb/s", possible(*loss));
         finding.measure(format!("losses of {loss} %: CUBIC"), of_cubic, "Mb/s");
         let share = Estimate::of(&[&bbr[i].each(goodput)], |m| m[0] / possible(*loss));
-        let what = format!("losses of {loss} %: BBR by what is possible");
+        let quantity = format!("losses of {loss} %: BBR by what is possible");
         match *loss {
-            loss if loss <= 5.0 => finding.within(what, share, 0.95, 1.05),
-            loss if loss <= 15.0 => finding.within(what, share, 0.9, 1.05),
-            _ => finding.measure(what, share, ""),
+            loss if loss <= 5.0 => finding.within(quantity, share, 0.95, 1.05),
+            loss if loss <= 15.0 => finding.within(quantity, share, 0.9, 1.05),
+            _ => finding.measure(quantity, share, ""),
         }
         if *loss > 1.0 {
-            let what = format!("losses of {loss} %: CUBIC, % of the link,");
-            finding.below(what, of_cubic, 1.0);
+            let quantity = format!("losses of {loss} %: CUBIC, % of the link,");
+            finding.below(quantity, of_cubic, 1.0);
         }
         rows.rows.push(row(&[loss, &of_bbr, &possible(*loss), &of_cubic]));
     }

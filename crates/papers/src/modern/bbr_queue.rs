@@ -89,7 +89,7 @@ fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     let mut drawn = Vec::new();
     let mut all = Vec::new();
     for (name, change) in [("BBR", "host.server.tcp=bbr"), ("CUBIC", "host.server.tcp=cubic")] {
-        bench.go_on()?;
+        bench.check_interrupt()?;
         let recording = bench.record(ONE, &[change], bench.first_seed);
         let series = recording.series.first().cloned().unwrap_or_default();
         let points = queue_of(&series).into_iter().map(|(at, queue)| (at, queue.max(0.0), 0.0));
@@ -100,8 +100,8 @@ fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     let [startup, _] = waits(bbr, 0);
     let [_, steady] = waits(bbr, 1);
     finding.compare("BBR, longest queue of the first second", startup, "products", 2.0);
-    let what = "BBR, longest queue of the first second, products,";
-    finding.wanted(what, startup, Bound::AtMost(2.0));
+    let quantity = "BBR, longest queue of the first second, products,";
+    finding.require_bound(quantity, startup, Bound::AtMost(2.0));
     finding.compare("BBR, mean queue from 1 to 8 s", steady, "products", 0.0);
     finding.below("BBR, mean queue from 1 to 8 s, products,", steady, 0.1);
     // A cycle begins with a loss at a full buffer; the recovery of a second is no part of it.
@@ -198,7 +198,7 @@ fn rate(series: &Series, from: f64, to: f64) -> f64 {
 
 fn fair(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
-    bench.go_on()?;
+    bench.check_interrupt()?;
     let recording = bench.record(SEVERAL, &[] as &[&str], bench.first_seed);
     let mut rows = table("Mb/s of each flow", "<flow | 10 to 20 s | 50 to 60 s | fair share");
     let all: Vec<f64> = recording.series.iter().map(|series| rate(series, 50.0, 60.0)).collect();
@@ -213,7 +213,7 @@ fn fair(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         let points = points.map(|at| (at + 0.5, rate(series, at, at + 1.0), 0.0)).collect();
         drawn.push(Curve { name, pen: Pen::Line, points });
     }
-    finding.wanted("flows with data", all.len() as f64, Bound::Within(5.0, 5.0));
+    finding.require_bound("flows with data", all.len() as f64, Bound::Within(5.0, 5.0));
     finding.tables.push(rows);
     let points = vec![(10.0, share, 0.0), (60.0, share, 0.0)];
     let name = "published: the fair share".to_owned();

@@ -78,8 +78,8 @@ fn buffers(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         for (i, mean) in means.iter().enumerate() {
             let case = format!("{flows} flows, {} packets", packets[i]);
             finding.compare(format!("{case}: utilization"), mean, "%", published[i]);
-            let what = format!("{case}: utilization, %,");
-            finding.within(what, mean, published[i] - 2.0, published[i] + 2.0);
+            let quantity = format!("{case}: utilization, %,");
+            finding.within(quantity, mean, published[i] - 2.0, published[i] + 2.0);
             rows.rows.push(row(&[&flows, &packets[i], &SHARES[i], mean, &published[i]]));
         }
         let x = packets.map(|packets| f64::from(packets) / PRODUCT * f64::from(flows).sqrt());

@@ -113,8 +113,8 @@ fn codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
         let all = [&all[0], &all[1]].map(|runs| runs.summary(used));
         for (trip, of) in TRIPS.iter().zip(all) {
             finding.compare(format!("{name}, {trip} ms: utilization"), of, "%", 100.0);
-            let what = format!("{name}, {trip} ms: utilization, %,");
-            finding.wanted(what, of, Bound::AtLeast(95.0));
+            let quantity = format!("{name}, {trip} ms: utilization, %,");
+            finding.require_bound(quantity, of, Bound::AtLeast(95.0));
         }
         rows.rows.push(row(&[&name, &all[0], &all[1]]));
     }
@@ -144,8 +144,8 @@ fn by_target(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
         let [least, _, five, _, most] = &all[..] else { continue };
         suffers.push(five.difference(least, used));
         let gain = most.difference(five, used);
-        let what = format!("{trip} ms: utilization with 20 ms above that with 5 ms, points,");
-        finding.wanted(what, gain, Bound::AtMost(5.0));
+        let quantity = format!("{trip} ms: utilization with 20 ms above that with 5 ms, points,");
+        finding.require_bound(quantity, gain, Bound::AtMost(5.0));
         let points = TARGETS.iter().map(|ms| f64::from(*ms)).zip(means);
         series.push(line(&format!("round trip of {trip} ms"), points));
     }

@@ -86,10 +86,10 @@ fn cubic_reno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
             both.push((mean, runs));
         }
         let above = both[1].1.percent_above(&both[0].1, window(1.0));
-        let what = format!("{round_trip} ms, losses of {p}: CUBIC above Reno");
+        let quantity = format!("{round_trip} ms, losses of {p}: CUBIC above Reno");
         match reno == cubic {
-            true => finding.equal(what, above, 10.0),
-            false => finding.above(format!("{what} in %"), above, 0.0),
+            true => finding.equal(quantity, above, 10.0),
+            false => finding.above(format!("{quantity} in %"), above, 0.0),
         }
         let case = format!("{round_trip} ms, {p}");
         rows.rows.push(row(&[&case, &both[0].0, &reno, &both[1].0, &cubic]));
@@ -220,7 +220,7 @@ fn changed(
     let mut rows = table("With one change", "<sender | <change | <losses | Mb/s | published");
     let near = |rate: f64, mbps: f64| (rate / mbps - 1.0).abs() <= TOLERANCE;
     for (((name, _, mbps, p, _), settings), before) in NEEDED.iter().zip(changes).zip(rates) {
-        let Some((_, what, change)) = CHANGES.iter().find(|change| change.0 == *name) else {
+        let Some((_, description, change)) = CHANGES.iter().find(|change| change.0 == *name) else {
             continue;
         };
         if *mbps > CHANGED {
@@ -228,11 +228,13 @@ fn changed(
         }
         let set: Vec<&str> = settings.iter().map(String::as_str).chain([*change]).collect();
         let rate = bench.batch(LINK, &[(&set[..], 1)])?.swap_remove(0).mean(packets_mbps);
-        finding.compare(format!("{name} with {what}, losses of {p:e}"), rate, "Mb/s", *mbps);
-        rows.rows.push(row(&[name, what, &format!("{p:e}"), &rate, mbps]));
+        finding.compare(format!("{name} with {description}, losses of {p:e}"), rate, "Mb/s", *mbps);
+        rows.rows.push(row(&[name, description, &format!("{p:e}"), &rate, mbps]));
         if !near(*before, *mbps) && near(rate, *mbps) {
             let rate = crate::short(rate);
-            finding.note(format!("With {what} alone, {name} has {rate} Mb/s at losses of {p:e}"));
+            finding.note(format!(
+                "With {description} alone, {name} has {rate} Mb/s at losses of {p:e}"
+            ));
         }
     }
     finding.tables.push(rows);

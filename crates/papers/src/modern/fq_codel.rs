@@ -88,7 +88,7 @@ fn fq_codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         finding.compare(format!("{name}: FQ-CoDel"), each, "%", 100.0);
         let more = both[1].difference(&both[0], &used);
         finding.above(format!("{name}: utilization of FQ-CoDel above CoDel, points,"), more, 0.0);
-        finding.wanted(format!("{name}: FQ-CoDel, %,"), each, Bound::AtLeast(95.0));
+        finding.require_bound(format!("{name}: FQ-CoDel, %,"), each, Bound::AtLeast(95.0));
         rows.rows.push(row(&[&name, &one, &each]));
         groups.push((name, vec![bar(one), bar(each)]));
     }

@@ -139,8 +139,8 @@ fn l4s(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         finding.compare(format!("{case}: a Prague flow by a CUBIC flow"), balance, "", 1.0);
         finding.within(format!("{case}: a Prague flow by a CUBIC flow"), balance, 0.5, 2.0);
         let lost = dual.percent_above(fair, &used);
-        let what = format!("{case}: utilization above that of CUBIC with FQ-CoDel, %,");
-        finding.wanted(what, lost, Bound::AtLeast(-2.0));
+        let quantity = format!("{case}: utilization above that of CUBIC with FQ-CoDel, %,");
+        finding.require_bound(quantity, lost, Bound::AtLeast(-2.0));
         // Classic queues. Small packets pass FQ-CoDel by themselves, so round trips count there.
         let of_pie = [pie.summary(mean_wait(1)), pie.summary(long_wait(1))];
         let of_fair = fair.summary(queueing(flows));
@@ -149,8 +149,8 @@ fn l4s(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         finding.measure(format!("{case}, PIE: 99th percentile"), of_pie[1], "ms");
         finding.within(format!("{case}, PIE: 99th percentile, ms,"), of_pie[1], 20.0, 30.0);
         finding.measure(format!("{case}, FQ-CoDel: mean wait of long transfers"), of_fair, "ms");
-        let what = format!("{case}, FQ-CoDel: mean wait of long transfers, ms,");
-        finding.within(what, of_fair, 5.0, 20.0);
+        let quantity = format!("{case}, FQ-CoDel: mean wait of long transfers, ms,");
+        finding.within(quantity, of_fair, 5.0, 20.0);
         let mut add = |queue: &str, runs: &Runs, mean: String, long: String| {
             let cells = row(&[&queue, &flows, &mean, &long, &runs.summary(&used)]);
             rows.rows.push(cells);

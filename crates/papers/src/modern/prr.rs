@@ -153,18 +153,18 @@ fn prr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     );
     let mut drawn = Vec::new();
     for (name, tcp, lost, first, published) in EXAMPLES {
-        bench.go_on()?;
-        let mut wanted = [0; FLIGHT];
-        published.iter().for_each(|(ack, count)| wanted[*ack] = *count);
+        bench.check_interrupt()?;
+        let mut expected = [0; FLIGHT];
+        published.iter().for_each(|(ack, count)| expected[*ack] = *count);
         let measured = answers(bench, tcp, lost, first);
-        let different = measured.iter().zip(&wanted).filter(|(a, b)| a != b).count();
-        rows.rows.push(row(&[&name, &list(&wanted), &list(&measured)]));
+        let different = measured.iter().zip(&expected).filter(|(a, b)| a != b).count();
+        rows.rows.push(row(&[&name, &list(&expected), &list(&measured)]));
         let total = |counts: &[u32; FLIGHT]| f64::from(counts.iter().sum::<u32>());
         finding.compare(
             format!("{name}: segments sent in the round trip"),
             total(&measured),
             "",
-            total(&wanted),
+            total(&expected),
         );
         let text = format!("{name}: {different} ACKs have another answer, wanted none");
         finding.judge(
@@ -176,7 +176,7 @@ fn prr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         if first == 1 {
             let curve = |name: String, pen, counts| Curve { name, pen, points: sums(counts) };
             drawn.push(curve(name.to_owned(), Pen::Steps, &measured));
-            drawn.push(curve(format!("published: {name}"), Pen::Points, &wanted));
+            drawn.push(curve(format!("published: {name}"), Pen::Points, &expected));
         }
     }
     finding.tables.push(rows);

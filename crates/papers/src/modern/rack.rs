@@ -93,7 +93,10 @@ const CASES: [(&str, &str, &[&str], &[Quantity]); 3] = [
         "reordering",
         BULK,
         &["line.link.jitter=5ms", "line.link.delay=30ms", "line.link.impaired=right"],
-        &[("segments sent again for nothing", redundant, false), ("throughput, Mb/s", mbps, true)],
+        &[
+            ("segments retransmitted spuriously", redundant, false),
+            ("throughput, Mb/s", mbps, true),
+        ],
     ),
 ];
 
@@ -110,16 +113,16 @@ fn rack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         });
         let cases: Vec<(&[&str], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
         let both = bench.batch(&text, &cases)?;
-        for (what, of, more) in quantities {
+        for (quantity, of, more) in quantities {
             let [old, new] = [both[0].summary(of), both[1].summary(of)];
-            finding.measure(format!("{name}: {what}, three duplicate ACKs"), old, "");
-            finding.measure(format!("{name}: {what}, RACK-TLP"), new, "");
+            finding.measure(format!("{name}: {quantity}, three duplicate ACKs"), old, "");
+            finding.measure(format!("{name}: {quantity}, RACK-TLP"), new, "");
             let gain = both[1].difference(&both[0], of).scaled(if *more { 1.0 } else { -1.0 });
             let order = if *more { "more" } else { "less" };
-            finding.above(format!("{name}: {what}, {order} with RACK-TLP"), gain, 0.0);
-            rows.rows.push(row(&[&name, what, &old, &new]));
-            if *more || *what == "timeouts of 500 exchanges" {
-                groups.push((format!("{name}: {what}"), vec![bar(old), bar(new)]));
+            finding.above(format!("{name}: {quantity}, {order} with RACK-TLP"), gain, 0.0);
+            rows.rows.push(row(&[&name, quantity, &old, &new]));
+            if *more || *quantity == "timeouts of 500 exchanges" {
+                groups.push((format!("{name}: {quantity}"), vec![bar(old), bar(new)]));
             }
         }
     }

@@ -95,8 +95,8 @@ fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inter
         let published = (*name == "CUBIC").then_some(trips.mean);
         finding.compare(format!("{case}: ratio of throughputs"), ratio, "", published);
         if *name == "CUBIC" {
-            let what = format!("{case}: ratio of throughputs by ratio of round trips");
-            finding.near(what, linear, 1.0, TOLERANCE);
+            let quantity = format!("{case}: ratio of throughputs by ratio of round trips");
+            finding.near(quantity, linear, 1.0, TOLERANCE);
         }
         rows.rows.push(row(&[name, far, &trips, &ratio]));
         curves[usize::from(*name != "CUBIC")].push((trips.mean, ratio));
@@ -107,8 +107,9 @@ fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inter
     let (cubic, reno) = of_reno.split_at(FAR.len());
     for (i, far) in FAR.iter().enumerate().skip(1) {
         let above = reno[i].difference(&cubic[i], throughputs);
-        let what = format!("{NEAR} and {far} ms: ratio of throughputs of Reno above that of CUBIC");
-        finding.above(what, above, 0.0);
+        let quantity =
+            format!("{NEAR} and {far} ms: ratio of throughputs of Reno above that of CUBIC");
+        finding.above(quantity, above, 0.0);
     }
     let [cubic, reno] = curves;
     let most = f64::from(FAR[2]) / f64::from(NEAR);

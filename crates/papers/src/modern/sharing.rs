@@ -193,8 +193,8 @@ fn bbr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
             "%",
             published,
         );
-        let what = format!("median error of the model next to {rival}, %,");
-        finding.wanted(what, error, Bound::AtMost(published));
+        let quantity = format!("median error of the model next to {rival}, %,");
+        finding.require_bound(quantity, error, Bound::AtMost(published));
     }
     let mut rows = table("Part of one BBR flow with a buffer of 32 products", "CUBIC flows | %");
     let mut alone: Option<Parts> = None;

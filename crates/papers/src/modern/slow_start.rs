@@ -71,7 +71,7 @@ fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     finding.tables.push(rows);
     let fewer = 100.0 * (1.0 - sums[1] / sums[0]);
     finding.compare("fewer retransmitted bytes over all round trips", fewer, "%", 50.0);
-    finding.wanted(
+    finding.require_bound(
         "fewer retransmitted bytes over all round trips, %,",
         fewer,
         Bound::AtLeast(50.0),
@@ -82,7 +82,7 @@ fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         "Ten bandwidth-delay products over 100 Mb/s with a buffer of one. Published: half as many.";
     finding.figures.push(bars(
         "RFC 9406, 5: retransmitted segments",
-        "segments sent again",
+        "segments retransmitted",
         series,
         groups,
         caption,

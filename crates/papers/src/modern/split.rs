@@ -149,12 +149,12 @@ fn split(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
             ));
         }
         let [cubic, first, third] = factors[..] else { continue };
-        let what = |sender: &str| format!("{name}: factor of splitting with {sender}");
-        finding.below(what("BBR 1"), first, 1.5);
-        finding.wanted(what("BBR 3"), third, Bound::AtLeast(3.0));
+        let quantity = |sender: &str| format!("{name}: factor of splitting with {sender}");
+        finding.below(quantity("BBR 1"), first, 1.5);
+        finding.require_bound(quantity("BBR 3"), third, Bound::AtLeast(3.0));
         match network.3 {
-            [_, 0] => finding.wanted(what("CUBIC"), cubic, Bound::AtLeast(3.0)),
-            _ => finding.above(format!("{} above CUBIC's", what("BBR 3")), third, cubic.high()),
+            [_, 0] => finding.require_bound(quantity("CUBIC"), cubic, Bound::AtLeast(3.0)),
+            _ => finding.above(format!("{} above CUBIC's", quantity("BBR 3")), third, cubic.high()),
         }
         let series =
             [("split", false), ("published", true), ("end to end", false), ("published", true)];

@@ -53,11 +53,11 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             let got = [kbps, delay, deviation].map(|of| runs.summary(of));
             let name = format!("{}, bursts of {packets}", protocol.name());
             let mut row = vec![packets.cell(), protocol.name().to_owned()];
-            for (i, (what, unit)) in
+            for (i, (quantity, unit)) in
                 [("throughput", "kb/s"), ("delay", "ms"), ("deviation", "ms")].iter().enumerate()
             {
                 row.push(format!("{} ({})", mean_and_interval(&got[i]), published[i]));
-                finding.compare(format!("{name}, {what}"), got[i], unit, published[i]);
+                finding.compare(format!("{name}, {quantity}"), got[i], unit, published[i]);
             }
             row.push(runs.summary(timeouts).cell());
             rows.rows.push(row);
@@ -76,7 +76,7 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let series = [("published", true), ("measured", false)];
     finding.figures.push(bars(title, "throughput, kb/s", series, groups, WHISKERS));
     for (protocol, part) in [(Tulip, "(a)"), (Snoop, "(b)")] {
-        bench.go_on()?;
+        bench.check_interrupt()?;
         let mut changes = case(protocol, Window::Large, &bursts(6));
         changes.push("horizon=10s".to_owned());
         let recording = bench.record(TESTBED, &changes, bench.first_seed);
@@ -134,8 +134,8 @@ fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let at = |protocol, rate| sweeps.mean(protocol, rate, kbps);
     let ratio = |rate| sweeps.ratio((Snoop, Tulip), rate, kbps);
     for rate in [0.01, 0.1, 1.0] {
-        let what = format!("{rate} per million: throughput of snoop over TULIP's");
-        finding.within(what, ratio(rate), 0.9, 1.1);
+        let quantity = format!("{rate} per million: throughput of snoop over TULIP's");
+        finding.within(quantity, ratio(rate), 0.9, 1.1);
     }
     // "Begins to diverge and fall below TULIP once error rates exceed 10".
     finding.below("snoop over TULIP at 30 per million", ratio(30.0), 0.95);
@@ -153,8 +153,8 @@ fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         fixed(100.0)
     ));
     let unaided = |over, under| sweeps.at(Unaided, over).ratio(sweeps.at(Unaided, under), kbps);
-    let what = "unaided at 0.1 over unaided at 0.01 per million";
-    finding.within(what, unaided(0.1, 0.01), 0.9, 1.1);
+    let quantity = "unaided at 0.1 over unaided at 0.01 per million";
+    finding.within(quantity, unaided(0.1, 0.01), 0.9, 1.1);
     finding.below("unaided at 1 over unaided at 0.1 per million", unaided(1.0, 0.1), 0.95);
     finding.below("unaided at 10 over unaided at 1 per million", unaided(10.0, 1.0), 0.9);
     for rate in [0.01, 0.1, 1.0, 10.0] {
@@ -174,13 +174,17 @@ fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
             0.0,
         );
     }
-    for (what, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
+    for (quantity, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
         let ratio = sweeps.ratio((Tulip, Snoop), 100.0, of);
-        finding.below(format!("100 per million: {what} of TULIP over snoop's"), ratio, 0.8);
+        finding.below(format!("100 per million: {quantity} of TULIP over snoop's"), ratio, 0.8);
         for protocol in [Tulip, Snoop] {
             let runs = sweeps.at(protocol, 100.0);
             let who = protocol.name();
-            finding.measure(format!("{who} at 100 per million, {what}"), runs.summary(of), "ms");
+            finding.measure(
+                format!("{who} at 100 per million, {quantity}"),
+                runs.summary(of),
+                "ms",
+            );
         }
     }
     Ok(())

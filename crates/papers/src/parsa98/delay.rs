@@ -11,11 +11,11 @@ use crate::{Bench, Claim, Finding, Interrupted};
 const CAPTION: &str = "Mean over the packets of a run and over the runs; whiskers are the standard deviation over the \
                        packets of a run.";
 
-/// Delay and deviation of a protocol as measured figures, with labels that begin with `what`.
-fn measure(finding: &mut Finding, sweeps: &Sweeps, protocol: Protocol, rate: f64, what: &str) {
+/// Delay and deviation of a protocol as measured figures, with labels that begin with `prefix`.
+fn measure(finding: &mut Finding, sweeps: &Sweeps, protocol: Protocol, rate: f64, prefix: &str) {
     let runs = sweeps.at(protocol, rate);
-    finding.measure(format!("{what}, delay"), runs.summary(delay), "ms");
-    finding.measure(format!("{what}, deviation"), runs.summary(deviation), "ms");
+    finding.measure(format!("{prefix}, delay"), runs.summary(delay), "ms");
+    finding.measure(format!("{prefix}, deviation"), runs.summary(deviation), "ms");
 }
 
 pub(super) const F14: Claim = Claim {
@@ -37,19 +37,19 @@ fn f14(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         let title = format!("Figure 14 {part}: packet delay, window {name}");
         finding.figures.push(sweeps.delay_chart(&title, &[Tulip, Snoop], false, CAPTION));
         finding.tables.push(sweeps.table(&title));
-        let mut lower = |what: &str, of: fn(&RunMetrics) -> f64, rate: f64| {
+        let mut lower = |quantity: &str, of: fn(&RunMetrics) -> f64, rate: f64| {
             let more = sweeps.at(Snoop, rate).difference(sweeps.at(Tulip, rate), of);
-            let what =
-                format!("{name}, {rate} per million: {what} of snoop less that of TULIP, ms,");
-            finding.above(what, more, 0.0);
+            let quantity =
+                format!("{name}, {rate} per million: {quantity} of snoop less that of TULIP, ms,");
+            finding.above(quantity, more, 0.0);
         };
         LOW.into_iter().for_each(|rate| lower("delay", delay, rate));
         // "As the error rates increase": the upper half of the axis.
         let upper = LOW.into_iter().filter(|rate| *rate >= 7.5);
         upper.for_each(|rate| lower("deviation", deviation, rate));
         for protocol in [Tulip, Snoop] {
-            let what = format!("{name}, {} at 15 per million", protocol.name());
-            measure(finding, &sweeps, protocol, 15.0, &what);
+            let prefix = format!("{name}, {} at 15 per million", protocol.name());
+            measure(finding, &sweeps, protocol, 15.0, &prefix);
         }
         both.push(sweeps);
     }
@@ -57,8 +57,9 @@ fn f14(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         for protocol in [Tulip, Snoop] {
             let [large, small] = [0, 1].map(|i| both[i].at(protocol, rate));
             let name = protocol.name();
-            let what = format!("{name}, {rate} per million: delay with 16 KB over that with 42 KB");
-            finding.below(what, small.ratio(large, delay), 0.5);
+            let quantity =
+                format!("{name}, {rate} per million: delay with 16 KB over that with 42 KB");
+            finding.below(quantity, small.ratio(large, delay), 0.5);
         }
     }
     Ok(())
@@ -82,8 +83,8 @@ fn high(
     ]);
     finding.tables.push(sweeps.table(&format!("{place}: window {name}")));
     for protocol in [Tulip, SnoopFixed, Snoop] {
-        let what = format!("{} at 75 per million", protocol.name());
-        measure(finding, &sweeps, protocol, 75.0, &what);
+        let prefix = format!("{} at 75 per million", protocol.name());
+        measure(finding, &sweeps, protocol, 75.0, &prefix);
     }
     Ok(sweeps)
 }
@@ -109,9 +110,9 @@ fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
             ("snoop fixed over unfixed", SnoopFixed, Snoop),
             ("TULIP over snoop fixed", Tulip, SnoopFixed),
         ] {
-            for (what, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
+            for (quantity, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
                 let ratio = sweeps.ratio((over, under), rate, of);
-                finding.below(format!("{rate} per million: {what} of {names}"), ratio, MUCH);
+                finding.below(format!("{rate} per million: {quantity} of {names}"), ratio, MUCH);
             }
         }
     }
@@ -120,8 +121,8 @@ fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         let ratio = sweeps.ratio((Unaided, Snoop), rate, delay);
         finding.below(format!("{rate} per million: delay of TCP alone over snoop's"), ratio, 1.0);
         let ratio = sweeps.ratio((Unaided, Snoop), rate, spread);
-        let what = format!("{rate} per million: delay and deviation of TCP alone over snoop's");
-        finding.above(what, ratio, 1.0);
+        let quantity = format!("{rate} per million: delay and deviation of TCP alone over snoop's");
+        finding.above(quantity, ratio, 1.0);
     }
     Ok(())
 }
@@ -149,8 +150,9 @@ fn f17(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         for rate in HIGH {
             let ratio = sweeps.at(protocol, rate).ratio(large.at(protocol, rate), delay);
             let who = protocol.name();
-            let what = format!("{who}, {rate} per million: delay with 16 KB over that with 42 KB");
-            finding.below(what, ratio, MUCH);
+            let quantity =
+                format!("{who}, {rate} per million: delay with 16 KB over that with 42 KB");
+            finding.below(quantity, ratio, MUCH);
         }
     }
     Ok(())

@@ -74,11 +74,11 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         let tulip = run(bench, Tulip, Window::Large, &errors)?;
         let snoop = run(bench, Snoop, Window::Large, &errors)?;
         let above = tulip.percent_above(&snoop, kbps);
-        let what = format!("{rate} per million: TULIP above snoop");
-        finding.above(format!("{what} in %"), above, 0.0);
+        let quantity = format!("{rate} per million: TULIP above snoop");
+        finding.above(format!("{quantity} in %"), above, 0.0);
         if rate == 15.0 {
             // "Nearly identical throughput".
-            finding.equal(what, above, 5.0);
+            finding.equal(quantity, above, 5.0);
         }
     }
     if !bench.is_shown() {
@@ -123,10 +123,10 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         finding.within(format!("{name}, no errors: TULIP ahead of snoop in %,"), ahead, 3.5, 5.5);
         let above = sweeps.percent_above((Unaided, Snoop), 0.5, kbps);
         finding.equal(format!("{name}, 0.5 per million: unaided above snoop"), above, 5.0);
-        let kept = sweeps.at(Unaided, 0.5).percent_above(sweeps.at(Unaided, 0.0), kbps);
-        finding.wanted(
+        let change = sweeps.at(Unaided, 0.5).percent_above(sweeps.at(Unaided, 0.0), kbps);
+        finding.require_bound(
             format!("{name}, unaided at 0.5 per million above that without errors in %"),
-            kept,
+            change,
             Bound::AtLeast(-5.0),
         );
         for rate in LOW.into_iter().filter(|rate| *rate >= 2.0) {
@@ -146,9 +146,9 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
                 before.difference(after, kbps).among(LOW.len() - 1, before.all().len())
             });
             let who = protocol.name();
-            let what =
+            let quantity =
                 format!("{name}, {who}: smallest fall from one error rate to the next, kb/s,");
-            finding.above(what, Estimate::weakest(steps), 0.0);
+            finding.above(quantity, Estimate::weakest(steps), 0.0);
         }
         if window == Window::Large {
             let plain = run(bench, TulipPlain, window, &bit_errors(0.0))?;
@@ -205,31 +205,31 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             got.iter().zip(published).map(|(s, p)| format!("{} ({p})", mean_and_interval(s))),
         );
         rows.rows.push(row);
-        for (i, what, unit) in [
+        for (i, quantity, unit) in [
             (1, "ideal goodput", ""),
             (2, "achieved goodput", ""),
             (3, "TCP timeouts", "per run"),
             (4, "redundant packets", "per run"),
         ] {
-            finding.compare(format!("{name}, {what}"), got[i], unit, published[i]);
+            finding.compare(format!("{name}, {quantity}"), got[i], unit, published[i]);
         }
         let below = runs.summary(|m| ideal_goodput(m) - goodput(m));
-        let what = format!("{name}, goodput below ideal by");
+        let quantity = format!("{name}, goodput below ideal by");
         match protocol {
-            Unaided => finding.above(what, below, 0.01),
-            _ => finding.within(what, below, -0.005, 0.005),
+            Unaided => finding.above(quantity, below, 0.01),
+            _ => finding.within(quantity, below, -0.005, 0.005),
         }
         // None as printed: less than half of one.
-        let what = format!("{name}, TCP timeouts");
+        let quantity = format!("{name}, TCP timeouts");
         match protocol {
-            Unaided => finding.within(what, got[3], 400.0, 1100.0),
-            Tulip => finding.within(what, got[3], 0.0, 0.0),
-            _ => finding.below(what, got[3], 0.5),
+            Unaided => finding.within(quantity, got[3], 400.0, 1100.0),
+            Tulip => finding.within(quantity, got[3], 0.0, 0.0),
+            _ => finding.below(quantity, got[3], 0.5),
         }
-        let what = format!("{name}, redundant packets");
+        let quantity = format!("{name}, redundant packets");
         match protocol {
-            Unaided => finding.near(what, got[4], published[4], 0.5),
-            _ => finding.below(what, got[4], 0.5),
+            Unaided => finding.near(quantity, got[4], published[4], 0.5),
+            _ => finding.below(quantity, got[4], 0.5),
         }
     }
     finding.tables.push(rows);
@@ -309,16 +309,16 @@ fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
             let most = HIGH.into_iter().max_by(by_value).map_or(Estimate::from(f64::NAN), ratio);
             finding.compare(format!("{name}, TULIP over {who}, largest ratio"), most, "", 3.0);
             finding.within(format!("{name}: largest ratio of TULIP to {who}"), most, 2.0, 3.5);
-            let what = format!("{name}: ratio of TULIP to {who} at 75 per million");
-            finding.wanted(what, ratio(75.0), Bound::AtLeast(2.0));
+            let quantity = format!("{name}: ratio of TULIP to {who} at 75 per million");
+            finding.require_bound(quantity, ratio(75.0), Bound::AtLeast(2.0));
             // "Diverges": the ratio grows above 30.
             let [low, high] = [30.0, 75.0]
                 .map(|rate| [sweeps.at(Tulip, rate).each(kbps), sweeps.at(snoop, rate).each(kbps)]);
             let grows = Estimate::of(&[&high[0], &high[1], &low[0], &low[1]], |m| {
                 m[0] / m[1] - m[2] / m[3]
             });
-            let what = format!("{name}: TULIP over {who} at 75 per million, less that at 30,");
-            finding.above(what, grows, 0.0);
+            let quantity = format!("{name}: TULIP over {who} at 75 per million, less that at 30,");
+            finding.above(quantity, grows, 0.0);
         }
         if window == Window::Large {
             high_end(bench, finding)?;
@@ -377,20 +377,20 @@ fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     );
     for (name, runs) in [("TULIP", &tulip), ("TCP-SACK alone", &sack), ("Reno alone", &unaided)] {
         let got = [kbps, delay, deviation, timeouts].map(|of| runs.summary(of));
-        for (summary, (what, unit)) in got.iter().zip([
+        for (summary, (quantity, unit)) in got.iter().zip([
             ("throughput", "kb/s"),
             ("delay", "ms"),
             ("deviation", "ms"),
             ("timeouts", "per run"),
         ]) {
-            finding.measure(format!("{name}, {what}"), summary, unit);
+            finding.measure(format!("{name}, {quantity}"), summary, unit);
         }
         rows.rows.push(row(&[&name, &got[0], &got[1], &got[2], &got[3]]));
     }
     finding.tables.push(rows);
-    for (what, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
+    for (quantity, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
         finding.above(
-            format!("{what} of TCP-SACK less that of TULIP, ms,"),
+            format!("{quantity} of TCP-SACK less that of TULIP, ms,"),
             sack.difference(&tulip, of),
             0.0,
         );

@@ -132,7 +132,7 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     // Of all packets, and of those that the sender timed.
     let (mut above, mut measured) = ([0_u64; 2], [0_u64; 2]);
     for seed in bench.seeds_of(bench.seeds) {
-        bench.go_on()?;
+        bench.check_interrupt()?;
         let trips = trips(bench, seed);
         let mut rtts = Moments::default();
         let mut margin = f64::INFINITY;

@@ -98,11 +98,11 @@ fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     finding.tables.push(rows);
     for channel in [0, 1] {
         let [tulip, own] = [TULIP, CODED].map(|layer| all[channel][layer].mean(answers));
-        let what = format!(
+        let quantity = format!(
             "{}: frames of the mobile host for each of the base station",
             CHANNELS[channel].0
         );
-        finding.below(what, own, tulip);
+        finding.below(quantity, own, tulip);
     }
     let gain = |channel: usize, over: usize| {
         let of = |layer: usize| all[channel][layer].mean(rate);

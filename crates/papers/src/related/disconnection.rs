@@ -58,7 +58,7 @@ fn disconnection(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Int
     for away in [1.0, 2.0, 5.0] {
         let mut transfers = Vec::new();
         for agent in ["none", "split", "m-tcp"] {
-            bench.go_on()?;
+            bench.check_interrupt()?;
             let set = [format!("errors.bad={away}s"), format!("agent={agent}")];
             let recording = bench.record(built_in("disconnections"), &set, 1);
             let case = format!("{away} s, {agent}");

@@ -91,8 +91,8 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
             guess.low(),
             most,
         );
-        let what = format!("{hosts} hosts: round robin with the state known, lower end (KB/s)");
-        finding.above(what, oracle.low(), guess.high());
+        let quantity = format!("{hosts} hosts: round robin with the state known, lower end (KB/s)");
+        finding.above(quantity, oracle.low(), guess.high());
         let fair = guessed.mean(fairness);
         finding.above(
             format!("{hosts} hosts: fairness of round robin by failures"),

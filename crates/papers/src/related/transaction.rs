@@ -54,10 +54,10 @@ fn transaction(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inter
             medians.push(waits.mean);
         }
         let [tcp, t_tcp, open] = medians[..] else { continue };
-        let what = format!("losses: {losses}; what T/TCP saves at the median (s)");
-        finding.within(what, tcp - t_tcp, ROUND_TRIP, ROUND_TRIP + SYNS);
-        let what = format!("losses: {losses}; what T/TCP takes beyond an open connection (s)");
-        finding.below(what, t_tcp - open, SYNS);
+        let quantity = format!("losses: {losses}; what T/TCP saves at the median (s)");
+        finding.within(quantity, tcp - t_tcp, ROUND_TRIP, ROUND_TRIP + SYNS);
+        let quantity = format!("losses: {losses}; what T/TCP takes beyond an open connection (s)");
+        finding.below(quantity, t_tcp - open, SYNS);
     }
     finding.tables.push(rows);
     Ok(())

@@ -147,15 +147,17 @@ fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         "<scenario | <partial ACKs: at, for packet | <wanted",
     );
     let mut drawings = Vec::new();
-    let mut check = |what: &str, script: &Script, wanted: &[u32]| {
+    let mut check = |case: &str, script: &Script, expected: &[u32]| {
         let got = script.answers();
-        let told: Vec<String> =
+        let partial: Vec<String> =
             script.partial.iter().map(|(at, n)| format!("{at} ms: {n}")).collect();
-        rows.rows.push(row(&[&what, &told.join(", "), &format!("{wanted:?}")]));
-        let label = format!("partial ACKs, {what}");
-        finding.compare(label, got.len() as f64, "", wanted.len() as f64);
-        finding
-            .require(got == wanted, format!("{what}: partial ACKs for {got:?}, wanted {wanted:?}"));
+        rows.rows.push(row(&[&case, &partial.join(", "), &format!("{expected:?}")]));
+        let label = format!("partial ACKs, {case}");
+        finding.compare(label, got.len() as f64, "", expected.len() as f64);
+        finding.require(
+            got == expected,
+            format!("{case}: partial ACKs for {got:?}, wanted {expected:?}"),
+        );
     };
 
     // Figure 5: packets 1 to 4 arrive in order, without answer by the mobile.
@@ -216,6 +218,6 @@ fn diagram(title: &str, script: &Script) -> Figure {
     let parties = PARTIES.map(str::to_owned).to_vec();
     let plot = Messages { title: title.to_owned(), parties, messages };
     let caption =
-        "Packets to the base station, those that it forwards or sends again, and partial ACKs.";
+        "Packets to the base station, those that it forwards or retransmits, and partial ACKs.";
     figure(&plot.plot(), title, caption)
 }

@@ -101,9 +101,9 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let better = throughputs.iter().filter(|kb| **kb >= GOOD).count();
     let better = Estimate::share(better, throughputs.len());
     finding.measure(format!("runs with at least {GOOD} KB/s"), better, "%");
-    finding.wanted("runs with at least 153.67 KB/s, %,", better.value, Bound::Above(0.0));
+    finding.require_bound("runs with at least 153.67 KB/s, %,", better.value, Bound::Above(0.0));
     // Of the twenty runs of a table, at most one.
-    finding.wanted("runs with at least 153.67 KB/s, %,", better, Bound::AtMost(5.0));
+    finding.require_bound("runs with at least 153.67 KB/s, %,", better, Bound::AtMost(5.0));
     let recoveries = reno.each(count(|f| f.fast_retransmits));
     let as_good = throughputs.iter().zip(&recoveries).filter(|(kb, _)| AS_GOOD.contains(*kb));
     let as_good: Vec<f64> = as_good.map(|(_, recoveries)| *recoveries).collect();
@@ -235,8 +235,8 @@ fn windows(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     finding.measure("LAN, window of two packets", two, "% of the usual window's throughput");
     finding.measure("WAN, window of 4 KB", small, "% of the usual window's throughput");
     finding.measure("WAN, window of 8 KB", large, "% of the usual window's throughput");
-    finding.wanted("LAN, two packets, % of ideal,", two, Bound::AtLeast(95.0));
-    finding.wanted("WAN, 8 KB, % of ideal,", large, Bound::AtLeast(95.0));
+    finding.require_bound("LAN, two packets, % of ideal,", two, Bound::AtLeast(95.0));
+    finding.require_bound("WAN, 8 KB, % of ideal,", large, Bound::AtLeast(95.0));
     finding.below("WAN, 4 KB, % of ideal,", small, 95.0);
     Ok(())
 }

@@ -111,7 +111,7 @@ fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
         "Several connections through one base station, congestion and wireless errors together",
         "<connections, agent | aggregate KB/s | Jain index | timeouts | lost in the queue | completed",
     );
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for count in [2, 8, 32] {
         let transfer = format!("transfer.count={count}");
         let mut line = Vec::new();
@@ -133,10 +133,10 @@ fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
                 jain.mean
             ));
         }
-        told.push(format!("{count} connections: {}", line.join("; ")));
+        answers.push(format!("{count} connections: {}", line.join("; ")));
     }
     finding.tables.push(rows);
-    finding.note(format!("Answer: {}", told.join(". ")));
+    finding.note(format!("Answer: {}", answers.join(". ")));
     Ok(())
 }
 
@@ -215,9 +215,9 @@ fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inte
     );
     let seen = |runs: &Runs| {
         runs.summary(|m| {
-            let told = m.sum(|f| f.loss_notifications) as f64;
+            let notified = m.sum(|f| f.loss_notifications) as f64;
             let damaged: u64 = m.stages.iter().map(|s| s.damaged_data).sum();
-            100.0 * told / damaged.max(1) as f64
+            100.0 * notified / damaged.max(1) as f64
         })
     };
     for (name, runs) in
@@ -262,7 +262,7 @@ fn sack_eln(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         "SACK and ELN by the receiver's checksum (LAN)",
         "<errors, sender | KB/s | timeouts | completed",
     );
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for (errors, text) in [("single errors", SINGLE), ("bursts of six", BURSTS)] {
         let mut of = Vec::new();
         for (name, changes) in [
@@ -279,22 +279,26 @@ fn sack_eln(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         }
         let by_eln = of[3].percent_above(&of[1], throughput);
         let by_sack = of[3].percent_above(&of[2], throughput);
-        for (what, gain) in [("ELN over SACK alone", by_eln), ("SACK over ELN alone", by_sack)] {
-            finding.measure(format!("{errors}, gain of {what}"), gain, "%");
+        for (comparison, gain) in
+            [("ELN over SACK alone", by_eln), ("SACK over ELN alone", by_sack)]
+        {
+            finding.measure(format!("{errors}, gain of {comparison}"), gain, "%");
             // Either answer is acceptable, but it must be known whether it is one.
             let sure = gain.low() > 0.0 || gain.high() < 0.0 || gain.ci.unwrap_or(0.0) < 10.0;
             finding.require(
                 sure,
-                format!("{errors}: the gain of {what} is known to 10 %, or has a sign for certain"),
+                format!(
+                    "{errors}: the gain of {comparison} is known to 10 %, or has a sign for certain"
+                ),
             );
         }
-        told.push(format!(
+        answers.push(format!(
             "{errors}: ELN adds {} % to SACK, SACK {} % to ELN",
             by_eln.cell(),
             by_sack.cell()
         ));
     }
     finding.tables.push(rows);
-    finding.note(format!("Answer: {}", told.join("; ")));
+    finding.note(format!("Answer: {}", answers.join("; ")));
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
 use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
 
 /// The figures of a column: name in conditions, label, unit.
-const WHAT: [(&str, &str, &str); 5] = [
+const QUANTITIES: [(&str, &str, &str); 5] = [
     ("throughput", "throughput", "KB/s"),
     ("percent of ideal", "of ideal", "%"),
     ("wired goodput", "wired goodput", "%"),
@@ -24,7 +24,7 @@ const WIRELESS: usize = 3;
 const TIMEOUTS: usize = 4;
 
 /// A published table: title, testbed and errors, ideal throughput in KB/s, and the columns Reno, snoop, snoop+ACKP,
-/// each in the order of [`WHAT`].
+/// each in the order of [`QUANTITIES`].
 struct PublishedTable {
     title: &'static str,
     testbed: &'static str,
@@ -113,37 +113,53 @@ impl Column {
         Column { name, runs, measured: measured.map(Estimate::from), published }
     }
 
-    fn within(&self, finding: &mut Finding, what: usize, low: f64, high: f64) {
-        finding.within(format!("{}, {},", self.name, WHAT[what].0), self.measured[what], low, high);
+    fn within(&self, finding: &mut Finding, quantity: usize, low: f64, high: f64) {
+        finding.within(
+            format!("{}, {},", self.name, QUANTITIES[quantity].0),
+            self.measured[quantity],
+            low,
+            high,
+        );
     }
 
-    fn below(&self, finding: &mut Finding, what: usize, high: f64) {
-        finding.below(format!("{}, {},", self.name, WHAT[what].0), self.measured[what], high);
+    fn below(&self, finding: &mut Finding, quantity: usize, high: f64) {
+        finding.below(
+            format!("{}, {},", self.name, QUANTITIES[quantity].0),
+            self.measured[quantity],
+            high,
+        );
     }
 
     /// Requires the published value within `tolerance`.
-    fn near(&self, finding: &mut Finding, what: usize, tolerance: f64) {
+    fn near(&self, finding: &mut Finding, quantity: usize, tolerance: f64) {
         let Some(published) = self.published else { return };
-        self.within(finding, what, published[what] - tolerance, published[what] + tolerance);
+        self.within(
+            finding,
+            quantity,
+            published[quantity] - tolerance,
+            published[quantity] + tolerance,
+        );
     }
 
     /// Requires the published value within the relative tolerance `share`.
-    fn about(&self, finding: &mut Finding, what: usize, share: f64) {
+    fn about(&self, finding: &mut Finding, quantity: usize, share: f64) {
         let Some(published) = self.published else { return };
-        let (low, high) = ((1.0 - share) * published[what], (1.0 + share) * published[what]);
-        self.within(finding, what, low, high);
+        let (low, high) =
+            ((1.0 - share) * published[quantity], (1.0 + share) * published[quantity]);
+        self.within(finding, quantity, low, high);
     }
 
     fn row(&self) -> Vec<String> {
         let cells = self.measured.iter().enumerate();
-        let cells = cells.map(|(i, measured)| beside(measured, self.published.map(|p| p[i])));
+        let cells =
+            cells.map(|(i, measured)| with_published(measured, self.published.map(|p| p[i])));
         let name = core::iter::once(self.name.to_owned());
         name.chain(cells).chain([self.runs.cell()]).collect()
     }
 }
 
 /// `measured ± interval (published)`.
-fn beside(measured: &Estimate, published: Option<f64>) -> String {
+fn with_published(measured: &Estimate, published: Option<f64>) -> String {
     let published = published.map_or(String::new(), |p| format!(" ({})", p.cell()));
     format!("{}{published}", measured.cell())
 }
@@ -189,8 +205,8 @@ fn measure(
     first[1 + PERCENT].clear();
     rows.rows.push(first);
     for column in &columns {
-        for (i, (_, what, unit)) in WHAT.iter().enumerate() {
-            let label = format!("{} {what}", column.name);
+        for (i, (_, quantity, unit)) in QUANTITIES.iter().enumerate() {
+            let label = format!("{} {quantity}", column.name);
             finding.compare(label, column.measured[i], unit, column.published.map(|p| p[i]));
         }
         rows.rows.push(column.row());
@@ -210,11 +226,11 @@ fn measure(
         let label = format!("{} standard deviation of the transfer time", column.name);
         finding.compare(label, times, "s", published);
         let (low, high) = DEVIATIONS;
-        let what = format!(
+        let quantity = format!(
             "{}, standard deviation of the transfer time over that published,",
             column.name
         );
-        finding.within(what, times.scaled(1.0 / published), low, high);
+        finding.within(quantity, times.scaled(1.0 / published), low, high);
     }
     let groups = core::iter::once(&ideal).chain(&columns).map(|column| {
         let published = column.published.and_then(|p| published_bar(p[0]));
@@ -264,8 +280,8 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         } else {
             column.below(finding, TIMEOUTS, NONE_IN_20);
             let dupacks = column.runs.summary(count(|f| f.dupacks));
-            let what = format!("{}, duplicate ACKs at the sender,", column.name);
-            finding.below(what, dupacks, NONE_IN_20);
+            let quantity = format!("{}, duplicate ACKs at the sender,", column.name);
+            finding.below(quantity, dupacks, NONE_IN_20);
         }
     }
     let [_, snoop, ackp, _] = &columns;
@@ -305,7 +321,7 @@ fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
             let runs = bench.with_many(|bench| bench.runs(LAN, &changes))?;
             let dupacks = runs.summary(count(|f| f.dupacks));
             let (throughput, timeouts) = (runs.throughput(), runs.timeouts());
-            let label = |what: &str| format!("{name} at {mean}, {what}");
+            let label = |quantity: &str| format!("{name} at {mean}, {quantity}");
             finding.measure(label("throughput"), throughput, "KB/s");
             finding.measure(label("timeouts"), timeouts, "per run");
             finding.measure(label("duplicate ACKs at the sender"), dupacks, "per run");

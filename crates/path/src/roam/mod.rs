@@ -70,7 +70,7 @@ struct Mobile {
     /// Boxed: packets need only the other fields.
     walk: Box<Walk>,
     /// The cells whose signal it receives, the newest first.
-    hears: [u16; 2],
+    audible: [u16; 2],
     /// The cell that it left last, with the time.
     left: (u16, Time),
     /// The cell where the network believes it to be, or to be soon.
@@ -88,7 +88,7 @@ struct Mobile {
 
 impl Mobile {
     fn is_in(&self, cell: u16) -> bool {
-        self.hears.contains(&cell)
+        self.audible.contains(&cell)
     }
 
     /// Data sent in `cell` with this propagation time can no longer arrive.
@@ -170,7 +170,7 @@ impl Roam {
                     addr: host.addr,
                     stage: host_stages[tour.host],
                     walk: Box::new(Walk::new(tour.clone(), roaming.handoff.clone(), chance)),
-                    hears: [NONE; 2],
+                    audible: [NONE; 2],
                     left: (NONE, Time::ZERO),
                     heading: NONE,
                     expected: false,
@@ -238,7 +238,7 @@ impl Roam {
     /// The stage of `host` if its handoff is over: it is in a cell, and the wired side sends there.
     pub(crate) fn over(&mut self, host: usize) -> Option<usize> {
         let mobile = &mut self.mobiles[host];
-        let over = mobile.hears[0] != NONE && mobile.hears[0] == mobile.route;
+        let over = mobile.audible[0] != NONE && mobile.audible[0] == mobile.route;
         // The first arrival is no handoff.
         (over && core::mem::replace(&mut mobile.reached, true)).then_some(mobile.stage)
     }
@@ -373,13 +373,13 @@ impl Roam {
     /// `host` has left `cell` towards `next`.
     pub(crate) fn leave(&mut self, host: usize, cell: u16, next: Option<u16>, out: &mut Out) {
         let mobile = &mut self.mobiles[host];
-        mobile.hears = match mobile.hears {
+        mobile.audible = match mobile.audible {
             [first, second] if first == cell => [second, NONE],
             [first, _] => [first, NONE],
         };
         mobile.left = (cell, out.now());
         // It may receive the next cell already, which the network then knows.
-        if self.handoff.announced && mobile.hears[0] == NONE {
+        if self.handoff.announced && mobile.audible[0] == NONE {
             mobile.heading = next.unwrap_or(NONE);
             mobile.expected = next.is_some();
         }
@@ -389,7 +389,7 @@ impl Roam {
     /// `host` has arrived in `cell`, whose base station sends its buffered packets.
     pub(crate) fn arrive(&mut self, host: usize, cell: u16, out: &mut Out) {
         let mobile = &mut self.mobiles[host];
-        mobile.hears = [cell, mobile.hears[0]];
+        mobile.audible = [cell, mobile.audible[0]];
         (mobile.heading, mobile.expected) = (cell, false);
         out.event(What::Handoff { host: mobile.addr, arrived: true });
         for packet in mobile.buffers.take(cell) {
@@ -413,7 +413,7 @@ impl Roam {
         let mobile = &self.mobiles[host];
         let agent = |cell: u16| self.cells.get(usize::from(cell)).and_then(|place| place.agent);
         // With an overlap it still receives the old cell.
-        let old = if mobile.hears[0] == NONE { mobile.left.0 } else { mobile.hears[0] };
+        let old = if mobile.audible[0] == NONE { mobile.left.0 } else { mobile.audible[0] };
         (agent(old).filter(|_| old != cell), agent(cell), mobile.addr)
     }
 

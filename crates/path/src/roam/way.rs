@@ -72,7 +72,7 @@ impl Roam {
     /// A mobile host sends through the cell that it received last.
     fn way_of_mobile(&self, stage: usize, side: Side) -> Way {
         let mobile = &self.mobiles[stage - self.hosts];
-        match (side, mobile.hears[0]) {
+        match (side, mobile.audible[0]) {
             (Side::Right, _) => Way::Out,
             (_, NONE) => Way::Lost(Cause::NoCell),
             (_, cell) => Way::Stage(self.cells[usize::from(cell)].stages.end - 1),

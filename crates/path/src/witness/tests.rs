@@ -108,8 +108,8 @@ impl WatchedHost {
     #[track_caller]
     fn expect<const N: usize>(&mut self, lines: [(Line, &str); N]) {
         for (line, expected) in lines {
-            let what = format!("{} ms, {} + {} ack {}", line.ms, line.seq, line.len, line.ack);
-            assert_eq!(self.see(line), expected, "{what}");
+            let case = format!("{} ms, {} + {} ack {}", line.ms, line.seq, line.len, line.ack);
+            assert_eq!(self.see(line), expected, "{case}");
         }
     }
 

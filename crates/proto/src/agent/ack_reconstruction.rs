@@ -73,10 +73,10 @@ impl Config for Reconstruction {
         .tier(0),
         read: |k| {
             let mut c = Reconstruction::default();
-            let what = "the maximum number of segments that one ACK to the sender acknowledges";
-            k.count("ack-thresh", &mut c.thresh, 1..=1000, what);
-            let what = "the time between regenerated ACKs; measured by default";
-            k.maybe("ack-interval", &mut c.interval, Span::ZERO..=Span::secs(1), what);
+            let doc = "the maximum number of segments that one ACK to the sender acknowledges";
+            k.count("ack-thresh", &mut c.thresh, 1..=1000, doc);
+            let doc = "the time between regenerated ACKs; measured by default";
+            k.maybe("ack-interval", &mut c.interval, Span::ZERO..=Span::secs(1), doc);
             flows::watched(k, &mut c.flows);
             AgentConfig::AckReconstruction(c)
         },
@@ -100,7 +100,7 @@ struct Flow {
     /// Acknowledgement and window of the last ACK sent to the sender.
     sent: Option<(Seq, u16)>,
     /// Arrival time of the receiver's last advancing ACK.
-    heard: Option<Time>,
+    last_advance: Option<Time>,
     /// Average time between advancing ACKs.
     interval: Option<Span>,
     /// The receiver's ACK that follows the reconstructed ones.
@@ -257,8 +257,8 @@ impl AckReconstruction {
     }
 
     /// Handles a plain ACK that acknowledges more than all before it.
-    fn hold(&mut self, now: Time, i: usize, packet: Packet, said: (Seq, u16), out: &mut Out) {
-        let (ack, window) = said;
+    fn hold(&mut self, now: Time, i: usize, packet: Packet, fields: (Seq, u16), out: &mut Out) {
+        let (ack, window) = fields;
         let flow = &mut self.flows[i];
         let step = flow.segment.saturating_mul(self.config.thresh);
         let more = match flow.sent {
@@ -272,7 +272,7 @@ impl AckReconstruction {
             None => flow.interval,
         };
         let (Some(spread), 1..=FILLS_MAX) = (spread, fills) else {
-            flow.sent = Some(said);
+            flow.sent = Some(fields);
             self.wakes.set(i, None);
             return out.send(Side::Left, packet);
         };
@@ -292,7 +292,7 @@ impl AckReconstruction {
     /// Measures the time between the receiver's advancing ACKs.
     fn measure(&mut self, now: Time, i: usize) {
         let flow = &mut self.flows[i];
-        let gap = flow.heard.replace(now).map(|heard| now.since(heard));
+        let gap = flow.last_advance.replace(now).map(|before| now.since(before));
         if let Some(gap) = gap.filter(|gap| *gap <= PAUSE) {
             let average = flow.interval.unwrap_or(gap);
             flow.interval = Some(Span((average.0 * (SHARE - 1) + gap.0) / SHARE));

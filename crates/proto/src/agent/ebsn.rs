@@ -57,8 +57,8 @@ pub(super) fn unheeded(agent: &str, key: &str, heeds: bool, ends: &Ends<'_>) -> 
 
 pub(super) fn spacing(k: &mut Keys<'_>) -> Span {
     let mut spacing = Span::ZERO;
-    let what = "the minimum time between two messages; 0 sends one for each failed attempt";
-    k.within("spacing", &mut spacing, Span::ZERO..=Span::secs(3600), what);
+    let doc = "the minimum time between two messages; 0 sends one for each failed attempt";
+    k.within("spacing", &mut spacing, Span::ZERO..=Span::secs(3600), doc);
     spacing
 }
 

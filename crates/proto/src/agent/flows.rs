@@ -11,14 +11,14 @@ pub(super) const WATCHED: usize = 1024;
 
 /// Reads the key of the limit of tracked flows.
 pub(super) fn watched(k: &mut Keys<'_>, slot: &mut usize) {
-    let what = "the maximum number of flows; the least recently used is removed first";
-    k.count("flows", slot, 1..=1_000_000, what);
+    let doc = "the maximum number of flows; the least recently used is removed first";
+    k.count("flows", slot, 1..=1_000_000, doc);
 }
 
 /// Reads the key of the cache size.
 pub(super) fn cached(k: &mut Keys<'_>, slot: &mut Bytes) {
-    let what = "bytes cached over all flows";
-    k.within("cache", slot, Bytes(1500)..=Bytes(1 << 40), what);
+    let doc = "bytes cached over all flows";
+    k.within("cache", slot, Bytes(1500)..=Bytes(1 << 40), doc);
 }
 
 use crate::flows::FlowMap;

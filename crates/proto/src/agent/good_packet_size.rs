@@ -89,8 +89,8 @@ fn read(k: &mut Keys<'_>) -> AgentConfig {
     let mut sizes = PacketSizes::bakshi96();
     let mut fixed = None;
     k.maybe("packet-size", &mut fixed, SIZES, "the best size of an IP packet now");
-    let what = "the mean length of the channel's bad periods now";
-    k.within("bad-period", &mut sizes.bad_period, Span::ZERO..=Span::secs(86_400), what);
+    let doc = "the mean length of the channel's bad periods now";
+    k.within("bad-period", &mut sizes.bad_period, Span::ZERO..=Span::secs(86_400), doc);
     let mut table: Vec<(Span, u32)> = Vec::new();
     k.tables("packet-sizes", "the best size for mean bad periods from each value on", |row| {
         let bad = (Span::secs(1), "\"1s\"");

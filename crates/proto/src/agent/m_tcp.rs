@@ -52,10 +52,10 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         let split = SplitConfig::keys(k);
         let mut c = MtcpConfig { knock: Span::millis(200), channel_signals: false };
         let times = Span::millis(1)..=Span::secs(60);
-        let what = "the interval of segments that probe whether a mobile host that is away is back";
-        k.within("knock", &mut c.knock, times, what);
-        let what = "whether the mobile host counts as away while its radio channel is bad, if the radio reports this";
-        k.flag("channel-signals", &mut c.channel_signals, what);
+        let doc = "the interval of segments that probe whether a mobile host that is away is back";
+        k.within("knock", &mut c.knock, times, doc);
+        let doc = "whether the mobile host counts as away while its radio channel is bad, if the radio reports this";
+        k.flag("channel-signals", &mut c.channel_signals, doc);
         AgentConfig::Split(SplitConfig { mtcp: Some(c), ..split })
     },
 };

@@ -105,9 +105,9 @@ struct Hole {
     start: u64,
     end: u64,
     /// Number of the flow's request that reported it last, from 1; 0 if none has.
-    asked_as: u64,
+    last_request: u64,
     /// Number of reports.
-    asked: u32,
+    reports: u32,
 }
 
 /// A flow of data from the mobile host, whose SYN permitted negative acknowledgements.
@@ -142,7 +142,7 @@ impl Flow {
     fn came(&mut self, start: u64, end: u64) -> u64 {
         let mut answered = 0;
         if start > self.top && self.holes.len() < HOLES {
-            self.holes.push(Hole { start: self.top, end: start, asked_as: 0, asked: 0 });
+            self.holes.push(Hole { start: self.top, end: start, last_request: 0, reports: 0 });
         }
         self.top = self.top.max(end);
         let mut i = 0;
@@ -152,7 +152,7 @@ impl Flow {
                 i += 1;
                 continue;
             }
-            answered = answered.max(hole.asked_as);
+            answered = answered.max(hole.last_request);
             let before = (hole.start < start).then_some(Hole { end: start, ..hole });
             let after = (end < hole.end).then_some(Hole { start: end, ..hole });
             let left = before.into_iter().chain(after);
@@ -164,23 +164,23 @@ impl Flow {
         answered
     }
 
-    /// Reports the holes for which `wants` is true. Returns the message to the mobile host.
-    fn ask(
+    /// Reports the holes for which `selected` is true. Returns the message to the mobile host.
+    fn build_request(
         &mut self,
         now: Time,
         key: FlowKey,
         config: &SnoopConfig,
-        wants: impl Fn(&Hole) -> bool,
+        selected: impl Fn(&Hole) -> bool,
     ) -> Option<Packet> {
         let acked = self.acked?;
         let (mut named, mut again) = (SackBlocks::default(), false);
         let number = self.requests + 1;
         let (origin, most) = (self.origin, config.max_retransmits);
         let seq = |position: u64| origin + position as u32;
-        for hole in self.holes.iter_mut().filter(|h| h.asked <= most && wants(h)).take(NAMED) {
-            again |= hole.asked > 0;
-            hole.asked += 1;
-            hole.asked_as = number;
+        for hole in self.holes.iter_mut().filter(|h| h.reports <= most && selected(h)).take(NAMED) {
+            again |= hole.reports > 0;
+            hole.reports += 1;
+            hole.last_request = number;
             named.push(seq(hole.start), seq(hole.end));
         }
         if named.is_empty() {
@@ -317,7 +317,7 @@ impl SnoopNack {
             self.note(key, AgentNote::LocalRtt { rtt }, out);
         }
         // New holes, and holes that were requested before the newly arrived data.
-        self.ask(now, i, |hole| hole.asked_as < answered || hole.asked == 0, out);
+        self.send_request(now, i, |hole| hole.last_request < answered || hole.reports == 0, out);
         let flow = &mut self.flows[i];
         if flow.holes.is_empty() {
             flow.due = None;
@@ -355,14 +355,20 @@ impl SnoopNack {
         }
     }
 
-    fn ask(&mut self, now: Time, i: usize, wants: impl Fn(&Hole) -> bool, out: &mut Out) -> bool {
+    fn send_request(
+        &mut self,
+        now: Time,
+        i: usize,
+        selected: impl Fn(&Hole) -> bool,
+        out: &mut Out,
+    ) -> bool {
         let key = self.flows.key(i);
-        let message = self.flows[i].ask(now, key, &self.config, wants);
-        let asked = message.is_some();
+        let message = self.flows[i].build_request(now, key, &self.config, selected);
+        let sent = message.is_some();
         if let Some(message) = message {
             out.originate(Side::Right, message, Cause::LossNotification);
         }
-        asked
+        sent
     }
 }
 
@@ -416,7 +422,7 @@ impl Machine for SnoopNack {
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
             self.flows[i].due = None;
-            self.ask(now, i, |_| true, out);
+            self.send_request(now, i, |_| true, out);
             let due = self.flows[i].due;
             self.wakes.set(i, due);
         }

@@ -112,14 +112,14 @@ impl SplitConfig {
         // TCP-INT needs a host whose connections share a window.
         let senders = TCPS.iter().filter(|word| word.key != integrated::WORD.key);
         let senders: Vec<_> = senders.map(|word| (word.key, word.apply)).collect();
-        let what = "its sender, as `tcp` of a host; by default that of the preset";
-        if let Some(apply) = k.maybe_word("split-tcp", &senders, what) {
+        let doc = "its sender, as `tcp` of a host; by default that of the preset";
+        if let Some(apply) = k.maybe_word("split-tcp", &senders, doc) {
             apply(&mut tcp);
         }
         let mut c = SplitConfig::new(tcp);
         let form = Form::Or(vec!["auto"], Box::new(Form::Size(Bytes(1), Bytes(1 << 30))));
-        let what = "the buffer for each direction of a connection; `auto` grows with the path from 64 KiB to 4 MiB";
-        match k.value("buffer", form, Need::Default, Value::Word("auto"), what) {
+        let doc = "the buffer for each direction of a connection; `auto` grows with the path from 64 KiB to 4 MiB";
+        match k.value("buffer", form, Need::Default, Value::Word("auto"), doc) {
             Value::Size(bytes) => c.buffer = bytes,
             _ => c.largest = Some(LARGEST),
         }
@@ -287,7 +287,7 @@ impl Split {
             return true;
         }
         let Some(oldest) = self.pairs.oldest() else { return false };
-        let silent = |pair: &Pair| now.since(pair.heard()) >= SILENT;
+        let silent = |pair: &Pair| now.since(pair.last_packet()) >= SILENT;
         if !self.pairs[oldest].as_deref().is_some_and(silent) {
             return false;
         }
@@ -426,21 +426,29 @@ impl Machine for Split {
         let opens = !damaged
             && segment.flags.has(Flags::SYN)
             && !segment.flags.any(Flags::ACK | Flags::RST);
+        let seq = segment.seq;
+        let passes = opens && self.is_unsplit(key, segment);
         let mut found = self.pairs.find(key);
-        if let Some(i) = found.filter(|_| !damaged) {
+        if let Some(i) = found.filter(|_| !damaged && !passes) {
             found = self.contend(now, i, from, &packet, out);
         }
         if let Some(i) = found.filter(|_| !damaged)
             && let Some(pair) = self.pairs[i].as_deref_mut()
         {
-            // Connections with signatures are never split, so this is a third party's.
-            let claim = match segment.is_signed() {
+            // Connections with signatures are never split, so the pair is a third party's. It may also be
+            // one if a SYN that must pass arrives during its handshake.
+            let claim = match segment.is_signed() || passes && pair.is_of_another(from, segment) {
                 true => Claim::Foreign,
                 false => pair.judge(now, from, &packet, out),
             };
             match claim {
                 Claim::Own => {}
-                Claim::Foreign => return self.pass(now, from, packet, out),
+                Claim::Foreign => {
+                    if passes {
+                        self.passed.note(key, seq);
+                    }
+                    return self.pass(now, from, packet, out);
+                }
                 Claim::Void => return out.end(from.other(), &packet, Cause::SplitTaken),
                 Claim::Bypassed => {
                     self.note(key, AgentNote::Bypassed, out);

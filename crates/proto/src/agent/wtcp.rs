@@ -74,18 +74,18 @@ impl Default for WtcpAgent {
 
 fn read(k: &mut Keys<'_>) -> AgentConfig {
     let mut c = WtcpAgent::default();
-    let what = "whether the time of a packet at the base station is added to its timestamp";
-    k.flag("hide-delay", &mut c.hide_delay, what);
+    let doc = "whether the time of a packet at the base station is added to its timestamp";
+    k.flag("hide-delay", &mut c.hide_delay, doc);
     let times = Span::millis(1)..=Span::secs(3600);
-    let what = "the unit of the sender's timestamps: 1 ms in Linux";
-    k.within("timestamp-unit", &mut c.timestamp_unit, times.clone(), what);
-    let what = "the local timeout of a flow without a measured round trip";
-    k.within("initial-timeout", &mut c.initial_timeout, times.clone(), what);
+    let doc = "the unit of the sender's timestamps: 1 ms in Linux";
+    k.within("timestamp-unit", &mut c.timestamp_unit, times.clone(), doc);
+    let doc = "the local timeout of a flow without a measured round trip";
+    k.within("initial-timeout", &mut c.initial_timeout, times.clone(), doc);
     k.within("min-timeout", &mut c.min_timeout, times, "the minimum local timeout");
-    let what = "local retransmissions of a packet before it is left to the sender";
-    k.count("max-retransmits", &mut c.max_retransmits, 1..=1_000_000, what);
-    let what = "the maximum number of buffered packets of a flow; newer ones pass unbuffered";
-    k.count("flow-packets", &mut c.flow_packets, 1..=1_000_000, what);
+    let doc = "local retransmissions of a packet before it is left to the sender";
+    k.count("max-retransmits", &mut c.max_retransmits, 1..=1_000_000, doc);
+    let doc = "the maximum number of buffered packets of a flow; newer ones pass unbuffered";
+    k.count("flow-packets", &mut c.flow_packets, 1..=1_000_000, doc);
     flows::watched(k, &mut c.flows);
     AgentConfig::Wtcp(c)
 }

@@ -30,8 +30,8 @@ impl Model for Exponential {
             "west97 4.3",
         ),
         read: |k, _| {
-            let what = "the mean distance from one byte error to the next";
-            let mean = k.needed("mean", (Bytes(65_536), "\"64KiB\""), DISTANCES, what);
+            let doc = "the mean distance from one byte error to the next";
+            let mean = k.needed("mean", (Bytes(65_536), "\"64KiB\""), DISTANCES, doc);
             ErrorModel::Exponential(Exponential { mean }).into()
         },
     }];

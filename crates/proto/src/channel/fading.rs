@@ -39,11 +39,11 @@ pub(super) fn decibels(
     k: &mut Keys<'_>,
     key: &'static str,
     range: RangeInclusive<f64>,
-    what: &'static str,
+    doc: &'static str,
 ) -> Option<Decibels> {
     let bound = |db: f64| Decibels::new(db).unwrap_or(Decibels::ZERO);
     let mut ratio = None;
-    k.maybe(key, &mut ratio, bound(*range.start())..=bound(*range.end()), what);
+    k.maybe(key, &mut ratio, bound(*range.start())..=bound(*range.end()), doc);
     ratio
 }
 

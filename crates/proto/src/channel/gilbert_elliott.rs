@@ -78,10 +78,10 @@ impl GilbertElliott {
 
     /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> GilbertElliott {
-        let what = "the probability of a step from the good to the bad state";
-        let p = k.needed_probability("p", "0.01", what);
-        let (need, what) = (Need::Else("1 - p"), "the probability of the step back");
-        let r = match k.value("r", Form::Probability, need, Value::Absent, what) {
+        let doc = "the probability of a step from the good to the bad state";
+        let p = k.needed_probability("p", "0.01", doc);
+        let (need, doc) = (Need::Else("1 - p"), "the probability of the step back");
+        let r = match k.value("r", Form::Probability, need, Value::Absent, doc) {
             Value::Probability(r) => Some(r),
             _ => None,
         };

@@ -37,10 +37,10 @@ impl Model for PacketBursts {
                 Value::Count(1),
                 "how many packets an error destroys",
             );
-            let what = "the mean distance from the onset of an error to that of the next";
+            let doc = "the mean distance from the onset of an error to that of the next";
             let mut bursts = PacketBursts {
                 packets: if let Value::Count(packets) = packets { packets as u32 } else { 1 },
-                mean: k.needed("mean", (Bytes(65_536), "\"64KiB\""), DISTANCES, what),
+                mean: k.needed("mean", (Bytes(65_536), "\"64KiB\""), DISTANCES, doc),
                 uniform: false,
             };
             let spacing = [("exponential", false), ("uniform", true)];

@@ -390,7 +390,7 @@ mod tests {
         let step = 1e9 / 6400.0;
         let mut phasors = power.phasors(5e9, step);
         (0..4096).for_each(|_| phasors.advance());
-        let anew = power.phasors(5e9 + 4096.0 * step, 0.0);
-        assert!((phasors.power() - anew.power()).abs() < 1e-7);
+        let recomputed = power.phasors(5e9 + 4096.0 * step, 0.0);
+        assert!((phasors.power() - recomputed.power()).abs() < 1e-7);
     }
 }

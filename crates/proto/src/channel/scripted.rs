@@ -29,10 +29,10 @@ impl Model for Scripted {
         .tier(0),
         read: |k, _| {
             const EXAMPLE: &str = "\"5 drop, 7 damage\"";
-            let what = "what happens to frames, by their number in this direction: drop or damage; with several stations or hops, \
+            let doc = "what happens to frames, by their number in this direction: drop or damage; with several stations or hops, \
                         of the first; with an empty text, `lasthop explore` tries fates here";
             let form = Form::Text(EXAMPLE);
-            let text = k.value("fates", form, Need::Else("none"), Value::Absent, what);
+            let text = k.value("fates", form, Need::Else("none"), Value::Absent, doc);
             let mut scripted = Scripted::default();
             if let Value::Text(text) = text {
                 match Script::parse(&text).filter(|script| script.fates().all(Scripted::is_known)) {

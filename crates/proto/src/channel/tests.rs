@@ -200,7 +200,7 @@ fn each_error_model_reports_its_properties() {
         (ErrorModel::TwoStateBits(bits), false, true, false),
         (ErrorModel::Rayleigh(rayleigh), true, false, false),
     ] {
-        let said = (model.goes_by_time(), model.has_states(), model.loses_whole_packets());
-        assert_eq!(said, (by_time, states, packets), "{model:?}");
+        let properties = (model.goes_by_time(), model.has_states(), model.loses_whole_packets());
+        assert_eq!(properties, (by_time, states, packets), "{model:?}");
     }
 }

@@ -98,11 +98,11 @@ fn read(k: &mut Keys<'_>, rate: Rate) -> ErrorSpec {
         fading::decibels(k, "margin", -3.0..=60.0, "how far the power may fall below its mean");
     let mut by_bits = false;
     let clocks = [("time", false), ("bits", true)];
-    let what = "whether the periods of a moving host are times or numbers of bits";
-    k.word("clock", &mut by_bits, &clocks, what);
+    let doc = "whether the periods of a moving host are times or numbers of bits";
+    k.word("clock", &mut by_bits, &clocks, doc);
 
-    let mut said = WAYS.into_iter().filter_map(|keys| k.first(keys));
-    if let (Some(one), Some(other)) = (said.next(), said.next()) {
+    let mut given = WAYS.into_iter().filter_map(|keys| k.first(keys));
+    if let (Some(one), Some(other)) = (given.next(), given.next()) {
         k.refuse(
             one,
             format!("`{one}` and `{other}` exclude each other"),

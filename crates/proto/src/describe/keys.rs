@@ -82,16 +82,16 @@ impl<'v> Keys<'v> {
         form: Form,
         need: Need,
         default: Value,
-        what: &'static str,
+        doc: &'static str,
     ) -> Value {
         let mut value = default;
-        self.0.key(&Key { name, what, form, need }, &mut value);
+        self.0.key(&Key { name, what: doc, form, need }, &mut value);
         value
     }
 
     /// Visits a flag: `true` or `false`.
-    pub fn flag(&mut self, key: &'static str, slot: &mut bool, what: &'static str) {
-        let value = self.visit(key, Form::Flag, Need::Default, Value::Flag(*slot), what);
+    pub fn flag(&mut self, key: &'static str, slot: &mut bool, doc: &'static str) {
+        let value = self.visit(key, Form::Flag, Need::Default, Value::Flag(*slot), doc);
         if let Value::Flag(flag) = value {
             *slot = flag;
         }
@@ -103,10 +103,10 @@ impl<'v> Keys<'v> {
         key: &'static str,
         slot: &mut N,
         range: RangeInclusive<u64>,
-        what: &'static str,
+        doc: &'static str,
     ) {
         let form = Form::Count(*range.start(), *range.end());
-        let value = self.visit(key, form, Need::Default, Value::Count(slot.wide()), what);
+        let value = self.visit(key, form, Need::Default, Value::Count(slot.wide()), doc);
         if let Value::Count(count) = value {
             *slot = N::narrow(count);
         }
@@ -118,11 +118,11 @@ impl<'v> Keys<'v> {
         key: &'static str,
         slot: &mut Option<N>,
         range: RangeInclusive<u64>,
-        what: &'static str,
+        doc: &'static str,
     ) {
         let form = Form::Count(*range.start(), *range.end());
         let default = slot.map_or(Value::Absent, |count| Value::Count(count.wide()));
-        let value = self.visit(key, form, Need::Else(""), default, what);
+        let value = self.visit(key, form, Need::Else(""), default, doc);
         if let Value::Count(count) = value {
             *slot = Some(N::narrow(count));
         }
@@ -134,9 +134,9 @@ impl<'v> Keys<'v> {
         key: &'static str,
         slot: &mut Q,
         range: RangeInclusive<Q>,
-        what: &'static str,
+        doc: &'static str,
     ) {
-        let value = self.visit(key, Q::form(range), Need::Default, slot.value(), what);
+        let value = self.visit(key, Q::form(range), Need::Default, slot.value(), doc);
         *slot = Q::of(&value).unwrap_or(*slot);
     }
 
@@ -146,10 +146,10 @@ impl<'v> Keys<'v> {
         key: &'static str,
         slot: &mut Option<Q>,
         range: RangeInclusive<Q>,
-        what: &'static str,
+        doc: &'static str,
     ) {
         let default = slot.map_or(Value::Absent, Quantity::value);
-        let value = self.visit(key, Q::form(range), Need::Else(""), default, what);
+        let value = self.visit(key, Q::form(range), Need::Else(""), default, doc);
         *slot = Q::of(&value).or(*slot);
     }
 
@@ -159,10 +159,10 @@ impl<'v> Keys<'v> {
         key: &'static str,
         example: (Q, &'static str),
         range: RangeInclusive<Q>,
-        what: &'static str,
+        doc: &'static str,
     ) -> Q {
         let (usual, text) = example;
-        let value = self.visit(key, Q::form(range), Need::Required(text), usual.value(), what);
+        let value = self.visit(key, Q::form(range), Need::Required(text), usual.value(), doc);
         Q::of(&value).unwrap_or(usual)
     }
 
@@ -172,18 +172,18 @@ impl<'v> Keys<'v> {
         key: &'static str,
         slot: &mut u32,
         range: RangeInclusive<u64>,
-        what: &'static str,
+        doc: &'static str,
     ) {
         let mut size = Bytes(u64::from(*slot));
-        self.within(key, &mut size, Bytes(*range.start())..=Bytes(*range.end()), what);
+        self.within(key, &mut size, Bytes(*range.start())..=Bytes(*range.end()), doc);
         *slot = u32::narrow(size.0);
     }
 
     /// Visits a probability.
-    pub fn probability(&mut self, key: &'static str, slot: &mut Probability, what: &'static str) {
+    pub fn probability(&mut self, key: &'static str, slot: &mut Probability, doc: &'static str) {
         let default = Value::Probability(*slot);
         if let Value::Probability(p) =
-            self.visit(key, Form::Probability, Need::Default, default, what)
+            self.visit(key, Form::Probability, Need::Default, default, doc)
         {
             *slot = p;
         }
@@ -194,26 +194,26 @@ impl<'v> Keys<'v> {
         &mut self,
         key: &'static str,
         example: &'static str,
-        what: &'static str,
+        doc: &'static str,
     ) -> Probability {
         let (need, default) = (Need::Required(example), Value::Probability(Probability::ZERO));
-        match self.visit(key, Form::Probability, need, default, what) {
+        match self.visit(key, Form::Probability, need, default, doc) {
             Value::Probability(p) => p,
             _ => Probability::ZERO,
         }
     }
 
     /// Visits an optional rate.
-    pub fn maybe_rate(&mut self, key: &'static str, slot: &mut Option<Rate>, what: &'static str) {
+    pub fn maybe_rate(&mut self, key: &'static str, slot: &mut Option<Rate>, doc: &'static str) {
         let default = slot.map_or(Value::Absent, Value::Rate);
-        if let Value::Rate(rate) = self.visit(key, Form::Rate, Need::Else(""), default, what) {
+        if let Value::Rate(rate) = self.visit(key, Form::Rate, Need::Else(""), default, doc) {
             *slot = Some(rate);
         }
     }
 
     /// Visits the length of a queue.
-    pub fn limit(&mut self, key: &'static str, slot: &mut Limit, what: &'static str) {
-        let value = self.visit(key, Form::Limit, Need::Default, Value::Limit(*slot), what);
+    pub fn limit(&mut self, key: &'static str, slot: &mut Limit, doc: &'static str) {
+        let value = self.visit(key, Form::Limit, Need::Default, Value::Limit(*slot), doc);
         if let Value::Limit(limit) = value {
             *slot = limit;
         }
@@ -225,14 +225,14 @@ impl<'v> Keys<'v> {
         key: &'static str,
         slot: &mut T,
         table: Words<'_, T>,
-        what: &'static str,
+        doc: &'static str,
     ) {
         let default = table.iter().find(|(_, value)| value == slot);
         let (need, default) = match default {
             Some((word, _)) => (Need::Default, Value::Word(word)),
             None => (Need::Else(""), Value::Absent),
         };
-        let value = self.visit(key, Form::Word(words(table)), need, default, what);
+        let value = self.visit(key, Form::Word(words(table)), need, default, doc);
         if let Value::Word(word) = value
             && let Some(value) = named(table, word)
         {
@@ -245,10 +245,10 @@ impl<'v> Keys<'v> {
         &mut self,
         key: &'static str,
         table: Words<'_, T>,
-        what: &'static str,
+        doc: &'static str,
     ) -> Option<T> {
         let form = Form::Word(words(table));
-        match self.visit(key, form, Need::Else(""), Value::Absent, what) {
+        match self.visit(key, form, Need::Else(""), Value::Absent, doc) {
             Value::Word(word) => named(table, word),
             _ => None,
         }
@@ -261,19 +261,19 @@ impl<'v> Keys<'v> {
         form: Form,
         need: Need,
         default: Value,
-        what: &'static str,
+        doc: &'static str,
     ) -> Value {
-        self.visit(key, form, need, default, what)
+        self.visit(key, form, need, default, doc)
     }
 
     /// Visits a table of keys.
     pub fn table(
         &mut self,
         key: &'static str,
-        what: &'static str,
+        doc: &'static str,
         mut inner: impl FnMut(&mut Keys<'_>),
     ) {
-        let key = Key { name: key, what, form: Form::Table, need: Need::Else("") };
+        let key = Key { name: key, what: doc, form: Form::Table, need: Need::Else("") };
         self.0.table(&key, &mut Value::Absent, &mut inner);
     }
 
@@ -282,12 +282,13 @@ impl<'v> Keys<'v> {
         &mut self,
         key: &'static str,
         form: Form,
-        what: &'static str,
+        doc: &'static str,
         mut inner: impl FnMut(&mut Keys<'_>),
     ) -> Value {
         let form = Form::TableOr(Box::new(form));
         let mut value = Value::Absent;
-        self.0.table(&Key { name: key, what, form, need: Need::Else("") }, &mut value, &mut inner);
+        let key = Key { name: key, what: doc, form, need: Need::Else("") };
+        self.0.table(&key, &mut value, &mut inner);
         value
     }
 
@@ -295,10 +296,10 @@ impl<'v> Keys<'v> {
     pub fn tables(
         &mut self,
         key: &'static str,
-        what: &'static str,
+        doc: &'static str,
         mut inner: impl FnMut(&mut Keys<'_>),
     ) {
-        let key = Key { name: key, what, form: Form::Tables, need: Need::Else("") };
+        let key = Key { name: key, what: doc, form: Form::Tables, need: Need::Else("") };
         self.0.tables(&key, &mut inner);
     }
 

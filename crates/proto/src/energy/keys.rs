@@ -20,9 +20,9 @@ impl Hardware {
         let presets = presets();
         let words = presets.iter().map(|(name, _)| *name).collect();
         let mut table = None;
-        let what =
+        let doc =
             "the hardware of a host on a battery: a preset or a table (`lasthop list hardware`)";
-        let word = k.table_or("battery", Form::Word(words), what, |k| table = Some(read(k)));
+        let word = k.table_or("battery", Form::Word(words), doc, |k| table = Some(read(k)));
         match word {
             Value::Word(word) => {
                 presets.into_iter().find(|(name, _)| *name == word).map(|(_, h)| h)
@@ -37,7 +37,7 @@ fn read(k: &mut Keys<'_>) -> Hardware {
     let base = k.maybe_word("preset", &presets(), "the hardware that the other keys modify");
     let supply = supply(k);
     let radio = base.as_ref().map(|base| base.radio);
-    let mut power = |key, default, what| power(k, key, supply, default, what);
+    let mut power = |key, default, doc| power(k, key, supply, default, doc);
     let draw =
         power("base", base.as_ref().map(|base| base.base), "the power that the host always draws");
     let radio = RadioPower {
@@ -65,10 +65,10 @@ fn absent(k: &mut Keys<'_>, key: &str, example: &str) {
 }
 
 fn segment(k: &mut Keys<'_>, default: Option<Energy>) -> Energy {
-    const WHAT: &str =
+    const DOC: &str =
         "the processor's energy beyond `base` to send a full segment of 1448 bytes with timestamps";
     let usual = default.map_or(Value::Absent, Value::Energy);
-    match k.value("segment", Form::Energy, Need::Else("that of the preset"), usual, WHAT) {
+    match k.value("segment", Form::Energy, Need::Else("that of the preset"), usual, DOC) {
         Value::Energy(energy) => {
             if energy.get() > MOST_ENERGY {
                 k.out_of_range("segment", "for example `segment = \"12mJ\"`");
@@ -83,9 +83,9 @@ fn segment(k: &mut Keys<'_>, default: Option<Energy>) -> Energy {
 }
 
 fn supply(k: &mut Keys<'_>) -> Option<Voltage> {
-    const WHAT: &str = "the voltage by which currents and ampere-hours are converted";
+    const DOC: &str = "the voltage by which currents and ampere-hours are converted";
     let Value::Voltage(supply) =
-        k.value("supply", Form::Voltage, Need::Else("none"), Value::Absent, WHAT)
+        k.value("supply", Form::Voltage, Need::Else("none"), Value::Absent, DOC)
     else {
         return None;
     };
@@ -96,17 +96,17 @@ fn supply(k: &mut Keys<'_>) -> Option<Voltage> {
 }
 
 /// Rejects a value whose unit must be multiplied by the supply voltage, if no supply is given.
-fn needs_supply(k: &mut Keys<'_>, key: &str, what: &str, instead: &str) {
-    let message = format!("`{}` is {what}, and the battery has no `supply`", k.path(key));
+fn needs_supply(k: &mut Keys<'_>, key: &str, quantity: &str, instead: &str) {
+    let message = format!("`{}` is {quantity}, and the battery has no `supply`", k.path(key));
     let help = format!("add the voltage, for example `supply = \"5V\"`, or write {instead}");
     k.lacks(key, message, "at which voltage?", help);
 }
 
 fn capacity(k: &mut Keys<'_>, supply: Option<Voltage>, default: Option<Energy>) -> Energy {
     const KEY: &str = "capacity";
-    const WHAT: &str = "the energy of the full battery; ampere-hours need a `supply`";
+    const DOC: &str = "the energy of the full battery; ampere-hours need a `supply`";
     let usual = default.map_or(Value::Absent, Value::Energy);
-    let energy = match k.value(KEY, Form::Energy, Need::Else("that of the preset"), usual, WHAT) {
+    let energy = match k.value(KEY, Form::Energy, Need::Else("that of the preset"), usual, DOC) {
         Value::Energy(energy) => Some(energy),
         Value::Charge(charge) => match supply {
             Some(supply) => Some(supply * charge),
@@ -131,10 +131,10 @@ fn power(
     key: &'static str,
     supply: Option<Voltage>,
     default: Option<Power>,
-    what: &'static str,
+    doc: &'static str,
 ) -> Power {
     let usual = default.map_or(Value::Absent, Value::Power);
-    let power = match k.value(key, Form::Power, Need::Else("that of the preset"), usual, what) {
+    let power = match k.value(key, Form::Power, Need::Else("that of the preset"), usual, doc) {
         Value::Power(power) => power,
         Value::Current(current) => match supply {
             Some(supply) => supply * current,

@@ -61,7 +61,7 @@ pub enum ReportTime {
 pub struct RadioStates {
     antenna: Antenna,
     own: Stretches,
-    heard: Stretches,
+    received: Stretches,
     /// Times at which it falls asleep or wakes up, in order.
     dozes: VecDeque<(Time, bool)>,
     asleep: bool,
@@ -74,7 +74,7 @@ impl RadioStates {
         RadioStates {
             antenna,
             own: Stretches::default(),
-            heard: Stretches::default(),
+            received: Stretches::default(),
             dozes: VecDeque::new(),
             asleep: false,
             settled: Time::ZERO,
@@ -91,7 +91,7 @@ impl RadioStates {
         };
         let (stretches, from) = match event.station == station {
             true => (&mut self.own, start),
-            false => (&mut self.heard, start + delay),
+            false => (&mut self.received, start + delay),
         };
         stretches.add(from.max(self.settled), from + event.airtime);
     }
@@ -122,14 +122,14 @@ impl RadioStates {
             }
             let turn = self.dozes.front().map_or(Time::NEVER, |(at, _)| *at);
             let (sends, own_turn) = self.own.look(from);
-            let (hears, heard_turn) = self.heard.look(from);
-            let state = match (sends, self.asleep, hears) {
+            let (receives, received_turn) = self.received.look(from);
+            let state = match (sends, self.asleep, receives) {
                 (true, ..) => RadioState::Transmit,
                 (false, true, _) => RadioState::Doze,
                 (false, false, true) => RadioState::Receive,
                 (false, false, false) => RadioState::Idle,
             };
-            let to = until.min(turn).min(own_turn).min(heard_turn);
+            let to = until.min(turn).min(own_turn).min(received_turn);
             each(state, from, to);
             self.settled = to;
         }

@@ -5,12 +5,12 @@ use serde::Serialize;
 /// Generates [`Cause`] from the list of causes with their names, which serde uses too. The docstring of each
 /// is part of the user documentation.
 macro_rules! causes {
-    ($($(#[doc = $what:literal])* $Cause:ident = $name:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $Cause:ident = $name:literal,)*) => {
         /// Cause of the origination, marking or dropping of a packet. Every cause is visible to users.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Cause {
-            $($(#[doc = $what])* $Cause,)*
+            $($(#[doc = $doc])* $Cause,)*
         }
 
         impl Cause {
@@ -25,9 +25,9 @@ macro_rules! causes {
             }
 
             /// Its meaning, in a sentence.
-            pub fn what(self) -> &'static str {
+            pub fn meaning(self) -> &'static str {
                 match self {
-                    $(Cause::$Cause => concat!($($what),*).trim_ascii_start(),)*
+                    $(Cause::$Cause => concat!($($doc),*).trim_ascii_start(),)*
                 }
             }
         }

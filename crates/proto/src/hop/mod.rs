@@ -292,7 +292,7 @@ impl Hop {
                 return;
             }
             Outcome::Failed { frame, cause, delivered } => {
-                if !delivered && !frame.kept {
+                if !delivered && !frame.stored {
                     let Some(frame) = self.put_back(frame, cause, out) else { return };
                     self.lost(frame.from, frame.to, frame.load, cause, out);
                 }
@@ -325,7 +325,7 @@ impl Hop {
             out.packet_event(Op::Transmitted, side, packet);
         }
         if !intact {
-            if !frame.kept {
+            if !frame.stored {
                 self.lost(from, to, frame.load, Cause::FrameLost, out);
             }
             return;
@@ -333,7 +333,7 @@ impl Hop {
         if to == Station::BASE
             && let Some(scheduler) = self.uppers[0].waiting.scheduler()
         {
-            scheduler.heard(from);
+            scheduler.record_arrival(from);
         }
         self.with_end(to.index(), out, |end, above| end.on_frame(now, frame, above));
         if !may_reply {
@@ -378,7 +378,7 @@ impl Hop {
     fn update_scheduler(&mut self, now: Time) {
         let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
         scheduler.advance(now);
-        if !scheduler.asks_oracle() {
+        if !scheduler.uses_oracle() {
             return;
         }
         for (i, pair) in self.channels.iter_mut().enumerate() {
@@ -390,7 +390,7 @@ impl Hop {
                 channel.next_turn().filter(|_| !channel.is_good())
             });
             let until = bad_until.max().unwrap_or(Time::ZERO);
-            scheduler.foretold(Station(i as u8 + 1), until);
+            scheduler.set_bad_until(Station(i as u8 + 1), until);
         }
     }
 
@@ -401,7 +401,7 @@ impl Hop {
         }
         let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
         match acked {
-            Some(true) => scheduler.heard(to),
+            Some(true) => scheduler.record_arrival(to),
             Some(false) if scheduler.failed(to) && out.accepts(Interest::METRICS) => {
                 out.event(What::Link { station, peer: to, note: LinkNote::ChannelBad });
             }

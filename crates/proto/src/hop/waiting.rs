@@ -122,7 +122,7 @@ struct Served {
     /// No packet is sent to it before this time.
     closed_until: Time,
     /// Time of the last frame from it.
-    heard: Option<Time>,
+    last_frame: Option<Time>,
     /// The last dequeued packet: its identity, its arrival number, and the number of attempts.
     taken: Option<(PacketId, u64, u32)>,
     tally: Tally,
@@ -146,7 +146,7 @@ impl Scheduler {
     }
 
     /// Whether the scheduler uses the true states of the channels.
-    pub fn asks_oracle(&self) -> bool {
+    pub fn uses_oracle(&self) -> bool {
         self.config.channel == Knowledge::Oracle
     }
 
@@ -175,7 +175,7 @@ impl Scheduler {
     }
 
     /// Records that the channel to `to` is bad until `until`; a time in the past means good.
-    pub fn foretold(&mut self, to: Station, until: Time) {
+    pub fn set_bad_until(&mut self, to: Station, until: Time) {
         let open = self.is_open(to);
         self.served[to.index()].closed_until = until;
         self.served[to.index()].tally.closed += u64::from(open && until > self.now);
@@ -223,9 +223,9 @@ impl Scheduler {
     }
 
     /// Records a frame or an acknowledgement from `from`: its channel is good.
-    pub fn heard(&mut self, from: Station) {
+    pub fn record_arrival(&mut self, from: Station) {
         let served = &mut self.served[from.index()];
-        served.heard = Some(self.now);
+        served.last_frame = Some(self.now);
         if self.config.channel == Knowledge::Failures {
             served.closed_until = Time::ZERO;
         }
@@ -246,7 +246,7 @@ impl Scheduler {
     /// is bad if no frame has arrived from it either.
     pub fn repeated(&mut self, to: Station) -> bool {
         let silent = |at: Time| self.now.since(at) >= self.config.backoff.max(Span(1));
-        let quiet = self.served[to.index()].heard.is_none_or(silent);
+        let quiet = self.served[to.index()].last_frame.is_none_or(silent);
         quiet && self.failed(to)
     }
 }
@@ -262,11 +262,11 @@ mod tests {
         let mut waiting = Waiting::scheduled(config, Limit::Packets(10), 3);
         let scheduler = waiting.scheduler().unwrap();
         let to = Station(1);
-        let heard = Time::ZERO + Span::secs(1);
-        scheduler.now = heard;
+        let arrival = Time::ZERO + Span::secs(1);
+        scheduler.now = arrival;
         if let Some(after) = after {
-            scheduler.served[to.index()].heard = Some(heard);
-            scheduler.now = heard + after;
+            scheduler.served[to.index()].last_frame = Some(arrival);
+            scheduler.now = arrival + after;
         }
         let closed = scheduler.repeated(to);
         (closed, scheduler.served[to.index()].tally.closed)

@@ -128,9 +128,9 @@ impl Coding {
     /// Reads the key `coding`: a factor, or a table with a block code.
     pub fn keys(k: &mut Keys<'_>) -> Coding {
         let mut code = None;
-        let what = "bytes on the air for each byte of a frame, or a block code that corrects the channel's errors";
+        let doc = "bytes on the air for each byte of a frame, or a block code that corrects the channel's errors";
         let factor =
-            k.table_or("coding", Form::Number(1.0, 100.0), what, |k| code = Some(block_code(k)));
+            k.table_or("coding", Form::Number(1.0, 100.0), doc, |k| code = Some(block_code(k)));
         match (factor, code) {
             (Value::Number(factor), _) => Coding::Overhead(factor),
             (_, Some(code)) if k.has("coding") => Coding::Block(code),

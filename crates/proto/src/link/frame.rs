@@ -21,7 +21,7 @@ pub struct Frame {
     /// Length in bytes without medium access and coding: the link layer's header and the load.
     pub bytes: u32,
     /// Whether the sending end stores a copy. Otherwise a loss is final.
-    pub kept: bool,
+    pub stored: bool,
 }
 
 impl Frame {
@@ -124,9 +124,9 @@ pub struct LinkAck {
     pub cumulative: u32,
     /// Received packets behind it: bit 0 is `cumulative + 1`.
     pub vector: BitVector,
-    /// The highest transmission number heard. Unacknowledged packets sent before it are lost, since the link
+    /// The highest received transmission number. Unacknowledged packets sent before it are lost, since the link
     /// preserves the order.
-    pub heard: u32,
+    pub last_received: u32,
 }
 
 /// A bit vector. Up to 64 bits need no heap memory.

@@ -170,8 +170,8 @@ impl CompressionConfig {
             ("vj+feedback", Some(Recovery::Feedback)),
         ];
         let mut recovery = None;
-        let what = "how TCP/IP headers are compressed, and how a connection recovers from a loss";
-        k.word("header-compression", &mut recovery, &words, what);
+        let doc = "how TCP/IP headers are compressed, and how a connection recovers from a loss";
+        k.word("header-compression", &mut recovery, &words, doc);
         let mut c = CompressionConfig::default();
         let most = u64::from(MAX_SLOTS);
         k.count("compression-slots", &mut c.slots, 1..=most, "connections with stored headers");

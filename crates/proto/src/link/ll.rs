@@ -57,8 +57,8 @@ impl LlConfig {
             k.count("window", &mut c.window, 1..=1024, "packets in flight to one station");
             let times = Span(1)..=Span::secs(60);
             k.within("min-timeout", &mut c.min_timeout, times.clone(), "the minimum timeout");
-            let what = "the timeout before the first measurement of a round trip";
-            k.within("initial-timeout", &mut c.initial_timeout, times, what);
+            let doc = "the timeout before the first measurement of a round trip";
+            k.within("initial-timeout", &mut c.initial_timeout, times, doc);
         });
         c
     }
@@ -106,7 +106,7 @@ impl Ll {
         self.sending = Some((to, seq));
         let bytes = HEADER + load.bytes() + ack.as_ref().map_or(0, ll_sack::vector_bytes);
         let header = Header::Arq(ArqHeader { seq: Some(seq), transmission, ack });
-        Frame { from: self.station, to, header, load, bytes, kept: true }
+        Frame { from: self.station, to, header, load, bytes, stored: true }
     }
 
     /// The oldest packet with a pending retransmission.
@@ -205,6 +205,6 @@ impl LinkEnd for Ll {
         let bytes = HEADER + ll_sack::vector_bytes(&ack);
         let header = Header::Arq(ArqHeader { seq: None, transmission: 0, ack: Some(ack) });
         let to = Station(k as u8);
-        Some(Frame { from: self.station, to, header, load: Load::None, bytes, kept: false })
+        Some(Frame { from: self.station, to, header, load: Load::None, bytes, stored: false })
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Peer {
     cumulative: u32,
     /// Whether each of the packets behind it was received.
     beyond: VecDeque<bool>,
-    heard: u32,
+    last_received: u32,
     pub owes_ack: bool,
 }
 
@@ -50,7 +50,7 @@ impl Peer {
             srtt: None,
             cumulative: u32::MAX,
             beyond: VecDeque::new(),
-            heard: 0,
+            last_received: 0,
             owes_ack: false,
         }
     }
@@ -106,7 +106,7 @@ impl Peer {
                 vector.set(i as u16);
             }
         }
-        LinkAck { cumulative: self.cumulative, vector, heard: self.heard }
+        LinkAck { cumulative: self.cumulative, vector, last_received: self.last_received }
     }
 
     /// Handles a packet with number `seq`. Fails if it is not new.
@@ -136,8 +136,8 @@ impl Peer {
     }
 
     fn record_transmission(&mut self, transmission: u32) {
-        if (transmission.wrapping_sub(self.heard) as i32) > 0 {
-            self.heard = transmission;
+        if (transmission.wrapping_sub(self.last_received) as i32) > 0 {
+            self.last_received = transmission;
         }
     }
 }

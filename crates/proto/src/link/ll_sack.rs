@@ -42,7 +42,7 @@ pub(super) fn acknowledge(peer: &mut Peer, ack: &LinkAck) -> bool {
             (sent.deadline, sent.again) = (None, None);
         } else if !sent.acked
             && sent.deadline.is_some()
-            && (ack.heard.wrapping_sub(sent.transmission) as i32) > 0
+            && (ack.last_received.wrapping_sub(sent.transmission) as i32) > 0
         {
             // A later transmission was received. The link preserves the order, so this one is lost.
             sent.deadline = None;

@@ -62,8 +62,8 @@ impl LocalRecoveryConfig {
         c.longest = fragment.unwrap_or(c.longest);
         let times = Span::ZERO..=Span::secs(3600);
         k.table("local-recovery", "options of `local-recovery`", |k| {
-            let what = "retransmissions of a frame before it is dropped";
-            k.count("max-retransmits", &mut c.max_retransmits, 0..=1_000_000, what);
+            let doc = "retransmissions of a frame before it is dropped";
+            k.count("max-retransmits", &mut c.max_retransmits, 0..=1_000_000, doc);
             let units = [("fragment", false), ("packet", true)];
             k.word("unit", &mut c.whole, &units, "the unit of acknowledgement and retransmission: fragments or whole packets");
             k.within("backoff", &mut c.backoff, times.clone(), "the initial limit of the random backoff");
@@ -75,8 +75,8 @@ impl LocalRecoveryConfig {
                     `local-recovery = { backoff = \"50ms\", backoff-max = \"800ms\" }`";
                 k.out_of_range("backoff-max", help);
             }
-            let what = "how long to wait for the acknowledgement of a frame; computed from the hop by default";
-            k.maybe("timeout", &mut c.timeout, Span(1)..=Span::secs(3600), what);
+            let doc = "how long to wait for the acknowledgement of a frame; computed from the hop by default";
+            k.maybe("timeout", &mut c.timeout, Span(1)..=Span::secs(3600), doc);
             k.bytes("ack", &mut c.ack, 1..=1500, "the length of an acknowledgement");
         });
         c
@@ -126,8 +126,8 @@ struct Peer {
     transmission: u32,
     /// Expected sequence number from it.
     expected: u32,
-    /// The highest transmission number heard from it.
-    heard: u32,
+    /// The last transmission number received from it.
+    last_received: u32,
 }
 
 /// An unacknowledged load.
@@ -247,7 +247,7 @@ impl LocalRecovery {
             header: Header::Arq(header),
             load: current.load.clone(),
             bytes: current.load.bytes(),
-            kept: true,
+            stored: true,
         })
     }
 
@@ -269,7 +269,7 @@ impl LocalRecovery {
             header: Header::Arq(header),
             load: Load::None,
             bytes: self.config.ack,
-            kept: false,
+            stored: false,
         }
     }
 }
@@ -294,8 +294,8 @@ impl LinkEnd for LocalRecovery {
         let Some(seq) = header.seq else { return };
         self.longest = self.longest.max(frame.bytes);
         let peer = &mut self.peers[from.index()];
-        peer.heard = header.transmission;
-        let heard = peer.heard;
+        peer.last_received = header.transmission;
+        let last_received = peer.last_received;
         // Numbers are skipped after the peer gives up a load.
         if is_at_least(seq, peer.expected) {
             peer.expected = seq.wrapping_add(1);
@@ -303,7 +303,7 @@ impl LinkEnd for LocalRecovery {
         } else {
             above.note(from, LinkNote::Duplicate);
         }
-        let ack = LinkAck { cumulative: seq, vector: BitVector::default(), heard };
+        let ack = LinkAck { cumulative: seq, vector: BitVector::default(), last_received };
         self.owed.retain(|(to, _)| *to != from);
         self.owed.push_back((from, ack));
     }

@@ -50,6 +50,6 @@ impl LinkEnd for Plain {
         let to = above.next_destination()?;
         let load = above.take(to)?;
         let bytes = load.bytes();
-        Some(Frame { from: self.station, to, header: Header::Plain, load, bytes, kept: false })
+        Some(Frame { from: self.station, to, header: Header::Plain, load, bytes, stored: false })
     }
 }

@@ -26,18 +26,18 @@ impl<T> Default for Pipe<T> {
 }
 
 impl<T> Pipe<T> {
-    /// Adds `what` with the arrival time `at`, behind all others.
+    /// Adds `item` with the arrival time `at`, behind all others.
     #[inline]
-    pub fn push(&mut self, at: Time, what: T) {
+    pub fn push(&mut self, at: Time, item: T) {
         self.next = self.next.min(at);
-        self.under_way.push_back((at, what));
+        self.under_way.push_back((at, item));
     }
 
-    /// Adds `what` with the arrival time `at`, which may be before others.
-    pub fn insert(&mut self, at: Time, what: T) {
+    /// Adds `item` with the arrival time `at`, which may be before others.
+    pub fn insert(&mut self, at: Time, item: T) {
         let index = self.under_way.partition_point(|(other, _)| *other <= at);
         self.next = self.next.min(at);
-        self.under_way.insert(index, (at, what));
+        self.under_way.insert(index, (at, item));
     }
 
     /// Removes the first one, if it arrives by `now`.
@@ -46,9 +46,9 @@ impl<T> Pipe<T> {
         if self.next > now {
             return None;
         }
-        let (_, what) = self.under_way.pop_front()?;
+        let (_, item) = self.under_way.pop_front()?;
         self.look_ahead();
-        Some(what)
+        Some(item)
     }
 
     /// Adds a deadline at `at`, if nothing arrives before.
@@ -80,7 +80,7 @@ impl<T> Pipe<T> {
 
     /// Packets under way, first to last.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        self.under_way.iter().map(|(_, what)| what)
+        self.under_way.iter().map(|(_, item)| item)
     }
 }
 
@@ -195,9 +195,9 @@ impl<T> Transmitter<T> {
 
     /// Starts a transmission of duration `airtime` at `start`.
     #[inline]
-    pub fn transmit(&mut self, start: Time, airtime: Span, what: T) {
+    pub fn transmit(&mut self, start: Time, airtime: Span, item: T) {
         self.free_at = start + airtime;
-        self.pipe.push(self.free_at + self.delay, what);
+        self.pipe.push(self.free_at + self.delay, item);
     }
 
     /// Handles an arriving `packet` of `bytes` bytes towards `side`. Returns it if its transmission begins

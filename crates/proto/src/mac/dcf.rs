@@ -26,7 +26,7 @@ pub(super) use config::WORDS;
 pub use power_save::PowerSaveConfig;
 
 use self::power_save::PowerSave;
-use super::ether::{Ether, Flight, Heard};
+use super::ether::{Ether, Flight, Reception};
 use super::phy::Phy;
 use super::{Access, Air, Mac, Outcome};
 use crate::air::{FrameKind, Station};
@@ -93,7 +93,7 @@ enum Sending {
 /// A frame to be sent.
 #[derive(Clone, Debug)]
 struct Job {
-    what: Sending,
+    content: Sending,
     /// Whether the access point buffers more frames for the receiver, as the frame states (More Data).
     more: bool,
     /// Whether it has been delivered to its receiver; a further copy is a duplicate.
@@ -131,12 +131,12 @@ impl Phase {
 }
 
 impl Job {
-    fn new(what: Sending) -> Job {
-        Job { what, more: false, delivered: false, short_tries: 0, long_tries: 0 }
+    fn new(content: Sending) -> Job {
+        Job { content, more: false, delivered: false, short_tries: 0, long_tries: 0 }
     }
 
     fn frame(&self) -> Option<&Frame> {
-        if let Sending::Frame(frame) = &self.what { Some(frame) } else { None }
+        if let Sending::Frame(frame) = &self.content { Some(frame) } else { None }
     }
 }
 
@@ -262,9 +262,9 @@ impl Dcf {
 
     fn send_job(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         let Some(job) = &mut self.stations[s].job else { return };
-        let Sending::Frame(frame) = &job.what else { return self.send_management(now, s, air) };
+        let Sending::Frame(frame) = &job.content else { return self.send_management(now, s, air) };
         let (to, kind, bytes) = (frame.to, frame.kind(), frame.bytes);
-        job.more = self.power.as_ref().is_some_and(|power| power.keeps(to));
+        job.more = self.power.as_ref().is_some_and(|power| power.has_buffered_frames(to));
         let airtime = self.phy.data_time(bytes);
         air.outcome(Outcome::Trans { station: Station(s as u8), to, airtime });
         let claim = self.phy.sifs + self.phy.propagation + self.ack_time;
@@ -318,9 +318,9 @@ impl Dcf {
         let station = Station(s as u8);
         self.stations[s].cw = self.config.cw_min;
         self.draw(now, s);
-        let Some(Job { what, delivered, .. }) = self.stations[s].job.take() else { return };
-        self.job_ended(now, s, &what, acked);
-        let Sending::Frame(frame) = what else { return };
+        let Some(Job { content, delivered, .. }) = self.stations[s].job.take() else { return };
+        self.job_ended(now, s, &content, acked);
+        let Sending::Frame(frame) = content else { return };
         let to = frame.to;
         if !acked {
             air.outcome(Outcome::Failed { frame, cause: Cause::RetryLimit, delivered });
@@ -329,24 +329,25 @@ impl Dcf {
     }
 
     /// A transmission is over: each station processes it.
-    fn take_in(&mut self, now: Time, heard: &Heard, air: &mut dyn Air) {
-        let from = heard.flight.from;
+    fn take_in(&mut self, now: Time, reception: &Reception, air: &mut dyn Air) {
+        let from = reception.flight.from;
         for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
-            let mine = s == heard.flight.to.index();
-            let readable = self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
+            let mine = s == reception.flight.to.index();
+            let readable =
+                self.ether.is_clear(reception, Station(s as u8)) && (reception.spared || !mine);
             // A station that is sending hears nothing that could be unreadable.
-            if !self.ether.is_deaf(heard, Station(s as u8)) {
+            if !self.ether.is_deaf(reception, Station(s as u8)) {
                 self.stations[s].unreadable = !readable;
             }
-            if readable && heard.flight.to == Station::ALL {
-                self.beacon_read(now, s, heard, air);
+            if readable && reception.flight.to == Station::ALL {
+                self.beacon_read(now, s, reception, air);
             } else if readable && mine {
-                self.mine(now, s, heard, air);
+                self.mine(now, s, reception, air);
             } else if readable {
-                let until = now + heard.flight.claim;
+                let until = now + reception.flight.claim;
                 let before = self.stations[s].nav;
                 self.stations[s].nav = until.max(before);
-                if self.config.nav_reset && heard.flight.kind == FrameKind::Rts {
+                if self.config.nav_reset && reception.flight.kind == FrameKind::Rts {
                     let round = (self.phy.sifs + self.phy.slot + self.phy.propagation) * 2;
                     let silence = round + self.cts_time;
                     self.stations[s].reset = Some((before, now + silence));
@@ -359,8 +360,8 @@ impl Dcf {
     }
 
     /// Station `s` has read a frame for itself.
-    fn mine(&mut self, now: Time, s: usize, heard: &Heard, air: &mut dyn Air) {
-        let Flight { from, kind, claim, .. } = heard.flight;
+    fn mine(&mut self, now: Time, s: usize, reception: &Reception, air: &mut dyn Air) {
+        let Flight { from, kind, claim, .. } = reception.flight;
         let sifs = self.phy.sifs;
         match (kind, self.stations[s].phase) {
             (FrameKind::Rts, Phase::Contend) if self.stations[s].nav <= now => {
@@ -458,8 +459,8 @@ impl Mac for Dcf {
         // Order within an instant: ends of transmissions, timers, then beginnings. A station that begins to
         // send in the same slot as another has not heard it.
         loop {
-            if let Some(heard) = self.ether.ended(now, air) {
-                self.take_in(now, &heard, air);
+            if let Some(reception) = self.ether.ended(now, air) {
+                self.take_in(now, &reception, air);
             } else if let Some(s) = self.timers.iter().position(|at| *at <= now) {
                 self.timers[s] = Time::NEVER;
                 self.expired(now, s, air);

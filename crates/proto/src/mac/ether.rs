@@ -36,13 +36,13 @@ struct Wave {
     /// Another sender whose transmission overlaps with it, and whether there are more.
     met: Option<Station>,
     crowd: bool,
-    /// Whether its beginning has been heard.
-    heard: bool,
+    /// Whether its beginning has reached the other stations.
+    audible: bool,
 }
 
 /// A transmission that has ended at all stations.
 #[derive(Clone, Debug)]
-pub(super) struct Heard {
+pub(super) struct Reception {
     pub flight: Flight,
     /// Whether the channel left it intact at its receiver.
     pub spared: bool,
@@ -90,7 +90,7 @@ impl Ether {
     /// Puts `flight` on the air.
     pub fn send(&mut self, flight: Flight, air: &mut dyn Air) {
         let Flight { from, to, kind, bytes, start, airtime, .. } = flight;
-        let mut wave = Wave { flight, damaged: false, met: None, crowd: false, heard: false };
+        let mut wave = Wave { flight, damaged: false, met: None, crowd: false, audible: false };
         for other in &mut self.waves {
             if other.flight.start + other.flight.airtime > start {
                 other.meet(from);
@@ -113,55 +113,55 @@ impl Ether {
     fn find_next(&mut self) {
         (self.begins, self.ends) = (Time::NEVER, Time::NEVER);
         for wave in &self.waves {
-            let first = if wave.heard { &mut self.ends } else { &mut self.begins };
+            let first = if wave.audible { &mut self.ends } else { &mut self.begins };
             *first = wave.next(self.delay).min(*first);
         }
     }
 
     /// A transmission that has ended at all its receivers.
     #[inline(always)]
-    pub fn ended(&mut self, now: Time, air: &mut dyn Air) -> Option<Heard> {
+    pub fn ended(&mut self, now: Time, air: &mut dyn Air) -> Option<Reception> {
         if self.ends > now { None } else { self.end_first(now, air) }
     }
 
-    fn end_first(&mut self, now: Time, air: &mut dyn Air) -> Option<Heard> {
-        let i = self.waves.iter().position(|w| w.heard && w.next(self.delay) <= now)?;
+    fn end_first(&mut self, now: Time, air: &mut dyn Air) -> Option<Reception> {
+        let i = self.waves.iter().position(|w| w.audible && w.next(self.delay) <= now)?;
         let Wave { flight, damaged, met, crowd, .. } = self.waves.remove(i);
         self.find_next();
-        let heard = Heard { flight, spared: !damaged, met, crowd };
-        let Flight { from, to, kind, bytes, airtime, .. } = heard.flight;
+        let reception = Reception { flight, spared: !damaged, met, crowd };
+        let Flight { from, to, kind, bytes, airtime, .. } = reception.flight;
         for (s, ear) in self.ears.iter_mut().enumerate() {
             if s != from.index() {
                 ear.carriers -= 1;
                 ear.quiet_since = now;
             }
         }
-        let fate = match heard.met {
+        let fate = match reception.met {
             None if to == Station::ALL => FrameFate::Received,
             Some(_) if to == Station::ALL => FrameFate::Collided,
-            _ if self.is_asleep_during(&heard, to) => FrameFate::Missed,
-            _ if self.is_clear(&heard, to) => FrameFate::of(damaged),
+            _ if self.is_asleep_during(&reception, to) => FrameFate::Missed,
+            _ if self.is_clear(&reception, to) => FrameFate::of(damaged),
             _ => FrameFate::Collided,
         };
         air.report(AirEvent { station: from, to, kind, bytes, airtime, fate });
-        Some(heard)
+        Some(reception)
     }
 
     /// Whether nothing else was on the air at `station` during the transmission, and the station did not
     /// send.
-    pub fn is_clear(&self, heard: &Heard, station: Station) -> bool {
-        let collided = heard.crowd || heard.met.is_some_and(|other| other != station);
-        !collided && !self.is_deaf(heard, station)
+    pub fn is_clear(&self, reception: &Reception, station: Station) -> bool {
+        let collided = reception.crowd || reception.met.is_some_and(|other| other != station);
+        !collided && !self.is_deaf(reception, station)
     }
 
     /// Whether `station` was sending or asleep during the transmission.
-    pub fn is_deaf(&self, heard: &Heard, station: Station) -> bool {
-        let sent = self.ears[station.index()].own_until > heard.flight.start + self.delay;
-        sent || self.is_asleep_during(heard, station)
+    pub fn is_deaf(&self, reception: &Reception, station: Station) -> bool {
+        let sent = self.ears[station.index()].own_until > reception.flight.start + self.delay;
+        sent || self.is_asleep_during(reception, station)
     }
 
-    fn is_asleep_during(&self, heard: &Heard, station: Station) -> bool {
-        self.ears[station.index()].awake_since > heard.flight.start + self.delay
+    fn is_asleep_during(&self, reception: &Reception, station: Station) -> bool {
+        self.ears[station.index()].awake_since > reception.flight.start + self.delay
     }
 
     /// Puts the radio of `station` to sleep.
@@ -187,8 +187,8 @@ impl Ether {
 
     fn begin_first(&mut self, now: Time) -> Option<Station> {
         let delay = self.delay;
-        let wave = self.waves.iter_mut().find(|w| !w.heard && w.next(delay) <= now)?;
-        wave.heard = true;
+        let wave = self.waves.iter_mut().find(|w| !w.audible && w.next(delay) <= now)?;
+        wave.audible = true;
         let from = wave.flight.from;
         self.find_next();
         for (s, ear) in self.ears.iter_mut().enumerate() {
@@ -217,7 +217,7 @@ impl Wave {
 
     /// When it begins to be heard, or ends.
     fn next(&self, delay: Span) -> Time {
-        let until = if self.heard { self.flight.airtime } else { Span::ZERO };
+        let until = if self.audible { self.flight.airtime } else { Span::ZERO };
         self.flight.start + until + delay
     }
 }
@@ -350,22 +350,22 @@ mod tests {
     #[test]
     fn carrier_sense_lags_a_frame_by_the_propagation_delay() {
         let (mut ether, mut air) = (Ether::new(3, DELAY), Ears::default());
-        let hears = |ether: &Ether| [0, 1, 2].map(|s| ether.carriers(s));
+        let carriers = |ether: &Ether| [0, 1, 2].map(|s| ether.carriers(s));
         let quiet = |ether: &Ether| [0, 1, 2].map(|s| ether.quiet_since(s).0);
         assert_eq!(ether.next(), Time::NEVER);
         ether.send(flight(1, Station(0), 10_000, 5000), &mut air);
         assert_eq!(ether.next(), Time(11_000));
         assert_eq!(ether.begun(Time(10_999)), None);
-        assert_eq!(hears(&ether), [0, 0, 0]);
+        assert_eq!(carriers(&ether), [0, 0, 0]);
         assert_eq!(ether.begun(Time(11_000)), Some(Station(1)));
         assert_eq!(ether.begun(Time(11_000)), None, "it begins once");
-        assert_eq!(hears(&ether), [1, 0, 1]);
+        assert_eq!(carriers(&ether), [1, 0, 1]);
         assert_eq!(ether.next(), Time(16_000));
         assert!(ether.ended(Time(15_999), &mut air).is_none());
         assert_eq!(quiet(&ether), [0, 15_000, 0]);
-        let heard = ether.ended(Time(16_000), &mut air).unwrap();
-        assert!(heard.spared && ether.is_clear(&heard, Station(2)));
-        assert_eq!(hears(&ether), [0, 0, 0]);
+        let reception = ether.ended(Time(16_000), &mut air).unwrap();
+        assert!(reception.spared && ether.is_clear(&reception, Station(2)));
+        assert_eq!(carriers(&ether), [0, 0, 0]);
         assert_eq!(quiet(&ether), [16_000, 15_000, 16_000]);
         assert_eq!(ether.next(), Time::NEVER);
     }

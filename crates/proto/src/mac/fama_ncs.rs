@@ -16,7 +16,7 @@ use super::{Chosen, MacConfig, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use serde::Serialize;
 
-use super::ether::{Ether, Flight, Heard};
+use super::ether::{Ether, Flight, Reception};
 use super::phy::Phy;
 use super::{Access, Air, Mac, Outcome};
 use crate::air::{FrameKind, Station};
@@ -46,8 +46,8 @@ impl FamaConfig {
         let mut c = FamaConfig::default();
         k.table("fama", "options of `fama-ncs`", |k| {
             k.flag("acceleration", &mut c.acceleration, "a link layer may answer at once");
-            let what = "the longest payload that such an answer carries without RTS and CTS";
-            k.bytes("short-answer", &mut c.short_answer, 0..=65_535, what);
+            let doc = "the longest payload that such an answer carries without RTS and CTS";
+            k.bytes("short-answer", &mut c.short_answer, 0..=65_535, doc);
             k.count(
                 "backoff",
                 &mut c.backoff,
@@ -161,18 +161,18 @@ impl FamaNcs {
         self.stations[station.index()].state
     }
 
-    /// Handles an event at station `s`; `heard` is the received transmission.
+    /// Handles an event at station `s`; `reception` is the received transmission.
     fn on(
         &mut self,
         now: Time,
         s: usize,
         event: Event,
-        heard: Option<&mut Heard>,
+        reception: Option<&mut Reception>,
         air: &mut dyn Air,
     ) {
         let Some((next, action)) = rule(self.stations[s].state, event) else { return };
         self.stations[s].state = next;
-        self.act(now, s, action, heard, air);
+        self.act(now, s, action, reception, air);
         // The timer runs only while the channel is quiet. A carrier that was inaudible while sending is heard
         // now.
         let node = &mut self.stations[s];
@@ -188,7 +188,7 @@ impl FamaNcs {
         now: Time,
         s: usize,
         action: Action,
-        heard: Option<&mut Heard>,
+        reception: Option<&mut Reception>,
         air: &mut dyn Air,
     ) {
         let answer = self.answer;
@@ -210,8 +210,8 @@ impl FamaNcs {
             }
             Action::TurnRound => self.phy.sifs,
             Action::TellWait => {
-                if let Some(heard) = heard {
-                    let Flight { from, claim, .. } = heard.flight;
+                if let Some(reception) = reception {
+                    let Flight { from, claim, .. } = reception.flight;
                     self.stations[s].clear_for = (from, claim);
                     // The time is longer than a short answer that replaces the RTS.
                     let short = self.phy.data_time(self.config.short_answer);
@@ -251,24 +251,24 @@ impl FamaNcs {
                 leave
             }
             Action::HandUp => {
-                if let Some(heard) = heard {
-                    self.hand_up(s, heard, air);
+                if let Some(reception) = reception {
+                    self.hand_up(s, reception, air);
                 }
                 leave
             }
             Action::LeaveAnswer => leave,
             Action::LeaveCts => leave + self.cts_time,
-            Action::LeaveData => leave + heard.map_or(Span::ZERO, |heard| heard.flight.claim),
+            Action::LeaveData => leave + reception.map_or(Span::ZERO, |data| data.flight.claim),
             Action::LeaveLongest => leave + self.phy.data_time(LONGEST),
         };
         self.timers[s] = now + after;
     }
 
     /// Delivers the frame that has reached its receiver, station `s`.
-    fn hand_up(&mut self, s: usize, heard: &mut Heard, air: &mut dyn Air) {
-        let Some(frame) = heard.flight.frame.take() else { return };
+    fn hand_up(&mut self, s: usize, reception: &mut Reception, air: &mut dyn Air) {
+        let Some(frame) = reception.flight.frame.take() else { return };
         let short = frame.load.bytes() <= self.config.short_answer;
-        self.stations[s].grace = match heard.flight.answers {
+        self.stations[s].grace = match reception.flight.answers {
             _ if !self.config.acceleration => Grace::None,
             true if short => Grace::None,
             true => Grace::Short,
@@ -298,12 +298,13 @@ impl FamaNcs {
     }
 
     /// A transmission is over: each station processes it.
-    fn take_in(&mut self, now: Time, mut heard: Heard, air: &mut dyn Air) {
-        let Flight { from, to, kind, airtime, .. } = heard.flight;
+    fn take_in(&mut self, now: Time, mut reception: Reception, air: &mut dyn Air) {
+        let Flight { from, to, kind, airtime, .. } = reception.flight;
         let long = airtime > self.rts_time + self.phy.propagation;
         for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
             let mine = s == to.index();
-            let readable = self.ether.is_clear(&heard, Station(s as u8)) && (heard.spared || !mine);
+            let readable =
+                self.ether.is_clear(&reception, Station(s as u8)) && (reception.spared || !mine);
             let event = match kind {
                 FrameKind::Rts if readable && mine => Event::Rts,
                 FrameKind::Rts if readable => Event::OtherRts,
@@ -319,9 +320,9 @@ impl FamaNcs {
                 _ if long && !mine => Event::LongNoise,
                 _ => Event::Noise,
             };
-            self.on(now, s, event, Some(&mut heard), air);
+            self.on(now, s, event, Some(&mut reception), air);
             // The hop needs the end of every frame, unreadable ones included.
-            if mine && let Some(frame) = heard.flight.frame.take() {
+            if mine && let Some(frame) = reception.flight.frame.take() {
                 air.outcome(Outcome::Arrived { frame: *frame, intact: false, may_reply: false });
             }
         }
@@ -350,8 +351,8 @@ impl Mac for FamaNcs {
         // Order within an instant: ends of transmissions, timers, then beginnings. A station cannot sense a
         // transmission that begins when it begins to send itself.
         loop {
-            if let Some(heard) = self.ether.ended(now, air) {
-                self.take_in(now, heard, air);
+            if let Some(reception) = self.ether.ended(now, air) {
+                self.take_in(now, reception, air);
             } else if let Some(s) = self.timers.iter().position(|at| *at <= now) {
                 self.timers[s] = Time::NEVER;
                 let waits = self.stations[s].frame.is_some();

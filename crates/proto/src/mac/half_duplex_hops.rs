@@ -60,8 +60,8 @@ impl HalfDuplexHops {
         let mut c = HalfDuplexHops::default();
         k.table("half-duplex-hops", "options of `half-duplex-hops`", |k| {
             k.count("hops", &mut c.hops, 1..=16, "hops in a row; one less than that are relays");
-            let what = "the time that radios take to turn around, once for each packet";
-            k.within("turnaround", &mut c.turnaround, Span::ZERO..=Span::secs(60), what);
+            let doc = "the time that radios take to turn around, once for each packet";
+            k.within("turnaround", &mut c.turnaround, Span::ZERO..=Span::secs(60), doc);
             let unit = Span::micros(1)..=Span::secs(60);
             k.within("backoff", &mut c.backoff, unit, "the unit of the backoff");
             k.bytes("poll", &mut c.poll, 1..=65_535, "the length of a poll, and of its answer");
@@ -99,11 +99,11 @@ impl Default for HalfDuplexHops {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Radio {
     Idle,
-    /// It has polled the neighbour on `side`, which hears the poll at `heard`; without an answer it stops at
+    /// It has polled the neighbour on `side`. The poll arrives at `arrival`; without an answer it stops at
     /// `until`.
     Polling {
         side: Side,
-        heard: Time,
+        arrival: Time,
         until: Time,
         answered: bool,
     },
@@ -284,11 +284,12 @@ impl Hops {
             }
         }
         for i in 0..self.nodes.len() {
-            let Radio::Polling { side, heard, until, answered: false } = self.nodes[i].radio else {
+            let Radio::Polling { side, arrival, until, answered: false } = self.nodes[i].radio
+            else {
                 continue;
             };
-            if heard <= at {
-                self.nodes[i].radio = Radio::Polling { side, heard, until, answered: true };
+            if arrival <= at {
+                self.nodes[i].radio = Radio::Polling { side, arrival, until, answered: true };
                 self.poll(at, i, side, out);
             }
         }
@@ -356,7 +357,8 @@ impl Hops {
                 let until = at + patience;
                 if node.radio == Radio::Idle {
                     node.turn = side.other();
-                    node.radio = Radio::Polling { side, heard: at + poll, until, answered: false };
+                    let arrival = at + poll;
+                    node.radio = Radio::Polling { side, arrival, until, answered: false };
                 } else {
                     self.back_off(until, i, side);
                 }
@@ -397,7 +399,7 @@ impl Machine for Hops {
         let of_node = |node: &Node| {
             let radio = match node.radio {
                 Radio::Idle => None,
-                Radio::Polling { heard, answered: false, .. } => Some(heard),
+                Radio::Polling { arrival, answered: false, .. } => Some(arrival),
                 Radio::Polling { until, .. }
                 | Radio::Sending { until, .. }
                 | Radio::Receiving { until } => Some(until),

@@ -149,8 +149,8 @@ mod tests {
             // 802.11-1999 9.2.10: a DIFS is a SIFS and two slots.
             ("DIFS", phy.difs, 10 + 2 * 20),
         ];
-        for (what, time, micros) in times {
-            assert_eq!(time, Span::micros(micros), "{what}");
+        for (name, time, micros) in times {
+            assert_eq!(time, Span::micros(micros), "{name}");
         }
     }
 

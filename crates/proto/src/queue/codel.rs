@@ -56,11 +56,11 @@ impl Default for CodelConfig {
 impl CodelConfig {
     /// Reads the keys of the options.
     pub(super) fn keys(&mut self, k: &mut Keys<'_>) {
-        let what = "the target delay";
-        k.within("target", &mut self.target, Span::micros(1)..=Span::secs(60), what);
-        let what =
+        let doc = "the target delay";
+        k.within("target", &mut self.target, Span::micros(1)..=Span::secs(60), doc);
+        let doc =
             "how long the delay may exceed the target before a drop: about the longest round trip";
-        k.within("interval", &mut self.interval, Span::micros(1)..=Span::secs(3600), what);
+        k.within("interval", &mut self.interval, Span::micros(1)..=Span::secs(3600), doc);
         k.flag("mark", &mut self.mark, "whether packets of ends with ECN are marked, not dropped");
     }
 }

@@ -109,14 +109,14 @@ impl CsdpConfig {
                 ("oracle", Knowledge::Oracle),
                 ("none", Knowledge::None),
             ];
-            let what = "how the base station detects that the channel to a host is bad";
-            k.word("channel", &mut c.channel, &ways, what);
-            let what = "how long a host is skipped after a failure";
-            k.within("backoff", &mut c.backoff, Span::micros(1)..=Span::secs(60), what);
-            let what = "attempts after which medium access returns a frame to the queue";
-            k.count("attempts", &mut c.attempts, 1..=255, what);
-            let what = "how often a packet is passed to medium access before it is dropped";
-            k.count("tries", &mut c.tries, 1..=1_000_000, what);
+            let doc = "how the base station detects that the channel to a host is bad";
+            k.word("channel", &mut c.channel, &ways, doc);
+            let doc = "how long a host is skipped after a failure";
+            k.within("backoff", &mut c.backoff, Span::micros(1)..=Span::secs(60), doc);
+            let doc = "attempts after which medium access returns a frame to the queue";
+            k.count("attempts", &mut c.attempts, 1..=255, doc);
+            let doc = "how often a packet is passed to medium access before it is dropped";
+            k.count("tries", &mut c.tries, 1..=1_000_000, doc);
         });
         c
     }

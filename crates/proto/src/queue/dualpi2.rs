@@ -88,23 +88,23 @@ impl DualPi2Config {
         let mut share = Probability::new(c.classic_share).unwrap_or(Probability::ZERO);
         k.table("dualpi2", "options of the two coupled queues", |k| {
             let delays = Span::micros(1)..=Span::secs(60);
-            let what = "the target delay of the classic queue";
-            k.within("target", &mut c.target, delays.clone(), what);
-            let what = "the interval of updates of the probability";
-            k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), what);
-            let what = "the gain of the distance from the target, per second";
-            k.within("alpha", &mut c.alpha, 0.0..=1000.0, what);
-            let what = "the gain of the growth of the delay, per second";
-            k.within("beta", &mut c.beta, 0.0..=1000.0, what);
-            let what =
+            let doc = "the target delay of the classic queue";
+            k.within("target", &mut c.target, delays.clone(), doc);
+            let doc = "the interval of updates of the probability";
+            k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), doc);
+            let doc = "the gain of the distance from the target, per second";
+            k.within("alpha", &mut c.alpha, 0.0..=1000.0, doc);
+            let doc = "the gain of the growth of the delay, per second";
+            k.within("beta", &mut c.beta, 0.0..=1000.0, doc);
+            let doc =
                 "the marking probability of L4S packets over the square root of the classic one";
-            k.within("coupling", &mut c.coupling, 0.1..=100.0, what);
-            let what = "the delay of the L4S queue at the middle of its own ramp of marks";
-            k.within("step", &mut c.step, delays, what);
-            let what = "the width of the ramp from no marks to all marks; 0 is a step";
-            k.within("ramp", &mut c.ramp, Span::ZERO..=Span::secs(60), what);
-            let what = "the classic queue's share of the rate while both have packets";
-            k.probability("classic-share", &mut share, what);
+            k.within("coupling", &mut c.coupling, 0.1..=100.0, doc);
+            let doc = "the delay of the L4S queue at the middle of its own ramp of marks";
+            k.within("step", &mut c.step, delays, doc);
+            let doc = "the width of the ramp from no marks to all marks; 0 is a step";
+            k.within("ramp", &mut c.ramp, Span::ZERO..=Span::secs(60), doc);
+            let doc = "the classic queue's share of the rate while both have packets";
+            k.probability("classic-share", &mut share, doc);
         });
         c.classic_share = share.get();
         c

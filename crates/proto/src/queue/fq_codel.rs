@@ -73,8 +73,8 @@ impl FqCodelConfig {
         k.table("fq-codel", "options of queues for each flow", |k| {
             c.codel.keys(k);
             k.count("flows", &mut c.flows, 1..=65_536, "the number of queues");
-            let what = "bytes that a queue may send in its turn";
-            k.within("quantum", &mut c.quantum, Bytes(64)..=Bytes(1_000_000), what);
+            let doc = "bytes that a queue may send in its turn";
+            k.within("quantum", &mut c.quantum, Bytes(64)..=Bytes(1_000_000), doc);
             let shares = [("flow", Share::Flow), ("host", Share::Host)];
             k.word("by", &mut c.by, &shares, "whether each flow or each host has a queue");
         });
@@ -313,7 +313,7 @@ mod tests {
             );
         }
         let same =
-            |packet: Packet, beside: &[u8]| ports(&packet) == ports(&other(PROTOCOL_UDP, beside));
+            |packet: Packet, payload: &[u8]| ports(&packet) == ports(&other(PROTOCOL_UDP, payload));
         assert!(
             same(udp(1, 2), &[0, 1, 0, 2, 0, 50, 1, 1, 7]),
             "only the first four bytes are ports"

@@ -47,7 +47,7 @@ impl Order for HeadDrop {
 mod tests {
     use super::super::{Limit, Queue};
     use super::*;
-    use crate::event::{Cause, Op, Interest, What};
+    use crate::event::{Cause, Interest, Op, What};
     use crate::rng::Stream;
     use crate::units::Bytes;
     use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};

@@ -83,21 +83,21 @@ impl PieConfig {
         let mut mark_below = Probability::new(c.mark_below).unwrap_or(Probability::ZERO);
         k.table("pie", "options of PIE", |k| {
             k.within("target", &mut c.target, Span::micros(1)..=Span::secs(60), "the target delay");
-            let what = "the interval of updates of the probability";
-            k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), what);
-            let what = "the gain of the distance from the target, per second";
-            k.within("alpha", &mut c.alpha, 0.0..=1000.0, what);
+            let doc = "the interval of updates of the probability";
+            k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), doc);
+            let doc = "the gain of the distance from the target, per second";
+            k.within("alpha", &mut c.alpha, 0.0..=1000.0, doc);
             k.within(
                 "beta",
                 &mut c.beta,
                 0.0..=1000.0,
                 "the gain of the growth of the delay, per second",
             );
-            let what = "how long a burst after an idle time passes without drops";
-            k.within("max-burst", &mut c.max_burst, Span::ZERO..=Span::secs(60), what);
+            let doc = "how long a burst after an idle time passes without drops";
+            k.within("max-burst", &mut c.max_burst, Span::ZERO..=Span::secs(60), doc);
             k.flag("mark", &mut c.mark, "whether packets of ends with ECN are marked, not dropped");
-            let what = "the probability above which packets are dropped instead of marked";
-            k.probability("mark-below", &mut mark_below, what);
+            let doc = "the probability above which packets are dropped instead of marked";
+            k.probability("mark-below", &mut mark_below, doc);
         });
         c.mark_below = mark_below.get();
         c

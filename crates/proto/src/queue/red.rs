@@ -104,10 +104,10 @@ impl RedConfig {
         let (mut red, mut typical) = (RedConfig::FLOYD93, RedConfig::TYPICAL);
         let mut max_p = Probability::new(red.max_p).unwrap_or(Probability::ZERO);
         k.table("red", "options of random early detection", |k| {
-            let what = "the average length in packets from which packets are chosen at random";
-            k.within("min", &mut red.min, 0.0..=1e6, what);
-            let what = "the average length in packets from which every packet is chosen";
-            k.within("max", &mut red.max, 0.0..=1e6, what);
+            let doc = "the average length in packets from which packets are chosen at random";
+            k.within("min", &mut red.min, 0.0..=1e6, doc);
+            let doc = "the average length in packets from which every packet is chosen";
+            k.within("max", &mut red.max, 0.0..=1e6, doc);
             if red.max <= red.min {
                 let key = if k.has("max") { "max" } else { "min" };
                 let (min, max) = (red.min, red.max);
@@ -124,10 +124,10 @@ impl RedConfig {
                 k.out_of_range("max-p", "above 0; for example `max-p = \"2%\"`");
             }
             k.flag("mark", &mut red.mark, "whether packets of ends with ECN are marked, not dropped");
-            let what = "whether the probability grows from `max-p` at `max` to 1 at twice `max`";
-            k.flag("gentle", &mut red.gentle, what);
-            let what = "the packet size by which idle time is counted";
-            k.within("typical", &mut typical, Bytes(1)..=Bytes(65_535), what);
+            let doc = "whether the probability grows from `max-p` at `max` to 1 at twice `max`";
+            k.flag("gentle", &mut red.gentle, doc);
+            let doc = "the packet size by which idle time is counted";
+            k.within("typical", &mut typical, Bytes(1)..=Bytes(65_535), doc);
         });
         red.max_p = max_p.get();
         red.on(rate, typical)
@@ -274,8 +274,8 @@ mod tests {
     fn the_probability_jumps_at_the_maximum_unless_it_is_gentle() {
         let plain = RedConfig { max_p: 0.1, ..RedConfig::FLOYD93 };
         let gentle = RedConfig { gentle: true, ..plain };
-        for (average, wanted) in [(5.0, [0.0, 0.0]), (10.0, [0.05, 0.05]), (15.0, [1.0, 0.1])] {
-            assert_eq!([plain, gentle].map(|red| red.probability(average)), wanted, "{average}");
+        for (average, expected) in [(5.0, [0.0, 0.0]), (10.0, [0.05, 0.05]), (15.0, [1.0, 0.1])] {
+            assert_eq!([plain, gentle].map(|red| red.probability(average)), expected, "{average}");
         }
         assert!((gentle.probability(22.5) - 0.55).abs() < 1e-12);
         assert!((gentle.probability(30.0) - 1.0).abs() < 1e-12);

@@ -67,8 +67,8 @@ pub struct Accurate {
     /// Bytes that arrived with ECT(0), CE and ECT(1), modulo 2^24.
     bytes: [u32; 3],
     /// Counters of CE that the peer has reported.
-    told: u8,
-    told_bytes: u32,
+    reported: u8,
+    reported_bytes: u32,
     /// Bytes reported from an estimate by packets, in excess of the peer's counter.
     ahead: u32,
     /// ECN bits in the IP header of the peer's SYN or SYN-ACK.
@@ -96,8 +96,8 @@ impl Accurate {
             //= rfc9768#section-3.2.2.2: a client counts the mark of a SYN-ACK, a server not that of a SYN
             packets: FIRST + u8::from(active && bits == CE),
             bytes: FIRST_BYTES,
-            told: FIRST,
-            told_bytes: FIRST_BYTES[1],
+            reported: FIRST,
+            reported_bytes: FIRST_BYTES[1],
             ahead: 0,
             syn: bits,
             reflects: active,
@@ -192,20 +192,20 @@ impl Accurate {
             //= rfc9768#section-3.2.2.1: Table 4
             self.mute = field == 0;
             let marked = field == reflection(CE);
-            self.told += u8::from(marked);
+            self.reported += u8::from(marked);
             return if marked { mss } else { 0 };
         }
-        let least = u32::from(field.wrapping_sub(self.told) & 7);
-        self.told = field;
+        let least = u32::from(field.wrapping_sub(self.reported) & 7);
+        self.reported = field;
         let counter = ack.options().ecn.and_then(|counts| counts.ce());
         if self.mute {
             return 0;
         }
         if let Some(counter) = counter {
-            let grown = counter.wrapping_sub(self.told_bytes) & 0xff_ffff;
+            let grown = counter.wrapping_sub(self.reported_bytes) & 0xff_ffff;
             //= rfc9768#section-3.2.3.2: a counter that seems to have run back was overtaken
             if grown < 1 << 23 {
-                self.told_bytes = counter;
+                self.reported_bytes = counter;
                 let ahead = self.ahead;
                 self.ahead = ahead.saturating_sub(grown);
                 return grown.saturating_sub(ahead);
@@ -231,6 +231,8 @@ pub struct Marks {
     pub echo: bool,
     /// ECN bits in the IP header of the last packet.
     pub arrived: u8,
+    /// Whether the peer has sent data with ECT, without accurate ECN.
+    pub seen: bool,
     /// Whether this end's last SYN offered accurate ECN.
     pub offered: bool,
     /// State of accurate ECN, if it was agreed on instead of echoes.
@@ -252,10 +254,10 @@ impl Travels for Marks {
         if let Some(a) = &self.accurate {
             let flags = [a.reflects, a.reflected, a.mute, a.marked, a.option, a.news];
             let flags = flags.iter().fold(0u8, |sum, flag| sum << 1 | u8::from(*flag));
-            [a.packets, a.told].write(to);
+            [a.packets, a.reported].write(to);
             [a.syn, a.since].write(to);
             flags.write(to);
-            [a.told_bytes, a.ahead].write(to);
+            [a.reported_bytes, a.ahead].write(to);
             a.bytes.iter().for_each(|bytes| bytes.write(to));
         }
     }
@@ -264,15 +266,15 @@ impl Travels for Marks {
         let first = u8::read(from).filter(|first| *first < 4)?;
         let mut marks = Marks { echo: first & 1 == 1, ..Marks::default() };
         if first & 2 == 2 {
-            let [packets, told]: [u8; 2] = Travels::read(from)?;
+            let [packets, reported]: [u8; 2] = Travels::read(from)?;
             let [syn, since]: [u8; 2] = Travels::read(from)?;
             let flags = u8::read(from)?;
             let flag = |at: u8| flags >> at & 1 == 1;
-            let [told_bytes, ahead] = Travels::read(from)?;
+            let [reported_bytes, ahead] = Travels::read(from)?;
             let bytes = [u32::read(from)?, u32::read(from)?, u32::read(from)?];
             marks.accurate = Some(Box::new(Accurate {
                 packets: packets & 7,
-                told: told & 7,
+                reported: reported & 7,
                 syn: syn & CE,
                 since: since & 7,
                 reflects: flag(5),
@@ -281,7 +283,7 @@ impl Travels for Marks {
                 marked: flag(2),
                 option: flag(1),
                 news: flag(0),
-                told_bytes: told_bytes & 0xff_ffff,
+                reported_bytes: reported_bytes & 0xff_ffff,
                 ahead,
                 bytes: bytes.map(|bytes| bytes & 0xff_ffff),
             }));
@@ -314,7 +316,7 @@ mod tests {
     fn ce_counts_survive_wrapped_counters_and_lost_acks() {
         for room in [0, 20] {
             let (mut receiver, mut sender) = agreed();
-            let (mut marked, mut told) = (0, 0);
+            let (mut marked, mut reported) = (0, 0);
             for i in 0..100_000u32 {
                 let bits = if i % 3 == 0 || i % 7 == 0 { CE } else { ECT1 };
                 receiver.arrived(bits, 1000);
@@ -322,24 +324,24 @@ mod tests {
                 // Only one ACK of seven arrives.
                 let ack = ack(&mut receiver, room);
                 if i % 7 == 6 {
-                    told += sender.on_ack(&ack, true, 7, 1000);
+                    reported += sender.on_ack(&ack, true, 7, 1000);
                 }
             }
-            told += sender.on_ack(&ack(&mut receiver, room), true, 6, 1000);
-            assert_eq!(told, marked * 1000, "{room}");
+            reported += sender.on_ack(&ack(&mut receiver, room), true, 6, 1000);
+            assert_eq!(reported, marked * 1000, "{room}");
         }
     }
 
     //= rfc9768#section-3.2.2.5.2: Appendix A.2.1: 10 packets and a field that grew by 1 may be 9 marks
     #[test]
     fn a_possibly_wrapped_field_counts_as_the_maximum() {
-        let told = |newly, grown: u8| {
+        let estimate = |newly, grown: u8| {
             let (_, mut sender) = agreed();
             let flags = Flags::ACK.with_ace(FIRST + grown);
             sender.on_ack(&Segment::new(1, 2, Seq(0), Seq(0), flags), true, newly, 1)
         };
         assert_eq!(
-            [told(7, 0), told(8, 0), told(10, 1), told(15, 1), told(17, 1)],
+            [estimate(7, 0), estimate(8, 0), estimate(10, 1), estimate(15, 1), estimate(17, 1)],
             [0, 8, 9, 9, 17]
         );
     }
@@ -358,7 +360,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_travels(
+        fn the_mark_state_survives_export_and_import(
             bits in 0u8..4, active: bool, echo: bool, agreed: bool,
             packets in prop::collection::vec((0u8..4, 0u32..2000), 0..20),
         ) {

@@ -281,7 +281,7 @@ impl Connection {
     }
 
     /// Total number of bytes to send, if this end closes after them.
-    pub fn wanted(&self) -> Option<Bytes> {
+    pub fn flow_size(&self) -> Option<Bytes> {
         let w = &self.tx.core.window;
         w.fin.then(|| Bytes(w.end.saturating_sub(1)))
     }

@@ -57,7 +57,7 @@ pub(super) struct Client {
     /// Time from which it sends no more requests.
     pub(super) stop: Option<Time>,
     /// Number of requests sent.
-    pub(super) asked: u32,
+    pub(super) requested: u32,
     /// Whether it waits for a response.
     pub(super) waits: bool,
     /// Connection of its requests, if it is always the same.
@@ -67,7 +67,7 @@ pub(super) struct Client {
 impl Client {
     /// Time of the next request from `at` on, if there is one.
     pub(super) fn again(&self, at: Time) -> Option<Time> {
-        let enough = self.exchange.exchanges.is_some_and(|most| self.asked >= most);
+        let enough = self.exchange.exchanges.is_some_and(|most| self.requested >= most);
         let late = self.stop.is_some_and(|stop| at >= stop);
         (!enough && !late).then_some(at)
     }

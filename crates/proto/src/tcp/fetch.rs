@@ -12,7 +12,7 @@ use super::page::Browser;
 use super::video::Player;
 
 /// Minimum size of a request in bytes: the size of the response.
-pub const SAID: usize = 8;
+pub const SIZE_FIELD: usize = 8;
 /// Maximum size of a response in bytes.
 pub const MOST: u64 = 1 << 31;
 
@@ -53,8 +53,8 @@ pub(super) struct Fetching {
     /// Whether data has arrived that was not polled.
     pub(super) news: bool,
     /// Of a server: size field and length of the incoming request, and bytes answered so far.
-    said: Vec<u8>,
-    heard: u64,
+    size_field: Vec<u8>,
+    received: u64,
     answered: u64,
 }
 
@@ -70,8 +70,8 @@ impl Fetching {
             done: 0,
             begun: false,
             news: false,
-            said: Vec::new(),
-            heard: 0,
+            size_field: Vec::new(),
+            received: 0,
             answered: 0,
         }
     }
@@ -85,8 +85,8 @@ impl Fetching {
     pub(super) fn ask(&mut self, response: Bytes) -> Body {
         self.last += response.0;
         self.ends.push_back(self.last);
-        let mut request = vec![0; (self.request.0 as usize).max(SAID)];
-        request[..SAID].copy_from_slice(&response.0.to_be_bytes());
+        let mut request = vec![0; (self.request.0 as usize).max(SIZE_FIELD)];
+        request[..SIZE_FIELD].copy_from_slice(&response.0.to_be_bytes());
         Body::copy_of(&request)
     }
 
@@ -111,16 +111,16 @@ impl Fetching {
         delivered.iter().for_each(|body| body.copy_into(u32::MAX, &mut bytes));
         let mut answers = Vec::new();
         for byte in bytes {
-            if self.said.len() < SAID {
-                self.said.push(byte);
+            if self.size_field.len() < SIZE_FIELD {
+                self.size_field.push(byte);
             }
-            self.heard += 1;
-            if self.heard < self.request.0.max(SAID as u64) {
+            self.received += 1;
+            if self.received < self.request.0.max(SIZE_FIELD as u64) {
                 continue;
             }
-            self.heard = 0;
-            let said = core::mem::take(&mut self.said);
-            let size = said.try_into().map_or(0, u64::from_be_bytes).min(MOST);
+            self.received = 0;
+            let size_field = core::mem::take(&mut self.size_field);
+            let size = size_field.try_into().map_or(0, u64::from_be_bytes).min(MOST);
             answers.push(Body::Pattern { stream, offset: self.answered, len: size as u32 });
             self.answered += size;
         }

@@ -356,7 +356,8 @@ impl Host {
         let found = self.find(flow).filter(|i| {
             // TIME-WAIT still answers, unless a new connection begins.
             let connection = &self.connections[*i];
-            !connection.is_over() || connection.state() == State::TimeWait && !opens
+            let yields = opens && connection.yields_to(segment);
+            !connection.is_over() || connection.state() == State::TimeWait && !yields
         });
         let index = match found {
             Some(index) => index,

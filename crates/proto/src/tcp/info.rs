@@ -94,9 +94,12 @@ impl Connection {
         let agreement = self.agreement();
         let mss = agreement.mss.max(1);
         let sacked = if agreement.sack { known.sacked } else { tcb.dupacks };
+        // A backoff may outlast the repair of a loss, until the next round-trip sample.
+        let backed_off = tcb.backoff > 0 && tcb.snd_una < tcb.snd_max;
+        let unrecorded = known.delivered.is_none() || tcb.snd_una == 0;
         let ca_state = match () {
             () if tcb.in_recovery => CaState::Recovery,
-            () if known.timed_out || tcb.backoff > 0 && tcb.snd_una < tcb.snd_max => CaState::Loss,
+            () if known.timed_out || backed_off && unrecorded => CaState::Loss,
             () if agreement.reducing => CaState::Cwr,
             () if sacked > 0 => CaState::Disorder,
             () => CaState::Open,

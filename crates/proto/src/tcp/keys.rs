@@ -31,9 +31,8 @@ impl TcpConfig {
         k.word("preset", &mut preset, &presets, "the TCP that the other keys modify");
         let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::linux);
         let words: Vec<_> = TCPS.iter().map(|word| (word.key, word)).collect();
-        let what =
-            "the sender; by default `cubic` with `linux`, and `reno` with most other presets";
-        let word = k.maybe_word("tcp", &words, what).or_else(|| usual_sender(preset));
+        let doc = "the sender; by default `cubic` with `linux`, and `reno` with most other presets";
+        let word = k.maybe_word("tcp", &words, doc).or_else(|| usual_sender(preset));
         if let Some(word) = word {
             (word.apply)(&mut tcp);
         }
@@ -111,9 +110,9 @@ impl TcpConfig {
             ("jacobson", RtoRule::Jacobson),
             ("linux", RtoRule::Linux),
         ];
-        let what = "with fine timers, the formula of the timeout: srtt + max(G, 4 rttvar), srtt + 4 rttvar, or \
+        let doc = "with fine timers, the formula of the timeout: srtt + max(G, 4 rttvar), srtt + 4 rttvar, or \
                     srtt + max(rto-min, 4 rttvar)";
-        k.word("rto-rule", &mut self.rto_rule, &rules, what);
+        k.word("rto-rule", &mut self.rto_rule, &rules, doc);
         k.within(
             "rto-min",
             &mut self.rto_min,
@@ -138,21 +137,21 @@ impl TcpConfig {
             k.out_of_range(key, format!("rto-min ({least}) must not exceed rto-max ({most})"));
         }
         k.within("time-wait", &mut self.time_wait, Span::ZERO..=DAY, "how long TIME-WAIT lasts");
-        let what = "the largest factor by which timeouts in a row lengthen the timeout, and that of window probes; \
+        let doc = "the largest factor by which timeouts in a row lengthen the timeout, and that of window probes; \
                     0: only `rto-max` bounds them";
-        k.count("backoff-max", &mut self.backoff_max, 0..=u32::MAX.into(), what);
-        let what = "consecutive timeouts after which a connection is given up";
-        k.count("max-retries", &mut self.max_retries, 0..=255, what);
+        k.count("backoff-max", &mut self.backoff_max, 0..=u32::MAX.into(), doc);
+        let doc = "consecutive timeouts after which a connection is given up";
+        k.count("max-retries", &mut self.max_retries, 0..=255, doc);
         let ends = [("count", GivingUp::Count), ("time", GivingUp::Time)];
-        let what = "when a connection is given up: after `max-retries` timeouts, or as Linux after the time that these \
+        let doc = "when a connection is given up: after `max-retries` timeouts, or as Linux after the time that these \
                     take from `rto-min` on, and after as many window probes without an answer";
-        k.word("give-up", &mut self.giving_up, &ends, what);
-        let what = "SYNs that are sent again before the connection is given up; `max-retries` if it is left out";
-        k.maybe_count("syn-retries", &mut self.syn_retries, 0..=255, what);
-        let what = "SYN-ACKs that are sent again before the connection is given up; `max-retries` if it is left out";
-        k.maybe_count("syn-ack-retries", &mut self.syn_ack_retries, 0..=255, what);
-        let what = "timeouts of a SYN that do not double the next one";
-        k.count("syn-linear", &mut self.syn_linear, 0..=255, what);
+        k.word("give-up", &mut self.giving_up, &ends, doc);
+        let doc = "SYNs that are retransmitted before the connection is given up; `max-retries` if it is left out";
+        k.maybe_count("syn-retries", &mut self.syn_retries, 0..=255, doc);
+        let doc = "SYN-ACKs that are retransmitted before the connection is given up; `max-retries` if it is left out";
+        k.maybe_count("syn-ack-retries", &mut self.syn_ack_retries, 0..=255, doc);
+        let doc = "timeouts of a SYN that do not double the next one";
+        k.count("syn-linear", &mut self.syn_linear, 0..=255, doc);
     }
 
     fn sizes(&mut self, k: &mut Keys<'_>) {
@@ -174,9 +173,9 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
-        let what = "ACKs as Linux sends them: at once at the start and while the window may grow, and those after \
+        let doc = "ACKs as Linux sends them: at once at the start and while the window may grow, and those after \
                     a hole together; the window grows as in Linux";
-        k.flag("quick-acks", &mut self.quick_acks, what);
+        k.flag("quick-acks", &mut self.quick_acks, doc);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
             if buffer < self.mss {
@@ -215,20 +214,20 @@ impl TcpConfig {
             ("bsd", GrowthRule::Bsd),
             ("linux", GrowthRule::Linux),
         ];
-        let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
+        let doc = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
                     `linux` counts segments as Linux does and has its CUBIC, its PRR and its bursts";
-        k.word("growth", &mut tcp.growth, &growths, what);
-        let what = "a window that is not used does not grow (RFC 7661)";
-        k.flag("window-validation", &mut tcp.window_validation, what);
+        k.word("growth", &mut tcp.growth, &growths, doc);
+        let doc = "a window that is not used does not grow (RFC 7661)";
+        k.flag("window-validation", &mut tcp.window_validation, doc);
         let restarts = [
             ("off", IdleRestart::Off),
             ("one-segment", IdleRestart::OneSegment),
             ("initial-window", IdleRestart::InitialWindow),
             ("decay", IdleRestart::Decay),
         ];
-        let what = "the window after silence longer than the timeout: unchanged, one segment (4.4BSD), at most the \
+        let doc = "the window after silence longer than the timeout: unchanged, one segment (4.4BSD), at most the \
                     initial window (RFC 5681), or half for each timeout (Linux)";
-        k.word("slow-start-after-idle", &mut tcp.slow_start_after_idle, &restarts, what);
+        k.word("slow-start-after-idle", &mut tcp.slow_start_after_idle, &restarts, doc);
         k.flag(
             "exit-growth",
             &mut tcp.exit_growth,
@@ -239,20 +238,19 @@ impl TcpConfig {
             ("ns", Deflation::Ns),
             ("past-threshold", Deflation::PastThreshold),
         ];
-        let what = "when the inflated window of fast recovery shrinks: at partial ACKs and at its end, so that no burst \
+        let doc = "when the inflated window of fast recovery shrinks: at partial ACKs and at its end, so that no burst \
                     follows; as NewReno of ns-2, whose window at the end does not depend on the data in flight; \
                     or at the end if more duplicate ACKs arrived than `dupthresh` (4.4BSD, Reno only)";
-        k.word("deflation", &mut tcp.deflation, &deflations, what);
+        k.word("deflation", &mut tcp.deflation, &deflations, doc);
         let mut adapts = false;
-        let what =
-            "settings for sparse ACKs: byte counting without limit and paced bursts of three";
-        k.flag("sender-adaptation", &mut adapts, what);
+        let doc = "settings for sparse ACKs: byte counting without limit and paced bursts of three";
+        k.flag("sender-adaptation", &mut adapts, doc);
         if adapts {
             tcp.adapt_to_sparse_acks();
         }
-        let what = "the window opens by acknowledged bytes, at most this number of segments per ACK \
+        let doc = "the window opens by acknowledged bytes, at most this number of segments per ACK \
                     (L of RFC 3465); 0 counts ACKs";
-        k.count("byte-counting", &mut tcp.byte_counting, 0..=u32::MAX.into(), what);
+        k.count("byte-counting", &mut tcp.byte_counting, 0..=u32::MAX.into(), doc);
         k.flag(
             "pacing",
             &mut tcp.pacing,
@@ -287,8 +285,8 @@ impl TcpConfig {
             ("after-paws", Prediction::AfterPaws),
             ("before-paws", Prediction::BeforePaws),
         ];
-        let what = "header prediction: none, after the check of the timestamp, or before it";
-        k.word("prediction", &mut tcp.prediction, &predictions, what);
+        let doc = "header prediction: none, after the check of the timestamp, or before it";
+        k.word("prediction", &mut tcp.prediction, &predictions, doc);
         k.flag(
             "limited-transmit",
             &mut tcp.limited_transmit,
@@ -298,9 +296,9 @@ impl TcpConfig {
 
     /// Accurate ECN. With congestion control of ACKs the peer's counters would mix marks of data and of ACKs.
     fn accurate_ecn(&mut self, k: &mut Keys<'_>) {
-        let what = "accurate ECN is offered (RFC 9768), which falls back to `ecn`: a receiver reports marked packets \
+        let doc = "accurate ECN is offered (RFC 9768), which falls back to `ecn`: a receiver reports marked packets \
                     (`ace`), or bytes as well (`option`)";
-        k.word("accurate-ecn", &mut self.accurate_ecn, &AccurateEcn::WORDS, what);
+        k.word("accurate-ecn", &mut self.accurate_ecn, &AccurateEcn::WORDS, doc);
         if self.accurate_ecn.is_on() && self.acc.is_some() {
             let message = "`acc` and `accurate-ecn` exclude each other".to_owned();
             let help =
@@ -314,8 +312,8 @@ impl TcpConfig {
     fn acc(&mut self, k: &mut Keys<'_>) {
         let mut acc = AccConfig::default();
         let mut is_table = false;
-        let what = "congestion control of ACKs, if the peer has it too";
-        let value = k.table_or("acc", Form::Flag, what, |k| {
+        let doc = "congestion control of ACKs, if the peer has it too";
+        let value = k.table_or("acc", Form::Flag, doc, |k| {
             is_table = true;
             k.count(
                 "most",
@@ -354,9 +352,9 @@ impl TcpConfig {
         );
         let elns =
             [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
-        let what = "explicit loss notification: none, of segments whose TCP checksum fails, \
+        let doc = "explicit loss notification: none, of segments whose TCP checksum fails, \
                     or of every damaged segment";
-        k.word("eln", &mut self.eln, &elns, what);
+        k.word("eln", &mut self.eln, &elns, doc);
         k.flag(
             "nack",
             &mut self.nack,
@@ -367,20 +365,20 @@ impl TcpConfig {
             ("third-duplicate", ElnReaction::ThirdDuplicate),
             ("first-ack", ElnReaction::FirstAck),
         ];
-        let what = "the form that a sender with `eln` requests: a notification of the lost segment, or marked ACKs";
-        k.word("eln-reaction", &mut self.eln_reaction, &reactions, what);
+        let doc = "the form that a sender with `eln` requests: a notification of the lost segment, or marked ACKs";
+        k.word("eln-reaction", &mut self.eln_reaction, &reactions, doc);
         k.flag(
             "ebsn",
             &mut self.ebsn,
             "explicit bad state notifications of a base station are obeyed",
         );
         k.flag("quench", &mut self.quench, "ICMP source quench is obeyed, as 4.4BSD did");
-        let what = "when the host has arrived in another cell, it retransmits the data in flight at once, and duplicate \
+        let doc = "when the host has arrived in another cell, it retransmits the data in flight at once, and duplicate \
                     ACKs make its peers do the same";
-        k.flag("fast-rtx-handoff", &mut self.fast_rtx_handoff, what);
-        let what =
+        k.flag("fast-rtx-handoff", &mut self.fast_rtx_handoff, doc);
+        let doc =
             "whether the handshake's round trip is measured; simulators of one-way TCP had none";
-        k.flag("rtt-from-syn", &mut self.rtt_from_syn, what);
+        k.flag("rtt-from-syn", &mut self.rtt_from_syn, doc);
     }
 
     /// Measurement and timing of simulators, where they differ from kernels.
@@ -388,38 +386,38 @@ impl TcpConfig {
         let tcp = self;
         let roundings =
             [("up", Rounding::Up), ("nearest", Rounding::Nearest), ("beats", Rounding::Beats)];
-        let what = "how fine timers round a measured round trip to the granularity; `beats` counts the beats of the clock";
-        k.word("rtt-rounding", &mut tcp.rtt_rounding, &roundings, what);
+        let doc = "how fine timers round a measured round trip to the granularity; `beats` counts the beats of the clock";
+        k.word("rtt-rounding", &mut tcp.rtt_rounding, &roundings, doc);
         let arithmetics = [("exact", Arithmetic::Exact), ("integer", Arithmetic::Integer)];
-        let what = "how fine timers average round trips: exactly, or in whole eighths and quarters of the granularity";
-        k.word("rtt-arithmetic", &mut tcp.rtt_arithmetic, &arithmetics, what);
+        let doc = "how fine timers average round trips: exactly, or in whole eighths and quarters of the granularity";
+        k.word("rtt-arithmetic", &mut tcp.rtt_arithmetic, &arithmetics, doc);
         if tcp.rtt_rounding == Rounding::Beats && tcp.rtt_arithmetic == Arithmetic::Exact {
             let key = if k.has("rtt-rounding") { "rtt-rounding" } else { "rtt-arithmetic" };
             k.out_of_range(key, "beats are counted with `rtt-arithmetic = \"integer\"`");
         }
-        let what = "packets carry their time of sending outside the header and ACKs echo it, as in simulators; needs \
+        let doc = "packets carry their time of sending outside the header and ACKs echo it, as in simulators; needs \
                     fine timers";
-        k.flag("stamps", &mut tcp.stamps, what);
+        k.flag("stamps", &mut tcp.stamps, doc);
         let orders = [("last", TimerOrder::Last), ("first", TimerOrder::First)];
-        let what = "whether the timer restarts after a backoff and a round trip have changed the \
+        let doc = "whether the timer restarts after a backoff and a round trip have changed the \
                     timeout, or before";
-        k.word("timer-order", &mut tcp.timer_order, &orders, what);
-        let what = "a fast retransmit doubles the timeout as well";
-        k.flag("fast-backoff", &mut tcp.fast_backoff, what);
-        let what = "connections begin with a handshake; where both hosts have none, they are open from the start";
-        k.flag("handshake", &mut tcp.handshake, what);
+        k.word("timer-order", &mut tcp.timer_order, &orders, doc);
+        let doc = "a fast retransmit doubles the timeout as well";
+        k.flag("fast-backoff", &mut tcp.fast_backoff, doc);
+        let doc = "connections begin with a handshake; where both hosts have none, they are open from the start";
+        k.flag("handshake", &mut tcp.handshake, doc);
         let halves = [("whole", Halves::Whole), ("exact", Halves::Exact)];
-        let what = "half of a window in fast recovery: whole segments, or exact";
-        k.word("halves", &mut tcp.halves, &halves, what);
-        let what = "the congestion window permits whole segments only, also for retransmissions";
-        k.flag("whole-segments", &mut tcp.whole_segments, what);
-        let what = "the minimum slow-start threshold in segments";
-        k.count("ssthresh-min", &mut tcp.ssthresh_min, 0..=10_000, what);
+        let doc = "half of a window in fast recovery: whole segments, or exact";
+        k.word("halves", &mut tcp.halves, &halves, doc);
+        let doc = "the congestion window permits whole segments only, also for retransmissions";
+        k.flag("whole-segments", &mut tcp.whole_segments, doc);
+        let doc = "the minimum slow-start threshold in segments";
+        k.count("ssthresh-min", &mut tcp.ssthresh_min, 0..=10_000, doc);
         let starts = [("up", SlowStart::Up), ("below", SlowStart::Below)];
-        let what = "whether slow start opens the window up to the threshold, or only below it";
-        k.word("slow-start", &mut tcp.slow_start, &starts, what);
-        let what = "Reno starts no second fast retransmit for the same window of data";
-        k.flag("once-per-window", &mut tcp.once_per_window, what);
+        let doc = "whether slow start opens the window up to the threshold, or only below it";
+        k.word("slow-start", &mut tcp.slow_start, &starts, doc);
+        let doc = "Reno starts no second fast retransmit for the same window of data";
+        k.flag("once-per-window", &mut tcp.once_per_window, doc);
     }
 
     /// Backlog that Vegas aims at.
@@ -470,16 +468,17 @@ impl TcpConfig {
     fn acknowledgements(&mut self, k: &mut Keys<'_>) {
         let ticks = k.has("ticks");
         let TcpConfig { delayed_ack, clock, .. } = self;
-        let what = "when data that arrives in order is acknowledged; \"off\" acknowledges each segment at once";
-        let value = k.table_or("delayed-ack", Form::Word(vec!["off"]), what, |k| {
+        let doc = "when data that arrives in order is acknowledged; \"off\" acknowledges each segment at once";
+        let value = k.table_or("delayed-ack", Form::Word(vec!["off"]), doc, |k| {
             let count = Form::Or(vec!["none"], Box::new(Form::Count(1, 1_000_000)));
-            let what = "full segments that share an ACK, or \"none\": time alone counts, and half of the window";
-            match k.value("every", count, Need::Default, Value::Count(delayed_ack.every.into()), what) {
+            let doc = "full segments that share an ACK, or \"none\": time alone counts, and half of the window";
+            let every = Value::Count(delayed_ack.every.into());
+            match k.value("every", count, Need::Default, every, doc) {
                 Value::Count(every) => delayed_ack.every = every as u32,
                 _ => delayed_ack.every = DelayedAck::BY_TIME,
             }
-            let what = "the maximum delay of an ACK; with ticks this is the fast tick";
-            k.within("timeout", &mut delayed_ack.timeout, Span::ZERO..=Span::secs(60), what);
+            let doc = "the maximum delay of an ACK; with ticks this is the fast tick";
+            k.within("timeout", &mut delayed_ack.timeout, Span::ZERO..=Span::secs(60), doc);
             if let Clock::Ticks { fast, .. } = clock
                 && *fast != delayed_ack.timeout
             {
@@ -504,9 +503,9 @@ impl TcpConfig {
             MaxSeg::Mss => Value::Word("mss"),
             MaxSeg::Bytes(bytes) => Value::Size(Bytes(bytes.into())),
         };
-        let what = "the segment size by which a receiver counts bytes: an ACK when the window has moved by `every` \
+        let doc = "the segment size by which a receiver counts bytes: an ACK when the window has moved by `every` \
                     of them (4.4BSD); \"mss\" is each connection's own, \"none\" counts segments";
-        match k.value("maxseg", form, Need::Default, default, what) {
+        match k.value("maxseg", form, Need::Default, default, doc) {
             Value::Size(bytes) => self.maxseg = MaxSeg::Bytes(bytes.0 as u32),
             Value::Word("mss") => self.maxseg = MaxSeg::Mss,
             Value::Word("none") => self.maxseg = MaxSeg::None,

@@ -113,10 +113,10 @@ impl Opening {
 impl TcpConfig {
     /// Reads the keys of opening.
     pub(super) fn openings(&mut self, k: &mut Keys<'_>) {
-        let what = "T/TCP: connections are counted, and the SYN carries data, if both ends have it (RFC 1644)";
-        k.flag("t-tcp", &mut self.t_tcp, what);
-        let what = "TCP Fast Open: a SYN with the server's cookie carries data, if both ends have it (RFC 7413)";
-        k.flag("fast-open", &mut self.fast_open, what);
+        let doc = "T/TCP: connections are counted, and the SYN carries data, if both ends have it (RFC 1644)";
+        k.flag("t-tcp", &mut self.t_tcp, doc);
+        let doc = "TCP Fast Open: a SYN with the server's cookie carries data, if both ends have it (RFC 7413)";
+        k.flag("fast-open", &mut self.fast_open, doc);
         if self.t_tcp && self.fast_open {
             let help = "leave out one of them: both are ways to send data with the SYN";
             let message = "`t-tcp` and `fast-open` exclude each other";

@@ -3,6 +3,9 @@
 //! first three ACKs are immediate, later ones are compressed (`tcp_ack_snd_check`).
 //!
 //! The window grows with the data of a round trip (`tcp_rcvbuf_grow`), up to the receiver's buffer.
+//!
+//! **Not modelled:** a full segment with PSH that a program has read is acknowledged at once since Linux 6.6; and for
+//! simulated hosts, which read at once, so is a single partial segment.
 
 mod interactive;
 
@@ -28,6 +31,10 @@ const SPACE: u64 = 10;
 const DUPLICATES: u32 = 3;
 /// Delay of later ones, or a twentieth of a round trip if that is shorter.
 const COMPRESSED: Span = Span::millis(1);
+/// Number of immediate ACKs after a mark, and after a segment that may not be marked.
+const MARKED: u32 = 2;
+/// Assumed size in bytes of the peer's segments before a larger one has arrived (`TCP_MSS_DEFAULT`).
+const DEFAULT_SEGMENT: u32 = 536;
 
 /// State that determines when an ACK is sent.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +54,13 @@ pub(super) struct QuickAcks {
     echo: Option<u32>,
     /// Position from which duplicate ACKs are counted, and their number.
     duplicates: (u64, u32),
+    /// Size in bytes of the peer's full segments, as far as they are known, and of its last segment
+    /// (`tcp_measure_rcv_mss`).
+    segment: u32,
+    last: u32,
+    /// Bytes since the last ACK, and number of partial segments in them, at most two (`ICSK_ACK_PUSHED2`).
+    unacked: u64,
+    partial: u8,
     /// Whether ACKs wait for replies, and how long.
     interactive: Interactive,
 }
@@ -97,10 +111,10 @@ impl QuickAcks {
         self.bear(2 * self.space + held, buffer);
     }
 
-    /// Grows the buffer for a window of `wanted` bytes, up to `largest`.
-    fn bear(&mut self, wanted: u64, largest: u32) {
+    /// Grows the buffer for a window of `target` bytes, up to `largest`.
+    fn bear(&mut self, target: u64, largest: u32) {
         if let Some((_, bound)) = &mut self.window {
-            *bound = wanted.min(u64::from(largest) * PAYLOAD / 256).max(*bound);
+            *bound = target.min(u64::from(largest) * PAYLOAD / 256).max(*bound);
         }
     }
 
@@ -133,8 +147,50 @@ impl QuickAcks {
 
     /// Records a duplicate segment.
     pub(super) fn came_twice(&mut self) {
-        self.left = self.left.max(FIRST);
+        self.hurry(FIRST);
+    }
+
+    /// Records that the peer may have reduced its window: it has a mark to react to, or repeats a segment.
+    pub(super) fn marked(&mut self) {
+        self.hurry(MARKED);
+    }
+
+    /// Sends the next `count` ACKs at once (`tcp_enter_quickack_mode`).
+    fn hurry(&mut self, count: u32) {
+        self.left = self.left.max(count);
         self.interactive.ends();
+    }
+
+    /// Records the size of a segment of `len` bytes; `mss` is the largest possible one. Two equal sizes in sequence
+    /// may be those of full segments on a path with a smaller MTU.
+    pub(super) fn measure(&mut self, len: u32, mss: u32) {
+        self.segment = self.segment.max(DEFAULT_SEGMENT.min(mss));
+        self.unacked += u64::from(len);
+        let last = core::mem::replace(&mut self.last, len);
+        if len >= self.segment || len >= DEFAULT_SEGMENT && len == last {
+            self.segment = len.min(mss);
+        } else {
+            self.partial = (self.partial + 1).min(2);
+        }
+    }
+
+    /// Whether more than a full segment has arrived since the last ACK (`__tcp_ack_snd_check`).
+    pub(super) fn is_full(&self) -> bool {
+        self.unacked > self.segment.into()
+    }
+
+    /// Whether an ACK is due when the program has read all data: after two partial segments, or after one if no
+    /// reply will carry the ACK (`__tcp_cleanup_rbuf`).
+    pub(super) fn acks_reading(&self) -> bool {
+        self.partial >= 2 || self.partial == 1 && !self.interactive.waits()
+    }
+
+    /// Records the peer's FIN: this end's own FIN is a reply that will carry the ACK. Returns the extra delay of the
+    /// ACK beyond the minimum. The ACK of a FIN without data before it, or of more than a segment in `unacked`
+    /// bytes, has no delay.
+    pub(super) fn fin_delay(&mut self, unacked: u64) -> Option<Span> {
+        let waits = self.interactive.expects_reply() && unacked <= self.segment.into();
+        waits.then(|| self.longer())
     }
 
     /// Records data; `srtt` and `rto` are the smoothed round-trip time and the timeout of this end.
@@ -179,6 +235,7 @@ impl QuickAcks {
     /// Records that an ACK was sent.
     pub(super) fn acked(&mut self) {
         self.left = self.left.saturating_sub(1);
+        (self.unacked, self.partial) = (0, 0);
     }
 }
 
@@ -238,6 +295,38 @@ mod tests {
         assert_eq!([seen(1, 80, true), seen(2, 40, true)], [80, 40]);
         assert_eq!([seen(2, 120, true), seen(3, 120, false)], [40, 40], "an old echo; not read");
         assert_eq!([seen(4, 120, true), seen(5, 120, true)], [50, 58]);
+    }
+
+    /// The size of a full segment follows larger segments, and two equal ones of at least 536 bytes.
+    #[test]
+    fn more_than_a_full_segment_or_two_partial_ones_owe_an_ack() {
+        let cases: [(&[u32], u32, bool, bool); 6] = [
+            (&[1448], 1448, false, false),
+            (&[1448, 100], 1448, true, true),
+            (&[100], 536, false, true),
+            (&[100, 100, 400], 536, true, true),
+            (&[1448, 700, 700], 700, true, true),
+            (&[9000], 1448, true, false),
+        ];
+        for (sizes, segment, full, read) in cases {
+            let mut acks = QuickAcks::default();
+            sizes.iter().for_each(|len| acks.measure(*len, 1448));
+            let seen = (acks.segment, acks.is_full(), acks.acks_reading());
+            assert_eq!(seen, (segment, full, read), "{sizes:?}");
+            acks.acked();
+            assert!(!acks.is_full() && !acks.acks_reading(), "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn the_ack_of_a_fin_waits_after_data_of_at_most_a_segment() {
+        let mut acks = QuickAcks::default();
+        assert_eq!(acks.fin_delay(1), None, "no data before it");
+        acks.data_arrived(Time::ZERO, Span::millis(20), Span::millis(220));
+        acks.measure(1000, 1448);
+        assert_eq!((acks.fin_delay(1001), acks.fin_delay(1000)), (None, Some(Span::ZERO)));
+        acks.marked();
+        assert_eq!(acks.left, MARKED);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Taken {
     pub fin: bool,
     /// Whether a delivered byte differs from the sent one.
     pub corrupted: bool,
+    /// Whether the segment filled a hole.
+    pub filled: bool,
 }
 
 /// The receiver of a connection. Positions are stream offsets of the peer: 0 is its SYN.
@@ -49,6 +51,8 @@ pub struct Receiver {
     unread: u64,
     /// Whether the application reads delivered data at once.
     pub reading: bool,
+    /// Whether a proxy takes delivered data at once, and frees its space later.
+    pub forwards: bool,
     /// Delivered data for the application, if it takes the bytes themselves.
     pub inbox: Option<Box<Rope>>,
     /// Data behind a hole, while there is any.
@@ -108,6 +112,7 @@ impl Receiver {
             edge: 0,
             unread: 0,
             reading: true,
+            forwards: false,
             inbox: None,
             out_of_order: None,
             duplicate: None,
@@ -229,6 +234,12 @@ impl Receiver {
         self.pieces().last().map_or(0, |last| last.to - self.nxt)
     }
 
+    /// One past the last position that is stored out of order, with the FIN behind it.
+    pub(super) fn stored_to(&self) -> Option<u64> {
+        let last = self.pieces().last()?.to;
+        Some(last + u64::from(self.fin_at == Some(last)))
+    }
+
     /// Bytes stored out of order, and delivered bytes that the application has not taken.
     pub fn held(&self) -> u64 {
         self.behind_hole() + self.inbox.as_ref().map_or(0, |inbox| inbox.len())
@@ -265,6 +276,7 @@ impl Receiver {
         let held = if self.quick.is_some() { self.behind_hole() } else { 0 };
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
             quick.arrived(self.mss, held, from > self.nxt);
+            quick.measure(body.len(), self.mss);
         }
         if from == self.nxt && self.out_of_order.is_none() {
             self.deliver(&body, &mut taken);
@@ -275,7 +287,8 @@ impl Receiver {
             // Data out of order, or data that fills a hole: acknowledge at once.
             //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
             self.acknowledge_hole(now, from);
-            if from == self.nxt {
+            taken.filled = from == self.nxt;
+            if taken.filled {
                 // There is always room for the expected data.
                 self.deliver(&body, &mut taken);
             } else {
@@ -306,6 +319,20 @@ impl Receiver {
             quick.read((now, self.nxt), held, self.buffer);
         }
         taken
+    }
+
+    /// Delays the ACK of the peer's FIN, as Linux does until the application closes (`tcp_fin`). `unacked` bytes were
+    /// received since the last ACK. The ACK of a FIN reports no duplicates.
+    pub(super) fn await_close(&mut self, now: Time, unacked: u64) {
+        let Some(quick) = &mut self.quick else { return };
+        self.duplicate = None;
+        let Some(longer) = quick.fin_delay(unacked) else { return };
+        let wait = self.settings.delayed_ack.timeout + longer;
+        // If the timer is about to expire, the ACK is sent now (`tcp_send_delayed_ack`).
+        if self.ack_at.get().is_none_or(|at| at > now + wait / 4) {
+            self.ack_now = false;
+            self.ack_at = Due::at(self.ack_at.or_never().min(now + wait));
+        }
     }
 
     /// Removes the first stored piece if no data is missing before it.
@@ -369,7 +396,10 @@ impl Receiver {
         let enough = if self.maxseg > 0 && every != DelayedAck::BY_TIME {
             self.opens_by(u64::from(every) * u64::from(self.maxseg))
         } else {
-            self.unacked >= every
+            // In Linux a program that reads at once also causes the ACK of partial segments; see `read`.
+            let read = self.reading || self.forwards || every == 1;
+            let full = read || self.quick.as_ref().is_none_or(|quick| quick.is_full());
+            self.unacked >= every && full
         };
         let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
         if quick || enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
@@ -411,7 +441,10 @@ impl Receiver {
             let (next_from, next_to) =
                 self.pieces().get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
             if next_from <= from {
-                self.note_duplicate(from, to.min(next_to));
+                let end = to.min(next_to);
+                self.note_duplicate(from, end);
+                //= rfc2883#section-4: the block that contains the duplicate follows it
+                self.note_recent(from, end);
                 from = from.max(next_to);
                 at += 1;
                 continue;
@@ -481,6 +514,10 @@ impl Receiver {
         let left = self.edge.saturating_sub(self.nxt);
         // Linux: if the window has become twice as large (`__tcp_cleanup_rbuf`).
         self.ack_now |= moved > 0 && moved >= left;
+        if let Some(quick) = &self.quick {
+            let drained = bytes > 0 && self.unread == 0;
+            self.ack_now |= quick.is_full() || drained && quick.acks_reading();
+        }
     }
 
     /// Frees `bytes` that a proxy has forwarded. Unlike a host of some presets, a proxy announces every sufficient

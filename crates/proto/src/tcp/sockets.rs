@@ -52,7 +52,7 @@ struct Socket {
     /// Total time with data waiting or in flight, and the start of the current such period.
     busy: (Span, Option<Time>),
     /// Time of the last arrival.
-    heard: Time,
+    last_arrival: Time,
     /// Unanswered keepalive probes.
     probes: u32,
     /// Time of the next keepalive probe.
@@ -151,7 +151,7 @@ impl Sockets {
 
     fn begin(&mut self, now: Time, index: usize, options: &SocketOptions) {
         let socket = self.socket(index);
-        (socket.options, socket.heard) = (options.clone(), now);
+        (socket.options, socket.last_arrival) = (options.clone(), now);
         if self.no_probes {
             self.host.act(index, |c| c.set_tail_probes(false));
         }
@@ -184,7 +184,7 @@ impl Sockets {
             return Err(error);
         }
         let connection = self.connection(index).ok_or(Errno::NotConnected)?;
-        if connection.is_aborted() || connection.wanted().is_some() {
+        if connection.is_aborted() || connection.flow_size().is_some() {
             return Err(Errno::Pipe);
         }
         if connection.room() == 0 && !body.is_empty() {
@@ -342,7 +342,7 @@ impl Sockets {
         let fresh = self.sockets.len() <= index;
         let socket = self.socket(index);
         if fresh {
-            socket.heard = now;
+            socket.last_arrival = now;
         }
         let mut bodies = Vec::new();
         let mut delivered = 0;
@@ -368,7 +368,7 @@ impl Sockets {
             return false;
         };
         let shut = socket.read_shut
-            && (socket.closed || connection.wanted().is_some())
+            && (socket.closed || connection.flow_size().is_some())
             && connection.state().is_synchronised()
             && connection.state() != State::TimeWait;
         shut && !packet.body.is_empty() && connection.expects_beyond(packet)
@@ -424,7 +424,7 @@ impl Machine for Sockets {
             _ => Errno::ConnectionReset,
         };
         let socket = self.socket(index);
-        (socket.heard, socket.probes) = (now, 0);
+        (socket.last_arrival, socket.probes) = (now, 0);
         if let Some(keep) = socket.options.keepalive {
             socket.probe_at = Some(now + keep.idle);
         }

@@ -134,7 +134,7 @@ pub(super) struct Player {
     pub(super) stop: Option<Time>,
     pub(super) connection: Option<usize>,
     /// Requested and received segments.
-    pub(super) asked: u32,
+    pub(super) requested: u32,
     pub(super) there: u32,
     /// The last chosen rate, and the time of its request.
     pub(super) rung: usize,
@@ -154,7 +154,7 @@ impl Player {
             video,
             stop,
             connection: None,
-            asked: 0,
+            requested: 0,
             there: 0,
             rung: 0,
             since: Time::ZERO,
@@ -185,13 +185,13 @@ impl Player {
 
     /// Whether a request is pending.
     pub(super) fn waits(&self) -> bool {
-        self.asked > self.there
+        self.requested > self.there
     }
 
     /// Whether no more segments will arrive.
     pub(super) fn has_all(&self, now: Time) -> bool {
         let over = self.stop.is_some_and(|stop| now >= stop);
-        self.there == self.video.segments || over && self.there == self.asked
+        self.there == self.video.segments || over && self.there == self.requested
     }
 
     /// Whether playback begins or resumes now.
@@ -217,7 +217,7 @@ impl Player {
     }
 
     /// Time of the next request, if a segment remains and no request is pending: once there is room for it.
-    pub(super) fn asks(&self, now: Time) -> Option<Time> {
+    pub(super) fn next_request_time(&self, now: Time) -> Option<Time> {
         if self.waits() || self.has_all(now) {
             return None;
         }
@@ -230,11 +230,11 @@ impl Player {
 
     /// Chooses the rate of the next segment, and returns its size.
     pub(super) fn choose(&mut self, now: Time) -> Bytes {
-        if self.asked > 0 {
+        if self.requested > 0 {
             let Video { abr, ladder, .. } = &self.video;
             self.rung = abr.choose(ladder, self.rung, self.level(now), &self.speeds);
         }
-        self.asked += 1;
+        self.requested += 1;
         self.since = now;
         self.video.size(self.video.ladder.rates()[self.rung])
     }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn ladders_rise() {
+    fn a_ladder_has_at_most_twelve_increasing_rates() {
         let rate = |bps| Rate::from_bps(bps).unwrap();
         assert!(Ladder::new(&[]).is_none() && Ladder::new(&[rate(2), rate(2)]).is_none());
         let many: Vec<Rate> = (1..=13).map(rate).collect();

@@ -114,12 +114,12 @@ impl Discovery {
         self.fails = self.fails.max(size + 1);
         match self.parked.take() {
             Some(parked) => self.trial = Some(Trial { at: now, ..parked }),
-            None => self.go_on(now),
+            None => self.advance(now),
         }
     }
 
     /// Starts the trial of the next length, or none.
-    fn go_on(&mut self, now: Time) {
+    fn advance(&mut self, now: Time) {
         let between = |size: &u32| (self.size + 1..self.fails).contains(size);
         let middle = (self.fails - self.size > GRAIN).then(|| (self.size + self.fails) / 2);
         let whole = (self.fails > self.most && self.size < self.most).then_some(self.most);
@@ -153,7 +153,7 @@ impl Discovery {
             // The length in use fails: the path has become narrower.
             self.size = self.least;
         }
-        self.go_on(now);
+        self.advance(now);
         self.trial.map(|trial| trial.at).filter(|at| *at <= now)?;
         self.on_wake(now)
     }

@@ -146,7 +146,7 @@ struct Upper {
     notes: BTreeMap<&'static str, u64>,
     counts: TunnelCounts,
     /// Whether a retransmission was necessary because no acknowledgement arrived.
-    unheard: bool,
+    unacknowledged: bool,
 }
 
 impl Above for Upper {
@@ -177,7 +177,7 @@ impl Above for Upper {
     fn give_up(&mut self, _: Station, _: Load, _: Cause) {}
 
     fn repeat(&mut self, _: Station, _: &Load, cause: Cause) {
-        self.unheard |= cause != Cause::LinkNack;
+        self.unacknowledged |= cause != Cause::LinkNack;
         *self.repeated.entry(cause.name()).or_default() += 1;
     }
 
@@ -232,7 +232,7 @@ impl<S: Seal> Tunnel<S> {
                 repeated: BTreeMap::new(),
                 notes: BTreeMap::new(),
                 counts: TunnelCounts::default(),
-                unheard: false,
+                unacknowledged: false,
             },
             outbox: Vec::new(),
             path: None,
@@ -377,7 +377,7 @@ impl<S: Seal> Tunnel<S> {
     fn send_due(&mut self, now: Time) {
         self.send_frames(now);
         // Missing acknowledgements may be due to the length of packets.
-        if core::mem::take(&mut self.upper.unheard)
+        if core::mem::take(&mut self.upper.unacknowledged)
             && let Some(path) = &mut self.path
         {
             path.doubt(now, None);
@@ -414,7 +414,7 @@ impl<S: Seal> Tunnel<S> {
                 Datagram { to, bytes, whole }
             }));
             self.upper.counts.frames_sent += 1;
-            self.upper.unheard |= self.session.silent(now) > QUIET;
+            self.upper.unacknowledged |= self.session.silent(now) > QUIET;
             self.free_at = start + airtime;
             self.sending = true;
             if let Some(end) = &mut self.end {
@@ -457,8 +457,8 @@ impl<S: Seal> Tunnel<S> {
 
     /// Moves the datagrams to be sent to `into`.
     pub fn take_datagrams(&mut self, into: &mut Vec<Datagram>) {
-        let said = self.session.take_outbox().into_iter();
-        into.extend(said.map(|(to, bytes)| Datagram { to, bytes, whole: true }));
+        let messages = self.session.take_outbox().into_iter();
+        into.extend(messages.map(|(to, bytes)| Datagram { to, bytes, whole: true }));
         into.append(&mut self.outbox);
     }
 

@@ -78,7 +78,7 @@ struct Live<K> {
     counter: u64,
     replay: Replay,
     agreed: Agreed,
-    heard: Time,
+    last_received: Time,
     sent: Time,
     /// Number of confirms sent, and when the next is due.
     tries: u32,
@@ -182,7 +182,7 @@ impl<S: Seal> Session<S> {
 
     /// Time since the last message of the peer.
     pub fn silent(&self, now: Time) -> Span {
-        self.live.as_ref().map_or(Span::ZERO, |live| now.since(live.heard))
+        self.live.as_ref().map_or(Span::ZERO, |live| now.since(live.last_received))
     }
 
     /// The counts.
@@ -284,7 +284,7 @@ impl<S: Seal> Session<S> {
             self.counts.moved += 1;
         }
         live.replay.note(counter);
-        live.heard = now;
+        live.last_received = now;
         if self.state == State::Confirming && self.step(Input::Heard) {
             self.up();
         }
@@ -449,7 +449,7 @@ impl<S: Seal> Session<S> {
 
     fn keep(&mut self, now: Time) {
         let Some(live) = &self.live else { return };
-        if live.heard + live.agreed.dead_after <= now {
+        if live.last_received + live.agreed.dead_after <= now {
             self.counts.vanished += 1;
             self.end(now, Input::Silence, FIRST_RETRY);
         } else if live.counter >= self.config.worn_after {
@@ -529,7 +529,7 @@ impl<S: Seal> Session<S> {
                     self.previous.as_ref().map(|(_, until)| *until),
                     self.renews_at(),
                 ];
-                let alive = (live.heard + dead_after).min(live.sent + keep_alive);
+                let alive = (live.last_received + dead_after).min(live.sent + keep_alive);
                 ends.into_iter().flatten().min().map_or(Some(alive), |at| Some(at.min(alive)))
             }
             State::Closed => None,

@@ -564,7 +564,7 @@ proptest! {
 
     /// Any datagram may arrive from any address.
     #[test]
-    fn nothing_panics(
+    fn arbitrary_datagrams_do_not_disturb_a_session(
         datagrams in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any::<u8>(), 0..160)), 0..40),
     ) {
         let mut world = World::pair(NONE, 11);

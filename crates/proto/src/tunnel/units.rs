@@ -84,10 +84,10 @@ pub fn read(bytes: &[u8], from: Station, to: Station, id: u64) -> Option<Frame> 
         (&PLAIN, load) => (Header::Plain, load),
         _ => codec::parse(bytes).ok().map(|(header, load)| (Header::Arq(header), load))?,
     };
-    let kept = matches!(&header, Header::Arq(header) if header.seq.is_some());
+    let stored = matches!(&header, Header::Arq(header) if header.seq.is_some());
     let load = match load {
         [] => Load::None,
         load => Load::Packet(packet(load.into(), id)),
     };
-    Some(Frame { from, to, header, load, bytes: bytes.len() as u32, kept })
+    Some(Frame { from, to, header, load, bytes: bytes.len() as u32, stored })
 }

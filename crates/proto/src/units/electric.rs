@@ -177,13 +177,13 @@ impl FromStr for Power {
 }
 
 /// The number in `word` in the unit with the factor 1. Zero needs no unit.
-fn amount(word: &str, what: &'static str, units: &[(&str, f64)]) -> Result<f64, UnitError> {
-    let (number, unit) = split(word, what)?;
+fn amount(word: &str, expected: &'static str, units: &[(&str, f64)]) -> Result<f64, UnitError> {
+    let (number, unit) = split(word, expected)?;
     match units.iter().find(|(name, _)| *name == unit) {
         Some((_, factor)) if (number * factor).is_finite() => Ok(number * factor),
-        Some(_) => Err(UnitError::OutOfRange(word.to_owned(), what)),
+        Some(_) => Err(UnitError::OutOfRange(word.to_owned(), expected)),
         None if unit.is_empty() && number == 0.0 => Ok(0.0),
-        None => Err(UnitError::UnknownUnit(word.to_owned(), what)),
+        None => Err(UnitError::UnknownUnit(word.to_owned(), expected)),
     }
 }
 

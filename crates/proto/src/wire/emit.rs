@@ -252,11 +252,11 @@ mod tests {
             // IPv6 has no header checksum.
             (v6, Damage::Ip, [1, 2, 5]),
         ];
-        for (end, damage, wanted) in cases {
-            assert_eq!(written(end, damage, &[1, 2, 4], u32::MAX), wanted, "{end:?}, {damage:?}");
+        for (end, damage, expected) in cases {
+            assert_eq!(written(end, damage, &[1, 2, 4], u32::MAX), expected, "{end:?}, {damage:?}");
             assert_eq!(
                 written(end, damage, &[1, 2, 4], 3),
-                wanted,
+                expected,
                 "{end:?}, {damage:?}, just all"
             );
             assert_eq!(written(end, damage, &[1, 2, 4], 2), [1, 2], "{end:?}, {damage:?}, cut");

@@ -253,18 +253,18 @@ proptest! {
         isn in prop_oneof![Just(0_u32), Just(u32::MAX - 3000)],
     ) {
         let mut world = World::new(Reconstruction { thresh, ..Reconstruction::default() });
-        let (mut us, mut said) = (0, isn);
+        let (mut us, mut acked) = (0, isn);
         for (gap, segments, kind) in steps {
             us += gap;
             if kind != 3 {
-                said = said.wrapping_add(segments * MSS);
+                acked = acked.wrapping_add(segments * MSS);
             }
-            let mut packet = ack(said);
+            let mut packet = ack(acked);
             if let lasthop_proto::wire::Transport::Tcp(segment) = &mut packet.transport {
                 match kind {
                     0 => segment.window = 20_000,
                     1 => segment.flags = Flags::ACK | Flags::FIN,
-                    2 => { segment.options_mut().sack.push(Seq(said) + 5000, Seq(said) + 6000); }
+                    2 => { segment.options_mut().sack.push(Seq(acked) + 5000, Seq(acked) + 6000); }
                     _ => {}
                 }
             }
@@ -273,12 +273,12 @@ proptest! {
             }
             world.put(us, Side::Right, packet);
             for (_, ack, _) in &world.seen {
-                prop_assert!(Seq(*ack).le(Seq(said)), "{ack} before {said}");
+                prop_assert!(Seq(*ack).le(Seq(acked)), "{ack} before {acked}");
             }
         }
         world.until(Time(u64::MAX / 2));
         prop_assert_eq!(world.agent.holds(), 0);
-        prop_assert!(world.seen.last().is_none_or(|last| last.1 == said), "{:?}", world.seen);
+        prop_assert!(world.seen.last().is_none_or(|last| last.1 == acked), "{:?}", world.seen);
         prop_assert!(world.seen.windows(2).all(|w| Seq(w[0].1).le(Seq(w[1].1))), "{:?}", world.seen);
     }
 }

@@ -39,7 +39,7 @@ enum What {
 struct Path {
     now: Time,
     events: BinaryHeap<Reverse<(Time, u64)>>,
-    whats: Vec<Option<What>>,
+    contents: Vec<Option<What>>,
     agent: Agent,
     out: Out,
     /// Data that waits until the base station can forward it.
@@ -61,9 +61,9 @@ struct Path {
 }
 
 impl Path {
-    fn at(&mut self, at: Time, what: What) {
-        self.events.push(Reverse((at, self.whats.len() as u64)));
-        self.whats.push(Some(what));
+    fn at(&mut self, at: Time, content: What) {
+        self.events.push(Reverse((at, self.contents.len() as u64)));
+        self.contents.push(Some(content));
     }
 
     fn send(&mut self, total: u32) {
@@ -149,7 +149,7 @@ impl Path {
             if wake == Some(at) {
                 self.agent.on_wake(at, &mut self.out);
             } else if let Some(Reverse((_, i))) = self.events.pop() {
-                match self.whats[i as usize].take().unwrap() {
+                match self.contents[i as usize].take().unwrap() {
                     What::ToAgent(packet) if self.slow > 1 => self.input.push_back(packet),
                     What::ToAgent(packet) => {
                         self.agent.on_packet(at, Side::Left, packet, &mut self.out);
@@ -191,7 +191,7 @@ fn seconds(config: &SnoopConfig, slow: u64, errors: &[Option<ErrorModel>; 2]) ->
             let mut path = Path {
                 now: Time::ZERO,
                 events: BinaryHeap::new(),
-                whats: Vec::new(),
+                contents: Vec::new(),
                 agent: Agent::new(&agent),
                 out: Out::new(Interest::NOTHING),
                 input: VecDeque::new(),

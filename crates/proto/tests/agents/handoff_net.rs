@@ -55,7 +55,7 @@ fn transfer() -> Vec<(Side, Packet)> {
     all
 }
 
-fn pass(agent: &mut Agent, packets: &[(Side, Packet)], now: &mut Time, told: &mut Digest) {
+fn pass(agent: &mut Agent, packets: &[(Side, Packet)], now: &mut Time, digest: &mut Digest) {
     let mut out = Out::new(Interest::EVERYTHING);
     for (side, packet) in packets {
         let at = *now + Span::millis(40);
@@ -65,7 +65,7 @@ fn pass(agent: &mut Agent, packets: &[(Side, Packet)], now: &mut Time, told: &mu
         }
         *now = at;
         agent.on_packet(at, *side, packet.clone(), &mut out);
-        let _ = write!(told, "{at:?} {:?} {:?}", out.sends, out.events);
+        let _ = write!(digest, "{at:?} {:?} {:?}", out.sends, out.events);
         out.sends.clear();
         out.events.clear();
     }
@@ -87,8 +87,8 @@ fn transferred_state_gives_the_recorded_results() {
         for packets in [4, 11, transfer().len()] {
             let bytes = bytes_after(&config, packets);
             let (mut refused, mut taken, mut declined) = (0, 0, 0);
-            let mut told = Digest::default();
-            told.bytes(&bytes);
+            let mut digest = Digest::default();
+            digest.bytes(&bytes);
             let whole = core::iter::once(bytes.clone());
             let changed = (0..bytes.len()).flat_map(|at| {
                 let bytes = &bytes;
@@ -104,11 +104,11 @@ fn transferred_state_gives_the_recorded_results() {
                     Ok(state) => state,
                     Err(error) => {
                         refused += 1;
-                        let _ = write!(told, "{error:?}");
+                        let _ = write!(digest, "{error:?}");
                         continue;
                     }
                 };
-                let _ = write!(told, "{}", state.bytes());
+                let _ = write!(digest, "{}", state.bytes());
                 let mut agent = Agent::new(&config);
                 let mut out = Out::new(Interest::EVERYTHING);
                 let mut now = Time::ZERO + Span::secs(1);
@@ -117,10 +117,10 @@ fn transferred_state_gives_the_recorded_results() {
                     continue;
                 }
                 taken += 1;
-                let _ = write!(told, "{:?} {:?}", out.sends, out.events);
-                pass(&mut agent, &transfer()[packets.min(11)..], &mut now, &mut told);
+                let _ = write!(digest, "{:?} {:?}", out.sends, out.events);
+                pass(&mut agent, &transfer()[packets.min(11)..], &mut now, &mut digest);
                 if let Some(state) = agent.give_away(now, MOBILE, &mut out) {
-                    told.bytes(&state.encode());
+                    digest.bytes(&state.encode());
                 }
             }
             let mut block = Block::new(&format!("{} after {packets} packets", config.word()));
@@ -128,7 +128,7 @@ fn transferred_state_gives_the_recorded_results() {
             block.put("refused", refused);
             block.put("declined", declined);
             block.put("taken", taken);
-            block.put("digest", told.text());
+            block.put("digest", digest.text());
             blocks.push(block);
         }
     }

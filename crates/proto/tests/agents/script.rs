@@ -108,24 +108,24 @@ impl Moving {
     /// Executes a line without a packet.
     pub fn step(
         &mut self,
-        what: &str,
+        action: &str,
         at: Time,
         agent: &mut Agent,
         config: &AgentConfig,
         out: &mut Out,
     ) {
         out.begin(Default::default(), at);
-        if matches!(what, "move" | "leave") {
+        if matches!(action, "move" | "leave") {
             let state = agent.give_away(at, MOBILE, out).expect("something to give away");
             assert_eq!(agent.flows(), 0);
             assert!(agent.give_away(at, MOBILE, out).is_none());
             self.0 = Some(state.encode());
         }
-        if matches!(what, "move" | "leave" | "lose") {
+        if matches!(action, "move" | "leave" | "lose") {
             *agent = Agent::new(config);
-            agent.await_state(MOBILE, what == "leave");
+            agent.await_state(MOBILE, action == "leave");
         }
-        if matches!(what, "move" | "arrive") {
+        if matches!(action, "move" | "arrive") {
             let bytes = self.0.take().expect("state under way");
             let state = Handover::decode(&bytes).expect("the state that was written");
             assert_eq!(state.encode(), bytes);
@@ -144,7 +144,7 @@ pub fn fate_of(packet: &Packet, from: Side, out: &mut Out, isn: Seq) -> String {
         }
         return format!(" => becomes {}", describe(&sent, isn));
     }
-    let dropped = |what: &What| match what {
+    let dropped = |content: &What| match content {
         What::Packet { op: Op::Dropped(cause), packet: p, .. } if p.id == packet.id => Some(*cause),
         _ => None,
     };

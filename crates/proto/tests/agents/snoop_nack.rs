@@ -30,7 +30,7 @@ fn a_hole_is_named_at_the_first_packet_behind_it() {
         20ms   base    at 1 acks 1001 missing 1001-2001   => loss-notification
         24ms   fixed   at 1 acks 1001          # the fixed host's duplicate ACK passes
         28ms   mobile  3001+1000 ack 1
-        40ms   mobile  1001+1000 ack 1         # sent again
+        40ms   mobile  1001+1000 ack 1         # retransmitted
         44ms   fixed   at 1 acks 4001
         5000ms end
         ",

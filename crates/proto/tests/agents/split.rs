@@ -224,6 +224,102 @@ fn a_syn_of_the_far_end_is_no_answer() {
     );
 }
 
+/// A third party sends a SYN in the name of the far end, which drops the SYN of the base station. The far end
+/// then opens the connection itself: its second SYN counts.
+#[test]
+fn a_repeated_syn_of_the_far_end_opens_the_connection() {
+    check(
+        &config(),
+        "
+        0ms mobile S 90000 => split-taken               # not from the host
+        0ms left S 90000 => split-control
+        100ms fixed S 0 mss 1000 => split-taken
+        600ms mobile S 50000 => split-taken             # the third party again
+        600ms note forgotten
+        600ms left S 50000 => split-control
+        1100ms fixed S 0 mss 1000 => split-taken
+        1100ms note forgotten
+        1100ms right S 0 => split-control
+        1105ms mobile S 70000 => split-taken            # now the mobile host is the far end
+        1110ms mobile S. 0 ack 1 mss 1000 => split-taken
+        1110ms right . 1 ack 1 => split-ack
+        1110ms left S. 0 ack 1 => split-control
+        1112ms fixed . 1 ack 1 => split-taken
+        10s end
+        ",
+    );
+}
+
+/// A SYN that is never split passes as well if a third party's SYN waits for its answer. A later copy without
+/// the unknown option belongs to the same connection.
+#[test]
+fn a_syn_that_is_not_split_passes_during_a_handshake_of_a_third_party() {
+    check(
+        &config(),
+        "
+        0ms fixed S 5000 => split-taken                 # not from the host
+        0ms right S 5000 => split-control
+        1ms fixed S 0 option 30 12 mss 1000
+        2ms fixed SF 300
+        3ms fixed S 0 mss 1000
+        4ms mobile S. 0 ack 1 option 30 12 mss 1000
+        5ms fixed . 1 ack 1
+        6ms mobile P. 1+100 ack 1
+        1000ms right S 5000 => split-control
+        2s end
+        ",
+    );
+}
+
+/// An end that offers segments of a few bytes gets segments of 48 bytes, as from Linux.
+#[test]
+fn a_tiny_segment_size_is_raised() {
+    let script = |fixed: u16, mobile: u16, data: &str| {
+        format!(
+            "
+        0ms fixed S 0 mss {fixed} => split-taken
+        0ms right S 0 => split-control
+        10ms mobile S. 0 ack 1 mss {mobile} => split-taken
+        10ms right . 1 ack 1 => split-ack
+        10ms left S. 0 ack 1 => split-control
+        12ms fixed . 1 ack 1 => split-taken
+        {data}
+        60s end
+        "
+        )
+    };
+    for mss in [0, 1, 47, 48] {
+        check(
+            &config(),
+            &script(
+                mss,
+                1000,
+                "
+        20ms mobile P. 1+100 ack 1 => split-taken
+        20ms right . 1 ack 101 win 3900 => split-ack
+        20ms left . 1+48 ack 1 => split-data
+        20ms left . 49+48 ack 1 => split-data
+        20ms left P. 97+4 ack 1 => split-data
+        22ms fixed . 1 ack 101 => split-taken",
+            ),
+        );
+        check(
+            &config(),
+            &script(
+                1000,
+                mss,
+                "
+        20ms fixed P. 1+100 ack 1 => split-taken
+        20ms left . 1 ack 101 win 3900 => split-ack
+        20ms right . 1+48 ack 1 => split-data
+        20ms right . 49+48 ack 1 => split-data
+        20ms right P. 97+4 ack 1 => split-data
+        22ms mobile . 1 ack 101 => split-taken",
+            ),
+        );
+    }
+}
+
 /// The ends have an unsplit connection, and a third party repeats the SYN: their packets continue to pass
 /// between them.
 #[test]

@@ -198,8 +198,8 @@ proptest! {
                     path.lost > 0 && tcb.snd_una == tcb.snd_max
                 };
                 // A SYN repeated after the reset has opened another connection, which no application reads.
-                let anew = path.hosts[i].connections().len() > 1;
-                let fine = anew || other.is_none_or(|c| c.is_over() || silent(c));
+                let reopened = path.hosts[i].connections().len() > 1;
+                let fine = reopened || other.is_none_or(|c| c.is_over() || silent(c));
                 prop_assert!(fine, "host {} is left in {:?}", 1 - i, other.map(Connection::state));
             }
         }

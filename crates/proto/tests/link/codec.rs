@@ -13,8 +13,11 @@ fn vector() -> impl Strategy<Value = BitVector> {
 }
 
 fn header() -> impl Strategy<Value = ArqHeader> {
-    let ack = (0u32..8192, vector(), any::<u32>())
-        .prop_map(|(cumulative, vector, heard)| LinkAck { cumulative, vector, heard });
+    let ack = (0u32..8192, vector(), any::<u32>()).prop_map(|(cumulative, vector, last)| LinkAck {
+        cumulative,
+        vector,
+        last_received: last,
+    });
     let seq = prop::option::of((0u32..8192, any::<u32>()));
     (seq, prop::option::of(ack)).prop_map(|(seq, ack)| ArqHeader {
         seq: seq.map(|(seq, _)| seq),
@@ -67,7 +70,7 @@ fn the_bytes_are_as_documented() {
     let mut vector = BitVector::zeros(9);
     vector.set(1);
     vector.set(8);
-    let ack = Some(LinkAck { cumulative: 15, vector, heard: 0x0102_0304 });
+    let ack = Some(LinkAck { cumulative: 15, vector, last_received: 0x0102_0304 });
     let rlp = ArqHeader { seq: Some(3), transmission: 7, ack: ack.clone() };
     let want = [0x19, 0, 3, 0, 0, 0, 7, 0, 15, 1, 2, 3, 4, 0, 9, 2, 1, 0x45];
     assert_eq!(bytes(&rlp, &[0x45]), want);

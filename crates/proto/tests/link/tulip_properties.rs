@@ -100,7 +100,7 @@ proptest! {
             now += Span::millis(3);
             let load = if load { Load::Packet(packet(5000 + n as u64, 9)) } else { Load::None };
             let (to, from) = (Station(1), Station(from));
-            let frame = Frame { from, to, header, bytes: 10 + load.bytes(), load, kept: true };
+            let frame = Frame { from, to, header, bytes: 10 + load.bytes(), load, stored: true };
             end.on_frame(now, frame, &mut upper);
             end.on_wake(now, &mut upper);
             if n % 3 == 0 {
@@ -120,10 +120,8 @@ fn headers() -> impl Strategy<Value = (u8, Header, bool)> {
         set.into_iter().for_each(|i| vector.set(i));
         vector
     });
-    let ack = (number(), vector, number()).prop_map(|(cumulative, vector, heard)| LinkAck {
-        cumulative,
-        vector,
-        heard,
+    let ack = (number(), vector, number()).prop_map(|(cumulative, vector, last_received)| {
+        LinkAck { cumulative, vector, last_received }
     });
     let arq = (prop::option::of(number()), number(), prop::option::of(ack))
         .prop_map(|(seq, transmission, ack)| Header::Arq(ArqHeader { seq, transmission, ack }));
@@ -137,15 +135,15 @@ fn notes(header: ArqHeader) -> Vec<LinkNote> {
     let load = if header.seq.is_some() { Load::Packet(packet(1, 9)) } else { Load::None };
     let header = Header::Arq(header);
     let (from, to) = (Station(0), Station(1));
-    end.on_frame(Time(5), Frame { from, to, header, bytes: 60, load, kept: true }, &mut upper);
+    end.on_frame(Time(5), Frame { from, to, header, bytes: 60, load, stored: true }, &mut upper);
     assert!(upper.released.is_empty());
     upper.notes
 }
 
 #[test]
 fn dropped_frames_are_noted_with_a_cause() {
-    let ack = |cumulative, len, heard| {
-        let ack = LinkAck { cumulative, vector: BitVector::zeros(len), heard };
+    let ack = |cumulative, len, last_received| {
+        let ack = LinkAck { cumulative, vector: BitVector::zeros(len), last_received };
         notes(ArqHeader { ack: Some(ack), ..ArqHeader::default() })
     };
     assert_eq!(ack(15, 8, 0), [], "nothing was sent, and nothing is acknowledged");

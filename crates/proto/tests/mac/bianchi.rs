@@ -109,7 +109,7 @@ fn simulated(n: u8, config: DcfConfig) -> f64 {
         header: Header::Plain,
         load: Load::None,
         bytes: PAYLOAD,
-        kept: false,
+        stored: false,
     };
     let mut air = Counter::default();
     for station in 0..n {

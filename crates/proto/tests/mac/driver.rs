@@ -63,12 +63,12 @@ pub fn run<M: Mac>(
     until: Time,
     mut hear: impl FnMut(&mut M, &mut Recorder, Time, &Outcome),
 ) {
-    let mut heard = 0;
+    let mut handled = 0;
     loop {
-        while heard < air.outcomes.len() {
-            let (at, outcome) = &air.outcomes[heard];
+        while handled < air.outcomes.len() {
+            let (at, outcome) = &air.outcomes[handled];
             let (at, outcome) = (*at, copy(outcome));
-            heard += 1;
+            handled += 1;
             hear(mac, air, at, &outcome);
         }
         let Some(at) = mac.next_wake().filter(|at| *at <= until) else { return };
@@ -105,7 +105,7 @@ pub fn frame(from: u8, to: u8, bytes: u32) -> Frame {
     let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
     let packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
     let (from, to) = (Station(from), Station(to));
-    Frame { from, to, header: Header::Plain, load: Load::Packet(packet), bytes, kept: false }
+    Frame { from, to, header: Header::Plain, load: Load::Packet(packet), bytes, stored: false }
 }
 
 /// A radio of 1 Mb/s.

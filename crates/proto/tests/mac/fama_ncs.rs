@@ -223,10 +223,10 @@ fn a_station_hearing_an_rts_waits_for_a_cts() {
     let (mut mac, mut air) =
         (mac(FamaConfig::default(), 3), Recorder::new(|_, kind, _| kind == FrameKind::Rts));
     mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
-    let heard = |after| micros(RTS + DELAY + Span::micros(after));
-    run(&mut mac, &mut air, heard(CTS.0 / 1000), |_, _, _, _| {});
+    let since_rts = |after| micros(RTS + DELAY + Span::micros(after));
+    run(&mut mac, &mut air, since_rts(CTS.0 / 1000), |_, _, _, _| {});
     assert_eq!(mac.state(Station(2)), State::Remote, "a CTS may be on its way");
-    run(&mut mac, &mut air, heard(CTS.0 / 1000 + 100), |_, _, _, _| {});
+    run(&mut mac, &mut air, since_rts(CTS.0 / 1000 + 100), |_, _, _, _| {});
     assert_eq!(mac.state(Station(2)), State::Passive, "none has come");
 }
 

@@ -68,17 +68,17 @@ fn a_sending_relay_misses_polls_on_its_other_hop() {
     // Both the first station and the relay poll when the first packet has arrived at the relay.
     let until = Time::ZERO + exchange(1000) + Span::millis(1);
     let air = on_the_air(&mut machine, &arrivals, until);
-    let heard = Time::ZERO + Span::micros(128);
-    let second = heard + exchange(1000);
+    let arrival = Time::ZERO + Span::micros(128);
+    let second = arrival + exchange(1000);
     let (first, relay, last) = (Station(0), Station(1), Station(2));
     use FrameFate::{Collided, Received};
     use FrameKind::{Cts, Data, Rts};
     assert_eq!(
         air,
         [
-            (heard, first, Rts, Received),
-            (heard, relay, Cts, Received),
-            (heard, first, Data, Received),
+            (arrival, first, Rts, Received),
+            (arrival, relay, Cts, Received),
+            (arrival, first, Data, Received),
             (second, first, Rts, Collided),
             (second, relay, Rts, Received),
             (second, last, Cts, Received),

@@ -74,10 +74,10 @@ fn without_traffic_a_station_is_awake_for_its_beacons_only() {
         assert!((292..=294).contains(&beacons), "{beacons}");
         // Its time on the air (192 us and 65 bytes at 1 Mb/s), and at most a backoff of 31 slots and a DIFS.
         let airtime = Span::micros(192 + 65 * 8);
-        let heard = beacons.div_ceil(of) as u64;
+        let received = beacons.div_ceil(of) as u64;
         let time = awake(&air, 2, secs(30))[&1];
-        assert!(time >= airtime * heard, "{time}");
-        assert!(time <= (airtime + Span::micros(50 + 31 * 20 + 1)) * heard, "{time}");
+        assert!(time >= airtime * received, "{time}");
+        assert!(time <= (airtime + Span::micros(50 + 31 * 20 + 1)) * received, "{time}");
     }
 }
 
@@ -85,20 +85,20 @@ fn without_traffic_a_station_is_awake_for_its_beacons_only() {
 #[test]
 fn frames_for_a_dozing_station_wait_for_the_beacon() {
     let (mut mac, mut air) = (mac(polls(), 2), Recorder::perfect());
-    let asked = secs(1);
-    run(&mut mac, &mut air, asked, |_, _, _, _| {});
-    air.now = asked;
-    mac.request(asked, frame(0, 1, 1000), Access::Contend, &mut air);
+    let request_at = secs(1);
+    run(&mut mac, &mut air, request_at, |_, _, _, _| {});
+    air.now = request_at;
+    mac.request(request_at, frame(0, 1, 1000), Access::Contend, &mut air);
     assert!(mac.is_idle(Station::BASE), "it is buffered, and the access point is idle");
     run(&mut mac, &mut air, secs(2), |_, _, _, _| {});
     use FrameKind::{Beacon, Data, MacAck, PsPoll};
     let after: Vec<FrameKind> =
-        air.air.iter().filter(|(at, _)| *at > asked).map(|(_, event)| event.kind).collect();
+        air.air.iter().filter(|(at, _)| *at > request_at).map(|(_, event)| event.kind).collect();
     assert_eq!(after[..6], [Beacon, PsPoll, MacAck, Data, MacAck, Beacon]);
     assert!(after[5..].iter().all(|kind| *kind == Beacon));
     assert_eq!(arrived(&air, 1), 1);
     let (at, _) = air.outcomes.iter().find(|(_, o)| matches!(o, Outcome::Arrived { .. })).unwrap();
-    assert!(at.since(asked) < BEACON + Span::millis(20));
+    assert!(at.since(request_at) < BEACON + Span::millis(20));
     assert!(air.air.iter().all(|(_, event)| event.fate == FrameFate::Received));
 }
 
@@ -132,18 +132,18 @@ fn a_longer_listen_interval_waits_longer() {
         let (mut mac, mut air) =
             (mac(PowerSaveConfig { listen, ..polls() }, 2), Recorder::perfect());
         let mut waited = Span::ZERO;
-        let mut asked = Time::ZERO + Span::millis(3);
+        let mut request_at = Time::ZERO + Span::millis(3);
         for _ in 0..40 {
-            run(&mut mac, &mut air, asked, |_, _, _, _| {});
-            air.now = asked;
-            mac.request(asked, frame(0, 1, 100), Access::Contend, &mut air);
+            run(&mut mac, &mut air, request_at, |_, _, _, _| {});
+            air.now = request_at;
+            mac.request(request_at, frame(0, 1, 100), Access::Contend, &mut air);
             let before = air.outcomes.len();
-            let next = asked + Span::millis(1777);
+            let next = request_at + Span::millis(1777);
             run(&mut mac, &mut air, next, |_, _, _, _| {});
             let mut behind = air.outcomes[before..].iter();
             let (at, _) = behind.find(|(_, o)| matches!(o, Outcome::Arrived { .. })).unwrap();
-            waited = waited + at.since(asked);
-            asked = next;
+            waited = waited + at.since(request_at);
+            request_at = next;
         }
         waited / 40
     };
@@ -157,15 +157,15 @@ fn a_longer_listen_interval_waits_longer() {
 fn a_station_with_data_to_send_wakes_immediately() {
     for save in [polls(), dynamic()] {
         let (mut mac, mut air) = (mac(save, 2), Recorder::perfect());
-        let asked = secs(1);
-        run(&mut mac, &mut air, asked, |_, _, _, _| {});
-        air.now = asked;
-        mac.request(asked, frame(1, 0, 1000), Access::Contend, &mut air);
+        let request_at = secs(1);
+        run(&mut mac, &mut air, request_at, |_, _, _, _| {});
+        air.now = request_at;
+        mac.request(request_at, frame(1, 0, 1000), Access::Contend, &mut air);
         assert!(matches!(
             air.outcomes.last(),
-            Some((at, Outcome::Doze { station: Station(1), asleep: false })) if *at == asked
+            Some((at, Outcome::Doze { station: Station(1), asleep: false })) if *at == request_at
         ));
-        run(&mut mac, &mut air, asked + Span::millis(20), |_, _, _, _| {});
+        run(&mut mac, &mut air, request_at + Span::millis(20), |_, _, _, _| {});
         assert_eq!(arrived(&air, 0), 1);
     }
 }
@@ -190,13 +190,13 @@ fn frames_over_the_buffer_limit_fail_with_a_cause() {
 #[test]
 fn with_a_time_out_a_station_stays_awake_while_there_is_traffic() {
     let (mut mac, mut air) = (mac(dynamic(), 2), Recorder::perfect());
-    let mut asked = secs(1);
-    run(&mut mac, &mut air, asked, |_, _, _, _| {});
+    let mut request_at = secs(1);
+    run(&mut mac, &mut air, request_at, |_, _, _, _| {});
     for _ in 0..20 {
-        air.now = asked;
-        mac.request(asked, frame(0, 1, 500), Access::Contend, &mut air);
-        asked += Span::millis(90);
-        run(&mut mac, &mut air, asked, |_, _, _, _| {});
+        air.now = request_at;
+        mac.request(request_at, frame(0, 1, 500), Access::Contend, &mut air);
+        request_at += Span::millis(90);
+        run(&mut mac, &mut air, request_at, |_, _, _, _| {});
     }
     run(&mut mac, &mut air, secs(5), |_, _, _, _| {});
     assert_eq!(arrived(&air, 1), 20);
@@ -213,20 +213,20 @@ fn unreadable_beacons_and_polls_lose_no_frames() {
         let mut air =
             Recorder::new(move |_, kind, _| kind != FrameKind::Data && chance.below(3) == 0);
         let mut mac = mac(save, 3);
-        let mut asked = Time::ZERO;
+        let mut request_at = Time::ZERO;
         for i in 0..200 {
-            run(&mut mac, &mut air, asked, |_, _, _, _| {});
-            air.now = asked;
-            mac.request(asked, frame(0, 1 + (i % 2) as u8, 300), Access::Contend, &mut air);
-            asked += Span::millis(7 + 13 * (i % 11));
+            run(&mut mac, &mut air, request_at, |_, _, _, _| {});
+            air.now = request_at;
+            mac.request(request_at, frame(0, 1 + (i % 2) as u8, 300), Access::Contend, &mut air);
+            request_at += Span::millis(7 + 13 * (i % 11));
         }
-        run(&mut mac, &mut air, asked + Span::secs(3), |_, _, _, _| {});
+        run(&mut mac, &mut air, request_at + Span::secs(3), |_, _, _, _| {});
         assert_eq!((arrived(&air, 1), arrived(&air, 2)), (100, 100));
         let failed = air
             .outcomes
             .iter()
             .filter(|(_, o)| matches!(o, Outcome::Failed { delivered: false, .. }));
         assert_eq!(failed.count(), 0);
-        let _ = awake(&air, 3, asked + Span::secs(3));
+        let _ = awake(&air, 3, request_at + Span::secs(3));
     }
 }

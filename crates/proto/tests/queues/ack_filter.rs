@@ -60,13 +60,13 @@ fn connections_do_not_clear_each_other() {
 //= rfc3449#section-5.2.1: an ACK with data or with SYN, FIN, RST or URG set must not be deleted
 #[test]
 fn only_pure_acks_are_removed() {
-    for kept in ["data 1+100 ack 1000", "ack 1000 fin", "ack 1000 urg", "ack 1000 psh"] {
+    for line in ["data 1+100 ack 1000", "ack 1000 fin", "ack 1000 urg", "ack 1000 psh"] {
         filter(&format!(
             "ack 0
-             {kept}
+             {line}
              ack 2000
              leaves ack 0
-             leaves {kept}
+             leaves {line}
              leaves ack 2000"
         ));
     }

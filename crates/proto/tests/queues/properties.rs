@@ -14,7 +14,7 @@ use super::script::{Bench, packet};
 #[derive(Clone, Debug)]
 enum Step {
     /// A packet of a connection enters.
-    Enter { port: u8, what: What },
+    Enter { port: u8, kind: What },
     /// The transmitter is free.
     Leave,
 }
@@ -50,14 +50,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Extra::Window),
     ];
     let ahead = prop_oneof![2 => Just(0u32), 3 => 1u32..3000];
-    let what = prop_oneof![
+    let kind = prop_oneof![
         12 => (ahead, extra).prop_map(|(ahead, extra)| What::Ack(ahead, extra)),
         1 => (1u32..5000).prop_map(What::Late),
         2 => (1u32..1500).prop_map(What::Data),
         1 => (0u32..5000).prop_map(What::Partial),
         1 => Just(What::Fin),
     ];
-    let enter = (0u8..3, what).prop_map(|(port, what)| Step::Enter { port, what });
+    let enter = (0u8..3, kind).prop_map(|(port, kind)| Step::Enter { port, kind });
     prop::collection::vec(prop_oneof![4 => enter, 1 => Just(Step::Leave)], 1..150)
 }
 
@@ -75,13 +75,13 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn packet(&mut self, port: u8, what: &What) -> Packet {
+    fn packet(&mut self, port: u8, kind: &What) -> Packet {
         let mut made = packet(&format!("port {port}"), Seq(0));
         let lasthop_proto::wire::Transport::Tcp(segment) = &mut made.transport else {
             unreachable!()
         };
         self.clock = self.clock.wrapping_add(1);
-        if let What::Ack(ahead, extra) = what {
+        if let What::Ack(ahead, extra) = kind {
             self.ack = self.ack + *ahead;
             if *extra == Extra::Window {
                 self.window ^= 4096;
@@ -91,7 +91,7 @@ impl Receiver {
         if self.timestamps {
             segment.timestamps = Some(Timestamps { value: self.clock, echo: self.clock });
         }
-        match what {
+        match kind {
             What::Ack(_, Extra::Sack) => {
                 segment.options_mut().sack.push(self.ack + 5000, self.ack + 6000);
             }
@@ -187,8 +187,8 @@ proptest! {
         for step in &steps {
             match step {
                 Step::Leave => arrived.extend(bench.leave()),
-                Step::Enter { port, what } => {
-                    let mut packet = receivers[usize::from(*port)].packet(*port, what);
+                Step::Enter { port, kind } => {
+                    let mut packet = receivers[usize::from(*port)].packet(*port, kind);
                     packet.id = PacketId(sent.len() as u64);
                     sent.push(packet.clone());
                     for (ended, cause) in bench.enter(packet) {
@@ -242,8 +242,8 @@ proptest! {
         for (id, step) in steps.iter().enumerate() {
             match step {
                 Step::Leave => arrived.extend(bench.leave()),
-                Step::Enter { port, what } => {
-                    let mut packet = receivers[usize::from(*port)].packet(*port, what);
+                Step::Enter { port, kind } => {
+                    let mut packet = receivers[usize::from(*port)].packet(*port, kind);
                     packet.id = PacketId(id as u64);
                     let ended = bench.enter(packet.clone());
                     let refused = ended.iter().any(|(p, cause)| {

@@ -100,7 +100,7 @@ fn no_packet_is_chosen_while_at_most_one_waits() {
     }
     assert!(bench.average() > 10.9, "{}", bench.average());
     let mut chosen = |length: usize| {
-        while bench.kept > length {
+        while bench.stored > length {
             bench.leave();
         }
         bench.marked = 0;
@@ -183,7 +183,7 @@ fn without_ecn_or_marking_selected_packets_are_dropped() {
         assert_eq!(bench.marked, 0);
         assert!(dropped.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
         // Dropped packets do not lengthen the queue: it remains at the length where every packet is selected.
-        assert_eq!(bench.kept, 15);
+        assert_eq!(bench.stored, 15);
     }
 }
 
@@ -211,9 +211,9 @@ proptest! {
         let discipline = if first { Discipline::RedAcksFirst(config) } else { Discipline::Red(config) };
         let mut bench = Bench::seeded(discipline, Limit::Packets(limit), seed);
         let (mut entered, mut ended, mut left) = (0, 0, 0);
-        for (what, capable, millis) in steps {
+        for (action, capable, millis) in steps {
             bench.wait(Span::millis(millis));
-            if what == 0 {
+            if action == 0 {
                 if let Some(packet) = bench.leave() {
                     prop_assert!(packet.is_ecn_capable() || packet.tos == 0);
                     left += 1;
@@ -226,9 +226,9 @@ proptest! {
                 prop_assert!(!packet.is_ecn_capable() || cause == Cause::QueueFull);
                 prop_assert!(matches!(cause, Cause::QueueFull | Cause::EarlyDrop));
             }
-            prop_assert!(bench.kept <= limit as usize);
+            prop_assert!(bench.stored <= limit as usize);
             prop_assert!((0.0..=f64::from(limit)).contains(&bench.average()));
         }
-        prop_assert_eq!(entered, ended + left + bench.kept);
+        prop_assert_eq!(entered, ended + left + bench.stored);
     }
 }

@@ -31,7 +31,7 @@ pub struct Bench {
     queue: Queue,
     out: Out,
     now: Time,
-    pub kept: usize,
+    pub stored: usize,
     /// Packets that were marked.
     pub marked: usize,
     /// Causes of the marks, where the queue reports them.
@@ -51,7 +51,7 @@ impl Bench {
             queue: Queue::new(limit, discipline, || Stream::new(seed, "queue")),
             out: Out::new(Interest::METRICS),
             now: Time::ZERO,
-            kept: 0,
+            stored: 0,
             marked: 0,
             marks: Vec::new(),
             ended: Vec::new(),
@@ -72,10 +72,10 @@ impl Bench {
     pub fn enter(&mut self, packet: Packet) -> Vec<(Packet, Cause)> {
         let bytes = packet.wire_len();
         self.queue.enter(self.now, Side::Left, packet, bytes, &mut self.out);
-        self.kept += 1;
+        self.stored += 1;
         let ended = self.take_drops();
-        self.kept -= ended.len();
-        assert_eq!(self.queue.len(), self.kept, "conservation");
+        self.stored -= ended.len();
+        assert_eq!(self.queue.len(), self.stored, "conservation");
         ended
     }
 
@@ -106,8 +106,8 @@ impl Bench {
         let left = self.queue.leave(self.now, Side::Left, &mut self.out);
         let packet = left.map(|waiting| waiting.packet);
         self.ended = self.take_drops();
-        self.kept -= self.ended.len() + usize::from(packet.is_some());
-        assert_eq!(self.queue.len(), self.kept, "conservation");
+        self.stored -= self.ended.len() + usize::from(packet.is_some());
+        assert_eq!(self.queue.len(), self.stored, "conservation");
         packet
     }
 }

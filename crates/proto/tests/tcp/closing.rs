@@ -1,6 +1,6 @@
 //! FIN, RST, TIME-WAIT, and segments that try to end a connection.
 
-use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::{GrowthRule, TcpConfig};
 use lasthop_proto::units::Span;
 
 use crate::fine;
@@ -157,6 +157,41 @@ fn only_an_exact_reset_is_believed() {
         22ms   > . at 1001 ack 1
         23ms   < R at 1
         23ms   note Aborted
+        60s    end
+        ",
+    );
+}
+
+/// Linux also accepts a reset at the end of the last SACK block, and one at the position of the peer's FIN.
+#[test]
+fn linux_accepts_two_other_resets() {
+    let config = TcpConfig { growth: GrowthRule::Linux, sack: true, ..fine() };
+    check(
+        &config,
+        "
+        0ms    < S mss 1000 sackok
+        0ms    > S. ack 1 mss 1000 sackok
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1001+1000 ack 1
+        20ms   > . ack 1 sack 1001-2001
+        21ms   < R at 2001
+        21ms   note Aborted
+        60s    end
+        ",
+    );
+    check(
+        &config,
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < F. 1+500 ack 1
+        20ms   note Delivered { bytes: 500 }
+        20ms   > F. ack 502 win 31499
+        30ms   < R at 501
+        30ms   note Closed
         60s    end
         ",
     );

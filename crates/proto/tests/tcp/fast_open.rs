@@ -20,7 +20,7 @@ const FIRST: &str = "
 ";
 
 #[track_caller]
-fn acquainted(lose: fn(&str) -> bool) -> Pair {
+fn after_first_exchange(lose: fn(&str) -> bool) -> Pair {
     let mut pair = Pair::new(&config(), &config(), lose);
     pair.ask("0ms", "4000ms", FIRST);
     pair
@@ -38,7 +38,7 @@ const SECOND: &str = "
 #[test]
 fn with_a_cookie_data_goes_with_the_syn() {
     //= rfc7413#section-4.2.2
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     pair.ask("5000ms", "9000ms", SECOND);
     assert_eq!(pair.times, [Span::millis(200), Span::millis(100)]);
     assert_eq!(pair.delivered, 600);
@@ -66,7 +66,7 @@ fn a_wrong_cookie_costs_the_handshake_and_is_replaced() {
 
 #[test]
 fn a_lost_syn_goes_again_without_option_and_data() {
-    let mut pair = acquainted(|line| line.starts_with("5000ms C"));
+    let mut pair = after_first_exchange(|line| line.starts_with("5000ms C"));
     pair.ask(
         "5000ms",
         "9000ms",
@@ -83,7 +83,7 @@ fn a_lost_syn_goes_again_without_option_and_data() {
 
 #[test]
 fn a_lost_syn_ack_is_retransmitted_with_following_data() {
-    let mut pair = acquainted(|line| line.starts_with("5050ms S S"));
+    let mut pair = after_first_exchange(|line| line.starts_with("5050ms S S"));
     pair.ask(
         "5000ms",
         "9000ms",
@@ -124,7 +124,7 @@ fn a_server_without_fast_open_gets_no_further_cookies() {
 
 #[test]
 fn a_server_with_another_key_gives_a_new_cookie() {
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     pair.restart_server();
     pair.remember(1, |memory| {
         memory.cookies = lasthop_proto::tcp::fast_open::Cookies::new([1, 2]);
@@ -145,7 +145,7 @@ fn a_server_with_another_key_gives_a_new_cookie() {
 #[test]
 fn a_duplicate_of_a_syn_is_another_request() {
     //= rfc7413#section-2.1: which is why applications must bear it
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     pair.ask("5000ms", "200000ms", SECOND);
     pair.again("5000ms C SP 1+300 cookie");
     pair.wait(

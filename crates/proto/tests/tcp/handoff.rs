@@ -99,9 +99,9 @@ fn a_receiver_repeats_its_ack_until_the_peer_must_act() {
 
 #[test]
 fn a_host_retransmits_on_hand_off_only_if_configured() {
-    for wanted in [false, true] {
+    for configured in [false, true] {
         let (own, peer) = (Addr::v4(10, 1, 0, 1), Addr::v4(10, 0, 0, 1));
-        let tcp = TcpConfig { fast_rtx_handoff: wanted, initial_window: 2, ..fine() };
+        let tcp = TcpConfig { fast_rtx_handoff: configured, initial_window: 2, ..fine() };
         let config =
             HostConfig { name: "mobile".into(), addr: own, side: Side::Left, tcp: Arc::new(tcp) };
         let mut host = Host::new(config, 1);
@@ -121,6 +121,6 @@ fn a_host_retransmits_on_hand_off_only_if_configured() {
             let op = Op::Originated(Cause::FastRetransmit);
             matches!(&event.what, What::Packet { op: found, .. } if *found == op)
         };
-        assert_eq!(out.events.iter().filter(|event| again(event)).count(), usize::from(wanted));
+        assert_eq!(out.events.iter().filter(|event| again(event)).count(), usize::from(configured));
     }
 }

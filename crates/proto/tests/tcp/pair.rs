@@ -35,7 +35,7 @@ pub struct Pair {
     origins: BTreeMap<(Addr, u16), Seq>,
     /// Time from request to response of each exchange.
     pub times: Vec<Span>,
-    asked: Vec<Time>,
+    requests: Vec<Time>,
     /// Bytes delivered to the server's application.
     pub delivered: u64,
 }
@@ -60,7 +60,7 @@ impl Pair {
             lose,
             origins: BTreeMap::new(),
             times: Vec::new(),
-            asked: Vec::new(),
+            requests: Vec::new(),
             delivered: 0,
         };
         pair.restart_server();
@@ -128,11 +128,11 @@ impl Pair {
     pub fn wait(&mut self, until: &str, lines: &str) {
         let until = Time::ZERO + until.parse::<Span>().unwrap();
         let before = self.sent.len();
-        while let Some((at, what)) = self.next().filter(|(at, _)| *at <= until) {
+        while let Some((at, event)) = self.next().filter(|(at, _)| *at <= until) {
             self.now = self.now.max(at);
             let mut out = Out::new(Interest::METRICS);
             out.begin(Default::default(), self.now);
-            let host = match what {
+            let host = match event {
                 Ok(host) => {
                     self.hosts[host].on_wake(self.now, &mut out);
                     host
@@ -147,9 +147,9 @@ impl Pair {
             self.drain(host, out);
         }
         self.now = until;
-        let said: Vec<&str> = self.sent[before..].iter().map(|(line, _)| line.as_str()).collect();
-        let wanted: Vec<&str> = lines.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-        assert_eq!(said, wanted, "\n{}", said.join("\n"));
+        let sent: Vec<&str> = self.sent[before..].iter().map(|(line, _)| line.as_str()).collect();
+        let expected: Vec<&str> = lines.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        assert_eq!(sent, expected, "\n{}", sent.join("\n"));
     }
 
     /// The next event: a host's timer, or the arrival of a packet.
@@ -164,8 +164,8 @@ impl Pair {
             let What::Tcp(tcp) = event.what else { continue };
             match tcp.kind {
                 TcpKind::Corrupted => panic!("a wrong byte at {}", event.at),
-                TcpKind::Asked => self.asked.push(event.at),
-                TcpKind::Answered => self.times.push(event.at.since(self.asked.remove(0))),
+                TcpKind::Asked => self.requests.push(event.at),
+                TcpKind::Answered => self.times.push(event.at.since(self.requests.remove(0))),
                 TcpKind::Delivered { bytes } if host == 1 => self.delivered += u64::from(bytes),
                 _ => {}
             }

@@ -142,9 +142,9 @@ fn a_probe_repairing_a_loss_still_reduces_the_window() {
         )
     };
     // The probe was needed: its ACK is the only one.
-    let mended = "700ms  < . ack 4001 win 1000
+    let repaired = "700ms  < . ack 4001 win 1000
         700ms  > . 4001+1000 ack 1";
-    check(&rack(4), &script(mended, "800ms tcb ssthresh 2000 cwnd 2000"));
+    check(&rack(4), &script(repaired, "800ms tcb ssthresh 2000 cwnd 2000"));
     // The probe was needless: the second ACK reports a duplicate.
     let needless = "620ms  < . ack 4001 win 1000
         620ms  > . 4001+1000 ack 1
@@ -273,7 +273,7 @@ fn a_reported_duplicate_widens_the_reordering_window() {
 #[test]
 fn a_duplicate_is_reported_once_in_the_first_block() {
     //= rfc2883#section-4
-    let script = |told: &str, outside: &str| {
+    let script = |inside: &str, outside: &str| {
         format!(
             "
         0ms    < S at 0 mss 1000 sackok
@@ -283,7 +283,7 @@ fn a_duplicate_is_reported_once_in_the_first_block() {
         20ms   < . 1+100 ack 1
         20ms   note Delivered {{ bytes: 100 }}
         30ms   < . 1+100 ack 1
-        30ms   > . ack 101 win 31900{told}
+        30ms   > . ack 101 win 31900{inside}
         40ms   < . 301+100 ack 1
         40ms   > . ack 101 win 31900 sack 301-401
         50ms   < . 301+100 ack 1

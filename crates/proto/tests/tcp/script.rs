@@ -161,11 +161,11 @@ impl Player {
                 continue;
             }
             self.wake_until(at);
-            let mut said = words.join(" ");
+            let mut entry = words.join(" ");
             if words[1] == "tcb" {
-                said = format!("{} tcb {}", words[0], self.control_block(&words[2..]));
+                entry = format!("{} tcb {}", words[0], self.control_block(&words[2..]));
             }
-            self.record.push(said);
+            self.record.push(entry);
             self.out.begin(Default::default(), at);
             let number = |i: usize| words.get(i).map(|w| w.parse::<u64>().expect(line));
             match words[1] {
@@ -215,8 +215,8 @@ impl Player {
     }
 
     /// Delivers a base station's message about the segment at `position`.
-    fn notice(&mut self, at: Time, what: &str, position: u32) {
-        let notice = match what {
+    fn notice(&mut self, at: Time, name: &str, position: u32) {
+        let notice = match name {
             "bad-state" => Notice::BadState,
             "quench" => Notice::SourceQuench,
             other => panic!("what is {other}?"),

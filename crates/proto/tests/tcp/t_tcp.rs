@@ -36,7 +36,7 @@ const FIRST: &str = "
 ";
 
 #[track_caller]
-fn acquainted(lose: fn(&str) -> bool) -> Pair {
+fn after_first_exchange(lose: fn(&str) -> bool) -> Pair {
     let mut pair = pair(lose);
     pair.ask("0ms", "4000ms", FIRST);
     pair
@@ -45,7 +45,7 @@ fn acquainted(lose: fn(&str) -> bool) -> Pair {
 #[test]
 fn from_the_second_exchange_on_there_is_no_handshake_and_three_segments_do() {
     //= rfc1644#section-2.2
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     pair.ask(
         "5000ms",
         "9000ms",
@@ -61,7 +61,7 @@ fn from_the_second_exchange_on_there_is_no_handshake_and_three_segments_do() {
 
 #[test]
 fn a_lost_syn_goes_again_with_its_data_and_its_count() {
-    let mut pair = acquainted(|line| line.starts_with("5000ms C"));
+    let mut pair = after_first_exchange(|line| line.starts_with("5000ms C"));
     pair.ask(
         "5000ms",
         "9000ms",
@@ -76,7 +76,7 @@ fn a_lost_syn_goes_again_with_its_data_and_its_count() {
 
 #[test]
 fn a_lost_syn_ack_goes_again_with_the_answer() {
-    let mut pair = acquainted(|line| line.starts_with("5050ms S"));
+    let mut pair = after_first_exchange(|line| line.starts_with("5050ms S"));
     pair.ask(
         "5000ms",
         "9000ms",
@@ -112,7 +112,7 @@ fn a_lost_syn_ack_of_a_handshake_goes_again_and_the_data_that_waits_does_not() {
 
 #[test]
 fn a_retransmitted_fin_brings_the_lost_ack_again() {
-    let mut pair = acquainted(|line| line.starts_with("5100ms C"));
+    let mut pair = after_first_exchange(|line| line.starts_with("5100ms C"));
     pair.ask(
         "5000ms",
         "9000ms",
@@ -148,7 +148,7 @@ fn a_lost_fin_goes_again() {
 #[test]
 fn an_old_syn_is_not_taken_for_a_new_one() {
     //= rfc1644#section-2.3
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     pair.ask(
         "5000ms",
         "20000ms",
@@ -180,7 +180,7 @@ fn an_old_syn_is_not_taken_for_a_new_one() {
 
 #[test]
 fn a_syn_that_another_has_overtaken_opens_by_a_handshake() {
-    let mut pair = acquainted(|line| line.starts_with("5000ms C"));
+    let mut pair = after_first_exchange(|line| line.starts_with("5000ms C"));
     pair.ask("5000ms", "5010ms", "5000ms C SFP 1+300 cc 8 x");
     pair.ask(
         "5020ms",
@@ -240,7 +240,7 @@ fn a_client_without_counts_is_served_after_a_handshake() {
 
 #[test]
 fn a_server_without_cached_counts_requires_one_handshake() {
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     pair.restart_server();
     pair.remember(1, |memory| memory.counts = Counts::new(100));
     pair.ask(
@@ -267,7 +267,7 @@ fn a_server_without_cached_counts_requires_one_handshake() {
 
 #[test]
 fn a_client_with_lost_counts_resets_the_server_cache() {
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     pair.remember(0, |memory| memory.counts = Counts::new(0));
     pair.ask(
         "5000ms",
@@ -319,7 +319,7 @@ fn counts_wrap() {
 
 /// The memory of a host that knows its peer: the last count received was 5, and the peer has confirmed one
 /// count of this host.
-fn knows() -> Memory {
+fn memory_with_peer_counts() -> Memory {
     let mut memory = Memory::new(&mut lasthop_proto::rng::Stream::new(1, "test"));
     memory.counts = Counts::new(40);
     // In scripts the peer always has the same address.
@@ -334,7 +334,7 @@ fn segments_with_another_connection_count_are_rejected() {
     //= rfc1644#section-3.4
     check_with(
         &config(),
-        Some(&knows()),
+        Some(&memory_with_peer_counts()),
         "
         0ms    < S mss 1000 cc 6
         0ms    note Established
@@ -355,7 +355,7 @@ fn segments_with_another_connection_count_are_rejected() {
 fn a_syn_ack_echoing_another_count_is_ignored() {
     check_with(
         &config(),
-        Some(&knows()),
+        Some(&memory_with_peer_counts()),
         "
         0ms    open 300
         0ms    > SFP 1+300 mss 1000 cc 41
@@ -373,7 +373,7 @@ fn a_syn_ack_echoing_another_count_is_ignored() {
 fn a_multi_segment_request_continues_after_the_syn() {
     check_with(
         &TcpConfig { initial_window: 4, ..config() },
-        Some(&knows()),
+        Some(&memory_with_peer_counts()),
         "
         0ms    open 2000
         0ms    > S 1+524 mss 1000 cc 41     # nothing is known of the peer's segments: 536, less the options
@@ -390,7 +390,7 @@ fn a_multi_segment_request_continues_after_the_syn() {
 fn time_wait_lasts_eight_time_outs_after_a_short_connection() {
     //= rfc1644#section-2.4
     let state = |pair: &Pair| pair.client().connections()[1].state();
-    let mut pair = acquainted(|_| false);
+    let mut pair = after_first_exchange(|_| false);
     let lines = "
         5000ms C SFP 1+300 cc 8
         5050ms S SFP. 1+500 ack 302 cc 102 ccecho 8
@@ -407,7 +407,7 @@ fn time_wait_lasts_eight_time_outs_after_a_short_connection() {
 #[test]
 fn the_next_syn_acknowledges_the_fin_before_it() {
     //= rfc1644#section-3.4: LAST-ACK
-    let mut pair = acquainted(|line| line.starts_with("5100ms C"));
+    let mut pair = after_first_exchange(|line| line.starts_with("5100ms C"));
     pair.ask(
         "5000ms",
         "5200ms",

@@ -79,10 +79,11 @@ pub fn exchange_between(
     let mut now = Time::ZERO;
     while x.hosts[SENDER].unfinished() > 0 || !wire.is_empty() {
         let wakes = [x.hosts[0].next_wake(), x.hosts[1].next_wake(), wire.front().map(|w| w.0)];
-        let (next, what) = (0..3).filter_map(|i| wakes[i].map(|at| (at, i))).min().expect("a wake");
+        let next = (0..3).filter_map(|i| wakes[i].map(|at| (at, i))).min();
+        let (next, index) = next.expect("a wake");
         now = now.max(next);
         assert!(now < Time::ZERO + Span::secs(10_000), "it never ends");
-        let host = match what {
+        let host = match index {
             2 => {
                 let (_, to, packet) = wire.pop_front().unwrap();
                 out.begin(StageId(to as u16), now);
@@ -150,14 +151,14 @@ fn each_segment_is_counted_once_at_each_end() {
 fn work_is_reported_only_if_requested() {
     let x = exchange([&fine(), &fine()], (1, SIZE), Interest::EVERYTHING, unharmed);
     assert!(x.work.iter().all(Vec::is_empty));
-    let asked = exchange(
+    let with_work = exchange(
         [&fine(), &fine()],
         (1, SIZE),
         Interest::EVERYTHING.union(Interest::WORK),
         unharmed,
     );
-    assert!(asked.work.iter().all(|work| !work.is_empty()));
-    assert_eq!(x.events, asked.events);
+    assert!(with_work.work.iter().all(|work| !work.is_empty()));
+    assert_eq!(x.events, with_work.events);
 }
 
 #[test]

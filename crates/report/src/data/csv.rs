@@ -47,8 +47,8 @@ fn sequence(series: &Series) -> String {
     }
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut text = "time_s,what,from_byte,to_byte\n".to_owned();
-    for (at, what, from, to) in rows {
-        let _ = writeln!(text, "{at},{what},{from},{to}");
+    for (at, kind, from, to) in rows {
+        let _ = writeln!(text, "{at},{kind},{from},{to}");
     }
     text
 }

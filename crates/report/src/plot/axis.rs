@@ -70,10 +70,10 @@ impl Axis {
         self.from + share * (self.to - self.from)
     }
 
-    /// About `wanted` ticks at round numbers, with labels.
-    pub(super) fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
+    /// Approximately `count` ticks at round numbers, with labels.
+    pub(super) fn ticks(&self, count: usize) -> Vec<(f64, String)> {
         match self.spread {
-            Spread::Linear => self.linear_ticks(wanted),
+            Spread::Linear => self.linear_ticks(count),
             Spread::Log => self.log_ticks(self.low),
             Spread::FromZero(least) => {
                 let zero = (0.0, "0".to_owned());
@@ -82,8 +82,8 @@ impl Axis {
         }
     }
 
-    fn linear_ticks(&self, wanted: usize) -> Vec<(f64, String)> {
-        let step = round_step((self.high - self.low) / wanted.max(1) as f64);
+    fn linear_ticks(&self, count: usize) -> Vec<(f64, String)> {
+        let step = round_step((self.high - self.low) / count.max(1) as f64);
         let decimals = (-libm::log10(step).floor()).clamp(0.0, 9.0) as usize;
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
@@ -130,8 +130,8 @@ pub(super) fn round_end(high: f64) -> f64 {
 }
 
 /// The horizontal grid of a panel with its labels at the left.
-pub(super) fn draw_y(canvas: &mut Canvas, axis: &Axis, left: f64, right: f64, wanted: usize) {
-    for (value, label) in axis.ticks(wanted) {
+pub(super) fn draw_y(canvas: &mut Canvas, axis: &Axis, left: f64, right: f64, count: usize) {
+    for (value, label) in axis.ticks(count) {
         let y = axis.at(value);
         canvas.line("s-grid", (left, y), (right, y), 1.0);
         canvas.text("k", left - 8.0, y + 4.0, Anchor::End, &label);
@@ -139,9 +139,9 @@ pub(super) fn draw_y(canvas: &mut Canvas, axis: &Axis, left: f64, right: f64, wa
 }
 
 /// The horizontal axis at `y` with its ticks and title below.
-pub(super) fn draw_x(canvas: &mut Canvas, axis: &Axis, y: f64, wanted: usize, title: &str) {
+pub(super) fn draw_x(canvas: &mut Canvas, axis: &Axis, y: f64, count: usize, title: &str) {
     canvas.line("s-axis", (axis.from, y), (axis.to, y), 1.2);
-    for (value, label) in axis.ticks(wanted) {
+    for (value, label) in axis.ticks(count) {
         let x = axis.at(value);
         canvas.line("s-axis", (x, y), (x, y + 5.0), 1.2);
         canvas.text("k", x, y + 19.0, Anchor::Middle, &label);

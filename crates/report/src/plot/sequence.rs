@@ -265,13 +265,13 @@ fn draw_cells(
 
 /// Points without those on the same pixel as their predecessor.
 fn apart(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
-    let mut kept: Vec<(f64, f64)> = Vec::new();
+    let mut distinct: Vec<(f64, f64)> = Vec::new();
     for point in points {
-        if kept.last().is_none_or(|k| (k.0 - point.0).abs() + (k.1 - point.1).abs() >= 0.7) {
-            kept.push(point);
+        if distinct.last().is_none_or(|k| (k.0 - point.0).abs() + (k.1 - point.1).abs() >= 0.7) {
+            distinct.push(point);
         }
     }
-    kept
+    distinct
 }
 
 /// Vertical strokes from `top` to `bottom` at `x`; touching neighbours in one pixel column are merged.
@@ -304,24 +304,24 @@ fn dashes_path(dashes: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
 
 /// A staircase through `points`. Each column of pixels keeps only its first, lowest, highest and last point.
 fn steps_path(points: &[(f64, f64)]) -> String {
-    let mut kept: Vec<(f64, f64)> = Vec::new();
+    let mut corners: Vec<(f64, f64)> = Vec::new();
     for column in points.chunk_by(|a, b| (a.0 * 2.0).floor() == (b.0 * 2.0).floor()) {
         if column.len() <= 4 {
-            kept.extend(column);
+            corners.extend(column);
             continue;
         }
         let by_y = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
-        kept.extend(column.first());
+        corners.extend(column.first());
         let (highest, lowest) = (column.iter().min_by(by_y), column.iter().max_by(by_y));
         let climbs = column.first().map(|p| p.1) >= column.last().map(|p| p.1);
-        kept.extend(if climbs { lowest } else { highest });
-        kept.extend(if climbs { highest } else { lowest });
-        kept.extend(column.last());
+        corners.extend(if climbs { lowest } else { highest });
+        corners.extend(if climbs { highest } else { lowest });
+        corners.extend(column.last());
     }
     // Where a line only climbs, the first is the lowest and the last the highest.
-    kept.dedup();
+    corners.dedup();
     let mut path = String::new();
-    for (i, (x, y)) in kept.iter().enumerate() {
+    for (i, (x, y)) in corners.iter().enumerate() {
         if i == 0 {
             path += &format!("M{} {}", n(*x), n(*y));
         } else {

@@ -32,8 +32,8 @@ pub(super) struct Around<'a> {
 /// Visits the keys of a cell, without those of its path.
 pub(crate) fn cell(k: &mut Keys<'_>) -> String {
     let form = Form::Text("\"west\"");
-    let what = "the name of the cell in visits, and of its base station in traces";
-    match k.value("name", form, Need::Required("\"west\""), Given::Absent, what) {
+    let description = "the name of the cell in visits, and of its base station in traces";
+    match k.value("name", form, Need::Required("\"west\""), Given::Absent, description) {
         Given::Text(name) => name,
         _ => String::new(),
     }
@@ -58,16 +58,17 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         _ => None,
     };
     let form = Form::Texts("[\"west\", \"east\"]");
-    let what = "its cells, in the order along its way";
-    let cells = match k.value("cells", form, Need::Else("all cells"), Given::Absent, what) {
+    let description = "its cells, in the order along its way";
+    let cells = match k.value("cells", form, Need::Else("all cells"), Given::Absent, description) {
         Given::Texts(cells) => Some(cells),
         _ => None,
     };
     let (mut every, mut dwell) = (None, None);
-    let what = "the time that it stays in each cell, one after the other";
-    k.maybe("every", &mut every, Span::millis(1)..=MONTH, what);
-    let what = "the mean of the random time that it stays in a cell; the next cell is a neighbour";
-    k.maybe("dwell", &mut dwell, Span::millis(1)..=MONTH, what);
+    let description = "the time that it stays in each cell, one after the other";
+    k.maybe("every", &mut every, Span::millis(1)..=MONTH, description);
+    let description =
+        "the mean of the random time that it stays in a cell; the next cell is a neighbour";
+    k.maybe("dwell", &mut dwell, Span::millis(1)..=MONTH, description);
     let mut list = Vec::new();
     k.tables("list", "the list of its visits", |k| {
         let (form, need) = (Form::Text("\"west\""), Need::Required("\"west\""));
@@ -75,11 +76,11 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
             Given::Text(cell) => cell,
             _ => String::new(),
         };
-        let what = "when it moves to the cell";
-        let from = k.needed("from", (Span::ZERO, "\"8s\""), Span::ZERO..=MONTH, what);
+        let description = "when it moves to the cell";
+        let from = k.needed("from", (Span::ZERO, "\"8s\""), Span::ZERO..=MONTH, description);
         let mut until = None;
-        let what = "when it leaves; by default, when it moves to the next cell";
-        k.maybe("until", &mut until, Span::ZERO..=MONTH, what);
+        let description = "when it leaves; by default, when it moves to the next cell";
+        k.maybe("until", &mut until, Span::ZERO..=MONTH, description);
         if until.is_some_and(|until| until <= from) {
             k.out_of_range("until", format!("it must be later than `from`, which is {from}"));
         }
@@ -89,8 +90,9 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         }
     });
     let form = Form::Text("\"0s west\"");
-    let what = "the same as lines of `FROM CELL` or `FROM CELL UNTIL`; text after `#` is a comment";
-    if let Given::Text(text) = k.value("table", form, Need::Else(""), Given::Absent, what) {
+    let description =
+        "the same as lines of `FROM CELL` or `FROM CELL UNTIL`; text after `#` is a comment";
+    if let Given::Text(text) = k.value("table", form, Need::Else(""), Given::Absent, description) {
         match lines(&text) {
             Ok(lines) => list.extend(lines),
             Err(line) => {
@@ -101,8 +103,8 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         }
     }
     let form = Form::Text("\"walk.txt\"");
-    let what = "a file with such lines, in the folder of the scenario";
-    k.value("file", form, Need::Else(""), Given::Absent, what);
+    let description = "a file with such lines, in the folder of the scenario";
+    k.value("file", form, Need::Else(""), Given::Absent, description);
     if k.has("file") {
         let help = "`lasthop` reads it where the scenario is a file; elsewhere write its lines as a `table`";
         k.refuse("file", format!("`{}` has not been read", k.path("file")), "a file", help);

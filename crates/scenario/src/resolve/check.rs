@@ -256,7 +256,7 @@ impl View<'_> {
                     HostSide::Right => &split.wireless,
                 });
             let marks = from.tcp.eln != ElnMode::Off && from.tcp.eln_reaction != ElnReaction::Named;
-            let wants = [
+            let needs = [
                 (
                     from.tcp.variant == Variant::Smart && !peer.smart,
                     "which segments cause its ACKs",
@@ -269,12 +269,16 @@ impl View<'_> {
                 ),
                 (marks && peer.eln == ElnMode::Off, "damaged segments", "eln = \"checksum\""),
             ];
-            for (_, what, key_of_peer) in wants.into_iter().filter(|(missing, ..)| *missing) {
+            for (_, information, key_of_peer) in needs.into_iter().filter(|(missing, ..)| *missing)
+            {
                 let (key, at) = self.host_key(transfer.from, "tcp");
                 note(
                     notes,
                     Diagnostic::new(Code::NoEffect, key, &at)
-                        .message(format!("the peer of `{}` does not report {what}", from.name))
+                        .message(format!(
+                            "the peer of `{}` does not report {information}",
+                            from.name
+                        ))
                         .label("needs its peer's help")
                         .help(format!("write `{key_of_peer}` in `[host.{}]`", to.name)),
                 );

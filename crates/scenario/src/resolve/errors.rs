@@ -24,9 +24,9 @@ pub(crate) const KEYS: [(&str, &str); 5] = [
 
 /// Visits the keys of errors of all directions.
 pub(crate) fn all(k: &mut Keys<'_>) {
-    for (key, what) in KEYS {
+    for (key, description) in KEYS {
         let none = Form::Word(vec!["none"]);
-        k.table_or(key, none, what, |k| {
+        k.table_or(key, none, description, |k| {
             let _ = table(k, key == "errors", any_rate());
         });
     }
@@ -104,10 +104,19 @@ fn errors(
         return Ok(None);
     }
     let Some(given) = node.as_table() else {
+        let help = match node.brief().parse::<Probability>() {
+            Ok(_) => format!(
+                "a loss of packets is `{key} = {{ model = \"packet-loss\", p = \"{}\" }}`",
+                node.brief()
+            ),
+            Err(_) => {
+                "for example `errors = { model = \"exponential\", mean = \"64KiB\" }`".to_owned()
+            }
+        };
         return Err(Diagnostic::new(Code::BadValue, path.as_str(), &node.at)
             .message(format!("`{path}` is {}, not a table", node.kind()))
             .label("expected a table or \"none\"")
-            .help("for example `errors = { model = \"exponential\", mean = \"64KiB\" }`")
+            .help(help)
             .into());
     };
     // The names of `errors-data` and others contain it.
@@ -138,22 +147,23 @@ fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
     let model = k.value("model", Form::Word(names), need, Value::Absent, "the channel model");
     let mut on = On { data: true, ack: true };
     let mut only = Kinds::ALL;
-    let mut several = |key, words: &[&'static str], what| {
+    let mut several = |key, words: &[&'static str], description| {
         let form = Form::Words(words.to_vec());
-        match k.value(key, form, Need::Else("all"), Value::Absent, what) {
+        match k.value(key, form, Need::Else("all"), Value::Absent, description) {
             Value::Words(found) => Some(found),
             _ => None,
         }
     };
     if has_on {
-        let what =
+        let description =
             "packets that the errors hit: those of directions that carry data, ACKs, or both";
-        if let Some(found) = several("on", &["data", "ack"], what) {
+        if let Some(found) = several("on", &["data", "ack"], description) {
             on = On { data: found.contains(&"data"), ack: found.contains(&"ack") };
         }
     }
-    let what = "kinds of frames that the errors affect; others are neither damaged nor counted";
-    if let Some(found) = several("only", &Traffic::ALL.map(Traffic::name), what) {
+    let description =
+        "kinds of frames that the errors affect; others are neither damaged nor counted";
+    if let Some(found) = several("only", &Traffic::ALL.map(Traffic::name), description) {
         only = Traffic::ALL.into_iter().filter(|kind| found.contains(&kind.name())).collect();
     }
     let word = if let Value::Word(word) = model { word } else { "" };

@@ -20,23 +20,26 @@ pub(crate) struct ExchangeValues {
 }
 
 /// Keys that require `request`.
-const BESIDE: [&str; 4] = ["response", "think", "persistent", "exchanges"];
+const OTHER_KEYS: [&str; 4] = ["response", "think", "persistent", "exchanges"];
 
 /// Visits the keys.
 pub(super) fn keys(k: &mut Keys<'_>) -> ExchangeValues {
     let (mut request, mut response) = (None, None);
     let sizes = Bytes(1)..=Bytes(1 << 40);
-    let what =
+    let description =
         "the size of a request from a client at `from` to a server at `to`, instead of `bytes`";
-    k.maybe("request", &mut request, sizes.clone(), what);
+    k.maybe("request", &mut request, sizes.clone(), description);
     k.maybe("response", &mut response, sizes, "the size of the response");
     let (mut think, mut persistent, mut exchanges) = (Span::ZERO, false, None);
-    let what = "with `request` and without `every`: the time from a response to the next request";
-    k.within("think", &mut think, Span::ZERO..=Span::secs(86_400), what);
-    let what = "with `request`: one connection for all exchanges of a client, not one for each";
-    k.flag("persistent", &mut persistent, what);
-    let what = "with `request`: requests of each client; by default until `stop` or the `horizon`";
-    k.maybe_count("exchanges", &mut exchanges, 1..=MAX_CONNECTIONS, what);
+    let description =
+        "with `request` and without `every`: the time from a response to the next request";
+    k.within("think", &mut think, Span::ZERO..=Span::secs(86_400), description);
+    let description =
+        "with `request`: one connection for all exchanges of a client, not one for each";
+    k.flag("persistent", &mut persistent, description);
+    let description =
+        "with `request`: requests of each client; by default until `stop` or the `horizon`";
+    k.maybe_count("exchanges", &mut exchanges, 1..=MAX_CONNECTIONS, description);
     ExchangeValues { request, response, think, persistent, exchanges }
 }
 
@@ -50,7 +53,7 @@ pub(super) fn exchange(
     count: u32,
 ) -> Result<Option<(Exchange, u64)>, Error> {
     let Some(request) = values.request else {
-        let Some(key) = BESIDE.into_iter().find(|key| reader.has(key)) else { return Ok(None) };
+        let Some(key) = OTHER_KEYS.into_iter().find(|key| reader.has(key)) else { return Ok(None) };
         return Err(Diagnostic::new(
             Code::MissingKey,
             reader.key("request"),

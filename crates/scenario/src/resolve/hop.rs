@@ -14,9 +14,9 @@ use crate::read::{Reader, not_a_choice};
 
 /// Visits the keys of all kinds of medium access and link layers, including those that are not chosen.
 pub(crate) fn all(k: &mut Keys<'_>) {
-    let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, what| {
+    let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, description| {
         let default = Value::Word(words[0]);
-        k.value(key, Form::Word(words), Need::Default, default, what);
+        k.value(key, Form::Word(words), Need::Default, default, description);
     };
     let macs = mac::all_words().map(|mac| mac.word).collect();
     words(k, "mac", macs, "medium access: which station may send when");
@@ -145,8 +145,9 @@ fn chosen<R: Copy, T>(
 /// The longest piece of a packet that a frame carries.
 fn fragment(k: &mut Keys<'_>) -> Option<u32> {
     let form = Form::Or(vec!["none"], Box::new(Form::Size(Bytes(16), Bytes(65_535))));
-    let what = "the longest piece of a packet that a frame carries; longer packets go in pieces";
-    match k.value("fragment", form, Need::Default, Value::Word("none"), what) {
+    let description =
+        "the longest piece of a packet that a frame carries; longer packets go in pieces";
+    match k.value("fragment", form, Need::Default, Value::Word("none"), description) {
         Value::Size(bytes) => Some(bytes.0 as u32),
         _ => None,
     }

@@ -103,16 +103,18 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> HostValues {
     };
     let tcp = TcpConfig::keys(k);
     let kernels = KERNELS.map(|(word, _)| (word, word));
-    let what = "the setup of its kernel in the testbed; by default the one nearest to the preset";
-    let kernel = k.maybe_word("kernel", &kernels, what);
+    let description =
+        "the setup of its kernel in the testbed; by default the one nearest to the preset";
+    let kernel = k.maybe_word("kernel", &kernels, description);
     // The caller, which has the keys of the file, finds the kernel closest to the preset.
     let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), settings: Vec::new() };
     let mut stack = kernel.clone();
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
     k.word("stack", &mut stack, &stacks, "its TCP in the testbed: the kernel's, or lasthop's");
-    let what = "its own link to the path, in both directions: other hosts have other round trips";
+    let description =
+        "its own link to the path, in both directions: other hosts have other round trips";
     let mut access = None;
-    k.table("access", what, |k| access = Some(path::access(k)));
+    k.table("access", description, |k| access = Some(path::access(k)));
     let access = access.filter(|_| k.has("access"));
     HostValues { side, addr, stack, tcp, access, battery: Hardware::keys(k) }
 }
@@ -134,7 +136,7 @@ fn host(name: &str, at: &Location, node: &Node, path: &str) -> Result<HostSpec, 
     let placed = |key| reader.location(key);
     let (stack, settings) = match values.stack {
         Stack::Kernel { preset, .. } => {
-            let preset = if preset.is_empty() { likeness(&reader) } else { preset };
+            let preset = if preset.is_empty() { nearest_kernel_preset(&reader) } else { preset };
             let mut found = kernel::settings(&reader, &values);
             let settings = core::mem::take(&mut found.applied);
             (Stack::Kernel { preset, settings }, found)
@@ -169,7 +171,7 @@ pub(super) fn none_with_access(specs: &[HostSpec]) -> Result<(), Error> {
 }
 
 /// The kernel configuration closest to a host's TCP.
-fn likeness(reader: &Reader<'_>) -> &'static str {
+fn nearest_kernel_preset(reader: &Reader<'_>) -> &'static str {
     let word = |key: &str| reader.node(key).and_then(Node::as_str);
     match word("preset").unwrap_or("linux") {
         "linux" if word("tcp") == Some("bbr") => "linux-bbr",

@@ -50,11 +50,11 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     k.probability("frame-loss", &mut frame_loss, "the probability that the line loses a frame");
     let frame_fates_right = frame_fates(k, "frame-fates-right");
     let frame_fates_left = frame_fates(k, "frame-fates-left");
-    let what = "whether the far end of the line detects lost frames";
-    k.flag("loss-noticed", &mut loss_noticed, what);
+    let description = "whether the far end of the line detects lost frames";
+    k.flag("loss-noticed", &mut loss_noticed, description);
     let mut ack_size = None;
-    let what = "the size of a pure ACK on the line, whatever its headers, as in simulators";
-    k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), what);
+    let description = "the size of a pure ACK on the line, whatever its headers, as in simulators";
+    k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), description);
     let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
     let mut extras = netem.extras;
     let impairments = netem.impairments.keys(k);
@@ -112,8 +112,8 @@ const SERIAL: [&str; 5] =
 /// Visits a key with fates of frames.
 fn frame_fates(k: &mut Keys<'_>, key: &'static str) -> Option<Script> {
     const EXAMPLE: &str = "\"5 drop, 7 drop\"";
-    let what = "frames that the line loses in this direction, by their number; with an empty text, `lasthop explore` tries fates here";
-    let value = k.value(key, Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what);
+    let description = "frames that the line loses in this direction, by their number; with an empty text, `lasthop explore` tries fates here";
+    let value = k.value(key, Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, description);
     let Value::Text(text) = value else { return None };
     let dropped = |script: &Script| script.fates().all(|fate| fate == Fate::Dropped);
     let script = Script::parse(&text).filter(dropped);
@@ -197,8 +197,8 @@ pub(super) fn disciplines(
 ) -> (Discipline, Discipline) {
     let registry: Vec<_> = queue::words().collect();
     let table: Vec<_> = registry.iter().map(|discipline| (discipline.word, *discipline)).collect();
-    let what = "the discipline of the queues in both directions; `fifo` by default";
-    let both = k.maybe_word("discipline", &table, what).unwrap_or(registry[0]);
+    let description = "the discipline of the queues in both directions; `fifo` by default";
+    let both = k.maybe_word("discipline", &table, description).unwrap_or(registry[0]);
     let right =
         k.maybe_word("discipline-right", &table, "the same towards the right").unwrap_or(both);
     let left = k.maybe_word("discipline-left", &table, "the same towards the left").unwrap_or(both);

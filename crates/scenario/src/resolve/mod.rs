@@ -80,7 +80,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     }
     transfer::protocols(world, &hosts, &transfers)?;
     traffic::bursts(&hosts, &transfers)?;
-    traffic::beside_hosts(&hosts, &transfers, &path)?;
+    traffic::next_to_hosts(&hosts, &transfers, &path)?;
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let runs = runs as u32;
     let scenario =

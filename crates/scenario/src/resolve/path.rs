@@ -18,6 +18,7 @@ use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
 use crate::read::Reader;
 use crate::roaming::{RadioCell, Roaming};
 use crate::schema;
+use crate::synonyms::{KEYS, same};
 
 /// Maximum number of stages of a path.
 const MAX_STAGES: usize = 64;
@@ -162,6 +163,9 @@ fn stages_of(
 fn kind(item: &Node, path: &str) -> Result<&'static str, Error> {
     let all = [schema::STAGES, schema::stage_keys("radio"), schema::stage_keys("agent"), &["name"]]
         .concat();
+    if let Some(error) = outside_braces(item, path, &all) {
+        return Err(error);
+    }
     let reader = Reader::open(item, path, &all)?;
     let found: Vec<&'static str> =
         schema::STAGES.iter().copied().filter(|key| reader.has(key)).collect();
@@ -181,6 +185,22 @@ fn kind(item: &Node, path: &str) -> Result<&'static str, Error> {
                 .into())
         }
     }
+}
+
+/// The error for a key next to a stage, none of `known`, that belongs into the stage's braces.
+fn outside_braces(item: &Node, path: &str, known: &[&str]) -> Option<Error> {
+    let table = item.as_table()?;
+    let kind = schema::STAGES.iter().find(|kind| table.has(kind))?;
+    let entry = table.entries.iter().find(|entry| !known.contains(&entry.key.as_str()))?;
+    let inner = schema::inner_keys(kind);
+    let near = same(&entry.key, KEYS, &[known, inner].concat())?;
+    inner.contains(&near).then(|| {
+        Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)
+            .message(format!("`{path}` has no key `{}`", entry.key))
+            .label("unknown key")
+            .help(format!("write it inside the braces: `{kind} = {{ {near} = ... }}`"))
+            .into()
+    })
 }
 
 /// A base station runs one agent: between two radios, and before the first, there is room for one.
@@ -272,9 +292,9 @@ fn stage(
     data: Directions,
     notes: &mut Vec<Noted>,
 ) -> Result<StageKind, Error> {
-    let beside = schema::stage_keys(kind);
-    belongs(item, path, kind, beside)?;
-    let keys: Vec<&str> = ["name", kind].into_iter().chain(beside.iter().copied()).collect();
+    let stage_keys = schema::stage_keys(kind);
+    belongs(item, path, kind, stage_keys)?;
+    let keys: Vec<&str> = ["name", kind].into_iter().chain(stage_keys.iter().copied()).collect();
     let reader = Reader::open(item, path, &keys)?;
     let inner = || match reader.node(kind) {
         Some(node) => Reader::open(node, &reader.key(kind), schema::inner_keys(kind)),
@@ -311,9 +331,9 @@ fn not_on_a_hop(reader: &Reader<'_>) -> Error {
 }
 
 /// Rejects a key of another kind of stage with a specific message.
-fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), Error> {
+fn belongs(item: &Node, path: &str, kind: &str, stage_keys: &[&str]) -> Result<(), Error> {
     let Some(table) = item.as_table() else { return Ok(()) };
-    let foreign = |key: &str| key != "name" && key != kind && !beside.contains(&key);
+    let foreign = |key: &str| key != "name" && key != kind && !stage_keys.contains(&key);
     let Some(entry) = table.entries.iter().find(|entry| foreign(&entry.key)) else { return Ok(()) };
     let of_radio = schema::stage_keys("radio").contains(&entry.key.as_str());
     let owner = if of_radio { "radio" } else { "agent" };
@@ -322,7 +342,14 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
     } else {
         let hint = suggestion(&entry.key, schema::inner_keys(kind))
             .map_or(String::new(), |near| format!("did you mean `{near}`? Otherwise "));
-        format!("{hint}write `{}` next to `{owner} = ...`, under the same `[[path]]`", entry.key)
+        let on_link = match kind == "link" && schema::keys("errors").contains(&entry.key.as_str()) {
+            true => "; a `link` loses packets by `frame-loss = \"1%\"` in its braces",
+            false => "",
+        };
+        format!(
+            "{hint}write `{}` next to `{owner} = ...`, under the same `[[path]]`{on_link}",
+            entry.key
+        )
     };
     Err(Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)
         .message(format!("`{path}` is `{kind}` and has no key `{}`", entry.key))
@@ -369,8 +396,8 @@ pub(crate) fn radio(k: &mut Keys<'_>) -> (RadioConfig, Option<Box<Varying>>) {
         discipline_left,
     };
     k.within("delay", &mut radio.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
-    let what = "the time that each frame takes in addition to its bits";
-    k.within("overhead", &mut radio.overhead, Span::ZERO..=Span::secs(60), what);
+    let description = "the time that each frame takes in addition to its bits";
+    k.within("overhead", &mut radio.overhead, Span::ZERO..=Span::secs(60), description);
     let duplex = [("half", true), ("full", false)];
     k.word("duplex", &mut radio.half_duplex, &duplex, "whether the directions share the medium");
     k.limit("queue", &mut radio.queue, "the limit of the queue in front of each transmitter");
@@ -385,13 +412,13 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
         &mut cross.loss,
         "the probability that the router loses a packet with data",
     );
-    let what = "the longest time by which other packets delay one";
-    k.within("jitter", &mut cross.jitter, Span::ZERO..=Span::secs(60), what);
-    let what = "packets with data that are lost, by their number in their direction";
-    ordinals(k, "drop-data", &mut cross.drop_data, what);
-    let what =
+    let description = "the longest time by which other packets delay one";
+    k.within("jitter", &mut cross.jitter, Span::ZERO..=Span::secs(60), description);
+    let description = "packets with data that are lost, by their number in their direction";
+    ordinals(k, "drop-data", &mut cross.drop_data, description);
+    let description =
         "TCP segments without data and SYN that are lost, by their number in their direction";
-    ordinals(k, "drop-acks", &mut cross.drop_acks, what);
+    ordinals(k, "drop-acks", &mut cross.drop_acks, description);
     cross.fates = fates(k);
     cross
 }
@@ -399,15 +426,16 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
 /// The keys of [`Fates`]. Without `fates` the router has none.
 fn fates(k: &mut Keys<'_>) -> Option<Box<Fates>> {
     const EXAMPLE: &str = "\"5 drop, 7 late\"";
-    let what = "what happens to packets, by their number among all that arrive here: drop, duplicate, late, very-late, damage, or a forged segment \
+    let description = "what happens to packets, by their number among all that arrive here: drop, duplicate, late, very-late, damage, or a forged segment \
                 after it (`lasthop explore --help` lists them); \
                 with an empty text, `lasthop explore` tries fates here";
     let mut fates = Fates::default();
-    let text = k.value("fates", Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what);
-    let what = "the delay of a late packet; others overtake it";
-    k.within("late", &mut fates.late, Span::ZERO..=Span::secs(600), what);
-    let what = "the delay of a very late packet";
-    k.within("very-late", &mut fates.very_late, Span::ZERO..=Span::secs(600), what);
+    let text =
+        k.value("fates", Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, description);
+    let description = "the delay of a late packet; others overtake it";
+    k.within("late", &mut fates.late, Span::ZERO..=Span::secs(600), description);
+    let description = "the delay of a very late packet";
+    k.within("very-late", &mut fates.very_late, Span::ZERO..=Span::secs(600), description);
     let Value::Text(text) = text else { return None };
     if fates.parse_named(&text).is_none() {
         let message = format!("`{text}` at `{}` does not list packets and fates", k.path("fates"));
@@ -419,10 +447,10 @@ fn fates(k: &mut Keys<'_>) -> Option<Box<Fates>> {
 }
 
 /// Visits a key with positions of packets in their order of arrival.
-fn ordinals(k: &mut Keys<'_>, key: &'static str, slot: &mut Ordinals, what: &'static str) {
+fn ordinals(k: &mut Keys<'_>, key: &'static str, slot: &mut Ordinals, description: &'static str) {
     const EXAMPLE: &str = "\"3, 8-10\"";
     if let Value::Text(text) =
-        k.value(key, Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what)
+        k.value(key, Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, description)
     {
         match Ordinals::parse(&text) {
             Some(read) => *slot = read,

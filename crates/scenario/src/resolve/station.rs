@@ -152,11 +152,11 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
         ("kernel", PlaneChoice::Kernel),
         ("sockets", PlaneChoice::Sockets),
     ];
-    let what = "the forwarding plane: the kernel, which passes to the station what its agent needs, or packet sockets";
-    k.word("plane", &mut plane, &planes, what);
+    let description = "the forwarding plane: the kernel, which passes to the station what its agent needs, or packet sockets";
+    k.word("plane", &mut plane, &planes, description);
     let mut forward_after_stop = false;
-    let what = "whether the kernel continues to forward after the station has stopped";
-    k.flag("forward-after-stop", &mut forward_after_stop, what);
+    let description = "whether the kernel continues to forward after the station has stopped";
+    k.flag("forward-after-stop", &mut forward_after_stop, description);
     let limits = limits(k);
     let shared = shared(k);
     let capture = captures(k);
@@ -256,10 +256,11 @@ pub(super) fn interface(
     k: &mut Keys<'_>,
     key: &'static str,
     need: Need,
-    what: &'static str,
+    description: &'static str,
 ) -> String {
     let example = if let Need::Required(example) = need { example } else { "\"lasthop0\"" };
-    let Value::Text(name) = k.value(key, Form::Text(example), need, Value::Absent, what) else {
+    let Value::Text(name) = k.value(key, Form::Text(example), need, Value::Absent, description)
+    else {
         return String::new();
     };
     let fits = (1..=IFNAME).contains(&name.len())
@@ -280,8 +281,9 @@ pub(super) fn shared(k: &mut Keys<'_>) -> Shared {
     k.table("control", "control at run time", |k| {
         const EXAMPLE: &str = "\"/run/lasthop/station.sock\"";
         let need = Need::Else("a socket in the system's directory");
-        let what = "the path of the socket for `lasthop ctl`";
-        let Value::Text(socket) = k.value("socket", Form::Text(EXAMPLE), need, Value::Absent, what)
+        let description = "the path of the socket for `lasthop ctl`";
+        let Value::Text(socket) =
+            k.value("socket", Form::Text(EXAMPLE), need, Value::Absent, description)
         else {
             return;
         };
@@ -300,9 +302,10 @@ pub(super) fn shared(k: &mut Keys<'_>) -> Shared {
 
 fn metrics(k: &mut Keys<'_>) -> Option<SocketAddr> {
     const EXAMPLE: &str = "\"127.0.0.1:9464\"";
-    let what = "an address of this machine and a port";
+    let description = "an address of this machine and a port";
     let need = Need::Required(EXAMPLE);
-    let Value::Text(word) = k.value("listen", Form::Text(EXAMPLE), need, Value::Absent, what)
+    let Value::Text(word) =
+        k.value("listen", Form::Text(EXAMPLE), need, Value::Absent, description)
     else {
         return None;
     };
@@ -340,8 +343,8 @@ fn captures(k: &mut Keys<'_>) -> Option<Captures> {
         let mut c = Captures { dir, payload: 0, file_size: Bytes(64 << 20), files: 4 };
         k.count("payload", &mut c.payload, 0..=65_535, "bytes stored of each packet's body");
         let sizes = Bytes(1 << 16)..=Bytes(1 << 40);
-        let what = "the total size of the files of a generation; then the next one begins";
-        k.within("file-size", &mut c.file_size, sizes, what);
+        let description = "the total size of the files of a generation; then the next one begins";
+        k.within("file-size", &mut c.file_size, sizes, description);
         k.count("files", &mut c.files, 1..=10_000, "generations of files that are stored");
         captures = Some(c);
     });
@@ -351,16 +354,16 @@ fn captures(k: &mut Keys<'_>) -> Option<Captures> {
 fn subscribers(k: &mut Keys<'_>) -> Option<SubscriberConfig> {
     let mut config = SubscriberConfig::default();
     k.table("subscribers", "statistics of each subscriber; off without this table", |k| {
-        let what = "leading bits of an IPv4 address that identify a subscriber";
-        k.count("prefix4", &mut config.prefix4, 1..=32, what);
-        let what = "leading bits of an IPv6 address that identify a subscriber";
-        k.count("prefix6", &mut config.prefix6, 1..=128, what);
-        let what = "subscribers at once; the least recently seen is removed first";
-        k.count("most", &mut config.most, 1..=1_000_000, what);
-        let what = "connections at once; the least recently used is removed first";
-        k.count("flows", &mut config.flows, 1..=1_000_000, what);
-        let what = "subscribers with series in the metrics: those with the largest goodput";
-        k.count("metrics", &mut config.metrics, 0..=10_000, what);
+        let description = "leading bits of an IPv4 address that identify a subscriber";
+        k.count("prefix4", &mut config.prefix4, 1..=32, description);
+        let description = "leading bits of an IPv6 address that identify a subscriber";
+        k.count("prefix6", &mut config.prefix6, 1..=128, description);
+        let description = "subscribers at once; the least recently seen is removed first";
+        k.count("most", &mut config.most, 1..=1_000_000, description);
+        let description = "connections at once; the least recently used is removed first";
+        k.count("flows", &mut config.flows, 1..=1_000_000, description);
+        let description = "subscribers with series in the metrics: those with the largest goodput";
+        k.count("metrics", &mut config.metrics, 0..=10_000, description);
     });
     k.has("subscribers").then_some(config)
 }
@@ -368,8 +371,8 @@ fn subscribers(k: &mut Keys<'_>) -> Option<SubscriberConfig> {
 fn limits(k: &mut Keys<'_>) -> Limits {
     let mut limits = Limits::default();
     k.table("limits", "limits of the memory that agents use", |k| {
-        let what = "tracked connections at each end, and flows of an agent";
-        k.count("flows", &mut limits.flows, 1..=1_000_000, what);
+        let description = "tracked connections at each end, and flows of an agent";
+        k.count("flows", &mut limits.flows, 1..=1_000_000, description);
         let sizes = Bytes(1500)..=Bytes(1 << 40);
         k.within("cache", &mut limits.cache, sizes, "the caches of all agents together");
     });

@@ -47,8 +47,8 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
     let mut web = None;
     k.table("web", "users who fetch something, think, and fetch again, on new connections", |k| {
         k.count("sessions", &mut sessions, 1..=10_000, "how many users");
-        let what = "the mean time from the end of a fetch to the beginning of the next";
-        k.within("think", &mut think, Span::millis(1)..=DAY, what);
+        let description = "the mean time from the end of a fetch to the beginning of the next";
+        k.within("think", &mut think, Span::millis(1)..=DAY, description);
         k.table("size", "the sizes, a Pareto distribution", |k| {
             let sizes = Bytes(1)..=Bytes(1 << 40);
             k.within("mean", &mut mean, sizes, "the mean size");
@@ -86,17 +86,17 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
 const PROBE: u64 = 64;
 
 fn datagrams(k: &mut Keys<'_>) -> Udp {
-    let what = "a voice call, instead of a rate and a size; its quality is estimated";
-    let codec = k.maybe_word("voice", &Codec::WORDS, what);
+    let description = "a voice call, instead of a rate and a size; its quality is estimated";
+    let codec = k.maybe_word("voice", &Codec::WORDS, description);
     let (usual, mut given) = (Rate::from_bps(1_000_000), codec.and_then(Codec::rate));
     let mut usual_size = codec.map_or(1000, Codec::size);
     let mut buffer = Span::millis(60);
-    let what =
+    let description =
         "with `voice`: the playout buffer, the maximum delay of packets above the shortest one";
-    k.within("buffer", &mut buffer, Span::ZERO..=Span::secs(10), what);
+    k.within("buffer", &mut buffer, Span::ZERO..=Span::secs(10), description);
     let mut probe = None;
-    let what = "the interval of small packets that the receiver returns, instead of a rate and a size; they measure round trips";
-    k.maybe("probe", &mut probe, Span::millis(1)..=Span::secs(60), what);
+    let description = "the interval of small packets that the receiver returns, instead of a rate and a size; they measure round trips";
+    k.maybe("probe", &mut probe, Span::millis(1)..=Span::secs(60), description);
     if let Some(every) = probe {
         (given, usual_size) =
             (Rate::from_bps((PROBE * 8_000_000_000 / every.0).max(1)), PROBE as u32);
@@ -113,8 +113,9 @@ fn datagrams(k: &mut Keys<'_>) -> Udp {
     let words = [("constant", udp::Sizes::Constant), ("exponential", udp::Sizes::Exponential)];
     k.word("sizes", &mut sizes, &words, "whether sizes are equal, or exponential");
     let mut l4s = false;
-    let what = "packets and returned probes have ECT(1), which selects the low-latency queue";
-    k.flag("l4s", &mut l4s, what);
+    let description =
+        "packets and returned probes have ECT(1), which selects the low-latency queue";
+    k.flag("l4s", &mut l4s, description);
     let own = ["rate", "size", "arrivals", "sizes", "voice"];
     let of_voice = codec.and(k.first(&own[..4])).map(|key| (key, "voice"));
     let of_probe = probe.and(k.first(&own)).map(|key| (key, "probe"));
@@ -131,8 +132,9 @@ fn datagrams(k: &mut Keys<'_>) -> Udp {
 
 fn shape(k: &mut Keys<'_>) -> Option<f64> {
     let mut shape = None;
-    let what = "the shape of a Pareto distribution, from 1.05 (heavy tail) to 10 (hardly any)";
-    k.maybe("shape", &mut shape, 1.05..=10.0, what);
+    let description =
+        "the shape of a Pareto distribution, from 1.05 (heavy tail) to 10 (hardly any)";
+    k.maybe("shape", &mut shape, 1.05..=10.0, description);
     shape
 }
 
@@ -274,12 +276,12 @@ pub(super) fn bursts(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), E
 
 /// Limits the data of one instant: without a link between them, a base station that splits connections accepts a full
 /// buffer from a host at once.
-pub(super) fn beside_hosts(
+pub(super) fn next_to_hosts(
     hosts: &[Host],
     transfers: &[TransferSpec],
     path: &[Stage],
 ) -> Result<(), Error> {
-    let beside = |host: &Host| {
+    let adjacent_split = |host: &Host| {
         let mut stages: Box<dyn Iterator<Item = &Stage>> = match host.side {
             HostSide::Left => Box::new(path.iter()),
             HostSide::Right => Box::new(path.iter().rev()),
@@ -291,7 +293,7 @@ pub(super) fn beside_hosts(
         transfers.iter().filter(|t| t.transfer.quic.is_none())
     {
         for from in [transfer.from, transfer.to] {
-            let Some(split) = beside(&hosts[from]) else { continue };
+            let Some(split) = adjacent_split(&hosts[from]) else { continue };
             let tcp = &hosts[from].tcp;
             let bytes = u64::from(tcp.send_buffer).min(split.buffer.0);
             let all = bytes.div_ceil(u64::from(tcp.mss).max(1)) * u64::from(transfer.connections());
@@ -324,7 +326,7 @@ fn split(stage: &Stage) -> Option<&SplitConfig> {
 /// Other intermittent applications need our TCP: a kernel's would need programs on its host.
 pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), Error> {
     for TransferSpec { transfer, at, key, .. } in transfers {
-        let what = match transfer.traffic {
+        let kind = match transfer.traffic {
             Traffic::Web(_) => "web",
             Traffic::OnOff(_) => "on-off",
             Traffic::Page(_) => "page",
@@ -337,7 +339,7 @@ pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(
         let ends = [&hosts[transfer.from], &hosts[transfer.to]];
         if let Some(host) = ends.iter().find(|host| host.stack != Stack::Lasthop) {
             return Err(Diagnostic::new(Code::BadTransfer, key, at)
-                .message(format!("`{what}` needs hosts with our TCP, and `{}` has the kernel's", host.name))
+                .message(format!("`{kind}` needs hosts with our TCP, and `{}` has the kernel's", host.name))
                 .label("not in the testbed")
                 .help(format!(
                     "write `stack = \"lasthop\"` in `[host.{}]`, or run it in the simulator: `world = \"sim\"`",

@@ -54,12 +54,12 @@ pub(crate) struct TransferValues {
 
 /// Visits the keys of a transfer.
 pub(crate) fn keys(k: &mut Keys<'_>) -> TransferValues {
-    let mut host = |key, example, what| match k.value(
+    let mut host = |key, example, description| match k.value(
         key,
         Form::Text(example),
         Need::Required(example),
         Given::Absent,
-        what,
+        description,
     ) {
         Given::Text(name) => name,
         _ => String::new(),
@@ -67,22 +67,22 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TransferValues {
     let from = host("from", "\"fixed\"", "the host that sends");
     let to = host("to", "\"mobile\"", "the host that receives, at the other end of the path");
     let form = Form::Or(vec!["unlimited"], Box::new(Form::Size(Bytes(1), Bytes(1 << 50))));
-    let what = "how much is sent; \"unlimited\" needs a `horizon` or a `stop`";
-    let bytes = match k.value("bytes", form, Need::Else(""), Given::Absent, what) {
+    let description = "how much is sent; \"unlimited\" needs a `horizon` or a `stop`";
+    let bytes = match k.value("bytes", form, Need::Else(""), Given::Absent, description) {
         Given::Size(bytes) => Some(bytes),
         _ => None,
     };
     let month = Span::secs(30 * 86_400);
     let (mut start, mut stop, mut every) = (Span::ZERO, None, None);
     k.within("start", &mut start, Span::ZERO..=month, "when it begins");
-    let what = "when it ends: nothing new is sent from then on, and the connection closes";
-    k.maybe("stop", &mut stop, Span::ZERO..=month, what);
+    let description = "when it ends: nothing new is sent from then on, and the connection closes";
+    k.maybe("stop", &mut stop, Span::ZERO..=month, description);
     if stop.is_some_and(|stop| stop <= start) {
         k.out_of_range("stop", format!("it must be later than `start`, which is {start}"));
     }
-    let what =
+    let description =
         "the time after which the transfer or request is repeated, until `stop` or the `horizon`";
-    k.maybe("every", &mut every, Span::millis(1)..=month, what);
+    k.maybe("every", &mut every, Span::millis(1)..=month, description);
     let mut count = 1;
     k.count("count", &mut count, 1..=MAX_CONNECTIONS, "the number of parallel connections");
     let application = traffic::keys(k);

@@ -67,8 +67,8 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
     let tun = interface(k, "tun", need, "the name of its interface");
     let tun = if tun.is_empty() { "lasthop0".to_owned() } else { tun };
     let addresses = addresses(k);
-    let what = "the address and port where it listens";
-    let listen = address(k, "listen", "\"0.0.0.0:4747\"", what);
+    let description = "the address and port where it listens";
+    let listen = address(k, "listen", "\"0.0.0.0:4747\"", description);
     let peer = address(
         k,
         "peer",
@@ -110,18 +110,18 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
     };
     k.count("window", &mut file.window, 1..=u64::from(WINDOW_MAX), "packets in flight");
     k.maybe_rate("rate", &mut file.rate, "the maximum rate of sending");
-    let what =
+    let description =
         "the largest propagation delay; by default it follows from the handshake's round trip";
-    k.maybe("delay", &mut file.delay, Span::ZERO..=Span(u64::MAX), what);
+    k.maybe("delay", &mut file.delay, Span::ZERO..=Span(u64::MAX), description);
     let rules = [("tcp", Some(Reliable::Tcp)), ("all", Some(Reliable::All)), ("none", None)];
-    let what =
+    let description =
         "packets that are retransmitted: TCP with payload, also other long packets (QUIC), or none";
-    k.word("reliable", &mut file.reliable, &rules, what);
-    let what = "the interval of keep-alive messages of an idle end";
-    k.within("keep-alive", &mut file.keep_alive, Span::millis(50)..=Span::secs(60), what);
+    k.word("reliable", &mut file.reliable, &rules, description);
+    let description = "the interval of keep-alive messages of an idle end";
+    k.within("keep-alive", &mut file.keep_alive, Span::millis(50)..=Span::secs(60), description);
     let silent = Span::millis(150)..=Span::secs(600);
-    let what = "the silence after which the peer counts as gone";
-    k.within("dead-after", &mut file.dead_after, silent, what);
+    let description = "the silence after which the peer counts as gone";
+    k.within("dead-after", &mut file.dead_after, silent, description);
     k.count("queue", &mut file.queue, 1..=100_000, "the maximum number of waiting packets");
     k.maybe_count(
         "mtu",
@@ -143,9 +143,9 @@ fn address(
     k: &mut Keys<'_>,
     key: &'static str,
     example: &'static str,
-    what: &'static str,
+    description: &'static str,
 ) -> Option<SocketAddr> {
-    let value = k.value(key, Form::Text(example), Need::Else(""), Value::Absent, what);
+    let value = k.value(key, Form::Text(example), Need::Else(""), Value::Absent, description);
     let Value::Text(word) = value else { return None };
     let address = word.parse().ok();
     if address.is_none() {
@@ -158,9 +158,9 @@ fn address(
 
 fn addresses(k: &mut Keys<'_>) -> Vec<String> {
     const EXAMPLE: &str = "[\"10.8.0.1/24\", \"fd08::1/64\"]";
-    let (need, what) =
+    let (need, description) =
         (Need::Else("none"), "addresses of its interface, each with its prefix length");
-    let value = k.value("addresses", Form::Texts(EXAMPLE), need, Value::Absent, what);
+    let value = k.value("addresses", Form::Texts(EXAMPLE), need, Value::Absent, description);
     let Value::Texts(addresses) = value else { return Vec::new() };
     let fits = |word: &&String| {
         let (ip, len) = word.split_once('/').unwrap_or((word, ""));
@@ -177,12 +177,12 @@ fn addresses(k: &mut Keys<'_>) -> Vec<String> {
 }
 
 fn key(k: &mut Keys<'_>) -> Key {
-    let mut text = |key, example, what| match k.value(
+    let mut text = |key, example, description| match k.value(
         key,
         Form::Text(example),
         Need::Else("no key"),
         Value::Absent,
-        what,
+        description,
     ) {
         Value::Text(text) => Some(text),
         _ => None,

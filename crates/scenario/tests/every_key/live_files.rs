@@ -44,9 +44,9 @@ fn check_file(part_name: &str, base: &str, read: &dyn Fn(&str) -> String) {
                 ["capture", sub] if sub != "dir" => set.replacen("{ ", "{ dir = \"/tmp\", ", 1),
                 _ => set,
             };
-            let kept = base.lines().filter(|line| line.split(' ').next() != Some(way[0]));
-            let kept: Vec<&str> = kept.collect();
-            let after = format!("{set}\n{}", kept.join("\n"));
+            let remaining = base.lines().filter(|line| line.split(' ').next() != Some(way[0]));
+            let remaining: Vec<&str> = remaining.collect();
+            let after = format!("{set}\n{}", remaining.join("\n"));
             let before = format!("{needed}{base}");
             let changed = lines(&read(&before), &read(&after));
             let name = way[way.len() - 1].replace('-', "_");

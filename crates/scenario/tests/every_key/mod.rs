@@ -270,14 +270,14 @@ fn keys_of_the_file_and_of_hosts() {
     };
     check(part("scenario"), &[], &top, &mut done);
     let host = |way: &[&str], value: &str| {
-        let beside = match way {
+        let required = match way {
             ["snack"] | ["smart"] | ["sack"] => "",
             ["battery", key] if *key != "preset" => "preset = \"sens-800\", ",
             _ => "",
         };
         let (first, table) = match way {
             ["battery", "preset"] | ["battery"] => ("battery = \"esp32\"".to_owned(), None),
-            ["battery", ..] => ("battery = { preset = \"sens-800\" }".to_owned(), Some(beside)),
+            ["battery", ..] => ("battery = { preset = \"sens-800\" }".to_owned(), Some(required)),
             ["ticks", _] => ("ticks = { slow = \"500ms\", fast = \"200ms\" }".to_owned(), None),
             ["access", _] => ("access = {}".to_owned(), None),
             ["acc", _] => ("acc = true".to_owned(), None),
@@ -306,7 +306,7 @@ fn options_of_agents() {
     let mut done = BTreeSet::new();
     for agent in agent::words() {
         let word = agent.word;
-        let beside = |way: &[&str], value: &str| {
+        let agent_text = |way: &[&str], value: &str| {
             let text = |set: &str| {
                 stage(&format!(
                     "[[path]]\nagent = \"{word}\"\n{set}\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n"
@@ -314,7 +314,7 @@ fn options_of_agents() {
             };
             Some((text(""), text(&braces(way, value))))
         };
-        check(&list(agent.read), &[], &beside, &mut done);
+        check(&list(agent.read), &[], &agent_text, &mut done);
     }
     // A list of tables, whose keys are in its rows.
     let text = |rows: &str| {
@@ -334,26 +334,25 @@ fn options_of_agents() {
 #[test]
 fn options_of_hops() {
     let mut done = BTreeSet::new();
-    let text = |beside: &str, set: &str| {
-        stage(&format!("[[path]]\nradio = {{ rate = \"1mbit\" }}\n{beside}\n{set}\n"))
+    let text = |keys: &str, set: &str| {
+        stage(&format!("[[path]]\nradio = {{ rate = \"1mbit\" }}\n{keys}\n{set}\n"))
     };
     for mac in mac::all_words() {
-        let beside = format!("mac = \"{}\"", mac.word);
+        let keys = format!("mac = \"{}\"", mac.word);
         let write = |way: &[&str], value: &str| {
             let (old, value) = match way {
                 ["dcf", "power-save"] => ("", "\"ps-poll\""),
                 ["dcf", "power-save", _] => ("dcf = { power-save = \"ps-poll\" }", value),
                 _ => ("", value),
             };
-            Some((text(&beside, old), text(&beside, &braces(way, value))))
+            Some((text(&keys, old), text(&keys, &braces(way, value))))
         };
         check(&list(mac.read), &[], &write, &mut done);
     }
     for layer in link::layer::words() {
-        let beside = format!("link-layer = \"{}\"", layer.word);
-        let write = |way: &[&str], value: &str| {
-            Some((text(&beside, ""), text(&beside, &braces(way, value))))
-        };
+        let keys = format!("link-layer = \"{}\"", layer.word);
+        let write =
+            |way: &[&str], value: &str| Some((text(&keys, ""), text(&keys, &braces(way, value))));
         check(&list(|k| (layer.read)(k, None)), &[], &write, &mut done);
     }
     let rest: Vec<Listed> = part("hop")

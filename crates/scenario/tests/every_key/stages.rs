@@ -6,14 +6,14 @@ use super::{braces, check, part, stage};
 
 /// A token-bucket stage without a key and with it, next to a link.
 fn shaper(kind: &str, key: &str, value: &str) -> (String, String) {
-    let mut beside = vec![("rate", "\"1mbit\""), ("burst", "\"20kB\"")];
+    let mut keys_of_kind = vec![("rate", "\"1mbit\""), ("burst", "\"20kB\"")];
     if kind == "tbf" {
-        beside.push(("limit", "30000"));
+        keys_of_kind.push(("limit", "30000"));
     }
     match key {
-        "peak-rate" => beside.push(("mtu", "2000")),
-        "mtu" if kind == "tbf" => beside.push(("peak-rate", "\"2mbit\"")),
-        "packet-burst" => beside = vec![("packet-rate", "100")],
+        "peak-rate" => keys_of_kind.push(("mtu", "2000")),
+        "mtu" if kind == "tbf" => keys_of_kind.push(("peak-rate", "\"2mbit\"")),
+        "packet-burst" => keys_of_kind = vec![("packet-rate", "100")],
         _ => {}
     }
     let text = |keys: &[(&str, &str)]| {
@@ -24,7 +24,7 @@ fn shaper(kind: &str, key: &str, value: &str) -> (String, String) {
             keys.join(", ")
         ))
     };
-    let mut before = beside.clone();
+    let mut before = keys_of_kind.clone();
     match key {
         "packet-burst" => before.push(("packet-burst", "7")),
         "mtu" if kind == "tbf" => before.push(("mtu", "1000")),
@@ -36,7 +36,7 @@ fn shaper(kind: &str, key: &str, value: &str) -> (String, String) {
         "packet-rate" => other.0 != "rate" && other.0 != "burst",
         key => other.0 != key,
     };
-    let mut after: Vec<(&str, &str)> = beside.iter().filter(others).copied().collect();
+    let mut after: Vec<(&str, &str)> = keys_of_kind.iter().filter(others).copied().collect();
     after.push((key, value));
     if key == "packet-rate" {
         after.push(("packet-burst", "7"));
@@ -52,7 +52,7 @@ fn keys_in_the_braces_of_a_stage() {
             if let "tbf" | "police" = kind {
                 return Some(shaper(kind, way[0], value));
             }
-            let (rate, beside) = match (kind, way) {
+            let (rate, others) = match (kind, way) {
                 ("cross", _) => ("", ""),
                 (_, ["rate"]) => ("", ""),
                 ("link", [key]) if key.starts_with("rate") || key.starts_with("trace") => ("", ""),
@@ -92,8 +92,8 @@ fn keys_in_the_braces_of_a_stage() {
                 let after = format!("loss = {{ {needed}{key} = {value} }}");
                 return Some((text("loss = { p = 0.1 }"), text(&after)));
             }
-            let before = format!("{old}{beside}");
-            let after = format!("{rate}{beside}{}", braces(way, value));
+            let before = format!("{old}{others}");
+            let after = format!("{rate}{others}{}", braces(way, value));
             Some((text(before.trim_end_matches(", ")), text(&after)))
         };
         check(part(kind), &[], &inside, &mut done);

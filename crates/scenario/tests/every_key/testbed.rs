@@ -46,11 +46,11 @@ fn each_key_of_a_host_is_applied_or_refused() {
         for value in values {
             // Other keys that a key of the simulator requires have no effect here, except SACK for CUBIC. The settings
             // of a named kernel do not depend on the name of the sender.
-            let beside = match name {
+            let others = match name {
                 "sack" => "kernel = \"linux-cubic\"\ntcp = \"newreno\"",
                 _ => "",
             };
-            match host(&format!("preset = \"linux\"\n{beside}\n{name} = {value}")) {
+            match host(&format!("preset = \"linux\"\n{others}\n{name} = {value}")) {
                 Ok(settings) if settings.is_empty() => {
                     let same = |text: &str| {
                         let text = format!(
@@ -63,10 +63,10 @@ fn each_key_of_a_host_is_applied_or_refused() {
                     assert_eq!(same(&key), same(""), "`{key}` is ignored without a word");
                 }
                 Ok(_) => applied += 1,
-                Err((code, said)) => {
-                    assert!(said.contains(name), "{name}: {said}");
-                    let reason = code != Code::BadValue || said.contains("in the testbed: ");
-                    assert!(reason, "`{name} = {value}`: {said}");
+                Err((code, message)) => {
+                    assert!(message.contains(name), "{name}: {message}");
+                    let reason = code != Code::BadValue || message.contains("in the testbed: ");
+                    assert!(reason, "`{name} = {value}`: {message}");
                     refused += 1;
                 }
             }
@@ -104,7 +104,7 @@ fn keys_become_settings_of_linux() {
 
 #[test]
 fn options_that_linux_lacks_are_refused_with_a_reason() {
-    for (key, said) in [
+    for (key, expected) in [
         ("tcp = \"bbr3\"", "version 1"),
         ("tcp = \"tahoe\"", "no sender `tahoe`"),
         ("mss = 3000", "at most 1460"),
@@ -115,7 +115,7 @@ fn options_that_linux_lacks_are_refused_with_a_reason() {
     ] {
         let Err((code, message)) = host(key) else { panic!("`{key}` should be refused") };
         assert!(
-            message.contains(said) && message.contains("stack = \"lasthop\""),
+            message.contains(expected) && message.contains("stack = \"lasthop\""),
             "{key}: {message}"
         );
         assert_eq!(code, Code::BadValue, "{key}");

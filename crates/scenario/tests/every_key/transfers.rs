@@ -35,7 +35,7 @@ fn keys_of_transfers() {
             return Some((text(before), text(&format!("{needed}{key} = {value}"))));
         }
         if let [table @ ("page" | "video"), key] = way {
-            let beside = match *key {
+            let others = match *key {
                 "pages" => "",
                 _ if *table == "page" => "pages = 2",
                 "window" | "safety" => "abr = \"rate\"",
@@ -50,8 +50,8 @@ fn keys_of_transfers() {
                 let ends = "from = \"fixed\", to = \"mobile\", stop = \"60s\"";
                 format!("transfer = {{ {ends}, {table} = {{ {set} }} }}\n{HOSTS}{PATH}")
             };
-            let comma = if beside.is_empty() { "" } else { ", " };
-            return Some((text(beside), text(&format!("{beside}{comma}{key} = {value}"))));
+            let comma = if others.is_empty() { "" } else { ", " };
+            return Some((text(others), text(&format!("{others}{comma}{key} = {value}"))));
         }
         let (value, application) = match way {
             ["from"] => ("\"mobile\"", ""),

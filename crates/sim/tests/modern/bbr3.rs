@@ -43,7 +43,7 @@ fn beyond_two_percent_of_loss_version_three_gives_way() {
 }
 
 /// Throughput of CUBIC in Mb/s next to `tcp` over a queue of `queue` segments, in two minutes.
-fn cubic_beside(tcp: &str, queue: u32) -> f64 {
+fn cubic_rate_next_to(tcp: &str, queue: u32) -> f64 {
     let host = |name: &str, more: &str| format!("[host.{name}]\npreset = \"linux\"\n{more}\n");
     let transfer = |from: &str, to: &str| {
         format!("{{ from = \"{from}\", to = \"{to}\", bytes = \"unlimited\" }}")
@@ -65,7 +65,7 @@ fn cubic_beside(tcp: &str, queue: u32) -> f64 {
 /// Over a queue of one product version 1 leaves CUBIC a tenth, version 3 nearly half.
 #[test]
 fn cubic_coexists_with_version_three() {
-    let (v1, v3) = (cubic_beside("bbr", 83), cubic_beside("bbr3", 83));
+    let (v1, v3) = (cubic_rate_next_to("bbr", 83), cubic_rate_next_to("bbr3", 83));
     assert!(v1 < 10.0, "{v1}");
     assert!((15.0..32.0).contains(&v3), "{v3}");
 }

@@ -24,7 +24,7 @@ link = { rate = "10mbit", delay = "40ms", queue = "200p" }
 /// Times of requests and complete answers, in milliseconds.
 #[derive(Default)]
 struct Answers {
-    asked: Vec<f64>,
+    requested: Vec<f64>,
     answered: Vec<f64>,
 }
 
@@ -36,7 +36,7 @@ impl Sink for Answers {
         let What::Tcp(tcp) = &event.what else { return };
         let at = (event.at - Time::ZERO).as_secs_f64() * 1e3;
         match tcp.kind {
-            TcpKind::Asked => self.asked.push(at),
+            TcpKind::Asked => self.requested.push(at),
             TcpKind::Answered => self.answered.push(at),
             _ => {}
         }
@@ -51,8 +51,8 @@ fn short_answers_with_pauses_take_a_round_trip_with_every_sender() {
         let (plan, _) = parse(TEXT, "paused", &[argument]).unwrap();
         let mut answers = Answers::default();
         run(&plan.cells[0].scenario, 1, &mut answers);
-        assert_eq!((answers.asked.len(), answers.answered.len()), (40, 40), "{sender}");
-        let times = answers.asked.iter().zip(&answers.answered).map(|(from, to)| to - from);
+        assert_eq!((answers.requested.len(), answers.answered.len()), (40, 40), "{sender}");
+        let times = answers.requested.iter().zip(&answers.answered).map(|(from, to)| to - from);
         let later: Vec<f64> = times.skip(5).collect();
         let mean = later.iter().sum::<f64>() / later.len() as f64;
         assert!((80.0..100.0).contains(&mean), "{sender}: {mean} ms");

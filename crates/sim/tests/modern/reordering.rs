@@ -83,7 +83,7 @@ fn reordered_or_duplicated_data_is_seldom_retransmitted() {
             let (repeats, data) = repeats(sender, link);
             // A quarter of the link's capacity: CUBIC has 4500 a run with 60 ms, six runs of Linux 3000 to 11,400.
             assert!(data > RUNS * 3300, "{sender} {link:?}: {data} segments");
-            assert!(repeats <= RUNS * most, "{sender} {link:?}: {repeats} of {data} sent again");
+            assert!(repeats <= RUNS * most, "{sender} {link:?}: {repeats} of {data} retransmitted");
         }
     }
 }

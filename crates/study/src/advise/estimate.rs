@@ -105,7 +105,7 @@ pub struct CapturedSender {
     /// Mean round trip in seconds.
     pub rtt: f64,
     /// The congestion control that fits best.
-    pub likeness: Recognition,
+    pub recognition: Recognition,
     /// The cause of the losses.
     pub cause: Cause,
     /// Share of the time without data to send, if it is large.
@@ -128,14 +128,14 @@ impl Estimate {
                     diagnosis.remedy.clone(),
                 ));
             }
-            let what = match capture.analysis.tcp_packets {
+            let message = match capture.analysis.tcp_packets {
                 0 => match unread(&capture.analysis) {
                     Some(unread) => format!("no TCP could be read in it; {unread}"),
                     None => "no TCP in it".to_owned(),
                 },
                 n => format!("{} of TCP, and none with data", plural(n, "packet")),
             };
-            return Err(Error::input(format!("{}: {what}", capture.file), help));
+            return Err(Error::input(format!("{}: {message}", capture.file), help));
         };
         let Findings { faults, notes: informs } = faults::find(capture, transfer);
         let handshake = transfer.connection.handshake_rtt.map(Span::as_secs_f64);
@@ -146,15 +146,16 @@ impl Estimate {
             if is_decided(&faults) {
                 return Ok(Estimate { faults, notes: informs, ..Estimate::default() });
             }
-            let what =
+            let message =
                 format!("{}: {} has no round trip to measure", capture.file, transfer.title());
             return Err(match transfer.data.diagnoses.first() {
                 Some(known) => {
-                    Error::input(format!("{what}; {}", known.evidence), known.remedy.clone())
+                    Error::input(format!("{message}; {}", known.evidence), known.remedy.clone())
                 }
-                None => {
-                    Error::input(what, "give a capture with both directions of a longer transfer")
-                }
+                None => Error::input(
+                    message,
+                    "give a capture with both directions of a longer transfer",
+                ),
             });
         }
         let count = transfers.len();
@@ -164,14 +165,14 @@ impl Estimate {
         };
         let delay = Span::from_secs_f64(rtt / 2.0);
         let captured = captured(transfer, near);
-        let bounded = bounded(transfer, &captured.likeness);
+        let bounded = bounded(transfer, &captured.recognition);
         let mut estimate = Estimate {
             delay: Some((delay, "half of the shortest round trip".to_owned())),
             rate_back: rate_back(transfer),
-            sender: sender(transfer, &captured.likeness),
+            sender: sender(transfer, &captured.recognition),
             transfer: Some(transfer.data.unique_bytes),
             mtu: mtu(transfer),
-            window: bounded.clone().or_else(|| window(transfer, &captured.likeness)),
+            window: bounded.clone().or_else(|| window(transfer, &captured.recognition)),
             captured: Some(captured),
             notes: [largest].into_iter().chain(unread(&capture.analysis)).collect(),
             faults,
@@ -215,25 +216,25 @@ fn captured(transfer: &Transfer<'_>, near: f64) -> CapturedSender {
         throughput: data.throughput.unwrap_or(0.0) / 8.0,
         loss: lost(data) as f64 / data.data_packets.max(1) as f64,
         rtt: data.rtt.map_or(0.0, |rtt| rtt.mean + near),
-        likeness: congestion(data, back),
+        recognition: congestion(data, back),
         cause: data.verdict.cause,
         idle: (idle > IDLE).then_some(idle),
     }
 }
 
 /// The sender, by its response to losses or by missing SACK negotiation.
-fn sender(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<String>> {
+fn sender(transfer: &Transfer<'_>, recognition: &Recognition) -> Option<Estimation<String>> {
     let sack = transfer.data.sack_permitted && transfer.back.sack_permitted;
     let whole = transfer.data.options_cut + transfer.back.options_cut == 0;
     if transfer.connection.opening == Opening::Handshake && !sack && whole {
         return Some(("newreno".to_owned(), "the ends did not agree on SACK".to_owned()));
     }
-    let control = likeness.control?;
+    let control = recognition.control?;
     let how = format!(
         "it looks like {}, {:.0} % sure: {}",
         control.name(),
-        (likeness.confidence * 100.0).min(99.0),
-        likeness.evidence
+        (recognition.confidence * 100.0).min(99.0),
+        recognition.evidence
     );
     Some((control.word().to_owned(), how))
 }
@@ -247,24 +248,24 @@ fn mtu(transfer: &Transfer<'_>) -> Option<Estimation<u32>> {
 }
 
 /// The receiver's window, if the flight reached it repeatedly, so that it limits the sender.
-fn bounded(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<u64>> {
+fn bounded(transfer: &Transfer<'_>, recognition: &Recognition) -> Option<Estimation<u64>> {
     let announced = transfer.back.window_max?;
-    let often = likeness.level * transfer.data.data_packets as f64 >= OFTEN;
-    (often && likeness.most >= REACHED * announced as f64).then(|| {
+    let often = recognition.level * transfer.data.data_packets as f64 >= OFTEN;
+    (often && recognition.most >= REACHED * announced as f64).then(|| {
         let how = "announced by the receiver, and the flight reached it again and again".to_owned();
         (announced, how)
     })
 }
 
 /// The receiver's window, if no other limit explains the flight.
-fn window(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<u64>> {
-    let held = likeness.level > HELD && likeness.waits.is_none_or(|waits| waits < HELD);
+fn window(transfer: &Transfer<'_>, recognition: &Recognition) -> Option<Estimation<u64>> {
+    let held = recognition.level > HELD && recognition.waits.is_none_or(|waits| waits < HELD);
     held.then(|| {
         let how = format!(
             "the flight had this size at {:.0} % of the transmissions: a receive window or a send buffer",
-            likeness.level * 100.0
+            recognition.level * 100.0
         );
-        (likeness.most.max(f64::from(LEAST_MTU)) as u64, how)
+        (recognition.most.max(f64::from(LEAST_MTU)) as u64, how)
     })
     .filter(|_| transfer.data.data_packets > FEWEST)
 }
@@ -386,37 +387,37 @@ fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
         return;
     }
     let full = full_queue(data).filter(|_| !bounded);
-    let mut kept: Vec<(i64, i64)> = data
+    let mut remaining: Vec<(i64, i64)> = data
         .losses
         .iter()
         .filter(|loss| verdict.cause == Cause::Radio || !overflow(loss, full))
         .map(|loss| (loss.offset, loss.offset + i64::from(loss.len)))
         .collect();
-    let (share, how) = share(data, full, kept.len(), bounded);
+    let (share, how) = share(data, full, remaining.len(), bounded);
     let Some(p) = Probability::new(share) else { return };
     estimate.loss = Some((p, how));
-    kept.sort_unstable();
-    kept.dedup();
-    let runs = 1 + kept.windows(2).filter(|pair| pair[0].1 < pair[1].0).count();
-    if !kept.is_empty() {
-        let mean = kept.len() as f64 / runs as f64;
+    remaining.sort_unstable();
+    remaining.dedup();
+    let runs = 1 + remaining.windows(2).filter(|pair| pair[0].1 < pair[1].0).count();
+    if !remaining.is_empty() {
+        let mean = remaining.len() as f64 / runs as f64;
         estimate.burst = Some((
             mean,
             format!(
                 "{} in {}",
-                plural(kept.len() as u64, "lost segment"),
+                plural(remaining.len() as u64, "lost segment"),
                 plural(runs as u64, "run")
             ),
         ));
     }
 }
 
-/// The loss rate of the link, and its source, after `kept` losses remain that are not queue overflows; the queue is
+/// The loss rate of the link, and its source, if `remaining` losses are not queue overflows; the queue is
 /// full from the round trip `full` on.
-fn share(data: &Direction, full: Option<f64>, kept: usize, bounded: bool) -> (f64, String) {
+fn share(data: &Direction, full: Option<f64>, remaining: usize, bounded: bool) -> (f64, String) {
     let verdict = &data.verdict;
     let lost = lost(data);
-    let left_out = (data.losses.len() - kept) as u64;
+    let left_out = (data.losses.len() - remaining) as u64;
     let trials = verdict.segments.saturating_sub(verdict.long_segments);
     let queues = !bounded && verdict.cause != Cause::Radio;
     if queues && verdict.long_segments > 0 && trials > 0 {

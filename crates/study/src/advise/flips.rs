@@ -46,9 +46,9 @@ enum Change {
     Number(f64, &'static [f64], fn(&mut Link, f64), fn(f64) -> String),
 }
 
-fn change(what: &str, link: &Link) -> Option<Change> {
+fn change(option: &str, link: &Link) -> Option<Change> {
     let losses = link.loss.get() > 0.0;
-    Some(match what {
+    Some(match option {
         "duplex" => Change::Words(&["half", "tdd"], |link, word| {
             let known = Duplex::WORDS.iter().find(|(name, _)| *name == word);
             link.duplex = known.map_or(link.duplex, |(_, duplex)| *duplex);

@@ -148,10 +148,10 @@ fn formatted(value: &impl ToString, _: Basis) -> String {
 struct Facts(Vec<Fact>);
 
 impl Facts {
-    /// The value of `what` from the first source that has one.
+    /// The value of `option` from the first source that has one.
     fn settle<T>(
         &mut self,
-        what: &'static str,
+        option: &'static str,
         given: Option<T>,
         estimated: Option<Estimation<T>>,
         usual: T,
@@ -162,7 +162,7 @@ impl Facts {
             (None, Some((value, how))) => (value, Basis::Estimated, how),
             (None, None) => (usual, Basis::Assumed, String::new()),
         };
-        self.0.push(Fact { what, value: word(&value, from), from, how });
+        self.0.push(Fact { what: option, value: word(&value, from), from, how });
         value
     }
 }

@@ -4,10 +4,17 @@ use lasthop_proto::tcp::config::PRESETS;
 use lasthop_proto::tcp::words::{self, Deployment, TCPS};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
+use lasthop_scenario::synonyms::{Synonyms, meaning};
 use serde::Serialize;
 
 use crate::Error;
 
+/// Other names of senders.
+const SENDERS: &Synonyms = &[
+    ("linux", &["kernel", "default"]),
+    ("bbr", &["bbr1", "bbrv1", "bbr2", "bbrv2"]),
+    ("westwood", &["westwood+", "westwoodplus"]),
+];
 /// Bytes of IP and TCP headers without options.
 const HEADERS: u32 = 40;
 /// The frame of time division duplex: a packet waits at most 5 ms.
@@ -142,10 +149,11 @@ impl Link {
         }
         let presets = PRESETS.iter().map(|(name, _)| *name);
         let known: Vec<&str> = presets.chain(TCPS.iter().map(|word| word.key)).collect();
-        Err(Error::input(
-            format!("there is no sender `{word}`"),
-            format!("one of {}; for example `--sender linux`", known.join(", ")),
-        ))
+        let help = match meaning(word, SENDERS, &known) {
+            Some(near) => format!("did you mean `{near}`? Others are {}", known.join(", ")),
+            None => format!("one of {}; for example `--sender linux`", known.join(", ")),
+        };
+        Err(Error::input(format!("there is no sender `{word}`"), help))
     }
 
     /// Bytes to transfer.

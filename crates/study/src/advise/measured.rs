@@ -36,7 +36,7 @@ impl Estimate {
     ///
     /// The text is no measurement, or has no phase with load in `direction`.
     pub fn of_measurement(text: &str, name: &str, direction: Direction) -> Result<Estimate, Error> {
-        let wrong = |what: String| Error::input(format!("{name}: {what}"), HELP);
+        let wrong = |message: String| Error::input(format!("{name}: {message}"), HELP);
         let head: Head = serde_json::from_str(text)
             .map_err(|error| wrong(format!("not JSON of lasthop: {error}")))?;
         match (head.format.as_deref(), head.format_version) {

@@ -125,8 +125,9 @@ const VARIATIONS: [(&str, f64, f64); 4] = [
 fn variations(link: &Link, rates: Option<(Rate, Rate)>, unknown: bool) -> Vec<(String, Link)> {
     let scaled =
         VARIATIONS.into_iter().filter(|(_, loss, _)| *loss == 1.0 || link.loss.get() > 0.0);
-    let mut all: Vec<(String, Link)> =
-        scaled.map(|(what, loss, delay)| (what.to_owned(), link.scaled(loss, delay))).collect();
+    let mut all: Vec<(String, Link)> = scaled
+        .map(|(difference, loss, delay)| (difference.to_owned(), link.scaled(loss, delay)))
+        .collect();
     let twice = Rate::from_bps(link.rate.bps().saturating_mul(2)).filter(|_| unknown);
     let ends = rates.map_or(twice.into_iter().collect(), |(low, high)| vec![low, high]);
     for rate in ends.into_iter().filter(|rate| *rate != link.rate) {
@@ -136,8 +137,8 @@ fn variations(link: &Link, rates: Option<(Rate, Rate)>, unknown: bool) -> Vec<(S
     all
 }
 
-fn is_estimated(facts: &[Fact], what: &str) -> bool {
-    facts.iter().any(|fact| fact.what == what && fact.from == Basis::Estimated)
+fn is_estimated(facts: &[Fact], option: &str) -> bool {
+    facts.iter().any(|fact| fact.what == option && fact.from == Basis::Estimated)
 }
 
 /// Makes the runs; `None` if the user interrupted.
@@ -162,37 +163,38 @@ pub fn ask<E: From<Error>>(
         )
     }));
     let rates = rates.filter(|_| is_estimated(&facts, "rate"));
-    let beside = match &captured {
+    let model_comparison = match &captured {
         Some(captured) => match model::compare_with_capture(link, rates, captured, runs, run)? {
             None => return Ok(None),
-            beside => beside,
+            model_comparison => model_comparison,
         },
         None => None,
     };
     let (schemes, left_out) = candidates(link)?;
-    let asked =
+    let options =
         |schemes| Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
-    let Some(mut comparison) = compared(link, (runs, race), &asked(&schemes), can, run)? else {
+    let Some(mut comparison) = compared(link, (runs, race), &options(&schemes), can, run)? else {
         return Ok(None);
     };
     comparison.left_out.extend(left_out);
     let Some(place) = comparison.results.points.first() else { return Ok(None) };
-    let there = beside.as_ref().map(|beside| beside.captured.throughput);
+    let there =
+        model_comparison.as_ref().map(|model_comparison| model_comparison.captured.throughput);
     let helps: Vec<String> = helping(place, gain, there).map(|row| row.name().to_owned()).collect();
     let again = looked_at_again(place, &helps);
     let mut sensitivity = Vec::new();
     let unknown = is_estimated(&facts, "rate");
-    for (what, link) in variations(link, rates, unknown).into_iter().filter(|_| vary) {
+    for (difference, link) in variations(link, rates, unknown).into_iter().filter(|_| vary) {
         let runs = runs.min(RUNS_AGAIN);
-        let Some(other) = compared(&link, (runs, false), &asked(&again), &[], run)? else {
+        let Some(other) = compared(&link, (runs, false), &options(&again), &[], run)? else {
             return Ok(None);
         };
         let there = other.results.points.first();
-        sensitivity.extend(there.map(|there| variation(what, there, &helps, gain)));
+        sensitivity.extend(there.map(|there| variation(difference, there, &helps, gain)));
     }
-    let asked = (again.as_slice(), helps.as_slice(), gain);
+    let flip_options = (again.as_slice(), helps.as_slice(), gain);
     let flips = match vary {
-        true => flips::flips(link, &facts, asked, run)?,
+        true => flips::flips(link, &facts, flip_options, run)?,
         false => Some(Flips::default()),
     };
     let Some(flips) = flips else { return Ok(None) };
@@ -200,7 +202,7 @@ pub fn ask<E: From<Error>>(
     Ok(Some(Advice {
         facts,
         notes,
-        beside,
+        beside: model_comparison,
         threshold: gain,
         there,
         anything_helps: !helps.is_empty(),
@@ -260,7 +262,7 @@ fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
 fn compared<E: From<Error>>(
     link: &Link,
     (runs, race): (u32, bool),
-    asked: &Options<'_>,
+    options: &Options<'_>,
     can: &[String],
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Document<Points>>, E> {
@@ -269,9 +271,9 @@ fn compared<E: From<Error>>(
     // Schemes that follow from a link do not exist on every link.
     let known = schemes_of(&text).map_err(|error| source.wrong(error, &[]))?;
     let there = |name: &&String| known.iter().any(|scheme| scheme.name == **name);
-    let schemes: Vec<String> = asked.schemes.iter().filter(there).cloned().collect();
-    let asked = &Options { schemes: &schemes, ..*asked };
-    let mut comparison = compare::lay_out(&source, &[], asked)?;
+    let schemes: Vec<String> = options.schemes.iter().filter(there).cloned().collect();
+    let options = &Options { schemes: &schemes, ..*options };
+    let mut comparison = compare::lay_out(&source, &[], options)?;
     if !can.is_empty() {
         let within = |word: &String| can.contains(word) || word == "nothing";
         let names = comparison.schemes.iter().filter(|scheme| scheme.name != AS_IS);
@@ -285,7 +287,7 @@ fn compared<E: From<Error>>(
                 Error::input(format!("no scheme changes only {}", can.join(", ")), help).into()
             );
         }
-        comparison = compare::lay_out(&source, &[], &Options { schemes: &names, ..*asked })?;
+        comparison = compare::lay_out(&source, &[], &Options { schemes: &names, ..*options })?;
     }
     let document = match race {
         true => {
@@ -307,7 +309,7 @@ pub fn helping(place: &PointRanking, gain: f64, there: Option<f64>) -> impl Iter
     })
 }
 
-fn variation(what: String, there: &PointRanking, helps: &[String], gain: f64) -> Variation {
+fn variation(difference: String, there: &PointRanking, helps: &[String], gain: f64) -> Variation {
     let best = helping(there, gain, None).next();
     let first = helps.first();
     let of_first = first.and_then(|name| there.scheme(name));
@@ -319,7 +321,7 @@ fn variation(what: String, there: &PointRanking, helps: &[String], gain: f64) ->
         }
     };
     Variation {
-        what,
+        what: difference,
         best: best.map(|row| row.name().to_owned()),
         times: best.and_then(|row| row.standing.ratio).map(|ratio| ratio.mean),
         stays,

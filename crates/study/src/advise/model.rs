@@ -117,36 +117,36 @@ pub(super) fn compare_with_capture<E: From<Error>>(
     let runs = runs.min(RUNS);
     let Some(figures) = modelled(link, runs, run)? else { return Ok(None) };
     let by = |figures: Figures| figures.throughput / captured.throughput.max(1.0);
-    let mut beside = ModelComparison {
+    let mut comparison = ModelComparison {
         captured: Figures::new(captured.throughput, captured.loss, captured.rtt),
         modelled: figures,
         ratio: by(figures),
         agrees: close(by(figures)),
         why: Vec::new(),
-        likeness: captured.likeness.clone(),
+        likeness: captured.recognition.clone(),
     };
-    if beside.agrees {
-        return Ok(Some(beside));
+    if comparison.agrees {
+        return Ok(Some(comparison));
     }
     if let Some(idle) = captured.idle {
         let text = "the application had nothing to send for {} % of the time";
-        beside.why.push(text.replace("{}", &format!("{:.0}", idle * 100.0)));
+        comparison.why.push(text.replace("{}", &format!("{:.0}", idle * 100.0)));
     }
     if let Some(bytes) = link.window {
-        beside
+        comparison
             .why
             .push(format!("a window of {bytes} B held the sender, which may be its own buffer"));
     }
     if let Some(why) = chance(&figures, captured) {
-        beside.why.push(why);
+        comparison.why.push(why);
     }
-    for (what, other) in explanations(link, rates, captured) {
+    for (condition, other) in explanations(link, rates, captured) {
         let Some(figures) = modelled(&other, runs, run)? else { return Ok(None) };
         if close(by(figures)) {
-            beside.why.push(format!("it would agree {what}"));
+            comparison.why.push(format!("it would agree {condition}"));
         }
     }
-    Ok(Some(beside))
+    Ok(Some(comparison))
 }
 
 /// Links that might be meant instead, with the description of their difference.
@@ -159,35 +159,35 @@ fn explanations(
     for rate in rates.map_or(Vec::new(), |(low, high)| vec![low, high]) {
         if rate != link.rate {
             let rate_back = if link.rate_back == link.rate { rate } else { link.rate_back };
-            let what = format!("with a link of {rate} (`--rate {rate}`)");
-            all.push((what, Link { rate, rate_back, ..link.clone() }));
+            let condition = format!("with a link of {rate} (`--rate {rate}`)");
+            all.push((condition, Link { rate, rate_back, ..link.clone() }));
         }
     }
     if link.loss.get() > 0.0 {
-        let what = "if its losses were a full queue's (`--loss 0`)".to_owned();
-        all.push((what, Link { loss: Probability::ZERO, ..link.clone() }));
+        let condition = "if its losses were a full queue's (`--loss 0`)".to_owned();
+        all.push((condition, Link { loss: Probability::ZERO, ..link.clone() }));
     }
     let more = captured.loss > link.loss.get() * MORE;
     if let Some(loss) = Probability::new(captured.loss).filter(|_| more) {
         let percent = (captured.loss * 1e4).round() / 100.0;
-        let what = format!("if all of its losses were the link's (`--loss {percent}%`)");
-        all.push((what, Link { loss, ..link.clone() }));
+        let condition = format!("if all of its losses were the link's (`--loss {percent}%`)");
+        all.push((condition, Link { loss, ..link.clone() }));
     }
     for (word, duplex) in Duplex::WORDS.into_iter().filter(|(_, duplex)| *duplex != link.duplex) {
-        let what = format!("on a link of another duplex (`--duplex {word}`)");
-        all.push((what, Link { duplex, ..link.clone() }));
+        let condition = format!("on a link of another duplex (`--duplex {word}`)");
+        all.push((condition, Link { duplex, ..link.clone() }));
     }
     // Without SACK it may be a Reno from before RFC 2582.
     let old = (link.sender == "newreno").then_some("reno");
     let others = Control::ALL.map(Control::word).into_iter().chain(old);
     for word in others.filter(|word| *word != link.sender) {
-        let what = format!("with another sender (`--sender {word}`)");
-        all.push((what, Link { sender: word.to_owned(), ..link.clone() }));
+        let condition = format!("with another sender (`--sender {word}`)");
+        all.push((condition, Link { sender: word.to_owned(), ..link.clone() }));
     }
     if captured.cause == Cause::Queue {
         // A short queue that was hardly ever empty.
-        let what = "with a longer queue (`--queue 200p`)".to_owned();
-        all.push((what, Link { queue: "200p".to_owned(), ..link.clone() }));
+        let condition = "with a longer queue (`--queue 200p`)".to_owned();
+        all.push((condition, Link { queue: "200p".to_owned(), ..link.clone() }));
     }
     all
 }

@@ -109,42 +109,42 @@ const LOSS: &str = "self-discharge";
 /// # Errors
 ///
 /// A figure is invalid, or the scenario of a path refuses a setting.
-pub fn answer(asked: &Options) -> Result<Lifetimes, Error> {
-    let wrong = |what: &str, help: &str| Err(Error::input(what, help));
-    if !(asked.reports > 0.0 && asked.reports <= DAY) {
+pub fn answer(options: &Options) -> Result<Lifetimes, Error> {
+    let wrong = |message: &str, help: &str| Err(Error::input(message, help));
+    if !(options.reports > 0.0 && options.reports <= DAY) {
         return wrong(
             "reports a day are more than 0 and at most 86400",
             "for example `--reports 24`",
         );
     }
-    if asked.bytes == 0 || asked.bytes > 1000 {
+    if options.bytes == 0 || options.bytes > 1000 {
         return wrong("a report has 1 to 1000 bytes: one packet", "for example `--bytes 50`");
     }
-    if asked.capacity.get() <= 0.0 || !(0.0..1.0).contains(&asked.self_discharge) {
+    if options.capacity.get() <= 0.0 || !(0.0..1.0).contains(&options.self_discharge) {
         return wrong(
             "a battery holds something, and loses less than all of it in a year",
             "for example `--capacity 5Wh --self-discharge 1%`",
         );
     }
-    let steps = wire::steps(asked.over, asked.session, asked.bytes);
+    let steps = wire::steps(options.over, options.session, options.bytes);
     let applied: Vec<Radio> =
-        asked.radios.iter().map(|radio| asked.network.applied(*radio)).collect();
+        options.radios.iter().map(|radio| options.network.applied(*radio)).collect();
     let assumed: Result<Vec<Option<String>>, Error> = applied.iter().map(assumption).collect();
-    let radios = applied.iter().map(|radio| lifetime(asked, radio, &steps));
+    let radios = applied.iter().map(|radio| lifetime(options, radio, &steps));
     let radios: Result<Vec<Lifetime>, Error> = radios.collect();
     Ok(Lifetimes {
-        reports_a_day: asked.reports,
-        bytes: asked.bytes,
-        over: asked.over,
-        session: asked.session,
+        reports_a_day: options.reports,
+        bytes: options.bytes,
+        over: options.over,
+        session: options.session,
         steps,
-        capacity_j: asked.capacity.get(),
-        self_discharge: asked.self_discharge,
-        base_w: asked.base.get(),
-        runs: asked.runs,
+        capacity_j: options.capacity.get(),
+        self_discharge: options.self_discharge,
+        base_w: options.base.get(),
+        runs: options.runs,
         radios: radios?,
         assumed: assumed?.into_iter().flatten().collect(),
-        not_modelled: tables::not_modelled(&asked.radios),
+        not_modelled: tables::not_modelled(&options.radios),
     })
 }
 
@@ -188,19 +188,19 @@ fn wifi(station: &Wifi) -> String {
     )
 }
 
-fn lifetime(asked: &Options, radio: &Radio, steps: &[Step]) -> Result<Lifetime, Error> {
+fn lifetime(options: &Options, radio: &Radio, steps: &[Step]) -> Result<Lifetime, Error> {
     let reports = match radio.path() {
-        Some(path) => path.reports(asked.over, asked.session, steps, 1..asked.runs + 1)?,
+        Some(path) => path.reports(options.over, options.session, steps, 1..options.runs + 1)?,
         None => vec![Vec::new()],
     };
-    let period = DAY / asked.reports;
+    let period = DAY / options.reports;
     let states: Vec<Vec<Stretch>> = reports
         .iter()
-        .map(|air| radio.states(air, asked.bytes, Span::from_secs_f64(period)))
+        .map(|air| radio.states(air, options.bytes, Span::from_secs_f64(period)))
         .collect();
     let joules: Vec<Joules> = states.iter().map(Joules::of).collect();
-    let base = asked.base.get() * period;
-    let loss = asked.capacity.get() * asked.self_discharge / YEAR * period;
+    let base = options.base.get() * period;
+    let loss = options.capacity.get() * options.self_discharge / YEAR * period;
     let total = |j: &Joules| j.total() + base + loss;
     let summary =
         |of: &dyn Fn(&Joules) -> f64| Summary::of(&joules.iter().map(of).collect::<Vec<f64>>());
@@ -221,26 +221,26 @@ fn lifetime(asked: &Options, radio: &Radio, steps: &[Step]) -> Result<Lifetime, 
         mostly: most.map_or("", |share| share.part),
         joules: summary(&total),
         report_s: radio.path().map(|_| Summary::of(&ends.collect::<Vec<f64>>())),
-        days: summary(&|j| asked.capacity.get() / total(j) * period / DAY),
-        limits: limits(asked, radio, &states, period),
+        days: summary(&|j| options.capacity.get() / total(j) * period / DAY),
+        limits: limits(options, radio, &states, period),
         parts,
     })
 }
 
 /// Reasons why this radio cannot report so often with this size.
-fn limits(asked: &Options, radio: &Radio, states: &[Vec<Stretch>], period: f64) -> Vec<String> {
+fn limits(options: &Options, radio: &Radio, states: &[Vec<Stretch>], period: f64) -> Vec<String> {
     let mut limits = Vec::new();
     if let Kind::Lora(lora) = &radio.0 {
-        let most = lora.most_a_day(asked.bytes);
-        if asked.reports > most {
+        let most = lora.most_a_day(options.bytes);
+        if options.reports > most {
             limits.push(format!(
                 "1 % of the time on the air (EU868) allows {} reports of {} bytes a day, not {}",
                 most.floor(),
-                asked.bytes,
-                asked.reports
+                options.bytes,
+                options.reports
             ));
         }
-        let frames = lora.frames(asked.bytes);
+        let frames = lora.frames(options.bytes);
         if frames > 1 {
             limits.push(format!(
                 "a report takes {frames} frames: at most {} bytes fit into one at SF{}",
@@ -300,10 +300,10 @@ mod tests {
 
     #[test]
     fn assumptions_on_networks_and_paths_are_reported() {
-        let mut asked = options(&["lte-m", "wifi-twt", "ble"]);
-        asked.runs = 1;
-        asked.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
-        let assumptions = answer(&asked).unwrap().assumed;
+        let mut options = options(&["lte-m", "wifi-twt", "ble"]);
+        options.runs = 1;
+        options.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
+        let assumptions = answer(&options).unwrap().assumed;
         assert_eq!(assumptions.len(), 2, "{assumptions:?}");
         for words in [
             "released 10s after",
@@ -327,10 +327,10 @@ mod tests {
 
     #[test]
     fn self_discharge_shortens_the_battery_life() {
-        let mut asked = options(&["lora-sf7"]);
-        asked.reports = 0.001;
-        asked.base = Power::watts(1e-3).unwrap();
-        let answer = answer(&asked).unwrap();
+        let mut options = options(&["lora-sf7"]);
+        options.reports = 0.001;
+        options.base = Power::watts(1e-3).unwrap();
+        let answer = answer(&options).unwrap();
         // 1 mW and 180 J a year, 5.7 uW, in addition to 5.3 uW asleep: 18 kJ last 206 days.
         assert!((answer.radios[0].days.mean - 206.1).abs() < 0.3, "{:?}", answer.radios[0].days);
         assert_eq!(answer.radios[0].mostly, "base");
@@ -340,26 +340,26 @@ mod tests {
     fn open_sessions_cost_less_than_resumed_or_full_ones() {
         for (over, radio) in [(Over::Coap, "nb-iot"), (Over::Mqtt, "lte-m")] {
             let of = |session| {
-                let asked = Options { over, session, ..options(&[radio]) };
-                let life = answer(&asked).unwrap().radios.remove(0);
+                let options = Options { over, session, ..options(&[radio]) };
+                let life = answer(&options).unwrap().radios.remove(0);
                 joules(&life, "send") + joules(&life, "listen")
             };
-            let (kept, resumed, full) =
+            let (open, resumed, full) =
                 (of(Session::Kept), of(Session::Resumed), of(Session::Full));
-            assert!(kept < resumed && resumed < full, "{radio}: {kept} {resumed} {full}");
+            assert!(open < resumed && resumed < full, "{radio}: {open} {resumed} {full}");
         }
     }
 
     #[test]
     fn network_timers_change_tail_and_sleep_energy() {
-        let mut asked = options(&["lte-m"]);
-        let usual = answer(&asked).unwrap().radios.remove(0);
+        let mut options = options(&["lte-m"]);
+        let usual = answer(&options).unwrap().radios.remove(0);
         assert_eq!(usual.mostly, "tail");
-        asked.network.release_assistance = true;
-        let released = answer(&asked).unwrap().radios.remove(0);
+        options.network.release_assistance = true;
+        let released = answer(&options).unwrap().radios.remove(0);
         assert_eq!(joules(&released, "tail"), 0.0);
-        asked.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
-        let edrx = answer(&asked).unwrap().radios.remove(0);
+        options.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
+        let edrx = answer(&options).unwrap().radios.remove(0);
         // 18 uA at 3.7 V for nearly an hour, in addition to 8 s in idle DRX.
         let more = joules(&edrx, "reachable") - joules(&released, "reachable");
         assert!((more - 18e-6 * 3.7 * 3587.0).abs() < 0.002, "{more}");
@@ -368,10 +368,10 @@ mod tests {
 
     #[test]
     fn the_duty_cycle_of_lora_is_reported() {
-        let mut asked = options(&["lora-sf12"]);
-        asked.reports = 1000.0;
-        asked.bytes = 60;
-        let limits = answer(&asked).unwrap().radios.remove(0).limits;
+        let mut options = options(&["lora-sf12"]);
+        options.reports = 1000.0;
+        options.bytes = 60;
+        let limits = answer(&options).unwrap().radios.remove(0).limits;
         assert!(limits[0].contains("allows") && limits[1].contains("2 frames"), "{limits:?}");
     }
 
@@ -383,9 +383,9 @@ mod tests {
             |a: &mut Options| a.capacity = Energy::ZERO,
             |a: &mut Options| a.self_discharge = 1.0,
         ] {
-            let mut asked = options(&["ble"]);
-            change(&mut asked);
-            assert!(answer(&asked).is_err());
+            let mut options = options(&["ble"]);
+            change(&mut options);
+            assert!(answer(&options).is_err());
         }
     }
 }

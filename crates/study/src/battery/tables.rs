@@ -12,7 +12,7 @@ const CELLULAR: &str = "LTE-M, NB-IoT: attaching, tracking area updates of their
                         grants other timers than requested; repetitions but as a lower rate (nb-iot-edge)";
 const LORA: &str = "LoRa: joining, confirmed frames, downlinks, adaptive data rate, collisions; CoAP, MQTT and TLS do not \
                     apply: LoRaWAN encrypts by itself and a server speaks for the device";
-const WIFI: &str = "Wi-Fi: associating again after a loss, ARP and DHCP, broadcasts, frames sent again, contention";
+const WIFI: &str = "Wi-Fi: associating again after a loss, ARP and DHCP, broadcasts, frames retransmitted, contention";
 const BLE: &str = "BLE: advertising and connecting, damaged packets, the gateway; CoAP, MQTT and TLS do not apply: reports \
                    are notifications over a link that is encrypted by itself";
 const COAP: &str = "CoAP and DTLS: a server that takes time to answer; the timers of RFC 7252 and RFC 7925 run over the \

@@ -284,11 +284,11 @@ mod tests {
             let reports = NEAR.reports(Over::Mqtt, session, &steps, 1..3).unwrap();
             reports.iter().map(|all| sent(all)).collect::<Vec<_>>()
         };
-        let (kept, none, full) = (count(Session::Kept), count(Session::None), count(Session::Full));
+        let (open, none, full) = (count(Session::Kept), count(Session::None), count(Session::Full));
         for seed in 0..2 {
-            assert!(kept[seed] >= 1 && kept[seed] < none[seed] && none[seed] < full[seed]);
+            assert!(open[seed] >= 1 && open[seed] < none[seed] && none[seed] < full[seed]);
         }
         // SYN, ACK, request, FIN and ACKs of the first exchange: at least four packets more than one that is there.
-        assert!(none[0] >= kept[0] + 4, "{none:?} {kept:?}");
+        assert!(none[0] >= open[0] + 4, "{none:?} {open:?}");
     }
 }

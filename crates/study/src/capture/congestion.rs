@@ -181,13 +181,13 @@ pub fn congestion(data: &Direction, back: &Direction) -> Recognition {
 
 /// The evidence as text.
 fn evidence(answers: &[LossResponse], waits: Option<f64>) -> String {
-    let mut kept: Vec<f64> = answers.iter().map(|answer| answer.after / answer.before).collect();
-    let mut text = match median(&mut kept) {
-        Some(kept) => {
+    let mut ratios: Vec<f64> = answers.iter().map(|answer| answer.after / answer.before).collect();
+    let mut text = match median(&mut ratios) {
+        Some(ratio) => {
             format!(
                 "after {} it continued with {:.0} % of its window",
                 plural(answers.len() as u64, "loss"),
-                kept * 100.0
+                ratio * 100.0
             )
         }
         None => "there was no loss that shows its reaction".to_owned(),
@@ -223,12 +223,13 @@ fn of_answer(control: Control, answer: &LossResponse) -> f64 {
     // Windows are whole segments, and the flight may be one segment short. BBR's flight follows its gain cycle.
     let swing = if control == Control::Bbr { SWING } else { 0.02 };
     let spread = libm::hypot(swing, 1.0 / before);
-    let kept = mixture(after / before, control.decrease(), spread, 1.0 / RATIOS);
-    kept + grown.map_or(0.0, |grown| {
-        let expected = control.expects(before, after, grown);
-        let spread = 1.0 + 0.2 * (expected - after).abs() + swing * after;
-        mixture(grown.window, expected, spread, 1.0 / (before + grown.round_trips))
-    })
+    let likelihood = mixture(after / before, control.decrease(), spread, 1.0 / RATIOS);
+    likelihood
+        + grown.map_or(0.0, |grown| {
+            let expected = control.expects(before, after, grown);
+            let spread = 1.0 + 0.2 * (expected - after).abs() + swing * after;
+            mixture(grown.window, expected, spread, 1.0 / (before + grown.round_trips))
+        })
 }
 
 /// Log-likelihood without a prediction.

@@ -87,8 +87,8 @@ impl Capture {
             (a.missed_packets, "not read in time, and missing here"),
             (a.ignored_packets, "left out because there are too many connections"),
         ];
-        for (n, what) in of.into_iter().filter(|(n, _)| *n > 0) {
-            lines.push(format!("note: {} {what}", plural(n, "packet")));
+        for (n, reason) in of.into_iter().filter(|(n, _)| *n > 0) {
+            lines.push(format!("note: {} {reason}", plural(n, "packet")));
         }
         if a.copied_packets > 0 {
             lines.push(format!(
@@ -107,6 +107,16 @@ impl Capture {
                 plural(early, "packet")
             ));
         }
+        let missed = |connection: &Connection| {
+            connection.to_server.missed_bytes + connection.to_client.missed_bytes
+        };
+        let missed: u64 = connections.iter().map(missed).sum();
+        if missed > 0 {
+            lines.push(format!(
+                "note: {missed} B were acknowledged and are not in the capture, which has missed packets: volumes and rates are \
+                 too low"
+            ));
+        }
         let cut = |connection: &Connection| {
             connection.to_server.options_cut + connection.to_client.options_cut
         };
@@ -116,6 +126,13 @@ impl Capture {
                 "note: the TCP options of {} are cut off by the snap length (capture with `-s 128`), or malformed",
                 plural(cut, "packet")
             ));
+        }
+        if !connections.is_empty() && connections.iter().all(|c| c.ended == Time::ZERO) {
+            lines.push(
+                "note: the packets have no times, as in simple packet blocks of pcapng: round trips, rates, stalls and \
+                 the kinds of retransmissions are unknown"
+                    .to_owned(),
+            );
         }
         if a.truncated {
             lines.push(
@@ -143,7 +160,7 @@ fn other(analysis: &Analysis) -> Option<String> {
 
 fn listed(
     all: u64,
-    what: &str,
+    description: &str,
     kinds: impl ExactSizeIterator<Item = (u64, String)>,
 ) -> Option<String> {
     /// Maximum number of kinds listed individually.
@@ -154,7 +171,7 @@ fn listed(
     if more > 0 {
         parts.push(format!("{more} more kinds (--json has them all)"));
     }
-    (all > 0).then(|| format!("{} {what}: {}", plural(all, "packet"), parts.join(", ")))
+    (all > 0).then(|| format!("{} {description}: {}", plural(all, "packet"), parts.join(", ")))
 }
 
 impl<'a> Transfer<'a> {
@@ -254,7 +271,7 @@ impl<'a> Transfer<'a> {
                 ),
             ));
         }
-        facts.push(("sent again", retransmissions(&data.retransmissions)));
+        facts.push(("retransmitted", retransmissions(&data.retransmissions)));
         facts.push(("dup ACKs", back.duplicate_acks.to_string()));
         if data.out_of_order > 0 {
             facts.push(("reordered", plural(data.out_of_order, "packet")));
@@ -300,7 +317,7 @@ fn retransmissions(all: &Retransmissions) -> String {
         n => format!("; {n} of them needlessly"),
     };
     let kinds: Vec<String> =
-        kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{n} {kind}")).collect();
     match all.total() {
         0 => "nothing".to_owned(),
         total => format!("{}: {}{needless}", plural(total, "packet"), kinds.join(", ")),
@@ -319,7 +336,7 @@ fn order_evidence(order: &OrderEvidence) -> Option<String> {
     let kinds: Vec<String> = kinds
         .into_iter()
         .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{n} by {what}"))
+        .map(|(n, method)| format!("{n} by {method}"))
         .collect();
     (!kinds.is_empty()).then(|| format!("packets that filled gaps: {}", kinds.join(", ")))
 }

@@ -42,7 +42,7 @@ pub fn summary(capture: &Capture, most: usize) -> Table {
         Column::text("from > to"),
         Column::number("packets"),
         Column::number("KB"),
-        Column::number("sent again"),
+        Column::number("retransmitted"),
         Column::number("reordered"),
         Column::number("round trip, ms (min / mean / max)"),
         Column::number("window, KB"),

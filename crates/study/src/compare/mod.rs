@@ -91,14 +91,14 @@ impl PointRanking {
 ///
 /// # Errors
 ///
-/// The scenario, `arguments` or `asked` is invalid.
+/// The scenario, `arguments` or `options` is invalid.
 pub fn lay_out(
     source: &Source<'_>,
     arguments: &[Argument],
-    asked: &Options<'_>,
+    options: &Options<'_>,
 ) -> Result<Comparison, Error> {
     let wrong = |error| source.wrong(error, arguments);
-    let wanted = match asked.schemes {
+    let choice = match options.schemes {
         [] => SchemeChoice::Own,
         [all] if all == "all" => SchemeChoice::All,
         names => SchemeChoice::Named(names.iter().map(|name| name.trim().to_owned()).collect()),
@@ -106,8 +106,8 @@ pub fn lay_out(
     // An unknown name is an invalid argument, not a fault of the file.
     schemes_of(source.text).map_err(wrong)?;
     let Source { text, name, .. } = source;
-    let Options { errors, baseline, handoffs, .. } = *asked;
-    lasthop_scenario::compare(text, name, arguments, &wanted, errors, baseline, handoffs).map_err(
+    let Options { errors, baseline, handoffs, .. } = *options;
+    lasthop_scenario::compare(text, name, arguments, &choice, errors, baseline, handoffs).map_err(
         |error| match error.code {
             Code::NoScheme => {
                 let help = format!("{}; `lasthop list schemes` describes them", error.help);

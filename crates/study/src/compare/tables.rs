@@ -18,10 +18,10 @@ distinguish schemes of one rank from its first. wireless goodput: full packets n
 pub(super) const fn words(units: Units) -> Words {
     Words {
         noun: "scheme",
-        what: "what it does",
+        description: "what it does",
         unit: units.name(),
         size: units.size(),
-        beside: "against baseline",
+        judgement: "against baseline",
         digits: 2,
     }
 }
@@ -39,8 +39,8 @@ pub fn ranking(place: &PointRanking, units: Units) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
     let mut columns = vec![Column::number("timeouts")];
     columns.extend(radio.then(|| Column::number("wireless goodput")));
-    let asked = place.schemes.iter().any(|row| row.measured.exchange_time_p50.is_some());
-    let titles = if asked { &["median s", "95 % s", "packets"][..] } else { &[] };
+    let exchanges = place.schemes.iter().any(|row| row.measured.exchange_time_p50.is_some());
+    let titles = if exchanges { &["median s", "95 % s", "packets"][..] } else { &[] };
     columns.extend(titles.iter().map(|title| Column::number(*title)));
     let moves = place.schemes.iter().any(|row| row.measured.handoff_pause.is_some());
     columns.extend(moves.then(|| Column::number("hand-off pause s")));
@@ -51,8 +51,9 @@ pub fn ranking(place: &PointRanking, units: Units) -> Table {
         cells.extend(radio.then(|| row.measured.wireless_goodput.map_or("–".to_owned(), share)));
         let Counts { exchange_time_p50, exchange_time_p95, exchange_packets, .. } = row.measured;
         let numbers = [exchange_time_p50, exchange_time_p95, exchange_packets];
-        cells
-            .extend(numbers.into_iter().filter(|_| asked).map(|n| n.map_or("–".to_owned(), share)));
+        cells.extend(
+            numbers.into_iter().filter(|_| exchanges).map(|n| n.map_or("–".to_owned(), share)),
+        );
         cells.extend(moves.then(|| row.measured.handoff_pause.map_or("–".to_owned(), share)));
         cells.push(row.alternative.deployed());
         cells

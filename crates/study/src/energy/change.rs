@@ -18,9 +18,9 @@ type Sets = Result<Vec<String>, &'static str>;
 pub fn changes(scenario: &Scenario, ends: [usize; 2]) -> (Vec<Alternative>, Vec<LeftOut>) {
     let hosts = ends.map(|i| &scenario.hosts[i]);
     let (mut changes, mut left_out) = (Vec::new(), Vec::new());
-    for (name, what, sets) in of_tcp(hosts).into_iter().chain(of_hop(scenario)) {
+    for (name, description, sets) in of_tcp(hosts).into_iter().chain(of_hop(scenario)) {
         match sets {
-            Ok(sets) => changes.push(Alternative::setting(name, what, sets)),
+            Ok(sets) => changes.push(Alternative::setting(name, description, sets)),
             Err(reason) => {
                 left_out.push(LeftOut { name: name.to_owned(), reason: reason.to_owned() });
             }

@@ -142,10 +142,10 @@ fn on_air(
     Ok(names.iter().filter(|name| found.contains(name)).map(|name| (*name).to_owned()).collect())
 }
 
-/// The host that ranks the changes: `asked` if it has a battery, else the first of the ends `names` that has one.
-fn ranked_by(scenario: &Scenario, names: &[&str; 2], asked: Option<&str>) -> Result<String, Error> {
+/// The host that ranks the changes: `host` if it has a battery, else the first of the ends `names` that has one.
+fn ranked_by(scenario: &Scenario, names: &[&str; 2], host: Option<&str>) -> Result<String, Error> {
     let all: Vec<&str> = powered(scenario).map(|host| host.name.as_str()).collect();
-    match asked {
+    match host {
         Some(name) if !all.contains(&name) => Err(Error::input(
             format!("`{name}` is no host with a battery"),
             format!(

@@ -19,10 +19,10 @@ const BAR: f64 = 40.0;
 
 pub(super) const WORDS: Words = Words {
     noun: "change",
-    what: "what it is",
+    description: "what it is",
     unit: "kB a joule",
     size: 1e3,
-    beside: "against baseline",
+    judgement: "against baseline",
     // The differences of options are small, so the ratio has one more digit than elsewhere.
     digits: 3,
 };

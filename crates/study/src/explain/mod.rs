@@ -156,16 +156,25 @@ impl Explanation {
 const SURPRISING: f64 = 3.0;
 
 /// Evaluates the sets; `fit` has the indices of conditions on which sets are chosen, empty for random halves.
-pub fn answer(asked: Experiment, fit: &[usize]) -> Explanation {
+pub fn answer(experiment: Experiment, fit: &[usize]) -> Explanation {
     let parts: Vec<Vec<usize>> =
-        asked.sets.iter().map(|set| parts(&asked.parameters, set)).collect();
-    let most = asked.sets.iter().map(SetResult::met).max().unwrap_or(0);
-    let best = (0..asked.sets.len()).filter(|i| asked.sets[*i].met() == most).collect();
-    let ranking = ranking(&asked, &parts, most);
-    let met = (0..asked.conditions.len()).map(|c| condition(&asked, &parts, c)).collect();
-    let split = fit::split(&asked.sets, &asked.assumed, asked.conditions.len(), fit);
-    let apart = apart(&asked);
-    Explanation { asked, ranking, met, apart, best, again: Vec::new(), again_seeds: 0, split }
+        experiment.sets.iter().map(|set| parts(&experiment.parameters, set)).collect();
+    let most = experiment.sets.iter().map(SetResult::met).max().unwrap_or(0);
+    let best = (0..experiment.sets.len()).filter(|i| experiment.sets[*i].met() == most).collect();
+    let ranking = ranking(&experiment, &parts, most);
+    let met = (0..experiment.conditions.len()).map(|c| condition(&experiment, &parts, c)).collect();
+    let split = fit::split(&experiment.sets, &experiment.assumed, experiment.conditions.len(), fit);
+    let apart = apart(&experiment);
+    Explanation {
+        asked: experiment,
+        ranking,
+        met,
+        apart,
+        best,
+        again: Vec::new(),
+        again_seeds: 0,
+        split,
+    }
 }
 
 /// The part of each parameter that contains a set.
@@ -174,16 +183,16 @@ fn parts(parameters: &[Parameter], set: &SetResult) -> Vec<usize> {
 }
 
 /// The parameters by their effect on the number of conditions that hold.
-fn ranking(asked: &Experiment, parts: &[Vec<usize>], most: usize) -> Vec<Influence> {
-    let results: Vec<f64> = asked.sets.iter().map(|set| set.met() as f64).collect();
-    let effects = asked.effects(parts, &results);
+fn ranking(experiment: &Experiment, parts: &[Vec<usize>], most: usize) -> Vec<Influence> {
+    let results: Vec<f64> = experiment.sets.iter().map(|set| set.met() as f64).collect();
+    let effects = experiment.effects(parts, &results);
     let mut all: Vec<Influence> = effects
         .into_iter()
         .enumerate()
         .map(|(i, effect)| {
-            let count = asked.parameters[i].parts.len();
+            let count = experiment.parameters[i].parts.len();
             let within = |part: usize| {
-                asked
+                experiment
                     .sets
                     .iter()
                     .zip(parts)
@@ -206,19 +215,20 @@ fn ranking(asked: &Experiment, parts: &[Vec<usize>], most: usize) -> Vec<Influen
     all
 }
 
-fn condition(asked: &Experiment, parts: &[Vec<usize>], condition: usize) -> ConditionSummary {
+fn condition(experiment: &Experiment, parts: &[Vec<usize>], condition: usize) -> ConditionSummary {
     let holds = |set: &SetResult| f64::from(u8::from(set.holds[condition]));
-    let values: Option<Vec<f64>> = asked.sets.iter().map(|set| set.values[condition]).collect();
+    let values: Option<Vec<f64>> =
+        experiment.sets.iter().map(|set| set.values[condition]).collect();
     let results =
-        values.map_or_else(|| asked.sets.iter().map(holds).collect(), |values| ranks(&values));
-    let effects = asked.effects(parts, &results);
+        values.map_or_else(|| experiment.sets.iter().map(holds).collect(), |values| ranks(&values));
+    let effects = experiment.effects(parts, &results);
     let mains = effects.iter().map(|effect| effect.main).enumerate();
     let mut by: Vec<(usize, Share)> = mains.filter(|(_, main)| main.low > 0.0).collect();
     by.sort_by(|a, b| b.1.share.total_cmp(&a.1.share));
     by.truncate(DECIDERS);
     ConditionSummary {
-        share: asked.sets.iter().map(holds).sum::<f64>() / asked.sets.len().max(1) as f64,
-        assumed: asked.assumed.holds[condition],
+        share: experiment.sets.iter().map(holds).sum::<f64>() / experiment.sets.len().max(1) as f64,
+        assumed: experiment.assumed.holds[condition],
         by,
     }
 }
@@ -236,14 +246,16 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 }
 
 /// Pairs of conditions that no set meets together, although enough sets meet each of them to expect one.
-fn apart(asked: &Experiment) -> Vec<Exclusion> {
-    let count =
-        |of: &dyn Fn(&SetResult) -> bool| asked.sets.iter().filter(|set| of(set)).count() as f64;
-    let each: Vec<f64> = (0..asked.conditions.len()).map(|c| count(&|set| set.holds[c])).collect();
+fn apart(experiment: &Experiment) -> Vec<Exclusion> {
+    let count = |of: &dyn Fn(&SetResult) -> bool| {
+        experiment.sets.iter().filter(|set| of(set)).count() as f64
+    };
+    let each: Vec<f64> =
+        (0..experiment.conditions.len()).map(|c| count(&|set| set.holds[c])).collect();
     let mut all = Vec::new();
     for a in 0..each.len() {
         for b in a + 1..each.len() {
-            let by_chance = each[a] * each[b] / asked.sets.len().max(1) as f64;
+            let by_chance = each[a] * each[b] / experiment.sets.len().max(1) as f64;
             if by_chance >= SURPRISING && count(&|set| set.holds[a] && set.holds[b]) == 0.0 {
                 all.push(Exclusion { conditions: (a, b), by_chance });
             }

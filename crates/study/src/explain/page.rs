@@ -12,7 +12,7 @@ const MOST_ROWS: usize = 16;
 
 /// The page; `command` reproduces it.
 pub fn page(explained: &Explanation, command: &str) -> String {
-    let asked = &explained.asked;
+    let experiment = &explained.asked;
     let mut sections = sections(explained);
     if let Some(first) = sections.first_mut() {
         first.figures.push(figure(
@@ -21,7 +21,7 @@ pub fn page(explained: &Explanation, command: &str) -> String {
             "Shares of the variance of how many conditions are met. Lines are 95 % confidence intervals.",
         ));
     }
-    let assumptions = asked.parameters.iter().map(|parameter| Assumption {
+    let assumptions = experiment.parameters.iter().map(|parameter| Assumption {
         what: format!(
             "{}: {} is assumed; tried: {}",
             parameter.name, parameter.assumed, parameter.range
@@ -29,18 +29,18 @@ pub fn page(explained: &Explanation, command: &str) -> String {
         why: parameter.why.clone(),
     });
     html::render(&Page {
-        title: format!("What decides {}", asked.claims.join(", ")),
-        subtitle: format!("{} sets of what the paper leaves open", asked.sets.len()),
+        title: format!("What decides {}", experiment.claims.join(", ")),
+        subtitle: format!("{} sets of what the paper leaves open", experiment.sets.len()),
         facts: vec![
-            ("conditions".to_owned(), asked.conditions.len().to_string()),
-            ("parameters".to_owned(), asked.parameters.len().to_string()),
-            ("runs per case".to_owned(), asked.seeds.to_string()),
+            ("conditions".to_owned(), experiment.conditions.len().to_string()),
+            ("parameters".to_owned(), experiment.parameters.len().to_string()),
+            ("runs per case".to_owned(), experiment.seeds.to_string()),
         ],
         sections,
         assumptions: assumptions.collect(),
         again: Again {
             commands: vec![command.to_owned()],
-            seeds: format!("1..{}", asked.seeds),
+            seeds: format!("1..{}", experiment.seeds),
             version: lasthop_version::LINE.to_owned(),
         },
     })

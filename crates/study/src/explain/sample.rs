@@ -14,17 +14,22 @@ use lasthop_proto::rng::Stream;
 pub fn design(seed: u64, parameters: usize, count: usize) -> Vec<Vec<Vec<f64>>> {
     let blocks = count / 2 / (parameters + 1);
     let first = hypercube(seed, "first", parameters, blocks);
-    let anew = hypercube(seed, "anew", parameters, blocks);
-    let block = |(first, anew): (Vec<f64>, Vec<f64>)| {
+    let redrawn = hypercube(seed, "anew", parameters, blocks);
+    let block = |(first, redrawn): (Vec<f64>, Vec<f64>)| {
         let changed = |i: usize| {
             let mut set = first.clone();
-            set[i] = anew[i];
+            set[i] = redrawn[i];
             set
         };
         once(first.clone()).chain((0..parameters).map(changed)).collect()
     };
     let singles = hypercube(seed, "single", parameters, count - blocks * (parameters + 1));
-    first.into_iter().zip(anew).map(block).chain(singles.into_iter().map(|set| vec![set])).collect()
+    first
+        .into_iter()
+        .zip(redrawn)
+        .map(block)
+        .chain(singles.into_iter().map(|set| vec![set]))
+        .collect()
 }
 
 /// A Latin hypercube: a row for each of `count` points.

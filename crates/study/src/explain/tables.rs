@@ -146,26 +146,26 @@ fn pairs(explained: &Explanation) -> Option<Section> {
 }
 
 fn best(explained: &Explanation) -> Section {
-    let asked = &explained.asked;
-    let of = asked.conditions.len();
-    let most = explained.best.first().map_or(0, |i| asked.sets[*i].met());
+    let experiment = &explained.asked;
+    let of = experiment.conditions.len();
+    let most = explained.best.first().map_or(0, |i| experiment.sets[*i].met());
     let again =
         |i: usize| explained.again.get(i).map_or_else(String::new, |set| set.met().to_string());
     let row = |name: String, set: &SetResult, i: usize| vec![name, set.met().to_string(), again(i)];
     let listed = explained.listed();
-    let mut rows = vec![row("as assumed".to_owned(), &asked.assumed, 0)];
+    let mut rows = vec![row("as assumed".to_owned(), &experiment.assumed, 0)];
     rows.extend(
         listed
             .iter()
             .enumerate()
-            .map(|(i, set)| row((set + 1).to_string(), &asked.sets[*set], i + 1)),
+            .map(|(i, set)| row((set + 1).to_string(), &experiment.sets[*set], i + 1)),
     );
     let columns = vec![Column::text("set"), Column::number("met"), Column::number("again")];
     let mut text = vec![format!(
         "{} of {} meet the most, {most} of {of} conditions; the assumed values meet {}.",
         explained.best.len(),
-        plural(asked.sets.len() as u64, "set"),
-        asked.assumed.met()
+        plural(experiment.sets.len() as u64, "set"),
+        experiment.assumed.met()
     )];
     if !explained.again.is_empty() {
         text.push(format!(
@@ -175,11 +175,11 @@ fn best(explained: &Explanation) -> Section {
     }
     let named = |setting: &&String| {
         let key = setting.split('=').next();
-        asked.parameters.iter().any(|parameter| Some(parameter.name.as_str()) == key)
+        experiment.parameters.iter().any(|parameter| Some(parameter.name.as_str()) == key)
     };
     text.extend(listed.iter().map(|set| {
         let settings: Vec<&str> =
-            asked.sets[*set].sets.iter().filter(named).map(String::as_str).collect();
+            experiment.sets[*set].sets.iter().filter(named).map(String::as_str).collect();
         format!("Set {}: {}", set + 1, settings.join(" "))
     }));
     section("Best sets", text, Table::new(columns, rows))

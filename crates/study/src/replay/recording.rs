@@ -59,8 +59,8 @@ impl Recording {
     ///
     /// The text is no JSON, is of another path, or has an invalid order.
     pub fn parse(text: &str) -> Result<Recording, Error> {
-        let wrong = |what: String| {
-            Error::input(what, "`lasthop replay --record FILE` writes what can be read")
+        let wrong = |message: String| {
+            Error::input(message, "`lasthop replay --record FILE` writes what can be read")
         };
         let read: Recording = serde_json::from_str(text)
             .map_err(|error| wrong(format!("this is no recording: {error}")))?;

@@ -127,9 +127,9 @@ fn mean_of(results: &Results) -> String {
 
 /// The labels of a cell except those of some axes.
 fn others(results: &Results, cell: &CellResults, without: &[usize]) -> String {
-    let kept = cell.labels.iter().enumerate().filter(|(i, _)| !without.contains(i));
-    let kept: Vec<&str> = kept.map(|(_, label)| label.as_str()).collect();
-    if kept.is_empty() { results.name.clone() } else { kept.join(" ") }
+    let labels = cell.labels.iter().enumerate().filter(|(i, _)| !without.contains(i));
+    let labels: Vec<&str> = labels.map(|(_, label)| label.as_str()).collect();
+    if labels.is_empty() { results.name.clone() } else { labels.join(" ") }
 }
 
 /// An axis whose labels are amounts.

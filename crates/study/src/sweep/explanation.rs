@@ -106,7 +106,7 @@ fn expired(causes: &TimeoutCauses) -> Option<String> {
         (causes.avoided_by_tail_loss_probe, "a tail loss probe (RFC 8985)"),
     ];
     let best = remedies.into_iter().max_by_key(|(n, _)| *n).filter(|(n, _)| *n > 0);
-    let best = best.map_or_else(String::new, |(n, what)| format!("; {what} avoids up to {n}"));
+    let best = best.map_or_else(String::new, |(n, remedy)| format!("; {remedy} avoids up to {n}"));
     Some(format!("Timeouts: {}{best}.", named.join(", ")))
 }
 

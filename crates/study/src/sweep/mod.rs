@@ -148,10 +148,10 @@ pub fn remarks(results: &Results) -> Vec<String> {
                 plural(cell.runs.len() as u64, "run")
             ));
         }
-        remarks.extend(buffers(cell).map(|what| format!("{what}{at}")));
+        remarks.extend(buffers(cell).map(|remark| format!("{remark}{at}")));
         for run in &cell.runs {
-            let what = faults(run).into_iter();
-            remarks.extend(what.map(|what| format!("seed {}: {what}{at}", run.seed)));
+            let faults = faults(run).into_iter();
+            remarks.extend(faults.map(|fault| format!("seed {}: {fault}{at}", run.seed)));
         }
     }
     remarks
@@ -178,7 +178,7 @@ fn faults(run: &RunResult) -> Vec<String> {
         (None, 0) => None,
         (None, bytes) => Some(format!("delivered wrong: {}", plural(bytes, "byte"))),
     };
-    faults.extend(ours.map(|what| format!("{what}: a fault of lasthop, please report it")));
+    faults.extend(ours.map(|fault| format!("{fault}: a fault of lasthop, please report it")));
     let Some(testbed) = &run.testbed else { return faults };
     faults.extend(testbed.wrong.iter().cloned());
     if testbed.lost_frames > 0 {

@@ -113,9 +113,9 @@ fn joined(all: &[NamedResults]) -> Result<Results, Incomparable> {
             let same = one.results.cells.iter().find(|other| other.labels == cell.labels);
             // Each result has all combinations of its values, so a missing combination has a value that not all results
             // have.
-            let kept =
+            let is_common =
                 axes.iter().zip(&cell.labels).all(|(axis, label)| axis.labels.contains(label));
-            cells.extend(same.filter(|_| kept).map(|cell| {
+            cells.extend(same.filter(|_| is_common).map(|cell| {
                 let mut cell = cell.clone();
                 cell.labels.push(one.name.clone());
                 cell

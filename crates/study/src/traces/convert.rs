@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use lasthop_proto::link::varied::{Course, OPPORTUNITY, Trace};
-use lasthop_proto::units::{Rate, Span, Time};
+use lasthop_proto::units::{Rate, Span, Time, UnitError};
 use lasthop_trace::capture;
 
 use super::iperf3;
@@ -47,6 +47,8 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Conve
             "it is no capture, and everything else is text in UTF-8",
         )
     })?;
+    // A byte order mark would make a heading of the first line.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
         let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
         return match value.map(|value| Replay::read(&value)).transpose()?.flatten() {
@@ -69,7 +71,14 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Conve
     match course {
         Ok(course) => {
             let last = course.points().last().map_or(Span::ZERO, |(at, ..)| at);
-            let trace = from_course(&course, duration.or(course.period()).unwrap_or(last))?;
+            let end = duration.or(course.period()).unwrap_or(last);
+            if end == Span::ZERO {
+                return Err(wrong(
+                    "its rates have a single time, so they have no duration",
+                    "add a line with the end, for example `10s,again`",
+                ));
+            }
+            let trace = from_course(&course, end)?;
             Ok(ConvertedTrace::from(trace))
         }
         Err(error) if has_own_units(text) => {
@@ -83,10 +92,14 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Conve
 /// The file is meant for `rates`: its values have units, or two columns have units in brackets.
 fn has_own_units(text: &str) -> bool {
     text.lines().filter(|line| !line.starts_with('#')).take(2).any(|line| {
-        let Some((_, what)) = line.split_once([',', ';', '\t']) else { return false };
-        let what = what.trim();
-        let with_unit = what.parse::<Rate>().is_ok();
-        with_unit || what.ends_with(')') && !what.contains([',', ';', '\t'])
+        let Some((_, value)) = line.split_once([',', ';', '\t']) else { return false };
+        let value = value.trim();
+        // The message about `12 Mbps` is that of rates with units.
+        let with_unit = matches!(
+            value.parse::<Rate>(),
+            Ok(_) | Err(UnitError::Ambiguous(..) | UnitError::Octets(..))
+        );
+        with_unit || value.ends_with(')') && !value.contains([',', ';', '\t'])
     })
 }
 

@@ -170,6 +170,35 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_no_heading() {
+        let csv = "0s,1mbit\n1s,2mbit\n2s,again\n";
+        let marked = format!("\u{feff}{csv}");
+        let [plain, marked] = [csv, &marked].map(|csv| read(csv.as_bytes(), None).unwrap());
+        assert_eq!(plain, marked);
+        assert_eq!(read("\u{feff}1\n5\n".as_bytes(), None).unwrap().times(), [1, 5]);
+    }
+
+    #[test]
+    fn an_ambiguous_unit_of_a_rate_is_reported() {
+        let Err(crate::Error::Input { message, .. }) = read(b"0s,1 Mbps\n1s,2 Mbps\n", None) else {
+            panic!("`Mbps` is ambiguous")
+        };
+        assert!(message.contains("line 1") && message.contains("`1mbit`"), "{message}");
+    }
+
+    #[test]
+    fn rates_with_a_single_time_need_an_end() {
+        let Err(crate::Error::Input { message, help }) = read(b"0s,1mbit\n", None) else {
+            panic!("no trace without a duration")
+        };
+        assert!(
+            message.contains("no duration") && help.contains("`10s,again`"),
+            "{message}: {help}"
+        );
+        assert!(read(b"0s,1mbit\n10s,again\n", None).is_ok());
+    }
+
+    #[test]
     fn an_iperf3_result_becomes_its_rates() {
         let json = r#"{"intervals":[
             {"sum":{"start":0,"end":1.0,"bits_per_second":4e6,"omitted":true}},

@@ -64,12 +64,12 @@ pub enum CaptureError {
         minor: u16,
     },
     /// A length that no capture has.
-    #[error("at byte {offset}: a {what} of {len} bytes cannot be")]
+    #[error("at byte {offset}: a {record} of {len} bytes cannot be")]
     Length {
         /// Where the record begins.
         offset: usize,
         /// Kind of the record.
-        what: &'static str,
+        record: &'static str,
         /// Length in the file.
         len: u32,
     },

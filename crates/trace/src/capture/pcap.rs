@@ -87,8 +87,8 @@ impl Pcap {
             Lengths::Either => (first.min(second), first.max(second)),
         };
         if captured > MAX_RECORD {
-            let (offset, what) = (*at, "packet");
-            return Err(CaptureError::Length { offset, what, len: captured });
+            let (offset, record) = (*at, "packet");
+            return Err(CaptureError::Length { offset, record, len: captured });
         }
         let end = self.header + captured as usize;
         let Some(bytes) = rest.get(self.header..end) else { return Ok(Step::Truncated) };

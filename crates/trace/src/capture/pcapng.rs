@@ -129,14 +129,14 @@ impl Pcapng {
             return Ok(None);
         };
         if len < 12 || !len.is_multiple_of(4) || len > MAX_RECORD {
-            return Err(CaptureError::Length { offset, what: "block", len });
+            return Err(CaptureError::Length { offset, record: "block", len });
         }
         let Some(block) = rest.get(..len as usize) else { return Ok(None) };
         // The length is at both ends of the block. If they differ, the positions of all following blocks are unknown.
         if let Some(trailer) = self.order.u32(block, block.len() - 4)
             && trailer != len
         {
-            return Err(CaptureError::Length { offset, what: "block", len: trailer });
+            return Err(CaptureError::Length { offset, record: "block", len: trailer });
         }
         Ok(Some((Block { kind, body: &block[8..block.len() - 4], offset }, block.len())))
     }
@@ -263,13 +263,13 @@ fn section_order(block: &[u8], offset: usize) -> Result<Option<Order>, CaptureEr
 impl<'a> Block<'a> {
     fn short(&self) -> CaptureError {
         let len = self.body.len() as u32 + 12;
-        CaptureError::Length { offset: self.offset, what: "block", len }
+        CaptureError::Length { offset: self.offset, record: "block", len }
     }
 
     /// The `len` captured bytes that begin at `at`.
     fn packet(&self, at: usize, len: u32) -> Result<&'a [u8], CaptureError> {
         let bytes = self.body.get(at..).and_then(|rest| rest.get(..len as usize));
-        bytes.ok_or(CaptureError::Length { offset: self.offset, what: "packet", len })
+        bytes.ok_or(CaptureError::Length { offset: self.offset, record: "packet", len })
     }
 }
 

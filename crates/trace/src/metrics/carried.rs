@@ -66,7 +66,7 @@ pub(super) struct Carried {
 
     pub(super) stalls: StallWatch,
     /// Number of bytes of the complete transfer, if the layout names it.
-    pub(super) wanted: u64,
+    pub(super) size: u64,
     pub(super) declared: Option<Arc<Declared>>,
     /// Data packets without bytes.
     pub(super) empty: u64,
@@ -89,7 +89,7 @@ impl Default for Carried {
             delay: Moments::default(),
             delays: Histogram::default(),
             stalls: StallWatch::default(),
-            wanted: u64::MAX,
+            size: u64::MAX,
             declared: None,
             empty: 0,
         }
@@ -158,7 +158,7 @@ impl Carried {
             self.delays.add(at.since(*offered));
             self.waiting.pop_front();
         }
-        self.delivered >= self.wanted
+        self.delivered >= self.size
     }
 }
 

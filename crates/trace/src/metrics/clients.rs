@@ -111,7 +111,7 @@ impl Clients {
     /// The pages of a table, if there are any.
     pub fn pages(&self, info: &ExchangeInfo) -> Option<Pages> {
         let those = self.of(info);
-        let asked = those.clone().map(|record| record.pages).sum();
+        let requested = those.clone().map(|record| record.pages).sum();
         let sorted = |of: fn(&ClientRecord) -> &Vec<Span>| {
             let mut all: Vec<f64> =
                 those.clone().flat_map(of).copied().map(Span::as_secs_f64).collect();
@@ -120,8 +120,8 @@ impl Clients {
         };
         let (loads, first) = (sorted(|record| &record.loads), sorted(|record| &record.first_bytes));
         let [load_p50_s, load_p95_s, load_max_s] = [0.50, 0.95, 1.0].map(|q| quantile(&loads, q));
-        (asked > 0).then(|| Pages {
-            asked,
+        (requested > 0).then(|| Pages {
+            asked: requested,
             loaded: loads.len() as u64,
             load_mean_s: loads.iter().sum::<f64>() / loads.len().max(1) as f64,
             load_p50_s,

@@ -110,7 +110,7 @@ impl Metrics {
         let tables = self.layout.exchanges.iter();
         tables
             .map(|info| {
-                let those = self.flows.iter().filter(|pair| pair.asks(info));
+                let those = self.flows.iter().filter(|pair| pair.has_requests_of(info));
                 Exchanges {
                     pages: self.clients.pages(info),
                     videos: self.clients.videos(info, end),

@@ -94,7 +94,7 @@ impl Flow {
     /// Stores the layout's description.
     pub(super) fn declare(&mut self, declared: Arc<Declared>) {
         let carried = self.carried();
-        carried.wanted = declared.bytes.unwrap_or(u64::MAX);
+        carried.size = declared.bytes.unwrap_or(u64::MAX);
         carried.declared = Some(declared);
     }
 
@@ -151,7 +151,7 @@ impl Flow {
         match event {
             FlowEvent::Originated { .. } | FlowEvent::Carried { .. } => carried.offered,
             FlowEvent::Crossed { .. } => carried.wireless_packets,
-            FlowEvent::Delivered { .. } => carried.offered ^ carried.delivered ^ carried.wanted,
+            FlowEvent::Delivered { .. } => carried.offered ^ carried.delivered ^ carried.size,
             FlowEvent::Dropped { .. } | FlowEvent::DupAck { .. } => 0,
         }
     }

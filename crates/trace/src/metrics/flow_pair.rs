@@ -27,24 +27,26 @@ impl FlowPair<'_> {
 
     /// Whether it belongs to a group of flows that are reported together.
     pub(super) fn is_grouped(&self, layout: &Layout) -> bool {
-        let carries =
-            |info: &ExchangeInfo| info.asks_on(&self.key) || info.asks_on(&self.key.reversed());
+        let carries = |info: &ExchangeInfo| {
+            info.has_requests_on(&self.key) || info.has_requests_on(&self.key.reversed())
+        };
         layout.short.iter().any(|info| self.is_between(info))
             || layout.exchanges.iter().any(carries)
     }
 
     /// Whether it is cross traffic.
     pub(super) fn is_cross(&self, layout: &Layout) -> bool {
-        let carries =
-            |info: &&ExchangeInfo| info.asks_on(&self.key) || info.asks_on(&self.key.reversed());
+        let carries = |info: &&ExchangeInfo| {
+            info.has_requests_on(&self.key) || info.has_requests_on(&self.key.reversed())
+        };
         self.flow.declared().is_some_and(|declared| declared.cross)
             || layout.short.iter().any(|info| info.cross && self.is_between(info))
             || layout.exchanges.iter().filter(carries).any(|info| info.cross)
     }
 
     /// Whether it carries requests of this table's clients.
-    pub(super) fn asks(&self, info: &ExchangeInfo) -> bool {
-        info.asks_on(&self.key)
+    pub(super) fn has_requests_of(&self, info: &ExchangeInfo) -> bool {
+        info.has_requests_on(&self.key)
     }
 
     /// Whether it is one of these short transfers.

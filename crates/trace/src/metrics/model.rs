@@ -325,15 +325,16 @@ impl RunMetrics {
             all.push(Scalar { name: "airtime", unit: "s", value: self.air(|c| c.airtime_s) });
         }
         // Includes exchanges, whose connections are not in `flows`.
-        let with_asked = |name, flows: &dyn Fn(&FlowMetrics) -> u64, of: fn(&Exchanges) -> u64| {
-            let exchanged = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
-            Scalar { name, unit: "1", value: (self.sum(flows) + exchanged) as f64 }
-        };
+        let with_exchanges =
+            |name, flows: &dyn Fn(&FlowMetrics) -> u64, of: fn(&Exchanges) -> u64| {
+                let exchanged = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
+                Scalar { name, unit: "1", value: (self.sum(flows) + exchanged) as f64 }
+            };
         all.extend([
-            with_asked("timeouts", &|f| f.timeouts, |e| e.timeouts),
-            with_asked("fast_retransmits", &|f| f.fast_retransmits, |e| e.fast_retransmits),
+            with_exchanges("timeouts", &|f| f.timeouts, |e| e.timeouts),
+            with_exchanges("fast_retransmits", &|f| f.fast_retransmits, |e| e.fast_retransmits),
             count("dupacks", &|f| f.dupacks),
-            with_asked("host_retransmissions", &FlowMetrics::host_retransmissions, |e| {
+            with_exchanges("host_retransmissions", &FlowMetrics::host_retransmissions, |e| {
                 e.retransmissions
             }),
             count("local_retransmissions", &FlowMetrics::local_retransmissions),

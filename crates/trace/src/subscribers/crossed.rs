@@ -186,8 +186,8 @@ mod tests {
                 ((1000, 1000), split(0, 0, 1000)),
                 ((2500, 1000), split(500, 0, 500)),
             ];
-            for ((seq, len), wanted) in steps {
-                assert_eq!(crossed.add(at(seq), len, &mut room), wanted, "{seq} from {first}");
+            for ((seq, len), expected) in steps {
+                assert_eq!(crossed.add(at(seq), len, &mut room), expected, "{seq} from {first}");
             }
             assert_eq!((crossed.next(), room.0), (Some(at(3500)), 9));
         }
@@ -228,9 +228,9 @@ mod tests {
             steps in proptest::collection::vec((proptest::num::u32::ANY, 0u32..70_000, 0u8..4), 1..300),
         ) {
             let (mut crossed, mut room) = (Crossed::default(), Room::new(50));
-            for (seq, len, what) in steps {
-                let seq = Seq(if what < 2 { seq % 200_000 } else { seq });
-                if what == 3 {
+            for (seq, len, kind) in steps {
+                let seq = Seq(if kind < 2 { seq % 200_000 } else { seq });
+                if kind == 3 {
                     crossed.release(seq, &mut room);
                     continue;
                 }
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(acked.advance(Seq(500)), 0, "the bytes before the first ACK are unknown");
         acked.begin(Seq(u32::MAX - 99));
         let acks = [(100, 100), (100, 0), (50, 0), (300, 200)];
-        for (ack, wanted) in acks {
-            assert_eq!(acked.advance(Seq(u32::MAX - 99) + ack), wanted, "{ack}");
+        for (ack, expected) in acks {
+            assert_eq!(acked.advance(Seq(u32::MAX - 99) + ack), expected, "{ack}");
         }
         acked.end(Seq(u32::MAX - 99) + 400);
         assert_eq!(acked.advance(Seq(u32::MAX - 99) + 401), 100);

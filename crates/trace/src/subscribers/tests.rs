@@ -100,7 +100,7 @@ fn a_download_has_the_figures_of_its_segments() {
         hosts.ack(280, 7001);
         let row = hosts.row(1000);
         assert_eq!(row.subscriber.to_string(), "10.0.0.7");
-        let wanted = Transfers {
+        let expected = Transfers {
             delivered_down: 7000,
             delivered_up: 0,
             arrived: 8000,
@@ -112,7 +112,7 @@ fn a_download_has_the_figures_of_its_segments() {
             local_bytes: 1000,
             local_packets: 1,
         };
-        assert_eq!(row.total, wanted, "{first:?}");
+        assert_eq!(row.total, expected, "{first:?}");
         assert_eq!((row.loss_down, row.loss_before), (Some(2.0 / 9.0), Some(1.0 / 7.0)));
         assert_eq!((row.goodput_down, row.loss_up, row.upload), (7000.0, None, None));
         // Of the handshake and of the first segment, and none that waited for a repair.
@@ -148,8 +148,8 @@ fn an_upload_has_losses_on_the_radio_and_round_trips_to_the_server() {
         answer(&mut hosts, 450, 2001);
         let row = hosts.row(450);
         assert_eq!((row.total.delivered_up, row.total.delivered_down), (2000, 0), "{first:?}");
-        let wanted = Upload { arrived: 2000, missing: 500, client_bytes: 500, client_packets: 1 };
-        assert_eq!(row.upload, Some(wanted), "{first:?}");
+        let expected = Upload { arrived: 2000, missing: 500, client_bytes: 500, client_packets: 1 };
+        assert_eq!(row.upload, Some(expected), "{first:?}");
         assert_eq!((row.loss_up, row.loss_down), (Some(0.25), None));
         let server = row.server.unwrap();
         assert_eq!((server.samples, server.min_s), (2, 0.04), "{first:?}");
@@ -343,13 +343,13 @@ fn rows_sort_worst_first_and_missing_values_last() {
         row(3, Some(Grade::F), Some(0.0), 7.0),
         row(4, Some(Grade::C), Some(0.1), 7.0),
     ];
-    for (order, wanted) in
+    for (order, expected) in
         [(Order::Grade, [3, 4, 2, 1]), (Order::Loss, [1, 4, 3, 2]), (Order::Goodput, [1, 2, 3, 4])]
     {
         let mut sorted = rows.to_vec();
         retain_first(&mut sorted, order, 9);
         let names: Vec<String> = sorted.iter().map(|row| row.subscriber.to_string()).collect();
-        assert_eq!(names, wanted.map(|n| format!("10.0.0.{n}")), "{order:?}");
+        assert_eq!(names, expected.map(|n| format!("10.0.0.{n}")), "{order:?}");
     }
 }
 

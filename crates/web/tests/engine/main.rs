@@ -64,8 +64,11 @@ fn digests_match_the_expected_digests_of_the_page() {
     if std::env::var_os("LASTHOP_WRITE_DIGESTS").is_some() {
         std::fs::write(path, &found).unwrap();
     }
-    let kept = std::fs::read_to_string(path).unwrap();
-    assert_eq!(found, kept, "LASTHOP_WRITE_DIGESTS=1 writes them again if results have changed");
+    let expected = std::fs::read_to_string(path).unwrap();
+    assert_eq!(
+        found, expected,
+        "LASTHOP_WRITE_DIGESTS=1 writes them again if results have changed"
+    );
 }
 
 #[test]
@@ -104,14 +107,14 @@ fn a_look_shows_the_snoop_cache_and_sender_state() {
     let question = json!({ "ask": "look", "text": text("quickstart"), "scheme": "snoop", "seed": 1, "at": 2.0 });
     let (json, _) = ask(&question, &[]);
     let stages = json["stages"].as_array().unwrap();
-    let kept = stages.iter().find_map(|stage| stage["kept"].as_array()).unwrap();
-    assert!(!kept.is_empty());
-    for packet in kept {
+    let cached = stages.iter().find_map(|stage| stage["kept"].as_array()).unwrap();
+    assert!(!cached.is_empty());
+    for packet in cached {
         assert!(packet["from"].as_u64() < packet["to"].as_u64(), "{packet}");
     }
     let una = json["senders"][0]["snd_una"].as_u64().unwrap();
     // Data acknowledged at the sender was removed from the cache before: positions of the sender count its SYN.
-    assert!(kept.iter().all(|packet| packet["to"].as_u64().unwrap() + 1 > una));
+    assert!(cached.iter().all(|packet| packet["to"].as_u64().unwrap() + 1 > una));
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Sink for Counts {
             What::Agent { note, .. } => add(&mut self.others, word(note)),
             What::Link { note, .. } => add(&mut self.others, word(note)),
             What::Air(_) | What::Work(_) | What::Channel { .. } => {}
-            what => add(&mut self.others, word(what)),
+            other => add(&mut self.others, word(other)),
         }
     }
 }

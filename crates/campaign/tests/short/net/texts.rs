@@ -120,9 +120,9 @@ fn comparisons(file: &str, first: usize) {
             ("all with hand-offs", SchemeChoice::All, &errors[..1], Some(&handoffs)),
             ("named", named, &errors[..2], None),
         ];
-        for (what, wanted, errors, handoffs) in comparisons {
+        for (label, choice, errors, handoffs) in comparisons {
             let mut digest = Digest::default();
-            let done = compare(example.text, example.name, &[], &wanted, errors, None, handoffs);
+            let done = compare(example.text, example.name, &[], &choice, errors, None, handoffs);
             match done {
                 Ok(comparison) => {
                     let (compared, left) = (comparison.schemes.len(), comparison.left_out.len());
@@ -130,10 +130,10 @@ fn comparisons(file: &str, first: usize) {
                     write_comparison(&comparison, &mut digest);
                     let digest = digest.text();
                     let value = format!("{compared}, left out {left}, points {points}, {digest}");
-                    block.put(what, value);
+                    block.put(label, value);
                 }
                 Err(error) => {
-                    block.put(what, format!("{error}: {}", error.help).replace('\n', " "));
+                    block.put(label, format!("{error}: {}", error.help).replace('\n', " "));
                 }
             }
         }
@@ -317,10 +317,10 @@ fn schemes_of_a_file() {
         }
         let named =
             SchemeChoice::Named(vec!["eager".to_owned(), "big".to_owned(), "bad".to_owned()]);
-        for (wanted, baseline) in
+        for (choice, baseline) in
             [(SchemeChoice::Own, None), (SchemeChoice::All, Some("eager")), (named, Some("big"))]
         {
-            match compare(&text, name, &[], &wanted, &[], baseline, None) {
+            match compare(&text, name, &[], &choice, &[], baseline, None) {
                 Ok(comparison) => write_comparison(&comparison, &mut digest),
                 Err(error) => {
                     let _ = write!(digest, "{error} {}", error.help);

@@ -240,7 +240,7 @@ fn nested_sinks_receive_the_same_events() {
         let end = run(scenario, &mut alone);
         let finished = |metrics: Metrics| format!("{:?}", metrics.finish(end));
         let alone_wants = alone.interest();
-        let wanted = finished(alone);
+        let expected = finished(alone);
         let (mut pair, mut many, mut maybe) = ((new(), new()), vec![new(), new()], Some(new()));
         run(scenario, &mut pair);
         run(scenario, &mut many);
@@ -251,7 +251,7 @@ fn nested_sinks_receive_the_same_events() {
         assert_eq!((pair.interest(), interest_of(&mut lent)), (alone_wants, alone_wants));
         let all = [pair.0, pair.1, lent];
         for metrics in all.into_iter().chain(many).chain(maybe) {
-            assert_eq!(finished(metrics), wanted, "{name}");
+            assert_eq!(finished(metrics), expected, "{name}");
         }
         assert_eq!(None::<Metrics>.interest(), Interest::NOTHING);
         assert_eq!(Vec::<Metrics>::new().interest(), Interest::NOTHING);

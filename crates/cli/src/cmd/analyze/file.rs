@@ -78,8 +78,8 @@ fn open(path: &Path, help: &str) -> Result<Box<dyn Read>, Failure> {
         }
         #[cfg(not(feature = "zstd"))]
         [0x28, 0xb5, 0x2f, 0xfd] => {
-            let what = format!("{}: to read a file compressed by zstd", name(path));
-            return Err(crate::features::refused(&what, "zstd"));
+            let message = format!("{}: to read a file compressed by zstd", name(path));
+            return Err(crate::features::refused(&message, "zstd"));
         }
         _ => Box::new(whole),
     })
@@ -90,8 +90,8 @@ fn broken_off(error: io::Error, begun: bool, path: &Path) -> Result<bool, Failur
     if error.kind() == io::ErrorKind::UnexpectedEof && begun {
         return Ok(true);
     }
-    let what = format!("{}: it cannot be read: {error}", name(path));
-    Err(Failure::input(what, "is the file damaged? check it with `gzip -t` or `zstd -t`"))
+    let message = format!("{}: it cannot be read: {error}", name(path));
+    Err(Failure::input(message, "is the file damaged? check it with `gzip -t` or `zstd -t`"))
 }
 
 /// All bytes of a capture, decompressed if needed, at most `most`.
@@ -102,10 +102,10 @@ pub fn bytes(path: &Path, help: &str, most: u64) -> Result<Vec<u8>, Failure> {
         broken_off(error, !bytes.is_empty(), path)?;
     }
     if bytes.len() as u64 > most {
-        let what = format!("{}: it is larger than the limit of {most} bytes", path.display());
+        let message = format!("{}: it is larger than the limit of {most} bytes", path.display());
         let help = "to match captures, two are held in memory: raise `--max-size` if there is enough, or cut them: \
                     editcap -c 1000000 FILE PARTS";
-        return Err(Failure::input(what, help));
+        return Err(Failure::input(message, help));
     }
     Ok(bytes)
 }
@@ -159,8 +159,8 @@ mod tests {
     fn truncated_gzip_is_partly_read_and_damaged_gzip_refused() {
         let content: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
         let packed = gzip(&content);
-        let kept = of("cut", &packed[..packed.len() / 2], u64::MAX - 1).unwrap();
-        assert!(kept.len() > 1000 && content.starts_with(&kept));
+        let partial = of("cut", &packed[..packed.len() / 2], u64::MAX - 1).unwrap();
+        assert!(partial.len() > 1000 && content.starts_with(&partial));
         let mut damaged = packed;
         let middle = damaged.len() / 2;
         damaged[middle..middle + 100].fill(0xff);

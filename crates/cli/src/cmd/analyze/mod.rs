@@ -92,8 +92,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let from_stdin = args.captures.iter().any(|path| file::is_stdin(path));
     if from_stdin && args.captures.len() > 1 {
-        let what = "`-` cannot be matched with other captures: it can be read only once";
-        return Err(Failure::input(what, "write it to a file first"));
+        let message = "`-` cannot be matched with other captures: it can be read only once";
+        return Err(Failure::input(message, "write it to a file first"));
     }
     let mut captures = all(args)?;
     let unreadable = nothing_read(&captures);
@@ -134,9 +134,9 @@ fn nothing_read(captures: &[Capture]) -> Option<Failure> {
     let tcp: u64 = captures.iter().map(|capture| capture.analysis.tcp_packets).sum();
     let unread = captures.iter().find_map(|capture| Some((capture, unread(&capture.analysis)?)));
     let (capture, unread) = unread.filter(|_| tcp == 0)?;
-    let what = format!("{}: no TCP could be read; {unread}", capture.file);
+    let message = format!("{}: no TCP could be read; {unread}", capture.file);
     let help = "docs/how-to/analyze.md lists the formats; capture inside of the tunnel, or with a larger snap length (-s 128)";
-    Some(Failure::input(what, help))
+    Some(Failure::input(message, help))
 }
 
 /// The captures of the interface or of the files.
@@ -159,8 +159,8 @@ fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
     captures.iter_mut().for_each(|capture| filter.apply(capture));
     if captures.iter().all(|capture| capture.analysis.connections.is_empty()) {
         let all: u64 = captures.iter().map(|capture| capture.left_out).sum();
-        let what = format!("none of {all} connections matches the filters");
-        return Err(Failure::input(what, "without filters, all are listed with their numbers"));
+        let message = format!("none of {all} connections matches the filters");
+        return Err(Failure::input(message, "without filters, all are listed with their numbers"));
     }
     Ok(())
 }

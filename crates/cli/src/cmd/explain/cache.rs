@@ -54,25 +54,25 @@ impl ConditionCache {
         });
         let claims = claims.iter().map(|claim| claim.id.to_owned()).collect();
         let build = build.unwrap_or_default();
-        let mut kept = ConditionCache { build, claims, answers: BTreeMap::new(), file: None };
-        let Some(path) = dir.map(|dir| dir.join("sets.jsonl")) else { return Ok(kept) };
+        let mut cache = ConditionCache { build, claims, answers: BTreeMap::new(), file: None };
+        let Some(path) = dir.map(|dir| dir.join("sets.jsonl")) else { return Ok(cache) };
         let text = fs::read_to_string(&path).unwrap_or_default();
         // The last line may be incomplete.
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let ours = |line: &Line| line.question.build == kept.build && !kept.build.is_empty();
-        kept.answers = lines.filter(ours).map(|line| (line.question, line.judged)).collect();
+        let ours = |line: &Line| line.question.build == cache.build && !cache.build.is_empty();
+        cache.answers = lines.filter(ours).map(|line| (line.question, line.judged)).collect();
         let failed = |error| Failure::file(&path, error, "is there room, and may you write there?");
         let options = OpenOptions::new().append(true).create(true).clone();
         // Results of other builds are obsolete.
-        if kept.answers.is_empty() {
+        if cache.answers.is_empty() {
             fs::write(&path, "").map_err(failed)?;
         }
         let mut file = options.open(&path).map_err(failed)?;
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n").map_err(failed)?;
         }
-        kept.file = Some((path, file));
-        Ok(kept)
+        cache.file = Some((path, file));
+        Ok(cache)
     }
 
     /// Conditions under each of `sets`, from the cache if possible. `None` for sets that were not started.

@@ -50,8 +50,8 @@ pub fn serve(listener: TcpListener, port: u16, directory: PathBuf) -> io::Result
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let lab = Arc::new(Lab { port, directory, runs: Semaphore::new(RUNS) });
     let stop = Arc::new(Notify::new());
-    let asked = stop.clone();
-    ctrlc::set_handler(move || asked.notify_one()).map_err(io::Error::other)?;
+    let on_interrupt = stop.clone();
+    ctrlc::set_handler(move || on_interrupt.notify_one()).map_err(io::Error::other)?;
     let listener = {
         let _inside = runtime.enter();
         tokio::net::TcpListener::from_std(listener)?
@@ -101,7 +101,7 @@ impl Lab {
                 let files = scenarios(&self.directory);
                 response("application/json", Value::Array(files).to_string().into_bytes())
             }
-            (&Method::POST, "/ask") => self.post_ask(request).await,
+            (&Method::POST, "/ask") => self.post_request(request).await,
             (_, "/" | "/scenarios.json" | "/ask") => {
                 error_response(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here\n")
             }
@@ -109,7 +109,7 @@ impl Lab {
         }
     }
 
-    async fn post_ask(&self, request: Request<Incoming>) -> HttpResponse {
+    async fn post_request(&self, request: Request<Incoming>) -> HttpResponse {
         let body = Limited::new(request.into_body(), LONGEST).collect();
         let Ok(question) = body.await.map(|body| body.to_bytes()) else {
             return error_response(

@@ -103,13 +103,13 @@ fn interval(word: &str) -> Result<Span, String> {
 impl Args {
     fn phases(&self) -> Vec<Phase> {
         let all = !(self.up || self.down || self.both);
-        let wanted = |phase: &Phase| match phase {
+        let selected = |phase: &Phase| match phase {
             Phase::Idle => true,
             Phase::Up => all || self.up,
             Phase::Down => all || self.down,
             Phase::Both => all || self.both,
         };
-        Phase::ALL.into_iter().filter(wanted).collect()
+        Phase::ALL.into_iter().filter(selected).collect()
     }
 
     fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {

@@ -144,7 +144,7 @@ fn notes(measured: &Measurement) -> String {
     for phase in &measured.phases {
         let counts = phase.probes;
         let mut parts = Vec::new();
-        for (count, what) in [
+        for (count, condition) in [
             (counts.unanswered, "without an answer"),
             (counts.late, "later than 1 s"),
             (counts.skipped, "not sent, because 512 had no answer"),
@@ -152,7 +152,7 @@ fn notes(measured: &Measurement) -> String {
             (counts.answer_retransmissions.unwrap_or(0), "with a retransmitted answer"),
         ] {
             if count > 0 {
-                parts.push(format!("{count} {what}"));
+                parts.push(format!("{count} {condition}"));
             }
         }
         if !parts.is_empty() {

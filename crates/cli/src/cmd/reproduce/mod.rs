@@ -12,6 +12,7 @@ use std::time::Instant;
 use lasthop_papers::{Bench, Claim, all_claims, evaluate, works};
 use lasthop_report::model::Verdict;
 use lasthop_runs::{Observer, RunResult};
+use lasthop_scenario::synonyms::meaning;
 
 use crate::cpu::ForClaims;
 use crate::failure::Failure;
@@ -243,10 +244,15 @@ fn evaluate_all(
     Ok(done)
 }
 
-/// The claims that `what` names, in the order of the papers.
-fn choose(what: &[String]) -> Result<Vec<&'static Claim>, Failure> {
-    lasthop_papers::choose(what).map_err(|word| {
-        let help = "`lasthop reproduce --list` names them all";
+/// The claims that `words` name, in the order of the papers.
+fn choose(words: &[String]) -> Result<Vec<&'static Claim>, Failure> {
+    lasthop_papers::choose(words).map_err(|word| {
+        let names: Vec<&str> =
+            works().map(|work| work.key).chain(all_claims().map(|claim| claim.id)).collect();
+        let near = names.iter().copied().find(|name| name.eq_ignore_ascii_case(word));
+        let near = near.or_else(|| meaning(word, &[], &names));
+        let guess = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+        let help = format!("{guess}`lasthop reproduce --list` names them all");
         Failure::input(format!("there is no paper or claim `{word}`"), help)
     })
 }

@@ -14,8 +14,8 @@ use crate::output;
 /// Writes the page and `claims.json`, and returns the path of the page. `now` is the last run.
 pub fn write(store: &Store, now: &Origin) -> Result<PathBuf, Failure> {
     let all = store.all();
-    let told: Vec<_> = all.iter().map(|kept| kept.answer(now)).collect();
-    output::write(&store.dir.join("claims.json"), output::json(&told)?.as_bytes())?;
+    let answers: Vec<_> = all.iter().map(|stored| stored.answer(now)).collect();
+    output::write(&store.dir.join("claims.json"), output::json(&answers)?.as_bytes())?;
     let file = store.dir.join("report.html");
     output::write(&file, html::render(&page(all, now)).as_bytes())?;
     Ok(file)
@@ -51,20 +51,20 @@ fn words(ids: &BTreeSet<&str>) -> String {
 }
 
 fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
-    let ids: BTreeSet<&str> = all.iter().map(|kept| kept.result.id.as_str()).collect();
+    let ids: BTreeSet<&str> = all.iter().map(|stored| stored.result.id.as_str()).collect();
     let chosen: Vec<&Claim> = all_claims().filter(|claim| ids.contains(claim.id)).collect();
     let papers: Vec<_> = works().filter(|p| chosen.iter().any(|c| c.paper == p.key)).collect();
     let title = match papers.as_slice() {
         [one] => format!("{}: published and measured", one.key),
         _ => "Published and measured".to_owned(),
     };
-    let seeds: BTreeSet<u32> = all.iter().map(|kept| kept.origin.seeds).collect();
+    let seeds: BTreeSet<u32> = all.iter().map(|stored| stored.origin.seeds).collect();
     let seeds: Vec<String> = seeds.iter().map(u32::to_string).collect();
-    let block = |kept: &StoredClaim| (kept.origin.first_seed, kept.origin.seeds);
+    let block = |stored: &StoredClaim| (stored.origin.first_seed, stored.origin.seeds);
     let blocks: BTreeSet<(u64, u32)> = all.iter().map(block).collect();
     let command = |(first, seeds): (u64, u32)| {
-        let those = all.iter().filter(|kept| block(kept) == (first, seeds));
-        let ids = those.map(|kept| kept.result.id.as_str()).collect();
+        let those = all.iter().filter(|stored| block(stored) == (first, seeds));
+        let ids = those.map(|stored| stored.result.id.as_str()).collect();
         let from = if first == 1 { String::new() } else { format!(" --seed {first}") };
         format!("lasthop reproduce{} --seeds {seeds}{from}", words(&ids))
     };
@@ -88,13 +88,13 @@ fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
 
 /// A section per claim; those of other works come last, under headings.
 fn sections(all: Vec<StoredClaim>, now: &Origin) -> Vec<Section> {
-    let first = |key: &str| all.iter().position(|kept| kept.result.paper == key);
+    let first = |key: &str| all.iter().position(|stored| stored.result.paper == key);
     let places = APART.map(|(name, work)| (name, work, first(work.key)));
-    let section = |kept: StoredClaim| Section {
-        text: vec![kept.origin.words(now)],
-        claim: Some(kept.result),
-        tables: kept.tables,
-        figures: kept.figures,
+    let section = |stored: StoredClaim| Section {
+        text: vec![stored.origin.words(now)],
+        claim: Some(stored.result),
+        tables: stored.tables,
+        figures: stored.figures,
         ..Section::default()
     };
     let mut sections: Vec<Section> = all.into_iter().map(section).collect();

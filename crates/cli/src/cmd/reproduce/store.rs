@@ -135,20 +135,20 @@ impl Store {
     }
 
     /// Stores an evaluated claim, and replaces an earlier one.
-    pub fn save(&self, kept: &StoredClaim) -> Result<(), Failure> {
-        output::write(&self.path(&kept.result.id), output::json(kept)?.as_bytes())
+    pub fn save(&self, claim: &StoredClaim) -> Result<(), Failure> {
+        output::write(&self.path(&claim.result.id), output::json(claim)?.as_bytes())
     }
 
     /// The stored claim `id`. An unreadable file counts as missing.
     fn load(&self, id: &str) -> Option<StoredClaim> {
-        let kept: StoredClaim = serde_json::from_slice(&fs::read(self.path(id)).ok()?).ok()?;
-        (kept.result.id == id).then_some(StoredClaim { found: true, ..kept })
+        let claim: StoredClaim = serde_json::from_slice(&fs::read(self.path(id)).ok()?).ok()?;
+        (claim.result.id == id).then_some(StoredClaim { found: true, ..claim })
     }
 
     /// The stored claim `id`, if it is valid for `now`.
     pub fn valid(&self, id: &str, now: &Origin) -> Option<StoredClaim> {
-        let tried = |kept: &StoredClaim| kept.result.verdict != Verdict::NotRun;
-        self.load(id).filter(|kept| kept.origin.serves(now) && tried(kept))
+        let tried = |claim: &StoredClaim| claim.result.verdict != Verdict::NotRun;
+        self.load(id).filter(|claim| claim.origin.serves(now) && tried(claim))
     }
 
     /// All stored claims, in the order of the papers.

@@ -87,8 +87,8 @@ pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
             continue;
         }
         let mut text = format!("\nWhat {} leaves open, and what is assumed:\n", paper.key);
-        for (what, why) in paper.assumed {
-            text.push_str(&format!("- {what}\n  {why}\n"));
+        for (assumption, why) in paper.assumed {
+            text.push_str(&format!("- {assumption}\n  {why}\n"));
         }
         output::print(&text)?;
     }

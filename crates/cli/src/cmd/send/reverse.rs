@@ -46,11 +46,11 @@ pub fn run(
         show(args, &reports, intervals, json)?;
     }
     failed?;
-    let wanted = u64::from(args.repeat) * u64::from(args.count);
+    let requested = u64::from(args.repeat) * u64::from(args.count);
     let good = |report: &&ReverseReport| report.end == End::Closed && report.wrong.is_none();
     let complete = reports.iter().filter(good).count() as u64;
     let stopped = session.stop.load(std::sync::atomic::Ordering::Relaxed);
-    Ok(match (complete == wanted, stopped) {
+    Ok(match (complete == requested, stopped) {
         (true, _) => Outcome::Done,
         (false, true) => Outcome::Interrupted,
         (false, false) => Outcome::No,

@@ -1,10 +1,14 @@
 //! The scenario of the options' link.
 
+use std::str::FromStr;
+
+use lasthop_proto::units::{Probability, Rate, Span, UnitError};
 use lasthop_scenario::Argument;
 use toml::Value;
 
 use crate::failure::Failure;
 use crate::scenario::{Text, with_files};
+use crate::usage::bad_quantity;
 
 /// Options that `--scenario` replaces.
 const OWN: [&str; 8] =
@@ -61,6 +65,7 @@ impl Link {
         if let Some(word) = self.loss.as_deref().filter(|word| is_bare_one(word)) {
             return Err(ambiguous_loss_failure(word));
         }
+        self.check()?;
         let mut link: Vec<(&str, &str)> = vec![("queue", self.queue.as_deref().unwrap_or(QUEUE))];
         let mut stage = String::new();
         let optional = [("delay", &self.delay), ("discipline", &self.discipline)];
@@ -98,6 +103,26 @@ impl Link {
         Ok(Text { origin, name, text: format!("{HOSTS}\n{stage}") })
     }
 
+    /// Checks quantities here, since an error in the scenario of the options would point at a text that the user did not
+    /// write.
+    fn check(&self) -> Result<(), Failure> {
+        type Check = fn(&str) -> Option<UnitError>;
+        let quantities: [(&str, &Option<String>, Check, &str); 4] = [
+            ("--rate", &self.rate, fault::<Rate>, "20mbit"),
+            ("--rate-back", &self.rate_back, fault::<Rate>, "20mbit"),
+            ("--delay", &self.delay, fault::<Span>, "20ms"),
+            ("--loss", &self.loss, fault::<Probability>, "1%"),
+        ];
+        for (option, value, fault, example) in quantities {
+            if let Some((value, error)) = value.as_ref().and_then(|v| Some((v, fault(v)?))) {
+                let message = format!("{error}; for example {example}");
+                let (message, help) = bad_quantity(option, value, &message);
+                return Err(Failure::input(message, help));
+            }
+        }
+        Ok(())
+    }
+
     /// Name of the link in a prompt.
     pub fn label(&self) -> String {
         let loss = self.loss.as_ref().map(|loss| format!("loss {loss}"));
@@ -115,6 +140,11 @@ impl Text {
         self.text = with_files(self.text, std::path::Path::new(""), arguments)?;
         Ok(self)
     }
+}
+
+/// The fault of a word that is no quantity of this kind.
+fn fault<T: FromStr<Err = UnitError>>(word: &str) -> Option<UnitError> {
+    word.parse::<T>().err()
 }
 
 /// Whether a loss is 1 without a unit, which may mean everything or 1 %, as in `tc`.
@@ -138,7 +168,6 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_proto::units::{Rate, Span};
     use lasthop_scenario::{LivePath, Stage, StageKind};
 
     fn path(link: &Link) -> Vec<Stage> {

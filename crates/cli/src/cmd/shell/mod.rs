@@ -127,6 +127,13 @@ impl Args {
         // Errors are reported with their location before a process starts.
         LivePath::of_scenario(&text.text, &text.name, &arguments)
             .map_err(|error| text.wrong(error, &arguments, None))?;
+        let program = self.program.first().and_then(|word| word.to_str());
+        if let Some(file) = program.filter(|word| word.ends_with(".toml")) {
+            return Err(Failure::input(
+                format!("`{file}` is a scenario, not a program"),
+                format!("did you mean `lasthop shell --scenario {file}`?"),
+            ));
+        }
         let level = std::env::var(LEVEL).ok().and_then(|level| level.parse().ok()).unwrap_or(0u8);
         if level >= 16 {
             return Err(Failure::input(
@@ -180,6 +187,7 @@ pub fn become_program(args: &Run) -> Outcome {
     let user = args.user.split_once(':');
     let user = user.and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
     let (why, code) = shell::run(user, &args.program);
+    let why = why.split(" (os error").next().unwrap_or_default();
     eprintln!("{} {why}", style::error("error:"));
     Outcome::Exit(code)
 }

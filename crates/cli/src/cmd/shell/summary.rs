@@ -35,7 +35,7 @@ pub fn text(ended: &Ended, label: &str) -> String {
         let Direction { repeated, marked, damaged, .. } = direction;
         if repeated + marked + damaged > 0 {
             text += &format!(
-                "\n{name}: {repeated} sent again at the station, {marked} marked, {damaged} damaged"
+                "\n{name}: {repeated} retransmitted at the station, {marked} marked, {damaged} damaged"
             );
         }
     }

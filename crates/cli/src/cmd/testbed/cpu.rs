@@ -69,8 +69,8 @@ impl Args {
     pub fn run(&self, json: bool) -> Result<Outcome, Failure> {
         let order = self.order()?;
         let stop = Stop::listen()?;
-        let wanted = cases(&order.sizes).len() as u64 * u64::from(order.rounds);
-        let progress = Progress::new(wanted, json);
+        let total = cases(&order.sizes).len() as u64 * u64::from(order.rounds);
+        let progress = Progress::new(total, json);
         let measured = measure(&order, &|| stop.requested(), |sample, _| {
             progress.step(&format!("round {} of {}", sample.round + 1, order.rounds));
         });
@@ -81,7 +81,7 @@ impl Args {
         } else {
             show(&measured)?;
         }
-        let all = measured.samples.len() as u64 == wanted;
+        let all = measured.samples.len() as u64 == total;
         Ok(if all { Outcome::Done } else { Outcome::Interrupted })
     }
 }
@@ -133,7 +133,7 @@ fn facts(measured: &Measurement) -> Vec<String> {
         rate(false),
     ));
     let again: u64 = measured.samples.iter().map(|s| s.retransmitted).sum();
-    facts.push(format!("sent again: {}", number::plural(again, "segment")));
+    facts.push(format!("retransmitted: {}", number::plural(again, "segment")));
     facts
 }
 

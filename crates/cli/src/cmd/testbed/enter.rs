@@ -9,7 +9,7 @@ use std::process::Command;
 use lasthop_live::testbed::keep::join::VARIABLE;
 use lasthop_live::testbed::keep::{Home, Record, join};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, file_error};
 use crate::outcome::Outcome;
 use crate::style;
 
@@ -108,6 +108,10 @@ fn become_it(mut command: Command, record: &Record, host: &str) -> Outcome {
         .env("LASTHOP_HOST", host)
         .exec();
     let program = command.get_program().to_string_lossy();
-    eprintln!("{} cannot run {program}: {error}", style::error("error:"));
-    Outcome::Exit(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+    let (why, code) = match error.kind() {
+        ErrorKind::NotFound => ("there is no such program".to_owned(), 127),
+        _ => (file_error(&error), 126),
+    };
+    eprintln!("{} cannot run {program}: {why}", style::error("error:"));
+    Outcome::Exit(code)
 }

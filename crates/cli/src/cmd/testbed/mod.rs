@@ -238,7 +238,7 @@ fn hosts(record: &Record, status: Status) -> String {
     let width = record.hosts.iter().map(|host| host.name.len()).max().unwrap_or(0);
     for side in [Some(Side::Left), None, Some(Side::Right)] {
         for host in record.hosts.iter().filter(|host| host.side == side) {
-            let what = match side {
+            let position = match side {
                 Some(Side::Left) => "wired side",
                 None => "base station",
                 Some(Side::Right) => "wireless side",
@@ -246,7 +246,7 @@ fn hosts(record: &Record, status: Status) -> String {
             let v4 = host.v4.map(|address| address.to_string());
             let v6 = host.v6.map(|address| address.to_string());
             let words: Vec<_> = v4.into_iter().chain(v6).chain(host.preset.clone()).collect();
-            let line = format!("  {:<width$}  {what:<13}  {}", host.name, words.join("  "));
+            let line = format!("  {:<width$}  {position:<13}  {}", host.name, words.join("  "));
             let _ = writeln!(text, "{}", line.trim_end());
         }
     }
@@ -268,8 +268,8 @@ fn print_ended(ended: &[Ended], json: bool) -> Result<(), Failure> {
         text.push_str("nothing is left of earlier testbeds\n");
     }
     for Ended { name, was_up, ended, left } in ended {
-        let what = if *was_up { "is down" } else { "was dead; what it left is removed" };
-        let _ = writeln!(text, "{}  {what}", style::heading(name));
+        let state = if *was_up { "is down" } else { "was dead; what it left is removed" };
+        let _ = writeln!(text, "{}  {state}", style::heading(name));
         for (pid, program) in ended {
             let _ = writeln!(text, "  ended {program} (process {pid}), which ran inside");
         }

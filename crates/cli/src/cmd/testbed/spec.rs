@@ -132,15 +132,15 @@ fn set_preset(hosts: &mut [HostSpec], word: &str) -> Result<(), Failure> {
         ));
     };
     let names: Vec<_> = hosts.iter().map(|host| host.name.clone()).collect();
-    let mut wanted =
+    let mut matching =
         hosts.iter_mut().filter(|spec| host.is_none_or(|host| spec.name == host)).peekable();
-    if wanted.peek().is_none() {
+    if matching.peek().is_none() {
         return Err(Failure::input(
             format!("there is no host `{}` to set to {name}", host.unwrap_or_default()),
             format!("there are {}, for example `--preset {}={name}`", names.join(", "), names[0]),
         ));
     }
-    for spec in wanted {
+    for spec in matching {
         spec.preset = Some(preset);
     }
     Ok(())

@@ -25,12 +25,12 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (work(), begin.elapsed().as_secs_f64())
 }
 
-fn demand(holds: bool, what: impl FnOnce() -> String) -> Found {
-    if holds { Ok(()) } else { Err(what()) }
+fn demand(holds: bool, message: impl FnOnce() -> String) -> Found {
+    if holds { Ok(()) } else { Err(message()) }
 }
 
-fn same(what: &str, sent: &[u8], got: &[u8]) -> Found {
-    demand(sent == got, || format!("{what}: {} bytes were sent, {} came", sent.len(), got.len()))
+fn same(subject: &str, sent: &[u8], got: &[u8]) -> Found {
+    demand(sent == got, || format!("{subject}: {} bytes were sent, {} came", sent.len(), got.len()))
 }
 
 /// A kernel counter of a host.
@@ -57,18 +57,18 @@ fn iperf(from: &str, to: &str, words: &[&str], bytes: usize) -> Result<Value, St
     let server = if from == "a" { SERVER } else { CLIENT }.to_string();
     let bytes = bytes.to_string();
     let base = ["iperf3", "-c", &server, "--json", "-R", "-n", &bytes];
-    let told = on(to, &[&base, words].concat())?;
-    serde_json::from_str(&told).map_err(|error| error.to_string())
+    let output = on(to, &[&base, words].concat())?;
+    serde_json::from_str(&output).map_err(|error| error.to_string())
 }
 
 pub fn iperf3(scale: &Scale) -> Found {
     for (from, to, flows) in [("a", "b", "1"), ("b", "a", "1"), ("a", "b", "8")] {
-        let told = iperf(from, to, &["-P", flows], scale.bytes)?;
+        let report = iperf(from, to, &["-P", flows], scale.bytes)?;
         let [sent, received] =
-            ["sum_sent", "sum_received"].map(|key| told["end"][key]["bytes"].as_u64());
+            ["sum_sent", "sum_received"].map(|key| report["end"][key]["bytes"].as_u64());
         let whole = received >= Some(scale.bytes as u64) && received <= sent;
         demand(whole, || {
-            let error = &told["error"];
+            let error = &report["error"];
             format!("{from} to {to}, {flows} flows: {sent:?}, {received:?}, {error}")
         })?;
     }
@@ -81,9 +81,9 @@ pub fn iperf3_udp(_: &Scale) -> Found {
     for (from, to) in [("a", "b"), ("b", "a")] {
         let full = || counter(to, "Udp", "RcvbufErrors");
         let before = full()?;
-        let told = iperf(from, to, &["-u", "-b", "20M", "-l", "1200"], 1_000_000)?;
+        let report = iperf(from, to, &["-u", "-b", "20M", "-l", "1200"], 1_000_000)?;
         let full = full()? - before;
-        let lost = told["end"]["sum"]["lost_packets"].as_u64();
+        let lost = report["end"]["sum"]["lost_packets"].as_u64();
         demand(lost.is_some_and(|lost| lost <= full), || {
             format!("{from} to {to}: {lost:?} lost, for {full} of them {to} had no room")
         })?;
@@ -158,9 +158,9 @@ pub fn scp(_: &Scale) -> Found {
 
 pub fn rsync(_: &Scale) -> Found {
     on("b", &["rsync", "-r", "rsync://10.9.0.1/out/", "/run/files/got/all"])?;
-    let told = on("b", &["diff", "-r", "/run/files/out", "/run/files/got/all"]);
+    let output = on("b", &["diff", "-r", "/run/files/out", "/run/files/got/all"]);
     fs::remove_dir_all("/run/files/got/all").map_err(|error| error.to_string())?;
-    told.map(drop)
+    output.map(drop)
 }
 
 /// A stream from `a` to `b` with quinn.
@@ -200,8 +200,8 @@ pub fn quic(scale: &Scale) -> Found {
 /// A name over UDP, and one whose answer needs TCP.
 pub fn dns(_: &Scale) -> Found {
     for name in ["file.test", "a-name-of-more-than-twenty.test"] {
-        let told = on("b", &["getent", "ahostsv4", name])?;
-        demand(told.starts_with("10.9.0.77"), || format!("{name}: {told}"))?;
+        let output = on("b", &["getent", "ahostsv4", name])?;
+        demand(output.starts_with("10.9.0.77"), || format!("{name}: {output}"))?;
     }
     Ok(())
 }

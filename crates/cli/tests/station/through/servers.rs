@@ -101,8 +101,8 @@ impl Servers {
         }
         for (host, port, words) in commands {
             let listens = || {
-                let told = on(host, &["ss", "-Hltn", "sport", "=", &format!(":{port}")]);
-                told.is_ok_and(|told| !told.is_empty())
+                let output = on(host, &["ss", "-Hltn", "sport", "=", &format!(":{port}")]);
+                output.is_ok_and(|output| !output.is_empty())
             };
             assert!((0..500).any(|_| listens()), "{words:?} listens");
         }

@@ -294,10 +294,10 @@ fn opened(
     session: &Session<'_>,
 ) -> Result<Vec<Stream>, EndpointError> {
     let directions = phase.directions().iter();
-    let wanted = directions.flat_map(|one| (0..options.streams).map(move |_| *one));
+    let streams = directions.flat_map(|one| (0..options.streams).map(move |_| *one));
     thread::scope(|scope| {
         let open = |direction| scope.spawn(move || one(direction, options, session));
-        let threads: Vec<_> = wanted.map(open).collect();
+        let threads: Vec<_> = streams.map(open).collect();
         let joined = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| {
                 Err(io::Error::other("a thread failed while connecting").into())

@@ -144,11 +144,11 @@ impl Prober {
     }
 
     fn wait(&self, span: Span) -> io::Result<()> {
-        let mut wanted = PollFlags::POLLIN;
+        let mut interest = PollFlags::POLLIN;
         if self.unsent > 0 {
-            wanted |= PollFlags::POLLOUT;
+            interest |= PollFlags::POLLOUT;
         }
-        socket::wait(&mut [PollFd::new(self.stream.as_fd(), wanted)], span)
+        socket::wait(&mut [PollFd::new(self.stream.as_fd(), interest)], span)
     }
 
     fn send(&mut self, now: Time) -> io::Result<()> {

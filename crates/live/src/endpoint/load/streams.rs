@@ -108,11 +108,11 @@ impl Stream {
     }
 
     fn watched(&self) -> Option<PollFd<'_>> {
-        let wanted = match self.direction {
+        let interest = match self.direction {
             Direction::Up => PollFlags::POLLOUT | PollFlags::POLLIN,
             Direction::Down => PollFlags::POLLIN,
         };
-        self.stream.as_ref().map(|stream| PollFd::new(stream.as_fd(), wanted))
+        self.stream.as_ref().map(|stream| PollFd::new(stream.as_fd(), interest))
     }
 
     /// Reads and writes without blocking. Returns whether the peer has closed. `data` has [`BLOCK`] bytes more than a

@@ -245,12 +245,12 @@ impl Serving {
 
     /// The socket with the events that allow progress.
     pub(in crate::endpoint) fn watched(&self) -> PollFd<'_> {
-        let mut wanted = if self.is_reading() { PollFlags::POLLIN } else { PollFlags::empty() };
+        let mut interest = if self.is_reading() { PollFlags::POLLIN } else { PollFlags::empty() };
         let endless = self.role == Some(Role::Download) && self.phase == Phase::Active;
         if endless || !self.out.is_empty() {
-            wanted |= PollFlags::POLLOUT;
+            interest |= PollFlags::POLLOUT;
         }
-        PollFd::new(self.stream.as_fd(), wanted)
+        PollFd::new(self.stream.as_fd(), interest)
     }
 
     /// Reads and writes without blocking after `events`. Returns the end of the connection, if reached.

@@ -68,7 +68,7 @@ fn each_record_field_is_read_from_its_own_offset() {
     bytes[20..22].copy_from_slice(&[0x88, 0xa8]);
     (bytes[22], bytes[23]) = (1, 3);
     bytes[24] = 1;
-    let wanted = Record {
+    let expected = Record {
         at: if cfg!(target_endian = "little") {
             0x1112_1314_2122_2324
         } else {
@@ -82,10 +82,10 @@ fn each_record_field_is_read_from_its_own_offset() {
         act: 3,
         verified: true,
     };
-    assert_eq!(Record::read(&bytes), Some(wanted));
+    assert_eq!(Record::read(&bytes), Some(expected));
     bytes[20..22].fill(0);
     bytes[24] = 0;
-    assert_eq!(Record::read(&bytes), Some(Record { vlan: None, verified: false, ..wanted }));
+    assert_eq!(Record::read(&bytes), Some(Record { vlan: None, verified: false, ..expected }));
     assert_eq!(Record::read(&bytes[1..]), None, "a record that is cut");
 }
 
@@ -167,21 +167,21 @@ fn a_partial_checksum_is_recognized_by_its_pseudo_header() {
             (Record { gso_size: 20, ..plain }, "a super-packet"),
             (Record { len: plain.len + 1, ..plain }, "cut"),
         ];
-        for (record, what) in cases {
+        for (record, case) in cases {
             let seen = look(&frame, at, plain, false).unwrap();
-            assert_eq!(is_unverified(&frame, at, record, &seen), Some(false), "{what}; v6: {v6}");
+            assert_eq!(is_unverified(&frame, at, record, &seen), Some(false), "{case}; v6: {v6}");
         }
         set_partial_checksum(&mut frame, &sent);
         assert_eq!(ask(&frame, plain), (Some(true), Some(false)), "left to a card; v6: {v6}");
         assert!(sound(&frame, at, plain).is_some(), "left to a card; v6: {v6}");
         let vnet = VnetHeader::read(&whole(&frame, plain)).unwrap();
-        let wanted = VnetHeader {
+        let expected = VnetHeader {
             flags: VnetHeader::NEEDS_CHECKSUM,
             checksum_start: (tcp_at(v6) - VNET) as u16,
             checksum_offset: 16,
             ..VnetHeader::default()
         };
-        assert_eq!(vnet, wanted, "v6: {v6}");
+        assert_eq!(vnet, expected, "v6: {v6}");
     }
 }
 
@@ -201,7 +201,7 @@ fn a_super_packet_gets_a_virtio_segmentation_header() {
             let out = whole(&frame, record);
             let tag = vlan.map_or(0, |_| 4);
             let start = (tcp_at(v6) - VNET) as u16 + tag;
-            let wanted = VnetHeader {
+            let expected = VnetHeader {
                 flags: VnetHeader::NEEDS_CHECKSUM,
                 gso_type,
                 header_len: start + 20,
@@ -209,7 +209,11 @@ fn a_super_packet_gets_a_virtio_segmentation_header() {
                 checksum_start: start,
                 checksum_offset: 16,
             };
-            assert_eq!(VnetHeader::read(&out), Some(wanted), "v6: {v6}, {flags:?}, tag: {vlan:?}");
+            assert_eq!(
+                VnetHeader::read(&out),
+                Some(expected),
+                "v6: {v6}, {flags:?}, tag: {vlan:?}"
+            );
             let bare = [
                 &frame[VNET..VNET + 12],
                 vlan.as_ref().map_or(&[], |t| &t[..]),
@@ -246,9 +250,9 @@ fn a_vlan_tag_is_inserted_after_complete_addresses() {
     let tag = Record { vlan: Some([0x81, 0, 1, 2]), ..plain };
     let head: Vec<u8> = (0..14).collect();
     assert_eq!(tagged(&head, plain), head);
-    let wanted = [&head[..12], &[0x81, 0, 1, 2], &head[12..]].concat();
-    assert_eq!(tagged(&head, tag), wanted);
-    assert_eq!(tagged(&head[..12], tag), wanted[..16], "just the addresses");
+    let expected = [&head[..12], &[0x81, 0, 1, 2], &head[12..]].concat();
+    assert_eq!(tagged(&head, tag), expected);
+    assert_eq!(tagged(&head[..12], tag), expected[..16], "just the addresses");
     assert_eq!(tagged(&head[..11], tag), head[..11], "less");
 }
 

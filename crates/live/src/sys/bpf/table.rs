@@ -78,11 +78,11 @@ impl<const K: usize, const V: usize> Table<K, V> {
         let by_id = |command, id: u32| unsafe { Attr::new(&[(0, id)], &[]).open(command) };
         let program = by_id(PROGRAM_BY_ID, id)?;
         let mut ids = [0_u32; MAPS];
-        let mut asked = [0; 64];
-        asked[52..56].copy_from_slice(&(MAPS as u32).to_ne_bytes());
-        asked[56..64].copy_from_slice(&(ids.as_mut_ptr() as u64).to_ne_bytes());
+        let mut request = [0; 64];
+        request[52..56].copy_from_slice(&(MAPS as u32).to_ne_bytes());
+        request[56..64].copy_from_slice(&(ids.as_mut_ptr() as u64).to_ne_bytes());
         // SAFETY: the address is that of a live array of `MAPS` numbers.
-        let count = word(&unsafe { info(program.as_fd(), asked) }?, 52) as usize;
+        let count = word(&unsafe { info(program.as_fd(), request) }?, 52) as usize;
         let found =
             ids.iter().take(count).find_map(|id| Self::of(by_id(MAP_BY_ID, *id).ok()?, name).ok());
         found.ok_or_else(|| io::ErrorKind::NotFound.into())

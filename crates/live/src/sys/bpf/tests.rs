@@ -195,11 +195,11 @@ fn dropping_a_ring_or_control_page_unmaps_its_memory() {
 #[test]
 fn a_bpf_attribute_has_its_words_at_their_offsets() {
     let attr = Attr::new(&[(0, 0x1112_1314), (140, 5)], &[(8, 0x2122_2324_3132_3334)]);
-    let mut wanted = [0; 144];
-    wanted[..4].copy_from_slice(&0x1112_1314_u32.to_ne_bytes());
-    wanted[8..16].copy_from_slice(&0x2122_2324_3132_3334_u64.to_ne_bytes());
-    wanted[140..].copy_from_slice(&5_u32.to_ne_bytes());
-    assert_eq!(attr.0, wanted);
+    let mut expected = [0; 144];
+    expected[..4].copy_from_slice(&0x1112_1314_u32.to_ne_bytes());
+    expected[8..16].copy_from_slice(&0x2122_2324_3132_3334_u64.to_ne_bytes());
+    expected[140..].copy_from_slice(&5_u32.to_ne_bytes());
+    assert_eq!(attr.0, expected);
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl Laboratory {
         &self.net
     }
 
-    /// Measures every case once per round. `told` receives each sample, and returns whether to continue.
+    /// Measures every case once per round. `report` receives each sample, and returns whether to continue.
     /// Every second round is reversed, so that no case always follows the same one.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Laboratory {
         bytes: u64,
         rounds: u32,
         stop: &AtomicBool,
-        mut told: impl FnMut(Sample) -> bool,
+        mut report: impl FnMut(Sample) -> bool,
     ) -> Result<(), Error> {
         for round in 0..rounds {
             for place in 0..cases.len() {
@@ -158,7 +158,7 @@ impl Laboratory {
                     _ if stop.load(Ordering::Relaxed) => return Ok(()),
                     sample => sample?,
                 };
-                if !told(Sample { case: place, round, ..sample }) {
+                if !report(Sample { case: place, round, ..sample }) {
                     return Ok(());
                 }
             }

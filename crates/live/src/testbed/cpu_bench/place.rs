@@ -18,7 +18,7 @@ pub(super) fn place(cables: &[Cable]) -> Result<About, Error> {
     let first = allowed.first().copied().unwrap_or(0);
     let pinned = (first, allowed.last().copied().unwrap_or(first));
     let threads = cables.iter().flat_map(|cable| cable.ends.iter().zip([pinned.0, pinned.1]));
-    let kept = threads
+    let all_pinned = threads
         .filter_map(|(end, processor)| Some((end.thread?, processor)))
         .all(|(thread, processor)| pin(thread, processor).is_ok());
     let kernel = uname().map(|name| name.release().to_string_lossy().into_owned());
@@ -26,6 +26,6 @@ pub(super) fn place(cables: &[Cable]) -> Result<About, Error> {
         kernel: kernel.unwrap_or_default(),
         processors: allowed.len(),
         pinned,
-        kernel_threads_pinned: kept,
+        kernel_threads_pinned: all_pinned,
     })
 }

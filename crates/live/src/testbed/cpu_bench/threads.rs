@@ -67,16 +67,16 @@ fn ticks(stat: &str) -> Option<u64> {
 /// Number of softirqs for received packets on all processors.
 pub(super) fn softirqs() -> Result<u64, Error> {
     let text = fs::read_to_string("/proc/softirqs").tried(|| "read /proc/softirqs")?;
-    Ok(taken_in(&text).unwrap_or(0))
+    Ok(net_rx_count(&text).unwrap_or(0))
 }
 
-fn taken_in(softirqs: &str) -> Option<u64> {
+fn net_rx_count(softirqs: &str) -> Option<u64> {
     let counts = softirqs.lines().find_map(|line| line.trim_start().strip_prefix("NET_RX:"))?;
     Some(counts.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum())
 }
 
 /// Pins the calling thread to one processor.
-pub(super) fn stay_on(processor: usize) -> Result<(), Error> {
+pub(super) fn pin_current_thread(processor: usize) -> Result<(), Error> {
     pin(Pid::from_raw(0), processor).tried(|| format!("stay on processor {processor}"))
 }
 
@@ -131,13 +131,13 @@ mod tests {
     #[test]
     fn softirqs_of_all_processors_are_added() {
         let table = "       CPU0       CPU1\n  NET_TX:  5 6\n  NET_RX:         20         22\n";
-        assert_eq!((taken_in(table), taken_in("NET_RX")), (Some(42), None));
+        assert_eq!((net_rx_count(table), net_rx_count("NET_RX")), (Some(42), None));
     }
 
     #[test]
     fn cpu_time_excludes_waiting() {
         let before = own().unwrap();
-        let (_tell, wait) = std::sync::mpsc::channel::<()>();
+        let (_sender, wait) = std::sync::mpsc::channel::<()>();
         let _ = wait.recv_timeout(std::time::Duration::from_millis(50));
         let waited = own().unwrap() - before;
         let mut sum = 0_u64;

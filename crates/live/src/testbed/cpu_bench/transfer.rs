@@ -117,9 +117,9 @@ fn check(
     sample: &Sample,
     info: &TcpInfo,
 ) -> Result<(), Error> {
-    let wrong = |what: String| {
+    let wrong = |message: String| {
         Err(Error::new(
-            format!("MSS {}, {}, {}: {what}", case.mss, case.wire.name(), case.change.name()),
+            format!("MSS {}, {}, {}: {message}", case.mss, case.wire.name(), case.change.name()),
             "is something else setting net.ipv4.tcp_* in namespaces of this process? \
              `lasthop doctor` looks for the cause",
         ))
@@ -128,10 +128,10 @@ fn check(
         return wrong(format!("{} bytes of {bytes} arrived", sample.bytes));
     }
     let found = [info.timestamps, info.sack, info.window_scaling];
-    let wanted = enabled_options(case.change);
-    if found != wanted {
+    let requested = enabled_options(case.change);
+    if found != requested {
         return wrong(format!(
-            "the ends agreed on timestamps, SACK, window scaling: {found:?}; requested {wanted:?}"
+            "the ends agreed on timestamps, SACK, window scaling: {found:?}; requested {requested:?}"
         ));
     }
     // The first transfer from an address only stores the bound for the next ones.
@@ -141,7 +141,7 @@ fn check(
             info.cwnd
         ));
     }
-    let payload = u32::from(case.mss) - if wanted[0] { TIMESTAMPS } else { 0 };
+    let payload = u32::from(case.mss) - if requested[0] { TIMESTAMPS } else { 0 };
     if sample.payload != payload {
         return wrong(format!("segments carry {} bytes instead of {payload}", sample.payload));
     }
@@ -203,13 +203,13 @@ fn settled(cable: &Cable) -> Result<[u64; 2], Error> {
     Ok(last)
 }
 
-fn failed(what: &str, error: &io::Error) -> Error {
+fn failed(part: &str, error: &io::Error) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::new(
-            format!("{what}: no progress for {PATIENCE} s"),
+            format!("{part}: no progress for {PATIENCE} s"),
             "is this machine very busy? then try again",
         ),
-        _ => Error::new(format!("{what}: {error}"), "`lasthop doctor` looks for the cause"),
+        _ => Error::new(format!("{part}: {error}"), "`lasthop doctor` looks for the cause"),
     }
 }
 
@@ -227,7 +227,7 @@ fn send(
     bytes: u64,
     processor: usize,
 ) -> Result<WriterResult, Error> {
-    threads::stay_on(processor)?;
+    threads::pin_current_thread(processor)?;
     let chunk = vec![0x5a; CHUNK];
     let began = threads::own()?;
     let mut stream = endpoint::connected(options, session, |_| ())
@@ -258,7 +258,7 @@ fn receive(
     processor: usize,
     unwanted: &AtomicBool,
 ) -> Result<(u64, u64), Error> {
-    threads::stay_on(processor)?;
+    threads::pin_current_thread(processor)?;
     let mut room = vec![0; CHUNK];
     let began = threads::own()?;
     let mut move_all = || -> io::Result<u64> {
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(checked(case, true, &good, &info), Ok(()));
         let wide = TcpInfo { cwnd: FLIGHT + 1, ..info };
         assert_eq!(checked(case, false, &good, &wide), Ok(()), "the trial may have any window");
-        let wrong = |what: &str| Err(what.to_owned());
+        let wrong = |message: &str| Err(message.to_owned());
         let text = "the congestion window is 201 segments, wanted 200 at most";
         assert_eq!(checked(case, true, &good, &wide), wrong(text));
         let less = Sample { bytes: 76, ..good };

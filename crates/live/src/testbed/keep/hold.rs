@@ -188,18 +188,18 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
         // If the process has ended already, its answer has more detail than this error.
         let _ = stdin.write_all(&order);
     }
-    match listen(&mut child) {
-        Heard::Reply(Reply::Ready) => Ok(()),
-        Heard::Reply(Reply::Failed { message, help }) => {
+    match await_answer(&mut child) {
+        Answer::Reply(Reply::Ready) => Ok(()),
+        Answer::Reply(Reply::Failed { message, help }) => {
             let _ = child.wait();
             Err(Error::new(message, help))
         }
-        heard => {
+        answer => {
             // A child that was not reaped keeps its number.
             let _ = child.kill();
             let ended = child.wait().map_or("has vanished".to_owned(), |status| status.to_string());
-            let ended = match heard {
-                Heard::Nothing => format!("no answer within {} s", PATIENCE.as_secs()),
+            let ended = match answer {
+                Answer::Nothing => format!("no answer within {} s", PATIENCE.as_secs()),
                 _ => ended,
             };
             let log = fs::read_to_string(dir.join(LOG)).unwrap_or_default();
@@ -214,7 +214,7 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
 }
 
 /// First line of a child.
-enum Heard {
+enum Answer {
     Reply(Reply),
     /// It exceeded the time limit.
     Nothing,
@@ -223,25 +223,25 @@ enum Heard {
 }
 
 /// Reads one line of the child.
-fn listen(child: &mut Child) -> Heard {
-    let Some(mut pipe) = child.stdout.take() else { return Heard::End };
+fn await_answer(child: &mut Child) -> Answer {
+    let Some(mut pipe) = child.stdout.take() else { return Answer::End };
     let mut line = Vec::new();
     let mut chunk = [0; 4096];
     while !line.contains(&b'\n') && line.len() < 1 << 20 {
         let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
         match poll(&mut fds, PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX)) {
-            Ok(0) => return Heard::Nothing,
+            Ok(0) => return Answer::Nothing,
             Ok(_) => {}
             Err(nix::errno::Errno::EINTR) => continue,
-            Err(_) => return Heard::End,
+            Err(_) => return Answer::End,
         }
         match pipe.read(&mut chunk) {
-            Ok(0) | Err(_) => return Heard::End,
+            Ok(0) | Err(_) => return Answer::End,
             Ok(count) => line.extend_from_slice(&chunk[..count]),
         }
     }
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    serde_json::from_slice(line).map_or(Heard::End, Heard::Reply)
+    serde_json::from_slice(line).map_or(Answer::End, Answer::Reply)
 }
 
 fn answer(answer: &Reply) -> io::Result<()> {

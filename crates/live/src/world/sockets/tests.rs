@@ -110,9 +110,9 @@ fn each_datagram_reaches_the_machine_unchanged() {
     }
     let mut buf = vec![0; LARGEST * BATCH];
     machine.receive(Clock::start(), &mut buf, &mut |_| ()).unwrap();
-    let heard = received.0.lock().unwrap();
-    assert_eq!(heard.len(), all.len());
-    for ((packet, side), (bytes, mark)) in heard.iter().zip(&all) {
+    let datagrams = received.0.lock().unwrap();
+    assert_eq!(datagrams.len(), all.len());
+    for ((packet, side), (bytes, mark)) in datagrams.iter().zip(&all) {
         assert_eq!(packet.datagram_flow(), Some(flow(from_port, port)));
         assert_eq!(udp::payload(packet), Some(&bytes[..]));
         assert_eq!((packet.tos, *side), (*mark, Side::Right));
@@ -249,9 +249,9 @@ fn each_failed_transfer_is_reported_by_its_number() {
     let none = [""; 0];
     assert_eq!(faults(&|_| (), true), none);
     let numbers = [1, 2, 5];
-    let each = |what: &str| numbers.map(|n| format!("transfer {n} from a to c: {what}"));
+    let each = |message: &str| numbers.map(|n| format!("transfer {n} from a to c: {message}"));
     for (nth, number) in numbers.into_iter().enumerate() {
-        let one = |what: &str| vec![format!("transfer {number} from a to c: {what}")];
+        let one = |message: &str| vec![format!("transfer {number} from a to c: {message}")];
         let port = nth as u16 + 1;
         let aborts = |ends: &mut [Peer; 2]| ends[0].opened[nth].aborted = true;
         assert_eq!(faults(&aborts, true), one("the connection was given up"));

@@ -340,8 +340,8 @@ impl Own {
     pub(super) fn readiness(&mut self, fd: i64) -> i64 {
         match self.fds.get(&fd).map(|found| found.kind.clone()) {
             Some(Kind::Connection(index)) => {
-                let told = self.queues.get(&index).is_some_and(|queue| !queue.is_empty());
-                events_of(&self.sockets().ready(index)) | if told { 8 } else { 0 }
+                let has_messages = self.queues.get(&index).is_some_and(|queue| !queue.is_empty());
+                events_of(&self.sockets().ready(index)) | if has_messages { 8 } else { 0 }
             }
             Some(Kind::Listening(port)) => i64::from(self.sockets().has_waiting(port)),
             Some(Kind::Fresh) => 4 | 16,

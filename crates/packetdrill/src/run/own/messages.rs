@@ -34,7 +34,7 @@ enum Note {
     /// The buffers of writes with these numbers are free.
     Copied(u32, u32),
     /// An event of the byte with this number, and its time.
-    Time { what: i64, key: u64, at: Nanos },
+    Time { event: i64, key: u64, at: Nanos },
 }
 
 /// A write whose last byte is pending.
@@ -83,7 +83,7 @@ impl ErrorQueue {
         for write in self.writes.iter_mut().filter(|write| !write.sent && write.end <= sent) {
             write.sent = true;
             let key = write.end.saturating_sub(before + 1);
-            let time = |what| Note::Time { what, key, at };
+            let time = |event| Note::Time { event, key, at };
             notes.extend((bits & TX_SCHED != 0).then(|| time(1)));
             notes.extend((bits & TX_SOFTWARE != 0).then(|| time(0)));
         }
@@ -91,7 +91,7 @@ impl ErrorQueue {
             && let Some(write) = self.writes.pop_front()
         {
             let key = write.end.saturating_sub(before + 1);
-            notes.extend((bits & TX_ACK != 0).then_some(Note::Time { what: 2, key, at }));
+            notes.extend((bits & TX_ACK != 0).then_some(Note::Time { event: 2, key, at }));
             notes.extend(write.zerocopy.map(|id| Note::Copied(id, id)));
         }
         notes.into_iter().for_each(|note| self.push(note));
@@ -135,11 +135,11 @@ impl Note {
                 let note = error(0, ORIGIN_ZEROCOPY, ZEROCOPY_COPIED, from.into(), to.into());
                 message_with(MSG_ERRQUEUE, vec![note])
             }
-            Note::Time { what, key, at } => {
+            Note::Time { event, key, at } => {
                 let (sec, nsec) = ((at / 1_000_000_000) as i64, (at % 1_000_000_000) as i64);
                 let time = fields(&[("scm_sec", sec), ("scm_nsec", nsec)]);
                 let time = control(SOL_SOCKET, SCM_TIMESTAMPING, time);
-                let note = error(ENOMSG, ORIGIN_TIMESTAMPING, 0, what, key as i64);
+                let note = error(ENOMSG, ORIGIN_TIMESTAMPING, 0, event, key as i64);
                 message_with(MSG_ERRQUEUE | MSG_TRUNC, vec![time, note])
             }
         }

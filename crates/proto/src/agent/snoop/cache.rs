@@ -200,11 +200,11 @@ impl Cache {
         let before = self.bytes;
         let bytes = &mut self.bytes;
         self.entries.retain(|e| {
-            let kept = e.packet.body.held_at().is_none_or(|at| at >= place);
-            if !kept {
+            let retained = e.packet.body.held_at().is_none_or(|at| at >= place);
+            if !retained {
                 *bytes -= u64::from(e.packet.wire_len());
             }
-            kept
+            retained
         });
         before - self.bytes
     }

@@ -167,8 +167,8 @@ impl SnoopConfig {
             "the settings that the other keys modify: `linux` for modern hosts, or a published snoop agent",
         );
         let times = Span::millis(1)..=Span::secs(3600);
-        let what = "duplicate ACKs that cause a local retransmission";
-        k.count("dupacks", &mut c.dupacks, 1..=255, what);
+        let doc = "duplicate ACKs that cause a local retransmission";
+        k.count("dupacks", &mut c.dupacks, 1..=255, doc);
         let dup_acks = [("suppress", DupAcks::Suppress), ("pass", DupAcks::Pass)];
         k.word(
             "dup-acks",
@@ -176,37 +176,37 @@ impl SnoopConfig {
             &dup_acks,
             "whether the sender sees duplicate ACKs of wireless losses",
         );
-        let what = "whether SACK blocks of data after a wireless loss are removed from ACKs that advance; \
+        let doc = "whether SACK blocks of data after a wireless loss are removed from ACKs that advance; \
                     with `dup-acks = \"pass\"` they stay";
-        k.flag("hide-blocks", &mut c.hide_blocks, what);
+        k.flag("hide-blocks", &mut c.hide_blocks, doc);
         k.word(
             "timeout-rule",
             &mut c.timeout,
             TimeoutRule::WORDS,
             "how the local timeout is computed from local round trips",
         );
-        let what = "the local timeout of a flow without a measured round trip";
-        k.within("initial-timeout", &mut c.initial_timeout, times.clone(), what);
+        let doc = "the local timeout of a flow without a measured round trip";
+        k.within("initial-timeout", &mut c.initial_timeout, times.clone(), doc);
         k.within("min-timeout", &mut c.min_timeout, times.clone(), "the minimum local timeout");
-        let what = "local retransmissions of a packet before it is left to the sender";
-        k.count("max-retransmits", &mut c.max_retransmits, 1..=1_000_000, what);
-        let what =
+        let doc = "local retransmissions of a packet before it is left to the sender";
+        k.count("max-retransmits", &mut c.max_retransmits, 1..=1_000_000, doc);
+        let doc =
             "the idle time of a flow after which its first unacknowledged packet is retransmitted";
-        k.within("persist", &mut c.persist, times, what);
-        let what = "whether local round trips are measured over retransmitted packets too, the fault of parsa98 5.2.2";
-        k.flag("rtt-fault", &mut c.rtt_fault, what);
-        let what = "whether local retransmissions go before the packets that wait for the radio";
-        k.flag("priority", &mut c.priority, what);
-        let what = "whether packets are timed from when they leave the queue of the radio, which must be a hop";
-        k.flag("from-departure", &mut c.from_departure, what);
-        let what = "the maximum number of cached packets of a flow; newer ones pass uncached";
-        k.count("flow-packets", &mut c.flow_packets, 1..=1_000_000, what);
+        k.within("persist", &mut c.persist, times, doc);
+        let doc = "whether local round trips are measured over retransmitted packets too, the fault of parsa98 5.2.2";
+        k.flag("rtt-fault", &mut c.rtt_fault, doc);
+        let doc = "whether local retransmissions go before the packets that wait for the radio";
+        k.flag("priority", &mut c.priority, doc);
+        let doc = "whether packets are timed from when they leave the queue of the radio, which must be a hop";
+        k.flag("from-departure", &mut c.from_departure, doc);
+        let doc = "the maximum number of cached packets of a flow; newer ones pass uncached";
+        k.count("flow-packets", &mut c.flow_packets, 1..=1_000_000, doc);
         flows::watched(k, &mut c.flows);
         flows::cached(k, &mut c.cache);
-        let what = "whether flows are ignored if their sender does not slow down after losses";
-        k.flag("leave-loss-tolerant", &mut c.leave_loss_tolerant, what);
-        let what = "whether losses in a full queue of the radio are left to the sender";
-        k.flag("show-congestion", &mut c.show_congestion, what);
+        let doc = "whether flows are ignored if their sender does not slow down after losses";
+        k.flag("leave-loss-tolerant", &mut c.leave_loss_tolerant, doc);
+        let doc = "whether losses in a full queue of the radio are left to the sender";
+        k.flag("show-congestion", &mut c.show_congestion, doc);
         c
     }
 }

@@ -23,7 +23,7 @@ const FIRST: u64 = 1 << 32;
 ///
 /// Duplicate ACKs are matched with transmissions by order. The wireless link delivers in order (west97 2.6),
 /// so each transmission causes at most one ACK, in its turn. `sent` counts the flow's data packets passed to
-/// the link, `heard` those known to have arrived or been lost. The published code computes the expected
+/// the link, `settled` those known to have arrived or been lost. The published code computes the expected
 /// number of duplicate ACKs once. The result is the same for the first loss in a window, but the published
 /// number is too large for later ones.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ pub(in super::super) struct Flow {
     pub(super) rtt: Rtt,
     reports: Reports,
     sent: u64,
-    heard: u64,
+    settled: u64,
     /// Duplicate ACKs since the last new one.
     dups: u32,
     /// Duplicate ACKs caused by retransmissions of bytes acknowledged long ago, which the sender waits for.
@@ -198,7 +198,7 @@ impl Flow {
         let repaired = self.cache.front().is_some_and(|first| first.attempts > 0);
         let delayed = self.dups > 0 || repaired || self.leaves();
         if let Some(latest) = self.cache.release(ack, self.dups > 0) {
-            self.heard = self.heard.max(latest);
+            self.settled = self.settled.max(latest);
         }
         self.acked = Some(ack);
         self.gaps.acked(ack);
@@ -255,7 +255,7 @@ impl Flow {
     /// reports SACK blocks (`reported`), those determine the retransmissions.
     pub(super) fn duplicate(&mut self, now: Time, reported: bool, config: &SnoopConfig) -> Verdict {
         let Some(acked) = self.acked else { return Verdict::Forward };
-        self.heard = (self.heard + 1).min(self.sent);
+        self.settled = (self.settled + 1).min(self.sent);
         if self.answers > 0 {
             self.answers -= 1;
             return Verdict::Forward;
@@ -276,20 +276,20 @@ impl Flow {
         if first.attempts == 0 && !self.gaps.contains(first.start) {
             if self.dups == 1 {
                 // The first one was caused by a later packet: the link is past this packet.
-                self.heard = self.heard.max(first.sent_as + 1).min(self.sent);
+                self.settled = self.settled.max(first.sent_as + 1).min(self.sent);
             }
             if self.dups >= config.dupacks { Verdict::Retransmit } else { Verdict::Suppress }
         } else if config.priority && first.attempts > 0 {
             // The number of further duplicate ACKs depends on how many packets the retransmission has
             // overtaken, which is unknown here. If it was lost, the timer expires.
             Verdict::Suppress
-        } else if self.heard >= first.sent_as
+        } else if self.settled >= first.sent_as
             && (first.attempts == 0 || now.since(self.repeated) >= self.rtt.usual())
         {
             // More than the packets ahead of this transmission can have caused, so it was lost. If packets
             // vanish behind the agent (a full queue), the account is ahead of reality. So a retransmission is
             // not given up before its answer could have arrived.
-            self.heard = (first.sent_as + 1).min(self.sent);
+            self.settled = (first.sent_as + 1).min(self.sent);
             Verdict::Retransmit
         } else {
             Verdict::Suppress

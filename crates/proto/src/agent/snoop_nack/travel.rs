@@ -7,7 +7,7 @@ use crate::travel::travels;
 use crate::units::Time;
 use crate::wire::{Addr, FlowKey};
 
-travels!(Hole { start, end, asked_as, asked });
+travels!(Hole { start, end, last_request, reports });
 travels!(Flow { origin, top, acked, fin, receiver, holes, requests, rtt, .. });
 
 impl Flow {
@@ -19,8 +19,8 @@ impl Flow {
         let sound = |hole: &Hole| {
             hole.start < hole.end
                 && hole.end <= self.top
-                && hole.asked < most
-                && hole.asked_as < FAR
+                && hole.reports < most
+                && hole.last_request < FAR
         };
         let counted = self.top < FAR && self.requests < FAR && holes.len() <= HOLES;
         counted && near(self.acked) && near(self.fin) && apart && holes.iter().all(sound)
@@ -63,7 +63,7 @@ mod tests {
     const TOP: u64 = 10_000;
 
     fn hole(start: u64, end: u64) -> Hole {
-        Hole { start, end, asked_as: 1, asked: 1 }
+        Hole { start, end, last_request: 1, reports: 1 }
     }
 
     fn flow(holes: &[Hole]) -> Flow {
@@ -76,7 +76,7 @@ mod tests {
         let sound = || flow(&[hole(1000, 2000), hole(2000, TOP)]);
         assert!(sound().is_sound());
         assert!(Flow { fin: Some(TOP), acked: None, ..sound() }.is_sound());
-        for (what, flow) in [
+        for (case, flow) in [
             ("acknowledged too far", Flow { acked: Some(FAR), ..sound() }),
             ("a FIN too far", Flow { fin: Some(FAR), ..sound() }),
             ("the top too far", Flow { top: FAR, ..sound() }),
@@ -84,14 +84,14 @@ mod tests {
             ("a hole of nothing", flow(&[hole(1000, 1000)])),
             ("a hole beyond the top", flow(&[hole(1000, TOP + 1)])),
             ("holes in one another", flow(&[hole(1000, 2001), hole(2000, 3000)])),
-            ("asked for too often", flow(&[Hole { asked: u32::MAX / 2, ..hole(1000, 2000) }])),
-            ("asked for too late", flow(&[Hole { asked_as: FAR, ..hole(1000, 2000) }])),
+            ("asked for too often", flow(&[Hole { reports: u32::MAX / 2, ..hole(1000, 2000) }])),
+            ("asked for too late", flow(&[Hole { last_request: FAR, ..hole(1000, 2000) }])),
             (
                 "too many holes",
                 flow(&(0..=HOLES as u64).map(|i| hole(10 * i, 10 * i + 5)).collect::<Vec<_>>()),
             ),
         ] {
-            assert!(!flow.is_sound(), "{what}");
+            assert!(!flow.is_sound(), "{case}");
         }
     }
 }

@@ -37,13 +37,7 @@ impl Split {
     }
 
     /// See [`BaseStation::bypass`](crate::agent::BaseStation::bypass).
-    pub(super) fn on_bypass(
-        &mut self,
-        now: Time,
-        flow: FlowKey,
-        bypass: Bypass,
-        out: &mut Out,
-    ) {
+    pub(super) fn on_bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
         let found = self.pairs.find(flow);
         match (bypass, found) {
             (Bypass::Passed(seq), _) => self.passed.note(flow, seq),

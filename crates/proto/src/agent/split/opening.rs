@@ -7,12 +7,17 @@ use crate::agent::BaseStation as _;
 use crate::event::{AgentNote, Cause};
 use crate::machine::{Out, Side};
 use crate::units::Time;
-use crate::wire::{Damage, FlowKey, Packet};
+use crate::wire::{Damage, FlowKey, Packet, Segment};
 
 impl Split {
+    /// Whether the connection that `syn` opens remains unsplit. `key` is its flow from left to right.
+    pub(super) fn is_unsplit(&self, key: FlowKey, syn: &Segment) -> bool {
+        self.passed.has(key, syn.seq) || !is_splittable(syn)
+    }
+
     /// Handles two SYNs with different numbers for the pair in slot `i`, without an answer of the far end.
-    /// The later one is used until the far end answers the first. Returns the slot of the connection's pair,
-    /// if it is still split.
+    /// The later one is used until the far end answers the first. A SYN of the far end replaces both if it is
+    /// repeated. Returns the slot of the connection's pair, if it is still split.
     pub(super) fn contend(
         &mut self,
         now: Time,
@@ -23,17 +28,22 @@ impl Split {
     ) -> Option<usize> {
         let key = self.pairs.key(i);
         let (pair, segment) = (self.pairs[i].as_deref_mut()?, packet.segment()?);
-        let (opener, syn, rival) = if pair.is_stale(from, segment) {
-            (from, packet.clone(), pair.take_first())
+        let (opener, syn, rival, crossed) = if pair.is_stale(from, segment) {
+            let crossed = pair.crossed();
+            (from, packet.clone(), pair.take_first(), crossed)
+        } else if pair.is_crossed(now, from, segment) {
+            (from, packet.clone(), None, None)
         } else if let Some(first) = pair.take_answered(from, segment) {
-            (from.other(), first, None)
+            (from.other(), first, None, None)
         } else {
             return Some(i);
         };
         self.forget(i, out);
         self.split(now, opener, key, &syn, out);
         let i = self.pairs.find(key)?;
-        self.pairs[i].as_deref_mut()?.set_rival(rival);
+        let pair = self.pairs[i].as_deref_mut()?;
+        pair.set_rival(rival);
+        pair.set_crossed(crossed);
         Some(i)
     }
 
@@ -47,7 +57,7 @@ impl Split {
         out: &mut Out,
     ) {
         let Some(syn) = packet.segment() else { return };
-        if self.passed.has(key, syn.seq) || !is_splittable(syn) {
+        if self.is_unsplit(key, syn) {
             self.passed.note(key, syn.seq);
             out.send(from.other(), packet);
             return;

@@ -11,7 +11,7 @@ use crate::machine::{Out, Side};
 use crate::tcp::connection::Connection;
 use crate::tcp::{Connection as Half, Settings};
 use crate::units::{Span, Time};
-use crate::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, TooBig};
+use crate::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, TooBig, Transport};
 pub(super) use claim::Claim;
 use claim::Doubt;
 pub(in crate::agent) use travel::Moved;
@@ -21,6 +21,17 @@ const HANDSHAKE: Span = Span::secs(75);
 
 /// Assumed round trip of an unmeasured end.
 const UNKNOWN: Span = Span::millis(100);
+
+/// Minimum MSS of an end, bytes: that of Linux (`tcp_min_snd_mss`). An end could otherwise request each byte
+/// in its own packet, and occupy the base station.
+const LEAST_MSS: u16 = 48;
+
+/// Raises the MSS that a SYN offers to the minimum.
+fn raise_mss(syn: &mut Segment) {
+    if syn.options().mss.is_some_and(|mss| mss < LEAST_MSS) {
+        syn.options_mut().mss = Some(LEAST_MSS);
+    }
+}
 
 /// State of a pair after a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,29 +108,29 @@ struct Room {
 }
 
 impl Room {
-    /// Measures the freed space once per round trip of the source (`rtt`), and returns the wanted size of the
+    /// Measures the freed space once per round trip of the source (`rtt`), and returns the target size of the
     /// buffer. `cwnd` is the congestion window of the sink.
     ///
     /// The source needs a window of the data that it sends in a round trip, and the sink its flight. Both are
     /// doubled, so that both can double in slow start (Linux: `tcp_rcv_space_adjust`, `tcp_sndbuf_expand`).
-    fn wanted(&mut self, now: Time, rtt: Span, cwnd: u32) -> Option<u32> {
+    fn target_size(&mut self, now: Time, rtt: Span, cwnd: u32) -> Option<u32> {
         let (since, before) = self.since;
         if now.since(since) < rtt {
             return None;
         }
         self.since = (now, self.freed);
-        let wanted = 2 * (self.freed - before + u64::from(cwnd));
-        Some(wanted.min(u32::MAX.into()) as u32)
+        let target = 2 * (self.freed - before + u64::from(cwnd));
+        Some(target.min(u32::MAX.into()) as u32)
     }
 
-    /// Grows the buffer to the wanted size, if there is memory.
+    /// Grows the buffer to the target size, if there is memory.
     fn grow(&mut self, now: Time, source: &mut Half, sink: &mut Half, memory: &mut Memory) {
         let rtt = match source.control_block().srtt {
             Span::ZERO => UNKNOWN,
             srtt => srtt,
         };
-        let Some(wanted) = self.wanted(now, rtt, sink.control_block().cwnd) else { return };
-        let more = wanted.min(source.largest_window()).saturating_sub(self.limit);
+        let Some(target) = self.target_size(now, rtt, sink.control_block().cwnd) else { return };
+        let more = target.min(source.largest_window()).saturating_sub(self.limit);
         if more > 0 && memory.grant(more) {
             self.limit += more;
             source.set_inbox(self.limit);
@@ -140,7 +151,7 @@ pub(super) struct Pair {
     /// Buffers, indexed by the source's side.
     rooms: [Room; 2],
     /// Time of the last packet.
-    heard: Time,
+    last_packet: Time,
     /// Buffered bytes of both directions after the last call.
     held: u64,
     /// Time at which the segments due after a batch of packets are sent.
@@ -154,8 +165,16 @@ pub(super) struct Pair {
     /// Indexed by the side of the peer: whether it may have continued without the base station.
     doubts: [Doubt; 2],
     /// Until the far end has answered: the opener's SYN, and an earlier one with another number.
-    first: Option<Box<Packet>>,
+    first: Option<Box<Waiting>>,
     rival: Option<Box<Packet>>,
+}
+
+/// The opener's SYN while the far end has not answered.
+#[derive(Clone, Debug)]
+struct Waiting {
+    syn: Packet,
+    /// Number of a SYN of the far end, and the time of its first copy.
+    crossed: Option<(Seq, Time)>,
 }
 
 impl Pair {
@@ -169,9 +188,10 @@ impl Pair {
         ends: &Ends,
         out: &mut Out,
     ) -> Pair {
-        let first = Some(Box::new(syn.clone()));
+        let first = Some(Box::new(Waiting { syn: syn.clone(), crossed: None }));
         let no_segment = Segment::new(flow.src_port, flow.dst_port, Seq(0), Seq(0), Flags::SYN);
-        let syn = syn.segment().unwrap_or(&no_segment);
+        let mut syn = syn.segment().unwrap_or(&no_segment).clone();
+        raise_mss(&mut syn);
         let half = |side: Side, flow: FlowKey, iss: Seq| {
             let i = side.index();
             let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, 0);
@@ -189,7 +209,7 @@ impl Pair {
         // Its initial number is unknown until the far end answers.
         let mut near = half(opener, flow.reversed(), Seq(0));
         near.hold();
-        near.on_segment(now, syn, Body::EMPTY, out);
+        near.on_segment(now, &syn, Body::EMPTY, out);
         onward.connect(now);
         onward.on_wake(now, out);
         Pair {
@@ -200,7 +220,7 @@ impl Pair {
             opener,
             open_until: Some(now + HANDSHAKE),
             rooms: [Room { limit: ends.buffer, freed: 0, since: (now, 0) }; 2],
-            heard: now,
+            last_packet: now,
             held: 0,
             uncork: None,
             knocks: ends.mtcp.map(|mtcp| mtcp.knock),
@@ -221,13 +241,18 @@ impl Pair {
         shared: &mut Shared<'_>,
         out: &mut Out,
     ) -> Fate {
-        self.heard = now;
+        self.last_packet = now;
         if out.is_bulk() && self.open_until.is_none() {
             // The rest of the batch comes first.
             self.halves.iter_mut().for_each(Half::cork);
             self.uncork = Some(now);
         }
         let ecn = packet.ecn();
+        if let Transport::Tcp(segment) = &mut packet.transport
+            && segment.flags.has(Flags::SYN)
+        {
+            raise_mss(segment);
+        }
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         if let Some(segment) = packet.segment() {
             if self.halves[from.index()].leaves_hole(segment, body.len())
@@ -276,8 +301,8 @@ impl Pair {
     }
 
     /// Time of the last packet.
-    pub(super) fn heard(&self) -> Time {
-        self.heard
+    pub(super) fn last_packet(&self) -> Time {
+        self.last_packet
     }
 
     /// Buffered bytes of both directions after the last call.

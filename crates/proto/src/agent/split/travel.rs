@@ -58,7 +58,7 @@ impl Split {
             self.memory.grown += bytes - 2 * u64::from(self.ends.buffer);
             self.held += pair.held();
             self.pairs[i] = Some(pair);
-            self.act(i, out, |pair, shared, out| -> Fate { pair.go_on(now, shared, out) });
+            self.act(i, out, |pair, shared, out| -> Fate { pair.proceed(now, shared, out) });
         }
         Ok(())
     }

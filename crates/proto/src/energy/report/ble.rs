@@ -88,17 +88,17 @@ impl Ble {
         for packet in 0..packets {
             let data = (bytes - packet * NOTIFICATION).min(NOTIFICATION);
             let first = usize::from(packet > 0);
-            let (heard, sent) = if first == 0 && data == 0 {
+            let (listen, sent) = if first == 0 && data == 0 {
                 (Part::Reachable, Part::Reachable)
             } else {
                 (Part::Listen, Part::Send)
             };
-            states.add(heard, self.before_receiving[first] + Span(BYTE.0 * AROUND), self.receive);
-            states.add(heard, self.turn.0, self.turn.1);
+            states.add(listen, self.before_receiving[first] + Span(BYTE.0 * AROUND), self.receive);
+            states.add(listen, self.turn.0, self.turn.1);
             let length = if data == 0 { AROUND } else { AROUND + HEADERS + data };
             states.add(sent, self.before_sending + Span(BYTE.0 * length), self.send);
             if packet + 1 < packets {
-                states.add(heard, self.turn_back.0, self.turn_back.1);
+                states.add(listen, self.turn_back.0, self.turn_back.1);
             }
         }
     }

@@ -237,9 +237,9 @@ mod tests {
     }
 
     fn close(joules: &Joules, expected: [f64; 6]) {
-        for (part, wanted) in Part::ALL.into_iter().zip(expected) {
+        for (part, value) in Part::ALL.into_iter().zip(expected) {
             let got = joules.part(part);
-            assert!((got - wanted).abs() < 1e-9, "{}: {got}, not {wanted}", part.name());
+            assert!((got - value).abs() < 1e-9, "{}: {got}, not {value}", part.name());
         }
     }
 

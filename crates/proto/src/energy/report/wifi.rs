@@ -133,8 +133,8 @@ mod tests {
         // Awake: 1 s, then 1 s of sending, 3 s of waiting, 1 s of receiving, 2 s after that. The remaining
         // 1000 s have ten service periods of 1 + 3 s and 960 s asleep.
         let expected = [1.0, 3.0, 4.0, 2.0, 40.0, 0.96];
-        for (part, wanted) in Part::ALL.into_iter().zip(expected) {
-            assert!((joules.part(part) - wanted).abs() < 1e-9, "{}: {joules:?}", part.name());
+        for (part, value) in Part::ALL.into_iter().zip(expected) {
+            assert!((joules.part(part) - value).abs() < 1e-9, "{}: {joules:?}", part.name());
         }
     }
 

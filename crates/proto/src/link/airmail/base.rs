@@ -104,17 +104,20 @@ impl Peer {
         if !self.outgoing.take_in(ack) {
             return above.note(from, LinkNote::BadAck);
         }
-        let (heard, before) = self.reported;
-        if after(ack.heard, heard) {
-            let sent = ack.heard.wrapping_sub(heard);
+        let (last_received, before) = self.reported;
+        if after(ack.last_received, last_received) {
+            let sent = ack.last_received.wrapping_sub(last_received);
             let lost = sent.saturating_sub(u32::from(came.wrapping_sub(before)));
-            self.reported = (ack.heard, *came);
+            self.reported = (ack.last_received, *came);
             self.down.learn(sent, lost);
             if core::mem::take(&mut self.first_round) {
                 self.amount.learn(lost);
             }
         }
-        if self.ask != Ask::NotYet && self.ask != Ask::Asking && !after(self.polled_in, ack.heard) {
+        if self.ask != Ask::NotYet
+            && self.ask != Ask::Asking
+            && !after(self.polled_in, ack.last_received)
+        {
             (self.ask, self.silent) = (Ask::NotYet, 0);
         }
         if self.closed && self.outgoing.slots.is_empty() {
@@ -125,14 +128,14 @@ impl Peer {
 
     /// The status for the data of the mobile host.
     fn status(&mut self) -> Status {
-        let Incoming { heard, came, .. } = self.incoming;
-        let sent = heard.wrapping_sub(self.sent_status.0);
+        let Incoming { last_received, came, .. } = self.incoming;
+        let sent = last_received.wrapping_sub(self.sent_status.0);
         self.idle = match sent == 0 && !self.incoming.has_gap() {
             true => (self.idle + 1).min(DOUBLINGS),
             false => 0,
         };
         self.up.learn(sent, sent.saturating_sub(came.wrapping_sub(self.sent_status.1)));
-        self.sent_status = (heard, came);
+        self.sent_status = (last_received, came);
         Status { ack: self.incoming.ack(), came: came as u8, strength: self.up.strength() }
     }
 

@@ -102,11 +102,11 @@ impl AirmailConfig {
         k.table("airmail", "options of `airmail`", |k| {
             k.count("window", &mut c.window, 1..=128, "packets of a window");
             let times = Span(1)..=Span::secs(60);
-            let what = "the interval of the base station's status frames while packets arrive; computed by default";
-            k.maybe("status-period", &mut c.status_period, times.clone(), what);
-            let what =
+            let doc = "the interval of the base station's status frames while packets arrive; computed by default";
+            k.maybe("status-period", &mut c.status_period, times.clone(), doc);
+            let doc =
                 "how long the base station waits for a requested status; computed by default";
-            k.maybe("poll-timeout", &mut c.poll_timeout, times, what);
+            k.maybe("poll-timeout", &mut c.poll_timeout, times, doc);
             let strengths = [
                 ("adaptive", None),
                 ("none", Some(Strength::None)),
@@ -114,14 +114,14 @@ impl AirmailConfig {
                 ("medium", Some(Strength::Medium)),
                 ("strong", Some(Strength::Strong)),
             ];
-            let what =
+            let doc =
                 "the code over the bytes of a frame: 0, 16, 32 or 64 check bytes in a block of 255";
-            k.word("byte-fec", &mut c.byte_fec, &strengths, what);
+            k.word("byte-fec", &mut c.byte_fec, &strengths, doc);
             let most = u64::from(parity::MOST);
             let form = Form::Or(vec!["adaptive"], Box::new(Form::Count(0, most)));
-            let what = "parity packets after each window of at least a quarter of `window`";
+            let doc = "parity packets after each window of at least a quarter of `window`";
             let default = Value::Word("adaptive");
-            if let Value::Count(count) = k.value("packet-fec", form, Need::Default, default, what) {
+            if let Value::Count(count) = k.value("packet-fec", form, Need::Default, default, doc) {
                 c.packet_fec = Some(count as u8);
             }
         });
@@ -170,8 +170,8 @@ impl AirmailHeader {
     fn frame(self, from: Station, to: Station, load: Load) -> Frame {
         let plain = self.plain_bytes(&load);
         let bytes = self.strength.code().map_or(plain, |code| code.on_air(plain));
-        let kept = self.seq.is_some();
-        Frame { from, to, header: Header::Airmail(self), load, bytes, kept }
+        let stored = self.seq.is_some();
+        Frame { from, to, header: Header::Airmail(self), load, bytes, stored }
     }
 }
 

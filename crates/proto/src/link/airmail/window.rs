@@ -99,7 +99,7 @@ impl Outgoing {
         }
         let bits = usize::from(ack.vector.len());
         let too_much = covered as usize + bits > self.slots.len();
-        if too_much || after(ack.heard, self.transmission) {
+        if too_much || after(ack.last_received, self.transmission) {
             return false;
         }
         self.slots.drain(..covered as usize);
@@ -109,7 +109,7 @@ impl Outgoing {
             self.slots[i].again = None;
         }
         for slot in self.slots.iter_mut().filter(|slot| !slot.acked && slot.again.is_none()) {
-            if !after(slot.transmission, ack.heard) {
+            if !after(slot.transmission, ack.last_received) {
                 slot.again = Some(Cause::LinkNack);
             }
         }
@@ -124,8 +124,8 @@ pub(super) struct Incoming {
     pub expected: u32,
     /// Packets received from there on. The first one is always missing.
     beyond: VecDeque<Option<Load>>,
-    /// Number of the last transmission heard.
-    pub heard: u32,
+    /// Number of the last received transmission.
+    pub last_received: u32,
     /// Number of received frames.
     pub came: u32,
 }
@@ -134,8 +134,8 @@ impl Incoming {
     /// Records a received frame.
     pub fn record_transmission(&mut self, transmission: u32) {
         self.came = self.came.wrapping_add(1);
-        if after(transmission, self.heard) {
-            self.heard = transmission;
+        if after(transmission, self.last_received) {
+            self.last_received = transmission;
         }
     }
 
@@ -184,7 +184,11 @@ impl Incoming {
         for (i, _) in self.beyond.iter().enumerate().filter(|(_, load)| load.is_some()) {
             vector.set(i as u16);
         }
-        LinkAck { cumulative: self.expected.wrapping_sub(1), vector, heard: self.heard }
+        LinkAck {
+            cumulative: self.expected.wrapping_sub(1),
+            vector,
+            last_received: self.last_received,
+        }
     }
 }
 

@@ -31,13 +31,19 @@ pub struct Decompressor {
     /// Set after a lost frame: frames without a connection number are dropped.
     toss: bool,
     /// Connections that need a request for a whole header.
-    wanted: VecDeque<u8>,
+    requests: VecDeque<u8>,
 }
 
 impl Decompressor {
     /// A decompressor without connections.
     pub fn new(config: CompressionConfig) -> Decompressor {
-        Decompressor { config, slots: Vec::new(), last: None, toss: false, wanted: VecDeque::new() }
+        Decompressor {
+            config,
+            slots: Vec::new(),
+            last: None,
+            toss: false,
+            requests: VecDeque::new(),
+        }
     }
 
     /// Restores the packet of a frame: `header` is the part before the payload, `body` the payload. For
@@ -71,7 +77,7 @@ impl Decompressor {
     /// A request to the compressor, if a whole header is needed: RFC 2507's CONTEXT_STATE. Requests may be
     /// lost too: without a header, the 2nd, 4th, 8th ... dropped frame repeats the request.
     pub fn request(&mut self) -> Option<[u8; super::REQUEST_LEN as usize]> {
-        self.wanted.pop_front().map(|connection| [REQUEST_TCP, 1, connection])
+        self.requests.pop_front().map(|connection| [REQUEST_TCP, 1, connection])
     }
 
     /// The IPv4 identification of the last restored packet, which a [`Packet`] does not store.
@@ -195,8 +201,8 @@ impl Decompressor {
         }
         let slot = self.slot(number);
         slot.waiting = slot.waiting.saturating_add(1);
-        if slot.waiting.is_power_of_two() && !self.wanted.contains(&number) {
-            self.wanted.push_back(number);
+        if slot.waiting.is_power_of_two() && !self.requests.contains(&number) {
+            self.requests.push_back(number);
         }
     }
 }

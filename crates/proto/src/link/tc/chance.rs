@@ -198,8 +198,8 @@ mod tests {
         let mean = all.iter().sum::<f64>() / f64::from(n);
         let variance = all.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / f64::from(n);
         assert!((mean - 0.5).abs() < 0.003, "{mean}");
-        let wanted = (1.0 - c) / (1.0 + c) / 12.0;
-        assert!((variance / wanted - 1.0).abs() < 0.02, "{variance} {wanted}");
+        let expected = (1.0 - c) / (1.0 + c) / 12.0;
+        assert!((variance / expected - 1.0).abs() < 0.02, "{variance} {expected}");
     }
 
     #[test]

@@ -177,9 +177,9 @@ impl Netem {
 
     /// Reads the key with a netem line, which other keys override.
     pub fn key(k: &mut Keys<'_>) -> Netem {
-        let what = "the options of `tc qdisc ... netem`, in its syntax; keys of the same meaning override them";
+        let doc = "the options of `tc qdisc ... netem`, in its syntax; keys of the same meaning override them";
         let form = Form::Text("\"delay 20ms 5ms 25% loss 1%\"");
-        let Value::Text(text) = k.value("netem", form, Need::Else(""), Value::Absent, what) else {
+        let Value::Text(text) = k.value("netem", form, Need::Else(""), Value::Absent, doc) else {
             return Netem::default();
         };
         Netem::parse(&text).unwrap_or_else(|error| {

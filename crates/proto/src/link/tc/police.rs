@@ -178,19 +178,19 @@ impl PoliceConfig {
         let example = "\"rate 10mbit burst 32kb drop\"";
         let mut given = line(k, example, Given::parse);
         k.maybe_rate("rate", &mut given.rate, "the rate of the tokens");
-        let what = "the bytes that pass at once when the bucket is full";
-        let burst = size_key(k, "burst", given.burst, Bytes(1)..=MOST, what);
-        let what = "packets per second, instead of a rate";
-        k.maybe_count("packet-rate", &mut given.packet_rate, 1..=u32::MAX.into(), what);
-        let what = "the packets that pass at once when the bucket is full";
-        k.maybe_count("packet-burst", &mut given.packet_burst, 1..=u32::MAX.into(), what);
+        let doc = "the bytes that pass at once when the bucket is full";
+        let burst = size_key(k, "burst", given.burst, Bytes(1)..=MOST, doc);
+        let doc = "packets per second, instead of a rate";
+        k.maybe_count("packet-rate", &mut given.packet_rate, 1..=u32::MAX.into(), doc);
+        let doc = "the packets that pass at once when the bucket is full";
+        k.maybe_count("packet-burst", &mut given.packet_burst, 1..=u32::MAX.into(), doc);
         k.maybe_rate(
             "peak-rate",
             &mut given.peak,
             "the rate at which a burst passes; infinite by default",
         );
-        let what = "the longest frame, and the bytes that pass at once at the peak rate";
-        let mtu = size_key(k, "mtu", given.mtu, Bytes(1)..=MOST, what);
+        let doc = "the longest frame, and the bytes that pass at once at the peak rate";
+        let mtu = size_key(k, "mtu", given.mtu, Bytes(1)..=MOST, doc);
         let mut measure = given.measure;
         k.count(
             "framing",

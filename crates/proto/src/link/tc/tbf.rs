@@ -140,9 +140,9 @@ pub(super) fn line<T: Default>(
     example: &'static str,
     parse: impl Fn(&str) -> Result<T, LineError>,
 ) -> T {
-    let what = "the same in the syntax of `tc`; other keys override it";
+    let doc = "the same in the syntax of `tc`; other keys override it";
     let Value::Text(text) =
-        k.value("line", Form::Text(example), Need::Else(""), Value::Absent, what)
+        k.value("line", Form::Text(example), Need::Else(""), Value::Absent, doc)
     else {
         return T::default();
     };
@@ -167,21 +167,21 @@ impl TbfConfig {
         let mut given = line(k, example, Given::parse);
         let of_line = given.limit.is_some() || given.latency.is_some();
         k.maybe_rate("rate", &mut given.rate, "the rate of the tokens");
-        let what = "the bytes that pass at once when the bucket is full";
-        let burst = size_key(k, "burst", given.burst, Bytes(1)..=MOST, what);
-        let what = "the bytes that may wait; either this or `latency`";
+        let doc = "the bytes that pass at once when the bucket is full";
+        let burst = size_key(k, "burst", given.burst, Bytes(1)..=MOST, doc);
+        let doc = "the bytes that may wait; either this or `latency`";
         let limit =
-            size_key(k, "limit", given.limit.filter(|_| !k.has("latency")), Bytes(1)..=MOST, what);
+            size_key(k, "limit", given.limit.filter(|_| !k.has("latency")), Bytes(1)..=MOST, doc);
         let mut latency = given.latency.filter(|_| !k.has("limit"));
-        let what = "the longest time that a packet waits; either this or `limit`";
-        k.maybe("latency", &mut latency, Span(1)..=Span::secs(1000), what);
+        let doc = "the longest time that a packet waits; either this or `limit`";
+        k.maybe("latency", &mut latency, Span(1)..=Span::secs(1000), doc);
         k.maybe_rate(
             "peak-rate",
             &mut given.peak,
             "the rate at which a burst passes; infinite by default",
         );
-        let what = "the bytes that pass at once at the peak rate";
-        let mtu = size_key(k, "mtu", given.mtu, Bytes(1)..=MOST, what);
+        let doc = "the bytes that pass at once at the peak rate";
+        let mtu = size_key(k, "mtu", given.mtu, Bytes(1)..=MOST, doc);
         let mut measure = given.measure;
         k.count(
             "framing",
@@ -242,10 +242,10 @@ pub(super) fn size_key(
     key: &'static str,
     given: Option<u32>,
     range: core::ops::RangeInclusive<Bytes>,
-    what: &'static str,
+    doc: &'static str,
 ) -> Option<u32> {
     let mut size = given.map(|bytes| Bytes(bytes.into()));
-    k.maybe(key, &mut size, range, what);
+    k.maybe(key, &mut size, range, doc);
     size.and_then(|size| u32::try_from(size.0).ok())
 }
 

@@ -254,8 +254,9 @@ mod tests {
         assert_eq!(["10kb/8", "10kb/7", "10kb/"].map(size_and_cell), [Some(10_240), None, None]);
         let bps = |word| rate(word).map(|rate| rate.map_or(0, Rate::bps));
         let cases = ["1mbit", "1e3kbit", "15", "7", "1tbit", "1kibit", "2KBps", "0.5gbit", "0"];
-        let wanted = [1_000_000, 1_000_000, 8, 0, 1_000_000_000_000, 1024, 16_000, 500_000_000, 0];
-        assert_eq!(cases.map(bps), wanted.map(Some));
+        let expected =
+            [1_000_000, 1_000_000, 8, 0, 1_000_000_000_000, 1024, 16_000, 500_000_000, 0];
+        assert_eq!(cases.map(bps), expected.map(Some));
         assert_eq!(["1mb", "fast", "1e400mbit", ""].map(bps), [None; 4]);
         let nanos = |word| time(word).map(|span| span.0);
         let cases = ["20ms", "1500", "0.1ms", "1.5e-3s", "999.9ns", "1e3"];

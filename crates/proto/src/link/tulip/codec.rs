@@ -74,7 +74,7 @@ pub fn emit(header: &ArqHeader, load: &[u8], out: &mut Vec<u8>) {
     }
     if let Some(ack) = &header.ack {
         out.extend((ack.cumulative as u16).to_be_bytes());
-        out.extend(ack.heard.to_be_bytes());
+        out.extend(ack.last_received.to_be_bytes());
         out.extend(ack.vector.len().to_be_bytes());
         let byte = |at: u16| (0..8).fold(0, |byte, i| byte | u8::from(ack.vector.get(at + i)) << i);
         out.extend((0..ack.vector.len()).step_by(8).map(byte));
@@ -125,7 +125,7 @@ fn number(rest: &mut &[u8]) -> Result<u32, CodecError> {
 
 fn ack(rest: &mut &[u8]) -> Result<LinkAck, CodecError> {
     let cumulative = number(rest)?;
-    let heard = u32::from_be_bytes(take(rest)?);
+    let last_received = u32::from_be_bytes(take(rest)?);
     let len = u16::from_be_bytes(take(rest)?);
     if len > WINDOW_MAX {
         return Err(CodecError::Vector(len));
@@ -143,5 +143,5 @@ fn ack(rest: &mut &[u8]) -> Result<LinkAck, CodecError> {
     for i in (0..len).filter(|i| bits[usize::from(i / 8)] >> (i % 8) & 1 == 1) {
         vector.set(i);
     }
-    Ok(LinkAck { cumulative, vector, heard })
+    Ok(LinkAck { cumulative, vector, last_received })
 }

@@ -100,24 +100,24 @@ impl TulipConfig {
             let pacings = [("half-duplex", Pacing::HalfDuplex), ("full-duplex", Pacing::FullDuplex)];
             k.word("pacing", &mut c.pacing, &pacings, "whether the stations take turns, or each sends whenever it can");
             let reliable = [("tcp", Reliable::Tcp), ("all", Reliable::All)];
-            let what = "packets that are retransmitted: TCP with payload, or also all that are longer than `ack-size`";
-            k.word("reliable", &mut c.rule.reliable, &reliable, what);
+            let doc = "packets that are retransmitted: TCP with payload, or also all that are longer than `ack-size`";
+            k.word("reliable", &mut c.rule.reliable, &reliable, doc);
             let opaque = [
                 ("by-size", Opaque::BySize),
                 ("reliable", Opaque::Reliable),
                 ("unreliable", Opaque::Unreliable),
             ];
-            let what =
+            let doc =
                 "whether ESP and AH are retransmitted: if longer than `ack-size`, always, or never";
-            k.word("encrypted", &mut c.rule.opaque, &opaque, what);
-            let what = "the length up to which an encrypted packet counts as an acknowledgement";
-            k.bytes("ack-size", &mut c.rule.ack_size, 20..=65_535, what);
-            let what =
+            k.word("encrypted", &mut c.rule.opaque, &opaque, doc);
+            let doc = "the length up to which an encrypted packet counts as an acknowledgement";
+            k.bytes("ack-size", &mut c.rule.ack_size, 20..=65_535, doc);
+            let doc =
                 "in full duplex, packets per acknowledgement; a 64th of the window by default";
-            k.maybe_count("lack-every", &mut c.lack_every, windows, what);
-            let what = "in full duplex, the maximum delay of an acknowledgement; an eighth of the propagation delay, at \
+            k.maybe_count("lack-every", &mut c.lack_every, windows, doc);
+            let doc = "in full duplex, the maximum delay of an acknowledgement; an eighth of the propagation delay, at \
                         least 100 us, by default";
-            k.maybe("lack-delay", &mut c.lack_delay, Span::micros(1)..=Span::secs(60), what);
+            k.maybe("lack-delay", &mut c.lack_delay, Span::micros(1)..=Span::secs(60), doc);
         });
         c
     }
@@ -294,7 +294,7 @@ impl Tulip {
             bytes: codec::header_len(&header) + load.bytes(),
             header: Header::Arq(header),
             load,
-            kept: seq.is_some(),
+            stored: seq.is_some(),
         })
     }
 

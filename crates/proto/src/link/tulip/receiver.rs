@@ -26,8 +26,8 @@ pub(super) struct Receiver {
     /// Indexed by sequence number modulo W: the last transmission heard when the window reached it. Earlier
     /// transmissions are an older packet of the same number.
     floors: Vec<u32>,
-    /// The last transmission heard.
-    heard: u32,
+    /// The last received transmission.
+    last_received: u32,
     /// Packets received since the last acknowledgement.
     pub owed: u32,
     /// Deadline of a delayed acknowledgement.
@@ -41,7 +41,7 @@ impl Receiver {
             base: 0,
             slots: VecDeque::new(),
             floors: vec![0; usize::from(window)],
-            heard: 0,
+            last_received: 0,
             owed: 0,
             due_at: None,
         }
@@ -66,8 +66,8 @@ impl Receiver {
             return above.note(from, LinkNote::OutOfWindow);
         }
         self.owed = self.owed.saturating_add(1);
-        if after(number, self.heard) {
-            self.heard = number;
+        if after(number, self.last_received) {
+            self.last_received = number;
         }
         let ahead = (u64::from(seq) + modulus - self.base % modulus) % modulus;
         let floor = self.floors[(u64::from(seq) % self.window) as usize];
@@ -84,7 +84,7 @@ impl Receiver {
         self.slots[ahead] = Some(load);
         while let Some(load) = self.slots.front_mut().and_then(Option::take) {
             self.slots.pop_front();
-            self.floors[(self.base % self.window) as usize] = self.heard;
+            self.floors[(self.base % self.window) as usize] = self.last_received;
             self.base += 1;
             above.release(from, load);
         }
@@ -105,6 +105,6 @@ impl Receiver {
         for (i, _) in self.slots.iter().enumerate().filter(|(_, slot)| slot.is_some()) {
             vector.set(i as u16);
         }
-        LinkAck { cumulative, vector, heard: self.heard }
+        LinkAck { cumulative, vector, last_received: self.last_received }
     }
 }

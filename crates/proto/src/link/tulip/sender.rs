@@ -68,8 +68,8 @@ pub(super) struct Sender {
     order: VecDeque<(u32, u64)>,
     /// Number of the last transmission.
     transmissions: u32,
-    /// The last transmission that the receiver has heard.
-    heard: u32,
+    /// The last transmission that the receiver has reported.
+    last_received: u32,
     /// The next packet with its service.
     next: Option<(Load, Service)>,
     /// Time of the oldest packet's retransmission, if no acknowledgement arrives.
@@ -102,7 +102,7 @@ impl Sender {
             twice: BTreeSet::new(),
             order: VecDeque::new(),
             transmissions: 0,
-            heard: 0,
+            last_received: 0,
             next: None,
             alarm: None,
             expired: false,
@@ -176,7 +176,7 @@ impl Sender {
     /// Whether the window would be used up before a loss of this repair could be repaired, in full duplex:
     /// the detection takes a round trip, and the repair another one.
     fn would_stall(&self, seq: u64) -> bool {
-        let flight = u64::from(self.transmissions.wrapping_sub(self.heard));
+        let flight = u64::from(self.transmissions.wrapping_sub(self.last_received));
         let left = seq + self.window - (self.base + self.slots.len() as u64);
         self.pacing == Pacing::FullDuplex && left < 2 * flight
     }
@@ -229,7 +229,10 @@ impl Sender {
         let modulus = 2 * self.window;
         let cumulative = u64::from(ack.cumulative);
         let bits = u64::from(ack.vector.len());
-        if cumulative >= modulus || bits > self.window || after(ack.heard, self.transmissions) {
+        if cumulative >= modulus
+            || bits > self.window
+            || after(ack.last_received, self.transmissions)
+        {
             return AckResult::Bad;
         }
         // Number of covered packets from the oldest on.
@@ -247,12 +250,12 @@ impl Sender {
         // wrapped since, and the acknowledgement is a late one.
         if highest > 0
             && let Some(slot) = self.slots.get(highest as usize - 1)
-            && after(slot.first, ack.heard)
+            && after(slot.first, ack.last_received)
         {
             return AckResult::Old;
         }
         self.take_in(ack, covered, highest);
-        AckResult::Taken { last: ack.heard == self.transmissions }
+        AckResult::Taken { last: ack.last_received == self.transmissions }
     }
 
     fn take_in(&mut self, ack: &LinkAck, covered: u64, highest: u64) {
@@ -269,11 +272,11 @@ impl Sender {
                 self.forget(self.base + i);
             }
         }
-        if after(ack.heard, self.heard) {
-            self.heard = ack.heard;
+        if after(ack.last_received, self.last_received) {
+            self.last_received = ack.last_received;
         }
         while let Some((number, seq)) = self.order.front().copied()
-            && after(ack.heard, number)
+            && after(ack.last_received, number)
         {
             self.order.pop_front();
             if let Some(slot) = self.slot(seq)
@@ -324,12 +327,11 @@ mod tests {
         fn note(&mut self, _: Station, _: LinkNote) {}
     }
 
-    /// An acknowledgement without packets in order, with the packets of `got` behind, and `heard` as the last
-    /// transmission.
-    fn ack(got: &[u16], heard: u32) -> LinkAck {
+    /// An acknowledgement without packets in order, with the packets of `got` behind.
+    fn ack(got: &[u16], last_received: u32) -> LinkAck {
         let mut vector = BitVector::zeros(WINDOW);
         got.iter().for_each(|i| vector.set(*i));
-        LinkAck { cumulative: u32::from(2 * WINDOW) - 1, vector, heard }
+        LinkAck { cumulative: u32::from(2 * WINDOW) - 1, vector, last_received }
     }
 
     #[test]

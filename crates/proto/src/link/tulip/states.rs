@@ -73,7 +73,7 @@ pub const SENDER: [Row<SendState, SendEvent>; 14] = [
     (Waiting, Lack, Waiting, "a late one: the list is rebuilt"),
     (Waiting, Choose, Handed, "a packet is sent with a pending acknowledgement"),
     (Waiting, T1, Ready, "no answer arrived"),
-    (Waiting, T1, Idle, "it was acknowledged before it was sent again"),
+    (Waiting, T1, Idle, "it was acknowledged before it was retransmitted"),
     (Ready, Choose, Handed, "from the list, else a new one, else the oldest"),
     (Ready, Lack, Idle, "all is acknowledged"),
     (Ready, Lack, Ready, "the list is rebuilt"),
@@ -96,8 +96,8 @@ fn drawn<S: core::fmt::Debug, E: core::fmt::Debug>(title: &str, rows: &[Row<S, E
         text += &format!("    {from:?} --> {to:?}: {event:?}\n");
     }
     text += "```\n\n| state | event | next | |\n|---|---|---|---|\n";
-    for (from, event, to, what) in rows {
-        text += &format!("| {from:?} | {event:?} | {to:?} | {what} |\n");
+    for (from, event, to, meaning) in rows {
+        text += &format!("| {from:?} | {event:?} | {to:?} | {meaning} |\n");
     }
     text
 }

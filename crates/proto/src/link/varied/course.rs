@@ -146,8 +146,8 @@ impl<T: Level> Course<T> {
     pub fn parse(text: &str) -> Result<Course<T>, Wrong> {
         let mut builder = Builder::default();
         for item in text.split([',', ';', '\n']).map(str::trim).filter(|item| !item.is_empty()) {
-            let (at, what) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
-            builder.item(at, what.trim()).map_err(|message| wrong::<T>(None, message))?;
+            let (at, value) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+            builder.item(at, value.trim()).map_err(|message| wrong::<T>(None, message))?;
         }
         builder.finish().map_err(|message| wrong::<T>(None, message))
     }
@@ -168,15 +168,15 @@ impl<T: Level> Course<T> {
                 continue;
             }
             let wrong = |message| wrong_line::<T>(i + 1, message);
-            let Some((at, what)) = line.split_once([',', ';', '\t']) else {
+            let Some((at, value)) = line.split_once([',', ';', '\t']) else {
                 let brief: String = line.chars().take(30).collect();
                 return Err(wrong(format!(
                     "`{brief}` is not a time and a value with a comma between"
                 )));
             };
-            let (at, what) = (at.trim(), what.trim());
+            let (at, value) = (at.trim(), value.trim());
             if core::mem::take(&mut first) && !at.starts_with(|c: char| c.is_ascii_digit()) {
-                units = [at, what].map(|cell| {
+                units = [at, value].map(|cell| {
                     let unit = cell.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
                     unit.map_or(String::new(), |(unit, _)| unit.trim().to_owned())
                 });
@@ -186,8 +186,8 @@ impl<T: Level> Course<T> {
             let time: Span =
                 at.parse().map_err(|e: crate::units::UnitError| wrong(e.to_string()))?;
             let zero = *begun.get_or_insert(time);
-            let what = with_unit(what, &units[1]);
-            builder.point(time.saturating_sub(zero), &what).map_err(wrong)?;
+            let value = with_unit(value, &units[1]);
+            builder.point(time.saturating_sub(zero), &value).map_err(wrong)?;
         }
         builder.finish().map_err(|message| wrong::<T>(None, message))
     }
@@ -341,21 +341,21 @@ impl<T> Default for Builder<T> {
 }
 
 impl<T: Level> Builder<T> {
-    fn item(&mut self, at: &str, what: &str) -> Result<(), String> {
-        self.point(at.parse().map_err(|e: crate::units::UnitError| e.to_string())?, what)
+    fn item(&mut self, at: &str, value: &str) -> Result<(), String> {
+        self.point(at.parse().map_err(|e: crate::units::UnitError| e.to_string())?, value)
     }
 
-    fn point(&mut self, at: Span, what: &str) -> Result<(), String> {
-        if what == "again" {
+    fn point(&mut self, at: Span, value: &str) -> Result<(), String> {
+        if value == "again" {
             if self.period.is_some() {
                 return Err("`again` is given twice".to_owned());
             }
             self.period = Some(at);
             return Ok(());
         }
-        let (ramp, word) = match what.strip_prefix("to ") {
+        let (ramp, word) = match value.strip_prefix("to ") {
             Some(word) => (true, word.trim()),
-            None => (false, what),
+            None => (false, value),
         };
         if word.is_empty() {
             return Err(format!("no value at {at}"));

@@ -217,7 +217,7 @@ impl Direction {
     fn use_opportunity(&mut self, side: Side, weather: &Weather, out: &mut Out) {
         let Server::Trace(server) = &mut self.server else { return };
         let at = server.cursor.take();
-        if weather.stands_still(at) {
+        if weather.is_paused(at) {
             return;
         }
         let mut room = OPPORTUNITY;

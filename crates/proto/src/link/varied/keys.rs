@@ -54,17 +54,17 @@ impl Varying {
     fn read(k: &mut Keys<'_>, traces: bool) -> Varying {
         const RATES: &str = "\"0s 10mbit, 5s 2mbit, 8s to 6mbit, 10s again\"";
         const TRACE: &str = "\"lte.up\"";
-        let rates = |k: &mut Keys<'_>, key, what| course(k, key, RATES, what).map(Pace::Rates);
-        let what =
+        let rates = |k: &mut Keys<'_>, key, doc| course(k, key, RATES, doc).map(Pace::Rates);
+        let doc =
             "the rate over time instead of `rate`, or a CSV file; `to` is a ramp, `again` a period";
-        let both = rates(k, "rates", what);
+        let both = rates(k, "rates", doc);
         let right = rates(k, "rates-right", "the same towards the right");
         let left = rates(k, "rates-left", "the same towards the left");
-        let trace = |k: &mut Keys<'_>, key, what| {
-            if traces { trace(k, key, TRACE, what).map(Pace::Trace) } else { None }
+        let trace = |k: &mut Keys<'_>, key, doc| {
+            if traces { trace(k, key, TRACE, doc).map(Pace::Trace) } else { None }
         };
-        let what = "a file of delivery opportunities in Mahimahi's format, instead of a rate";
-        let both = both.or(trace(k, "trace", what));
+        let doc = "a file of delivery opportunities in Mahimahi's format, instead of a rate";
+        let both = both.or(trace(k, "trace", doc));
         let right = right.or(trace(k, "trace-right", "the same towards the right"));
         let left = left.or(trace(k, "trace-left", "the same towards the left"));
         for side in ["right", "left"] {
@@ -88,13 +88,13 @@ impl Varying {
             "\"0s 0%, 14s to 5%, 15s again\"",
             "the probability over time that a packet is lost, or a CSV file",
         );
-        let what = "when the line is out, in both directions";
-        let outages = text(k, "outages", "\"4s-4.5s, 15s again\"", what, false)
+        let doc = "when the line is out, in both directions";
+        let outages = text(k, "outages", "\"4s-4.5s, 15s again\"", doc, false)
             .and_then(|text| accept(k, "outages", None, Course::parse_outages(&text.text)));
         let mut outage_packets = OutagePackets::Keep;
         let words = [("keep", OutagePackets::Keep), ("drop", OutagePackets::Drop)];
-        let what = "whether packets wait for the end of an outage, or those on the line are lost";
-        k.word("outage-packets", &mut outage_packets, &words, what);
+        let doc = "whether packets wait for the end of an outage, or those on the line are lost";
+        k.word("outage-packets", &mut outage_packets, &words, doc);
         if k.has("outage-packets") && !k.has("outages") {
             let message = format!("`{}` without `outages`", k.path("outage-packets"));
             k.refuse(
@@ -157,40 +157,40 @@ impl Impairments {
     pub fn keys(mut self, k: &mut Keys<'_>) -> Impairments {
         let most = Span::secs(1000);
         k.within("jitter", &mut self.jitter, Span::ZERO..=most, "the deviation of the delay");
-        let what = "the correlation of a deviation with that of the previous packet";
-        k.probability("jitter-correlation", &mut self.jitter_correlation, what);
-        let what = "how deviations are distributed, by the tables of netem";
-        k.word("jitter-distribution", &mut self.jitter_distribution, &Distribution::WORDS, what);
-        let what = "whether packets overtake those that take longer, or wait for them";
+        let doc = "the correlation of a deviation with that of the previous packet";
+        k.probability("jitter-correlation", &mut self.jitter_correlation, doc);
+        let doc = "how deviations are distributed, by the tables of netem";
+        k.word("jitter-distribution", &mut self.jitter_distribution, &Distribution::WORDS, doc);
+        let doc = "whether packets overtake those that take longer, or wait for them";
         let orders = [("free", Order::Free), ("kept", Order::Kept)];
-        k.word("jitter-order", &mut self.jitter_order, &orders, what);
+        k.word("jitter-order", &mut self.jitter_order, &orders, doc);
         self.loss_keys(k);
         k.probability(
             "duplicate",
             &mut self.duplicate,
             "the probability that a packet is duplicated",
         );
-        let what = "the correlation of its draw with that of the previous packet";
-        k.probability("duplicate-correlation", &mut self.duplicate_correlation, what);
+        let doc = "the correlation of its draw with that of the previous packet";
+        k.probability("duplicate-correlation", &mut self.duplicate_correlation, doc);
         let wrong = "the probability that one bit of a packet is wrong";
         k.probability("corrupt", &mut self.corrupt, wrong);
-        k.probability("corrupt-correlation", &mut self.corrupt_correlation, what);
+        k.probability("corrupt-correlation", &mut self.corrupt_correlation, doc);
         let at_once = "the probability that a packet skips the delay and overtakes others";
         k.probability("reorder", &mut self.reorder, at_once);
-        k.probability("reorder-correlation", &mut self.reorder_correlation, what);
+        k.probability("reorder-correlation", &mut self.reorder_correlation, doc);
         let gap = "at most one of this number of consecutive packets is reordered";
         k.count("reorder-gap", &mut self.reorder_gap, 0..=1_000_000, gap);
         let sides = [("right", Side::Right), ("left", Side::Left)];
-        let what = "the only direction with these impairments, `jitter` to `reorder`";
-        self.impaired = k.maybe_word("impaired", &sides, what).or(self.impaired);
+        let doc = "the only direction with these impairments, `jitter` to `reorder`";
+        self.impaired = k.maybe_word("impaired", &sides, doc).or(self.impaired);
         self.check(k);
         self
     }
 
     fn loss_keys(&mut self, k: &mut Keys<'_>) {
-        let what = "the probability that a packet is lost, or the chain of netem's `gemodel`";
+        let doc = "the probability that a packet is lost, or the chain of netem's `gemodel`";
         let mut chain = None;
-        let value = k.table_or("loss", Form::Probability, what, |k| {
+        let value = k.table_or("loss", Form::Probability, doc, |k| {
             chain = Some(GilbertElliott::keys(k));
         });
         match (value, chain) {
@@ -200,8 +200,8 @@ impl Impairments {
             (_, Some(chain)) if k.has("loss") => self.loss = Some(Loss::Chain(chain)),
             _ => {}
         }
-        let what = "the correlation of the draw of a loss with that of the previous packet";
-        k.probability("loss-correlation", &mut self.loss_correlation, what);
+        let doc = "the correlation of the draw of a loss with that of the previous packet";
+        k.probability("loss-correlation", &mut self.loss_correlation, doc);
         if k.has("loss-correlation") && matches!(self.loss, Some(Loss::Chain(_))) {
             let path = k.path("loss-correlation");
             let message = format!("`{path}` and the chain of `loss` exclude each other");
@@ -244,11 +244,11 @@ fn text(
     k: &mut Keys<'_>,
     key: &'static str,
     example: &'static str,
-    what: &'static str,
+    doc: &'static str,
     is_file: bool,
 ) -> Option<Given> {
     let form = if is_file { Form::File(example) } else { Form::Text(example) };
-    match k.value(key, form, Need::Else(""), Value::Absent, what) {
+    match k.value(key, form, Need::Else(""), Value::Absent, doc) {
         Value::Text(text) => Some(Given { file: None, text }),
         Value::File { name, text } => Some(Given { file: Some(name), text }),
         _ => None,
@@ -281,9 +281,9 @@ fn course<T: Level>(
     k: &mut Keys<'_>,
     key: &'static str,
     example: &'static str,
-    what: &'static str,
+    doc: &'static str,
 ) -> Option<Course<T>> {
-    let given = text(k, key, example, what, true)?;
+    let given = text(k, key, example, doc, true)?;
     if given.file.is_none() && given.text.trim().ends_with(".csv") {
         unread(k, key, &given.text);
         return None;
@@ -300,9 +300,9 @@ fn trace(
     k: &mut Keys<'_>,
     key: &'static str,
     example: &'static str,
-    what: &'static str,
+    doc: &'static str,
 ) -> Option<Trace> {
-    let given = text(k, key, example, what, true)?;
+    let given = text(k, key, example, doc, true)?;
     let Some(name) = given.file else {
         unread(k, key, &given.text);
         return None;

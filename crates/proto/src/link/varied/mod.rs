@@ -144,7 +144,7 @@ impl Weather {
     }
 
     /// Whether the transmitter pauses at `at`.
-    fn stands_still(&self, at: Time) -> bool {
+    fn is_paused(&self, at: Time) -> bool {
         self.buffers && self.outage(at).0
     }
 
@@ -206,7 +206,7 @@ impl Machine for Varied {
         let to = from.other();
         let direction = &mut self.directions[to.index()];
         direction.catch_up(now, to, &self.weather, out);
-        if self.weather.stands_still(now) {
+        if self.weather.is_paused(now) {
             out.packet_event(Op::Redirected(Cause::Outage), to, &packet);
         }
         direction.arrive(now, to, packet, &self.weather, out);

@@ -77,7 +77,7 @@ impl Sky {
 
     /// Handles an arriving packet: during an outage it waits for the end.
     pub fn arrives(&self, now: Time, side: Side, packet: &Packet, out: &mut Out) {
-        if self.weather.stands_still(now) {
+        if self.weather.is_paused(now) {
             out.packet_event(Op::Redirected(Cause::Outage), side, packet);
         }
     }

@@ -75,9 +75,9 @@ impl DcfConfig {
     pub fn keys(k: &mut Keys<'_>) -> DcfConfig {
         let mut c = DcfConfig::default();
         k.table("dcf", "options of `dcf`", |k| {
-            let what =
+            let doc =
                 "frames of more bytes than this, headers included, are preceded by RTS and CTS";
-            k.bytes("rts-threshold", &mut c.rts_threshold, 0..=100_000, what);
+            k.bytes("rts-threshold", &mut c.rts_threshold, 0..=100_000, doc);
             if u64::from(c.rts_threshold) < ACK_FRAME.0 {
                 let help = format!(
                     "even the frame of an ACK has {ACK_FRAME}, headers included, so RTS and CTS would precede \
@@ -90,13 +90,13 @@ impl DcfConfig {
             c.cw_max = c.cw_max.max(c.cw_min);
             let least = u64::from(c.cw_min);
             k.count("cw-max", &mut c.cw_max, least..=32_767, "the largest contention window");
-            let what = "attempts at an RTS, or at a frame without RTS, before the frame is dropped";
-            k.maybe_count("short-retries", &mut c.short_retries, 1..=255, what);
+            let doc = "attempts at an RTS, or at a frame without RTS, before the frame is dropped";
+            k.maybe_count("short-retries", &mut c.short_retries, 1..=255, doc);
             k.maybe_count("long-retries", &mut c.long_retries, 1..=255, "attempts at a frame after an RTS");
             k.maybe_rate("control-rate", &mut c.control_rate, "the rate of RTS, CTS and ACK; 1 Mb/s by default");
-            let what =
+            let doc =
                 "whether a station that hears nothing after an RTS for another one may send again";
-            k.flag("nav-reset", &mut c.nav_reset, what);
+            k.flag("nav-reset", &mut c.nav_reset, doc);
             c.power_save = power_save(k);
         });
         c
@@ -111,8 +111,8 @@ fn power_save(k: &mut Keys<'_>) -> Option<PowerSaveConfig> {
     let base = PowerSaveConfig::default();
     let mut table = None;
     let words = Form::Word(vec!["off", "ps-poll", "dynamic"]);
-    let what = "how mobile stations save power: not at all, by polling for each frame, or by sleep after the last one";
-    let word = k.table_or("power-save", words, what, |k| {
+    let doc = "how mobile stations save power: not at all, by polling for each frame, or by sleep after the last one";
+    let word = k.table_or("power-save", words, doc, |k| {
         let mut c = base.clone();
         let beacons = Span::millis(10)..=Span::secs(10);
         k.within("beacon", &mut c.beacon, beacons, "the beacon interval");
@@ -123,8 +123,8 @@ fn power_save(k: &mut Keys<'_>) -> Option<PowerSaveConfig> {
             1..=100_000,
             "frames that the access point buffers for each station",
         );
-        let what = "how long a station stays awake after its last frame; by default it polls";
-        k.maybe("timeout", &mut c.timeout, Span::millis(1)..=Span::secs(10), what);
+        let doc = "how long a station stays awake after its last frame; by default it polls";
+        k.maybe("timeout", &mut c.timeout, Span::millis(1)..=Span::secs(10), doc);
         table = Some(c);
     });
     match word {

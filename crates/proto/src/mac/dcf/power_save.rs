@@ -23,7 +23,7 @@ use super::{Dcf, Job, Phase, Sending};
 use crate::air::{FrameKind, Station};
 use crate::event::Cause;
 use crate::link::frame::Frame;
-use crate::mac::ether::{Flight, Heard};
+use crate::mac::ether::{Flight, Reception};
 use crate::mac::{Air, Outcome};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
@@ -108,7 +108,7 @@ impl PowerSave {
     }
 
     /// Whether frames for `to` are buffered.
-    pub(super) fn keeps(&self, to: Station) -> bool {
+    pub(super) fn has_buffered_frames(&self, to: Station) -> bool {
         self.dozers.get(to.index()).is_some_and(|dozer| !dozer.buffered.is_empty())
     }
 
@@ -178,7 +178,7 @@ impl Dcf {
             power.due = false;
             match node.job.replace(Job::new(Sending::Beacon)) {
                 // The previous one has not been sent yet.
-                Some(Job { what: Sending::Beacon, .. }) | None => {}
+                Some(Job { content: Sending::Beacon, .. }) | None => {}
                 Some(job) => node.next.push_front(job),
             }
             return true;
@@ -214,16 +214,17 @@ impl Dcf {
         None
     }
 
-    /// Queues `what`, a power-saving frame of station `s`, unless the same one is pending.
-    fn say(&mut self, now: Time, s: usize, what: Sending) {
+    /// Queues `content`, a power-saving frame of station `s`, unless the same one is pending.
+    fn say(&mut self, now: Time, s: usize, content: Sending) {
         let node = &mut self.stations[s];
-        let says = |job: &Job| core::mem::discriminant(&job.what) == core::mem::discriminant(&what);
-        if let Some(job) = node.job.iter_mut().chain(&mut node.next).find(|job| says(job)) {
+        let kind = core::mem::discriminant(&content);
+        let same = |job: &&mut Job| core::mem::discriminant(&job.content) == kind;
+        if let Some(job) = node.job.iter_mut().chain(&mut node.next).find(same) {
             if !node.phase.is_sent() {
-                job.what = what;
+                job.content = content;
             }
         } else {
-            node.next.push_back(Job::new(what));
+            node.next.push_back(Job::new(content));
             self.advance(now, s);
         }
     }
@@ -231,8 +232,9 @@ impl Dcf {
     /// Cancels the poll of station `s`.
     fn hush(&mut self, now: Time, s: usize) {
         let node = &mut self.stations[s];
-        node.next.retain(|job| !matches!(job.what, Sending::PsPoll));
-        if !node.phase.is_sent() && matches!(&node.job, Some(Job { what: Sending::PsPoll, .. })) {
+        node.next.retain(|job| !matches!(job.content, Sending::PsPoll));
+        let polls = matches!(&node.job, Some(Job { content: Sending::PsPoll, .. }));
+        if polls && !node.phase.is_sent() {
             node.job = None;
             self.advance(now, s);
         }
@@ -280,7 +282,7 @@ impl Dcf {
     pub(super) fn send_management(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         let Some(job) = &self.stations[s].job else { return };
         let count = self.stations.len() as u32;
-        let (to, kind, bytes) = match job.what {
+        let (to, kind, bytes) = match job.content {
             Sending::Frame(_) => return,
             Sending::Beacon => (Station::ALL, FrameKind::Beacon, BEACON + count / 8 + 1),
             Sending::PsPoll => (Station::BASE, FrameKind::PsPoll, PS_POLL),
@@ -304,8 +306,14 @@ impl Dcf {
     }
 
     /// Station `s` has received a complete beacon.
-    pub(super) fn beacon_read(&mut self, now: Time, s: usize, heard: &Heard, air: &mut dyn Air) {
-        let Flight { from, kind, bytes, start, airtime, .. } = heard.flight;
+    pub(super) fn beacon_read(
+        &mut self,
+        now: Time,
+        s: usize,
+        reception: &Reception,
+        air: &mut dyn Air,
+    ) {
+        let Flight { from, kind, bytes, start, airtime, .. } = reception.flight;
         if air.damages(from, Station(s as u8), kind, bytes, start, airtime) {
             return;
         }
@@ -332,8 +340,8 @@ impl Dcf {
     /// The access point has read a poll or a frame without data of station `from`.
     pub(super) fn management_read(&mut self, now: Time, from: Station) {
         let s = from.index();
-        let Some(Job { what, .. }) = &self.stations[s].job else { return };
-        match what {
+        let Some(Job { content, .. }) = &self.stations[s].job else { return };
+        match content {
             Sending::PsPoll => self.answer_poll(now, s),
             Sending::Null { sleeps: false } => self.open(now, s),
             Sending::Null { sleeps: true } => self.close(s),
@@ -399,10 +407,10 @@ impl Dcf {
         }
     }
 
-    /// The frame `what` of station `s` is finished.
-    pub(super) fn job_ended(&mut self, now: Time, s: usize, what: &Sending, acked: bool) {
+    /// The frame `content` of station `s` is finished.
+    pub(super) fn job_ended(&mut self, now: Time, s: usize, content: &Sending, acked: bool) {
         let Some(power) = &mut self.power else { return };
-        match what {
+        match content {
             Sending::Frame(frame) if s == Station::BASE.index() => {
                 power.dozers[frame.to.index()].answering = false;
             }

@@ -51,6 +51,15 @@ impl Connection {
         age <= 1 || plain && in_sequence && repeats && !changes_window && fresh
     }
 
+    /// Whether Linux accepts a reset at `from` although it expects another position: the end of the last SACK block,
+    /// or the position of the peer's FIN (`tcp_validate_incoming`, `tcp_reset_check`).
+    pub(super) fn resets_in_linux(&self, from: u64) -> bool {
+        let closed = matches!(self.state, State::CloseWait | State::Closing | State::LastAck);
+        self.config.growth == GrowthRule::Linux
+            && (self.agreed.sack && self.rx.stored_to() == Some(from)
+                || closed && from + 1 == self.rx.nxt)
+    }
+
     /// The peer's window in bytes, as a segment gives it. That of an ACK which others have overtaken is out of date.
     #[inline]
     pub(super) fn peer_window(&self, segment: &Segment) -> u32 {

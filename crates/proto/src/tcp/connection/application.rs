@@ -116,6 +116,7 @@ impl Connection {
     /// Marks this as a base station's end of a split connection, for events and causes.
     pub fn set_relay(&mut self) {
         self.relay = true;
+        self.rx.forwards = true;
     }
 
     /// The peer's initial sequence number; valid once its SYN has arrived.

@@ -54,9 +54,9 @@ impl Connection {
             return Evidence::Exact;
         }
         let widest = u64::from(self.config.recv_buffer);
-        let heard = ack + u64::from(window.peer_max) >= window.una && ack <= window.max;
+        let plausible = ack + u64::from(window.peer_max) >= window.una && ack <= window.max;
         let placed = from + widest >= self.rx.nxt && from <= self.rx.edge();
-        match ahead && placed || beyond && heard {
+        match ahead && placed || beyond && plausible {
             true => Evidence::Suspect,
             false => Evidence::None,
         }
@@ -91,8 +91,8 @@ impl Connection {
     /// A segment that repeats the last acknowledged byte. The peer answers with its current numbers.
     pub fn probe(&mut self, now: Time) -> Option<Segment> {
         let una = self.tx.core.window.una;
-        let heard = self.state.is_synchronised() && una > 0;
-        heard.then(|| self.segment(now, una - 1, Flags::ACK))
+        let synchronised = self.state.is_synchronised() && una > 0;
+        synchronised.then(|| self.segment(now, una - 1, Flags::ACK))
     }
 
     /// Sends the segment of [`Connection::probe`], with a byte of data. A peer may ignore an empty one if it has just

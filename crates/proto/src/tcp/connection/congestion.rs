@@ -149,7 +149,11 @@ impl Connection {
             if segment.flags.has(Flags::CWR) {
                 self.marks.echo = false;
             }
+            let fresh = marked && data && !self.marks.echo;
             self.marks.echo |= marked && data;
+            if data {
+                self.hurry_acks(segment, fresh);
+            }
         }
         if !self.agreed.acc {
             return;
@@ -170,6 +174,22 @@ impl Connection {
             if let Some(every) = self.rx.on_ack_report(&report) {
                 self.report(TcpKind::AckFactor { every }, out);
             }
+        }
+    }
+
+    /// Sends ACKs at once where the peer may have a small window, as Linux does: after a `fresh` mark, after CWR, and
+    /// after data without ECT from a peer that uses it, which is probably retransmitted (`tcp_data_ecn_check`,
+    /// `tcp_ecn_accept_cwr`).
+    fn hurry_acks(&mut self, segment: &Segment, fresh: bool) {
+        let bits = self.marks.arrived;
+        let again = bits == 0 && self.marks.seen;
+        self.marks.seen |= bits != 0;
+        let Some(quick) = self.rx.timed() else { return };
+        if fresh || again {
+            quick.marked();
+        }
+        if segment.flags.has(Flags::CWR) {
+            self.rx.demand_ack();
         }
     }
 

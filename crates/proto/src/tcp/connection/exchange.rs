@@ -34,7 +34,7 @@ impl Connection {
     }
 
     /// Sends a request of the client for `response`.
-    pub(in crate::tcp) fn ask_for(&mut self, now: Time, response: Bytes, out: &mut Out) {
+    pub(in crate::tcp) fn request_response(&mut self, now: Time, response: Bytes, out: &mut Out) {
         if !self.may_write() {
             return;
         }

@@ -212,8 +212,8 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::URG) {
-            let heard = &mut self.rare().urgent[1];
-            *heard = (*heard).max(from + u64::from(segment.options().urgent));
+            let urgent_end = &mut self.rare().urgent[1];
+            *urgent_end = (*urgent_end).max(from + u64::from(segment.options().urgent));
         }
         self.take_marks(now, segment, body.len(), out);
         self.take_data(now, from, segment, body, out);
@@ -235,7 +235,8 @@ impl Connection {
             //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
             // A closed peer resets with the last number that was acknowledged to it. M-TCP acknowledges less than it
             // has received.
-            if acceptable && (from == self.rx.nxt || from == self.acked_to_peer()) {
+            let exact = acceptable && (from == self.rx.nxt || from == self.acked_to_peer());
+            if exact || self.resets_in_linux(from) {
                 self.take_reset(out);
             } else if acceptable {
                 self.challenge(now, segment, len, out);
@@ -409,17 +410,20 @@ impl Connection {
             return;
         }
         let skip = self.rx.nxt.saturating_sub(from).min(body.len().into());
-        self.rx.note_duplicate(from, from + skip);
+        if skip > 0 {
+            self.rx.note_overlap(from, from + skip);
+        }
         let from = from + skip;
         let room = self.rx.edge().saturating_sub(from);
         let body_len = u64::from(body.len()) - skip;
         let keep = body_len.min(room);
         let fin = fin && keep == body_len;
-        let body = if skip == 0 && keep == body_len {
-            body
-        } else {
+        if keep < body_len {
             self.rx.demand_ack();
-            body.slice(skip as u32, keep as u32)
+        }
+        let body = match skip == 0 && keep == body_len {
+            true => body,
+            false => body.slice(skip as u32, keep as u32),
         };
         if body.is_empty() && !fin {
             return;
@@ -469,6 +473,10 @@ impl Connection {
                 // Without an application, this end has no more data and closes too.
                 State::CloseWait if self.outbox.is_none() || self.exchange.is_some() => {
                     self.tx.core.window.fin = true;
+                }
+                State::CloseWait if !self.relay && !taken.filled => {
+                    let unacked = self.rx.nxt.saturating_sub(self.last_ack_sent);
+                    self.rx.await_close(now, unacked);
                 }
                 _ => {}
             }

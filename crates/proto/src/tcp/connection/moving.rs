@@ -251,7 +251,7 @@ impl Connection {
             }
         } else {
             c.tx.adopt(now, it.max);
-            if !c.tx.keeps_records() {
+            if !c.tx.records_segments() {
                 c.tx.core.window.nxt = it.nxt;
             }
         }
@@ -344,10 +344,10 @@ mod tests {
                 it.end_to_end = Some(Box::new(EndToEndAcks::at(FAR - 1, 51)));
             }),
         ];
-        for (what, change) in all {
+        for (case, change) in all {
             let mut snapshot = sound();
             change(&mut snapshot);
-            assert!(snapshot.is_sound(ROOM), "{what}");
+            assert!(snapshot.is_sound(ROOM), "{case}");
         }
     }
 
@@ -393,10 +393,10 @@ mod tests {
                 it.end_to_end = Some(Box::new(EndToEndAcks::at(1, 52)));
             }),
         ];
-        for (what, change) in all {
+        for (case, change) in all {
             let mut snapshot = sound();
             change(&mut snapshot);
-            assert!(!snapshot.is_sound(ROOM), "{what}");
+            assert!(!snapshot.is_sound(ROOM), "{case}");
         }
         assert!(!sound().is_sound([99, 20]), "the window exceeds the inbound buffer");
         assert!(!sound().is_sound([100, 19]), "the data exceeds the outbound buffer");

@@ -417,7 +417,7 @@ impl Connection {
         };
         match self.poll_within(now, room) {
             Some(chunk) if queued && chunk.end() <= carries => {
-                // The peer has queued this data, and acknowledges it after the handshake. It is not sent again.
+                // The peer has queued this data, and acknowledges it after the handshake. It is not retransmitted.
                 if chunk.fin {
                     self.transition(Input::FinSent);
                 }
@@ -471,6 +471,19 @@ impl Connection {
             _ if greater => Succession::Succeeded,
             _ => Succession::Refused,
         }
+    }
+
+    /// Whether a SYN for the same ports may open a new connection during TIME-WAIT. Linux answers an old duplicate,
+    /// as its sequence number or timestamp shows, with an ACK (`tcp_timewait_state_process`).
+    pub(in crate::tcp) fn yields_to(&self, syn: &Segment) -> bool {
+        if self.config.growth != GrowthRule::Linux {
+            return true;
+        }
+        let nxt = self.rx.nxt;
+        let beyond = syn.seq.unwrap_near(self.irs, nxt).is_some_and(|at| at > nxt);
+        let stamp = syn.timestamps.filter(|_| self.agreed.timestamps);
+        let age = stamp.map_or(0, |ts| self.ts_recent.wrapping_sub(ts.value) as i32);
+        age < 0 || age == 0 && beyond
     }
 
     /// Closes this connection at the peer's next SYN, which acknowledges all data of this end.

@@ -68,7 +68,7 @@ impl Connection {
             }
         }
         self.steps.scaled = self.agreed.scaled;
-        if body.is_empty() || self.tx.keeps_records() {
+        if body.is_empty() || self.tx.records_segments() {
             let window = &self.tx.core.window;
             let (ack, peer) = (window.una + u64::from(acked), window.peer);
             let echoed = self.echoed(now, segment);

@@ -55,8 +55,8 @@ impl Host {
         stop: Option<Time>,
         exchange: Exchange,
     ) {
-        let (asked, waits, connection) = (0, false, None);
-        let client = Client { to, port, exchange, stop, asked, waits, connection };
+        let (requested, waits, connection) = (0, false, None);
+        let client = Client { to, port, exchange, stop, requested, waits, connection };
         self.apps.add(App::Client(Box::new(client)), start);
         self.unfinished += 1;
     }
@@ -123,12 +123,12 @@ impl Host {
         if asks.is_none_or(|at| at > now) {
             return self.unless_over(now, index, asks, out);
         }
-        let (to, port, kept) = (client.to, client.port, client.connection);
-        client.asked += 1;
+        let (to, port, existing) = (client.to, client.port, client.connection);
+        client.requested += 1;
         client.waits = exchange.every.is_none();
         let waits = client.waits;
-        let kept = kept.filter(|kept| !self.connections[*kept].is_over());
-        let connection = kept.unwrap_or_else(|| {
+        let existing = existing.filter(|existing| !self.connections[*existing].is_over());
+        let connection = existing.unwrap_or_else(|| {
             let stream = 1 << 31 | self.connections.len() as u32;
             let begin = |c: &mut Connection| {
                 c.exchange(ExchangeState::Constant(Exchanging::client(&exchange)));
@@ -194,7 +194,7 @@ impl Host {
                 self.act(connection, |c| c.switch(now, on, out));
                 // A stopped one only waits for its last acknowledgement.
                 let after = &self.connections()[connection];
-                (!after.is_over() && after.wanted().is_none()).then_some(now + lasts)
+                (!after.is_over() && after.flow_size().is_none()).then_some(now + lasts)
             }
             App::Session(session) => {
                 let over = session.stop.is_some_and(|stop| now >= stop);

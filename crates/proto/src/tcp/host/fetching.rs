@@ -80,7 +80,7 @@ impl Host {
 
     /// Requests `size` on a connection; the arrival wakes the application.
     fn ask(&mut self, now: Time, index: usize, connection: usize, size: Bytes, out: &mut Out) {
-        self.act(connection, |c| c.ask_for(now, size, out));
+        self.act(connection, |c| c.request_response(now, size, out));
         self.apps.fetched_by.insert(connection, index);
     }
 
@@ -161,9 +161,9 @@ impl Host {
         if player.plays(now) {
             report(client, ClientNews::Plays, out);
         }
-        let asks = player.asks(now);
+        let asks = player.next_request_time(now);
         if asks.is_some_and(|at| at <= now) {
-            if player.asked == 0 {
+            if player.requested == 0 {
                 report(client, ClientNews::VideoAsked, out);
             }
             let connection = match player.connection {

@@ -47,9 +47,9 @@ fn single_loss_detection_by_later_acks_waits_400_ms() {
         let from = 1 + n * MSS;
         let sent = 1 + n * 50;
         shared.sent(at(sent), 1, from, from + MSS, false);
-        let told = shared.acked(at(sent + 40), 1, from + MSS, MSS as u32);
-        assert_eq!(told.halve, sent >= 400 && shared.due() == Some(0), "{sent}");
-        if told.halve {
+        let verdict = shared.acked(at(sent + 40), 1, from + MSS, MSS as u32);
+        assert_eq!(verdict.halve, sent >= 400 && shared.due() == Some(0), "{sent}");
+        if verdict.halve {
             assert_eq!(sent, 401);
             return;
         }
@@ -194,10 +194,10 @@ mod properties {
             let mut shared = Integrated { cwnd: 8000, ..Integrated::default() };
             let mut una = [1u64; 4];
             let mut nxt = [1u64; 4];
-            for (i, (what, owner, n)) in steps.into_iter().enumerate() {
+            for (i, (action, owner, n)) in steps.into_iter().enumerate() {
                 let now = at(i as u64 * 30);
                 let o = owner as usize;
-                match what {
+                match action {
                     0 | 1 => {
                         shared.begin(owner);
                         if shared.may_send(owner, MSS as u32) {

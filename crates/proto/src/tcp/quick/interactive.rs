@@ -57,6 +57,12 @@ impl Interactive {
         self.replies |= self.delay.is_some_and(|delay| now.since(self.received) < delay);
     }
 
+    /// Expects a reply to the peer's FIN. Returns whether its ACK has a delay: not before the first data of the peer.
+    pub(super) fn expects_reply(&mut self) -> bool {
+        self.replies = true;
+        self.delay.is_some()
+    }
+
     /// Ends the wait for replies, because the peer waits for ACKs.
     pub(super) fn ends(&mut self) {
         self.replies = false;

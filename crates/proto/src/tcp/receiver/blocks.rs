@@ -102,10 +102,27 @@ impl Receiver {
         self.report_duplicate(from, to);
     }
 
-    /// Records that positions `from` to `to` arrived twice, in segments that also had new data.
+    /// Records that the positions `from` to `to` of a segment arrived twice, and the rest is new. Linux acknowledges
+    /// such a segment like other data (`tcp_data_queue`).
+    pub fn note_overlap(&mut self, from: u64, to: u64) {
+        if self.quick.is_some() {
+            self.report_duplicate(from, to);
+        } else {
+            self.note_duplicate(from, to);
+            self.demand_ack();
+        }
+    }
+
+    /// Records that positions `from` to `to` arrived twice, in segments that also had new data. A range that begins
+    /// at the end of the reported one extends it.
     pub(super) fn report_duplicate(&mut self, from: u64, to: u64) {
-        if self.settings.dsack && from < to && from > 0 && self.duplicate.is_none() {
-            self.duplicate = Some(Box::new((from, to)));
+        if !self.settings.dsack || from >= to || from == 0 {
+            return;
+        }
+        match self.duplicate.as_deref_mut() {
+            Some((_, end)) if *end == from => *end = to,
+            Some(_) => {}
+            None => self.duplicate = Some(Box::new((from, to))),
         }
     }
 

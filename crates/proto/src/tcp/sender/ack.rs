@@ -91,7 +91,7 @@ impl<R: Recovery> SenderWith<'_, R> {
                 Progress::Partial { rearm } => step.rearm = rearm,
                 Progress::Lost => verdict = TcpKind::FastRetransmit,
             }
-            step.grows = self.recovery.keeps_window();
+            step.grows = self.recovery.preserves_window();
         } else {
             step.grows = true;
         }
@@ -195,6 +195,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             if !growth.steers() {
                 w.fall();
             }
+            self.core.reduced = true;
             step.grows = false;
         }
         step.lost = self.recovery.detect_losses(now, self.core);
@@ -220,13 +221,11 @@ impl<R: Recovery> SenderWith<'_, R> {
     pub(super) fn enter_recovery(&mut self, now: Time) -> TcpKind {
         let core = &mut *self.core;
         core.timers.timed = None;
-        if !self.recovery.keeps_window() {
+        if !self.recovery.preserves_window() {
             core.window.limited = self.recovery.limited(&core.window);
             core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
-            // Detection by time reports only timeouts and marks to the peer (CWR).
-            if core.detector.counts() {
-                (core.reduced_below, core.reduced) = (core.window.max, true);
-            }
+            //= rfc3168#section-6.1.2: CWR after a reduction for any reason
+            (core.reduced_below, core.reduced) = (core.window.max, true);
         }
         core.window.end_extra();
         self.recovery.enter(&mut core.window, core.tally.dupacks);

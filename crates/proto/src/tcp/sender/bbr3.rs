@@ -208,8 +208,8 @@ impl Bbr3 {
 
     /// Saves the window for restoring it.
     fn save_window(&mut self, w: &Window) {
-        let kept = self.repair != Repair::None || self.state == State::ProbeRtt;
-        self.prior_cwnd = if kept { self.prior_cwnd.max(w.cwnd) } else { w.cwnd };
+        let keep_largest = self.repair != Repair::None || self.state == State::ProbeRtt;
+        self.prior_cwnd = if keep_largest { self.prior_cwnd.max(w.cwnd) } else { w.cwnd };
     }
 
     fn restore_window(&self, w: &mut Window) {

@@ -213,7 +213,7 @@ mod tests {
     fn a_segment_alone_waits_for_the_next_ack() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.peer, w.una, w.nxt, w.end) = (30_000, 1 << 20, 1, 29_001, 1 << 20);
-        let asked = |now, pipe| BurstInput {
+        let input = |now, pipe| BurstInput {
             now: Time::ZERO + Span::micros(now),
             pipe,
             srtt: Span::millis(40),
@@ -222,14 +222,14 @@ mod tests {
         };
         let segment = Chunk { from: 28_001, len: 1000, fin: false, cause: Cause::Data };
         let mut bursts = Bursts::default();
-        assert!(bursts.allow(&w, &asked(40_000, 29_000)), "nothing was sent before");
+        assert!(bursts.allow(&w, &input(40_000, 29_000)), "nothing was sent before");
         bursts.sent(Time::ZERO + Span::micros(40_000), &w, &segment, None);
-        assert!(!bursts.allow(&w, &asked(40_600, 29_000)), "0.6 ms after the last burst");
-        assert!(bursts.allow(&w, &asked(40_600, 28_000)), "two segments");
+        assert!(!bursts.allow(&w, &input(40_600, 29_000)), "0.6 ms after the last burst");
+        assert!(bursts.allow(&w, &input(40_600, 28_000)), "two segments");
         bursts.end(Time::ZERO, true);
-        assert!(bursts.allow(&w, &asked(41_100, 29_000)), "1.1 ms after it");
+        assert!(bursts.allow(&w, &input(41_100, 29_000)), "1.1 ms after it");
         bursts.end(Time::ZERO, true);
-        assert!(bursts.allow(&w, &asked(30_000, 29_000)), "the next ACK is 10 ms away");
+        assert!(bursts.allow(&w, &input(30_000, 29_000)), "the next ACK is 10 ms away");
     }
 
     /// 10 Mb/s in a millisecond are 1220 bytes, less than a pair; a short path adds up to 65 KB.

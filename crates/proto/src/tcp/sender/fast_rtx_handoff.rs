@@ -38,7 +38,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             return None;
         }
         let lowered = core.tally.retries > 0 || self.recovery.active();
-        if !lowered && !self.recovery.unrepaired(w) && !self.recovery.keeps_window() {
+        if !lowered && !self.recovery.unrepaired(w) && !self.recovery.preserves_window() {
             w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
         }
         self.start_over(now, Cause::FastRetransmit);

@@ -270,9 +270,9 @@ impl Flight {
 
     /// Removes the entries of `repeated` for segments that were acknowledged, lost or retransmitted since.
     fn forget_stale(&mut self) {
-        let mut kept = core::mem::take(&mut self.repeated);
-        kept.retain(|(from, at)| self.repeated_at(*from, *at).is_some());
-        self.repeated = kept;
+        let mut remaining = core::mem::take(&mut self.repeated);
+        remaining.retain(|(from, at)| self.repeated_at(*from, *at).is_some());
+        self.repeated = remaining;
     }
 
     /// Index of the record for the retransmission of `from` at `at`, if it is the last one and in the network.

@@ -69,16 +69,16 @@ mod tests {
     /// Samples, each with the maximum after it.
     fn follows(span: u64, samples: &[(u64, u64, u64)]) {
         let mut most = Maximum::new(span);
-        for (at, value, wanted) in samples {
+        for (at, value, expected) in samples {
             most.add(*at, *value);
-            assert_eq!(most.get(), *wanted, "over {span}, at {at}: {value}");
+            assert_eq!(most.get(), *expected, "over {span}, at {at}: {value}");
         }
     }
 
     #[test]
     fn the_second_best_may_have_left_the_window_with_the_best() {
-        let kept = [(0, 100, 100), (3, 90, 100), (6, 80, 100)];
-        let behind = |more: &[(u64, u64, u64)]| follows(10, &[&kept[..], more].concat());
+        let retained = [(0, 100, 100), (3, 90, 100), (6, 80, 100)];
+        let behind = |more: &[(u64, u64, u64)]| follows(10, &[&retained[..], more].concat());
         behind(&[(11, 50, 90)]);
         behind(&[(13, 50, 90)]);
         behind(&[(14, 50, 80), (15, 40, 80), (17, 30, 50)]);

@@ -202,7 +202,7 @@ impl Sender {
     }
 
     /// Whether this sender records each segment in flight, and therefore processes every segment of the peer.
-    pub fn keeps_records(&self) -> bool {
+    pub fn records_segments(&self) -> bool {
         !self.core.detector.counts()
     }
 

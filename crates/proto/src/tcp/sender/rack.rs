@@ -269,6 +269,18 @@ impl Recovery for Rack {
     fn unrepaired(&self, w: &Window) -> bool {
         w.una < self.recover
     }
+    /// In Linux the threshold is lowered once for each window, by a loss, marks or a timeout; and again at a timeout
+    /// if the left edge has moved since the last one (`tcp_enter_loss`).
+    fn lowers_at_timeout(&mut self, core: &Core) -> Option<bool> {
+        let w = &core.window;
+        let again = self.after_timeout(w);
+        let lowered = self.active || w.una < core.reduced_below && !again;
+        let lowers = core.tally.retries == 0 && !lowered;
+        if self.kernel && lowers && again {
+            self.undo.remember(w.cwnd, w.ssthresh);
+        }
+        self.kernel.then_some(lowers)
+    }
     fn sacked(&self, mss: u32) -> u64 {
         self.flight.sacked_segments() as u64 * u64::from(mss)
     }

@@ -262,13 +262,14 @@ mod tests {
         let mut meter = RateMeter::default();
         meter.start(Time(3 * MS));
         let most = u64::from(LIMITED) - 1;
-        for (flight, wanted) in [(0, 0), (1, 1), (most, most), (most + 1, most), (1 << 40, most)] {
+        let cases = [(0, 0), (1, 1), (most, most), (most + 1, most), (1 << 40, most)];
+        for (flight, expected) in cases {
             let stamp = meter.stamp(flight);
-            assert_eq!((stamp.in_flight(), stamp.app_limited()), (wanted, false), "{flight}");
+            assert_eq!((stamp.in_flight(), stamp.app_limited()), (expected, false), "{flight}");
             let mut bound = meter;
             bound.app_limited(0);
             let stamp = bound.stamp(flight);
-            assert_eq!((stamp.in_flight(), stamp.app_limited()), (wanted, true), "{flight}");
+            assert_eq!((stamp.in_flight(), stamp.app_limited()), (expected, true), "{flight}");
         }
         // Losses since are counted also where the lower half goes round.
         meter.lose(u64::from(u32::MAX));

@@ -164,6 +164,13 @@ pub trait Recovery {
         false
     }
 
+    /// Whether a timeout lowers the threshold, for a recovery with its own rule. Otherwise it does unless the window
+    /// is [unrepaired](Recovery::unrepaired) or the timer has expired before.
+    fn lowers_at_timeout(&mut self, core: &Core) -> Option<bool> {
+        let _ = core;
+        None
+    }
+
     /// Time of the recovery's next timer.
     fn next_wake(&self) -> Option<Time> {
         None
@@ -238,7 +245,7 @@ pub trait Recovery {
     }
 
     /// Whether a loss is no sign of congestion. The window is then not reduced, and grows during recovery.
-    fn keeps_window(&self) -> bool {
+    fn preserves_window(&self) -> bool {
         false
     }
 

@@ -136,12 +136,12 @@ mod tests {
             let mut board = Scoreboard::default();
             let mut set = [false; 80];
             for (from, len) in blocks {
-                let told = (from..from + len).any(|i| !set[i as usize]);
+                let has_new = (from..from + len).any(|i| !set[i as usize]);
                 let gaps: u64 = board.gaps(from, from + len).map(|(a, b)| b - a).sum();
                 let missing = (from..from + len).filter(|i| !set[*i as usize]).count();
                 prop_assert_eq!(gaps, missing as u64);
                 set[from as usize..(from + len) as usize].fill(true);
-                prop_assert_eq!(board.add(from, from + len), told);
+                prop_assert_eq!(board.add(from, from + len), has_new);
                 prop_assert!(len == 0 || board.range_at(from).is_some_and(|r| r.1 >= from + len));
             }
             board.acknowledge(una);

@@ -168,7 +168,7 @@ impl Recovery for Holes {
         let news = snack.is_some_and(|snack| self.on_snack(w, info.ack, snack));
         AckSummary { reported: Some(news), ..AckSummary::default() }
     }
-    fn keeps_window(&self) -> bool {
+    fn preserves_window(&self) -> bool {
         self.assumed == LossCause::Corruption
     }
     /// Remaining losses and retransmissions belong to the window after the repaired one.

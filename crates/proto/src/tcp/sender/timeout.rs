@@ -69,10 +69,11 @@ impl<R: Recovery> SenderWith<'_, R> {
 
     fn on_timeout(&mut self, now: Time) {
         let core = &mut *self.core;
-        let w = &mut core.window;
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
-        let first = core.timers.rtt.backoff() == 0 && w.una > 0 && !self.recovery.unrepaired(w);
-        if first || core.halve_at_each_timeout {
+        let first = self.recovery.lowers_at_timeout(core);
+        let w = &mut core.window;
+        let usual = core.timers.rtt.backoff() == 0 && !self.recovery.unrepaired(w);
+        if w.una > 0 && first.unwrap_or(usual) || core.halve_at_each_timeout {
             w.cwnd = self.recovery.uninflated_window(w).unwrap_or(w.cwnd);
             w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
         }

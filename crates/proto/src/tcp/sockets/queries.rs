@@ -42,7 +42,7 @@ impl Sockets {
         };
         let dead = connection.is_aborted() || connection.state() == State::Closed;
         let read_closed = socket.read_shut || connection.peer_has_closed() || dead;
-        let written = connection.wanted().is_some();
+        let written = connection.flow_size().is_some();
         let outbox = socket.options.outbox(self.host.settings());
         // Linux reports room when a third of the buffer is free.
         let mut room = connection.room() >= outbox / 3;
@@ -66,7 +66,7 @@ impl Sockets {
 
     /// Time of the last arrival.
     pub fn last_arrival(&self, index: usize) -> Option<Time> {
-        self.sockets.get(index).map(|socket| socket.heard)
+        self.sockets.get(index).map(|socket| socket.last_arrival)
     }
 
     /// Total time until `now` with data waiting or in flight (`tcpi_busy_time`).

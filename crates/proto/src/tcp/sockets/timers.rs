@@ -55,7 +55,7 @@ impl Sockets {
         }
         // TCP_USER_TIMEOUT takes the place of TCP_KEEPCNT (`tcp_keepalive_timer`).
         let silent = match timeout {
-            Some(span) => socket.probes > 0 && now.since(socket.heard) >= span,
+            Some(span) => socket.probes > 0 && now.since(socket.last_arrival) >= span,
             None => socket.probes >= keep.count,
         };
         if gives_up || silent {

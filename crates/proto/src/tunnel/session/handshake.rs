@@ -181,8 +181,8 @@ impl<S: Seal> Session<S> {
             self.say(from, &Plain::Cookie { hello: tag, cookie });
             return;
         }
-        let heard = self.seal.read_call(noise);
-        let Some((answer, offer)) = heard.and_then(|(a, offer)| Some((a, Offer::read(&offer)?)))
+        let call = self.seal.read_call(noise);
+        let Some((answer, offer)) = call.and_then(|(a, offer)| Some((a, Offer::read(&offer)?)))
         else {
             self.counts.bad_tag += 1;
             return;
@@ -332,7 +332,7 @@ impl<S: Seal> Session<S> {
             counter: 0,
             replay: Replay::default(),
             agreed,
-            heard: now,
+            last_received: now,
             sent: now,
             tries: 0,
             retry: now,

@@ -117,8 +117,8 @@ mod tests {
                 record_echo(&mut flow, base.wrapping_add(echo));
                 let again = flow.retransmit(Time(1), &config).unwrap();
                 let stamps = again.segment().unwrap().timestamps.unwrap();
-                let wanted = Timestamps { value: base.wrapping_add(sent), echo: 7 };
-                assert_eq!(stamps, wanted, "{base} {cached} {latest} {echo}");
+                let expected = Timestamps { value: base.wrapping_add(sent), echo: 7 };
+                assert_eq!(stamps, expected, "{base} {cached} {latest} {echo}");
                 assert_eq!(again.body, packet(0, 0).body);
             }
         }

@@ -20,7 +20,7 @@ travels!(Flow {
     rtt,
     reports,
     sent,
-    heard,
+    settled,
     dups,
     answers,
     ..
@@ -38,11 +38,11 @@ impl Flow {
     /// Whether no operation can overflow with it, and its packets belong to `flow`.
     pub(in super::super::super) fn is_sound(&self, flow: FlowKey) -> bool {
         let near = |position: Option<u64>| position.is_none_or(|position| position < FAR);
-        [self.top, self.sent, self.heard].into_iter().all(|count| count < FAR)
+        [self.top, self.sent, self.settled].into_iter().all(|count| count < FAR)
             && near(self.acked)
             && near(self.fin)
             && self.partial.is_sound()
-            && self.heard <= self.sent
+            && self.settled <= self.sent
             && self.dups < u32::MAX / 2
             && self.cache.is_sound(flow, self.sent)
     }
@@ -212,11 +212,12 @@ mod tests {
         for (at, sound) in [(FAR - 1, true), (FAR, false)] {
             assert_eq!(with(&|f| f.top = at), sound);
             assert_eq!(with(&|f| f.sent = at), sound);
-            assert_eq!(with(&|f| (f.sent, f.heard) = (FAR - 1, at)), sound);
+            assert_eq!(with(&|f| (f.sent, f.settled) = (FAR - 1, at)), sound);
             assert_eq!(with(&|f| f.acked = Some(at)), sound);
             assert_eq!(with(&|f| f.fin = Some(at)), sound);
         }
-        assert!(with(&|f| (f.sent, f.heard) = (5, 5)) && !with(&|f| (f.sent, f.heard) = (5, 6)));
+        assert!(with(&|f| (f.sent, f.settled) = (5, 5)));
+        assert!(!with(&|f| (f.sent, f.settled) = (5, 6)));
         assert!(with(&|f| f.dups = u32::MAX / 2 - 1) && !with(&|f| f.dups = u32::MAX / 2));
     }
 

@@ -9,7 +9,7 @@ use super::{Half, Pair};
 use crate::machine::{Out, Side};
 use crate::tcp::connection::Evidence;
 use crate::units::{Span, Time};
-use crate::wire::{Flags, Packet, Segment};
+use crate::wire::{Flags, Packet, Segment, Seq};
 
 /// Minimum time between probes.
 //= rfc5961#section-7: challenges are limited in number; here two in a second, for each end
@@ -17,6 +17,11 @@ const PROBE_EVERY: Span = Span::millis(500);
 
 /// Time limit of the answer to a probe.
 const WITHIN: Span = Span::secs(10);
+
+/// Age of a SYN of the far end from which its next copy replaces the opener's SYN. A host retransmits a SYN
+/// after one second.
+//= rfc6298#section-2: the initial timeout is one second
+const REPEATED: Span = Span::millis(500);
 
 /// Suspicion about a peer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,9 +71,48 @@ impl Pair {
         opens && half.is_held() && half.peer_iss() != syn.seq
     }
 
+    /// Whether the handshake waits for the answer of the far end.
+    fn is_opening(&self) -> bool {
+        self.halves[self.opener.index()].is_held()
+    }
+
+    /// Whether the handshake is pending, and `syn` from `from` is not its SYN.
+    pub(in crate::agent) fn is_of_another(&self, from: Side, syn: &Segment) -> bool {
+        self.is_opening() && (from != self.opener || self.is_stale(from, syn))
+    }
+
+    /// Whether `syn` from `from` repeats a SYN of the far end. If both hosts open at once, the far end answers
+    /// the SYN of this pair and does not repeat its own. Otherwise the opener's SYN may be a third party's: a
+    /// firewall of the far end drops it, and the far end opens the connection itself. Records the first copy.
+    pub(in crate::agent) fn is_crossed(&mut self, now: Time, from: Side, syn: &Segment) -> bool {
+        let opens = syn.flags.has(Flags::SYN) && !syn.flags.any(Flags::ACK | Flags::RST);
+        let is_far = opens && from != self.opener && self.is_opening();
+        let Some(waiting) = self.first.as_deref_mut().filter(|_| is_far) else { return false };
+        match waiting.crossed {
+            Some((seq, at)) if seq == syn.seq => now.since(at) >= REPEATED,
+            _ => {
+                waiting.crossed = Some((syn.seq, now));
+                false
+            }
+        }
+    }
+
+    /// The SYN of the far end during the handshake.
+    pub(in crate::agent) fn crossed(&self) -> Option<(Seq, Time)> {
+        self.first.as_deref()?.crossed
+    }
+
+    /// Takes over the SYN of the far end from a pair that this one replaces.
+    pub(in crate::agent) fn set_crossed(&mut self, crossed: Option<(Seq, Time)>) {
+        if let Some(waiting) = self.first.as_deref_mut() {
+            waiting.crossed = crossed;
+        }
+    }
+
     /// Takes the first of the contending SYNs.
     pub(in crate::agent) fn take_first(&mut self) -> Option<Box<Packet>> {
-        self.rival.take().or_else(|| self.first.take())
+        let rival = self.rival.take();
+        rival.or_else(|| self.first.take().map(|first| Box::new(first.syn)))
     }
 
     /// Stores a SYN that preceded the one of this pair.
@@ -97,7 +141,7 @@ impl Pair {
         out: &mut Out,
     ) -> Claim {
         let Some(segment) = packet.segment() else { return Claim::Foreign };
-        if self.halves[self.opener.index()].is_held() {
+        if self.is_opening() {
             return self.judge_handshake(from, segment);
         }
         let open = self.open_until.is_none();

@@ -93,7 +93,7 @@ impl Pair {
             opener: if moved.from_left { Side::Left } else { Side::Right },
             open_until: moved.open_for.map(|left| now + left),
             rooms: [room(0), room(1)],
-            heard: now,
+            last_packet: now,
             uncork: None,
             knocks: ends.mtcp.map(|mtcp| mtcp.knock),
             gone,
@@ -105,7 +105,7 @@ impl Pair {
     }
 
     /// Sends the data that was due at the export.
-    pub(in crate::agent) fn go_on(
+    pub(in crate::agent) fn proceed(
         &mut self,
         now: Time,
         shared: &mut Shared<'_>,

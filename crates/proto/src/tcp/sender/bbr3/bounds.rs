@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn the_largest_rate_and_delivery_per_round_are_stored() {
         let mut latest = Latest { end: 5000, ..Latest::default() };
-        for (prior, bps, delivered, kept, starts, end) in [
+        for (prior, bps, delivered, expected, starts, end) in [
             (4000, 10, 300, (10, 300), false, 5000),
             (4999, 9, 301, (10, 301), false, 5000),
             (5000, 8, 100, (8, 100), true, 9000),
@@ -331,7 +331,7 @@ mod tests {
             latest.update(&sample, Some((rate, bps)));
             assert_eq!((latest.starts, latest.end), (starts, end), "{prior}");
             latest.advance(Some((rate, bps)));
-            assert_eq!((latest.rate, latest.flight), kept, "{prior}");
+            assert_eq!((latest.rate, latest.flight), expected, "{prior}");
         }
         latest.starts = true;
         let (sample, _) = sample(9000, 1, 9500);

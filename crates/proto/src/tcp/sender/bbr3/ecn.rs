@@ -218,10 +218,10 @@ mod tests {
             ("no marks at all", |bbr| bbr.marks.in_cycle = false),
             ("losses", |bbr| bbr.latest.lost_in_cycle = true),
         ];
-        for (what, change) in none {
+        for (case, change) in none {
             let mut path = calm(8000);
             change(&mut path.bbr);
-            assert_eq!(path.bbr.marks_ceased(&path.w), None, "{what}");
+            assert_eq!(path.bbr.marks_ceased(&path.w), None, "{case}");
         }
         let mut path = calm(8000);
         path.bbr.state = State::Down;

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn probe_rtt_lasts_200_ms_and_a_round_drained() {
         let begin = Time(1_000_000_000);
-        let said = |path: &mut Path, now, left, starts| {
+        let step = |path: &mut Path, now, left, starts| {
             let sample = Sample { now, pipe: (left, left), ..path.sample(0, Repair::None) };
             path.bbr.rounds.starts = starts;
             path.bbr.probe_rtt(&mut path.w, &sample);
@@ -186,7 +186,7 @@ mod tests {
         };
         for (left, emptied) in [(10_001, false), (10_000, true), (0, true)] {
             let mut path = probing();
-            let total = said(&mut path, begin, left, true);
+            let total = step(&mut path, begin, left, true);
             assert_eq!(path.bbr.rtt.until, emptied.then_some(begin + DURATION), "{left}");
             assert_eq!(path.bbr.rtt.emptied_until, total + left.max(1));
         }
@@ -194,13 +194,13 @@ mod tests {
             let mut path = probing();
             (path.bbr.full.reached, path.bbr.prior_cwnd) = (reached, 90_000);
             path.bbr.short.flight = 5000;
-            said(&mut path, begin, 0, true);
+            step(&mut path, begin, 0, true);
             let end = begin + DURATION;
-            said(&mut path, end + Span(1), 0, false);
+            step(&mut path, end + Span(1), 0, false);
             assert_eq!(path.bbr.state, State::ProbeRtt, "no round has passed");
-            said(&mut path, end, 0, true);
+            step(&mut path, end, 0, true);
             assert_eq!(path.bbr.state, State::ProbeRtt, "nor the time");
-            said(&mut path, end + Span(1), 0, false);
+            step(&mut path, end + Span(1), 0, false);
             assert_eq!((path.bbr.state, path.w.cwnd), (state, 90_000));
             assert_eq!(path.bbr.rtt.recent_at, end + Span(1));
             assert_eq!(path.bbr.short.flight, u64::MAX, "the bound from losses is reset");

@@ -297,7 +297,7 @@ fn an_echo_of_a_mark_without_a_count_is_a_loss() {
 /// The window to come back to is the last one; during a repair and while the round trip is probed the largest.
 #[test]
 fn saved_windows_are_maxima_in_recovery_and_probe_rtt() {
-    for (repair, state, kept) in [
+    for (repair, state, expected) in [
         (Repair::None, State::Up, 9_000),
         (Repair::None, State::Startup, 9_000),
         (Repair::Recovery, State::Up, 20_000),
@@ -307,8 +307,8 @@ fn saved_windows_are_maxima_in_recovery_and_probe_rtt() {
         (path.bbr.repair, path.bbr.state, path.bbr.prior_cwnd) = (repair, state, 20_000);
         path.w.cwnd = 9_000;
         path.bbr.save_window(&path.w);
-        assert_eq!(path.bbr.prior_cwnd, kept, "{repair:?} {state:?}");
+        assert_eq!(path.bbr.prior_cwnd, expected, "{repair:?} {state:?}");
         path.bbr.restore_window(&mut path.w);
-        assert_eq!(path.w.cwnd, kept);
+        assert_eq!(path.w.cwnd, expected);
     }
 }

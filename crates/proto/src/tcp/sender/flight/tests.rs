@@ -79,10 +79,10 @@ proptest! {
     fn flight_counters_match_the_segment_records(steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..9), 1..80)) {
         let mut f = Flight::default();
         let (mut una, mut nxt, mut now) = (1u64, 1u64, 0);
-        for (what, at, len) in steps {
+        for (action, at, len) in steps {
             now += 1;
             let from = una + at.min(nxt - una);
-            match what {
+            match action {
                 0 | 1 => {
                     f.sent(Time(now), nxt, nxt + len, Stamp::default());
                     nxt += len;

@@ -29,8 +29,8 @@ impl Rack {
     /// Whether the window grows by SACK reports: with reordering by more than three segments, the left edge moves too
     /// rarely (`tcp_may_raise_cwnd`).
     pub(super) fn grows_by_reports(&self) -> bool {
-        let told = self.last.delivered > self.last.needless && !self.last.repaired;
-        self.kernel && told && self.facts.reordered_by > u64::from(DUPTHRESH)
+        let new_data = self.last.delivered > self.last.needless && !self.last.repaired;
+        self.kernel && new_data && self.facts.reordered_by > u64::from(DUPTHRESH)
     }
 
     /// Reduces the window in proportion to the arrived data.

@@ -20,8 +20,7 @@ impl Rack {
         let Some(rto) = timers.rexmt.get() else { return };
         let flight = &self.flight;
         let calm = self.probes && !self.active && !self.after_timeout(w) && flight.lost() == 0;
-        if calm && flight.sacked_segments() == 0 && !flight.is_empty() && timers.rtt.backoff() == 0
-        {
+        if calm && flight.sacked_segments() == 0 && !flight.is_empty() {
             self.probe.schedule(now, timers.rtt.srtt(), flight.segments(), rto);
         } else {
             self.probe.cancel();

@@ -118,11 +118,15 @@ impl Rack {
     /// Prepares for reverting a timeout, after the threshold was lowered.
     pub(super) fn prepare_undo(&mut self, core: &Core) {
         let w = &core.window;
-        // A timeout in a recovery belongs to that recovery. It may be spurious only if it is not the first one.
-        let again = core.timers.rtt.backoff() > 0 && self.after_timeout(w);
+        // A timeout in a recovery belongs to that recovery. It may be spurious only if it is not the first one since
+        // the left edge has moved (`tcp_enter_loss`).
+        let again = core.tally.retries > 1 && self.after_timeout(w);
         let fresh = !self.active && !self.after_timeout(w);
+        let lowered = self.kernel && core.tally.retries == 1 && self.after_timeout(w);
         if fresh {
             self.undo.remember_window(w.cwnd);
+        }
+        if fresh || lowered {
             self.undo.begin(w.una, self.flight.repeated());
         }
         //= rfc5682#section-3.1: step 1
