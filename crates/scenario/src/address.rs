@@ -416,7 +416,7 @@ pub fn settings_like(word: &str) -> Vec<String> {
 
 fn settings_by(word: &str, like: Like) -> Vec<String> {
     let top = schema::keys("scenario").iter().filter(|key| **key != "name");
-    // Options of agents have common names, such as `buffer`, and seldom are what is meant.
+    // Keys of agents have common names, such as `buffer`. A user seldom means them.
     let bare = top.chain(&["agent"]).chain(schema::keys("host")).chain(schema::stage_keys("radio"));
     let mut known: Vec<(&str, String)> = bare.map(|key| (*key, (*key).to_owned())).collect();
     let stages = vec![(None, "link"), (None, "radio")];
