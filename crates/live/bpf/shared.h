@@ -62,7 +62,7 @@ struct ending {
   __u8 opener;           /* the end that sent the SYN of `opening`: 1 left, 2 right, 0 none */
   __u8 resumes;          /* both ends can continue without the station (M-TCP): they are not reset */
   __u8 link[2][24];      /* for the next station: the link headers towards both ends, each after its length */
-  __u8 asker;            /* end whose segment caused the probe of the other end: 1 left, 2 right, 0 none yet, 3 the other end was reached */
+  __u8 asker;            /* end that waits for the other end, which was probed: 1 left, 2 right, 0 none yet, 3 the other end was reached */
   __u8 pad[7];
   __u64 asked;           /* time of that segment, CLOCK_MONOTONIC */
 };

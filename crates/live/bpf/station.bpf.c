@@ -575,11 +575,11 @@ static __always_inline int answer(struct __sk_buff *skb, struct ending *e, struc
   if (s->options_at != s->ip_at + ip_len + sizeof(struct tcphdr)) return TC_ACT_SHOT;
   if (n) COUNT(n->resets);
   // The other end may wait for data without sending, so it is reset as well. If its number changed or was forged, it ignores the
-  // reset, but it acknowledges the probe, and that ACK is answered. Packets to it may be lost, so the first end is answered only
-  // after the other end was reached, or after a maximum wait.
+  // reset, but it acknowledges the probe, and that ACK is answered. Packets to it may be lost, so an end that will retransmit is
+  // answered only after the other end was reached, or after a maximum wait. A pure ACK is not repeated, so it is answered now.
   if (e->known & (1 << !side)) {
     __u64 now = bpf_ktime_get_ns();
-    int first = !e->asker, waits;
+    int repeats = s->payload || (s->flags & FLAG_FIN), first = repeats && !e->asker, waits;
     if (first) {
       e->asker = side + 1;
       e->asked = now;

@@ -126,13 +126,18 @@ fn senders_are_reset_after_their_peer_or_a_timeout() {
     let Some(programs) = programs() else { return };
     let [flow, _] = flows();
     let fresh = Entry { next: [Some(Seq(5)); 2], ..Entry::default() };
-    let run = |from: Side| {
-        let came = frame(&segment(flow, from, Flags::ACK, 10), from, &[], false);
+    let answer = |from: Side, flags, len| {
+        let came = frame(&segment(flow, from, flags, len), from, &[], false);
         test_run_into(&programs.code[2 + from.index()], &came).unwrap().0
     };
+    let run = |from| answer(from, Flags::ACK, 10);
     for (side, other) in [(Side::Left, Side::Right), (Side::Right, Side::Left)] {
         programs.endings.insert(&key(flow), &fresh.write()).unwrap();
+        assert_eq!(answer(side, Flags::ACK, 0), REDIRECTED, "a pure ACK is not repeated");
+        assert_eq!(answer(side, Flags::ACK | Flags::FIN, 0), DROPPED, "a FIN is");
+        programs.endings.insert(&key(flow), &fresh.write()).unwrap();
         assert_eq!(run(side), DROPPED, "the other end is probed first");
+        assert_eq!(answer(side, Flags::ACK, 0), DROPPED, "data of this end will be repeated");
         assert_eq!(run(other), REDIRECTED, "it answers, and is reset");
         assert_eq!(run(side), REDIRECTED);
         // The other end does not answer. The entry is changed to the state one second later.
