@@ -56,7 +56,7 @@ fn hosts_find_each_other_and_echo() {
                     ));
                 }
             }
-            station.stop().1.assert_no_loss();
+            station.stop().1.assert_no_fault();
         }
     });
 }
