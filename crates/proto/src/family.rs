@@ -1,8 +1,12 @@
-//! Families of systems, of which a scenario chooses one: link layers, medium access, disciplines of queues.
+//! Families of systems, of which a scenario chooses one: agents, channel models, link layers, medium access, disciplines of
+//! queues.
 
 /// Generates from one list, with one line for each system, the enum of a family's configurations and the enum
-/// of its machines. It also generates `new`, which creates a machine from a configuration, and a macro that
-/// dispatches to the machine of any variant.
+/// of its machines. It also generates `new`, which creates a machine from a configuration, and a macro:
+///
+/// - `each!(machine, own => call)` evaluates `call` with `own` bound to the machine of the variant;
+/// - `each!(config value, own => call)` does it with the configuration of the variant, if every variant has one;
+/// - `each!(words machine)` is the list of descriptors of the variant.
 ///
 /// A line is `Name(configuration) => machine = constructor;`, or `Name => machine = constructor;` without
 /// configuration. Documentation and attributes above a line belong to the configuration.
@@ -55,6 +59,16 @@ macro_rules! family {
         }
 
         macro_rules! $each {
+            (config $dollar config:expr, $dollar own:ident => $dollar call:expr) => {
+                match $dollar config {
+                    $( $Config::$System($dollar own) => $dollar call, )*
+                }
+            };
+            (words $dollar machine:expr) => {
+                match $dollar machine {
+                    $( $Machine::$System(_) => $words, )*
+                }
+            };
             ($dollar machine:expr, $dollar own:ident => $dollar call:expr) => {
                 match $dollar machine {
                     $( $Machine::$System($dollar own) => $dollar call, )*

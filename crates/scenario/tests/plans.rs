@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopAgent};
+use lasthop_proto::agent::{AckpMode, AgentConfig, Router, SnoopAgent};
 use lasthop_proto::channel::{ErrorModel, Exponential};
 use lasthop_proto::energy::Preset;
 use lasthop_proto::link::header_compression::Recovery;
@@ -467,7 +467,7 @@ fn a_set_key_overrides_labelled_points() {
     assert_eq!(plan.cells.len(), 3);
     let agents = plan.cells.iter().filter(|cell| {
         let reconstructs = |stage: &lasthop_scenario::Stage| {
-            matches!(&stage.kind, StageKind::Agent(agent) if *agent != AgentConfig::None)
+            matches!(&stage.kind, StageKind::Agent(agent) if *agent != AgentConfig::None(Router))
         };
         cell.scenario.path.iter().any(reconstructs)
     });

@@ -11,7 +11,7 @@
 use std::io::sink;
 use std::time::Instant;
 
-use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::agent::{AgentConfig, Router};
 use lasthop_proto::channel::{
     BitErrors, Channel, ErrorModel, Exponential, Modulation, PacketBursts, Rayleigh, TwoState,
     TwoStateBits,
@@ -109,7 +109,7 @@ fn west97() -> Scenario {
     };
     let path = vec![
         line("ethernet", "10mbit", Span::micros(200), 50),
-        Stage { name: "base".into(), kind: StageKind::Agent(AgentConfig::None) },
+        Stage { name: "base".into(), kind: StageKind::Agent(AgentConfig::None(Router)) },
         Stage { name: "wavelan".into(), kind: StageKind::Radio(radio) },
     ];
     let mut scenario = scenario(TcpConfig::freebsd_2_1(), path, Some(2_000_000), 1);

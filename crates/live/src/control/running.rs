@@ -69,7 +69,8 @@ impl Running {
 
     /// With only empty stages and no recorder, frames need no inspection.
     fn note_idleness(&self, path: &LivePath) {
-        let does_nothing = |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::None));
+        let does_nothing =
+            |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::None(_)));
         let idle = path.stages().iter().all(|stage| does_nothing(&stage.kind));
         self.counters.set_idle(idle && self.recorded.is_none());
     }

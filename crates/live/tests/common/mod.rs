@@ -22,7 +22,7 @@ use lasthop_live::plane::{Plane, PlaneCounts};
 use lasthop_live::station::{Handle, Port, PortCounts, Station};
 use lasthop_live::sys::packet_socket::{Inbox, PacketSocket};
 use lasthop_path::{Path, Stage, Witness};
-use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig, SplitConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, Router, SnoopAgent, SnoopConfig, SplitConfig};
 use lasthop_proto::event::Interest;
 use lasthop_proto::link::{Line, LineConfig};
 use lasthop_proto::machine::{Side, StageId};
@@ -193,7 +193,7 @@ pub fn has_kernel_plane() -> bool {
 }
 
 pub fn none() -> Stage {
-    Stage::Agent(Box::new(Agent::new(&AgentConfig::None)))
+    Stage::Agent(Box::new(Agent::new(&AgentConfig::None(Router))))
 }
 
 pub fn snoop() -> Stage {

@@ -27,18 +27,20 @@ use crate::units::Time;
 use crate::wire::{Addr, FlowKey, Packet, Seq};
 
 pub use crate::describe::Needs;
-pub use ack_reconstruction::AckReconstruction;
+pub use ack_reconstruction::{AckReconstruction, Reconstruction};
 pub use ackp::AckpMode;
-pub use ebsn::Notifier;
+pub use ebsn::{Ebsn, Notifier};
 pub use ending::{Bypass, Ending};
-pub use good_packet_size::PacketSize;
+pub use good_packet_size::{PacketSize, PacketSizes};
 pub use i_tcp_handoff::Handover;
 pub use m_tcp::MtcpConfig;
 pub use none::Router;
-pub use seq_cache::SeqCache;
-pub use snoop::{DupAcks, Snoop, SnoopConfig, TimeoutRule};
-pub use snoop_nack::SnoopNack;
-pub use split::Split;
+pub use seq_cache::{SeqCache, SeqCacheAgent};
+pub use snoop::{DupAcks, Snoop, SnoopAgent, SnoopConfig, TimeoutRule};
+pub use snoop_nack::{NackAgent, SnoopNack};
+pub use source_quench::SourceQuench;
+pub use split::{Split, SplitConfig};
+pub use wtcp::WtcpAgent;
 
 /// Reads the keys of an agent.
 pub type Read = fn(&mut Keys<'_>) -> AgentConfig;
@@ -213,219 +215,162 @@ pub trait BaseStation: Machine + Debug {
     }
 }
 
-/// Generates the enums of all agents from the list of their files, with an additional plain router.
-macro_rules! agents {
-    ($($Name:ident: $file:ident::$Config:ident,)*) => {
-        $(mod $file;
-        pub use $file::$Config;)*
+family! {
+    $ each;
 
-        /// Configuration of the agent at a base station.
-        #[derive(Clone, PartialEq, Debug, Serialize)]
-        #[serde(rename_all = "kebab-case", tag = "agent")]
-        #[expect(missing_docs, reason = "each is described by its configuration")]
-        #[expect(clippy::large_enum_variant, reason = "a scenario has one for each base station")]
-        pub enum AgentConfig {
-            /// Packets are only forwarded.
-            None,
-            $($Name($Config),)*
-        }
+    /// Configuration of the agent at a base station.
+    #[derive(Clone, PartialEq, Debug, Serialize)]
+    #[serde(rename_all = "kebab-case", tag = "agent")]
+    #[expect(clippy::large_enum_variant, reason = "a scenario has one for each base station")]
+    config AgentConfig;
 
-        /// The agent at a base station.
-        #[derive(Clone, Debug)]
-        #[expect(missing_docs, reason = "each is described by its configuration")]
-        pub enum Agent {
-            None(Router),
-            $($Name(Box<<$Config as Config>::Agent>),)*
-        }
+    /// The agent at a base station.
+    #[derive(Clone, Debug)]
+    pub machine Agent();
 
-        /// Descriptors of the agents, in the order of the manual.
-        pub fn words() -> impl Iterator<Item = &'static Descriptor<Read>> {
-            [core::slice::from_ref(&none::WORD), $($Config::WORDS),*].into_iter().flatten()
-        }
+    /// Descriptors of the agents, in the order of the manual.
+    words Read;
 
-        impl AgentConfig {
-            /// Its name.
-            pub fn word(&self) -> &'static str {
-                match self {
-                    AgentConfig::None => "none",
-                    $(AgentConfig::$Name(config) => config.word(),)*
-                }
-            }
-
-            /// Its description in a plan.
-            pub fn plan(&self) -> String {
-                match self {
-                    AgentConfig::None => "no agent".to_owned(),
-                    $(AgentConfig::$Name(config) => config.plan(),)*
-                }
-            }
-
-            /// The missing requirement for data between these hosts, if the agent would be useless.
-            pub fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
-                match self {
-                    AgentConfig::None => None,
-                    $(AgentConfig::$Name(config) => config.idle(ends),)*
-                }
-            }
-
-            /// Whether it repairs losses of a radio on its right.
-            pub fn needs_radio(&self) -> bool {
-                match self {
-                    AgentConfig::None => false,
-                    $(AgentConfig::$Name(config) => config.needs_radio(),)*
-                }
-            }
-
-            /// Whether TCP connections end at the base station: each side has its own connection.
-            pub fn splits_connections(&self) -> bool {
-                matches!(self, AgentConfig::Split(_))
-            }
-
-            /// Whether it helps data to the left, or has no effect at all.
-            pub fn helps_both_ways(&self) -> bool {
-                match self {
-                    AgentConfig::None => true,
-                    $(AgentConfig::$Name(config) => config.helps_both_ways(),)*
-                }
-            }
-        }
-
-        impl Agent {
-            /// The packets that it must inspect. All names of a machine need the same.
-            pub fn needs(&self) -> Needs {
-                match self {
-                    Agent::None(_) => none::WORD.system.needs,
-                    $(Agent::$Name(_) => <$Config as Config>::WORDS[0].system.needs,)*
-                }
-            }
-
-            /// The agent of `config` without flows.
-            pub fn new(config: &AgentConfig) -> Agent {
-                match config {
-                    AgentConfig::None => Agent::None(Router),
-                    $(AgentConfig::$Name(config) => Agent::$Name(Box::new(config.agent())),)*
-                }
-            }
-
-            #[inline]
-            fn inner(&self) -> &dyn BaseStation {
-                match self {
-                    Agent::None(agent) => agent,
-                    $(Agent::$Name(agent) => &**agent,)*
-                }
-            }
-
-            #[inline]
-            fn inner_mut(&mut self) -> &mut dyn BaseStation {
-                match self {
-                    Agent::None(agent) => agent,
-                    $(Agent::$Name(agent) => &mut **agent,)*
-                }
-            }
-        }
-    };
+    /// Packets are only forwarded.
+    None(config: Router) => Router = *config, Router::WORDS;
+    [snoop] Snoop(config: SnoopAgent) => Box<<SnoopAgent as Config>::Agent> = Box::new(config.agent()), SnoopAgent::WORDS;
+    [snoop_nack] SnoopNack(config: NackAgent) => Box<<NackAgent as Config>::Agent> = Box::new(config.agent()), NackAgent::WORDS;
+    [seq_cache] SeqCache(config: SeqCacheAgent) => Box<<SeqCacheAgent as Config>::Agent> = Box::new(config.agent()), SeqCacheAgent::WORDS;
+    [split] Split(config: SplitConfig) => Box<<SplitConfig as Config>::Agent> = Box::new(config.agent()), SplitConfig::WORDS;
+    [ebsn] Ebsn(config: Ebsn) => Box<<Ebsn as Config>::Agent> = Box::new(config.agent()), Ebsn::WORDS;
+    [source_quench] SourceQuench(config: SourceQuench) => Box<<SourceQuench as Config>::Agent> = Box::new(config.agent()), SourceQuench::WORDS;
+    [good_packet_size] GoodPacketSize(config: PacketSizes) => Box<<PacketSizes as Config>::Agent> = Box::new(config.agent()), PacketSizes::WORDS;
+    [ack_reconstruction] AckReconstruction(config: Reconstruction) => Box<<Reconstruction as Config>::Agent> = Box::new(config.agent()), Reconstruction::WORDS;
+    [wtcp] Wtcp(config: WtcpAgent) => Box<<WtcpAgent as Config>::Agent> = Box::new(config.agent()), WtcpAgent::WORDS;
 }
 
-agents! {
-    Snoop: snoop::SnoopAgent,
-    SnoopNack: snoop_nack::NackAgent,
-    SeqCache: seq_cache::SeqCacheAgent,
-    Split: split::SplitConfig,
-    Ebsn: ebsn::Ebsn,
-    SourceQuench: source_quench::SourceQuench,
-    GoodPacketSize: good_packet_size::PacketSizes,
-    AckReconstruction: ack_reconstruction::Reconstruction,
-    Wtcp: wtcp::WtcpAgent,
+impl AgentConfig {
+    /// Its name.
+    pub fn word(&self) -> &'static str {
+        each!(config self, config => config.word())
+    }
+
+    /// Its description in a plan.
+    pub fn plan(&self) -> String {
+        each!(config self, config => config.plan())
+    }
+
+    /// The missing requirement for data between these hosts, if the agent would be useless.
+    pub fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+        each!(config self, config => config.idle(ends))
+    }
+
+    /// Whether it repairs losses of a radio on its right.
+    pub fn needs_radio(&self) -> bool {
+        each!(config self, config => config.needs_radio())
+    }
+
+    /// Whether TCP connections end at the base station: each side has its own connection.
+    pub fn splits_connections(&self) -> bool {
+        matches!(self, AgentConfig::Split(_))
+    }
+
+    /// Whether it helps data to the left, or has no effect at all.
+    pub fn helps_both_ways(&self) -> bool {
+        each!(config self, config => config.helps_both_ways())
+    }
+}
+
+impl Agent {
+    /// The packets that it must inspect. All names of a machine need the same.
+    pub fn needs(&self) -> Needs {
+        each!(words self)[0].system.needs
+    }
 }
 
 impl BaseStation for Agent {
     fn flows(&self) -> usize {
-        self.inner().flows()
+        each!(self, agent => agent.flows())
     }
 
     fn state_bytes(&self) -> usize {
-        self.inner().state_bytes()
+        each!(self, agent => agent.state_bytes())
     }
 
     fn peak_state_bytes(&self) -> usize {
-        self.inner().peak_state_bytes()
+        each!(self, agent => agent.peak_state_bytes())
     }
 
     fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) {
-        self.inner().stored_segments(each);
+        each!(self, agent => agent.stored_segments(each));
     }
 
     fn takes_bulk(&self) -> bool {
-        self.inner().takes_bulk()
+        each!(self, agent => agent.takes_bulk())
     }
 
     fn endings(&self) -> usize {
-        self.inner().endings()
+        each!(self, agent => agent.endings())
     }
 
     fn reset_endings(&mut self, now: Time, out: &mut Out) {
-        self.inner_mut().reset_endings(now, out);
+        each!(self, agent => agent.reset_endings(now, out));
     }
 
     fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
-        self.inner_mut().report_endings(all, each);
+        each!(self, agent => agent.report_endings(all, each));
     }
 
     fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
-        self.inner_mut().bypass(now, flow, bypass, out);
+        each!(self, agent => agent.bypass(now, flow, bypass, out));
     }
 
     fn drain(&mut self, next: Agent) -> Result<(), Agent> {
-        self.inner_mut().drain(next)
+        each!(self, agent => agent.drain(next))
     }
 
     fn successor(&mut self) -> Option<Agent> {
-        self.inner_mut().successor()
+        each!(self, agent => agent.successor())
     }
 
     fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
-        self.inner_mut().give_away(now, host, out)
+        each!(self, agent => agent.give_away(now, host, out))
     }
 
     fn await_state(&mut self, host: Addr, coming: bool) {
-        self.inner_mut().await_state(host, coming);
+        each!(self, agent => agent.await_state(host, coming));
     }
 
     fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
-        self.inner_mut().take_over(now, state, out)
+        each!(self, agent => agent.take_over(now, state, out))
     }
 
     fn overtaken(&mut self, now: Time, flow: FlowKey) {
-        self.inner_mut().overtaken(now, flow);
+        each!(self, agent => agent.overtaken(now, flow));
     }
 
     fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
-        self.inner_mut().forget_held(place, out)
+        each!(self, agent => agent.forget_held(place, out))
     }
 }
 
 impl Machine for Agent {
     #[inline]
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        self.inner_mut().on_packet(now, from, packet, out);
+        each!(self, agent => agent.on_packet(now, from, packet, out));
     }
 
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
-        self.inner_mut().on_signal(now, from, signal, out);
+        each!(self, agent => agent.on_signal(now, from, signal, out));
     }
 
     #[inline]
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        self.inner_mut().on_wake(now, out);
+        each!(self, agent => agent.on_wake(now, out));
     }
 
     #[inline]
     fn next_wake(&self) -> Option<Time> {
-        self.inner().next_wake()
+        each!(self, agent => agent.next_wake())
     }
 
     fn holds(&self) -> usize {
-        self.inner().holds()
+        each!(self, agent => agent.holds())
     }
 }
 

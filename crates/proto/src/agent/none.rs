@@ -1,29 +1,50 @@
 //! A base station that is only a router.
 
-use super::{AgentConfig, BaseStation, Read};
+use serde::Serialize;
+
+use super::{AgentConfig, BaseStation, Config, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::Cause;
 use crate::machine::{Machine, Out, Side};
 use crate::units::Time;
 use crate::wire::{Damage, Packet};
 
-pub(super) const WORD: Descriptor<Read> = Descriptor {
-    word: "none",
-    system: System::new(
-        Kind::Agent,
-        "none",
-        "path: agent = \"none\"",
-        "packets are only forwarded",
-        "RFC 1812",
-    )
-    .tier(System::UNLISTED)
-    .needs(Needs::Nothing),
-    read: |_| AgentConfig::None,
-};
-
 /// Forwards every packet in both directions, except those whose IP header is damaged.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
 pub struct Router;
+
+impl Config for Router {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "none",
+        system: System::new(
+            Kind::Agent,
+            "none",
+            "path: agent = \"none\"",
+            "packets are only forwarded",
+            "RFC 1812",
+        )
+        .tier(System::UNLISTED)
+        .needs(Needs::Nothing),
+        read: |_| AgentConfig::None(Router),
+    }];
+    type Agent = Router;
+
+    fn agent(&self) -> Router {
+        *self
+    }
+
+    fn plan(&self) -> String {
+        "no agent".to_owned()
+    }
+
+    fn needs_radio(&self) -> bool {
+        false
+    }
+
+    fn helps_both_ways(&self) -> bool {
+        true
+    }
+}
 
 /// The first action of every IP hop: drops a packet with a wrong header checksum.
 //= west97#4.3: a packet whose IP header is damaged is dropped by the IP layer that receives it

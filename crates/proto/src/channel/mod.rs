@@ -21,10 +21,17 @@ use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
 use crate::wire::{Damage, Packet};
 
+pub use bit_errors::BitErrors;
+pub use exponential_errors::Exponential;
 pub use fading::Fading;
-pub use rayleigh::Modulation;
-pub use scripted::ScriptedErrors;
+pub use gilbert_elliott::GilbertElliott;
+pub use packet_bursts::PacketBursts;
+pub use packet_loss::PacketLoss;
+pub use rayleigh::{Modulation, Rayleigh};
+pub use scripted::{Scripted, ScriptedErrors};
 pub use traffic::{Kinds, Traffic};
+pub use two_state::TwoState;
+pub use two_state_bits::TwoStateBits;
 
 /// Reads the keys of a model, for a radio of this rate.
 pub type Read = fn(&mut Keys<'_>, Rate) -> ErrorSpec;
@@ -105,83 +112,49 @@ pub trait Errors {
     }
 }
 
-/// Generates the enums of all models from the list of their files.
-macro_rules! models {
-    ($dollar:tt; $($file:ident::$Model:ident,)*) => {
-        $(mod $file;
-        pub use $file::$Model;)*
+family! {
+    $ each;
 
-        /// Error model of one direction of a radio link.
-        #[derive(Clone, PartialEq, Debug, Serialize)]
-        #[serde(tag = "model", rename_all = "kebab-case")]
-        #[expect(missing_docs, reason = "each is described by its configuration")]
-        pub enum ErrorModel {
-            $($Model($Model),)*
-        }
+    /// Error model of one direction of a radio link.
+    #[derive(Clone, PartialEq, Debug, Serialize)]
+    #[serde(tag = "model", rename_all = "kebab-case")]
+    config ErrorModel;
 
-        #[derive(Clone, Debug)]
-        #[expect(clippy::large_enum_variant, reason = "a radio has two, and a box would cost each frame")]
-        enum AnyErrors {
-            $($Model(<$Model as Model>::Errors),)*
-        }
+    /// The error process of one direction. An enum, so that a frame needs no indirect call.
+    #[derive(Clone, Debug)]
+    #[expect(clippy::large_enum_variant, reason = "a radio has two, and a box would cost each frame")]
+    machine AnyErrors(stream: Stream, states: Option<Stream>);
 
-        /// One match over all models, so that a frame needs no indirect call.
-        macro_rules! each {
-            ($dollar any:expr, $dollar errors:ident => $dollar call:expr) => {
-                match $dollar any {
-                    $(AnyErrors::$Model($dollar errors) => $dollar call,)*
-                }
-            };
-        }
+    /// Descriptors of all models, in the order of the manual.
+    words Read;
 
-        /// Descriptors of all models, in the order of the manual.
-        pub fn words() -> impl Iterator<Item = &'static Descriptor<Read>> {
-            [$($Model::WORDS),*].into_iter().flatten()
-        }
-
-        impl ErrorModel {
-            fn errors(&self, stream: Stream, states: Option<Stream>) -> AnyErrors {
-                match self {
-                    $(ErrorModel::$Model(model) => AnyErrors::$Model(model.errors(stream, states)),)*
-                }
-            }
-
-            /// Whether its state changes with time even without transmissions. Only then can both directions
-            /// share the state.
-            pub fn goes_by_time(&self) -> bool {
-                match self {
-                    $(ErrorModel::$Model(model) => model.goes_by_time(),)*
-                }
-            }
-
-            /// Whether it has a good and a bad state, whose changes can be reported.
-            pub fn has_states(&self) -> bool {
-                match self {
-                    $(ErrorModel::$Model(model) => model.has_states(),)*
-                }
-            }
-
-            /// Whether it loses whole packets only, without damaged bytes that a code could correct.
-            pub fn loses_whole_packets(&self) -> bool {
-                match self {
-                    $(ErrorModel::$Model(model) => model.loses_whole_packets(),)*
-                }
-            }
-        }
-    };
+    [exponential_errors] Exponential(model: Exponential) => <Exponential as Model>::Errors = model.errors(stream, states), Exponential::WORDS;
+    [bit_errors] BitErrors(model: BitErrors) => <BitErrors as Model>::Errors = model.errors(stream, states), BitErrors::WORDS;
+    [packet_bursts] PacketBursts(model: PacketBursts) => <PacketBursts as Model>::Errors = model.errors(stream, states), PacketBursts::WORDS;
+    [two_state] TwoState(model: TwoState) => <TwoState as Model>::Errors = model.errors(stream, states), TwoState::WORDS;
+    [two_state_bits] TwoStateBits(model: TwoStateBits) => <TwoStateBits as Model>::Errors = model.errors(stream, states), TwoStateBits::WORDS;
+    [packet_loss] PacketLoss(model: PacketLoss) => <PacketLoss as Model>::Errors = model.errors(stream, states), PacketLoss::WORDS;
+    [gilbert_elliott] GilbertElliott(model: GilbertElliott) => <GilbertElliott as Model>::Errors = model.errors(stream, states), GilbertElliott::WORDS;
+    [rayleigh] Rayleigh(model: Rayleigh) => <Rayleigh as Model>::Errors = model.errors(stream, states), Rayleigh::WORDS;
+    [scripted] Scripted(model: Scripted) => <Scripted as Model>::Errors = model.errors(stream, states), Scripted::WORDS;
 }
 
-models! {
-    $;
-    exponential_errors::Exponential,
-    bit_errors::BitErrors,
-    packet_bursts::PacketBursts,
-    two_state::TwoState,
-    two_state_bits::TwoStateBits,
-    packet_loss::PacketLoss,
-    gilbert_elliott::GilbertElliott,
-    rayleigh::Rayleigh,
-    scripted::Scripted,
+impl ErrorModel {
+    /// Whether its state changes with time even without transmissions. Only then can both directions share the
+    /// state.
+    pub fn goes_by_time(&self) -> bool {
+        each!(config self, model => model.goes_by_time())
+    }
+
+    /// Whether it has a good and a bad state, whose changes can be reported.
+    pub fn has_states(&self) -> bool {
+        each!(config self, model => model.has_states())
+    }
+
+    /// Whether it loses whole packets only, without damaged bytes that a code could correct.
+    pub fn loses_whole_packets(&self) -> bool {
+        each!(config self, model => model.loses_whole_packets())
+    }
 }
 
 /// A channel model and the frames to which it applies.
@@ -244,7 +217,11 @@ pub struct Channel {
 impl Channel {
     /// The channel of `model`, with draws from `stream`. It applies to every frame.
     pub fn new(model: &ErrorModel, stream: Stream) -> Channel {
-        Channel { errors: model.errors(stream, None), only: Kinds::ALL, reports_changes: false }
+        Channel {
+            errors: AnyErrors::new(model, stream, None),
+            only: Kinds::ALL,
+            reports_changes: false,
+        }
     }
 
     /// Like [`Channel::new`], with fades drawn from `states` that depend on that stream and the time alone.
@@ -253,7 +230,7 @@ impl Channel {
     /// ignore `states`.
     pub fn with_states(model: &ErrorModel, stream: Stream, states: Stream) -> Channel {
         Channel {
-            errors: model.errors(stream, Some(states)),
+            errors: AnyErrors::new(model, stream, Some(states)),
             only: Kinds::ALL,
             reports_changes: false,
         }

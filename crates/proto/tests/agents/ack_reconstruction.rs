@@ -1,6 +1,6 @@
 //! Reconstructed ACKs after a slow return link.
 
-use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Reconstruction};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Reconstruction, Router};
 use lasthop_proto::event::{Cause, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
@@ -136,8 +136,10 @@ fn without_the_agent_nothing_is_filled_in() {
     let mut world = World::with_a_gap(Reconstruction::default());
     world.until(Time(1_000_000_000));
     let filled = world.seen.len();
-    let mut plain =
-        World { agent: Agent::new(&AgentConfig::None), ..World::new(Reconstruction::default()) };
+    let mut plain = World {
+        agent: Agent::new(&AgentConfig::None(Router)),
+        ..World::new(Reconstruction::default())
+    };
     for (us, n) in [(10_000, 2001), (20_000, 4001), (30_000, 6001), (40_000, 14_001)] {
         plain.ack(us, n);
     }

@@ -2,7 +2,8 @@
 //! a fresh one. The test counts the bytes that were acknowledged to the sender and are never delivered.
 
 use lasthop_proto::agent::{
-    AckpMode, Agent, AgentConfig, NackAgent, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
+    AckpMode, Agent, AgentConfig, NackAgent, Router, SeqCacheAgent, SnoopAgent, SnoopConfig,
+    SplitConfig,
 };
 use lasthop_proto::tcp::{AckpReaction, ElnMode, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -43,7 +44,7 @@ fn missing(config: &AgentConfig, replaced: Option<Span>) -> (u64, u64) {
 fn only_split_connections_acknowledge_undelivered_data() {
     let snoop = |ackp| AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::west97(), ackp });
     let honest = [
-        ("none", AgentConfig::None),
+        ("none", AgentConfig::None(Router)),
         ("snoop", snoop(None)),
         ("snoop+ackp", snoop(Some(AckpMode::Full))),
         (

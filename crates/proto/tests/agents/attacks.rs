@@ -3,7 +3,7 @@
 //!
 //! `ATTACK_PACKETS` is the number of packets from each side; `make attack` sets a million.
 
-use lasthop_proto::agent::{AckpMode, Ebsn};
+use lasthop_proto::agent::{AckpMode, Ebsn, Router};
 use lasthop_proto::agent::{
     Agent, AgentConfig, MtcpConfig, NackAgent, PacketSizes, Reconstruction, SeqCacheAgent,
     SnoopAgent, SnoopConfig, SplitConfig,
@@ -27,7 +27,7 @@ fn agents() -> Vec<(&'static str, AgentConfig)> {
         SplitConfig { largest: Some(Bytes(4 << 20)), ..SplitConfig::new(TcpConfig::linux()) };
     let mtcp = Some(MtcpConfig { knock: Span::millis(200), channel_signals: false });
     let all = [
-        AgentConfig::None,
+        AgentConfig::None(Router),
         snoop(config.clone(), None),
         snoop(config.clone().selective(), None),
         snoop(SnoopConfig::linux().selective(), None),
@@ -179,7 +179,7 @@ fn forged_acks_ahead_of_the_receiver_are_not_believed() {
 #[test]
 fn a_forged_syn_does_not_divert_a_connection_that_passes_unsplit() {
     for (word, agent) in agents() {
-        let mut path = path(&AgentConfig::None, 4, 3);
+        let mut path = path(&AgentConfig::None(Router), 4, 3);
         let mut chance = Stream::new(9, word);
         path.run_until(Time::ZERO + Span::millis(100));
         path.agent = Agent::new(&agent);

@@ -1,6 +1,8 @@
 //! Explicit feedback to sources (bakshi96 4.2), with a simulated link layer.
 
-use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Ebsn, SeqCacheAgent, SourceQuench};
+use lasthop_proto::agent::{
+    Agent, AgentConfig, BaseStation, Ebsn, Router, SeqCacheAgent, SourceQuench,
+};
 use lasthop_proto::event::{AgentNote, Cause, Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::units::{Span, Time};
@@ -123,7 +125,7 @@ fn other_signals_pass_and_so_do_packets() {
 #[test]
 fn every_other_agent_passes_signals_on() {
     let others = [
-        AgentConfig::None,
+        AgentConfig::None(Router),
         AgentConfig::SeqCache(SeqCacheAgent { flows: 1 }),
         AgentConfig::GoodPacketSize(lasthop_proto::agent::PacketSizes::bakshi96()),
     ];

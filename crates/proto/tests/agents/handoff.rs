@@ -2,7 +2,7 @@
 //! cache is retransmitted. Each script transfers the state as bytes.
 
 use lasthop_proto::agent::{
-    Agent, AgentConfig, BaseStation as _, Handover, NackAgent, SeqCacheAgent, SnoopAgent,
+    Agent, AgentConfig, BaseStation as _, Handover, NackAgent, Router, SeqCacheAgent, SnoopAgent,
     SnoopConfig,
 };
 use lasthop_proto::event::Interest;
@@ -353,7 +353,7 @@ fn state_of_another_kind_is_given_back() {
     assert_eq!((back.encode(), back.host(), back.flows()), (before, MOBILE, 1));
     assert_eq!(agent.flows(), 0);
     let state = state_of(&snoop());
-    let mut agent = Agent::new(&AgentConfig::None);
+    let mut agent = Agent::new(&AgentConfig::None(Router));
     assert!(agent.take_over(Time::ZERO, state, &mut out).is_err());
 }
 

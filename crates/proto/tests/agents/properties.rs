@@ -1,8 +1,8 @@
 //! Properties of every agent, for any packets.
 
 use lasthop_proto::agent::{
-    AckpMode, Agent, AgentConfig, BaseStation, DupAcks, NackAgent, SeqCacheAgent, SnoopAgent,
-    SnoopConfig, SplitConfig,
+    AckpMode, Agent, AgentConfig, BaseStation, DupAcks, NackAgent, Router, SeqCacheAgent,
+    SnoopAgent, SnoopConfig, SplitConfig,
 };
 use lasthop_proto::event::{Interest, Op, What};
 use lasthop_proto::machine::{Machine, Out, Side};
@@ -47,7 +47,7 @@ fn configs() -> impl Strategy<Value = AgentConfig> {
         },
     );
     prop_oneof![
-        1 => Just(AgentConfig::None),
+        1 => Just(AgentConfig::None(Router)),
         4 => snoop,
         2 => Just(AgentConfig::SeqCache(SeqCacheAgent { flows: FLOWS })),
         4 => splits(),

@@ -1,6 +1,6 @@
 //! Negative acknowledgements to a mobile host, mechanism by mechanism.
 
-use lasthop_proto::agent::{AgentConfig, NackAgent, SnoopConfig};
+use lasthop_proto::agent::{AgentConfig, NackAgent, Router, SnoopConfig};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span, Time};
 
@@ -147,7 +147,7 @@ fn received(agent: &AgentConfig, nack: bool) -> u64 {
 fn nacks_more_than_double_a_mobile_senders_progress() {
     let with = received(&agent(), true);
     // Neither the agent nor the option has an effect alone.
-    for without in [received(&AgentConfig::None, true), received(&agent(), false)] {
+    for without in [received(&AgentConfig::None(Router), true), received(&agent(), false)] {
         assert!(with > 2 * without, "{with} {without}");
     }
 }

@@ -1,7 +1,7 @@
 //! Split connections between real hosts: for any losses, writes, late reads and closes, every byte is
 //! delivered once and in order, or both ends are reset.
 
-use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, MtcpConfig, SplitConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, MtcpConfig, Router, SplitConfig};
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -280,7 +280,7 @@ fn leaving(go: impl FnOnce(&mut Path)) -> (Path, [App; 2]) {
 fn connections_in_progress_finish_after_agent_replacement() {
     let (mut path, apps) = leaving(|path| {
         assert_eq!(path.agent.endings(), 1);
-        path.agent.drain(Agent::new(&AgentConfig::None)).expect("one is under way");
+        path.agent.drain(Agent::new(&AgentConfig::None(Router))).expect("one is under way");
         assert!(path.agent.successor().is_none());
         // A connection opened now passes unsplit.
         path.hosts[0].connect(MOBILE, 81, path.now, 1000);
@@ -323,7 +323,7 @@ fn a_reset_reaches_ends_that_bypassed_the_base_station() {
     path.run_until(at(100));
     write(&mut path, 0);
     path.run_until(at(200));
-    let station = core::mem::replace(&mut path.agent, Agent::new(&AgentConfig::None));
+    let station = core::mem::replace(&mut path.agent, Agent::new(&AgentConfig::None(Router)));
     write(&mut path, 1000);
     path.run_until(at(300));
     assert_eq!(path.hosts[1].connections()[0].delivered(), 2000);

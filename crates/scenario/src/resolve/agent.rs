@@ -1,6 +1,6 @@
 //! The agent of a base station and its options.
 
-use lasthop_proto::agent::{AgentConfig, words};
+use lasthop_proto::agent::{AgentConfig, Router, words};
 use lasthop_proto::describe::Keys;
 
 use super::Noted;
@@ -19,14 +19,14 @@ pub(crate) fn options(k: &mut Keys<'_>) {
 
 /// Reads the agent of a stage and the options next to it.
 pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentConfig, Error> {
-    let Some(node) = reader.node("agent") else { return Ok(AgentConfig::None) };
+    let Some(node) = reader.node("agent") else { return Ok(AgentConfig::None(Router)) };
     let names: Vec<&str> = words().map(|agent| agent.word).collect();
     let word = node.as_str().unwrap_or_default();
     if !names.contains(&word) {
         return Err(unknown(node, &reader.key("agent"), &names));
     }
     // All options are read for every agent: a wrong value is an error in every cell of a sweep.
-    let mut chosen = (AgentConfig::None, Vec::new());
+    let mut chosen = (AgentConfig::None(Router), Vec::new());
     for agent in words() {
         let read = take(reader, |k| (agent.read)(k))?;
         if agent.word == word {

@@ -1,6 +1,6 @@
 //! Warnings about settings that are probably unintended. All such scenarios can be run.
 
-use lasthop_proto::agent::{AgentConfig, Ends, Idle, SplitConfig};
+use lasthop_proto::agent::{AgentConfig, Ends, Idle, Router, SplitConfig};
 use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::LinkLayerConfig;
 use lasthop_proto::link::fec::Coding;
@@ -359,7 +359,7 @@ impl View<'_> {
         }
         for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Agent(agent) = &stage.kind else { continue };
-            if *agent == AgentConfig::None {
+            if *agent == AgentConfig::None(Router) {
                 continue;
             }
             let warning = Diagnostic::new(Code::NoEffect, self.agent_key(i), &self.agent_place(i))

@@ -6,7 +6,7 @@ pub mod hops;
 pub mod impaired;
 
 use lasthop_proto::agent::{
-    AckpMode, AgentConfig, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
+    AckpMode, AgentConfig, Router, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
 };
 use lasthop_proto::channel::{
     BitErrors, ErrorModel, Exponential, PacketBursts, PacketLoss, TwoState, TwoStateBits,
@@ -206,7 +206,7 @@ impl Dice {
         snoop.rtt_fault = self.one_in(4);
         let ackp = self.pick(&[None, Some(AckpMode::Full), Some(AckpMode::EveryPacket)]);
         match self.below(4) {
-            0 => AgentConfig::None,
+            0 => AgentConfig::None(Router),
             1 => AgentConfig::SeqCache(SeqCacheAgent { flows: self.pick(&[1, 2, 100]) }),
             _ => AgentConfig::Snoop(SnoopAgent { snoop, ackp }),
         }
