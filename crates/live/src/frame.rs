@@ -175,6 +175,7 @@ fn read_packet(
         damage,
         urgent: false,
         piece: 0,
+        fragmentable: false,
     }))
 }
 

@@ -52,6 +52,7 @@ fn packets() -> impl Strategy<Value = Packet> {
                 damage: Damage::None,
                 urgent: false,
                 piece: 0,
+                fragmentable: false,
             })
         },
     )

@@ -255,6 +255,7 @@ impl Travels for Packet {
             damage: view.damage,
             urgent: false,
             piece,
+            fragmentable: false,
         });
         (whole && packet.segment().is_some()).then_some(packet)
     }

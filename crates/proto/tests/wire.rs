@@ -172,6 +172,7 @@ fn packets() -> impl Strategy<Value = Packet> {
                 damage,
                 urgent: false,
                 piece: 0,
+                fragmentable: false,
             })
         },
     )

@@ -241,6 +241,7 @@ fn packet(frame: &[u8], record: Record, place: u64, order: &mut Order) -> Option
         damage: if record.gso_size == 0 { seen.damage } else { Damage::None },
         urgent: false,
         piece: record.gso_size,
+        fragmentable: false,
     }))
 }
 

@@ -315,6 +315,7 @@ impl Context {
             damage,
             urgent: false,
             piece: 0,
+            fragmentable: false,
         })
     }
 

@@ -290,6 +290,7 @@ mod tests {
                 damage: Damage::None,
                 urgent: false,
                 piece: 0,
+                fragmentable: false,
             })
         };
         let udp = |from: u16, to: u16| {

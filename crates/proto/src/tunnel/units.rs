@@ -41,6 +41,7 @@ pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
             damage: Damage::None,
             urgent: false,
             piece: 0,
+            fragmentable: false,
         })
     };
     match seen {

@@ -4,7 +4,7 @@
 //! the bytes drops it for the reason that the channel model gave.
 //!
 //! Fields that a [`Packet`] does not store are regenerated: the IPv4 identification from the packet's
-//! identity, and "don't fragment" set except in fragments. There are no IPv4 options, and the IPv6 flow label
+//! identity, and "don't fragment" set except in fragments and where [`Parts`](super::Parts) permits fragments. There are no IPv4 options, and the IPv6 flow label
 //! is zero.
 
 use super::checksum::{Sum, checksum};
@@ -175,7 +175,7 @@ fn ipv4(packet: &Packet, len: u16, out: &mut Vec<u8>) {
     //= rfc6864#section-4.1: with fragmentation forbidden the identification may be any value
     let (id, place) = match packet.transport {
         Transport::Fragment(fragment) => (fragment.id, fragment.place),
-        _ => (packet.id.0 as u16, 0x4000),
+        _ => (packet.id.0 as u16, if packet.fragmentable { 0 } else { 0x4000 }),
     };
     header[4..6].copy_from_slice(&id.to_be_bytes());
     header[6..8].copy_from_slice(&place.to_be_bytes());
@@ -239,6 +239,7 @@ mod tests {
                 damage,
                 urgent: false,
                 piece: 0,
+                fragmentable: false,
             });
             let mut out = Vec::new();
             emit_prefix(&packet, most, &mut out).unwrap();

@@ -209,6 +209,8 @@ pub struct Parts {
     /// Payload of each segment of a super-packet in bytes, which a network card splits on output; zero for a
     /// single packet. Only data planes whose agents support super-packets ([`Packet::cut`]) accept them.
     pub piece: u16,
+    /// Whether routers may fragment it: an IPv4 packet without "don't fragment".
+    pub fragmentable: bool,
 }
 
 impl Parts {
@@ -231,6 +233,7 @@ impl Parts {
             damage: Damage::None,
             urgent: false,
             piece: 0,
+            fragmentable: false,
         }
     }
 }
@@ -254,7 +257,8 @@ impl DerefMut for Packet {
 // As derived, but without fields that almost no packet has: the digests of runs are computed from this form.
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { id, src, dst, transport, body, tos, ttl, damage, urgent, piece } = &**self;
+        let Parts { id, src, dst, transport, body, tos, ttl, damage, .. } = &**self;
+        let Parts { urgent, piece, fragmentable, .. } = &**self;
         let mut form = f.debug_struct("Packet");
         form.field("id", id).field("src", src).field("dst", dst).field("transport", transport);
         form.field("body", body).field("tos", tos).field("ttl", ttl).field("damage", damage);
@@ -263,6 +267,9 @@ impl fmt::Debug for Packet {
         }
         if *piece != 0 {
             form.field("piece", piece);
+        }
+        if *fragmentable {
+            form.field("fragmentable", fragmentable);
         }
         form.finish()
     }

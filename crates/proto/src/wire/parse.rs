@@ -374,5 +374,6 @@ pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, Parse
         damage: view.damage,
         urgent: false,
         piece: 0,
+        fragmentable: false,
     }))
 }

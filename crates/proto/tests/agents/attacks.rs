@@ -240,6 +240,10 @@ fn a_narrow_link_is_found_by_messages_and_without() {
             (1300, Some(0), 3_000),
             (1300, None, 4_000),
             (600, None, 9_000),
+            // Below the minimum of 552 bytes: routers fragment, as with Linux.
+            (500, Some(500), 3_000),
+            (500, Some(0), 3_000),
+            (68, Some(68), 3_000),
         ] {
             let mut path = path(&agent, 0, 2);
             path.narrow = Some(Narrow { wire: 1, mtu, reports });

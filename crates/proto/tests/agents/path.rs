@@ -219,6 +219,8 @@ impl Path {
             }
             if let Some(narrow) = self.narrow.filter(|narrow| narrow.wire == wire)
                 && packet.wire_len() > narrow.mtu
+                // Its router fragments such packets, and the receiver reassembles them.
+                && !packet.fragmentable
             {
                 if let Some(mtu) = narrow.reports {
                     let report = too_big(&packet, mtu);

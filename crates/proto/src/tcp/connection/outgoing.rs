@@ -228,7 +228,8 @@ impl Connection {
         let piece = if body.len() > mss { mss.min(u16::MAX.into()) as u16 } else { 0 };
         let tos = self.ecn_bits(&segment, &body, cause);
         let parts = Parts::tcp(self.flow.src, self.flow.dst, segment, body);
-        let packet = out.packet(Parts { tos, piece, ..parts });
+        let fragmentable = self.permits_fragments();
+        let packet = out.packet(Parts { tos, piece, fragmentable, ..parts });
         self.launch(packet, cause, out);
     }
 

@@ -13,8 +13,9 @@ use crate::machine::Out;
 use crate::units::{Span, Time};
 use crate::wire::Seq;
 
-/// Minimum MTU that a message may report.
-//= rfc791#section-3.2: every internet module must forward 68 bytes; hosts may ignore values below 552 (Linux: `min_pmtu`)
+/// Minimum size that a message or lost segments may impose. If a router reports a smaller MTU, packets have this size
+/// and routers may fragment them, as in Linux (`min_pmtu`, `ip_dont_fragment`).
+//= rfc791#section-3.2: every internet module must forward 68 bytes
 const LEAST_V4: u32 = 552;
 //= rfc8200#section-5: every link has an MTU of 1280 or more
 const LEAST_V6: u32 = 1280;
@@ -45,6 +46,8 @@ pub(super) struct PathMtu {
     probe: Option<u64>,
     /// Acknowledged position at the last reduction of the size.
     stuck: u64,
+    /// Whether routers may fragment the packets, since the path's MTU is below the minimum size.
+    fragments: bool,
 }
 
 impl Connection {
@@ -72,13 +75,19 @@ impl Connection {
         {
             return false;
         }
-        let least = if self.flow.src.is_v4() { LEAST_V4 } else { LEAST_V6 };
+        let is_v4 = self.flow.src.is_v4();
+        let least = if is_v4 { LEAST_V4 } else { LEAST_V6 };
         let named = match mtu {
             //= rfc1191#section-5: a message without an MTU is answered by a smaller guess
-            0 => STEPS.into_iter().find(|step| *step < len).unwrap_or(least),
+            0 => STEPS.into_iter().find(|step| *step < len).unwrap_or(0),
             mtu => mtu,
         };
-        self.shrink(now, named.max(least), RETRY_NAMED, out)
+        self.shrink(now, named.max(least), RETRY_NAMED, is_v4 && named < least, out)
+    }
+
+    /// Whether routers may fragment the packets of this end.
+    pub(super) fn permits_fragments(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.fragments)
     }
 
     /// Sets whether two consecutive timeouts of full segments reduce their size.
@@ -101,20 +110,29 @@ impl Connection {
         let now_sent = w.mss + self.overhead();
         let least = if self.flow.src.is_v4() { LEAST_V4 } else { LEAST_V6 };
         if let Some(step) = STEPS.into_iter().find(|step| *step < now_sent && *step >= least) {
-            self.shrink(now, step, RETRY, out);
+            self.shrink(now, step, RETRY, self.permits_fragments(), out);
         }
     }
 
-    /// Limits packets to `mtu` bytes and retransmits the data in flight. False if they are no larger.
-    fn shrink(&mut self, now: Time, mtu: u32, patience: Span, out: &mut Out) -> bool {
-        let mss = mtu.saturating_sub(self.overhead()).max(1);
+    /// Limits packets to `mtu` bytes, permits routers to fragment them if `fragments`, and retransmits the data in
+    /// flight. False if this changes nothing.
+    fn shrink(
+        &mut self,
+        now: Time,
+        mtu: u32,
+        patience: Span,
+        fragments: bool,
+        out: &mut Out,
+    ) -> bool {
         let before = self.tx.core.window.mss;
-        if mss >= before {
+        let mss = mtu.saturating_sub(self.overhead()).clamp(1, before.max(1));
+        if mss == before && fragments <= self.permits_fragments() {
             return false;
         }
         let agreed = self.path.as_ref().map_or(before, |path| path.agreed);
         let (retry, stuck) = (now + patience, self.tx.core.window.una);
-        self.path = Some(Box::new(PathMtu { agreed, retry, patience, probe: None, stuck }));
+        let path = PathMtu { agreed, retry, patience, probe: None, stuck, fragments };
+        self.path = Some(Box::new(path));
         self.tx.core.window.mss = mss;
         self.tx.resend(now);
         self.flush(now, out);
@@ -147,9 +165,11 @@ impl Connection {
         if let Some(chunk) = self.tx.poll(now) {
             if chunk.len == path.agreed && chunk.cause == Cause::Data {
                 path.probe = Some(chunk.end());
-                self.path = Some(Box::new(path));
             }
+            // A fragmented probe would not show the MTU.
+            self.path = Some(Box::new(PathMtu { fragments: false, ..path }));
             self.send_chunk(now, chunk, out);
+            self.path = Some(Box::new(path));
         }
         self.tx.core.window.mss = usual;
     }
