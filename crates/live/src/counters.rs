@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// Names of the notes of hosts and agents.
-const NOTES: [&str; 28] = [
+const NOTES: [&str; 31] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -48,6 +48,9 @@ const NOTES: [&str; 28] = [
     "losses-left",
     "flows-left-alone",
     "flows-repaired",
+    "passed-no-room",
+    "passed-half-open-limit",
+    "half-open-evicted",
 ];
 
 #[derive(Debug, Default)]
@@ -208,6 +211,9 @@ impl Sink for Tap {
                 AgentNote::LossLeft => (25, 1),
                 AgentNote::FlowLeftAlone => (26, 1),
                 AgentNote::FlowRepaired => (27, 1),
+                AgentNote::NoRoom => (28, 1),
+                AgentNote::HalfOpenLimit => (29, 1),
+                AgentNote::HalfOpenEvicted => (30, 1),
                 _ => (12, 1),
             },
             What::Air(air) => match air.fate {
@@ -336,7 +342,10 @@ mod tests {
             (agent(AgentNote::LossLeft), Some(("losses-left", 1))),
             (agent(AgentNote::FlowLeftAlone), Some(("flows-left-alone", 1))),
             (agent(AgentNote::FlowRepaired), Some(("flows-repaired", 1))),
-            (agent(AgentNote::NoRoom), Some(("other-notes", 1))),
+            (agent(AgentNote::NoRoom), Some(("passed-no-room", 1))),
+            (agent(AgentNote::HalfOpenLimit), Some(("passed-half-open-limit", 1))),
+            (agent(AgentNote::HalfOpenEvicted), Some(("half-open-evicted", 1))),
+            (agent(AgentNote::Bypassed), Some(("other-notes", 1))),
             (air(FrameFate::Received), Some(("frames-received", 1))),
             (air(FrameFate::Damaged), Some(("frames-damaged", 1))),
             (air(FrameFate::Collided), Some(("frames-collided", 1))),

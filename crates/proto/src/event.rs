@@ -329,6 +329,10 @@ pub enum AgentNote {
     },
     /// A new connection passed unchanged at the connection limit.
     NoRoom,
+    /// A new connection passed unchanged at the limit of half-open connections.
+    HalfOpenLimit,
+    /// A half-open connection was removed to make room for another one.
+    HalfOpenEvicted,
     /// SACK blocks were removed from an ACK: losses behind the hole are handled locally.
     BlocksHidden,
     /// The next loss of a flow is left to the sender, to test whether it slows down.

@@ -303,6 +303,8 @@ impl<W: Write> Sink for EventCsv<W> {
                         ("agent-segment-clamped", Some(mss.into()))
                     }
                     AgentNote::NoRoom => ("agent-no-room", None),
+                    AgentNote::HalfOpenLimit => ("agent-half-open-limit", None),
+                    AgentNote::HalfOpenEvicted => ("agent-half-open-evicted", None),
                     AgentNote::BlocksHidden => ("agent-blocks-hidden", None),
                     AgentNote::LossLeft => ("agent-loss-left", None),
                     AgentNote::FlowLeftAlone => ("agent-flow-left-alone", None),

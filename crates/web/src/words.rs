@@ -134,6 +134,12 @@ fn agent(note: &AgentNote) -> &'static str {
             "The base station lowered the segment size that a SYN announces."
         }
         AgentNote::NoRoom => "The base station has reached its limit of connections.",
+        AgentNote::HalfOpenLimit => {
+            "The base station has reached its limit of half-open connections: the new one passes unchanged."
+        }
+        AgentNote::HalfOpenEvicted => {
+            "The base station removes a half-open connection, to make room for a new one."
+        }
         AgentNote::BlocksHidden => {
             "The base station removed the SACK blocks from the ACK, since it repairs the loss itself."
         }

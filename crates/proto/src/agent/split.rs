@@ -5,7 +5,8 @@
 //! ends, which do not notice. Data, FIN and RST pass from one to the other in both directions.
 //!
 //! - A SYN is forwarded first, and answered after the far end has answered, so the opener also sees a refusal
-//!   or silence of the far end.
+//!   or silence of the far end. The far end's answer is acknowledged after the opener has acknowledged its own,
+//!   so the far end accepts no connection of a forged source (RFC 4987).
 //! - Each half uses the initial sequence number of the end that it represents. So the numbers agree on both
 //!   sides, and a capture, or an end that outlives the base station, sees one stream. Data that was
 //!   acknowledged and lost with the base station is a hole in it.
@@ -13,8 +14,9 @@
 //!   window is its free space. A buffer that may grow follows the path, see [`SplitConfig::largest`].
 //! - A pair is removed when both halves have finished. No TIME-WAIT fills the table: the end that closed
 //!   first has its own, with the same numbers, and answers late segments. A handshake lasts at most 75 s. If
-//!   the table is full, a pair that was silent for long is reset to make room. Otherwise a new connection
-//!   passes unchanged, as does one whose SYN was not seen. A connection that has passed remains unsplit.
+//!   the table is full, an old half-open pair is removed to make room (`half_open.rs`), or a pair that was
+//!   silent for long is reset. Otherwise a new connection passes unchanged, as does one whose SYN was not seen.
+//!   A connection that has passed remains unsplit.
 //! - A SYN with an unknown option, or with flags that do not open a connection, passes unchanged: signatures
 //!   (RFC 2385, RFC 5925) and MPTCP would not survive a split. See `passed.rs`.
 //!
@@ -23,6 +25,7 @@
 //! `pair/claim.rs`.
 
 mod bypass;
+mod half_open;
 mod opening;
 mod pair;
 mod passed;
@@ -52,6 +55,7 @@ use crate::tcp::{Settings, TcpConfig};
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet};
+use half_open::HalfOpen;
 pub(super) use pair::Moved;
 use pair::{Claim, Ends, Fate, Memory, Pair, Shared};
 use passed::Passed;
@@ -178,6 +182,7 @@ pub struct Split {
     /// By the flow from left to right.
     pairs: Flows<Option<Box<Pair>>>,
     wakes: WakeTree,
+    half_open: HalfOpen,
     /// Limit of pairs.
     most: usize,
     memory: Memory,
@@ -223,6 +228,7 @@ impl Split {
             },
             pairs: Flows::new(config.flows),
             wakes: WakeTree::new(1),
+            half_open: HalfOpen::default(),
             most: config.flows,
             memory: Memory { all: config.memory.0, promised: 0, grown: 0 },
             held: 0,
@@ -254,13 +260,14 @@ impl Split {
         action: impl FnOnce(&mut Pair, &mut Shared<'_>, &mut Out) -> Fate,
     ) {
         let Some(pair) = self.pairs[i].as_deref_mut() else { return };
-        let before = pair.held();
+        let (before, opening) = (pair.held(), pair.half_open_until());
         let mut shared = Shared {
             scratch: &mut self.scratch,
             memory: self.ends.grows.then_some(&mut self.memory),
         };
         let fate = action(pair, &mut shared, out);
         let wake = pair.next_wake();
+        self.half_open.update(i, opening, pair.half_open_until());
         self.held = self.held - before + pair.held();
         self.peak = self.peak.max(self.state_bytes());
         match fate {
@@ -272,35 +279,13 @@ impl Split {
     fn forget(&mut self, i: usize, out: &mut Out) {
         if let Some(pair) = self.pairs[i].take() {
             self.held -= pair.held();
+            self.half_open.update(i, pair.half_open_until(), None);
             self.memory.take_back(&pair, self.ends.buffer);
         }
         self.log(self.pairs.key(i), true);
         self.note(self.pairs.key(i), AgentNote::FlowForgotten, out);
         self.pairs.remove(i);
         self.wakes.set(i, None);
-    }
-
-    /// Whether another pair with buffers of `bytes` bytes fits, if needed in place of one that was silent for
-    /// long.
-    fn has_room(&mut self, now: Time, bytes: u64, out: &mut Out) -> bool {
-        if self.pairs.len() < self.most && self.memory.promised + bytes <= self.memory.all {
-            return true;
-        }
-        let Some(oldest) = self.pairs.oldest() else { return false };
-        let silent = |pair: &Pair| now.since(pair.last_packet()) >= SILENT;
-        if !self.pairs[oldest].as_deref().is_some_and(silent) {
-            return false;
-        }
-        self.reset(oldest, now, out);
-        self.memory.promised + bytes <= self.memory.all
-    }
-
-    /// Aborts the pair in slot `i` with a reset to both ends.
-    fn reset(&mut self, i: usize, now: Time, out: &mut Out) {
-        self.act(i, out, |pair, _, out| {
-            pair.reset(now, out);
-            Fate::Over
-        });
     }
 
     /// Handles a packet that belongs to no pair.

@@ -83,7 +83,7 @@ pub struct Connection {
     exchange: Option<Box<ExchangeState>>,
     /// State of T/TCP or TCP Fast Open; `None` opens by a plain handshake.
     opening: Option<Box<Opening>>,
-    /// Whether a SYN is answered only by [`Connection::accept`].
+    /// Whether the next segment of the handshake waits for [`Connection::accept`].
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,

@@ -279,11 +279,11 @@ fn a_handshake_resumes_at_the_next_base_station() {
         5ms move
         5ms note forgotten
         10ms mobile S. 0 ack 1 mss 1000 => split-taken
-        10ms right . 1 ack 1 => split-ack
         10ms left S. 0 ack 1 => split-control
         11ms move
         11ms note forgotten
         12ms fixed . 1 ack 1 => split-taken
+        12ms right . 1 ack 1 => split-ack
         20ms fixed P. 1+100 ack 1 => split-taken
         20ms left . 1 ack 101 win 3900 => split-ack
         20ms right P. 1+100 ack 1 => split-data

@@ -15,11 +15,11 @@ fn the_opener_is_answered_when_the_far_end_has_answered() {
         500ms fixed S 0 mss 1000 => split-taken     # again: it has to wait
         1000ms right S 0 => split-control           # the base station's own timer
         1010ms mobile S. 0 ack 1 mss 1000 => split-taken
-        1010ms right . 1 ack 1 => split-ack
         1010ms left S. 0 ack 1 => split-control     # under the mobile host's number
         1011ms fixed S 0 mss 1000 => split-taken    # crossed the answer
         1011ms left S. 0 ack 1 => split-control
         1012ms fixed . 1 ack 1 => split-taken
+        1012ms right . 1 ack 1 => split-ack
         60s end
         ",
     );
@@ -33,9 +33,9 @@ fn a_connection_may_be_opened_from_the_air() {
         0ms mobile S 0 mss 1000 => split-taken
         0ms left S 0 => split-control
         10ms fixed S. 0 ack 1 mss 1000 => split-taken
-        10ms left . 1 ack 1 => split-ack
         10ms right S. 0 ack 1 => split-control
         12ms mobile . 1 ack 1 => split-taken
+        12ms left . 1 ack 1 => split-ack
         13ms mobile P. 1+100 ack 1 => split-taken
         13ms right . 1 ack 101 win 3900 => split-ack
         13ms left P. 1+100 ack 1 => split-data
@@ -86,9 +86,9 @@ fn a_mark_is_echoed_by_the_half_that_it_came_to() {
         0ms fixed SEW 0 mss 1000 => split-taken
         0ms right S 0 => split-control              # over the air nothing is offered
         10ms mobile S. 0 ack 1 mss 1000 => split-taken
-        10ms right . 1 ack 1 => split-ack
         10ms left S.E 0 ack 1 => split-control
         12ms fixed . 1 ack 1 => split-taken
+        12ms right . 1 ack 1 => split-ack
         20ms fixed P. 1+100 ack 1 {mark} => split-taken
         20ms left .{echo} 1 ack 101 win 3900 => split-ack
         20ms right P. 1+100 ack 1 => split-data
@@ -283,6 +283,10 @@ fn more_connections_than_allowed_pass_unsplit() {
             "
         20ms fixed S 0 port 1 mss 1000 => split-taken
         20ms right S 0 port 1 => split-control
+        20ms mobile S. 0 ack 1 port 1 mss 1000 => split-taken
+        20ms left S. 0 ack 1 port 1 => split-control
+        20ms fixed . 1 ack 1 port 1 => split-taken
+        20ms right . 1 ack 1 port 1 => split-ack
         21ms fixed S 0 port 2
         21ms note no-room
         30ms fixed R. 1 ack 1 => split-taken
@@ -341,9 +345,9 @@ fn selective_acknowledgements_are_offered_over_the_air_only() {
         0ms fixed S 0 mss 1000 sackok => split-taken
         0ms right S 0 sackok => split-control
         10ms mobile S. 0 ack 1 mss 1000 sackok => split-taken
-        10ms right . 1 ack 1 => split-ack
         10ms left S. 0 ack 1 => split-control
         12ms fixed . 1 ack 1 => split-taken
+        12ms right . 1 ack 1 => split-ack
         ",
     );
 }

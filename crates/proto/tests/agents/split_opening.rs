@@ -65,9 +65,9 @@ fn a_new_syn_for_a_waiting_connection_begins_another_one() {
         50ms note forgotten
         50ms right S 300000 => split-control
         60ms mobile S. 0 ack 300001 mss 1000 => split-taken
-        60ms right . 300001 ack 1 => split-ack
         60ms left S. 0 ack 300001 => split-control
         61ms fixed . 300001 ack 1 => split-taken
+        61ms right . 300001 ack 1 => split-ack
         10s end
         ",
     );
@@ -90,9 +90,9 @@ fn the_answered_one_of_two_syns_opens_the_connection() {
         10ms mobile S. 0 ack 1 mss 1000 => split-taken
         10ms note forgotten
         10ms right S 0 => split-control
-        10ms right . 1 ack 1 => split-ack
         10ms left S. 0 ack 1 => split-control
         11ms fixed . 1 ack 1 => split-taken
+        11ms right . 1 ack 1 => split-ack
         12ms mobile . 1 ack 1 => split-taken
         10s end
         ",
@@ -111,9 +111,9 @@ fn a_syn_of_the_far_end_is_no_answer() {
         4ms mobile S 90000 => split-taken
         5ms mobile S 0 => split-taken                   # both ends open at once
         10ms mobile S. 0 ack 1 mss 1000 => split-taken
-        10ms right . 1 ack 1 => split-ack
         10ms left S. 0 ack 1 => split-control
         11ms fixed . 1 ack 1 => split-taken
+        11ms right . 1 ack 1 => split-ack
         10s end
         ",
     );
@@ -137,9 +137,9 @@ fn a_repeated_syn_of_the_far_end_opens_the_connection() {
         1100ms right S 0 => split-control
         1105ms mobile S 70000 => split-taken            # now the mobile host is the far end
         1110ms mobile S. 0 ack 1 mss 1000 => split-taken
-        1110ms right . 1 ack 1 => split-ack
         1110ms left S. 0 ack 1 => split-control
         1112ms fixed . 1 ack 1 => split-taken
+        1112ms right . 1 ack 1 => split-ack
         10s end
         ",
     );
@@ -175,9 +175,9 @@ fn a_tiny_segment_size_is_raised() {
         0ms fixed S 0 mss {fixed} => split-taken
         0ms right S 0 => split-control
         10ms mobile S. 0 ack 1 mss {mobile} => split-taken
-        10ms right . 1 ack 1 => split-ack
         10ms left S. 0 ack 1 => split-control
         12ms fixed . 1 ack 1 => split-taken
+        12ms right . 1 ack 1 => split-ack
         {data}
         60s end
         "

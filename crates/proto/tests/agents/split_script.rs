@@ -178,6 +178,12 @@ fn drain(out: &mut Out, config: &SplitConfig, isn: [Seq; 2], record: &mut Vec<St
             What::Agent { note: AgentNote::NoRoom, .. } => {
                 record.push(format!("{at} note no-room"))
             }
+            What::Agent { note: AgentNote::HalfOpenLimit, .. } => {
+                record.push(format!("{at} note half-open-limit"));
+            }
+            What::Agent { note: AgentNote::HalfOpenEvicted, .. } => {
+                record.push(format!("{at} note half-open-evicted"));
+            }
             other => panic!("unexpected {other:?}"),
         }
     }
@@ -222,9 +228,9 @@ const OPEN: &str = "
     0ms fixed S 0 mss 1000 => split-taken
     0ms right S 0 => split-control
     10ms mobile S. 0 ack 1 mss 1000 => split-taken
-    10ms right . 1 ack 1 => split-ack
     10ms left S. 0 ack 1 => split-control
     12ms fixed . 1 ack 1 => split-taken
+    12ms right . 1 ack 1 => split-ack
 ";
 
 pub fn after_opening(script: &str) -> String {

@@ -62,8 +62,8 @@ impl Split {
             out.send(from.other(), packet);
             return;
         }
-        if !self.has_room(now, 2 * u64::from(self.ends.buffer), out) {
-            self.note(key, AgentNote::NoRoom, out);
+        if let Err(limit) = self.admit_syn(now, out) {
+            self.note(key, limit, out);
             self.passed.note(key, syn.seq);
             out.send(from.other(), packet);
             return;
@@ -80,7 +80,8 @@ impl Split {
         self.wakes.grow(self.pairs.slots());
         self.note(key, AgentNote::FlowSeen, out);
         let pair = Pair::open(now, from, flow, packet, &self.ends, out);
-        self.memory.promised += 2 * u64::from(self.ends.buffer);
+        self.memory.promised += self.initial_bytes();
+        self.half_open.update(i, None, pair.half_open_until());
         self.wakes.set(i, pair.next_wake());
         self.pairs[i] = Some(Box::new(pair));
         self.peak = self.peak.max(self.state_bytes());

@@ -17,7 +17,7 @@ use claim::Doubt;
 pub(in crate::agent) use travel::Moved;
 
 /// Time limit of a handshake, as in 4.4BSD.
-const HANDSHAKE: Span = Span::secs(75);
+pub(super) const HANDSHAKE: Span = Span::secs(75);
 
 /// Assumed round trip of an unmeasured end.
 const UNKNOWN: Span = Span::millis(100);
@@ -209,6 +209,7 @@ impl Pair {
         // Its initial number is unknown until the far end answers.
         let mut near = half(opener, flow.reversed(), Seq(0));
         near.hold();
+        onward.hold();
         near.on_segment(now, &syn, Body::EMPTY, out);
         onward.connect(now);
         onward.on_wake(now, out);
@@ -300,6 +301,25 @@ impl Pair {
             .min()
     }
 
+    /// Deadline of the handshakes while the pair is half-open: the opener has not acknowledged its SYN-ACK.
+    pub(super) fn half_open_until(&self) -> Option<Time> {
+        self.open_until
+    }
+
+    /// Ends a half-open pair, to make room for another one. An opener without an answer gets none, and repeats its SYN
+    /// if it is genuine. The far end may have answered, with options for the SYN of this pair, so it is reset.
+    pub(super) fn abandon(&mut self, now: Time, out: &mut Out) {
+        let [left, right] = &mut self.halves;
+        let (near, onward) = match self.opener {
+            Side::Left => (left, right),
+            Side::Right => (right, left),
+        };
+        match near.is_held() {
+            true => onward.withdraw_syn(out),
+            false => self.reset(now, out),
+        }
+    }
+
     /// Time of the last packet.
     pub(super) fn last_packet(&self) -> Time {
         self.last_packet
@@ -377,7 +397,8 @@ impl Pair {
         Fate::Over
     }
 
-    /// Answers the opener after the far end has answered, with the far end's initial number.
+    /// Answers the opener after the far end has answered, with the far end's initial number. Acknowledges the far end's
+    /// answer after the opener has acknowledged its own, as without a base station.
     fn shake_hands(&mut self, now: Time, out: &mut Out) {
         let [left, right] = &mut self.halves;
         let (near, onward) = match self.opener {
@@ -389,6 +410,9 @@ impl Pair {
             (self.first, self.rival) = (None, None);
         }
         if near.state().is_synchronised() {
+            // Without the opener's ACK the far end would accept a connection that no host has opened: the opener's
+            // address may be forged.
+            onward.accept(now, None, out);
             self.open_until = None;
         }
     }

@@ -1,11 +1,12 @@
 //! Hand-off of split connections between base stations.
 
+use super::half_open::LASTING;
 use super::{Fate, Pair, Split};
 use crate::agent::Handover;
 use crate::agent::i_tcp_handoff::State;
 use crate::event::AgentNote;
 use crate::machine::Out;
-use crate::units::Time;
+use crate::units::{Span, Time};
 use crate::wire::Addr;
 
 impl Split {
@@ -43,7 +44,8 @@ impl Split {
             }
             let limits = moved.limits(self.ends.buffer).map(u64::from);
             let bytes = limits[0] + limits[1];
-            let fits = self.has_room(now, bytes, out);
+            let age = if moved.is_half_open() { LASTING } else { Span::ZERO };
+            let fits = self.has_room(now, bytes, age, out);
             let mut pair = Box::new(Pair::resume(now, key, *moved, &self.ends));
             if !fits {
                 self.note(key, AgentNote::NoRoom, out);
@@ -55,8 +57,9 @@ impl Split {
             self.wakes.grow(self.pairs.slots());
             self.note(key, AgentNote::FlowSeen, out);
             self.memory.promised += bytes;
-            self.memory.grown += bytes - 2 * u64::from(self.ends.buffer);
+            self.memory.grown += bytes - self.initial_bytes();
             self.held += pair.held();
+            self.half_open.update(i, None, pair.half_open_until());
             self.pairs[i] = Some(pair);
             self.act(i, out, |pair, shared, out| -> Fate { pair.proceed(now, shared, out) });
         }

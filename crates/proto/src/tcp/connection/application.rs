@@ -11,12 +11,11 @@
 //!
 //! By default no data waits for further writes (no Nagle algorithm): small writes cause small segments.
 
-use crate::event::Cause;
 use crate::machine::Out;
 use crate::tcp::rope::Rope;
 use crate::tcp::state::{Input, State};
 use crate::units::{Due, Time};
-use crate::wire::{Body, Flags, Packet, Segment, Seq};
+use crate::wire::{Body, Flags, Seq};
 
 use super::{Connection, Outbox};
 
@@ -67,17 +66,18 @@ impl Connection {
         self.active = true;
     }
 
-    /// Delays the answer to the peer's SYN until [`Connection::accept`].
+    /// Delays the answer to the peer's SYN or SYN-ACK until [`Connection::accept`].
     pub fn hold(&mut self) {
         self.held = true;
     }
 
-    /// Whether the answer to a SYN waits for [`Connection::accept`], now or when the SYN arrives.
+    /// Whether the answer to a SYN or SYN-ACK waits for [`Connection::accept`], now or when it arrives.
     pub fn is_held(&self) -> bool {
         self.held
     }
 
-    /// Permits the answer to a SYN: sends it now, or when the SYN arrives. `iss` replaces the initial sequence number.
+    /// Permits the answer to a SYN or SYN-ACK: sends it now, or when the peer's segment arrives. `iss` replaces the
+    /// initial sequence number.
     pub fn accept(&mut self, now: Time, iss: Option<Seq>, out: &mut Out) {
         if !self.held {
             return;
@@ -86,6 +86,8 @@ impl Connection {
         self.iss = iss.unwrap_or(self.iss);
         if self.state == State::SynReceived {
             self.send_syn(now, false, out);
+        } else if self.state.is_synchronised() {
+            self.send_ack_now(now, out);
         }
     }
 
@@ -231,11 +233,7 @@ impl Connection {
             State::SynSent | State::TimeWait => {}
             State::SynReceived if self.held => {
                 //= rfc9293#section-3.10.7.1: a SYN is refused with a reset that acknowledges it
-                let (flow, flags) = (self.flow, Flags::RST | Flags::ACK);
-                let ack = self.irs + 1;
-                let reset = Segment::new(flow.src_port, flow.dst_port, Seq(0), ack, flags);
-                let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
-                self.launch(reset, Cause::Control, out);
+                self.send_bare_reset(Seq(0), Some(self.irs + 1), out);
             }
             _ => self.send_control(now, Flags::RST | Flags::ACK, out),
         }
@@ -244,6 +242,15 @@ impl Connection {
             self.time_wait_until = Due::NEVER;
             self.finish(out);
         } else {
+            self.abort(out);
+        }
+    }
+
+    /// Withdraws an unanswered SYN: the reset ends the connection that the peer may have begun.
+    //= rfc9293#section-3.10.7.4: SYN-RECEIVED: a reset with the expected number returns the peer to LISTEN
+    pub fn withdraw_syn(&mut self, out: &mut Out) {
+        if self.state == State::SynSent {
+            self.send_bare_reset(self.iss + 1, None, out);
             self.abort(out);
         }
     }

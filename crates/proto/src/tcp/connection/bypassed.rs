@@ -91,8 +91,8 @@ impl Connection {
     /// A segment that repeats the last acknowledged byte. The peer answers with its current numbers.
     pub fn probe(&mut self, now: Time) -> Option<Segment> {
         let una = self.tx.core.window.una;
-        let synchronised = self.state.is_synchronised() && una > 0;
-        synchronised.then(|| self.segment(now, una - 1, Flags::ACK))
+        let open = self.state.is_synchronised() && una > 0 && !self.held;
+        open.then(|| self.segment(now, una - 1, Flags::ACK))
     }
 
     /// Sends the segment of [`Connection::probe`], with a byte of data. A peer may ignore an empty one if it has just

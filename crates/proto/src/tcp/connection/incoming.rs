@@ -100,8 +100,10 @@ impl Connection {
             self.establish(now, segment, out);
             self.take_syn_ack(now, segment, body, out);
             self.expect_write(now);
-            self.reflect(now, out);
-            self.send_ack_now(now, out);
+            if !self.held {
+                self.reflect(now, out);
+                self.send_ack_now(now, out);
+            }
         } else {
             // Simultaneous open.
             self.transition(Input::Syn);
@@ -153,7 +155,7 @@ impl Connection {
         out: &mut Out,
     ) {
         if self.held && !segment.flags.has(Flags::RST) {
-            // The peer retransmits its SYN. [`Connection::accept`] answers it later.
+            // The peer retransmits its SYN or SYN-ACK. [`Connection::accept`] answers it later.
             return;
         }
         //= agarwal00#4.4: steps H1 and H2 in either order

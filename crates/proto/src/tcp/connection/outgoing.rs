@@ -25,7 +25,7 @@ const CHALLENGE_EVERY: Span = Span::millis(500);
 impl Connection {
     /// Sends the data that the windows allow, and then a pure ACK if an ACK is still due.
     pub(super) fn flush(&mut self, now: Time, out: &mut Out) {
-        if self.corked && self.rx.has_no_gap() {
+        if self.held || self.corked && self.rx.has_no_gap() {
             return;
         }
         if self.tx.has_work() && self.state.is_synchronised() && !self.frozen {
@@ -263,8 +263,16 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             return;
         }
+        self.send_bare_reset(segment.ack, None, out);
+    }
+
+    /// Sends a reset without options or window. `ack` is its acknowledgement number, if it has one.
+    //= rfc9293#section-3.10.7.1
+    pub(super) fn send_bare_reset(&self, seq: Seq, ack: Option<Seq>, out: &mut Out) {
         let flow = self.flow;
-        let reset = Segment::new(flow.src_port, flow.dst_port, segment.ack, Seq(0), Flags::RST);
+        let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
+        let ack = ack.unwrap_or(Seq(0));
+        let reset = Segment::new(flow.src_port, flow.dst_port, seq, ack, flags);
         let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
         self.launch(reset, Cause::Control, out);
     }

@@ -68,7 +68,7 @@ impl Pair {
     pub(in crate::agent) fn is_stale(&self, from: Side, syn: &Segment) -> bool {
         let half = &self.halves[from.index()];
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.any(Flags::ACK | Flags::RST);
-        opens && half.is_held() && half.peer_iss() != syn.seq
+        from == self.opener && opens && half.is_held() && half.peer_iss() != syn.seq
     }
 
     /// Whether the handshake waits for the answer of the far end.

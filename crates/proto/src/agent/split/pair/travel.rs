@@ -45,6 +45,11 @@ impl Moved {
         self.halves.iter().all(Snapshot::acks_end_to_end)
     }
 
+    /// Whether its opener has not acknowledged its SYN-ACK.
+    pub(in crate::agent) fn is_half_open(&self) -> bool {
+        self.open_for.is_some()
+    }
+
     /// Its buffer sizes at a base station with an initial size of `least` bytes.
     pub(in crate::agent) fn limits(&self, least: u32) -> [u32; 2] {
         self.rooms.map(|(limit, _)| limit.max(least))
