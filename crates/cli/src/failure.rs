@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lasthop_scenario::synonyms::meaning;
 use lasthop_scenario::{Argument, Diagnostic, Source};
 
 use crate::snippet::{Severity, Snippet};
@@ -45,12 +46,16 @@ pub enum Failure {
         help: String,
     },
     /// The standard output is closed or full.
-    #[error("cannot write to the standard output: {0}")]
+    #[error("cannot write to the standard output: {}", file_error(.0))]
     Output(io::Error),
     /// Simulated time stopped, which is always a fault of lasthop. One report line per run.
     #[error("simulated time stood still, a fault of lasthop; please report this:\n  {}", .0.join("\n  "))]
     Stuck(Vec<String>),
 }
+
+/// Remedy for a full or closed standard output.
+const OUTPUT_REMEDY: &str =
+    "is there room where it is redirected to, and does the reader still run?";
 
 /// The exit code after a fault of lasthop (`EX_SOFTWARE` of sysexits.h).
 pub const FAULT: u8 = 70;
@@ -68,12 +73,20 @@ impl Failure {
 
     /// A wrong argument.
     pub fn input(message: impl Into<String>, help: impl Into<String>) -> Failure {
-        Failure::Input { message: message.into(), help: help.into() }
+        Failure::Input { message: without_number(message.into()), help: help.into() }
     }
 
     /// A file that cannot be read or written.
     pub fn file(path: &Path, error: io::Error, help: impl Into<String>) -> Failure {
-        Failure::File { path: path.to_owned(), error, help: help.into() }
+        let help = help.into();
+        let help = match error.kind() {
+            io::ErrorKind::NotFound => match instead_of(path) {
+                Some(guess) => format!("{guess} {help}"),
+                None => help,
+            },
+            _ => help,
+        };
+        Failure::File { path: path.to_owned(), error, help }
     }
 
     /// Prints the failure on stderr.
@@ -83,13 +96,16 @@ impl Failure {
             eprint!("{}", output::by_root_in_json(&line));
             return;
         }
-        match self {
-            Failure::Scenario(located) => eprint!("{}", located.rendered(Severity::Error)),
+        let help = match self {
             Failure::Input { help, .. }
             | Failure::Usage { help, .. }
-            | Failure::File { help, .. }
-                if !help.is_empty() =>
-            {
+            | Failure::File { help, .. } => help,
+            Failure::Output(_) => OUTPUT_REMEDY,
+            Failure::Scenario(_) | Failure::Stuck(_) => "",
+        };
+        match self {
+            Failure::Scenario(located) => eprint!("{}", located.rendered(Severity::Error)),
+            _ if !help.is_empty() => {
                 let text = format!(
                     "{} {self}\n  {} {help}\n",
                     style::error("error:"),
@@ -116,9 +132,9 @@ impl Failure {
             Failure::File { path, help, .. } => serde_json::json!({
                 "code": "file", "message": self.to_string(), "file": path, "help": help,
             }),
-            Failure::Output(_) => {
-                serde_json::json!({ "code": "output", "message": self.to_string() })
-            }
+            Failure::Output(_) => serde_json::json!({
+                "code": "output", "message": self.to_string(), "help": OUTPUT_REMEDY,
+            }),
             Failure::Stuck(runs) => {
                 serde_json::json!({ "code": "stuck", "message": self.to_string(), "runs": runs })
             }
@@ -141,11 +157,37 @@ pub fn file_error(error: &io::Error) -> String {
         Kind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         Kind::ConnectionRefused => "nothing listens there".to_owned(),
         Kind::InvalidData => "it is not text in UTF-8".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or(&text).to_owned()
-        }
+        _ => without_number(error.to_string()),
     }
+}
+
+/// A message without the numbers of the system's errors.
+fn without_number(message: String) -> String {
+    let mut parts = message.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once(')').map_or(part, |(_, rest)| rest))
+}
+
+/// A suggestion in place of a file that does not exist: how to get an address of the web, or a similar name in the
+/// same directory.
+pub fn instead_of(path: &Path) -> Option<String> {
+    const MOST: usize = 1000;
+    let word = path.to_string_lossy();
+    if word.starts_with("http://") || word.starts_with("https://") {
+        return Some(format!("download it first, `curl -LO {word}`."));
+    }
+    let wanted = path.file_name()?.to_string_lossy().trim().to_lowercase();
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let entries = std::fs::read_dir(parent.unwrap_or(Path::new("."))).ok()?;
+    let names = entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let candidates: Vec<&str> = lower.iter().map(String::as_str).collect();
+    // Whole stems: `out` is not `cut`.
+    let near = meaning(&wanted, &[], &candidates).filter(|_| wanted.len() > 4)?;
+    let name = &names[lower.iter().position(|name| name == near)?];
+    let near = parent.map_or(PathBuf::from(name), |parent| parent.join(name));
+    Some(format!("did you mean `{}`?", near.display()))
 }
 
 impl From<lasthop_study::Error> for Failure {

@@ -61,7 +61,7 @@ const GROUPS: &[Group] = &[
     (
         "Published results",
         &[
-            ("reproduce", "64 results of five papers: does each hold?"),
+            ("reproduce", "results of published papers: does each hold?"),
             ("explain", "which of the values that a paper leaves open decide"),
         ],
     ),

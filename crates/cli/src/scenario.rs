@@ -8,7 +8,7 @@ use lasthop_scenario::files::{self, Named};
 use lasthop_scenario::{Argument, Error, Plan, Warning, example, nearest_example};
 use lasthop_study::Source;
 
-use crate::failure::{Failure, Located};
+use crate::failure::{Failure, Located, instead_of};
 use crate::snippet::Severity;
 use crate::{features, note, output};
 
@@ -98,10 +98,13 @@ impl Text {
             });
         }
         let with_ending = format!("{word}.toml");
-        let help = || match nearest_example(word) {
+        let stem = path.file_stem().map_or(word.into(), |stem| stem.to_string_lossy());
+        let guess = if path.exists() { None } else { instead_of(path) };
+        let help = || match (guess, nearest_example(&stem)) {
             _ if Path::new(&with_ending).is_file() => format!("did you mean `{with_ending}`?"),
-            Some(near) => format!("did you mean the built-in scenario `{near}`?"),
-            None => "give a TOML file or one of `lasthop list scenarios`, for example \
+            (Some(guess), _) => guess,
+            (None, Some(near)) => format!("did you mean the built-in scenario `{near}`?"),
+            (None, None) => "give a TOML file or one of `lasthop list scenarios`, for example \
                      `lasthop run west97-lan`"
                 .to_owned(),
         };
@@ -129,10 +132,15 @@ impl Text {
     }
 
     /// The failure for an error in the text, in `arguments` or in a table of points.
-    pub fn wrong(&self, error: Error, arguments: &[Argument], points: Option<&str>) -> Failure {
+    pub fn wrong(
+        &self,
+        error: Error,
+        arguments: &[Argument],
+        points: Option<(&Path, &str)>,
+    ) -> Failure {
         let located = match (error.at.source, points) {
-            (lasthop_scenario::Source::Points, Some(points)) => {
-                Located::new(*error.0, "points", points, arguments)
+            (lasthop_scenario::Source::Points, Some((path, points))) => {
+                Located::new(*error.0, &path.to_string_lossy(), points, arguments)
             }
             _ => self.located(*error.0, arguments),
         };
@@ -164,6 +172,14 @@ impl Text {
 /// Remedy for a file that is no scenario.
 pub const SCENARIO: &str = "a scenario is a TOML file in UTF-8";
 
+/// `help`, with the command for a scenario that is given in place of another kind of file.
+pub fn or_run(path: &Path, help: &str) -> String {
+    match path.extension().is_some_and(|ending| ending == "toml") {
+        true => format!("{help}; a scenario is run by `lasthop run {}`", output::quoted(path)),
+        false => help.to_owned(),
+    }
+}
+
 /// Reads a text of bounded length; `path` and `help` are for messages.
 pub fn read(from: &mut impl std::io::Read, path: &Path, help: &str) -> Result<String, Failure> {
     let bytes = bounded(from, path, "a text", help)?;
@@ -183,6 +199,15 @@ fn not_text(path: &Path, help: &str, bytes: &[u8], valid: usize) -> Failure {
     if lasthop_trace::capture::open(bytes).is_ok() {
         let help = format!("{help}; `lasthop analyze {}` reads a capture", output::quoted(path));
         return Failure::input(format!("{name}: this is not a text file, but a capture"), help);
+    }
+    if bytes.starts_with(&[0xff, 0xfe, 0, 0]) || bytes.starts_with(&[0, 0, 0xfe, 0xff]) {
+        let help = format!("{help}: save it in UTF-8, or convert it, `iconv -f UTF-32 -t UTF-8`");
+        return Failure::input(format!("{name}: this is text in UTF-32"), help);
+    }
+    let packed = [(&[0x1f, 0x8b][..], "gunzip"), (&[0x28, 0xb5, 0x2f, 0xfd], "unzstd")];
+    if let Some((_, program)) = packed.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        let help = format!("{help}: decompress it, `{program} {}`", output::quoted(path));
+        return Failure::input(format!("{name}: this is a compressed file"), help);
     }
     // Every other byte of Western text in UTF-16 is zero.
     let zeros = |first| bytes.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();

@@ -1,5 +1,6 @@
 //! The command line: parsed by clap, with separate error messages.
 
+mod values;
 mod words;
 
 use std::ffi::OsString;
@@ -9,12 +10,16 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ColorChoice, Command, CommandFactory as _, FromArgMatches as _};
 use lasthop_proto::units::Rate;
 use lasthop_scenario::synonyms::{meaning, remark, same};
-use lasthop_scenario::{example, nearest_example, settings, settings_like, spelling};
+use lasthop_scenario::{example, nearest_example, schemes, settings, settings_like};
 
 use crate::failure::Failure;
 use crate::style::Color;
 use crate::{Cli, features, help};
-use words::{CAPTURES, COMMANDS, FILES, OPTIONS, OTHERS, VALUES};
+pub use values::bad_quantity;
+use values::bad_value;
+use words::{
+    CAPTURES, COMMANDS, FILES, LETTERS, LETTERS_OF_ARGUMENTS, OPTIONS, OTHERS, SUBCOMMANDS,
+};
 
 fn is_capture(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
@@ -128,7 +133,7 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
     // Clap says `--seeds <N>`.
     let option =
         arg.split([' ', '=']).next().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let more = format!("`{called} --help` explains them");
+    let more = format!("{}`{called} --help` explains them", meaning_of(command, &option));
     let refused = |message: String, help: String| Failure::Usage {
         command: called.clone(),
         argument: option.clone(),
@@ -142,11 +147,7 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
             Failure::Usage { command: called.clone(), argument: word, message, help }
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let all: Vec<&str> = command
-                .get_subcommands()
-                .filter(|inner| !inner.is_hide_set())
-                .map(Command::get_name)
-                .collect();
+            let all = subcommands(command);
             let help = match called.as_str() {
                 "lasthop" => "`lasthop run` is a demonstration, `lasthop --help` lists all commands, `lasthop --version` \
                               is the version"
@@ -156,9 +157,11 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
             refused(format!("`{called}` needs a command"), help)
         }
         ErrorKind::UnknownArgument if option.starts_with('-') => {
+            let option = whole_option(command, words, option);
             let help = option_of_later_command(command, &called, words, &option)
                 .unwrap_or_else(|| other_option(command, &called, &option));
-            refused(format!("`{called}` has no option `{option}`"), help)
+            let message = format!("`{called}` has no option `{option}`");
+            Failure::Usage { command: called.clone(), argument: option, message, help }
         }
         ErrorKind::UnknownArgument => {
             // Clap's argument, since an option's name ends at `=`.
@@ -176,7 +179,12 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
             refused(format!("`{option}` takes no value"), format!("write `{option}` alone; {more}"))
         }
         ErrorKind::MissingRequiredArgument => {
-            refused(format!("`{called}` needs {arg}"), format!("{}{more}", example_of(command)))
+            // An option may need another one.
+            let example = match arg.starts_with("--") && !arg.contains(['<', ' ']) {
+                true => format!("add `{arg}`; "),
+                false => example_of(command, &called),
+            };
+            refused(format!("`{called}` needs {arg}"), format!("{example}{more}"))
         }
         ErrorKind::ArgumentConflict => {
             let prior = text(ContextKind::PriorArg);
@@ -204,27 +212,57 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
     }
 }
 
-/// The first example of a command's help.
-fn example_of(command: &Command) -> String {
+/// The meaning of an option, as a sentence for a remedy.
+fn meaning_of(command: &Command, option: &str) -> String {
+    let of_option =
+        |arg: &&Arg| arg.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
+    let text = command.get_arguments().find(of_option).and_then(Arg::get_help);
+    text.map_or(String::new(), |text| {
+        format!("{option}: {}; ", text.to_string().replace('\n', " "))
+    })
+}
+
+/// The visible subcommands, without `help`.
+fn subcommands(command: &Command) -> Vec<&str> {
+    let visible = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    visible.map(Command::get_name).filter(|name| *name != "help").collect()
+}
+
+/// The word of the command line with this option. Clap reports the first letter of a long option that is written with
+/// one hyphen.
+fn whole_option(command: &Command, words: &[OsString], option: String) -> String {
+    let is_known = |name: &str| {
+        ["help", "version"].contains(&name)
+            || command.get_arguments().any(|arg| arg.get_long() == Some(name))
+    };
+    let whole = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .find(|word| word.strip_prefix('-').is_some_and(|name| name.len() > 1 && is_known(name)));
+    match whole {
+        Some(whole) if !option.starts_with("--") => whole.to_owned(),
+        _ => option,
+    }
+}
+
+/// The first example of a command in its help.
+fn example_of(command: &Command, called: &str) -> String {
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let example = text.lines().map(str::trim).find(|line| line.starts_with("lasthop "));
+    let is_it = |line: &&str| line.strip_prefix("sudo ").unwrap_or(line).starts_with(called);
+    let example = text.lines().map(str::trim).find(is_it);
     example
         .and_then(|line| line.split("   ").next())
         .map_or(String::new(), |line| format!("for example `{}`; ", line.trim()))
 }
 
 fn unknown_command(command: &Command, called: &str, word: &str) -> (String, String) {
-    let known: Vec<&str> = command
-        .get_subcommands()
-        .filter(|inner| !inner.is_hide_set())
-        .map(Command::get_name)
-        .collect();
+    let known = subcommands(command);
     if known.is_empty() {
         let help = format!("`{called} --help` explains the command");
         return (format!("`{word}` is one argument too many"), help);
     }
     if called != "lasthop" {
-        let help = match meaning(word, &[], &known) {
+        let help = match meaning(word, SUBCOMMANDS, &known) {
             Some(near) => format!("did you mean `{called} {near}`?"),
             None => format!("one of {}", known.join(", ")),
         };
@@ -238,14 +276,15 @@ fn unknown_command(command: &Command, called: &str, word: &str) -> (String, Stri
     let message = format!("there is no command `{word}`");
     let lower = word.to_ascii_lowercase();
     let other = OTHERS.iter().find(|(words, _)| words.contains(&lower.as_str()));
-    let help = if word == "version" || word == "Version" {
-        "did you mean `lasthop --version`?".to_owned()
-    } else if is_capture(word) {
+    let help = if is_capture(word) {
         format!("did you mean `lasthop analyze {word}`?")
     } else if lower.ends_with(".toml") || example(word).is_some() || Path::new(word).is_file() {
         format!("did you mean `lasthop run {word}`?")
-    } else if let Some((_, other)) = other {
-        format!("did you mean `lasthop {other}`?")
+    } else if let Some((_, others)) = other {
+        let others: Vec<String> = others.iter().map(|other| format!("`lasthop {other}`")).collect();
+        format!("did you mean {}?", others.join(" or "))
+    } else if let Some(both) = joined(command, &lower) {
+        format!("did you mean `lasthop {both}`?")
     } else if let Some(near) = meaning(word, COMMANDS, &known) {
         format!("did you mean `lasthop {near}`?")
     } else if let Some(near) = nearest_example(word) {
@@ -254,6 +293,16 @@ fn unknown_command(command: &Command, called: &str, word: &str) -> (String, Stri
         "`lasthop --help` lists the commands; a scenario is run by `lasthop run FILE`".to_owned()
     };
     (message, help)
+}
+
+/// A command and its subcommand or value that are joined by a hyphen: `list-systems` is `list systems`.
+fn joined(command: &Command, word: &str) -> Option<String> {
+    let (first, second) = word.split_once(['-', '_'])?;
+    let inner = command.find_subcommand(first)?;
+    let values = inner.get_positionals().flat_map(Arg::get_possible_values);
+    let has = inner.find_subcommand(second).is_some()
+        || values.into_iter().any(|value| value.get_name() == second);
+    has.then(|| format!("{first} {second}"))
 }
 
 /// The remedy for an option of a command that is written before the command.
@@ -285,6 +334,12 @@ fn option_for(command: &Command, word: &str) -> Option<String> {
         Some(format!("`--show {word}`"))
     } else if word.parse::<Rate>().is_ok() && has("rate") {
         Some(format!("`--rate {word}`"))
+    } else if word.parse::<u16>().is_ok() && has("listen") {
+        Some(format!("`--listen {word}`"))
+    } else if has("schemes") && schemes().iter().any(|scheme| scheme.name == word) {
+        Some(format!("`--schemes {word}`, several with commas"))
+    } else if has("gain") && (word.ends_with(".toml") || example(word).is_some()) {
+        Some(format!("`lasthop compare {word}`, which ranks schemes on a scenario"))
     } else {
         None
     }
@@ -304,10 +359,36 @@ fn other_option(command: &Command, called: &str, option: &str) -> String {
         }
         _ => "",
     };
-    let word = option.strip_prefix("--");
-    let guess = word.and_then(|word| meant_by_option(command, called, word, &known));
+    let guess = match option.strip_prefix("--") {
+        Some(word) => meant_by_option(command, called, word, &known),
+        None => meant_by_letters(command, called, &option[1..], &known),
+    };
     let guess = guess.map_or(String::new(), |guess| format!("did you mean {guess}? "));
     format!("{guess}{all}{behind}")
+}
+
+/// The option, command or argument that the letters after one hyphen mean, quoted.
+fn meant_by_letters(command: &Command, called: &str, word: &str, known: &[&str]) -> Option<String> {
+    let letter = word.chars().next()?;
+    if word.len() > 1 {
+        return Some(format!("`--{word}`, with two hyphens"));
+    }
+    match (called, letter) {
+        ("lasthop", 's') => return Some("`lasthop discard`, the receiver".to_owned()),
+        ("lasthop", 'c') => return Some("`lasthop send HOST`".to_owned()),
+        (_, '?') => return Some("`--help`".to_owned()),
+        _ => {}
+    }
+    let (_, longs) =
+        LETTERS.iter().find(|(other, _)| *other == letter).copied().unwrap_or((letter, &[]));
+    let long = longs.iter().find(|long| known.contains(long)).map(|long| format!("`--{long}`"));
+    let argument = || {
+        let argument = command.get_positionals().next()?;
+        LETTERS_OF_ARGUMENTS
+            .contains(&letter)
+            .then(|| format!("`{called} {argument}`, without an option"))
+    };
+    long.or_else(argument)
 }
 
 /// The option, key or file that `word` means, quoted. Meanings have precedence over typing errors.
@@ -320,7 +401,15 @@ fn meant_by_option(command: &Command, called: &str, word: &str, known: &[&str]) 
         let value = if word.starts_with("no-col") { " never" } else { "" };
         with_remark(format!("`--{near}{value}`"), near)
     };
+    // `--set` of these commands concerns a part of a scenario only.
+    let parts: &[&str] = match called {
+        "lasthop shell" => &["link.", "radio.", "agent", "errors"],
+        "lasthop compress" => &["battery"],
+        _ => &[""],
+    };
+    let of_command = |key: &String| parts.iter().any(|part| key.starts_with(part));
     let set = |keys: Vec<String>| {
+        let keys: Vec<String> = keys.into_iter().filter(of_command).collect();
         let near = keys.first()?.rsplit('.').next()?;
         let options: Vec<String> = keys.iter().map(|key| format!("`--set {key}=VALUE`")).collect();
         known.contains(&"set").then(|| with_remark(options.join(" or "), near))
@@ -329,101 +418,16 @@ fn meant_by_option(command: &Command, called: &str, word: &str, known: &[&str]) 
         let argument = command.get_positionals().next()?;
         FILES.contains(&word).then(|| format!("`{called} {argument}`, without an option"))
     };
+    let begun: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(word)).collect();
+    let begun = (word.len() > 1 && (1..4).contains(&begun.len()))
+        .then(|| begun.iter().map(|name| format!("`--{name}`")).collect::<Vec<_>>().join(" or "));
     same(word, OPTIONS, known)
         .map(option)
         .or_else(|| set(settings(word)))
         .or_else(file)
+        .or(begun)
         .or_else(|| meaning(word, OPTIONS, known).map(option))
         .or_else(|| set(settings_like(word)))
-}
-
-/// An invalid value of an option.
-fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (String, String) {
-    use std::error::Error as _;
-    let place = match option.starts_with('-') {
-        true => format!("`{option} {value}`"),
-        false => format!("`{value}`"),
-    };
-    if let Some(ContextValue::Strings(choices)) = error.get(ContextKind::ValidValue) {
-        let known: Vec<&str> = choices.iter().map(String::as_str).collect();
-        let near = meaning(value, VALUES, &known)
-            .map_or(String::new(), |near| format!("did you mean `{near}`? "));
-        return (
-            format!("{place} is none of the choices"),
-            format!("{near}one of {}", known.join(", ")),
-        );
-    }
-    let Some(source) = error.source() else {
-        return (format!("{place} is not understood"), more.to_owned());
-    };
-    if let Some(error) = source.downcast_ref::<std::num::ParseIntError>() {
-        return match error.kind() {
-            std::num::IntErrorKind::Zero => {
-                (format!("{place} is out of range"), "a whole number from 1 on".to_owned())
-            }
-            _ => (format!("{place} is not a whole number"), format!("write digits only; {more}")),
-        };
-    }
-    if source.is::<std::num::ParseFloatError>() {
-        return (format!("{place} is not a number"), format!("for example 1.5; {more}"));
-    }
-    let message = source.to_string();
-    // Clap's message for a range.
-    if let Some((_, range)) = message.split_once(" is not in ") {
-        let (least, most) = range.split_once("..").unwrap_or((range, ""));
-        let most = most.trim_start_matches('=');
-        let range = if most.is_empty() {
-            format!("from {least} on")
-        } else {
-            format!("from {least} to {most}")
-        };
-        return (format!("{place} is out of range"), format!("a whole number {range}"));
-    }
-    bad_quantity(option, value, &message)
-}
-
-/// Message and remedy for a value of an option. `message` is a message of lasthop: the problem, and after a semicolon the
-/// remedy.
-pub fn bad_quantity(option: &str, value: &str, message: &str) -> (String, String) {
-    let place = match option.starts_with('-') {
-        true => format!("`{option} {value}`"),
-        false => format!("`{value}`"),
-    };
-    let guess = spelled(message, value)
-        .map_or(String::new(), |meant| format!("did you mean `{option} {meant}`? "));
-    match message.split_once("; ") {
-        Some((problem, help)) if problem.contains('`') => (
-            format!("`{option}`: {problem}"),
-            format!("{guess}{}{help}", range(problem, help, value)),
-        ),
-        Some((problem, help)) => (format!("{place}: {problem}"), format!("{guess}{help}")),
-        None => (format!("{place} is not understood"), format!("{guess}{message}")),
-    }
-}
-
-/// The right spelling of a quantity, of which `message` states the expected form.
-fn spelled(message: &str, value: &str) -> Option<String> {
-    type Spelling = fn(&str) -> Option<String>;
-    const FORMS: &[(&str, Spelling)] = &[
-        ("a rate such as", spelling::rate),
-        ("a time such as", spelling::time),
-        ("a size such as", spelling::size),
-        ("a probability", spelling::probability),
-        ("a number of packets or bytes", spelling::queue),
-    ];
-    let (_, spell) = FORMS.iter().find(|(form, _)| message.contains(form))?;
-    spell(value).filter(|_| !message.contains("out of range"))
-}
-
-/// The range of a quantity that is out of range.
-fn range(problem: &str, help: &str, value: &str) -> &'static str {
-    let is_negative = value.trim_start().starts_with('-');
-    match problem.ends_with("is out of range") {
-        true if help.contains("a probability") => "a probability is from 0 to 1, or 0% to 100%; ",
-        true if help.contains("a rate") => "a rate is at least `1bit`; ",
-        true if is_negative => "it is at least 0; ",
-        _ => "",
-    }
 }
 
 #[cfg(test)]

@@ -194,6 +194,9 @@ impl Dotted {
     }
 
     fn unknown(&self, document: &Table, word: &str, at: &Location) -> Error {
+        // The key of a sysctl is behind its groups: `net.ipv4.tcp_sack`.
+        let last = self.segments.last().map_or(word, |(last, _)| last.as_str());
+        let meant = if word == "net" { last } else { word };
         let sites = Site::all(document);
         let candidates: Vec<&str> = schema::scenario()
             .iter()
@@ -211,9 +214,14 @@ impl Dotted {
             known.extend(site.inner_keys());
         }
         known.extend(of_transfer());
-        let guess = match find_key(word, &known, meaning) {
+        let rest = self.text();
+        let guess = match find_key(meant, &known, meaning) {
+            _ if host_names(document).contains(&word) => format!("did you mean `host.{rest}`? "),
+            _ if word.starts_with("path[") => {
+                "stages count from 1, as in `path.1.rate`. ".to_owned()
+            }
             found if found.is_empty() => String::new(),
-            found => format!("{} ", did_you_mean_key(word, &found)),
+            found => format!("{} ", did_you_mean_key(meant, &found)),
         };
         Diagnostic::new(Code::UnknownKey, self.text(), at)
             .message(format!("no key of this scenario begins with `{word}`"))

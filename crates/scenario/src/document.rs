@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Code, Diagnostic, Error, Location, Source};
+use crate::syntax::{other_language, remedy};
 
 /// A value and its location.
 #[derive(Clone, PartialEq, Debug)]
@@ -188,8 +189,9 @@ pub(crate) fn parse(text: &str) -> Result<Table, Error> {
             let span = error.span().unwrap_or(0..0);
             let remedy = remedy(text, span.clone(), error.message());
             let remedy = remedy.map_or(String::new(), |remedy| format!("{remedy}; "));
+            let problem = other_language(text).unwrap_or(error.message());
             Err(Diagnostic::new(Code::Syntax, "", &Location::file(span))
-                .message(format!("this is not TOML: {}", error.message()))
+                .message(format!("this is not TOML: {problem}"))
                 .label("here")
                 .help(format!(
                     "{remedy}a scenario is written in TOML: `key = value` lines under `[table]` headings, text \
@@ -198,35 +200,6 @@ pub(crate) fn parse(text: &str) -> Result<Table, Error> {
                 ))
                 .into())
         }
-    }
-}
-
-/// The remedy of a frequent fault in the syntax, if the parser's message at `span` is due to one.
-fn remedy(text: &str, span: core::ops::Range<usize>, message: &str) -> Option<String> {
-    if text.contains('\r') && !text.contains('\n') {
-        return Some(
-            "its lines end in carriage returns alone: convert them, `tr '\\r' '\\n'`".to_owned(),
-        );
-    }
-    if message.contains("duplicate key") {
-        return Some("leave out one of the two, or join them".to_owned());
-    }
-    let before = text.get(..span.start)?;
-    let line = text[before.rfind('\n').map_or(0, |at| at + 1)..].lines().next()?;
-    let word = text.get(span).unwrap_or_default();
-    let word = word.split(['#', ',', '}', ']', '\n']).next().unwrap_or_default().trim();
-    if line.contains(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}']) {
-        Some("write straight quotes: `\"`".to_owned())
-    } else if line.matches('"').count() % 2 == 1 {
-        Some("a double quote is missing in this line".to_owned())
-    } else if line.contains(" //") {
-        Some("a comment begins with `#`".to_owned())
-    } else if message.contains("must be quoted") && !word.is_empty() && !word.contains('"') {
-        Some(format!("write `\"{word}\"`"))
-    } else if line.contains(':') && !line.contains('=') {
-        Some("write `=` in place of `:`".to_owned())
-    } else {
-        None
     }
 }
 
@@ -315,25 +288,6 @@ mod tests {
         let entry = &host.get("b").and_then(Node::as_table).unwrap().entries[0];
         assert_eq!(&text[entry.key_at.span.clone()], "x");
         assert_eq!(&text[entry.node.at.span.clone()], "'y'");
-    }
-
-    #[test]
-    fn frequent_faults_of_syntax_have_their_own_remedies() {
-        for (text, expected) in [
-            ("name = \"x\nruns = 3\n", "a double quote is missing"),
-            ("link = { delay = \"10ms }\n", "a double quote is missing"),
-            ("delay = 10ms\n", "write `\"10ms\"`"),
-            ("delay = \u{201c}10ms\u{201d}\n", "straight quotes"),
-            ("runs = 1 // one\n", "a comment begins with `#`"),
-            ("runs: 1\n", "write `=`"),
-            ("runs = 1\nruns = 2\n", "leave out one of the two"),
-            ("[host.a]\n[host.a]\n", "leave out one of the two"),
-            ("runs = 1\rseed = 2\r", "`tr '\\r' '\\n'`"),
-        ] {
-            let error = parse(text).unwrap_err();
-            assert!(error.help.contains(expected), "{text}: {}", error.help);
-            assert!(error.help.contains("a scenario is written in TOML"), "{text}");
-        }
     }
 
     #[test]

@@ -368,7 +368,8 @@ fn by_form(
         Form::Or(words, form) => match words.iter().find(|word| Some(**word) == node.as_str()) {
             Some(word) => Value::Word(word),
             None => by_form(reader, node, key, form, default).map_err(|mut error| {
-                error.0.help.push_str(&format!("; or {}", listed(words)));
+                let joint = if error.help.ends_with('?') { " Or" } else { "; or" };
+                error.0.help.push_str(&format!("{joint} {}", listed(words)));
                 error
             })?,
         },

@@ -47,6 +47,7 @@ mod schemes;
 mod sliders;
 pub mod spelling;
 pub mod synonyms;
+mod syntax;
 mod vary;
 
 pub use address::{settings, settings_like};

@@ -25,6 +25,13 @@ pub(crate) trait Word: Sized {
     fn corrected(_: &str) -> Option<String> {
         None
     }
+
+    /// The value of a word that is one, or its most likely value, as after `key = `.
+    fn valid(word: &str) -> Option<String> {
+        let value = Value::String(word.to_owned());
+        let is_valid = Self::read(&Node { at: Location::file(0..0), value }).is_ok();
+        if is_valid { Some(in_quotes(word.to_owned())) } else { Self::corrected(word) }
+    }
 }
 
 /// Frequent keys of tables, with examples.
@@ -118,8 +125,24 @@ impl<'t> Reader<'t> {
         Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
             .message(format!("{place} has no key `{}`", entry.key))
             .label("unknown key")
-            .help(owner.unwrap_or_else(|| did_you_mean(&entry.key, keys)))
+            .help(self.other_file().or(owner).unwrap_or_else(|| did_you_mean(&entry.key, keys)))
             .into()
+    }
+
+    /// The remedy for a file of another command: all of its keys are of that kind.
+    fn other_file(&self) -> Option<String> {
+        let station = [schema::keys("station"), &["path"]].concat();
+        let kinds = [
+            (SCENARIO, schema::scenario(), "a scenario: `lasthop run FILE`"),
+            ("station's file", &station[..], "a station's file: `lasthop station FILE`"),
+            ("tunnel's file", schema::keys("tunnel"), "a tunnel's file: `lasthop link FILE`"),
+        ];
+        let fits = |keys: &[&str]| {
+            self.table.entries.iter().all(|entry| keys.contains(&entry.key.as_str()))
+        };
+        let (_, _, command) =
+            kinds.into_iter().find(|(file, keys, _)| *file != self.file && fits(keys))?;
+        self.path.is_empty().then(|| format!("these are the keys of {command}"))
     }
 
     /// Reports a key of another kind of this table with a specific message: this one is `kind` and has the
@@ -221,10 +244,25 @@ impl<'t> Reader<'t> {
 /// Reads a single value.
 pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
     T::read(node).map_err(|(code, why)| {
-        let corrected = T::corrected(&node.brief()).filter(|_| code == Code::BadValue);
-        let help = match corrected {
-            Some(meant) => format!("did you mean `{key} = {meant}`?"),
-            None => format!("for example `{key} = {}`", T::EXAMPLE),
+        let word = node.brief();
+        let correctable = code == Code::BadValue && node.as_array().is_none();
+        let corrected = T::corrected(&word).filter(|_| correctable);
+        let readings = spelling::readings(&word).map(|both| both.map(|one| T::valid(&one)));
+        let help = match (&corrected, readings) {
+            (Some(meant), _) => format!("did you mean `{key} = {meant}`?"),
+            (None, Some([Some(decimal), Some(thousands)])) => format!(
+                "a comma may separate decimals or thousands: write `{key} = {decimal}` or `{key} = {thousands}`"
+            ),
+            _ => format!("for example `{key} = {}`{}", T::EXAMPLE, axis_hint(node)),
+        };
+        let why = match spelling::kind(&word) {
+            _ if corrected.is_some() || !UNKNOWN.iter().any(|end| why.ends_with(end)) => why,
+            // Its unit is right, so that the number is the fault.
+            Some(kind) if T::EXPECTED.starts_with(kind) => {
+                format!("`{}` is out of range", shortened(&word))
+            }
+            Some(kind) => format!("`{}` is {kind}", shortened(&word)),
+            _ => why,
         };
         Diagnostic::new(code, path, &node.at)
             .message(format!("`{path}`: {why}"))
@@ -234,16 +272,39 @@ pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Err
     })
 }
 
+/// Ends of messages for a number with a unit of another quantity.
+const UNKNOWN: [&str; 2] = [UNKNOWN_UNIT, "is not one number with a unit"];
+const UNKNOWN_UNIT: &str = "has no known unit";
+
+/// Remedy for a list in place of a value.
+fn axis_hint(node: &Node) -> &'static str {
+    match node.as_array() {
+        Some(_) => {
+            "; a scenario tries several values as an axis under `[vary]`, for example `link.rate = [\"1mbit\", \"2mbit\"]`"
+        }
+        None => "",
+    }
+}
+
+/// A word for a message. Long ones hide the rest of it.
+pub(crate) fn shortened(word: &str) -> String {
+    const LONGEST: usize = 60;
+    match word.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &word[..end]),
+        None => word.to_owned(),
+    }
+}
+
 /// The error for an unknown keyword.
 pub(crate) fn not_a_choice(node: &Node, path: &str, words: &[&str]) -> Error {
     let problem = match node.as_str() {
-        Some(word) => format!("`{word}` is none of the choices"),
+        Some(word) => format!("`{}` is none of the choices", shortened(word)),
         None => format!("this is {}, not a word in quotes", node.kind()),
     };
     Diagnostic::new(Code::BadValue, path, &node.at)
         .message(format!("`{path}`: {problem}"))
         .label("not known")
-        .help(did_you_mean(node.as_str().unwrap_or_default(), words))
+        .help(did_you_mean(node.as_str().unwrap_or_default(), words) + axis_hint(node))
         .into()
 }
 
@@ -307,7 +368,7 @@ fn unit_trouble(error: UnitError) -> Trouble {
         {
             bad(format!("`{word}` has no unit"))
         }
-        UnitError::UnknownUnit(word, _) => bad(format!("`{word}` has no known unit")),
+        UnitError::UnknownUnit(word, _) => bad(format!("`{word}` {UNKNOWN_UNIT}")),
         other @ (UnitError::Ambiguous(..) | UnitError::Octets(..)) => bad(other.to_string()),
         other @ (UnitError::Nothing(_) | UnitError::Percentage(_)) => beyond(other.to_string()),
     }
@@ -469,7 +530,9 @@ impl Word for u64 {
             Value::String(word) if word.parse::<u64>().is_ok() => {
                 Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
             }
-            Value::String(word) => Err(bad(format!("`{word}` is not a whole number"))),
+            Value::String(word) | Value::Float(_, word) => {
+                Err(bad(format!("`{word}` is not a whole number")))
+            }
             _ => Err(bad(format!("this is {}", node.kind()))),
         }
     }
@@ -515,7 +578,11 @@ impl Word for Limit {
     fn read(node: &Node) -> Result<Limit, Trouble> {
         let Value::String(word) = &node.value else {
             return Err(bad(match &node.value {
+                Value::Integer(_, text) if text.starts_with('-') => {
+                    return Err(beyond(format!("{text} is negative")));
+                }
                 Value::Integer(_, text) => format!("{text} could be packets or bytes"),
+                Value::Float(_, text) => format!("`{text}` is no length of a queue"),
                 _ => format!("this is {}", node.kind()),
             }));
         };

@@ -11,9 +11,17 @@ pub fn rate(word: &str) -> Option<String> {
     if word.contains('B') && !unit.contains("bit") {
         return None;
     }
-    let unit = unit.strip_suffix("/sec").or(unit.strip_suffix("/s")).unwrap_or(&unit);
-    let bits = match unit {
+    let bits = match unit.as_str() {
         "" if number >= 1e3 => 1.0,
+        unit => bits(unit)?,
+    };
+    Rate::from_bps(rounded(number * bits)?).map(|rate| rate.to_string())
+}
+
+/// Bits per second of a unit of rates.
+fn bits(unit: &str) -> Option<f64> {
+    let unit = unit.strip_suffix("/sec").or(unit.strip_suffix("/s")).unwrap_or(unit);
+    Some(match unit {
         "bit" | "bits" => 1.0,
         "k" | "kb" | "kbit" | "kbits" | "kilobit" | "kilobits" => 1e3,
         "m" | "mb" | "mbit" | "mbits" | "megabit" | "megabits" => 1e6,
@@ -23,12 +31,18 @@ pub fn rate(word: &str) -> Option<String> {
         "mibit" => 1024.0 * 1024.0,
         "gibit" => 1024.0 * 1024.0 * 1024.0,
         _ => return None,
-    };
-    Rate::from_bps((number * bits).round() as u64).map(|rate| rate.to_string())
+    })
 }
 
-/// The most likely time.
+/// The most likely time: also of a clock, `00:01:30`, and of several units, `1h 30min`.
 pub fn time(word: &str) -> Option<String> {
+    let word = plain(word);
+    let nanos = single_time(&word).or_else(|| clock(&word)).or_else(|| times(&word))?;
+    Some(Span(rounded(nanos)?).to_string())
+}
+
+/// Nanoseconds of a number with a unit.
+fn single_time(word: &str) -> Option<f64> {
     let (number, unit) = parts(word)?;
     let nanos = match unit.as_str() {
         "ns" | "nsec" | "nanosecond" | "nanoseconds" => 1.0,
@@ -40,7 +54,35 @@ pub fn time(word: &str) -> Option<String> {
         "d" | "day" | "days" => 86_400e9,
         _ => return None,
     };
-    Some(Span((number * nanos).round() as u64).to_string())
+    Some(number * nanos)
+}
+
+/// Nanoseconds of `HH:MM:SS`. Two parts could be hours and minutes, or minutes and seconds.
+fn clock(word: &str) -> Option<f64> {
+    let parts: Vec<&str> = word.split(':').collect();
+    let [hours, minutes, seconds] = parts.as_slice() else { return None };
+    let whole = |text: &str| text.parse::<u32>().ok().map(f64::from);
+    let seconds: f64 = seconds.parse().ok().filter(|seconds| (0.0..60.0).contains(seconds))?;
+    Some((whole(hours)? * 3600.0 + whole(minutes)? * 60.0 + seconds) * 1e9)
+}
+
+/// Nanoseconds of several numbers, each with a unit.
+fn times(word: &str) -> Option<f64> {
+    let compact: String = word.split_whitespace().collect();
+    let (mut sum, mut rest) = (0.0, compact.as_str());
+    while !rest.is_empty() {
+        let unit = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+        let end = rest[unit..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |n| unit + n);
+        // In a sum `m` is minutes, as in `1m30s`.
+        let part = &rest[..end];
+        sum += match part.strip_suffix('m') {
+            Some(minutes) => minutes.parse::<f64>().ok()? * 60e9,
+            None => single_time(part)?,
+        };
+        rest = &rest[end..];
+    }
+    // A single `20m` could be minutes, metres or milliseconds.
+    (compact.matches(char::is_alphabetic).count() > 1).then_some(sum)
 }
 
 /// The most likely size. `64K` is 64 KiB, as in `tc`.
@@ -54,9 +96,15 @@ pub fn size(word: &str) -> Option<String> {
         "k" | "kib" => 1024.0,
         "m" | "mib" => 1024.0 * 1024.0,
         "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "tb" | "tbyte" | "tbytes" | "terabyte" | "terabytes" => 1e12,
+        "bit" | "bits" => 1.0 / 8.0,
+        "kbit" | "kbits" => 1e3 / 8.0,
+        "mbit" | "mbits" => 1e6 / 8.0,
+        "gbit" | "gbits" => 1e9 / 8.0,
         _ => return None,
     };
-    let bytes = (number * bytes).round() as u64;
+    let bytes = rounded(number * bytes)?;
     let units: [(u64, &str); 6] = [
         (1 << 30, "GiB"),
         (1_000_000_000, "GB"),
@@ -92,11 +140,62 @@ pub fn probability(word: &str) -> Option<String> {
             match unit.as_str() {
                 "%" | "%%" | "pct" | "percent" | "per cent" => number,
                 "\u{2030}" | "permille" => number / 10.0,
+                "ppm" => number / 1e4,
                 _ => return None,
             }
         }
     };
+    // Six digits: a division leaves more.
+    let percent: f64 = format!("{percent:.6e}").parse().ok()?;
     (0.0..=100.0).contains(&percent).then(|| format!("{percent}%"))
+}
+
+/// Both readings of a word with a comma that may separate decimals or thousands, as in `10,000kbit`.
+pub fn readings(word: &str) -> Option<[String; 2]> {
+    let (before, after) = word.split_once(',')?;
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    let is_one = digits == 3 && !after.contains(',') && before.bytes().all(|b| b.is_ascii_digit());
+    is_one.then(|| [format!("{before}.{after}"), format!("{before}{after}")])
+}
+
+/// The kind of quantity that a word is, with an article.
+pub fn kind(word: &str) -> Option<&'static str> {
+    let (_, unit) = parts(word)?;
+    let is_packets = |word: &str| queue(word).is_some_and(|queue| queue.ends_with('p'));
+    match unit.as_str() {
+        "" => None,
+        "mbps" | "kbps" | "gbps" | "bps" => Some("a rate"),
+        unit if bits(unit).is_some() && (unit.contains("bit") || unit.contains("/s")) => {
+            Some("a rate")
+        }
+        _ if single_time(word).is_some() => Some("a time"),
+        "p" => Some("a number of packets"),
+        _ if is_packets(word) => Some("a number of packets"),
+        _ if size(word).is_some() => Some("a size"),
+        _ if probability(word).is_some() => Some("a percentage"),
+        "db" => Some("a ratio in decibels"),
+        "hz" | "khz" | "mhz" | "ghz" => Some("a frequency"),
+        "w" | "mw" => Some("a power"),
+        _ => None,
+    }
+}
+
+/// A whole number of units. None beyond 64 bits, and for a fraction that would become zero.
+fn rounded(value: f64) -> Option<u64> {
+    let is_lost = value > 0.0 && value < 0.5;
+    (value < 1e18 && !is_lost).then(|| value.round() as u64)
+}
+
+/// A word as typed on a plain keyboard: without invisible characters, and with ASCII digits and minus signs.
+fn plain(word: &str) -> String {
+    let typed = |c: char| match c {
+        '\u{2212}' | '\u{2010}'..='\u{2013}' => '-',
+        '\u{a0}' | '\u{202f}' | '\u{2009}' => ' ',
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        _ => c,
+    };
+    let is_visible = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+    word.trim().chars().filter(is_visible).map(typed).collect()
 }
 
 /// The most likely whole number: of `10p` and `1e3`.
@@ -109,7 +208,7 @@ pub fn count(word: &str) -> Option<String> {
 
 /// The number of a word, and its unit in lower case.
 fn parts(word: &str) -> Option<(f64, String)> {
-    let word = word.trim();
+    let word = plain(word);
     let end = word.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '_')));
     let (number, rest) = word.split_at(end.unwrap_or(word.len()));
     let (exponent, unit) = rest.split_at(exponent(rest));
@@ -125,9 +224,14 @@ fn exponent(text: &str) -> usize {
     if count == 0 { 0 } else { text.len() - digits.len() + count }
 }
 
-/// A number with a decimal point. A comma before three digits may separate thousands, as in `1,000`.
+/// A number with a decimal point. A single comma before three digits may separate decimals or thousands, as in
+/// `1,000`; several separate thousands.
 fn decimal(number: &str) -> Option<String> {
     let plain = number.replace('_', "");
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit());
+    if plain.matches(',').count() > 1 && plain.split(',').skip(1).all(is_group) {
+        return Some(plain.replace(',', ""));
+    }
     let Some((whole, fraction)) = plain.split_once(',') else { return Some(plain) };
     let is_decimal = whole == "0" || fraction.len() != 3;
     (is_decimal && !fraction.contains(',')).then(|| format!("{whole}.{fraction}"))
@@ -154,7 +258,11 @@ mod tests {
         );
         same(&["1mibit"], rate, "1.048576mbit");
         same(&["20 milliseconds", "20msec", "2e-2s", "0,02s", "20000\u{b5}s"], time, "20ms");
-        same(&["1min", "60 seconds"], time, "60s");
+        same(&["1min", "60 seconds", "00:01:00", "1m0s", "0h 1min"], time, "60s");
+        same(&["1s 500ms", "\u{ff11}500ms", "1500\u{200b}ms", "1\u{a0}500ms"], time, "1.5s");
+        same(&["10,000,000bit"], rate, "10mbit");
+        same(&["1mbit"], size, "125kB");
+        same(&["5000ppm"], probability, "0.5%");
         same(&["64K", "64kib", "65536 bytes"], size, "64KiB");
         same(&["1e6", "1 megabyte"], size, "1MB");
         same(&["20packets", "20 pkts"], queue, "20p");
@@ -171,7 +279,32 @@ mod tests {
     }
 
     #[test]
+    fn a_comma_before_three_digits_has_two_readings() {
+        assert_eq!(readings("10,000kbit"), Some(["10.000kbit".into(), "10000kbit".into()]));
+        assert_eq!(["10,5kbit", "1,000,000bit", "a,000"].map(readings), [const { None }; 3]);
+    }
+
+    #[test]
+    fn quantities_of_another_kind_are_recognised() {
+        let kinds = ["10ms", "10mbit", "64KiB", "20packets", "1%", "10mbps", "3dB"].map(kind);
+        let expected = [
+            "a time",
+            "a rate",
+            "a size",
+            "a number of packets",
+            "a percentage",
+            "a rate",
+            "a ratio in decibels",
+        ];
+        assert_eq!(kinds, expected.map(Some));
+        assert_eq!(["10", "many", "5x", "0x10mbit"].map(kind), [None; 4]);
+    }
+
+    #[test]
     fn unclear_quantities_have_no_suggestion() {
+        assert_eq!(["1e30mbit", "0.1bit"].map(rate), [const { None }; 2]);
+        assert_eq!(["1e300s", "1:30", "25:61:99"].map(time), [const { None }; 3]);
+        assert_eq!(size("1e-5"), None);
         assert_eq!(
             ["20", "10mbps", "2ms", "-1mbit", "", "1,000mbit", "10MB"].map(rate),
             [const { None }; 7]

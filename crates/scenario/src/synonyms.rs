@@ -14,6 +14,7 @@ pub const KEYS: &Synonyms = &[
     ("frame-loss", LOSS),
     ("loss", LOSS),
     ("p", LOSS),
+    ("p", &["rate", "probability", "prob", "percent"]),
     // A radio loses packets by its errors; its `losses` vary over time.
     ("errors", LOSS),
     ("losses", LOSS),
@@ -33,7 +34,7 @@ pub const KEYS: &Synonyms = &[
     ("reorder", &["reordering"]),
     ("duplicate", &["dup", "duplication"]),
     ("corrupt", &["corruption"]),
-    ("discipline", &["qdisc", "aqm", "queueing", "queue-discipline", "scheduler"]),
+    ("discipline", &["qdisc", "default-qdisc", "aqm", "queueing", "queue-discipline", "scheduler"]),
     (
         "tcp",
         &[
@@ -46,6 +47,7 @@ pub const KEYS: &Synonyms = &[
             "flavor",
             "algorithm",
             "sender",
+            "congestion-algorithm",
         ],
     ),
     ("congestion", &["cc", "congestion-control", "algorithm"]),
@@ -56,14 +58,49 @@ pub const KEYS: &Synonyms = &[
     ("transfer", &["flow", "flows", "download", "upload", "traffic"]),
     ("runs", &["seeds", "repetitions", "repeat", "iterations", "replications"]),
     ("seed", &["random-seed", "rng-seed", "first-seed"]),
-    ("horizon", &["duration", "time", "timeout", "time-limit", "max-time", "simulation-time"]),
+    (
+        "horizon",
+        &[
+            "duration",
+            "time",
+            "timeout",
+            "time-limit",
+            "max-time",
+            "simulation-time",
+            "simtime",
+            "sim-time",
+        ],
+    ),
     ("agent", &["proxy", "pep", "middlebox", "base-station", "snoop"]),
     ("addr", &["ip", "address", "ip-address"]),
-    ("recv-buffer", &["rcvbuf", "rwnd", "receive-window", "receive-buffer", "window"]),
-    ("send-buffer", &["sndbuf", "send-window"]),
-    ("initial-window", &["iw", "initcwnd", "init-cwnd"]),
+    (
+        "recv-buffer",
+        &[
+            "rcvbuf",
+            "rwnd",
+            "rmem",
+            "rmem-max",
+            "rmem-default",
+            "receive-window",
+            "receive-buffer",
+            "window",
+        ],
+    ),
+    ("send-buffer", &["sndbuf", "wmem", "wmem-max", "wmem-default", "send-window"]),
+    ("initial-window", &["iw", "initcwnd", "init-cwnd", "cwnd", "initial-cwnd"]),
+    ("initial-ssthresh", &["ssthresh"]),
+    ("window-scale", &["window-scaling", "wscale"]),
+    ("delayed-ack", &["delack", "delayed-acks", "delack-timeout", "ack-delay"]),
+    ("fast-open", &["fastopen", "tfo"]),
+    ("dupthresh", &["reordering", "dupack-threshold"]),
+    ("max-retries", &["retries"]),
     ("rto-min", &["min-rto"]),
     ("rto-max", &["max-rto"]),
+    ("link", &["wire", "cable", "ethernet", "wired"]),
+    ("radio", &["wifi", "wi-fi", "wireless", "wlan", "air", "lte"]),
+    ("cross", &["cross-traffic", "background"]),
+    ("tbf", &["shaper", "htb", "token-bucket"]),
+    ("police", &["policer"]),
     ("duplex", &["half-duplex", "full-duplex"]),
     // Keywords.
     ("testbed", &["kernel", "real", "live"]),
@@ -72,9 +109,12 @@ pub const KEYS: &Synonyms = &[
     ("full", &["full-duplex", "fullduplex", "fdx"]),
     ("half", &["half-duplex", "halfduplex", "hdx"]),
     ("fifo", &["droptail", "drop-tail", "pfifo", "bfifo", "tail-drop"]),
+    ("fq-codel", &["cake", "fq", "sfq", "fq-pie"]),
     ("split", &["pep", "proxy", "split-tcp", "tcp-split"]),
     ("packet-loss", &["bernoulli", "uniform", "random", "iid", "independent", "loss"]),
     ("two-state", &["gilbert", "gilbert-elliott", "gilbert-elliot", "markov", "ge"]),
+    ("packet-bursts", &["bursty", "burst", "bursts"]),
+    ("bbr3", &["bbrv3", "bbr-v3"]),
     ("bbr", &["bbr1", "bbrv1", "bbr2", "bbrv2"]),
     ("westwood", &["westwood+", "westwoodplus"]),
 ];
@@ -110,6 +150,7 @@ const QUEUE: &[&str] = &[
     "queue-length",
     "backlog",
     "limit",
+    "txqueuelen",
 ];
 const LOSS: &[&str] = &[
     "packet-loss",
@@ -129,24 +170,52 @@ const UNITS: &[&str] = &[
     "kbit", "mbit", "gbit", "bytes", "kb", "mb", "percent", "pct", "packets", "pkts",
 ];
 
-/// The candidate with the meaning of `word`: its name, a synonym by `table`, or either with a unit at its end.
+/// The candidate with the meaning of `word`: its name, a synonym by `table`, or either with a unit or a version at its
+/// end, or with the prefix of another program.
 pub fn same<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Option<&'a str> {
-    let folded = folded(word);
-    let bare = without_unit(&folded);
     let named = |name: &str| candidates.iter().copied().find(|candidate| *candidate == name);
     let synonym = |word: &str| {
         table.iter().find_map(|(name, words)| words.contains(&word).then(|| named(name)).flatten())
     };
-    named(&folded)
-        .or_else(|| synonym(&folded))
-        .or_else(|| bare.and_then(named))
-        .or_else(|| bare.and_then(synonym))
+    forms(word).iter().find_map(|form| named(form).or_else(|| synonym(form)))
+}
+
+/// A word as it is, and without its unit, version and prefix, in order of likelihood.
+fn forms(word: &str) -> Vec<String> {
+    let whole = folded(word);
+    let mut all = vec![whole.clone()];
+    all.extend(without_unit(&whole).map(str::to_owned));
+    // Class names of ns-3 and ns-2, and names of sysctls: `ns3::TcpCubic`, `Agent/TCP/Sack1`, `net.ipv4.tcp_sack`.
+    let last = whole.rsplit([':', '/', '.']).next().unwrap_or(&whole);
+    let last = if last.starts_with(|c: char| c.is_ascii_digit()) { &whole } else { last };
+    let bare = last.strip_prefix("tcp").filter(|rest| rest.len() > 2).unwrap_or(last);
+    let bare = bare.trim_start_matches('-');
+    for form in [last, bare] {
+        let unversioned = form.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let unversioned = unversioned.trim_end_matches("-v").trim_end_matches('-');
+        for form in [form, unversioned] {
+            if form.len() > 1 && !all.iter().any(|other| other == form) {
+                all.push(form.to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// The only candidate that is `word` with a version, as `freebsd-2.1` is.
+fn with_version<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let is_version = |rest: &str| {
+        rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let mut found = candidates.iter().filter(|c| c.strip_prefix(word).is_some_and(is_version));
+    found.next().copied().filter(|_| found.next().is_none())
 }
 
 /// [`same`], or the candidate that is meant by `word` with a typing error.
 pub fn meaning<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Option<&'a str> {
     let folded = folded(word);
-    same(word, table, candidates).or_else(|| nearest(&folded, candidates)).or_else(|| {
+    let found = same(word, table, candidates).or_else(|| with_version(&folded, candidates));
+    found.or_else(|| nearest(&folded, candidates)).or_else(|| {
         // A typing error in a short word leaves too few letters: `report` is not `repeat`.
         let known: Vec<&str> = table
             .iter()
@@ -182,6 +251,12 @@ pub fn remark(word: &str, meant: &str) -> Option<&'static str> {
         }
         (loss, "losses") if LOSS.contains(&loss) => {
             Some("these vary over time; for constant ones write `errors` next to `radio = ...`")
+        }
+        (loss, "p") if loss == "rate" || LOSS.contains(&loss) => {
+            Some("it belongs to `errors = { model = \"packet-loss\", p = \"1%\" }`")
+        }
+        ("cake" | "fq" | "sfq" | "fq-pie", "fq-codel") => {
+            Some("it is the most similar of the modelled disciplines")
         }
         _ if bare.is_some() => Some("the unit is part of the value"),
         _ => None,
@@ -239,6 +314,41 @@ mod tests {
         assert_eq!(meaning("Gilbert", KEYS, &["bit-errors", "two-state"]), Some("two-state"));
         assert_eq!(meaning("kernel", KEYS, &["sim", "testbed"]), Some("testbed"));
         assert_eq!(meaning("fullduplex", KEYS, &["half", "full"]), Some("full"));
+    }
+
+    #[test]
+    fn names_of_other_programs_lead_to_keys_and_keywords() {
+        let host = ["sack", "ecn", "tcp", "recv-buffer", "send-buffer", "delayed-ack", "dsack"];
+        for (word, meant) in [
+            ("net.ipv4.tcp_congestion_control", "tcp"),
+            ("tcp_sack", "sack"),
+            ("net.ipv4.tcp_ecn", "ecn"),
+            ("tcp_rmem", "recv-buffer"),
+            ("net.core.wmem_max", "send-buffer"),
+            ("delack", "delayed-ack"),
+        ] {
+            assert_eq!(meaning(word, KEYS, &host), Some(meant), "{word}");
+        }
+        let senders = ["reno", "newreno", "sack", "cubic", "bbr", "bbr3"];
+        for (word, meant) in [
+            ("ns3::TcpCubic", "cubic"),
+            ("TcpNewReno", "newreno"),
+            ("Agent/TCP/Sack1", "sack"),
+            ("bbr9", "bbr"),
+            ("bbr3", "bbr3"),
+            ("bbr-v3", "bbr3"),
+        ] {
+            assert_eq!(meaning(word, KEYS, &senders), Some(meant), "{word}");
+        }
+        assert_eq!(meaning("illinois", KEYS, &senders), None);
+    }
+
+    #[test]
+    fn another_version_is_no_typing_error() {
+        let presets = ["freebsd-2.1", "linux", "linux-2.2"];
+        assert_eq!(meaning("linux-6.1", KEYS, &presets), Some("linux"));
+        assert_eq!(meaning("freebsd", KEYS, &presets), Some("freebsd-2.1"));
+        assert_eq!(meaning("windows", KEYS, &presets), None);
     }
 
     #[test]

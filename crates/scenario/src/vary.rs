@@ -347,6 +347,14 @@ fn choose(
 
 fn from_argument(document: &Table, text: &str, index: usize) -> Result<AxisSpec, Error> {
     let (key, values, from) = halves(text, index, VARY_EXAMPLE)?;
+    if let Some(words) = bracketed(values) {
+        let place = Location { source: Source::Argument(index), span: from..from + values.len() };
+        return Err(Diagnostic::new(Code::BadAxis, key.text(), &place)
+            .message(format!("the values of `{}` are in brackets", key.text()))
+            .label("a list of bare words")
+            .help(format!("leave the brackets out: `--vary {}={}`", key.text(), words.trim()))
+            .into());
+    }
     let mut nodes = Vec::new();
     let mut begin = 0;
     for part in commas(values) {
@@ -363,6 +371,13 @@ fn from_argument(document: &Table, text: &str, index: usize) -> Result<AxisSpec,
         nodes.push(document::parse_value(part, Source::Argument(index), at));
     }
     axis(document, &key, &nodes)
+}
+
+/// The inner part of a list in brackets that is not TOML, such as `[reno,cubic]`. A list in TOML is one value.
+fn bracketed(values: &str) -> Option<&str> {
+    let inner = values.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let is_word = document::parse_value(values.trim(), Source::File, 0).as_array().is_none();
+    (is_word && !inner.contains(['[', ']'])).then_some(inner)
 }
 
 /// Splits at the commas outside of brackets, braces and quotes.
@@ -390,7 +405,11 @@ pub(crate) fn commas(text: &str) -> Vec<&str> {
 /// The axes of `[vary]`; a dotted key may be written with or without quotes.
 fn from_file(document: &Table, vary: &Node) -> Result<Vec<AxisSpec>, Error> {
     let Some(table) = vary.as_table() else {
-        return Err(not_an_axis("vary", vary, "expected a table of lists"));
+        return Err(Diagnostic::new(Code::BadAxis, "vary", &vary.at)
+            .message(format!("`vary` is {}, not a table of axes", vary.kind()))
+            .label("expected a table")
+            .help("begin it once, by `[vary]` in single brackets; each line below it is an axis")
+            .into());
     };
     let mut axes = Vec::new();
     collect(document, table, &Dotted { segments: Vec::new() }, &mut axes)?;
@@ -411,7 +430,7 @@ fn collect(
             Value::Array(_) => {
                 return Err(not_an_axis(&key.text(), &entry.node, "an empty list"));
             }
-            _ => return Err(not_an_axis(&key.text(), &entry.node, "expected a list")),
+            _ => return Err(not_an_axis(&key.text(), &entry.node, "not a list of values")),
         }
     }
     Ok(())
@@ -419,8 +438,8 @@ fn collect(
 
 fn not_an_axis(key: &str, node: &Node, label: &str) -> Error {
     Diagnostic::new(Code::BadAxis, format!("vary.{key}"), &node.at)
-        .message(format!("`{key}` under `[vary]` is not a list of values"))
-        .label(label)
+        .message(format!("`{key}` under `[vary]` is {label}"))
+        .label("expected a list of values")
         .help("an axis is a key and the values it takes: `agent = [\"none\", \"snoop\"]`")
         .into()
 }
@@ -503,6 +522,12 @@ fn gather(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_bare_words_is_not_a_value() {
+        assert_eq!(bracketed("[reno,cubic]"), Some("reno,cubic"));
+        assert_eq!(["[\"a\", \"b\"]", "[1, 2]", "a,b", "[a],[b]"].map(bracketed), [None; 4]);
+    }
 
     #[test]
     fn commas_in_brackets_and_quotes_do_not_split() {

@@ -33,7 +33,7 @@ fn invalid_netem_combinations_are_refused() {
     let link = |keys: &str| format!("[[path]]\nlink = {{ {keys} }}\n");
     let text = link("netem = \"delay 20ms jitter 5ms\"");
     let pointed = "\"delay 20ms jitter 5ms\"";
-    let expected = ["netem has no `jitter`", "limit, delay, loss"];
+    let expected = ["netem has no `jitter`", "second value of `delay`"];
     path_refused(&text, Code::BadValue, "path.1.link.netem", pointed, &expected);
     let text = link("netem = \"delay 20ms seed 7\"");
     path_refused(

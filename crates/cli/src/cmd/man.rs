@@ -25,6 +25,18 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
+    // `man run` would silently make a directory of this name.
+    if let Some(name) =
+        args.dir.to_str().filter(|name| Cli::command().find_subcommand(name).is_some())
+    {
+        return Err(Failure::input(
+            format!("`{name}` is a command, and `lasthop man` needs a directory"),
+            format!(
+                "`lasthop help {name}` explains the command; `lasthop man ./{name}` writes the pages of all commands \
+                 to a directory of this name"
+            ),
+        ));
+    }
     output::prepare(&args.dir)?;
     for command in commands() {
         let man = Man::new(command).source(format!("lasthop {}", lasthop_version::VERSION));

@@ -92,6 +92,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             path,
             HELP,
         )?;
+        if text.trim().is_empty() {
+            return Err(Failure::input(format!("{}: the script is empty", path.display()), HELP));
+        }
         let file = path.display().to_string();
         let outcome = one(args, file, &text, own, kernel, &stop)?;
         if !json {

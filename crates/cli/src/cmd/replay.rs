@@ -102,7 +102,8 @@ fn read(path: &Path) -> Result<Recording, Failure> {
         return Err(Failure::input(format!("{}: too large for a recording", path.display()), help));
     }
     let text = std::fs::read_to_string(path).map_err(fail)?;
-    Ok(Recording::parse(&text)?)
+    Recording::parse(&text)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display()), help))
 }
 
 /// The answer without any pattern.

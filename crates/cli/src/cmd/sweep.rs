@@ -75,7 +75,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("runs={seeds}"))));
     let points = args.points.as_deref().map(points).transpose()?;
     let points = points.as_deref();
-    let wrong = |error: lasthop_scenario::Error| text.wrong(error, &arguments, points);
+    let located = args.points.as_deref().zip(points);
+    let wrong = |error: lasthop_scenario::Error| text.wrong(error, &arguments, located);
     let (grid, warnings) =
         Grid::parse(&text.text, &text.name, &arguments, points).map_err(wrong)?;
     if !json {
@@ -83,7 +84,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let provenance = Provenance::of_grid(&grid, &text.text, &arguments, points);
     let failed = |error: lasthop_batch::Error| match error {
-        lasthop_batch::Error::Scenario(error) => text.wrong(error, &arguments, points),
+        lasthop_batch::Error::Scenario(error) => text.wrong(error, &arguments, located),
         error => error.into(),
     };
     let batches = Batches::new(&grid, provenance).map_err(failed)?;

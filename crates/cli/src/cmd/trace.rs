@@ -10,6 +10,7 @@ use lasthop_study::traces::{self, ConvertedTrace, Hints, Model, Replay, Statisti
 use super::analyze::GIB;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::scenario::or_run;
 use crate::show::trace::TraceSummary;
 use crate::{format, output, show};
 
@@ -278,7 +279,7 @@ fn written(to: Option<&Path>, text: &str) -> Result<Outcome, Failure> {
 fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
     match error {
         lasthop_study::Error::Input { message, help } => {
-            Failure::input(format!("{}: {message}", path.display()), help)
+            Failure::input(format!("{}: {message}", path.display()), or_run(path, &help))
         }
         error => error.into(),
     }

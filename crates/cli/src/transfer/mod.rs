@@ -28,6 +28,12 @@ impl FromStr for Destination {
             Err(format!("{message}; expected HOST or HOST:PORT, such as `laptop` or `[::1]:9`"))
         };
         let word = word.trim();
+        if let Some((scheme, rest)) = word.split_once("://") {
+            let host = rest.split('/').next().unwrap_or_default();
+            return Err(format!(
+                "this is an address of the web; leave out `{scheme}://` and the path: `{host}`"
+            ));
+        }
         let (host, port) = if let Some(rest) = word.strip_prefix('[') {
             match rest.split_once(']') {
                 Some((host, "")) => (host, None),

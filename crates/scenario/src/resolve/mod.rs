@@ -25,7 +25,7 @@ use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::keys::take;
 use crate::model::{Scenario, World};
-use crate::read::Reader;
+use crate::read::{Reader, shortened};
 use crate::schema;
 
 /// A warning, and whether it only counts if every combination of a sweep has it: an option of the snoop agent
@@ -98,7 +98,7 @@ fn named(name: &str, key: &str, at: &Location) -> Result<(), Error> {
         return Ok(());
     }
     Err(Diagnostic::new(Code::BadName, key, at)
-        .message(format!("`{key}`: `{name}` cannot be a name"))
+        .message(format!("`{key}`: `{}` cannot be a name", shortened(name)))
         .label("not a name")
         .help("a name is 1 to 64 letters, digits, `-` or `_`, for example `west97-lan`")
         .into())

@@ -340,12 +340,16 @@ fn same_end(from: &HostSpec, to: &HostSpec, at: &Location, key: &str) -> Error {
         Some(HostSide::Right) => "right",
         _ => "left",
     };
-    Diagnostic::new(Code::BadTransfer, key, at)
-        .message(if from.name == to.name {
-            format!("`{}` cannot send to itself", from.name)
-        } else {
-            format!("`{}` and `{}` are at the same end of the path", from.name, to.name)
-        })
+    let diagnostic = Diagnostic::new(Code::BadTransfer, key, at);
+    if from.name == to.name {
+        return diagnostic
+            .message(format!("`{}` cannot send to itself", from.name))
+            .label("`from` and `to` are one host")
+            .help("data must cross the path: name a host at the other end")
+            .into();
+    }
+    diagnostic
+        .message(format!("`{}` and `{}` are at the same end of the path", from.name, to.name))
         .label(format!("both ends are {side}"))
         .help(format!(
             "data must cross the path: give one of the hosts the other side, for example \

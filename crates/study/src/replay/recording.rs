@@ -63,7 +63,7 @@ impl Recording {
             Error::input(message, "`lasthop replay --record FILE` writes what can be read")
         };
         let read: Recording = serde_json::from_str(text)
-            .map_err(|error| wrong(format!("this is no recording: {error}")))?;
+            .map_err(|error| wrong(format!("this is no recording of `lasthop replay`: {error}")))?;
         if ours(&read.kernel).is_none() {
             return Err(wrong(format!("`{}` is not among the kernels of a replay", read.kernel)));
         }

@@ -8,6 +8,7 @@ use lasthop_analyze::{Config, Reader};
 use lasthop_study::capture::Capture;
 
 use crate::failure::Failure;
+use crate::scenario::or_run;
 
 #[cfg(feature = "zstd")]
 /// Limit of the window that a zstd file may require: 2^27 bytes, the default of `zstd`.
@@ -37,9 +38,9 @@ pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => last = broken_off(error, to > 0 || reader.is_capture(), path)?,
         }
-        let used = reader
-            .read(&buffer[from..to], last)
-            .map_err(|error| Failure::input(format!("{}: {error}", name(path)), help))?;
+        let used = reader.read(&buffer[from..to], last).map_err(|error| {
+            Failure::input(format!("{}: {error}", name(path)), or_run(path, help))
+        })?;
         let Some(used) = used else { break };
         from += used;
     }

@@ -30,8 +30,8 @@ docs/how-to/lab.md explains it, and the page that needs no program.";
 pub struct Args {
     /// Scenario to open: a built-in one or a TOML file
     scenario: Option<String>,
-    /// Port on loopback; any free one without it
-    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    /// Port on loopback [default: any free one]
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "PORT")]
     port: u16,
     /// Directory whose scenarios are offered [default: that of SCENARIO, or the current one]
     #[arg(long, value_name = "DIR")]

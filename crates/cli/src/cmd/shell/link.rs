@@ -100,7 +100,9 @@ impl Link {
         stage +=
             &format!("[[path]]\nname = \"{kind}\"\n{kind} = {{ {} }}\n{loss}", keys.join(", "));
         let (origin, name) = ("the options of the link".to_owned(), "shell".to_owned());
-        Ok(Text { origin, name, text: format!("{HOSTS}\n{stage}") })
+        let text = Text { origin, name, text: format!("{HOSTS}\n{stage}") };
+        words_of_options(&text)?;
+        Ok(text)
     }
 
     /// Checks quantities here, since an error in the scenario of the options would point at a text that the user did not
@@ -140,6 +142,19 @@ impl Text {
         self.text = with_files(self.text, std::path::Path::new(""), arguments)?;
         Ok(self)
     }
+}
+
+/// Names the option of a wrong word, in place of the scenario that was made of the options.
+fn words_of_options(text: &Text) -> Result<(), Failure> {
+    let Err(error) = lasthop_scenario::parse(&text.text, &text.name, &[]) else { return Ok(()) };
+    let key = error.key.rsplit('.').next().unwrap_or_default();
+    if !["queue", "discipline", "agent"].contains(&key) {
+        return Ok(());
+    }
+    let problem = error.message.split_once("`: ").map_or(&*error.message, |(_, problem)| problem);
+    let help =
+        error.help.replace(&format!("`{key} = \""), &format!("`--{key} ")).replace("\"`", "`");
+    Err(Failure::input(format!("`--{key}`: {problem}"), help))
 }
 
 /// The fault of a word that is no quantity of this kind.

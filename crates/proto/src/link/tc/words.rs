@@ -79,7 +79,14 @@ impl<'t> Words<'t> {
     pub fn read<T>(&self, word: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, LineError> {
         read(word).ok_or_else(|| {
             let message = format!("`{word}` is no value of `{}`", self.option);
-            wrong(message, format!("for example `{}`", (self.example)(self.option)))
+            let with_point = word.replace(',', ".");
+            wrong(
+                message,
+                match with_point != word && read(&with_point).is_some() {
+                    true => format!("did you mean `{with_point}`?"),
+                    false => format!("for example `{}`", (self.example)(self.option)),
+                },
+            )
         })
     }
 

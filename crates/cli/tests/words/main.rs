@@ -1,5 +1,9 @@
 //! Wrong command lines: one message with problem and remedy, exit code 2, and the same as JSON.
 
+mod files;
+mod names;
+mod quantities;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
