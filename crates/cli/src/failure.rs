@@ -81,7 +81,8 @@ impl Failure {
         let help = help.into();
         let help = match error.kind() {
             io::ErrorKind::NotFound => match instead_of(path) {
-                Some(guess) => format!("{guess} {help}"),
+                Some(guess) if guess.ends_with('?') => format!("{guess} {help}"),
+                Some(guess) => format!("{guess}; {help}"),
                 None => help,
             },
             _ => help,
@@ -172,9 +173,12 @@ fn without_number(message: String) -> String {
 /// same directory.
 pub fn instead_of(path: &Path) -> Option<String> {
     const MOST: usize = 1000;
+    if path.exists() {
+        return None;
+    }
     let word = path.to_string_lossy();
     if word.starts_with("http://") || word.starts_with("https://") {
-        return Some(format!("download it first, `curl -LO {word}`."));
+        return Some(format!("download it first, `curl -LO {word}`"));
     }
     let wanted = path.file_name()?.to_string_lossy().trim().to_lowercase();
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -193,7 +197,7 @@ pub fn instead_of(path: &Path) -> Option<String> {
 impl From<lasthop_study::Error> for Failure {
     fn from(error: lasthop_study::Error) -> Failure {
         match error {
-            lasthop_study::Error::Input { message, help } => Failure::Input { message, help },
+            lasthop_study::Error::Input { message, help } => Failure::input(message, help),
             lasthop_study::Error::Scenario { origin, text, arguments, error } => {
                 Failure::Scenario(Box::new(Located::new(*error.0, &origin, &text, &arguments)))
             }
@@ -208,7 +212,7 @@ impl From<lasthop_batch::Error> for Failure {
             lasthop_batch::Error::Scenario(error) => {
                 Failure::input(error.message.clone(), error.help.clone())
             }
-            lasthop_batch::Error::Input { message, help } => Failure::Input { message, help },
+            lasthop_batch::Error::Input { message, help } => Failure::input(message, help),
             lasthop_batch::Error::File { path, error, help } => Failure::File { path, error, help },
         }
     }
@@ -217,7 +221,7 @@ impl From<lasthop_batch::Error> for Failure {
 #[cfg(live)]
 impl From<lasthop_live::testbed::Error> for Failure {
     fn from(error: lasthop_live::testbed::Error) -> Failure {
-        Failure::Input { message: error.message, help: error.help }
+        Failure::input(error.message, error.help)
     }
 }
 

@@ -99,8 +99,7 @@ impl Text {
         }
         let with_ending = format!("{word}.toml");
         let stem = path.file_stem().map_or(word.into(), |stem| stem.to_string_lossy());
-        let guess = if path.exists() { None } else { instead_of(path) };
-        let help = || match (guess, nearest_example(&stem)) {
+        let help = || match (instead_of(path), nearest_example(&stem)) {
             _ if Path::new(&with_ending).is_file() => format!("did you mean `{with_ending}`?"),
             (Some(guess), _) => guess,
             (None, Some(near)) => format!("did you mean the built-in scenario `{near}`?"),

@@ -123,6 +123,8 @@ fn words_of<'c>(root: &'c Command, words: &[OsString]) -> (&'c Command, Vec<&'c 
 /// A failure of the command line, with lasthop's own message.
 fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
     let (command, names) = words_of(root, words);
+    // Examples of a subcommand may be those of its command.
+    let parent = names.first().and_then(|name| root.find_subcommand(name)).unwrap_or(command);
     let called = ["lasthop"].into_iter().chain(names).collect::<Vec<_>>().join(" ");
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
@@ -182,7 +184,7 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
             // An option may need another one.
             let example = match arg.starts_with("--") && !arg.contains(['<', ' ']) {
                 true => format!("add `{arg}`; "),
-                false => example_of(command, &called),
+                false => example_of(&[command, parent], &called),
             };
             refused(format!("`{called}` needs {arg}"), format!("{example}{more}"))
         }
@@ -245,9 +247,10 @@ fn whole_option(command: &Command, words: &[OsString], option: String) -> String
     }
 }
 
-/// The first example of a command in its help.
-fn example_of(command: &Command, called: &str) -> String {
-    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+/// The first example of a command in the help of these.
+fn example_of(commands: &[&Command], called: &str) -> String {
+    let texts = commands.iter().filter_map(|command| command.get_after_help());
+    let text: String = texts.map(|text| format!("{text}\n")).collect();
     let is_it = |line: &&str| line.strip_prefix("sudo ").unwrap_or(line).starts_with(called);
     let example = text.lines().map(str::trim).find(is_it);
     example
@@ -384,8 +387,8 @@ fn meant_by_letters(command: &Command, called: &str, word: &str, known: &[&str])
     let long = longs.iter().find(|long| known.contains(long)).map(|long| format!("`--{long}`"));
     let argument = || {
         let argument = command.get_positionals().next()?;
-        LETTERS_OF_ARGUMENTS
-            .contains(&letter)
+        let is_port = letter == 'p' && argument.to_string().contains("PORT");
+        (is_port || LETTERS_OF_ARGUMENTS.contains(&letter))
             .then(|| format!("`{called} {argument}`, without an option"))
     };
     long.or_else(argument)
@@ -450,7 +453,18 @@ mod tests {
                 "{name}"
             );
         }
-        for (name, _) in OPTIONS {
+        let mut inner = Vec::new();
+        command.get_subcommands().for_each(|one| inner.extend(subcommands(one)));
+        for (name, _) in SUBCOMMANDS {
+            assert!(inner.contains(name) || !features::ABSENT.is_empty(), "{name}");
+        }
+        for other in OTHERS.iter().flat_map(|(_, others)| *others) {
+            let first = other.split(' ').next().unwrap_or_default();
+            let is_known = first.starts_with("--") || command.find_subcommand(first).is_some();
+            assert!(is_known || features::absent(first).is_some(), "{other}");
+        }
+        let letters = LETTERS.iter().flat_map(|(_, longs)| *longs);
+        for name in OPTIONS.iter().map(|(name, _)| name).chain(letters) {
             assert!(
                 options.iter().any(|option| option == name) || !features::ABSENT.is_empty(),
                 "{name}"

@@ -8,7 +8,7 @@ pub const COMMANDS: &Synonyms = &[
         "run",
         &["simulate", "sim", "start", "execute", "simulation", "experiment", "ns3", "ns2", "go"],
     ),
-    ("compare", &["rank", "diff", "versus", "benchmark"]),
+    ("compare", &["rank", "diff", "versus", "benchmark", "bench"]),
     ("advise", &["recommend", "suggest", "advice"]),
     (
         "analyze",
@@ -92,11 +92,11 @@ pub const OTHERS: &[(&[&str], &[&str])] = &[
     (&["presets"], &["list presets"]),
     (&["claims"], &["list claims"]),
     (&["hardware", "batteries"], &["list hardware"]),
-    (&["new", "init", "create", "cat"], &["list scenarios --show NAME > my.toml"]),
+    (&["new", "init", "create", "cat", "config"], &["list scenarios --show NAME > my.toml"]),
     (&["status", "get"], &["ctl get", "testbed list"]),
     (&["set"], &["ctl set KEY=VALUE", "run FILE --set KEY=VALUE"]),
     (&["vary"], &["run FILE --vary KEY=A,B"]),
-    (&["watch", "monitor", "top", "metrics"], &["ctl watch"]),
+    (&["watch", "monitor", "top", "metrics", "dashboard", "log", "logs"], &["ctl watch"]),
     (&["stop", "kill", "down", "clean"], &["testbed down"]),
     (&["up"], &["testbed up"]),
     (&["open", "view", "html"], &["report DIR", "lab FILE"]),
@@ -212,7 +212,6 @@ pub const OPTIONS: &Synonyms = &[
     ("congestion", &["cc", "congestion-control", "tcp", "algorithm"]),
     ("port", &["listen", "bind"]),
     ("socket", &["station", "name"]),
-    ("peer", &["server", "remote"]),
     ("scenario", &["file", "config", "conf"]),
 ];
 

@@ -13,6 +13,8 @@ fn missing_files_have_a_suggestion() {
     workdir.write("slow.pcap", b"");
     workdir.refused("analyze slwo.pcap", &["no such file", "did you mean `slow.pcap`?"]);
     workdir.refused("analyze folder/slow.pcap", &["no such file"]);
+    let output = workdir.run("plot sequence good.toml");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("did you mean"));
     workdir.refused("run scenarios/quickstart", &["built-in scenario `quickstart`"]);
     workdir.refused("run https://example.org/x.toml", &["`curl -LO https://example.org/x.toml`"]);
     workdir.refused("analyze http://example.org/x.pcap", &["`curl -LO http://example.org/x.pcap`"]);

@@ -69,6 +69,7 @@ fn options_of_iperf_and_others() {
     workdir.refused("-c host", &["`lasthop send HOST`"]);
     workdir.refused("-s", &["`lasthop discard`"]);
     workdir.refused("send -c host", &["`lasthop send [HOST[:PORT]]`, without an option"]);
+    workdir.refused("send host -p 5201", &["`lasthop send [HOST[:PORT]]`"]);
     workdir.refused("send host -t 10", &["did you mean `--time`?"]);
     workdir.refused("send host -J", &["did you mean `--json`?"]);
     workdir.refused("send host --cc bbr", &["did you mean `--congestion`?"]);
@@ -83,6 +84,7 @@ fn options_of_iperf_and_others() {
         let text = workdir.run(&typed).stderr;
         assert!(!String::from_utf8_lossy(&text).contains("did you mean"), "{typed}");
     }
+    workdir.refused("ctl set", &["needs <KEY=VALUE>", "for example `lasthop ctl set "]);
     workdir.refused("station", &["for example `sudo ", "station /etc/lasthop/base.toml"]);
     workdir.refused("shell --queue 100 -- true", &["`--queue`: `100` could be", "`--queue 50p`"]);
     workdir.refused("shell --rate 1mbit --agent snop -- true", &["`--agent`", "`snoop`"]);

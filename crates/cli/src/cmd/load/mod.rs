@@ -36,18 +36,18 @@ Examples:
   lasthop load laptop --plot load.pdf         rates and round trips over time
   lasthop load laptop --json > load.json      for `lasthop advise --measured load.json`
 
-At the other end `lasthop discard` of this version listens. The idle phase is always the first: round
-trips under load are compared with it. Rates and round trips under load are those of the steady part
-of a phase, from a quarter of it to its end. Probes have a separate connection, new connections, and
-the bulk connections themselves. Grades by the increase of the median on the separate connection:
-A+ below 5 ms, A 30, B 60, C 200, D 400, else F.
+At the other end `lasthop discard` of this version listens. The idle phase is always the first:
+round trips under load are compared with it. Rates and round trips under load are those of the
+steady part of a phase, from a quarter of it to its end. Probes have a separate connection, new
+connections, and the bulk connections themselves. Grades by the increase of the median on the
+separate connection: A+ below 5 ms, A 30, B 60, C 200, D 400, else F.
 Exit code 1 if the measurement broke off, 130 after Ctrl-C; both print the finished phases.";
 
 /// Measure the latency of a link under load, against `lasthop discard`
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where `lasthop discard` listens; the port is 9009 if not given
+    /// Where `lasthop discard` listens [default port: 9009]
     #[arg(value_name = "HOST[:PORT]")]
     destination: Destination,
     /// Uploads; without --up, --down and --both all three

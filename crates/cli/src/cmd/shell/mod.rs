@@ -182,6 +182,9 @@ pub fn hold(args: &Hold) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// Exit code of a shell for a program that does not exist.
+const NOT_FOUND: u8 = 127;
+
 /// Main function of the last step before a program.
 pub fn become_program(args: &Run) -> Outcome {
     let user = args.user.split_once(':');
@@ -189,6 +192,10 @@ pub fn become_program(args: &Run) -> Outcome {
     let (why, code) = shell::run(user, &args.program);
     let why = why.split(" (os error").next().unwrap_or_default();
     eprintln!("{} {why}", style::error("error:"));
+    if code == NOT_FOUND {
+        let help = "is it installed? Options of the link come before the program: `lasthop shell --delay 20ms -- CMD`";
+        eprintln!("  {} {help}", style::bold("help:"));
+    }
     Outcome::Exit(code)
 }
 
