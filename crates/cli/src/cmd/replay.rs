@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lasthop_proto::link::Ordinals;
 use lasthop_study::replay::{self, KernelOrders, NAME, PATH, Pattern, Recording, SENDERS};
 
 use crate::failure::Failure;
@@ -37,10 +38,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = SENDERS[0].0, value_parser = SENDERS.map(|(name, _)| name))]
     kernel: String,
     /// Lose these packets with data: numbers and ranges, separated by commas
-    #[arg(long, value_name = "NUMBERS")]
+    #[arg(long, value_name = "NUMBERS", value_parser = numbers)]
     drop_data: Option<String>,
     /// Lose these ACKs: numbers and ranges, separated by commas
-    #[arg(long, value_name = "NUMBERS")]
+    #[arg(long, value_name = "NUMBERS", value_parser = numbers)]
     drop_acks: Option<String>,
     /// Number of random loss patterns
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with_all = ["drop_data", "drop_acks"],
@@ -92,6 +93,17 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     } else {
         Outcome::Done
     })
+}
+
+/// A list of packet numbers.
+fn numbers(text: &str) -> Result<String, String> {
+    match Ordinals::parse(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(
+            "not a list of packets; number packets from 1, in ascending order, for example 3,8-10"
+                .to_owned(),
+        ),
+    }
 }
 
 /// Reads a recording.

@@ -53,6 +53,7 @@ fn suggestions_are_in_range() {
 fn numbers_and_addresses_of_options() {
     let workdir = Workdir::new();
     workdir.refused("trace make lte --seed -1", &["`--seed -1` is out of range", "from 0 on"]);
+    workdir.refused("replay --drop-data 3-", &["`--drop-data 3-`: not a list", "3,8-10"]);
     workdir.refused(
         "trace make lte --seed 99999999999999999999",
         &["is out of range", "the number is too large"],
