@@ -9,6 +9,7 @@ mod netem;
 mod police;
 mod tbf;
 mod tokens;
+mod unknown;
 mod words;
 
 pub use emulator::{Emulator, EmulatorConfig};

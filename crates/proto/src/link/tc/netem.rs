@@ -9,6 +9,7 @@ use crate::channel::GilbertElliott;
 use crate::describe::{Form, Keys, Need, Value};
 use crate::units::{Probability, Rate, Span};
 
+use super::unknown::no_option;
 use super::words::{LineError, Words, count, percent, signed, size, time, wrong};
 use crate::link::varied::{Distribution, Impairments, Loss};
 
@@ -106,56 +107,8 @@ impl FourStates {
     }
 }
 
-/// The error for an unknown word.
-fn no_option(word: &str) -> LineError {
-    let separate = |line: &str| {
-        let help = format!(
-            "give it a separate `[[path]]` next to the link: `{word} = {{ line = \"{line}\" }}`"
-        );
-        wrong(format!("`{word}` is a separate stage"), help)
-    };
-    let none = |help: &str| wrong(format!("netem has no `{word}`"), help);
-    match word {
-        "tbf" => separate("rate 10mbit burst 32kb latency 50ms"),
-        "police" => separate("rate 10mbit burst 100kb"),
-        "htb" | "hfsc" | "cbq" => none(
-            "a limit of the rate is `rate 10mbit` in this line, or a separate stage: `tbf = { line = \"rate 10mbit burst \
-             32kb latency 50ms\" }`",
-        ),
-        "codel" | "fq_codel" | "cake" | "pie" | "fq_pie" | "red" | "fq" | "sfq" | "pfifo"
-        | "bfifo" => none(
-            "the queue's discipline is a key of a link without `netem`: `link = { rate = \"10mbit\", discipline = \
-             \"fq-codel\" }`",
-        ),
-        "jitter" => none("the jitter is the second value of `delay`: `delay 20ms 5ms`"),
-        "overhead" => none("the overhead is the second value of `rate`: `rate 10mbit 20`"),
-        "bandwidth" | "bw" => none("did you mean `rate`? For example `rate 10mbit`"),
-        _ => {
-            let near = OPTIONS.into_iter().find(|option| is_typing_error(word, option));
-            let guess = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
-            none(&format!(
-                "{guess}netem has limit, delay, loss, corrupt, duplicate, reorder, gap, distribution, rate, slot and ecn"
-            ))
-        }
-    }
-}
-
-/// Whether two adjacent letters of a word are swapped, or one is wrong, missing or added.
-fn is_typing_error(word: &str, option: &str) -> bool {
-    let (a, b) = (word.as_bytes(), option.as_bytes());
-    let before = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    let (a, b) = (&a[before..], &b[before..]);
-    let is_swapped =
-        matches!((a, b), ([a1, a2, a @ ..], [b1, b2, b @ ..]) if (a1, a2, a) == (b2, b1, b));
-    let behind = |rest: &[u8], n: usize| rest.get(n..).map(<[u8]>::to_vec);
-    let one_wrong = [(1, 1), (0, 1), (1, 0)]
-        .into_iter()
-        .any(|(m, n)| behind(a, m).is_some_and(|a| Some(a) == behind(b, n)));
-    option.len() > 3 && (is_swapped || one_wrong)
-}
-
 /// In the order of `tc`'s search for abbreviated options.
-const OPTIONS: [&str; 14] = [
+pub(super) const OPTIONS: [&str; 14] = [
     "limit",
     "latency",
     "delay",
@@ -510,20 +463,6 @@ mod tests {
     fn invalid_and_unmodelled_options_are_refused() {
         let message = |text| Netem::parse(text).unwrap_err().message;
         assert_eq!(message("delay 20ms jitter 5ms"), "netem has no `jitter`");
-        let help = |line| Netem::parse(line).unwrap_err().help;
-        for (line, meant) in [
-            ("dealy 20ms", "did you mean `delay`?"),
-            ("dellay 20ms", "did you mean `delay`?"),
-            ("duplicat3 1%", "did you mean `duplicate`?"),
-            ("delay 20ms jitter 5ms", "`delay 20ms 5ms`"),
-            ("htb rate 1mbit", "`rate 10mbit` in this line"),
-            ("fq_codel limit 100", "a link without `netem`"),
-            ("rate 1mbit overhead 20", "second value of `rate`"),
-        ] {
-            assert!(help(line).contains(meant), "{line}: {}", help(line));
-        }
-        assert!(!help("frobnicate").contains("did you mean"));
-        assert_eq!(help("delay 1,5ms"), "did you mean `1.5ms`?");
         assert_eq!(message("tbf rate 1mbit"), "`tbf` is a separate stage");
         assert_eq!(message("delay"), "`delay` has no value");
         assert_eq!(message("delay 20m"), "`20m` is no value of `delay`");
