@@ -3,7 +3,7 @@
 use super::wrap::{Wrapper, is_v6};
 
 /// Kinds of links, some of which share a link type.
-pub const LINKS: u32 = 31;
+pub const LINKS: u32 = 40;
 
 const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
 
@@ -15,7 +15,7 @@ fn kind(ip: &[u8]) -> [u8; 2] {
 pub fn link_type(link: u32) -> u32 {
     [
         1, 101, 0, 0, 108, 113, 113, 113, 276, 276, 9, 50, 51, 104, 107, 107, 105, 127, 127, 192,
-        119, 163, 239, 117, 109, 242, 204, 205, 100, 258, 9,
+        119, 163, 239, 117, 109, 242, 204, 205, 100, 258, 9, 281, 282, 285, 8, 197, 1, 1, 1, 1,
     ][link as usize]
 }
 
@@ -29,11 +29,18 @@ impl Wrapper {
         if four {
             frame.extend([2; 6]);
         }
+        // Links of a mesh have four addresses, and mesh control with two more or without.
+        let mesh = quality && four && self.choices.flip();
         if quality {
-            frame.extend([0, 0]);
+            frame.extend([0, u8::from(mesh)]);
         }
         if padded {
             frame.resize(frame.len().next_multiple_of(4), 0);
+        }
+        if mesh {
+            let more = if self.choices.flip() { 2 } else { 0 };
+            frame.extend([more, 31, 0, 0, 0, 1]);
+            frame.resize(frame.len() + 6 * usize::from(more), 2);
         }
         frame.extend([&SNAP[..], &kind(ip), ip].concat());
         // The frame check sequence.
@@ -141,7 +148,49 @@ impl Wrapper {
                 let frame = self.ethernet(ip);
                 [header, frame].concat()
             }
-            _ => hdlc(ip),
+            30 => hdlc(ip),
+            _ => self.switched(link, ip),
+        }
+    }
+
+    /// `ip` in a frame of a switch, of a card for captures, or of a network below Ethernet.
+    fn switched(&mut self, link: u32, ip: &[u8]) -> Vec<u8> {
+        let kind = kind(ip);
+        let outer = |kind: [u8; 2]| [&[2_u8; 12][..], &kind].concat();
+        match link {
+            31 => [&[2; 12][..], &[0, 0, 0, 3], &kind, ip].concat(),
+            32 => [&[0, 0, 0, 3][..], &self.ethernet(ip)].concat(),
+            33 => [&[2; 12][..], &[0xda, 0xda, 0, 0, 0xc0, 8, 0, 0], &kind, ip].concat(),
+            34 => [&[0; 16][..], ip].concat(),
+            35 => {
+                let frame = self.ethernet(ip);
+                let wire = (frame.len() as u16 + 4).to_be_bytes();
+                let record = (frame.len() as u16 + 30).to_be_bytes();
+                let header = [&[0; 8][..], &[0x82, 4], &record, &[0, 0], &wire].concat();
+                // An extension header, two bytes of padding, and the frame check sequence.
+                [&header, &[3, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &frame, &[9; 4]].concat()
+            }
+            // FabricPath, TRILL with options, and B.A.T.M.A.N. advanced.
+            36 => [&outer([0x89, 0x03])[..], &[0, 0x41][..], &self.ethernet(ip)].concat(),
+            37 => {
+                let options = self.choices.below(3) as u8;
+                let mut header = vec![0, 31 | options << 6, 0, 1, 0, 2];
+                header.resize(header.len() + 4 * usize::from(options), 7);
+                [&outer([0x22, 0xf3])[..], &header, &self.ethernet(ip)].concat()
+            }
+            38 => {
+                let four = self.choices.flip();
+                let mut header = vec![if four { 0x42 } else { 0x40 }, 15, 50, 1];
+                header.resize(if four { 18 } else { 10 }, 2);
+                [&outer([0x43, 0x05])[..], &header, &self.ethernet(ip)].concat()
+            }
+            // A pseudowire without control word, to an address that begins like an IP header.
+            _ => {
+                let mut address = vec![if self.choices.flip() { 0x45 } else { 0x6c }];
+                address.extend((0..5).map(|_| self.choices.below(256) as u8));
+                let label = [0x12, 0x34, 1, 63];
+                [&outer([0x88, 0x47])[..], &label, &address[..], &[2; 6], &kind, ip].concat()
+            }
         }
     }
 }

@@ -116,7 +116,7 @@ pub const TUNNELS: [Tunnel; 13] = [
 ];
 
 impl Wrapper {
-    fn outer(&mut self, v6: bool, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    pub fn outer(&mut self, v6: bool, protocol: u8, payload: &[u8]) -> Vec<u8> {
         self.id += 1;
         if v6 {
             return ipv6(protocol, payload);
@@ -125,7 +125,7 @@ impl Wrapper {
         ipv4(self.id as u16, 0, protocol, ends, payload)
     }
 
-    fn udp(&mut self, v6: bool, port: u16, payload: &[u8]) -> Vec<u8> {
+    pub fn udp(&mut self, v6: bool, port: u16, payload: &[u8]) -> Vec<u8> {
         let mut datagram = 49_152_u16.to_be_bytes().to_vec();
         datagram.extend(port.to_be_bytes());
         datagram.extend((8 + payload.len() as u16).to_be_bytes());

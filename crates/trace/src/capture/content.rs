@@ -28,9 +28,9 @@ pub enum Reason {
     EncryptedWifi,
     /// Encrypted MACsec (IEEE 802.1AE).
     EncryptedMacsec,
-    /// Encrypted PPP, or DTLS around CAPWAP.
+    /// Encrypted PPP, DTLS around CAPWAP, WireGuard or OpenVPN.
     EncryptedTunnel,
-    /// Headers or payload compressed by PPP.
+    /// Headers or payload compressed by PPP or IPComp (RFC 3173).
     Compressed,
     /// A link type that has no reader.
     LinkType(u16),
@@ -67,7 +67,7 @@ impl fmt::Display for Reason {
             Reason::EncryptedWifi => f.write_str("encrypted 802.11"),
             Reason::EncryptedMacsec => f.write_str("encrypted MACsec"),
             Reason::EncryptedTunnel => f.write_str("an encrypted tunnel"),
-            Reason::Compressed => f.write_str("compressed PPP"),
+            Reason::Compressed => f.write_str("compressed"),
             Reason::LinkType(number) => write!(f, "unknown link type {number}"),
             Reason::EtherType(number) => write!(f, "unknown EtherType 0x{number:04x}"),
             Reason::Llc(number) => write!(f, "unknown LLC service 0x{number:02x}"),
@@ -120,10 +120,11 @@ const IP_NAMES: [(u8, &str); 13] = [
 ];
 
 /// EtherTypes of protocols that carry no IP.
-const ETHER_NAMES: [(u16, &str); 32] = [
+const ETHER_NAMES: [(u16, &str); 41] = [
     (0x0842, "Wake-on-LAN"),
     (0x0806, "ARP"),
     (0x2000, "CDP"),
+    (0x22f0, "AVTP"),
     (0x6002, "DECnet MOP"),
     (0x6003, "DECnet"),
     (0x6004, "DECnet LAT"),
@@ -133,6 +134,12 @@ const ETHER_NAMES: [(u16, &str); 32] = [
     (0x8137, "IPX"),
     (0x8138, "IPX"),
     (0x8808, "flow control"),
+    (0x886f, "network load balancing"),
+    (0x887b, "HomePlug"),
+    (0x8899, "Realtek switch control"),
+    (0x88bf, "RoMON"),
+    (0x88ca, "TIPC"),
+    (0x88d9, "LLTD"),
     (0x8809, "slow protocols"),
     (0x8863, "PPPoE discovery"),
     (0x8892, "PROFINET"),
@@ -150,6 +157,8 @@ const ETHER_NAMES: [(u16, &str); 32] = [
     (0x88f7, "PTP"),
     (0x8902, "CFM"),
     (0x8906, "FCoE"),
+    (0x890d, "802.11 tunnelled over Ethernet"),
+    (0x8912, "HomePlug"),
     (0x8914, "FCoE initialization"),
     (0x893a, "IEEE 1905"),
     (0x9000, "loopback test"),

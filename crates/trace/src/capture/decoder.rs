@@ -24,6 +24,7 @@ const ESP: u8 = 50;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
 const ETHERNET_IN_IP: u8 = 97;
+const COMPRESSED: u8 = 108;
 const L2TP: u8 = 115;
 const MOBILITY: u8 = 135;
 const MPLS_IN_IP: u8 = 137;
@@ -190,6 +191,7 @@ impl Decoder {
                 IP_IN_IP | IPV6 => return Ok(Some((Layer::Ip, rest))),
                 GRE => return Ok(Some((Layer::Gre, rest))),
                 ESP => return Err(Stop::Unread(Reason::Esp)),
+                COMPRESSED => return Err(Stop::Unread(Reason::Compressed)),
                 // Two bytes of header.
                 ETHERNET_IN_IP => return Ok(Some((Layer::Ethernet, rest.skip(2)?))),
                 MPLS_IN_IP => return Ok(Some((Layer::Mpls, rest))),
@@ -225,6 +227,7 @@ impl Decoder {
     ) -> Result<(), Stop> {
         match ip.protocol {
             ESP => return Err(Stop::Unread(Reason::Esp)),
+            COMPRESSED => return Err(Stop::Unread(Reason::Compressed)),
             IP_IN_IP | TCP | UDP | IPV6 | GRE | AUTHENTICATION | ETHERNET_IN_IP | L2TP
             | MPLS_IN_IP => {}
             HOP_BY_HOP | ROUTING | DESTINATION | FRAGMENT if !ip.src.is_v4() => {}

@@ -33,15 +33,25 @@ pub(super) fn ethertype(kind: u16, rest: Part<'_>) -> Step<'_> {
         // VLAN tags (IEEE 802.1Q, 802.1ad, and what preceded them).
         0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => {
             let kind = rest.be16(2)?;
-            let rest = rest.skip(4)?;
-            // A tag may precede a frame of 802.3.
-            if kind < 0x0600 {
-                return Ok((Layer::Llc, rest.limit(kind.into())));
-            }
-            Ok((Layer::EtherType(kind), rest))
+            Ok(behind_tag(kind, rest.skip(4)?))
         }
         _ => rarer(kind, rest),
     }
+}
+
+/// Content of a tagged frame: by its type, or by LLC if the field is the length of an 802.3 frame.
+#[inline]
+fn behind_tag(kind: u16, rest: Part<'_>) -> (Layer, Part<'_>) {
+    if kind < 0x0600 {
+        return (Layer::Llc, rest.limit(kind.into()));
+    }
+    (Layer::EtherType(kind), rest)
+}
+
+/// A frame on the port of an Ethernet switch towards its processor: `len` bytes of the switch's tag follow the addresses.
+pub(super) fn switch_tag(len: usize, frame: Part<'_>) -> Step<'_> {
+    let kind = frame.be16(12 + len)?;
+    Ok(behind_tag(kind, frame.skip(14 + len)?))
 }
 
 fn rarer(kind: u16, rest: Part<'_>) -> Step<'_> {
@@ -56,6 +66,10 @@ fn rarer(kind: u16, rest: Part<'_>) -> Step<'_> {
         0x88e7 => Ok((Layer::Ethernet, rest.skip(4)?)),
         // The tag of a virtual network card.
         0x8926 => Ok((Layer::EtherType(rest.be16(4)?), rest.skip(6)?)),
+        // Cisco FabricPath: a tag, then the whole frame of the host.
+        0x8903 => Ok((Layer::Ethernet, rest.skip(2)?)),
+        0x22f3 => trill(rest),
+        0x4305 => batman(rest),
         // Cisco metadata: version, length in units of four bytes, options, then the type.
         0x8909 => Ok((Layer::EtherType(rest.be16(6)?), rest.skip(8)?)),
         0x88e5 => macsec(rest),
@@ -65,6 +79,26 @@ fn rarer(kind: u16, rest: Part<'_>) -> Step<'_> {
             Some(protocol) => Stop::Other(protocol),
             None => Stop::Unread(Reason::EtherType(known)),
         }),
+    }
+}
+
+/// TRILL (RFC 6325): six bytes and options, then a whole frame.
+fn trill(rest: Part<'_>) -> Step<'_> {
+    let options = 4 * usize::from(rest.be16(0)? >> 6 & 0x1f);
+    Ok((Layer::Ethernet, rest.skip(6 + options)?))
+}
+
+/// B.A.T.M.A.N. advanced (version 15): unicast packets carry a whole frame.
+fn batman(rest: Part<'_>) -> Step<'_> {
+    const VERSION: u8 = 15;
+    if rest.byte(1)? != VERSION {
+        return Err(Stop::Unread(Reason::Tunnel));
+    }
+    match rest.byte(0)? {
+        0x40 => Ok((Layer::Ethernet, rest.skip(10)?)),
+        0x41 => Err(Stop::Unread(Reason::LinkFragment)),
+        0x42 => Ok((Layer::Ethernet, rest.skip(18)?)),
+        _ => Err(Stop::Other(Protocol::LinkControl)),
     }
 }
 
@@ -226,6 +260,7 @@ pub(super) fn frame_relay(rest: Part<'_>) -> Step<'_> {
 
 /// One MPLS label (RFC 3032). The content after the last one is guessed from its first bits (RFC 4928).
 pub(super) fn mpls(rest: Part<'_>) -> Step<'_> {
+    const ADDRESSES_AND_TYPE: usize = 14;
     let label = rest.be32(0)?;
     let rest = rest.skip(4)?;
     if label & 0x100 == 0 {
@@ -233,6 +268,9 @@ pub(super) fn mpls(rest: Part<'_>) -> Step<'_> {
     }
     let first = rest.byte(0)? >> 4;
     match first {
+        // Without a control word the address of a pseudowire's frame may begin like an IP header.
+        4 | 6 if rest.bytes.len() < ADDRESSES_AND_TYPE => Err(rest.missing(ADDRESSES_AND_TYPE)),
+        4 | 6 if rest.looks_like_ethernet() && !rest.is_ip() => Ok((Layer::Ethernet, rest)),
         4 | 6 if rest.looks_like_ip() => Ok((Layer::Ip, rest)),
         // A control word (RFC 4448), or an address that begins so.
         0 if !rest.looks_like_ethernet() => Ok((Layer::Ethernet, rest.skip(4)?)),

@@ -2,7 +2,7 @@
 
 use super::content::{Protocol, Reason};
 use super::part::{Layer, Part, Step, Stop};
-use super::wifi;
+use super::{ethernet, wifi};
 
 /// A link-layer type as registered at tcpdump.org/linktypes.html.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct LinkType(pub u16);
 impl LinkType {
     /// BSD loopback: the address family in the capturing machine's byte order.
     pub const NULL: LinkType = LinkType(0);
+    /// SLIP, with the header that BSD writes.
+    pub const SLIP: LinkType = LinkType(8);
     /// Ethernet.
     pub const ETHERNET: LinkType = LinkType(1);
     /// IEEE 802.5 token ring.
@@ -67,6 +69,8 @@ impl LinkType {
     pub const C_HDLC_WITH_DIR: LinkType = LinkType(205);
     /// Frame Relay behind a byte for the direction.
     pub const FRELAY_WITH_DIR: LinkType = LinkType(206);
+    /// Records of Endace cards, each with its own kind of link.
+    pub const ERF: LinkType = LinkType(197);
     /// Raw IPv4.
     pub const IPV4: LinkType = LinkType(228);
     /// Raw IPv6.
@@ -85,6 +89,14 @@ impl LinkType {
     pub const MPACKET: LinkType = LinkType(274);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: LinkType = LinkType(276);
+    /// Ethernet with a tag of Broadcom's switches behind the addresses.
+    pub const SWITCH_BROADCOM: LinkType = LinkType(281);
+    /// Ethernet behind a tag of Broadcom's switches.
+    pub const SWITCH_BROADCOM_PREPENDED: LinkType = LinkType(282);
+    /// Ethernet with a tag of Marvell's switches (DSA) behind the addresses.
+    pub const SWITCH_MARVELL: LinkType = LinkType(284);
+    /// The same with an EtherType of its own before the tag (EDSA).
+    pub const SWITCH_MARVELL_TYPED: LinkType = LinkType(285);
 
     /// Whether packets behind this link layer can be found.
     pub fn is_known(self) -> bool {
@@ -152,7 +164,7 @@ fn rarer(link: LinkType, frame: Part<'_>) -> Step<'_> {
         LinkType::LINUX_SLL => cooked(frame),
         LinkType::LINUX_SLL2 => cooked2(frame),
         LinkType::PPP | LinkType::PPP_HDLC => Ok((Layer::Hdlc, frame)),
-        LinkType::PPP_ETHER => Ok((Layer::EtherType(super::ethernet::PPPOE_SESSION), frame)),
+        LinkType::PPP_ETHER => Ok((Layer::EtherType(ethernet::PPPOE_SESSION), frame)),
         LinkType::PPP_WITH_DIR => Ok((Layer::Hdlc, frame.skip(1)?)),
         LinkType::PPP_PPPD => Ok((Layer::Ppp, frame.skip(2)?)),
         LinkType::C_HDLC => Ok((Layer::CiscoHdlc, frame)),
@@ -178,6 +190,11 @@ fn rarer(link: LinkType, frame: Part<'_>) -> Step<'_> {
         LinkType::NETANALYZER_TRANSPARENT => Ok((Layer::Ethernet, frame.skip(12)?)),
         LinkType::MPACKET => Ok((Layer::Ethernet, frame.skip(8)?)),
         LinkType::PKTAP => packet_tap(frame),
+        LinkType::SLIP => Ok((Layer::Ip, frame.skip(16)?)),
+        LinkType::ERF => erf(frame),
+        LinkType::SWITCH_BROADCOM | LinkType::SWITCH_MARVELL => ethernet::switch_tag(4, frame),
+        LinkType::SWITCH_BROADCOM_PREPENDED => Ok((Layer::Ethernet, frame.skip(4)?)),
+        LinkType::SWITCH_MARVELL_TYPED => ethernet::switch_tag(8, frame),
         LinkType(unknown) => Err(Stop::Unread(Reason::LinkType(unknown))),
     }
 }
@@ -295,6 +312,25 @@ fn ipoib(frame: Part<'_>) -> Step<'_> {
         }
     }
     Err(Stop::Unread(Reason::Malformed))
+}
+
+/// The record header of Endace cards: the kind, the length on the wire, and extension headers.
+fn erf(frame: Part<'_>) -> Step<'_> {
+    const MORE: u8 = 0x80;
+    let (mut more, kind, wire) = (frame.byte(8)? & MORE, frame.byte(8)? & !MORE, frame.be16(14)?);
+    let mut rest = frame.skip(16)?;
+    while more != 0 {
+        more = rest.byte(0)? & MORE;
+        rest = rest.skip(8)?;
+    }
+    match kind {
+        // HDLC, also with the color of a filter.
+        1 | 10 | 15 => Ok((Layer::Hdlc, rest.limit(wire.into()))),
+        // Ethernet, likewise, behind two bytes of padding.
+        2 | 11 | 16 | 20 => Ok((Layer::Ethernet, rest.skip(2)?.limit(wire.into()))),
+        22 | 23 => Ok((Layer::Ip, rest.limit(wire.into()))),
+        _ => Err(Stop::Unread(Reason::LinkType(LinkType::ERF.0))),
+    }
 }
 
 fn packet_tap(frame: Part<'_>) -> Step<'_> {

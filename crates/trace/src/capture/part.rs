@@ -1,5 +1,7 @@
 //! The bytes that remain of a frame while its headers are removed one by one.
 
+use lasthop_proto::wire::checksum::checksum;
+
 use super::content::{Protocol, Reason};
 
 /// Why no packet is found in a frame.
@@ -118,6 +120,19 @@ impl<'a> Part<'a> {
             }
             [first, ..] => first >> 4 == 6 && self.wire >= 40,
             [] => false,
+        }
+    }
+
+    /// Whether an IP header begins here: its lengths agree with those of the frame, and its checksum is right.
+    pub(super) fn is_ip(self) -> bool {
+        let len = |at: usize| self.be16(at).map_or(usize::MAX, usize::from);
+        match self.bytes {
+            [first, ..] if first >> 4 == 4 => {
+                let header = self.bytes.get(..usize::from(first & 0x0f) * 4).unwrap_or(&[]);
+                header.len() >= 20 && len(2) <= self.wire && checksum(header) == 0
+            }
+            [first, ..] if first >> 4 == 6 => len(4).saturating_add(40) == self.wire,
+            _ => false,
         }
     }
 

@@ -34,7 +34,8 @@ pub(super) fn may_be_tunnel(ports: &[u8]) -> bool {
 fn is_tunnel(port: u16) -> bool {
     matches!(
         port,
-        1701 | 2152
+        1194 | 1701
+            | 2152
             | 3386
             | 3544
             | 4341
@@ -47,12 +48,14 @@ fn is_tunnel(port: u16) -> bool {
             | 6635
             | 8472
             | 37008
+            | 51820
     )
 }
 
 /// The content of a tunnel at `port`; `None` if the datagram is not formed as one.
 fn at_port(port: u16, rest: Part<'_>) -> Option<Step<'_>> {
     match port {
+        1194 => openvpn(rest),
         1701 => l2tp(rest),
         2152 => gtp(rest),
         3386 => gtp_prime(rest),
@@ -66,6 +69,7 @@ fn at_port(port: u16, rest: Part<'_>) -> Option<Step<'_>> {
         6081 => geneve(rest),
         6635 => Some(Ok((Layer::Mpls, rest))),
         37008 => tzsp(rest),
+        51820 => wireguard(rest),
         _ => None,
     }
 }
@@ -226,6 +230,21 @@ fn lisp(rest: Part<'_>) -> Option<Step<'_>> {
 /// ESP behind a NAT (RFC 3948), next to the key exchange and keep-alives of the same port.
 fn esp_in_udp(rest: Part<'_>) -> Option<Step<'_>> {
     (rest.be32(0).ok()? != 0).then_some(Err(Stop::Unread(Reason::Esp)))
+}
+
+/// OpenVPN: the operation is in the upper five bits.
+fn openvpn(rest: Part<'_>) -> Option<Step<'_>> {
+    const DATA: [u8; 2] = [6, 9];
+    let data = DATA.contains(&(rest.byte(0).ok()? >> 3));
+    data.then_some(Err(Stop::Unread(Reason::EncryptedTunnel)))
+}
+
+/// WireGuard: type 4 is data, padded to a multiple of 16 bytes. An empty one is a keepalive.
+fn wireguard(rest: Part<'_>) -> Option<Step<'_>> {
+    const DATA: u32 = 4;
+    const EMPTY: usize = 32;
+    let data = rest.le32(0).ok()? == DATA && rest.wire > EMPTY && rest.wire.is_multiple_of(16);
+    data.then_some(Err(Stop::Unread(Reason::EncryptedTunnel)))
 }
 
 /// Data of CAPWAP (RFC 5415): 802.3 or 802.11 frames of an access point.

@@ -8,6 +8,8 @@ use super::part::{Layer, Part, Step, Stop};
 const BOTH_SYSTEMS: u8 = 0x03;
 const MORE_FRAGMENTS: u8 = 0x04;
 const PROTECTED: u8 = 0x40;
+/// In the second byte of the field for quality of service: mesh control follows.
+const MESH: u8 = 0x01;
 
 /// Radiotap: a bitmap of fields, of which the flags are needed.
 pub(super) fn radiotap(frame: Part<'_>) -> Step<'_> {
@@ -83,8 +85,9 @@ pub(super) fn frame(frame: Part<'_>, padded: bool) -> Step<'_> {
     }
     let quality = kind & 0x80 != 0;
     let mut len = if flags & BOTH_SYSTEMS == BOTH_SYSTEMS { 30 } else { 24 };
-    let mut subframes = false;
+    let (mut subframes, mut mesh) = (false, false);
     if quality {
+        mesh = frame.byte(len + 1)? & MESH != 0;
         subframes = frame.byte(len)? & 0x80 != 0;
         len += if flags & ORDER == 0 { 2 } else { 6 };
     }
@@ -98,7 +101,26 @@ pub(super) fn frame(frame: Part<'_>, padded: bool) -> Step<'_> {
     if flags & MORE_FRAGMENTS != 0 || frame.le16(22)? & 0x0f != 0 {
         return Err(Stop::Unread(Reason::LinkFragment));
     }
-    Ok(if subframes { (Layer::Subframes, rest) } else { (Layer::Llc, rest) })
+    if subframes {
+        return Ok((Layer::Subframes, rest));
+    }
+    Ok((Layer::Llc, if mesh { behind_mesh(rest)? } else { rest }))
+}
+
+/// Skips the mesh control of 802.11s. In other networks its bit has another meaning, so LLC must follow.
+fn behind_mesh(rest: Part<'_>) -> Result<Part<'_>, Stop> {
+    const ADDRESSES: u8 = 0x03;
+    const LLC: [u8; 3] = [0xaa, 0xaa, 0x03];
+    let [flags, ..] = *rest.bytes else { return Ok(rest) };
+    let len = 6 + 6 * usize::from(flags & ADDRESSES);
+    if rest.bytes.starts_with(&LLC) || rest.wire < len + LLC.len() {
+        return Ok(rest);
+    }
+    let inner = rest.skip(len)?;
+    if inner.bytes.len() < LLC.len() {
+        return Err(inner.missing(LLC.len()));
+    }
+    Ok(if inner.bytes.starts_with(&LLC) { inner } else { rest })
 }
 
 /// Drivers that decrypt in hardware leave the flag of encryption set, and some the initialization vector in place.
