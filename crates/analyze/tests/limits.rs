@@ -119,4 +119,53 @@ proptest! {
         prop_assert!(small_window > 0.7 && receive_window > small_window, "{limit}");
         prop_assert!(limit.remedy.contains("receiving application"), "{limit}");
     }
+
+    /// The window exceeds what the link holds, so the rest waits in a queue: a larger one lengthens that queue only.
+    #[test]
+    fn a_window_that_fills_the_queue_of_the_link(
+        isn in any_numbers(), v6 in any::<bool>(), rtt in 10.0f64..50.0, packets in 20u32..40, scaled in any::<bool>(),
+        is_limit in any::<bool>(),
+    ) {
+        let mut s = opened(isn, v6, rtt, true);
+        if !scaled {
+            s = Script::new();
+            (s.isn, s.v6) = (isn, v6);
+            s.mss = [Some(1460); 2];
+            s.handshake(0.0, rtt);
+        }
+        s.window[1] = match (is_limit, scaled) {
+            (true, true) => (packets * 1460).div_ceil(128) as u16,
+            (true, false) => (packets * 1460) as u16,
+            _ => 60_000,
+        };
+        // A packet leaves the link every 5 ms, and its ACK lets the next one out.
+        let sent = |n: u32| rtt + 1.0 + 5.0 * f64::from((n + 1).saturating_sub(packets)) + if n < packets { 0.0 } else { rtt };
+        let both = |n: u32| [(sent(n), n, true), (rtt + 1.0 + 5.0 * f64::from(n + 1) + rtt - 0.001, n, false)];
+        let mut all: Vec<(f64, u32, bool)> = (0..400).flat_map(both).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (at, n, is_data) in all {
+            if is_data { s.data(at, 1 + 1460 * n, 1460) } else { s.ack(at, 1 + 1460 * (n + 1)) }
+        }
+        let limit = limit(&s.analyze());
+        let [receive_window, .., congestion_window] = shares(&limit);
+        prop_assert!(if is_limit { receive_window } else { congestion_window } > 0.8, "{limit}");
+        prop_assert!(limit.remedy.contains("link is full"), "{limit}");
+    }
+
+    /// Neither a loss nor a queue: the buffer or the pacing of the sender is the limit.
+    #[test]
+    fn a_sender_below_the_rate_of_its_link(
+        isn in any_numbers(), v6 in any::<bool>(), rtt in 20.0f64..100.0, near in any::<bool>(),
+    ) {
+        let mut s = opened(isn, v6, rtt, near);
+        let mut at = rtt + 1.0;
+        for round in 0..30 {
+            (0..8).for_each(|n| s.data(at + f64::from(n) * 0.001, 1 + 1460 * (8 * round + n), 1460));
+            s.ack(at + 0.05 + if near { rtt } else { 0.0 }, 1 + 1460 * (8 * round + 8));
+            at += rtt + 0.1;
+        }
+        let limit = limit(&s.analyze());
+        prop_assert!(limit.remedy.contains("send buffer"), "{limit}");
+        prop_assert_eq!(limit.remedy.contains("pacing"), near, "{}", limit);
+    }
 }

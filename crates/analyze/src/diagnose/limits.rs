@@ -3,14 +3,27 @@
 use std::collections::VecDeque;
 
 use lasthop_proto::units::{Span, Time};
+use lasthop_trace::stats::quantile;
 
 use super::{Confidence, Diagnosis, Finding};
+use crate::over_time::MeasuredBy;
 use crate::reading::Direction;
 
 /// ACKs on their way from the point of capture to the sender.
 const UNDER_WAY: usize = 4096;
 /// Fewer packets with data show no limit.
 const FEWEST: u64 = 20;
+/// Fewer round trips show no queue.
+const ENOUGH: usize = 20;
+/// Three of four round trips are longer than the first quantile, one of ten is longer than the second.
+const MOST: f64 = 0.25;
+const SOME: f64 = 0.9;
+/// Those are longer than the shortest by this factor, and by this time in seconds.
+const LONGER: f64 = 1.5;
+const WAIT: f64 = 0.01;
+
+const LINK_IS_FULL: &str = "the link is full: most round trips are longer than the shortest, since data waits in a queue; neither a larger \
+                            window nor a larger buffer raises the rate";
 
 /// Why a sender waits.
 #[derive(Clone, Copy, Debug)]
@@ -153,8 +166,13 @@ impl Flight {
 }
 
 impl Shares {
-    /// `data` is the sender's direction, `back` that of its peer.
-    pub(super) fn diagnose(&self, data: &Direction, back: &Direction) -> Option<Diagnosis> {
+    /// `data` is the sender's direction, `back` that of its peer; `near` is whether the capture is at the sender.
+    pub(super) fn diagnose(
+        &self,
+        data: &Direction,
+        back: &Direction,
+        near: bool,
+    ) -> Option<Diagnosis> {
         // Where ACKs are in the file before their data, the flight does not show.
         if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {
             return None;
@@ -175,12 +193,20 @@ impl Shares {
              congestion window or send buffer {:.0} %",
             shares[0], shares[1], shares[2]
         );
+        let remedy = self.remedy(data, back, near);
+        Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
+    }
+
+    fn remedy(&self, data: &Direction, back: &Direction, near: bool) -> &'static str {
+        let Shares { receive_window, small_window, application, congestion_window } = *self;
         let by_window = receive_window >= application.max(congestion_window);
         let scaled = data.window_scale.is_some() && back.window_scale.is_some();
-        let small = window.is_some_and(|window| window <= u16::MAX.into());
-        let remedy = if by_window && small_window * 2.0 > receive_window {
+        let small = back.window_max.is_some_and(|window| window <= u16::MAX.into());
+        if by_window && small_window * 2.0 > receive_window {
             "the receiving application reads too slowly: most of that time the window was less than half of its maximum; a larger \
              receive buffer does not help"
+        } else if by_window && has_queue(data, MOST) {
+            LINK_IS_FULL
         } else if by_window && small && !scaled {
             "a window above 65535 B needs window scaling at both ends (Linux: `net.ipv4.tcp_window_scaling=1`); then enlarge \
              the receive buffer to rate times round trip"
@@ -188,9 +214,27 @@ impl Shares {
             "enlarge the receive buffer (Linux: the maximum in `net.ipv4.tcp_rmem`) to rate times round trip"
         } else if application >= congestion_window {
             "the network is not the limit: look at the sending application"
+        } else if data.retransmissions.total() > 0 {
+            "look at the verdict on losses, and at needless retransmissions"
+        } else if has_queue(data, MOST) {
+            LINK_IS_FULL
+        } else if near && !has_queue(data, SOME) {
+            "neither a loss nor a queue limits it: enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), and look for a limit of the \
+             sender's rate (pacing)"
         } else {
-            "look at the verdict on losses; without losses enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`)"
-        };
-        Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
+            "enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), unless the link is full: then round trips grow at the sender"
+        }
     }
+}
+
+/// Whether data waits in a queue, by the round trips of segments from quantile `from` on. Then the link carries its full
+/// rate.
+fn has_queue(data: &Direction, from: f64) -> bool {
+    let trips = data.over_time.round_trips.kept.iter();
+    let times: Vec<f64> =
+        trips.filter(|trip| trip.by == MeasuredBy::Segment).map(|trip| trip.rtt).collect();
+    let (Some(least), Some(long)) = (quantile(&times, 0.0), quantile(&times, from)) else {
+        return false;
+    };
+    times.len() >= ENOUGH && long - least > WAIT && long > LONGER * least
 }

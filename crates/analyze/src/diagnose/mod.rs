@@ -237,7 +237,8 @@ impl Watch {
                 found.extend(options::stripped(openings, data, back));
             }
             found.extend(own.blocks.diagnose());
-            found.extend(shares[side].and_then(|shares| shares.diagnose(data, back)));
+            let near = path.position(side) == Position::Sender;
+            found.extend(shares[side].and_then(|shares| shares.diagnose(data, back, near)));
             found
         });
         let [of_first, of_second] = found;
