@@ -239,7 +239,7 @@ impl Conn {
         self.watch.packet(side, step, || Conn::path(handshake));
         let again = len > 0 && self.sides[side].is_behind(segment.seq);
         let round_trip = if again { self.round_trip() } else { None };
-        let first_rtt = if again { self.handshake.rtt() } else { None };
+        let first_rtt = if len > 0 { self.handshake.rtt() } else { None };
         let full = self.watch.full(side);
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };

@@ -231,7 +231,7 @@ impl Tracker {
             self.reading.acked_before_seen += 1;
         }
         self.point(config, data.at, start, data.len, kind);
-        self.stall(config, data.at, start, repair);
+        self.stall(config, &data, start, repair);
         if fresh > 0 {
             if end > self.una {
                 if self.outstanding.len() >= OUTSTANDING {
@@ -317,9 +317,12 @@ impl Tracker {
         outstanding
     }
 
-    fn stall(&mut self, config: &Config, at: Time, offset: i64, repair: Option<Retransmission>) {
+    fn stall(&mut self, config: &Config, data: &Data, offset: i64, repair: Option<Retransmission>) {
         let Some(from) = self.last_data else { return };
-        let rtt = self.rtt.spread().map_or(0.0, |rtt| rtt.min);
+        let at = data.at;
+        // Near the receiver the samples lack the path to the sender.
+        let handshake = data.first_rtt.map_or(0.0, Span::as_secs_f64);
+        let rtt = self.rtt.spread().map_or(0.0, |rtt| rtt.min).max(handshake);
         let gap = at.since(from);
         if gap <= Span::millis(200).max(Span::from_secs_f64(2.0 * rtt)) {
             return;

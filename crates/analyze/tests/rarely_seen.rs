@@ -162,6 +162,72 @@ fn no_probe_avoids_the_timeouts_of_an_interruption() {
     assert!(found.remedy.contains("interruptions") && !found.remedy.contains("probes"), "{found}");
 }
 
+/// The sender probes the tail during an interruption: the probe is no timeout, and did not help.
+#[test]
+fn a_probe_of_the_tail_is_no_timeout() {
+    let mut s = Script::new();
+    s.sack_permitted = [true; 2];
+    s.handshake(0.0, 100.0);
+    for n in 0..10 {
+        let at = 200.0 + 110.0 * f64::from(n);
+        s.data(at, 1 + 1000 * n, 1000);
+        s.ack(at + 100.0, 1001 + 1000 * n);
+    }
+    (0..6).for_each(|n| s.data(1400.0 + f64::from(n), 10_001 + 1000 * n, 1000));
+    // Two round trips later the last segment, then by the timer the first one.
+    s.data(1650.0, 15_001, 1000);
+    s.data(1950.0, 10_001, 1000);
+    s.data(2550.0, 10_001, 1000);
+    s.ack(2650.0, 11_001);
+    let analysis = s.analyze();
+    let sent = &one(&analysis).to_server;
+    assert_eq!((sent.retransmissions.other, sent.retransmissions.timeout), (1, 2));
+    assert!(!sent.diagnoses.iter().any(|d| matches!(d.finding, Finding::TailLoss { .. })));
+    let found =
+        sent.diagnoses.iter().find(|d| matches!(d.finding, Finding::Timeouts { .. })).unwrap();
+    let Finding::Timeouts { total, causes } = found.finding else { panic!("{found}") };
+    assert_eq!((total, causes.repeated, causes.avoided_by_tail_loss_probe), (2, 1, 0));
+    assert!(found.remedy.contains("interruptions"), "{found}");
+}
+
+/// A fast retransmission is lost as well. SACK does not avoid that timeout; RACK does.
+#[test]
+fn a_lost_retransmission_needs_a_sender_with_rack() {
+    let mut s = Script::new();
+    s.sack_permitted = [true; 2];
+    s.handshake(0.0, 50.0);
+    s.data(60.0, 1, 1000);
+    s.ack(110.0, 1001);
+    (0..8).for_each(|n| s.data(120.0 + f64::from(n), 1001 + 1000 * n, 1000));
+    (0..4).for_each(|n| s.ack_sack(171.0 + f64::from(n), 1001, &[(2001, 3001 + 1000 * n)]));
+    s.data(175.0, 1001, 1000);
+    (4..7).for_each(|n| s.ack_sack(171.0 + f64::from(n), 1001, &[(2001, 3001 + 1000 * n)]));
+    s.data(450.0, 1001, 1000);
+    s.ack(500.0, 9001);
+    let analysis = s.analyze();
+    let mut diagnoses = one(&analysis).to_server.diagnoses.iter();
+    let found = diagnoses.find(|d| matches!(d.finding, Finding::Timeouts { .. })).unwrap();
+    assert!(found.remedy.contains("RACK"), "{found}");
+}
+
+/// At the receiver of a long path each window follows the former by a round trip, in which the sender waits for ACKs.
+#[test]
+fn a_round_trip_between_windows_is_no_stall_of_the_sender() {
+    let mut s = Script::new();
+    s.send(0.0, 0, Flags::SYN, 0, 0, 0);
+    s.send(0.1, 1, Flags::SYN | Flags::ACK, 0, 0, 1);
+    s.send(600.1, 0, Flags::ACK, 1, 0, 1);
+    for round in 0..20 {
+        let at = 600.2 + 601.0 * f64::from(round);
+        (0..5).for_each(|n| s.data(at + f64::from(n), 1 + 1000 * (5 * round + n), 1000));
+        s.ack(at + 4.1, 1 + 1000 * (5 * round + 5));
+    }
+    s.data(15_000.0, 100_001, 1000);
+    let analysis = s.analyze();
+    let stalls = &one(&analysis).to_server.stalls;
+    assert_eq!(stalls.iter().map(|stall| stall.offset).collect::<Vec<_>>(), [100_001]);
+}
+
 /// The capture misses packets that arrive, in the midst and at the end.
 #[test]
 fn acknowledged_bytes_that_were_not_captured() {

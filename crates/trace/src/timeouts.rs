@@ -24,6 +24,8 @@ pub struct Expiry {
     pub more: bool,
     /// Whether the retransmitted segment was the last outstanding one.
     pub last: bool,
+    /// Whether the sender had sent a probe of the tail since the latest ACK of new data.
+    pub probed: bool,
     /// Seconds since the latest packet or ACK of new data.
     pub wait: f64,
     /// Mean round-trip time in seconds, and the RTO of RFC 6298 without its minimum.
@@ -56,7 +58,8 @@ pub struct TimeoutCauses {
 impl TimeoutCauses {
     /// Counts a timeout.
     pub fn add(&mut self, expiry: &Expiry) {
-        let Expiry { repeated, in_recovery, dupacks, sack, more, last, wait, rtt } = *expiry;
+        let Expiry { repeated, in_recovery, dupacks, sack, more, last, probed, wait, rtt } =
+            *expiry;
         if repeated {
             self.repeated += 1;
             return;
@@ -70,7 +73,7 @@ impl TimeoutCauses {
             0 => {
                 self.no_duplicate_acks += 1;
                 //= rfc8985#section-7.2: the probe is sent after two round trips
-                let sooner = rtt.is_some_and(|(mean, _)| wait > 2.0 * mean);
+                let sooner = !probed && rtt.is_some_and(|(mean, _)| wait > 2.0 * mean);
                 self.avoided_by_tail_loss_probe += u64::from(sooner && (sack || last));
             }
             1..THRESHOLD => {
@@ -159,6 +162,8 @@ mod tests {
         // Without SACK a probe of the last segment does not reveal losses before it.
         assert_eq!(counted(silent).avoided_by_tail_loss_probe, 0);
         assert_eq!(counted(Expiry { last: true, ..silent }).avoided_by_tail_loss_probe, 1);
+        let probed = Expiry { last: true, probed: true, ..silent };
+        assert_eq!(counted(probed).avoided_by_tail_loss_probe, 0);
         let few = counted(Expiry { dupacks: 2, more: true, ..silent });
         assert_eq!((few.few_duplicate_acks, few.avoided_by_limited_transmit), (1, 1));
         assert_eq!(counted(Expiry { dupacks: 2, ..silent }).avoided_by_limited_transmit, 0);

@@ -53,6 +53,8 @@ pub(super) struct Timeouts {
     /// End position of the outstanding data at the start of a fast retransmission.
     recovery: Option<i64>,
     pending: Option<Pending>,
+    /// The sender has probed the tail since the latest ACK of new data.
+    probed: bool,
     causes: TimeoutCauses,
     tails: u64,
     tail_wait: f64,
@@ -72,7 +74,7 @@ impl Timeouts {
         if ack <= self.una {
             return;
         }
-        (self.una, self.active) = (ack, Some(at));
+        (self.una, self.active, self.probed) = (ack, Some(at), false);
         self.recovery = self.recovery.filter(|end| ack < *end);
         if let Some(pending) = self.pending.filter(|pending| ack >= pending.end) {
             self.pending = None;
@@ -88,10 +90,11 @@ impl Timeouts {
         if known.after.fast > known.before.fast {
             self.recovery = Some(self.next);
         }
+        let (start, end) = self.latest;
         if known.after.timeout == known.before.timeout {
+            self.probed |= known.after.other > known.before.other && end == self.next;
             return;
         }
-        let (start, end) = self.latest;
         let repeated = self.pending.is_some_and(|pending| pending.start == start);
         let (wait, behind) = (self.wait.as_secs_f64(), self.next - end);
         let in_recovery = !repeated && self.recovery.take().is_some();
@@ -102,6 +105,7 @@ impl Timeouts {
             sack: allowed.sack,
             more: allowed.more,
             last: behind == 0,
+            probed: self.probed,
             wait,
             rtt: known.rtt.map(|rtt| (rtt.mean, rtt.mean + 4.0 * rtt.sd)),
         });
@@ -111,7 +115,7 @@ impl Timeouts {
             return;
         }
         let few_behind = behind < THRESHOLD * i64::from(allowed.full);
-        let tail = known.dupacks == 0 && !in_recovery && few_behind;
+        let tail = known.dupacks == 0 && !in_recovery && few_behind && !self.probed;
         self.pending = Some(Pending { start, end, tail, wait });
     }
 
@@ -139,11 +143,15 @@ impl Timeouts {
             avoided_by_sack: sack,
             avoided_by_limited_transmit: limited_transmit,
             avoided_by_tail_loss_probe: probe,
+            in_recovery,
             repeated,
             ..
         } = self.causes;
         let best = sack.max(limited_transmit).max(probe);
-        let remedy = if best == 0 {
+        let remedy = if best == 0 && in_recovery > repeated {
+            "most of them repair retransmissions that were lost as well: use a sender with RACK, which detects such losses \
+             (Linux: `net.ipv4.tcp_recovery=1`)"
+        } else if best == 0 {
             "none of these avoids them: look at interruptions of the path"
         } else if repeated > best {
             "most of them repeat a segment that an earlier timeout had repeated, and none of these avoids that: look at \

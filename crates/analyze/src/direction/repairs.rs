@@ -66,7 +66,7 @@ impl Tracker {
         self.declined = self.declined.filter(|edge| end < *edge);
         let repair = match edge {
             Some(_) => Retransmission::Other,
-            None => self.classify(data, start, end <= self.una && !unseen || arrived),
+            None => self.classify(data, start, end, end <= self.una && !unseen || arrived),
         };
         let reported = unseen || self.is_reported(data, start, end);
         let counts = &mut self.reading.retransmissions;
@@ -255,7 +255,7 @@ impl Tracker {
         self.sacked > start || is_next && (data.dupacks > 0 || self.episode.is_some_and(answers))
     }
 
-    fn classify(&self, data: Data, start: i64, acked: bool) -> Retransmission {
+    fn classify(&self, data: Data, start: i64, end: i64, acked: bool) -> Retransmission {
         if acked {
             return Retransmission::Spurious;
         }
@@ -271,7 +271,10 @@ impl Tracker {
         let recent_duplicate = self
             .latest_duplicate_ack
             .is_some_and(|at| data.at.since(at) < AT_ONCE.max(Span(round.0 / 4)));
+        // The timer retransmits the first outstanding segment (RFC 6298, 5.4), a probe the last one (RFC 8985, 7.3).
+        let probes_tail = start > self.una && end >= self.next && !signalled;
         match self.episode {
+            None if probes_tail => Retransmission::Other,
             None if reports && recent_duplicate => Retransmission::Fast,
             _ if !answers && (start == self.una || !signalled) => Retransmission::Timeout,
             Some(Episode { after_timeout: true, .. }) => Retransmission::AfterTimeout,

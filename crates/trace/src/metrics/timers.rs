@@ -67,6 +67,8 @@ impl Timers {
             sack: allowed.sack,
             more: room && allowed.end.is_some_and(|end| snd_max < end),
             last: outstanding <= full,
+            // Runs do not track probes: these counts are upper bounds.
+            probed: false,
             wait,
             rtt: (mean > 0.0).then_some((mean, mean + 4.0 * variation)),
         });
