@@ -92,14 +92,15 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Conve
 /// The file is meant for `rates`: its values have units, or two columns have units in brackets.
 fn has_own_units(text: &str) -> bool {
     text.lines().filter(|line| !line.starts_with('#')).take(2).any(|line| {
-        let Some((_, value)) = line.split_once([',', ';', '\t']) else { return false };
+        let Some((time, value)) = line.split_once([',', ';', '\t']) else { return false };
         let value = value.trim();
         // The message about `12 Mbps` is that of rates with units.
         let with_unit = matches!(
             value.parse::<Rate>(),
             Ok(_) | Err(UnitError::Ambiguous(..) | UnitError::Octets(..))
         );
-        with_unit || value.ends_with(')') && !value.contains([',', ';', '\t'])
+        let headings = [time.trim_end(), value].iter().all(|heading| heading.ends_with(')'));
+        with_unit || headings && !value.contains([',', ';', '\t'])
     })
 }
 

@@ -179,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn a_unit_in_the_heading_of_rates_alone_is_read() {
+        for heading in ["Time;Throughput (kbit/s)", "time,kbps", "time;bps"] {
+            let scale = if heading.ends_with(";bps") { 1000 } else { 1 };
+            let separator = if heading.contains(';') { ';' } else { ',' };
+            let row = |n| format!("{n}{separator}{}\n", 1200 * scale);
+            let rows: String = (0..10).map(row).collect();
+            let trace = read(format!("{heading}\n{rows}").as_bytes(), None).unwrap();
+            assert!((statistics(&trace, 1000).mean_bps - 1.2e6).abs() < 12e3, "{heading}");
+        }
+    }
+
+    #[test]
     fn an_ambiguous_unit_of_a_rate_is_reported() {
         let Err(crate::Error::Input { message, .. }) = read(b"0s,1 Mbps\n1s,2 Mbps\n", None) else {
             panic!("`Mbps` is ambiguous")

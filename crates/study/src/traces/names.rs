@@ -45,7 +45,9 @@ pub(super) fn unit_of_name(name: &str) -> Option<(f64, String)> {
     let pairs = whole.windows(2).map(|pair| pair.concat());
     whole.iter().map(|part| (*part).to_owned()).chain(pairs).rev().find_map(|part| {
         // A bare `bit` or `b/s` within a name is rarely a unit.
-        unit(&part).filter(|_| part.len() > 3).map(|bits| (bits, part))
+        unit(&part)
+            .filter(|_| part.len() > 3 || matches!(&*part, "bps" | "Bps"))
+            .map(|bits| (bits, part))
     })
 }
 
@@ -116,6 +118,8 @@ mod tests {
         for (name, bits) in [
             ("throughput_Mbps", 1e6),
             ("rate (kbit/s)", 1e3),
+            ("bps", 1.0),
+            ("rx_Bps", 8.0),
             ("DL [Mbit/s]", 1e6),
             ("bits_per_second", 1.0),
         ] {
