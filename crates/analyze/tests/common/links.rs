@@ -171,7 +171,8 @@ impl Wrapper {
                 [&header, &[3, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &frame, &[9; 4]].concat()
             }
             // FabricPath, TRILL with options, and B.A.T.M.A.N. advanced.
-            36 => [&outer([0x89, 0x03])[..], &[0, 0x41][..], &self.ethernet(ip)].concat(),
+            // The first one ends with its frame check sequence, which tshark expects.
+            36 => [&outer([0x89, 0x03])[..], &[0, 0x41], &self.ethernet(ip), &[9; 4]].concat(),
             37 => {
                 let options = self.choices.below(3) as u8;
                 let mut header = vec![0, 31 | options << 6, 0, 1, 0, 2];
