@@ -366,6 +366,11 @@ impl Host {
                 out.discard(toward, packet, Cause::QueueFull);
                 return Some(Steps::default());
             }
+            None if opens && self.ignores_syn(flow.src_port, segment) => {
+                packet.body = body;
+                out.discard(toward, packet, Cause::NoSuchConnection);
+                return Some(Steps::default());
+            }
             None if (opens || self.begins(flow, &body))
                 && !self.is_full()
                 && self.listens(flow.src_port)

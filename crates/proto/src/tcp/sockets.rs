@@ -105,11 +105,15 @@ impl Sockets {
         }
     }
 
-    /// Stops listening and resets the connections that were not accepted.
+    /// Stops listening and resets the connections that were not accepted. Those in the handshake end without a reset,
+    /// as in Linux (`inet_csk_listen_stop`).
     pub fn unlisten(&mut self, now: Time, port: u16, out: &mut Out) {
         for index in self.host.stop_listening(port) {
             self.socket(index).closed = true;
-            self.host.act(index, |c| c.reset(now, out));
+            self.host.act(index, |c| match c.state() {
+                State::SynReceived => c.give_up(out),
+                _ => c.reset(now, out),
+            });
         }
     }
 

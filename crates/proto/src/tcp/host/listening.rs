@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::tcp::Settings;
+use crate::tcp::config::GrowthRule;
 use crate::tcp::connection::Connection;
 use crate::units::Time;
-use crate::wire::{Addr, FlowKey};
+use crate::wire::{Addr, Flags, FlowKey, Segment};
 
 use super::{Host, flow_of};
 
@@ -100,6 +101,14 @@ impl Host {
             self.connections.get(**index).is_some_and(|c: &Connection| c.state().is_synchronised())
         };
         listener.waiting.iter().filter(open).count() > listener.backlog as usize
+    }
+
+    /// Whether Linux ignores a SYN for a listening `port`: one with a FIN (`tcp_rcv_state_process`). The other presets
+    /// accept it, since RFC 1644 needs such SYNs.
+    pub(super) fn ignores_syn(&self, port: u16, syn: &Segment) -> bool {
+        let linux =
+            |settings: Arc<Settings>| settings.growth == GrowthRule::Linux && !settings.t_tcp;
+        syn.flags.has(Flags::FIN) && self.listens(port) && linux(self.settings_of(port))
     }
 
     /// The settings of an incoming connection at `port`.
