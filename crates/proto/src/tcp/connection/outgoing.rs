@@ -8,8 +8,8 @@ use crate::tcp::state::{Input, State};
 use crate::tcp::work;
 use crate::units::{Span, Time};
 use crate::wire::{
-    Acc, Ackp, Body, Eln, Flags, Nack, Packet, Parts, Scps, Segment, Seq, Smart, Stamp, Timestamps,
-    options,
+    Acc, Ackp, Body, Eln, Flags, Nack, Packet, Parts, SackBlocks, Scps, Segment, Seq, Smart, Stamp,
+    Timestamps, options,
 };
 
 use crate::wire::segment::SNACK_LEN;
@@ -18,6 +18,9 @@ use super::{Connection, payload_mss, scale_for};
 
 /// Maximum payload of a super-packet, which must fit an IP packet with the headers of IP and TCP and all TCP options.
 const BULK: u32 = 65_535 - 40 - 60;
+
+/// Bytes of a SACK option without blocks, with two bytes of padding.
+const SACK_BASE: u32 = 4;
 
 /// Minimum time between answers to unacceptable segments without data: Linux's `tcp_invalid_ratelimit`.
 const CHALLENGE_EVERY: Span = Span::millis(500);
@@ -33,14 +36,37 @@ impl Connection {
                 self.send_first(now, out);
             }
             // Segmentation offload would treat the counter of accurate ECN as flags.
-            if out.is_bulk() && !self.marks.is_accurate() {
+            self.reserve_reports();
+            let reports = self.tx.core.window.reports > 0;
+            if out.is_bulk() && !self.marks.is_accurate() && !reports {
                 self.send_in_bulk(now, out);
             }
             while let Some(chunk) = self.tx.poll(now) {
                 self.send_chunk(now, chunk, out);
+                self.reserve_reports();
             }
         }
         self.send_ack(now, out);
+    }
+
+    /// Sequence position of a pure ACK. In Linux that of new data does not fall with a timeout, and lies in the peer's
+    /// window (`tcp_acceptable_seq`).
+    fn ack_position(&self) -> u64 {
+        let w = &self.tx.core.window;
+        let slack = (1u64 << self.agreed.send_scale) - 1;
+        match self.config.growth == GrowthRule::Linux {
+            true if w.max <= w.una + u64::from(w.peer) + slack => w.max,
+            true => w.una + u64::from(w.peer),
+            false => w.nxt,
+        }
+    }
+
+    /// Reserves room for SACK blocks in the next data segment. In Linux data segments carry them as well
+    /// (`tcp_established_options`, `tcp_current_mss`).
+    fn reserve_reports(&mut self) {
+        let linux = self.config.growth == GrowthRule::Linux;
+        let blocks = if linux { self.sack_blocks().as_slice().len() as u32 } else { 0 };
+        self.tx.core.window.reports = if blocks > 0 { SACK_BASE + 8 * blocks } else { 0 };
     }
 
     /// Sends an ACK if one is due.
@@ -50,7 +76,7 @@ impl Connection {
                 self.rx.acked();
                 return;
             }
-            let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
+            let mut ack = self.segment(now, self.ack_position(), Flags::ACK);
             self.add_sack(&mut ack);
             self.add_cause(&mut ack);
             self.add_mark(&mut ack);
@@ -108,6 +134,10 @@ impl Connection {
             true => self.syn_with(now, flags),
             false => self.segment(now, chunk.from, flags),
         };
+        let w = &self.tx.core.window;
+        if w.reports > 0 && chunk.len <= w.payload() && !segment.flags.has(Flags::SYN) {
+            self.add_sack(&mut segment);
+        }
         if chunk.len > 0 {
             self.add_ack_report(&mut segment);
             if let Some(quick) = self.rx.timed() {
@@ -165,15 +195,20 @@ impl Connection {
         segment
     }
 
-    pub(super) fn add_sack(&self, segment: &mut Segment) {
+    /// The SACK blocks of the next segment.
+    fn sack_blocks(&self) -> SackBlocks {
         if !self.agreed.sack {
-            return;
+            return SackBlocks::default();
         }
         // Timestamps leave room for three blocks (RFC 2018 section 3).
         let most = if self.agreed.timestamps { 3 } else { 4 };
         // A SNACK option needs the room of one block, and so does a connection count.
         let taken = usize::from(self.agreed.snack) + usize::from(self.agreed.counts);
-        let blocks = self.rx.sack(self.irs, most - taken);
+        self.rx.sack(self.irs, most - taken)
+    }
+
+    pub(super) fn add_sack(&self, segment: &mut Segment) {
+        let blocks = self.sack_blocks();
         if !blocks.is_empty() {
             segment.options_mut().sack = blocks;
         }

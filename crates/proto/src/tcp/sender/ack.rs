@@ -161,8 +161,10 @@ impl<R: Recovery> SenderWith<'_, R> {
             verdict = Some(TcpKind::FastRetransmit);
         } else if self.core.limited_transmit
             && self.core.tally.dupacks < self.core.detector.threshold()
+            && (!self.core.reno_sacks || self.recovery.may_enter(&self.core.window))
         {
-            //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
+            //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs. After a timeout Linux
+            // counts all data in flight as lost, so that duplicate ACKs permit none.
             self.core.window.extra = self.core.window.mss.saturating_mul(self.core.tally.dupacks);
         }
         self.recovery.settle(self.core, &step);

@@ -113,7 +113,7 @@ impl Bursts {
             None => now,
         });
         self.rate = pace.map_or(0, |pace| pace.bps() / 8);
-        if chunk.len < w.mss && chunk.end() < w.last() {
+        if chunk.len < w.payload() && chunk.end() < w.last() {
             self.small = chunk.end();
         } else {
             self.whole = true;

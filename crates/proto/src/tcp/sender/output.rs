@@ -46,7 +46,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             core.growth.restart(now, idle);
         }
         let (w, timers) = (&mut core.window, &mut core.timers);
-        if chunk.len < w.mss && chunk.len > 0 && chunk.from >= w.max {
+        if chunk.len < w.payload() && chunk.len > 0 && chunk.from >= w.max {
             w.small = end;
         }
         if chunk.from == w.nxt && !probe {

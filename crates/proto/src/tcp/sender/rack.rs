@@ -397,7 +397,7 @@ impl Recovery for Rack {
             self.probe.cancel();
         } else if step.moved && !timers.persist.is_set() {
             timers.rearm(now);
-            self.schedule_probe(now, w, timers);
+            self.schedule_probe(now, w, timers, false);
         } else if self.last.reported {
             // A probe is needed only without reports.
             self.probe.cancel();
@@ -434,8 +434,8 @@ impl Recovery for Rack {
         let flight = self.flight.pipe() + (end - chunk.from);
         let probe = chunk.cause == Cause::TailLossProbe;
         self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), probe);
-        if new {
-            self.schedule_probe(now, w, &core.timers);
+        if new && !self.probe.ends_at(end) {
+            self.schedule_probe(now, w, &mut core.timers, true);
         } else if chunk.from == w.una {
             core.timers.rearm(now);
         }
@@ -471,7 +471,8 @@ impl Recovery for Rack {
                     true => Cause::TimeoutRetransmit,
                     false => Cause::FastRetransmit,
                 };
-                return Choice::Send(w.chunk_at(from, cause).cut(to));
+                let chunk = w.chunk_at(from, cause).cut(to);
+                return Choice::Send(self.with_room(w, chunk));
             }
         }
         self.new_data(now, rtt, w, usage).map_or(Choice::Idle, Choice::Send)

@@ -36,16 +36,27 @@ impl TailProbe {
     /// Schedules a probe after a probe timeout from `now`, but not later than the retransmission timer.
     //= rfc8985#section-7.2: two round trips; one segment alone also waits for a delayed ACK
     pub fn schedule(&mut self, now: Time, srtt: Span, segments: usize, rto: Time) {
-        self.due = None;
-        if self.end.is_some() {
-            return;
-        }
-        let wait = match srtt {
+        let at = TailProbe::time(now, srtt, segments).min(rto);
+        self.due = Some(at).filter(|_| !self.is_unanswered());
+    }
+
+    /// Time of a probe of `segments` segments in flight after a probe timeout from `now`.
+    pub fn time(now: Time, srtt: Span, segments: usize) -> Time {
+        now + match srtt {
             Span::ZERO => Span::secs(1),
             _ if segments == 1 => srtt * 2 + LEAST + ACK_DELAY,
             _ => srtt * 2 + LEAST,
-        };
-        self.due = Some((now + wait).min(rto));
+        }
+    }
+
+    /// Whether the fate of the last probe is unknown, and `end` was the highest position when it was sent.
+    pub fn ends_at(&self, end: u64) -> bool {
+        self.end == Some(end)
+    }
+
+    /// Whether the fate of the last probe is unknown.
+    pub fn is_unanswered(&self) -> bool {
+        self.end.is_some()
     }
 
     /// Cancels a scheduled probe.

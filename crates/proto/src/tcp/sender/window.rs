@@ -26,6 +26,8 @@ pub enum Coalescing {
 pub struct Window {
     /// Current segment size.
     pub mss: u32,
+    /// Bytes of the SACK blocks in the next segments, which have that much less room for data.
+    pub reports: u32,
     /// Congestion window.
     pub cwnd: u32,
     /// Temporary increase of the congestion window by duplicate ACKs outside of recovery (limited transmit).
@@ -66,8 +68,9 @@ pub struct Window {
     halves: Halves,
     whole_segments: bool,
     ssthresh_min: u32,
-    /// Whether the probe of a closed window carries no data.
-    empty_probes: bool,
+    /// Whether Linux's rules apply: the probe of a closed window carries no data, and a retransmission only data that
+    /// was sent before.
+    linux: bool,
 }
 
 impl Window {
@@ -75,6 +78,7 @@ impl Window {
     pub fn new(config: &TcpConfig) -> Window {
         Window {
             mss: config.mss.max(1),
+            reports: 0,
             cwnd: config.mss.saturating_mul(config.initial_window),
             extra: 0,
             limited: 0,
@@ -97,7 +101,7 @@ impl Window {
             halves: config.halves,
             whole_segments: config.whole_segments,
             ssthresh_min: config.ssthresh_min,
-            empty_probes: config.growth == GrowthRule::Linux,
+            linux: config.growth == GrowthRule::Linux,
         }
     }
 
@@ -121,6 +125,11 @@ impl Window {
     pub fn set_peer(&mut self, bytes: u32) {
         self.peer = bytes;
         self.peer_max = self.peer_max.max(bytes);
+    }
+
+    /// Maximum payload of the next segment.
+    pub fn payload(&self) -> u32 {
+        self.mss.saturating_sub(self.reports).max(1)
     }
 
     /// One past the last position of the stream, FIN included.
@@ -190,7 +199,7 @@ impl Window {
     //= rfc9293#section-3.8.6.1: zero-window probing
     //= rfc9293#section-3.8.6.2.1: after the override timeout the window is used as it is
     pub fn probe(&self) -> Option<Chunk> {
-        if self.empty_probes && self.peer == 0 && (1..self.last()).contains(&self.una) {
+        if self.linux && self.peer == 0 && (1..self.last()).contains(&self.una) {
             // Below the window, so that the peer answers without storing data (`tcp_xmit_probe_skb`).
             let cause = Cause::WindowProbe;
             return Some(Chunk { from: self.una - 1, len: 0, fin: false, cause });
@@ -246,8 +255,11 @@ impl Window {
     #[inline]
     pub fn next_chunk(&self) -> Option<Chunk> {
         let limit = self.una + self.allowed();
-        let sendable = self.end.min(limit);
-        let mut len = (sendable.saturating_sub(self.nxt)).min(self.mss.into()) as u32;
+        let resent = self.nxt < self.max;
+        let most = if resent && self.linux { self.max } else { limit };
+        let sendable = self.end.min(limit).min(most);
+        let full = self.payload();
+        let mut len = (sendable.saturating_sub(self.nxt)).min(full.into()) as u32;
         let mut ends = false;
         if !self.records.is_empty()
             && let Some(end) = self.records.iter().find(|end| **end > self.nxt)
@@ -260,11 +272,9 @@ impl Window {
         if len == 0 && !fin {
             return None;
         }
-        let resent = self.nxt < self.max;
         //= rfc9293#section-3.8.6.2.1: no silly windows: a full segment, the last one, or half a window
-        let worthwhile =
-            len == self.mss || reaches_end || resent || ends || len >= self.peer_max / 2;
-        if !worthwhile || len < self.mss && !fin && !resent && !ends && self.coalesces() {
+        let worthwhile = len == full || reaches_end || resent || ends || len >= self.peer_max / 2;
+        if !worthwhile || len < full && !fin && !resent && !ends && self.coalesces() {
             return None;
         }
         let cause =

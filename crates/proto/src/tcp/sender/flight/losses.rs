@@ -106,6 +106,19 @@ impl Flight {
         any
     }
 
+    /// Splits the segment that begins at `from` after `len` bytes, so that a shorter one can be sent again. Returns
+    /// false if there is no room for another record.
+    pub fn divide(&mut self, from: u64, len: u32) -> bool {
+        let Some(i) = self.position(from).filter(|_| !self.is_full()) else { return false };
+        let whole = self.records[i];
+        if whole.len > len {
+            self.records[i].len = len;
+            let (from, len) = (from + u64::from(len), whole.len - len);
+            self.records.insert(i + 1, SentSegment { from, len, ..whole });
+        }
+        true
+    }
+
     /// Number of retransmissions in flight, without tail loss probes.
     pub fn repeated(&self) -> u64 {
         let records = self.repeated.iter().filter_map(|(from, at)| self.repeated_at(*from, *at));
@@ -180,12 +193,7 @@ impl Flight {
         if r.from >= limit {
             return None;
         }
-        if r.to() > limit && !self.is_full() {
-            self.records[i].len = (limit - self.records[i].from) as u32;
-            self.records
-                .insert(i + 1, SentSegment { from: limit, len: (r.to() - limit) as u32, ..r });
-            return Some((r.from, limit));
-        }
-        Some((r.from, r.to()))
+        let ends = r.to() > limit && self.divide(r.from, (limit - r.from) as u32);
+        Some((r.from, if ends { limit } else { r.to() }))
     }
 }

@@ -111,3 +111,14 @@ proptest! {
         }
     }
 }
+
+/// Both parts of a divided segment have its state, and together its bytes.
+#[test]
+fn a_divided_segment_is_resent_in_two_parts() {
+    let mut f = flight(2);
+    f.judge(|r| if r.from < 1001 { Judgement::Lost } else { Judgement::Later });
+    assert!(f.divide(1, 988) && f.divide(1, 988) && !f.divide(2, 10));
+    assert_eq!((f.records.len(), f.lost(), f.next_lost(u64::MAX)), (3, 1000, Some((1, 989))));
+    f.sent(Time(50), 1, 989, Stamp::default());
+    assert_eq!((f.lost(), f.next_lost(u64::MAX)), (12, Some((989, 1001))));
+}

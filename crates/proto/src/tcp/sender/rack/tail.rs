@@ -1,8 +1,9 @@
 //! Timers of the tail: restart of the timer for the oldest segment, and the tail loss probe.
 
 use crate::event::Cause;
+use crate::tcp::sender::tlp::TailProbe;
 use crate::tcp::sender::{Chunk, Timers, Window};
-use crate::units::Time;
+use crate::units::{Due, Time};
 
 use super::Rack;
 
@@ -14,16 +15,45 @@ impl Rack {
         self.last.oldest.zip(head).is_some_and(|(oldest, head)| oldest > head)
     }
 
-    /// Sets the timer of the tail loss probe, if a probe is useful.
+    /// Sets the timer of the tail loss probe, if a probe is useful. `sends` is whether new data is sent; otherwise an
+    /// ACK has restarted the retransmission timer.
     //= rfc8985#section-7.2: not during recovery, or while segments are reported
-    pub(super) fn schedule_probe(&mut self, now: Time, w: &Window, timers: &Timers) {
-        let Some(rto) = timers.rexmt.get() else { return };
+    pub(super) fn schedule_probe(
+        &mut self,
+        now: Time,
+        w: &Window,
+        timers: &mut Timers,
+        sends: bool,
+    ) {
+        let Some(mut rto) = timers.rexmt.get() else { return };
         let flight = &self.flight;
         let calm = self.probes && !self.active && !self.after_timeout(w) && flight.lost() == 0;
-        if calm && flight.sacked_segments() == 0 && !flight.is_empty() {
-            self.probe.schedule(now, timers.rtt.srtt(), flight.segments(), rto);
-        } else {
-            self.probe.cancel();
+        if !calm || flight.sacked_segments() > 0 || flight.is_empty() {
+            return self.probe.cancel();
+        }
+        let (srtt, segments) = (timers.rtt.srtt(), flight.segments());
+        // Linux counts the timeout from the last transmission of the oldest segment (`tcp_rto_delta_us`).
+        let head = flight.first().filter(|_| self.kernel);
+        let head = head.map(|head| timers.rtt.deadline(head.at, 1));
+        if let Some(at) = head.filter(|at| sends && *at > now) {
+            rto = rto.min(at);
+            timers.rexmt = Due::at(rto);
+        }
+        match head.filter(|_| self.probe.is_unanswered()) {
+            // The timer of a second probe expires without one, and starts that of retransmissions.
+            Some(head) => {
+                timers.rexmt = Due::at(TailProbe::time(now, srtt, segments).min(rto).max(head))
+            }
+            None => self.probe.schedule(now, srtt, segments, rto),
+        }
+    }
+
+    /// Shortens a retransmission that leaves no room for SACK blocks.
+    pub(super) fn with_room(&mut self, w: &Window, chunk: Chunk) -> Chunk {
+        let most = w.payload();
+        match chunk.len > most && self.flight.divide(chunk.from, most) {
+            true => chunk.cut(chunk.from + u64::from(most)),
+            false => chunk,
         }
     }
 
@@ -44,6 +74,7 @@ impl Rack {
         }
         let (from, to) = self.flight.last().map(|r| (r.from, r.to()))?;
         self.probe.sent(w.nxt, true);
-        Some(w.chunk_at(from, Cause::TailLossProbe).cut(to))
+        let chunk = w.chunk_at(from, Cause::TailLossProbe).cut(to);
+        Some(self.with_room(w, chunk))
     }
 }
