@@ -25,7 +25,7 @@ const STILL = 700;
 /** How long after a run the state of hosts is requested, in milliseconds: the next move of a slider has precedence. */
 const SETTLED = 120;
 
-/** How long a slider must rest before its run begins, in milliseconds. */
+/** How long a slider must rest before its run begins, if it moved before in this time, in milliseconds. */
 const REST = 16;
 
 /** The page. */
@@ -70,6 +70,8 @@ export class Lab {
   #lane = 0;
   #frame = 0;
   #turn = 0;
+  /** When a slider last moved, in milliseconds. */
+  #turned = -Infinity;
   /** The text to which `choices` belong. */
   #chosenFor: string | null = null;
   #ready: () => void = () => {};
@@ -257,10 +259,12 @@ export class Lab {
     this.update();
   }
 
-  /** Moves a slider. */
+  /** Moves a slider. A single move runs at once; of several moves in quick succession the last one counts. */
   turn(key: string, value: string): Promise<void> {
     this.shown.set[key] = value;
-    return this.rerun(REST);
+    const before = this.#turned;
+    this.#turned = performance.now();
+    return this.rerun(this.#turned - before < REST ? REST : 0);
   }
 
   /** Shows another scheme in column `i`. */

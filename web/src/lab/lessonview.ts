@@ -99,12 +99,13 @@ function claimed(lab: Lab, claim: Claim): TemplateResult {
   </li>`;
 }
 
-/** The two sides of a claim in the runs on the page, as numbers with their unit. */
+/** The measured side of a claim, if it names a column of the page, and its bound, as numbers with their unit. */
 function measured(lab: Lab, claim: Claim): string {
   const [left, bound] = claim.sides(numbers(lab));
-  if (left === undefined || bound === undefined) return '';
+  if (bound === undefined) return '';
   const unit = lab.columns.map((column) => column.run?.unit(claim.name)).find((unit) => unit !== undefined) ?? '';
-  return ` (${shown(left, unit)} and ${shown(bound, unit)})`;
+  const limit = `bound ${shown(bound, unit)}`;
+  return left === undefined ? ` (${limit})` : ` (${shown(left, unit)}, ${limit})`;
 }
 
 /** The task, and whether the runs on the page reach its goals. */

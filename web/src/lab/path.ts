@@ -51,6 +51,8 @@ export class PathView {
   #standing: Standing | null = null;
   #time = 0;
   #span = 1;
+  /** The requested frame in which the picture is drawn; 0 if there is none. */
+  #frame = 0;
   #edges: number[] = [0];
   /** The stage of the first sender, whose window is drawn; -1 if there is none. */
   #sender = -1;
@@ -66,8 +68,8 @@ export class PathView {
     this.#canvas.addEventListener('pointermove', (event) => this.#hover(event));
     this.#canvas.addEventListener('pointerleave', () => this.#hover(null));
     this.#context = this.#canvas.getContext('2d')!;
-    new ResizeObserver(() => this.draw()).observe(this.element);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
+    new ResizeObserver(() => this.#draw()).observe(this.element);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#draw());
   }
 
   set label(label: string) {
@@ -87,25 +89,33 @@ export class PathView {
     const sent = run.t.findIndex((_, i) => run.of(i).event === 'originated' && run.of(i).cause === 'data');
     this.#sender = sent < 0 ? -1 : run.stage[sent]!;
     this.#standing = null;
-    this.draw();
+    this.#redraw();
   }
 
   /** The event whose stage gets a ring; null for none. */
   set picked(event: number | null) {
     this.#picked = event;
-    this.draw();
+    this.#redraw();
   }
 
   /** Shows the path at a time; the plots show `span` seconds. */
   show(time: number, span: number): void {
     [this.#time, this.#span] = [time, span];
-    this.draw();
+    this.#redraw();
   }
 
   /** Sets the state that is drawn: caches of base stations, and fill levels of queues. */
   stand(standing: Standing): void {
     this.#standing = standing;
-    this.draw();
+    this.#redraw();
+  }
+
+  /** Draws at the next frame: several changes between two frames are drawn once. */
+  #redraw(): void {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#draw();
+    });
   }
 
   /** The horizontal position of a place on the path, in pixels. */
@@ -117,7 +127,7 @@ export class PathView {
     return 8 + ((a + (at - stage) * (b - a)) / all) * (width - 16);
   }
 
-  draw(): void {
+  #draw(): void {
     const run = this.#run;
     const width = this.element.clientWidth;
     if (!run || width === 0) return;
@@ -142,8 +152,11 @@ export class PathView {
     // A name that would touch the one before is drawn a line higher; if that line is also occupied, the name is cut.
     const free = [-Infinity, -Infinity];
     const captions: Caption[] = [];
-    const name = (text: string, middle: number, room: number) => {
-      const begins = middle - pen.measureText(clipped(pen, text, room)).width / 2;
+    const name = (text: string, centre: number, room: number) => {
+      const half = pen.measureText(clipped(pen, text, room)).width / 2;
+      // Names of the first and the last host may be wider than the host, but stay in the picture.
+      const middle = Math.min(Math.max(centre, half), width - half);
+      const begins = middle - half;
       const found = free.findIndex((end) => begins > end + 3);
       const line = found >= 0 ? found : free[0]! <= free[1]! ? 0 : 1;
       const shown = clipped(pen, text, found >= 0 ? room : Math.max(2 * (middle - free[line]! - 3), 0));
@@ -184,7 +197,7 @@ export class PathView {
         pen.fill();
         pen.stroke();
         pen.fillStyle = colour('ink');
-        name(stage.name, middle, Math.min((right - left) * 2.6, 2 * Math.min(middle, width - middle)));
+        name(stage.name, middle, (right - left) * 2.6);
         const cached = this.#standing?.stages[i]?.kept;
         if (cached) captions.push(this.#cache(pen, left, right, cached, colour));
         else if (i === this.#sender) captions.push(this.#window(pen, left, right, colour));
