@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test python-and-web setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc bench instructions advisories clean
-.PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
+.PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -181,6 +181,20 @@ wheel: $(PYTHON) ## Build the Python package for release; prints its size and th
 	@ls -l '$(TARGET)'/wheels/*.whl
 	@cd / && '$(VENV)/bin/python' -c 'import time; a = time.perf_counter(); import lasthop; \
 		print(f"import: {1000 * (time.perf_counter() - a):.1f} ms")'
+
+# A release of Pyodide loads only modules of the Emscripten that it was built with. `link-native-libraries` is an unstable option.
+PYODIDE = 315.0.0-alpha.2
+EMSCRIPTEN = 6.0.5
+PYODIDE_ABI = 2026_5
+wheel-pyodide: $(PYTHON) ## Build the Python package for Pyodide, and test it in Node; needs emcc and Rust's target wasm32-unknown-emscripten
+	@emcc --version | grep -q ' $(EMSCRIPTEN) ' || { echo 'wheel-pyodide needs emcc $(EMSCRIPTEN), with which Pyodide $(PYODIDE) was built' >&2; exit 1; }
+	rm -rf '$(TARGET)/wheels-pyodide'
+	cd python && RUSTC_BOOTSTRAP=1 RUSTFLAGS='-C link-arg=-sSIDE_MODULE=2 -Z link-native-libraries=no' CC_wasm32_unknown_emscripten=emcc \
+		AR_wasm32_unknown_emscripten=emar CFLAGS_wasm32_unknown_emscripten=-fPIC PYO3_CROSS_PYTHON_VERSION=3.15 \
+		MATURIN_PYEMSCRIPTEN_PLATFORM_VERSION=$(PYODIDE_ABI) '$(VENV)/bin/maturin' build --quiet --locked \
+		--target wasm32-unknown-emscripten $(if $(PROFILE),--profile $(PROFILE)) --out '$(TARGET)/wheels-pyodide'
+	$(NODE) npm install --silent --no-save --prefix '$(TARGET)/pyodide' pyodide@$(PYODIDE)
+	$(NODE) node .ci/pyodide.mjs '$(TARGET)/pyodide/node_modules/pyodide' '$(TARGET)'/wheels-pyodide/*.whl
 
 # The reference is the command that code-tests built. Building it alone would change features of dependencies and rebuild them. The
 # wheel is also built in the workspace (.ci/cargo-of-tests); clippy checks that the package compiles with its own features alone. The

@@ -44,15 +44,35 @@ impl Work<'_> {
         Work { jobs, stop: &|| false, progress: &|_| () }
     }
 
-    /// The pool of one call.
+    /// The threads of one call.
     ///
     /// # Errors
     ///
     /// The system refuses threads.
-    pub fn pool(&self) -> Result<rayon::ThreadPool, Error> {
-        rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build().map_err(|error| {
+    pub fn pool(&self) -> Result<Pool, Error> {
+        let threads = rayon::ThreadPoolBuilder::new();
+        if cfg!(target_os = "emscripten") {
+            // Later calls fail, and the pool of the first one remains.
+            let _ = threads.num_threads(1).use_current_thread().build_global();
+            return Ok(Pool(None));
+        }
+        threads.num_threads(self.jobs).build().map(|pool| Pool(Some(pool))).map_err(|error| {
             Error::input(format!("cannot start {} threads: {error}", self.jobs), "ask for fewer")
         })
+    }
+}
+
+/// The threads of one call; `None` on Emscripten, which has only the calling thread.
+#[derive(Debug)]
+pub struct Pool(Option<rayon::ThreadPool>);
+
+impl Pool {
+    /// Calls `work`; its parallel parts run on these threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.0 {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
     }
 }
 

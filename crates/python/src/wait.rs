@@ -49,7 +49,7 @@ impl Waiting {
         let (theirs, rule) = (shared.clone(), control.clone());
         // With a Python control one thread has the lock at a time: more threads would only wait.
         let jobs = if control.is_some() { 1 } else { jobs };
-        let thread = Builder::new().name("lasthop".to_owned()).spawn(move || {
+        let run = move || {
             let failed = || rule.as_ref().is_some_and(|rule| rule.failed());
             let stop = || theirs.stop.load(Ordering::Relaxed) || failed();
             let count = |done: lasthop_batch::Done| {
@@ -63,7 +63,14 @@ impl Waiting {
                 None => work(),
             };
             let _ = send.send(result);
-        })?;
+        };
+        // Without threads the call blocks: progress is reported at the end, and Ctrl-C ends it afterwards.
+        let thread = if cfg!(target_os = "emscripten") {
+            py.detach(run);
+            None
+        } else {
+            Some(Builder::new().name("lasthop".to_owned()).spawn(run)?)
+        };
         let receive = Mutex::new(receive);
         let result = listen(py, &receive, &shared, progress.as_ref());
         if result.is_err() {
@@ -76,7 +83,7 @@ impl Waiting {
             Some(result) => result.map_err(|e| error::batch(py, &e)),
             None => Err(PyRuntimeError::new_err(format!(
                 "lasthop has failed: {}. This is a fault of lasthop; please report it with the scenario and the seed",
-                py.detach(|| panic_message(thread))
+                py.detach(|| thread.map_or_else(no_result, panic_message))
             ))),
         }
     }
@@ -127,7 +134,11 @@ fn panic_message(thread: JoinHandle<()>) -> String {
         Ok(text) => *text,
         Err(error) => error.downcast::<&str>().map_or_else(|_| "a panic".into(), |t| t.to_string()),
     };
-    thread.join().map_or_else(words, |()| "it gave no result".to_owned())
+    thread.join().map_or_else(words, |()| no_result())
+}
+
+fn no_result() -> String {
+    "it gave no result".to_owned()
 }
 
 /// Panics in one of the pool's threads: for the tests.
