@@ -85,8 +85,9 @@ fn options_offered_by_both_ends_are_used() {
         10ms   > . 1+988 ack 1 win 49152 ts 10 500
         20ms   < . ack 989 win 100 ts 510 10      # 800 bytes: less than a segment
         30ms   < . 5000+100 ack 989 win 1000 ts 520 10
-        30ms   > . 989+988 ack 1 win 49152 ts 30 510
-        30ms   > . 1977+988 ack 1 win 49152 ts 30 510
+        # A SACK block takes another twelve.
+        30ms   > . 989+976 ack 1 win 49152 ts 30 510 sack 5000-5100
+        30ms   > . 1965+976 ack 1 win 49152 ts 30 510 sack 5000-5100
         100ms  end
         ",
     );

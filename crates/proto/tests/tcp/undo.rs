@@ -27,11 +27,11 @@ fn a_time_out_is_taken_back_when_data_arrives_that_was_not_sent_again() {
         200ms  < . ack 1001              # then the path holds everything back
         200ms  > . 4001+1000 ack 1
         200ms  > . 5001+1000 ack 1
-        402ms  note TailLossProbe
-        402ms  > . 6001+1000 ack 1
-        652ms  note Timeout
-        652ms  > . 1001+1000 ack 1 => timeout-retransmit
-        652ms  tcb cwnd 1000 ssthresh 2000
+        350ms  note TailLossProbe
+        350ms  > . 6001+1000 ack 1
+        600ms  note Timeout
+        600ms  > . 1001+1000 ack 1 => timeout-retransmit
+        600ms  tcb cwnd 1000 ssthresh 2000
         660ms  < . ack 2001
         660ms  > . 7001+1000 ack 1
         660ms  > . 8001+1000 ack 1
@@ -54,10 +54,10 @@ fn a_genuine_timeout_resumes_after_the_f_rto_test() {
         200ms  < . ack 1001
         200ms  > . 4001+1000 ack 1       # lost, too
         200ms  > . 5001+1000 ack 1
-        402ms  note TailLossProbe
-        402ms  > . 6001+1000 ack 1
-        652ms  note Timeout
-        652ms  > . 1001+1000 ack 1 => timeout-retransmit
+        350ms  note TailLossProbe
+        350ms  > . 6001+1000 ack 1
+        600ms  note Timeout
+        600ms  > . 1001+1000 ack 1 => timeout-retransmit
         752ms  < . ack 2001
         752ms  > . 7001+1000 ack 1
         752ms  > . 8001+1000 ack 1
@@ -84,7 +84,7 @@ fn an_echo_from_before_the_retransmission_takes_a_time_out_back_at_once() {
         620ms  note Undone
         620ms  > . 4941+988 ack 1 ts 620 600
         620ms  tcb cwnd 4940 ssthresh 4294967295
-        900ms  end
+        800ms  end
         ",
     );
 }
