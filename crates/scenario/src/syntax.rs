@@ -24,13 +24,13 @@ pub(crate) fn remedy(text: &str, span: Range<usize>, message: &str) -> Option<St
         );
     }
     if let Some(language) = other_language(text) {
-        return Some(match language {
+        let remedy = match language {
             "it begins as a web page or XML" => {
                 "download the file itself, not the page that shows it"
             }
             _ => "write it in TOML",
-        })
-        .map(str::to_owned);
+        };
+        return Some(remedy.to_owned());
     }
     let before = text.get(..span.start)?;
     let line = text[before.rfind('\n').map_or(0, |at| at + 1)..].lines().next()?;
