@@ -17,7 +17,7 @@
 //! probes.
 //!
 //! With partial acknowledgements (west97 3) the agent also notifies the sender of its trouble; see
-//! [`super::ackp`]. With selective acknowledgements it knows the missing packets; see [`super::snoop_smart`].
+//! `ackp.rs`. With selective acknowledgements it knows the missing packets; see `snoop_smart.rs`.
 //! Without suppression of duplicate ACKs it is the LL of balakrishnan97 3.1.1, a link layer that uses TCP's
 //! acknowledgements without their semantics.
 
