@@ -120,7 +120,7 @@ proptest! {
         prop_assert!(limit.remedy.contains("receiving application"), "{limit}");
     }
 
-    /// The window exceeds what the link holds, so the rest waits in a queue: a larger one lengthens that queue only.
+    /// The window exceeds the bandwidth-delay product, so the link has a queue. A larger window only makes this queue longer.
     #[test]
     fn a_window_that_fills_the_queue_of_the_link(
         isn in any_numbers(), v6 in any::<bool>(), rtt in 10.0f64..50.0, packets in 20u32..40, scaled in any::<bool>(),
