@@ -15,7 +15,7 @@ use self::fields::FIELDS;
 use crate::can_run::can_run;
 use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, Endpoint, analyze_capture};
-use lasthop_proto::event::{Event, Op, What};
+use lasthop_proto::event::{Event, EventKind, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Notice, Packet, Quote, Seq};
@@ -370,8 +370,8 @@ fn messages_to_sources() {
         let flow = FlowKey { src: addr(src), dst: addr(dst), src_port: 1024, dst_port: 9 };
         for notice in Notice::ALL {
             let packet = Packet::notice(notice, &Quote { flow, seq: Seq(3_000_000_001), len: 576 });
-            let what = What::Packet { op: Op::Transmitted, side: Side::Left, packet };
-            sink.event(&Event { at: Time::ZERO, stage: StageId(0), what });
+            let kind = EventKind::Packet { op: Op::Transmitted, side: Side::Left, packet };
+            sink.event(&Event { at: Time::ZERO, stage: StageId(0), kind });
         }
     }
     let capture = sink.finish().unwrap().links.remove(0).1;

@@ -3,7 +3,7 @@
 use std::io;
 
 use lasthop_analyze::{Cause, Config, Direction, analyze_capture};
-use lasthop_proto::event::{self, Event, Interest, Op, What};
+use lasthop_proto::event::{self, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::{Argument, parse};
@@ -23,7 +23,8 @@ impl Sink for Truth {
     }
 
     fn event(&mut self, event: &Event) {
-        let What::Packet { op: Op::Dropped(cause), side: Side::Right, packet } = &event.what else {
+        let EventKind::Packet { op: Op::Dropped(cause), side: Side::Right, packet } = &event.kind
+        else {
             return;
         };
         let data = matches!(packet.transport, Transport::Tcp(_)) && !packet.body.is_empty();

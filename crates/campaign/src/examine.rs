@@ -2,7 +2,7 @@
 //! advances, and every transfer ends.
 
 use lasthop_explore::oracle::{self, Watch};
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::Scenario;
 use lasthop_sim::{Reason, Session, layout};
@@ -21,12 +21,12 @@ impl Sink for Books {
     fn event(&mut self, event: &Event) {
         let refused = Op::Dropped(Cause::NoSuchConnection);
         let role = self.1.stages[usize::from(event.stage.0)].role;
-        match &event.what {
-            What::Packet { op, packet, .. }
+        match &event.kind {
+            EventKind::Packet { op, packet, .. }
                 if *op == refused
                     && role == Role::Host
                     && !matches!(packet.transport, Transport::Icmp(_)) => {}
-            What::Packet { op: Op::Repeated(_) | Op::Transmitted | Op::Damaged, .. } => {}
+            EventKind::Packet { op: Op::Repeated(_) | Op::Transmitted | Op::Damaged, .. } => {}
             _ => self.0.event(event),
         }
     }

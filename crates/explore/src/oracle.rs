@@ -1,7 +1,7 @@
 //! Conditions that every run must fulfil.
 
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey};
@@ -37,14 +37,14 @@ impl Sink for Watch {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Tcp(tcp) | What::Split(tcp) => match tcp.kind {
+        match &event.kind {
+            EventKind::Tcp(tcp) | EventKind::Split(tcp) => match tcp.kind {
                 TcpKind::Corrupted => self.corrupted = true,
                 TcpKind::Aborted => self.abandoned = true,
                 TcpKind::Timeout => self.timeouts += 1,
                 _ => {}
             },
-            What::Packet { op, packet, .. } => {
+            EventKind::Packet { op, packet, .. } => {
                 if let Op::Originated(cause) = op {
                     let again = cause.is_host_retransmission() || cause.is_local_retransmission();
                     self.retransmissions += u32::from(again);

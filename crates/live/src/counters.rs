@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lasthop_proto::air::FrameFate;
-use lasthop_proto::event::{AgentNote, Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{AgentNote, Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -184,9 +184,9 @@ impl Sink for Tap {
 
     fn event(&mut self, event: &Event) {
         let Some(stage) = self.0.stages.get(usize::from(event.stage.0)) else { return };
-        let (note, n) = match &event.what {
-            What::Packet { op, side, packet } => return stage.packet(*op, *side, packet),
-            What::Tcp(event) | What::Split(event) => match event.kind {
+        let (note, n) = match &event.kind {
+            EventKind::Packet { op, side, packet } => return stage.packet(*op, *side, packet),
+            EventKind::Tcp(event) | EventKind::Split(event) => match event.kind {
                 TcpKind::Opening => (0, 1),
                 TcpKind::Complete => (1, 1),
                 TcpKind::Aborted => (2, 1),
@@ -199,7 +199,7 @@ impl Sink for Tap {
                 TcpKind::Delivered { bytes } => (6, bytes.into()),
                 _ => return,
             },
-            What::Agent { note, .. } => match note {
+            EventKind::Agent { note, .. } => match note {
                 AgentNote::FlowSeen => (7, 1),
                 AgentNote::FlowForgotten => (8, 1),
                 AgentNote::CacheEvicted => (9, 1),
@@ -216,20 +216,20 @@ impl Sink for Tap {
                 AgentNote::HalfOpenEvicted => (30, 1),
                 _ => (12, 1),
             },
-            What::Air(air) => match air.fate {
+            EventKind::Air(air) => match air.fate {
                 FrameFate::Received => (13, 1),
                 FrameFate::Damaged => (14, 1),
                 FrameFate::Collided => (15, 1),
                 FrameFate::Missed => (23, 1),
             },
-            What::Link { .. } => (16, 1),
-            What::Channel { .. }
-            | What::Work(_)
-            | What::Datagram { .. }
-            | What::Client(_)
-            | What::Doze { .. }
-            | What::Handoff { .. }
-            | What::State { .. } => {
+            EventKind::Link { .. } => (16, 1),
+            EventKind::Channel { .. }
+            | EventKind::Work(_)
+            | EventKind::Datagram { .. }
+            | EventKind::Client(_)
+            | EventKind::Doze { .. }
+            | EventKind::Handoff { .. }
+            | EventKind::State { .. } => {
                 return;
             }
         };
@@ -279,8 +279,8 @@ mod tests {
             (1, AgentNote::CongestionHole),
             (7, AgentNote::FlowSeen),
         ] {
-            let what = What::Agent { flow, note };
-            tap.event(&Event { at: Default::default(), stage: StageId(stage), what });
+            let kind = EventKind::Agent { flow, note };
+            tap.event(&Event { at: Default::default(), stage: StageId(stage), kind });
         }
         let notes: Vec<_> = counters.at(1).notes.into_iter().collect();
         assert_eq!(notes, [("congestion-holes".to_owned(), 2), ("flows-seen".to_owned(), 1)]);
@@ -307,17 +307,17 @@ mod tests {
 
         let addr = Addr::v4(10, 0, 0, 1);
         let flow = FlowKey { src: addr, dst: addr, src_port: 1, dst_port: 2 };
-        let tcp = |kind| What::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
-        let split = |kind| What::Split(TcpEvent { flow, kind, tcb: Tcb::default() });
-        let agent = |note| What::Agent { flow, note };
+        let tcp = |kind| EventKind::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
+        let split = |kind| EventKind::Split(TcpEvent { flow, kind, tcb: Tcb::default() });
+        let agent = |note| EventKind::Agent { flow, note };
         let (station, to) = (Station::BASE, Station(1));
         let air = |fate| {
             let (kind, airtime) = (FrameKind::Data, Span::ZERO);
-            What::Air(AirEvent { station, to, kind, bytes: 9, airtime, fate })
+            EventKind::Air(AirEvent { station, to, kind, bytes: 9, airtime, fate })
         };
         let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
         let packet = Packet::tcp(addr, addr, segment, Body::copy_of(&[0; 60]));
-        let marked = |op| What::Packet { op, side: Side::Right, packet: packet.clone() };
+        let marked = |op| EventKind::Packet { op, side: Side::Right, packet: packet.clone() };
         let cases = [
             (tcp(TcpKind::Opening), Some(("connections-opened", 1))),
             (split(TcpKind::Complete), Some(("connections-complete", 1))),
@@ -350,14 +350,17 @@ mod tests {
             (air(FrameFate::Damaged), Some(("frames-damaged", 1))),
             (air(FrameFate::Collided), Some(("frames-collided", 1))),
             (air(FrameFate::Missed), Some(("frames-missed", 1))),
-            (What::Link { station, peer: to, note: LinkNote::Duplicate }, Some(("link-notes", 1))),
+            (
+                EventKind::Link { station, peer: to, note: LinkNote::Duplicate },
+                Some(("link-notes", 1)),
+            ),
             (marked(Op::Marked), Some(("congestion-marks", 1))),
             (marked(Op::MarkedBy(Cause::Data)), Some(("congestion-marks", 1))),
-            (What::Channel { side: Side::Left, good: true }, None),
+            (EventKind::Channel { side: Side::Left, good: true }, None),
         ];
-        for (what, expected) in cases {
+        for (kind, expected) in cases {
             let counters = Counters::new(1);
-            let event = Event { at: Default::default(), stage: StageId(0), what };
+            let event = Event { at: Default::default(), stage: StageId(0), kind };
             Tap(counters.clone()).event(&event);
             let expected = expected.map(|(name, n)| (name.to_owned(), n));
             let happened = counters.at(0);
@@ -389,8 +392,8 @@ mod tests {
                 (Op::Redirected(causes[0]), 8),
             ];
             for (op, times) in ops {
-                let what = What::Packet { op, side, packet: packet.clone() };
-                let event = Event { at: Default::default(), stage: StageId(0), what };
+                let kind = EventKind::Packet { op, side, packet: packet.clone() };
+                let event = Event { at: Default::default(), stage: StageId(0), kind };
                 (0..times * factor).for_each(|_| tap.event(&event));
             }
         }

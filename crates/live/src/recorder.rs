@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -183,7 +183,7 @@ impl Sink for Recorder {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op, side, packet } = &event.what {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
             self.packet(event.at, event.stage, *op, *side, packet);
         }
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use lasthop_path::{Outside, Path, Stage};
 use lasthop_proto::agent::Agent;
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Packet, PacketId};
@@ -139,8 +139,8 @@ impl Outside for Around<'_> {
         }
         *self.unroutable += 1;
         if self.sink.interest().has(Interest::METRICS) {
-            let what = What::Packet { op: Op::Dropped(Cause::NoSuchConnection), side, packet };
-            self.sink.event(&Event { at: now, stage, what });
+            let kind = EventKind::Packet { op: Op::Dropped(Cause::NoSuchConnection), side, packet };
+            self.sink.event(&Event { at: now, stage, kind });
         }
     }
 }

@@ -13,7 +13,7 @@ use lasthop_live::endpoint::{
     SendOptions, SendReport, Session, Source, Totals, available_congestion, discard, listen,
     listen_everywhere, send,
 };
-use lasthop_proto::event::{Event, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, TcpKind};
 use lasthop_proto::units::Span;
 use lasthop_trace::Sink as _;
 use lasthop_trace::csv::TcbCsv;
@@ -245,8 +245,8 @@ fn the_trace_has_the_rows_of_the_simulator() {
     let blocks: Vec<_> = traced
         .events
         .iter()
-        .map(|event| match event.what {
-            What::Tcp(tcp) => (tcp.kind, tcp.tcb),
+        .map(|event| match event.kind {
+            EventKind::Tcp(tcp) => (tcp.kind, tcp.tcb),
             ref other => panic!("{other:?}"),
         })
         .collect();

@@ -16,7 +16,7 @@ use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::Pattern;
 use lasthop_live::station::{Port, Station};
 use lasthop_path::{HostKind, Path, Stage};
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Argument, LivePath, Scenario};
@@ -67,13 +67,16 @@ impl Sink for EventCounts {
     }
 
     fn event(&mut self, event: &Event) {
-        *match &event.what {
-            What::Packet { op: Op::Originated(Cause::BadStateNotification), .. } => &mut self.sent,
-            What::Packet {
-                op: Op::Dropped(Cause::StaleNotice | Cause::UnheededNotice), ..
+        *match &event.kind {
+            EventKind::Packet { op: Op::Originated(Cause::BadStateNotification), .. } => {
+                &mut self.sent
+            }
+            EventKind::Packet {
+                op: Op::Dropped(Cause::StaleNotice | Cause::UnheededNotice),
+                ..
             } => &mut self.ignored,
-            What::Tcp(tcp) if tcp.kind == TcpKind::BadStateNotified => &mut self.heeded,
-            What::Tcp(tcp) if tcp.kind == TcpKind::Timeout => &mut self.timeouts,
+            EventKind::Tcp(tcp) if tcp.kind == TcpKind::BadStateNotified => &mut self.heeded,
+            EventKind::Tcp(tcp) if tcp.kind == TcpKind::Timeout => &mut self.timeouts,
             _ => return,
         } += 1;
     }

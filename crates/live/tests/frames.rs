@@ -352,10 +352,11 @@ fn a_wrong_header_checksum_is_dropped_with_a_cause() {
         let got = receive(&right, 1);
         assert_eq!(got[0][VNET..], good);
         let (record, _) = station.stop();
-        use lasthop_proto::event::{Cause, Op, What};
-        let is_drop =
-            |what: &What| matches!(what, What::Packet { op: Op::Dropped(Cause::IpChecksum), .. });
-        assert_eq!(record.events().filter(|event| is_drop(&event.what)).count(), 1);
+        use lasthop_proto::event::{Cause, EventKind, Op};
+        let is_drop = |kind: &EventKind| {
+            matches!(kind, EventKind::Packet { op: Op::Dropped(Cause::IpChecksum), .. })
+        };
+        assert_eq!(record.events().filter(|event| is_drop(&event.kind)).count(), 1);
     });
 }
 

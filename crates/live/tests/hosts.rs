@@ -8,7 +8,7 @@ use common::*;
 use lasthop_live::station::Station;
 use lasthop_path::Stage;
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel};
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -75,7 +75,7 @@ impl Sink for Damaged {
     }
 
     fn event(&mut self, event: &Event) {
-        let What::Packet { op: Op::Damaged, packet, .. } = &event.what else { return };
+        let EventKind::Packet { op: Op::Damaged, packet, .. } = &event.kind else { return };
         *match (packet.damage, &packet.transport) {
             (Damage::Ip, _) if packet.src.is_v4() => &mut self.ip,
             (_, Transport::Tcp(_)) => &mut self.tcp,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::world::{RunEnd, Testbed};
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
@@ -55,7 +55,7 @@ impl Sink for RunRecord {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(tcp) = &event.what {
+        if let EventKind::Tcp(tcp) = &event.kind {
             let list = self.tcp.entry(tcp.flow).or_default();
             list.push((event.at, event.stage.0, tcp.kind));
             if let Some(stop) = self.stop {

@@ -51,7 +51,7 @@ mod tests {
             assert_eq!(all[..i].iter().find(same), None);
             let planned = system.status == Status::Planned;
             assert_eq!(planned, system.syntax.is_empty(), "{}", system.key);
-            assert!(!system.what.is_empty() && !system.source.is_empty(), "{}", system.key);
+            assert!(!system.summary.is_empty() && !system.source.is_empty(), "{}", system.key);
         }
     }
 }

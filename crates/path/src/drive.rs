@@ -12,7 +12,7 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{EventRef, Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
@@ -34,14 +34,14 @@ pub trait Outside {
 
     /// A packet event: `stage` forwards it towards `side`. Override to avoid cloning the packet.
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        let what = What::Packet { op, side, packet: packet.clone() };
-        self.event(&Event { at, stage, what });
+        let kind = EventKind::Packet { op, side, packet: packet.clone() };
+        self.event(&Event { at, stage, kind });
     }
 
     /// A delivery event: data reached the end of a connection at `stage`; `flow` is the flow from there. Override to
     /// avoid building an event.
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
-        self.event(&Event { at, stage, what: What::delivered(flow, bytes) });
+        self.event(&Event { at, stage, kind: EventKind::delivered(flow, bytes) });
     }
 
     /// `packet` leaves the path towards `side` at `stage`: at the witness of an external host, or at the last stage

@@ -10,7 +10,7 @@
 //! same episode until all data sent before it is acknowledged.
 
 use lasthop_proto::agent::flows::Flows;
-use lasthop_proto::event::{Cause, Op, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Cause, EventKind, Op, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Segment, Seq};
@@ -170,7 +170,7 @@ impl Notes {
     fn report(&self, flow: FlowKey, connection: &TrackedConnection, out: &mut Out) {
         for kind in self.kinds.into_iter().flatten() {
             if out.accepts(kind.level()) {
-                out.event(What::Tcp(TcpEvent { flow, kind, tcb: connection.tcb() }));
+                out.event(EventKind::Tcp(TcpEvent { flow, kind, tcb: connection.tcb() }));
             }
         }
     }

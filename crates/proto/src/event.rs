@@ -3,6 +3,8 @@
 mod cause;
 mod client;
 
+use core::fmt;
+
 use serde::Serialize;
 
 pub use cause::Cause;
@@ -45,19 +47,28 @@ impl Interest {
 }
 
 /// An event at one stage.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Event {
     /// Time of the event.
     pub at: Time,
     /// Stage of the event.
     pub stage: StageId,
     /// Content.
-    pub what: What,
+    pub kind: EventKind,
+}
+
+// As derived, with an older name of `kind`: the digests of runs are computed from this form.
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Event { at, stage, kind } = self;
+        let mut text = f.debug_struct("Event");
+        text.field("at", at).field("stage", stage).field("what", kind).finish()
+    }
 }
 
 /// Content of an event.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum EventKind {
     /// An operation on a packet towards `side`.
     Packet {
         /// The operation.
@@ -133,10 +144,10 @@ pub enum What {
     },
 }
 
-impl What {
+impl EventKind {
     /// Data delivered to the source end of `flow`, without a control block.
-    pub fn delivered(flow: FlowKey, bytes: u32) -> What {
-        What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, tcb: Tcb::default() })
+    pub fn delivered(flow: FlowKey, bytes: u32) -> EventKind {
+        EventKind::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, tcb: Tcb::default() })
     }
 }
 

@@ -7,7 +7,7 @@
 //! 2. drain [`Out`]: pass each packet and signal to the neighbour on its side, each event to the sink;
 //! 3. read [`Machine::next_wake`] once and wait until then.
 
-use crate::event::{Cause, Event, Interest, Op, What};
+use crate::event::{Cause, Event, EventKind, Interest, Op};
 pub use crate::place::{Side, StageId};
 use crate::units::Time;
 use crate::wire::{Body, FlowKey, Packet, PacketId, Parts, Seq};
@@ -188,7 +188,7 @@ impl Out {
     fn recycle_events(&mut self) {
         let mut events = core::mem::take(&mut self.events);
         for event in events.drain(..) {
-            if let What::Packet { packet, .. } = event.what {
+            if let EventKind::Packet { packet, .. } = event.kind {
                 self.recycle(packet);
             }
         }
@@ -273,7 +273,7 @@ impl Out {
             let brief = Brief::Handed { op, index: self.sends.len() };
             self.briefs.push((self.events.len(), brief));
         } else {
-            self.event(What::Packet { op, side, packet: packet.clone() });
+            self.event(EventKind::Packet { op, side, packet: packet.clone() });
         }
     }
 
@@ -354,7 +354,7 @@ impl Out {
 
     fn note_packet(&mut self, op: Op, side: Side, packet: &Packet) {
         let packet = self.copy(packet);
-        self.event(What::Packet { op, side, packet });
+        self.event(EventKind::Packet { op, side, packet });
     }
 
     /// Records delivered data compactly; `flow` is as seen from the receiver. Returns false if a full event
@@ -369,8 +369,8 @@ impl Out {
     }
 
     /// Records an event. Callers check [`Out::accepts`] first if building `what` is expensive.
-    pub fn event(&mut self, what: What) {
-        self.events.push(Event { at: self.now, stage: self.stage, what });
+    pub fn event(&mut self, kind: EventKind) {
+        self.events.push(Event { at: self.now, stage: self.stage, kind });
     }
 }
 
@@ -403,7 +403,7 @@ mod tests {
         let mut out = Out::compact(Interest::METRICS);
         let packet = Packet::new(parts());
         let flow = packet.flow().unwrap();
-        let turn = |good| What::Channel { side: Side::Left, good };
+        let turn = |good| EventKind::Channel { side: Side::Left, good };
         out.event(turn(true));
         assert!(out.delivered(flow, 7));
         out.send_after(Op::Transmitted, Side::Right, packet);
@@ -412,7 +412,7 @@ mod tests {
         let mut reported = Vec::new();
         out.drain_events(|event| {
             reported.push(match event {
-                EventRef::Event(Event { what: What::Channel { good, .. }, .. }) => {
+                EventRef::Event(Event { kind: EventKind::Channel { good, .. }, .. }) => {
                     format!("{good}")
                 }
                 EventRef::Event(other) => format!("{other:?}"),
@@ -434,7 +434,7 @@ mod tests {
         let things: [Thing; 6] = [
             ("sent", |out| out.send(Side::Right, Packet::new(parts()))),
             ("a signal", |out| out.signals.push((Side::Left, Signal::ChannelGood(true)))),
-            ("an event", |out| out.event(What::Channel { side: Side::Left, good: true })),
+            ("an event", |out| out.event(EventKind::Channel { side: Side::Left, good: true })),
             ("delivered", |out| {
                 let flow = Packet::new(parts()).flow().unwrap();
                 assert!(out.delivered(flow, 7));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lasthop_proto::air::Station;
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel, PacketLoss, TwoState};
-use lasthop_proto::event::{Cause, Interest, LinkNote, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, LinkNote, Op};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::airmail::levels::Strength;
 use lasthop_proto::link::airmail::{Airmail, AirmailConfig, AirmailHeader};
@@ -330,13 +330,13 @@ fn send(mut hop: Hop, down: u64, up: u64, gap: Span) -> Run {
             if side == Side::Right { &mut run.right } else { &mut run.left }.push(packet.id.0);
         }
         for event in out.events.drain(..) {
-            match event.what {
-                What::Air(air) => {
+            match event.kind {
+                EventKind::Air(air) => {
                     run.air[air.station.index()] = run.air[air.station.index()] + air.airtime;
                     run.frames[air.station.index()] += 1;
                 }
-                What::Packet { op: Op::Repeated(_), .. } => run.repeated += 1,
-                What::Packet { op: Op::Dropped(cause), .. } => panic!("{cause:?}"),
+                EventKind::Packet { op: Op::Repeated(_), .. } => run.repeated += 1,
+                EventKind::Packet { op: Op::Dropped(cause), .. } => panic!("{cause:?}"),
                 _ => {}
             }
         }

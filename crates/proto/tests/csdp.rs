@@ -1,7 +1,7 @@
 //! A base station's scheduler over 802.11: an unreachable host does not block the others.
 
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss, TwoState};
-use lasthop_proto::event::{Cause, Interest, LinkNote, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, LinkNote, Op};
 use lasthop_proto::hop::{Hop, HopConfig, Tally};
 use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
@@ -107,12 +107,12 @@ impl Run {
             self.delivered.push((now, host, packet.id.0));
         }
         for event in out.events.drain(..) {
-            match event.what {
-                What::Packet { op: Op::Dropped(cause), packet, .. } => {
+            match event.kind {
+                EventKind::Packet { op: Op::Dropped(cause), packet, .. } => {
                     self.ended.push((packet.id.0, cause));
                 }
-                What::Packet { op: Op::Repeated(Cause::RetryLimit), .. } => self.returned += 1,
-                What::Link { note: LinkNote::ChannelBad, .. } => self.closed += 1,
+                EventKind::Packet { op: Op::Repeated(Cause::RetryLimit), .. } => self.returned += 1,
+                EventKind::Link { note: LinkNote::ChannelBad, .. } => self.closed += 1,
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
 //! Link layers over a lossy hop: every packet arrives once, for any behaviour of the channel.
 
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel, PacketLoss};
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::fec::{Code, Coding};
 use lasthop_proto::link::ll::LlConfig;
@@ -24,8 +24,7 @@ struct Run {
 
 impl Run {
     fn repeated(&self, cause: Cause) -> usize {
-        let same =
-            |e: &&Event| matches!(&e.what, What::Packet { op: Op::Repeated(c), .. } if *c == cause);
+        let same = |e: &&Event| matches!(&e.kind, EventKind::Packet { op: Op::Repeated(c), .. } if *c == cause);
         self.events.iter().filter(same).count()
     }
 }
@@ -180,9 +179,9 @@ fn coded(coding: Coding, ber: f64) -> (usize, Span) {
             hop.on_wake(at, &mut out);
         }
         for event in out.events.drain(..) {
-            match event.what {
-                What::Packet { op: Op::Dropped(Cause::FrameLost), .. } => lost += 1,
-                What::Air(air) => airtime = air.airtime,
+            match event.kind {
+                EventKind::Packet { op: Op::Dropped(Cause::FrameLost), .. } => lost += 1,
+                EventKind::Air(air) => airtime = air.airtime,
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 
 use lasthop_proto::air::FrameKind;
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
-use lasthop_proto::event::{Cause, Interest, LinkNote, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, LinkNote, Op};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::local_recovery::LocalRecoveryConfig;
 use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
@@ -77,15 +77,15 @@ fn play(hop: &mut Hop, arrivals: &[Arrival]) -> Story {
             }
         }
         for event in out.events.drain(..) {
-            match event.what {
-                What::Packet { op: Op::Dropped(cause), packet, .. } => {
+            match event.kind {
+                EventKind::Packet { op: Op::Dropped(cause), packet, .. } => {
                     story.dropped.push((now, packet.id.0, cause));
                 }
-                What::Packet { op: Op::Repeated(cause), packet, .. } => {
+                EventKind::Packet { op: Op::Repeated(cause), packet, .. } => {
                     story.repeated.push((packet.id.0, cause));
                 }
-                What::Air(air) => story.air.push((now, air.kind)),
-                What::Link { note, .. } => story.notes.push(note),
+                EventKind::Air(air) => story.air.push((now, air.kind)),
+                EventKind::Link { note, .. } => story.notes.push(note),
                 _ => {}
             }
         }
@@ -220,8 +220,8 @@ fn a_late_copy_of_a_dropped_packet_is_delivered() {
         hop.on_wake(wake, &mut out);
     }
     assert_eq!(hop.holds(), 0);
-    let ops = out.events.iter().filter_map(|event| match &event.what {
-        What::Packet { op: op @ (Op::Dropped(_) | Op::Originated(_)), packet, .. } => {
+    let ops = out.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Packet { op: op @ (Op::Dropped(_) | Op::Originated(_)), packet, .. } => {
             Some((*op, packet.id == PacketId(7)))
         }
         _ => None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_proto::channel::GilbertElliott;
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::link::varied::{Distribution, Impairments, Loss, Order, OutagePackets};
 use lasthop_proto::link::{LineConfig, Varied, VariedConfig};
 use lasthop_proto::machine::{Machine as _, Out, Side};
@@ -98,7 +98,7 @@ fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) ->
             }
         }
         for event in out.events.drain(..) {
-            let What::Packet { op, packet, .. } = event.what else { continue };
+            let EventKind::Packet { op, packet, .. } = event.kind else { continue };
             match op {
                 Op::Originated(cause) => assert_eq!(cause, Cause::LineDuplicate),
                 Op::Redirected(cause) => {

@@ -1,6 +1,6 @@
 //! Serial lines: short frames, lost frames, effects of a lost frame on later ones; conservation of packets.
 
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::link::header_compression::{CompressionConfig, Recovery};
 use lasthop_proto::link::{Line, LineConfig, Serial, SerialConfig};
 use lasthop_proto::machine::{Machine, Out, Side};
@@ -80,7 +80,7 @@ fn play(machine: &mut impl Machine, mut arrivals: Vec<(Time, Side, Packet)>) -> 
         inside -= out.sends.len();
         outcome.0.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet)));
         for event in out.events.drain(..) {
-            if let What::Packet { op: Op::Dropped(cause), packet, .. } = event.what {
+            if let EventKind::Packet { op: Op::Dropped(cause), packet, .. } = event.kind {
                 outcome.1.push((packet.id.0, cause));
                 inside -= 1;
             }

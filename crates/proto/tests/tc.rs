@@ -1,6 +1,6 @@
 //! Effects of `tc` stages on packets: each value follows from the rules of the kernel's queueing disciplines.
 
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::tc::{
     By, Emulator, EmulatorConfig, Measure, Netem, Police, PoliceConfig, Tbf, TbfConfig,
@@ -100,7 +100,7 @@ fn play(mut machine: impl Machine, arrivals: &[(u64, u32)], ecn: bool) -> Fates 
             fates.out.push((now, number(packet.id)));
         }
         for event in out.events.drain(..) {
-            let What::Packet { op, packet, .. } = event.what else { continue };
+            let EventKind::Packet { op, packet, .. } = event.kind else { continue };
             match op {
                 Op::Dropped(cause) => fates.dropped.push((number(packet.id), cause)),
                 Op::Marked => fates.marked += 1,

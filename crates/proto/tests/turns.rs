@@ -1,7 +1,7 @@
 //! A radio that reports the state changes of its channels, and channels that affect only some frames.
 
 use lasthop_proto::channel::{Channel, ErrorModel, Kinds, PacketBursts, Traffic, TwoState};
-use lasthop_proto::event::{Interest, What};
+use lasthop_proto::event::{EventKind, Interest};
 use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::queue::{Discipline, Limit};
@@ -60,8 +60,8 @@ fn turns(radio: &mut Radio, end: u64, every: Option<Span>) -> Vec<(u64, Side, bo
             radio.on_wake(now, &mut out);
         }
         out.sends.clear();
-        let events = out.events.drain(..).filter_map(|event| match event.what {
-            What::Channel { side, good } => Some((event.at, side, good)),
+        let events = out.events.drain(..).filter_map(|event| match event.kind {
+            EventKind::Channel { side, good } => Some((event.at, side, good)),
             _ => None,
         });
         for ((at, side, good), (to, signal)) in events.zip(out.signals.drain(..)) {

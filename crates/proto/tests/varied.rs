@@ -1,6 +1,6 @@
 //! Links that vary: rates, delays, losses and outages over time, and traces of delivery opportunities.
 
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::link::varied::{Course, OutagePackets, Pace, Trace};
 use lasthop_proto::link::{Line, LineConfig, Varied, VariedConfig};
 use lasthop_proto::machine::{Machine as _, Out, Side};
@@ -121,9 +121,9 @@ fn outages_and_held_packets_are_reported() {
             }
         }
         out.sends.clear();
-        reports.extend(out.events.drain(..).filter_map(|event| match event.what {
-            What::Channel { side: Side::Right, good } => Some(format!("{ms} {good}")),
-            What::Packet { op: Op::Redirected(cause), packet, .. } => {
+        reports.extend(out.events.drain(..).filter_map(|event| match event.kind {
+            EventKind::Channel { side: Side::Right, good } => Some(format!("{ms} {good}")),
+            EventKind::Packet { op: Op::Redirected(cause), packet, .. } => {
                 Some(format!("{ms} {} {}", cause.name(), packet.id.0))
             }
             _ => None,

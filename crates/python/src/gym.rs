@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpKind};
 use lasthop_proto::tcp::config::{Custom, CustomGrowth};
 use lasthop_proto::tcp::sender::Window;
 use lasthop_proto::tcp::sender::growth::{Acked, Growth, Loss, Sample};
@@ -76,13 +76,13 @@ impl Sink for Counts {
     }
 
     fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Packet { op: Op::Originated(cause), packet, .. }
+        match &event.kind {
+            EventKind::Packet { op: Op::Originated(cause), packet, .. }
                 if cause.is_host_retransmission() =>
             {
                 self.resent += u64::from(packet.body.len());
             }
-            What::Tcp(tcp) if tcp.kind == TcpKind::Timeout => self.timeouts += 1,
+            EventKind::Tcp(tcp) if tcp.kind == TcpKind::Timeout => self.timeouts += 1,
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use lasthop_path::TransferState;
-use lasthop_proto::event::{Cause, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Cause, EventKind, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
@@ -147,7 +147,11 @@ impl HostConnection {
 
     fn emit(&self, kind: TcpKind, out: &mut Out) {
         if out.accepts(kind.level()) {
-            out.event(What::Tcp(TcpEvent { flow: self.flow, kind, tcb: self.control_block() }));
+            out.event(EventKind::Tcp(TcpEvent {
+                flow: self.flow,
+                kind,
+                tcb: self.control_block(),
+            }));
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::lossy;
 use lasthop_path::End;
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Body, Packet, Transport};
@@ -64,7 +64,10 @@ impl Net {
     }
 
     fn count(&self, kind: TcpKind) -> usize {
-        self.events.iter().filter(|e| matches!(&e.what, What::Tcp(tcp) if tcp.kind == kind)).count()
+        self.events
+            .iter()
+            .filter(|e| matches!(&e.kind, EventKind::Tcp(tcp) if tcp.kind == kind))
+            .count()
     }
 
     fn delivered(&self) -> u64 {
@@ -91,7 +94,7 @@ fn invalid_packets_do_not_disturb_a_transfer() {
     net.run(|_| Span::ZERO);
     let mut seen: Vec<Packet> = Vec::new();
     for event in &net.events {
-        if let What::Packet { packet, .. } = &event.what {
+        if let EventKind::Packet { packet, .. } = &event.kind {
             seen.push(packet.clone());
         }
     }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CompletedRun, lossy, run, scenario};
-use lasthop_proto::event::{Cause, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, EventKind, Op, TcpKind};
 use lasthop_sim::Reason;
 
 #[test]
@@ -36,8 +36,8 @@ fn lost_data_is_retransmitted_and_reported() {
     let again = flow.host_retransmissions();
     assert!((lost - 2..=2 * lost).contains(&again), "{again} for {lost}");
     assert!(flow.throughput < 1.1e6, "{}", flow.throughput);
-    let acked = record.events().filter_map(|event| match &event.what {
-        What::Tcp(tcp) if tcp.kind == TcpKind::Acked => Some(tcp.tcb),
+    let acked = record.events().filter_map(|event| match &event.kind {
+        EventKind::Tcp(tcp) if tcp.kind == TcpKind::Acked => Some(tcp.tcb),
         _ => None,
     });
     let mut una = 0;
@@ -70,7 +70,7 @@ fn each_quic_key_has_its_effect() {
     let plain = rate("", 0.01, "2MB");
     let acks = |run: &CompletedRun| {
         let acks = run.record.events().filter(|event| {
-            matches!(event.what, What::Packet { op: Op::Originated(Cause::Ack), .. })
+            matches!(event.kind, EventKind::Packet { op: Op::Originated(Cause::Ack), .. })
         });
         acks.count()
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::wire::FlowKey;
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
@@ -23,7 +23,7 @@ impl Sink for First {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(tcp) = &event.what {
+        if let EventKind::Tcp(tcp) = &event.kind {
             self.0 = self.0.or((tcp.kind == TcpKind::Opening).then_some(tcp.flow));
         }
     }

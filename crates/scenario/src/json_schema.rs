@@ -138,7 +138,7 @@ fn errors(every: &[Listed]) -> Value {
         let mut keys: Vec<Listed> = every.iter().filter(general).cloned().collect();
         keys.extend(list(|k| (model.read)(k, any_rate())));
         let mut schema = table(&keys);
-        let description = model.system.what;
+        let description = model.system.summary;
         put(&mut schema, "model", json!({ "description": description, "const": model.word }));
         if let Some(required) = schema["required"].as_array_mut() {
             required.push(json!("model"));
@@ -161,7 +161,7 @@ fn property(listed: &Listed) -> Value {
         Need::Else("") => None,
         Need::Else(otherwise) => Some(format!("; without it {otherwise}")),
     };
-    let description = listed.key.what;
+    let description = listed.key.summary;
     schema["description"] = json!(format!("{description}{}", default.unwrap_or_default()));
     schema
 }

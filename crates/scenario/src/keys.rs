@@ -155,7 +155,7 @@ impl Visitor for Reading<'_, '_> {
                     let error = Diagnostic::new(Code::BadValue, &path, &node.at)
                         .message(format!("`{path}`: this is {}", node.kind()))
                         .label("expected a word or a table")
-                        .help(format!("{}; there are {}", key.what, listed(words)));
+                        .help(format!("{}; there are {}", key.summary, listed(words)));
                     self.note::<()>(Err(error.into()));
                     return;
                 }
@@ -468,7 +468,7 @@ fn several(
     let path = reader.key(key.name);
     if items.is_empty() {
         return Err(Diagnostic::new(Code::BadValue, path, &node.at)
-            .message(format!("`{}` is an empty list: {}", key.name, key.what))
+            .message(format!("`{}` is an empty list: {}", key.name, key.summary))
             .label("expected at least one word")
             .help(format!(
                 "for example `{} = [\"{}\"]`; leave it out for all of them",

@@ -88,7 +88,7 @@ fn row(Listed { key, default, .. }: &Listed, above: &str) -> String {
         Need::Else("") => None,
         Need::Else(otherwise) => Some(format!(" ({otherwise})")),
     };
-    let (description, values) = (key.what, accepted(&key.form));
+    let (description, values) = (key.summary, accepted(&key.form));
     format!("| {name} | {description} | {values}{} |\n", default.unwrap_or_default())
 }
 
@@ -129,7 +129,9 @@ pub fn generated(name: &str) -> Option<String> {
     Some(match name.split_once(' ') {
         Some(("keys", "errors")) => models(),
         Some(("keys", part)) => keys(part),
-        Some(("words", "tcp")) => words(TCPS.iter().map(|word| (word.key, word.what, word.source))),
+        Some(("words", "tcp")) => {
+            words(TCPS.iter().map(|word| (word.key, word.summary, word.source)))
+        }
         Some(("words", "agent")) => words(agent::words().map(columns)),
         Some(("words", "discipline")) => words(queue::words().map(columns)),
         Some(("words", "model")) => words(channel::words().map(columns)),
@@ -141,7 +143,7 @@ pub fn generated(name: &str) -> Option<String> {
 }
 
 fn columns<R>(system: &Descriptor<R>) -> (&'static str, &'static str, &'static str) {
-    (system.word, system.system.what, system.system.source)
+    (system.word, system.system.summary, system.system.source)
 }
 
 fn words<'w>(rows: impl Iterator<Item = (&'w str, &'w str, &'w str)>) -> String {

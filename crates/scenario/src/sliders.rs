@@ -213,7 +213,7 @@ fn slider(found: &Key, value: &Value, key: &str, of: &str, written: bool) -> Opt
         key: format!("{key}.{}", found.name),
         of: of.to_owned(),
         name: found.name,
-        what: found.what,
+        what: found.summary,
         unit,
         least: if whole { least.round() } else { least },
         most: if whole { most.round() } else { most },

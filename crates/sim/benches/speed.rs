@@ -16,7 +16,7 @@ use lasthop_proto::channel::{
     BitErrors, Channel, ErrorModel, Exponential, Modulation, PacketBursts, Rayleigh, TwoState,
     TwoStateBits,
 };
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -279,7 +279,7 @@ impl Sink for Acks {
         Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(tcp) = &event.what {
+        if let EventKind::Tcp(tcp) = &event.kind {
             self.0 += u64::from(matches!(tcp.kind, TcpKind::Acked | TcpKind::DupAck));
         }
     }

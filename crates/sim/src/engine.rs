@@ -4,7 +4,7 @@ use core::borrow::Borrow;
 
 use lasthop_path::{Ends, HostKind, Outside, Path, Stage, TransferState};
 use lasthop_proto::agent::BaseStation;
-use lasthop_proto::event::{Cause, Event, Interest, Op, Tcb, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, Tcb};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::{Span, Time};
@@ -39,8 +39,8 @@ impl<S: Sink> Outside for Void<'_, S> {
     /// No host has the packet's address: its last stage drops it.
     #[cold]
     fn leave(&mut self, at: Time, stage: StageId, side: Side, packet: Packet) {
-        let what = What::Packet { op: Op::Dropped(Cause::NoSuchConnection), side, packet };
-        self.0.event(&Event { at, stage, what });
+        let kind = EventKind::Packet { op: Op::Dropped(Cause::NoSuchConnection), side, packet };
+        self.0.event(&Event { at, stage, kind });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Agent state of a host follows it to the next cell, or is lost.
 
-use lasthop_proto::event::{Event, Interest, What};
+use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
 use lasthop_trace::Sink;
@@ -44,7 +44,7 @@ impl Sink for Moves {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        if let What::State { bytes, arrived, .. } = &event.what {
+        if let EventKind::State { bytes, arrived, .. } = &event.kind {
             self.0.push((event.at.0 / 1_000_000, *arrived, *bytes));
         }
     }

@@ -1,6 +1,6 @@
 //! TCP over AIRMAIL compared with other link layers, on channels with scattered errors and with bursts.
 
-use lasthop_proto::event::{Event, Interest, What};
+use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -40,7 +40,7 @@ impl Sink for FrameCounts {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        if let What::Air(air) = &event.what {
+        if let EventKind::Air(air) = &event.kind {
             self.frames[air.station.index()] += 1;
         }
     }

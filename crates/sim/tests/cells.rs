@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, Scenario, parse};
@@ -54,15 +54,15 @@ impl Sink for PacketEvents {
     fn event(&mut self, event: &Event) {
         let StageId(stage) = event.stage;
         let name = self.names[usize::from(stage)].clone();
-        match &event.what {
-            What::Packet { op: Op::Redirected(cause) | Op::Dropped(cause), .. }
-            | What::Packet { op: Op::Originated(cause @ Cause::HandoffCopy), .. } => {
+        match &event.kind {
+            EventKind::Packet { op: Op::Redirected(cause) | Op::Dropped(cause), .. }
+            | EventKind::Packet { op: Op::Originated(cause @ Cause::HandoffCopy), .. } => {
                 *self.counts.entry((name, cause.name())).or_default() += 1;
             }
-            What::Handoff { arrived, .. } => {
+            EventKind::Handoff { arrived, .. } => {
                 self.moves.push((event.at.0 / 1_000_000, name, *arrived));
             }
-            What::Tcp(tcp) if matches!(tcp.kind, TcpKind::Delivered { .. }) => {
+            EventKind::Tcp(tcp) if matches!(tcp.kind, TcpKind::Delivered { .. }) => {
                 self.delivered.push(event.at);
             }
             _ => {}

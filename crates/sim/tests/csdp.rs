@@ -1,6 +1,6 @@
 //! Channel-state-dependent scheduling under TCP: its gain and its cost.
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -49,9 +49,9 @@ impl Sink for DropCounts {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Packet { op: Op::Dropped(Cause::RetryLimit), .. } => self.given_up += 1,
-            What::Packet { op: Op::Repeated(Cause::RetryLimit), .. } => self.returned += 1,
+        match &event.kind {
+            EventKind::Packet { op: Op::Dropped(Cause::RetryLimit), .. } => self.given_up += 1,
+            EventKind::Packet { op: Op::Repeated(Cause::RetryLimit), .. } => self.returned += 1,
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lasthop_proto::event::{Event, Interest, What};
+use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::TcpConfig;
@@ -50,9 +50,9 @@ impl Sink for Brief {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        let Event { at, stage, what } = event;
-        let result = match what {
-            What::Packet { op, side, packet } => {
+        let Event { at, stage, kind } = event;
+        let result = match kind {
+            EventKind::Packet { op, side, packet } => {
                 let (id, len) = (packet.id.0, packet.body.len());
                 writeln!(self.0, "{at:?} {stage:?} {op:?} {side:?} {id} {len}")
             }

@@ -1,7 +1,7 @@
 //! Hosts on batteries in whole runs.
 
 use lasthop_proto::energy::{Operation, costs};
-use lasthop_proto::event::{Event, Interest, What};
+use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{layout, run};
@@ -154,7 +154,7 @@ impl Sink for Sends {
         Interest::WORK
     }
     fn event(&mut self, event: &Event) {
-        if let What::Work(work) = event.what
+        if let EventKind::Work(work) = event.kind
             && event.stage == StageId(2)
             && work.count(Operation::Send) == 1
         {

@@ -1,7 +1,7 @@
 //! Properties of every sender, with every preset.
 
 use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpKind};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::Variant;
 use lasthop_proto::tcp::words::{TCPS, Word};
@@ -38,8 +38,8 @@ impl Sink for Outcome {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        let kind = match event.what {
-            What::Tcp(ref tcp) | What::Split(ref tcp) => tcp.kind,
+        let kind = match event.kind {
+            EventKind::Tcp(ref tcp) | EventKind::Split(ref tcp) => tcp.kind,
             _ => return,
         };
         match kind {
@@ -165,8 +165,8 @@ impl Sink for Sender {
         Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
-        match event.what {
-            What::Tcp(ref tcp) if Some(tcp.flow.src) == self.addr => {
+        match event.kind {
+            EventKind::Tcp(ref tcp) if Some(tcp.flow.src) == self.addr => {
                 let Tcb { cwnd, ssthresh, snd_una, snd_max, .. } = tcp.tcb;
                 if tcp.kind == TcpKind::FastRetransmit {
                     self.halved.push((self.cwnd, ssthresh));
@@ -174,7 +174,7 @@ impl Sink for Sender {
                 self.cwnd = cwnd;
                 self.flight = self.flight.max(snd_max - snd_una);
             }
-            What::Packet { op: Op::Originated(_), ref packet, .. }
+            EventKind::Packet { op: Op::Originated(_), ref packet, .. }
                 if Some(packet.src) == self.addr && !packet.body.is_empty() =>
             {
                 self.sent.push(event.at);

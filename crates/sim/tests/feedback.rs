@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, Signal, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet, Seq};
@@ -51,8 +51,8 @@ impl Outside for World {
     fn event(&mut self, event: &Event) {
         self.metrics.event(event);
         self.books.event(event);
-        match &event.what {
-            What::Packet { op: Op::Originated(cause), packet, .. } => match cause {
+        match &event.kind {
+            EventKind::Packet { op: Op::Originated(cause), packet, .. } => match cause {
                 Cause::Control if self.flow.is_none() => {
                     self.flow = packet.flow().zip(packet.segment().map(|s| s.seq));
                 }
@@ -62,10 +62,10 @@ impl Outside for World {
                 }
                 _ => {}
             },
-            What::Packet { op: Op::Dropped(cause), .. } => {
+            EventKind::Packet { op: Op::Dropped(cause), .. } => {
                 *self.dropped.entry(*cause).or_default() += 1;
             }
-            What::Tcp(tcp) if self.flow.is_some_and(|(flow, _)| flow == tcp.flow) => {
+            EventKind::Tcp(tcp) if self.flow.is_some_and(|(flow, _)| flow == tcp.flow) => {
                 self.una = tcp.tcb.snd_una;
                 match tcp.kind {
                     TcpKind::BadStateNotified | TcpKind::Quenched => self.order.push("heeded"),
@@ -209,7 +209,7 @@ fn packets_have_the_good_size_from_the_first_one_on() {
                 Interest::METRICS
             }
             fn event(&mut self, event: &Event) {
-                if let What::Packet { op: Op::Transmitted, packet, .. } = &event.what {
+                if let EventKind::Packet { op: Op::Transmitted, packet, .. } = &event.kind {
                     self.0 = self.0.max(packet.wire_len());
                 }
             }

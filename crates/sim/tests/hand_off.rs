@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Handover};
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::units::{Span, Time};
@@ -57,10 +57,10 @@ struct World {
 impl Outside for World {
     fn event(&mut self, event: &Event) {
         self.books.event(event);
-        if let What::Tcp(tcp) | What::Split(tcp) = &event.what {
+        if let EventKind::Tcp(tcp) | EventKind::Split(tcp) = &event.kind {
             self.corrupted |= tcp.kind == TcpKind::Corrupted;
         }
-        let What::Tcp(tcp) = &event.what else { return };
+        let EventKind::Tcp(tcp) = &event.kind else { return };
         match tcp.kind {
             TcpKind::Delivered { .. } if tcp.flow == self.flow.reversed() => {
                 self.delivered.push(event.at);

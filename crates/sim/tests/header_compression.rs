@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -24,7 +24,7 @@ impl Sink for ReturnLine {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op: Op::Dropped(cause), .. } = event.what {
+        if let EventKind::Packet { op: Op::Dropped(cause), .. } = event.kind {
             *self.drops.entry(cause).or_default() += 1;
         }
     }

@@ -1,6 +1,6 @@
 //! L4S: Prague and classic senders through DualPI2, and Prague without accurate ECN counts.
 
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
 use lasthop_trace::Sink;
@@ -89,7 +89,7 @@ impl Sink for Bits {
         Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op: Op::Originated(_), packet, .. } = &event.what
+        if let EventKind::Packet { op: Op::Originated(_), packet, .. } = &event.kind
             && packet.is_data()
         {
             self.0[usize::from(packet.ecn())] = true;

@@ -5,7 +5,7 @@ mod bbr3;
 mod paused;
 mod reordering;
 
-use lasthop_proto::event::{Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::tcp::words::{Deployment, TCPS};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
@@ -50,8 +50,8 @@ impl Sink for Course {
         Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
-        self.drops += u64::from(matches!(event.what, What::Packet { op: Op::Dropped(_), .. }));
-        let What::Tcp(tcp) = &event.what else { return };
+        self.drops += u64::from(matches!(event.kind, EventKind::Packet { op: Op::Dropped(_), .. }));
+        let EventKind::Tcp(tcp) = &event.kind else { return };
         if tcp.flow.dst_port != 9 {
             return;
         }

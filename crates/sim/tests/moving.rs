@@ -3,7 +3,7 @@
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::Host;
 use lasthop_proto::units::{Span, Time};
@@ -20,7 +20,7 @@ struct Watch {
 
 impl Outside for Watch {
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(tcp) | What::Split(tcp) = &event.what {
+        if let EventKind::Tcp(tcp) | EventKind::Split(tcp) = &event.kind {
             self.corrupted |= tcp.kind == TcpKind::Corrupted;
         }
     }

@@ -1,6 +1,6 @@
 //! Delay-based queue disciplines: effects on a transfer and its neighbours, and times of their events.
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
@@ -75,9 +75,11 @@ impl Sink for Times {
         Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Packet { op: Op::Dropped(Cause::EarlyDrop), .. } => self.drops.push(event.at),
-            What::Packet { op: Op::Transmitted, packet, .. } if packet.wire_len() == 1500 => {
+        match &event.kind {
+            EventKind::Packet { op: Op::Dropped(Cause::EarlyDrop), .. } => {
+                self.drops.push(event.at)
+            }
+            EventKind::Packet { op: Op::Transmitted, packet, .. } if packet.wire_len() == 1500 => {
                 self.out.push(event.at);
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Senders side by side on one path: each has its effect, and its absence is visible.
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -23,15 +23,15 @@ impl Sink for SenderFigures {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        match event.what {
-            What::Tcp(ref tcp) => match tcp.kind {
+        match event.kind {
+            EventKind::Tcp(ref tcp) => match tcp.kind {
                 TcpKind::Timeout => self.timeouts += 1,
                 TcpKind::FastRetransmit => self.fast += 1,
                 TcpKind::Complete => self.took = event.at.0,
                 _ => {}
             },
-            What::Packet { op: Op::Dropped(Cause::QueueFull), .. } => self.overflows += 1,
-            What::Packet { op: Op::Originated(Cause::ElnRetransmit), .. } => {
+            EventKind::Packet { op: Op::Dropped(Cause::QueueFull), .. } => self.overflows += 1,
+            EventKind::Packet { op: Op::Originated(Cause::ElnRetransmit), .. } => {
                 self.by_notification += 1
             }
             _ => {}

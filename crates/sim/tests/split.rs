@@ -1,6 +1,6 @@
 //! Metrics of split connections: both halves have the same addresses, ports and numbers, and must be distinguished.
 
-use lasthop_proto::event::{Cause, Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::{Argument, parse};
@@ -40,11 +40,11 @@ impl Sink for Ends {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Tcp(tcp) if tcp.kind == TcpKind::Complete && tcp.flow == self.flow => {
+        match &event.kind {
+            EventKind::Tcp(tcp) if tcp.kind == TcpKind::Complete && tcp.flow == self.flow => {
                 self.acknowledged = event.at;
             }
-            What::Tcp(tcp)
+            EventKind::Tcp(tcp)
                 if matches!(tcp.kind, TcpKind::Delivered { .. })
                     && tcp.flow == self.flow.reversed() =>
             {

@@ -1,7 +1,7 @@
 //! TCP over TULIP, over hops as in parsa98 5 and over a long, fast one.
 
 use lasthop_proto::air::FrameKind;
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::Sink;
@@ -21,14 +21,16 @@ impl Sink for TulipEvents {
         Interest::METRICS
     }
     fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Tcp(tcp) if tcp.kind == TcpKind::Timeout => self.timeouts += 1,
-            What::Packet { op: Op::Repeated(_), .. } => self.repeated += 1,
-            What::Packet { op: Op::Dropped(Cause::FrameLost), packet, .. } if packet.is_data() => {
+        match &event.kind {
+            EventKind::Tcp(tcp) if tcp.kind == TcpKind::Timeout => self.timeouts += 1,
+            EventKind::Packet { op: Op::Repeated(_), .. } => self.repeated += 1,
+            EventKind::Packet { op: Op::Dropped(Cause::FrameLost), packet, .. }
+                if packet.is_data() =>
+            {
                 self.lost += 1;
             }
-            What::Air(air) if air.kind == FrameKind::LinkAck => self.link_acks += 1,
-            What::Air(air) if air.kind == FrameKind::Data => self.data += 1,
+            EventKind::Air(air) if air.kind == FrameKind::LinkAck => self.link_acks += 1,
+            EventKind::Air(air) if air.kind == FrameKind::Data => self.data += 1,
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lasthop_path::Witness;
 use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopAgent};
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
@@ -31,8 +31,8 @@ struct Account {
 type Accounts = BTreeMap<(StageId, FlowKey), Account>;
 
 fn note(accounts: &mut Accounts, event: &Event) {
-    match &event.what {
-        What::Packet { op: Op::Originated(cause), packet, .. } => {
+    match &event.kind {
+        EventKind::Packet { op: Op::Originated(cause), packet, .. } => {
             let Some(flow) = packet.flow() else { return };
             let account = accounts.entry((event.stage, flow)).or_default();
             account.first += u64::from(*cause == Cause::Data);
@@ -41,7 +41,7 @@ fn note(accounts: &mut Accounts, event: &Event) {
                 account.by_timer.push(*cause == Cause::TimeoutRetransmit);
             }
         }
-        What::Tcp(tcp) => {
+        EventKind::Tcp(tcp) => {
             let account = accounts.entry((event.stage, tcp.flow)).or_default();
             match tcp.kind {
                 TcpKind::Delivered { bytes } => account.delivered += u64::from(bytes),
@@ -86,12 +86,12 @@ impl Sink for Shadow {
     fn event(&mut self, event: &Event) {
         let Some((inward, witness)) = self.witnesses.get_mut(&event.stage) else { return };
         note(&mut self.hosts, event);
-        let from = match &event.what {
-            What::Packet { op: Op::Originated(_), .. } => inward.other(),
-            What::Packet { op: Op::Received, .. } => *inward,
+        let from = match &event.kind {
+            EventKind::Packet { op: Op::Originated(_), .. } => inward.other(),
+            EventKind::Packet { op: Op::Received, .. } => *inward,
             _ => return,
         };
-        let What::Packet { packet, .. } = &event.what else { return };
+        let EventKind::Packet { packet, .. } = &event.kind else { return };
         self.out.begin(event.stage, event.at);
         witness.on_packet(event.at, from, packet.clone(), &mut self.out);
         assert_eq!(self.out.sends.len(), 1, "a witness passes everything on");

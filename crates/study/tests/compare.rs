@@ -83,13 +83,13 @@ struct Fates(Vec<bool>);
 
 impl lasthop_trace::Sink for Fates {
     fn event(&mut self, event: &lasthop_proto::event::Event) {
-        use lasthop_proto::event::{Op, What};
+        use lasthop_proto::event::{EventKind, Op};
         use lasthop_proto::machine::{Side, StageId};
         // Host, link, agent, radio.
         if event.stage != StageId(3) {
             return;
         }
-        let What::Packet { op, side: Side::Right, packet } = &event.what else { return };
+        let EventKind::Packet { op, side: Side::Right, packet } = &event.kind else { return };
         match op {
             Op::Transmitted if !packet.body.is_empty() => {
                 self.0.push(packet.damage != lasthop_proto::wire::Damage::None);

@@ -1,6 +1,6 @@
 //! What `snoop-smart` does for modern senders: it harms none that needs no help, and helps the others.
 
-use lasthop_proto::event::{AgentNote, Event, Interest, What};
+use lasthop_proto::event::{AgentNote, Event, EventKind, Interest};
 use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_trace::Sink;
@@ -107,9 +107,9 @@ impl Sink for Notes {
     }
 
     fn event(&mut self, event: &Event) {
-        match event.what {
-            What::Agent { note: AgentNote::FlowLeftAlone, .. } => self.left_alone += 1,
-            What::Agent { note: AgentNote::FlowRepaired, .. } => self.repaired += 1,
+        match event.kind {
+            EventKind::Agent { note: AgentNote::FlowLeftAlone, .. } => self.left_alone += 1,
+            EventKind::Agent { note: AgentNote::FlowRepaired, .. } => self.repaired += 1,
             _ => {}
         }
     }

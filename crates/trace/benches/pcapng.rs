@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use lasthop_proto::event::{Event, Op, What};
+use lasthop_proto::event::{Event, EventKind, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq, Timestamps};
@@ -24,8 +24,8 @@ fn events() -> Vec<Event> {
             let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
             let mut packet = Packet::tcp(src, dst, segment, body);
             packet.id = PacketId(i);
-            let what = What::Packet { op: Op::Transmitted, side: Side::Right, packet };
-            Event { at: Time(i * 1000), stage: StageId(1), what }
+            let kind = EventKind::Packet { op: Op::Transmitted, side: Side::Right, packet };
+            Event { at: Time(i * 1000), stage: StageId(1), kind }
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Op, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, PacketId, Segment, Seq};
@@ -54,7 +54,7 @@ fn events(flows: u16) -> Vec<Event> {
         let packet = |stage, side, packet: &Packet| Event {
             at: now,
             stage: StageId(stage),
-            what: What::Packet { op: Op::Transmitted, side, packet: packet.clone() },
+            kind: EventKind::Packet { op: Op::Transmitted, side, packet: packet.clone() },
         };
         let tcb = Tcb {
             snd_una: 1,
@@ -74,7 +74,7 @@ fn events(flows: u16) -> Vec<Event> {
         let delivered = TcpEvent { flow: back, kind: TcpKind::Delivered { bytes: MSS }, tcb };
         events.push(packet(1, Side::Right, &data));
         events.push(packet(3, Side::Right, &data));
-        events.push(Event { at: now, stage: StageId(4), what: What::Tcp(delivered) });
+        events.push(Event { at: now, stage: StageId(4), kind: EventKind::Tcp(delivered) });
         events.push(packet(3, Side::Left, &ack));
         events.push(packet(1, Side::Left, &ack));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Packet, PacketId};
@@ -62,7 +62,7 @@ impl Sink for Conservation {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op, side, packet } = &event.what {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
             self.packet(event.at, event.stage, *op, *side, packet);
         }
     }
@@ -109,8 +109,8 @@ mod tests {
             let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
             let packet = Packet::tcp(src, dst, segment, Body::EMPTY)
                 .with(|packet| packet.id = PacketId(*id));
-            let what = What::Packet { op: *op, side: Side::Right, packet };
-            books.event(&Event { at: Time::ZERO, stage: StageId(1), what });
+            let kind = EventKind::Packet { op: *op, side: Side::Right, packet };
+            books.event(&Event { at: Time::ZERO, stage: StageId(1), kind });
         }
         books
     }

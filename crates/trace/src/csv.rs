@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::event::{
-    AgentNote, ClientEvent, ClientNews, Event, Interest, LinkNote, Op, TcpKind, What,
+    AgentNote, ClientEvent, ClientNews, Event, EventKind, Interest, LinkNote, Op, TcpKind,
 };
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};
@@ -269,13 +269,13 @@ impl<W: Write> Sink for EventCsv<W> {
 
     fn event(&mut self, event: &Event) {
         // The packet of a datagram has its own event.
-        if matches!(event.what, What::Work(_) | What::Datagram { .. }) {
+        if matches!(event.kind, EventKind::Work(_) | EventKind::Datagram { .. }) {
             return;
         }
         self.begin(event.at, event.stage);
-        match &event.what {
-            What::Packet { op, side, packet } => self.packet_row(*op, *side, packet),
-            What::Tcp(tcp) => {
+        match &event.kind {
+            EventKind::Packet { op, side, packet } => self.packet_row(*op, *side, packet),
+            EventKind::Tcp(tcp) => {
                 let value = match tcp.kind {
                     TcpKind::Delivered { bytes } => Some(bytes.into()),
                     _ => None,
@@ -283,7 +283,7 @@ impl<W: Write> Sink for EventCsv<W> {
                 self.other(tcp_name(tcp.kind), "", Some(tcp.flow), value);
             }
             // The base station's end of a split connection, with the host's address.
-            What::Split(tcp) => {
+            EventKind::Split(tcp) => {
                 let value = match tcp.kind {
                     TcpKind::Delivered { bytes } => Some(bytes.into()),
                     _ => None,
@@ -291,7 +291,7 @@ impl<W: Write> Sink for EventCsv<W> {
                 let name = format!("split-{}", &tcp_name(tcp.kind)["tcp-".len()..]);
                 self.other(&name, "", Some(tcp.flow), value);
             }
-            What::Agent { flow, note } => {
+            EventKind::Agent { flow, note } => {
                 let (name, value) = match *note {
                     AgentNote::FlowSeen => ("agent-flow-seen", None),
                     AgentNote::FlowForgotten => ("agent-flow-forgotten", None),
@@ -316,11 +316,11 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 self.other(name, "", Some(*flow), value);
             }
-            What::Channel { side, good } => {
+            EventKind::Channel { side, good } => {
                 let name = if *good { "channel-good" } else { "channel-bad" };
                 self.other(name, side_name(*side), None, None);
             }
-            What::Air(air) => {
+            EventKind::Air(air) => {
                 let fate = match air.fate {
                     FrameFate::Received => "received",
                     FrameFate::Damaged => "damaged",
@@ -340,7 +340,7 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 self.link(name, fate, air.station, air.to, Some(air.airtime.0));
             }
-            What::Link { station, peer, note } => {
+            EventKind::Link { station, peer, note } => {
                 let name = match note {
                     LinkNote::Duplicate => "link-duplicate",
                     LinkNote::OutOfWindow => "link-out-of-window",
@@ -350,26 +350,26 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 self.link(name, "", *station, *peer, None);
             }
-            What::Doze { station, asleep } => {
+            EventKind::Doze { station, asleep } => {
                 let name = if *asleep { "radio-asleep" } else { "radio-awake" };
                 self.link(name, "", *station, *station, None);
             }
-            What::Handoff { host, arrived } => {
+            EventKind::Handoff { host, arrived } => {
                 let name = if *arrived { "handoff-arrived" } else { "handoff-left" };
                 self.handoff(name, *host, None);
             }
-            What::State { host, bytes, arrived } => {
+            EventKind::State { host, bytes, arrived } => {
                 let name = if *arrived { "handoff-state-arrived" } else { "handoff-state-sent" };
                 self.handoff(name, *host, Some(*bytes));
             }
-            What::Client(ClientEvent { client, news }) => {
+            EventKind::Client(ClientEvent { client, news }) => {
                 let rate = match news {
                     ClientNews::Segment(rate) => Some(rate.bps()),
                     _ => None,
                 };
                 self.other(news.name(), "", Some(*client), rate);
             }
-            What::Work(_) | What::Datagram { .. } => {}
+            EventKind::Work(_) | EventKind::Datagram { .. } => {}
         }
     }
 
@@ -409,7 +409,7 @@ impl<W: Write> Sink for TcbCsv<W> {
     fn packet(&mut self, _: Time, _: StageId, _: Op, _: Side, _: &Packet) {}
 
     fn event(&mut self, event: &Event) {
-        let What::Tcp(tcp) = &event.what else { return };
+        let EventKind::Tcp(tcp) = &event.kind else { return };
         let (rows, tcb) = (&mut self.rows, &tcp.tcb);
         rows.seconds(event.at.0);
         rows.comma();

@@ -27,7 +27,7 @@ pub mod tools;
 
 pub use record::Record;
 
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Packet};
@@ -42,15 +42,15 @@ pub trait Sink {
 
     /// Handles an event of a packet at `stage` towards `side`. Override it to avoid cloning the packet.
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        let what = What::Packet { op, side, packet: packet.clone() };
-        self.event(&Event { at, stage, what });
+        let kind = EventKind::Packet { op, side, packet: packet.clone() };
+        self.event(&Event { at, stage, kind });
     }
 
     /// Handles a delivery of data to the end of a connection at `stage`; `flow` is as seen from there. Called
     /// when no sink needs [`Interest::DETAIL`], the level of its control block. Override it to avoid building an
     /// event.
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
-        self.event(&Event { at, stage, what: What::delivered(flow, bytes) });
+        self.event(&Event { at, stage, kind: EventKind::delivered(flow, bytes) });
     }
 
     /// Handles a packet of any protocol that enters the path at one end, or leaves it at the other, towards
@@ -210,7 +210,11 @@ mod tests {
         let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
         let flow = FlowKey { src, dst, src_port: 1, dst_port: 2 };
         let (at, stage, op, side) = (Time::ZERO, StageId(1), Op::Transmitted, Side::Left);
-        sink.event(&Event { at, stage, what: What::Packet { op, side, packet: packet.clone() } });
+        sink.event(&Event {
+            at,
+            stage,
+            kind: EventKind::Packet { op, side, packet: packet.clone() },
+        });
         sink.packet(at, stage, op, side, &packet);
         sink.delivered(at, stage, flow, 1);
         sink.passage(at, side, &packet, Passage::In);

@@ -1,6 +1,6 @@
 //! A recording of every event in memory.
 
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Packet, Parts};
@@ -19,7 +19,7 @@ const KNOWN: usize = 1 << 12;
 pub struct Record {
     events: Pages<StoredEvent>,
     packets: Pages<Parts>,
-    others: Pages<What>,
+    others: Pages<EventKind>,
     /// Index in `packets` of the latest packet, by the low bits of its number.
     known: Vec<u32>,
 }
@@ -81,14 +81,14 @@ impl Record {
     pub fn events(&self) -> impl ExactSizeIterator<Item = Event> {
         (0..self.events.len()).map(|i| {
             let StoredEvent { at, index, stage, done } = *self.events.get(i);
-            let what = match done {
+            let kind = match done {
                 Some((op, side)) => {
                     let packet = Packet::new(self.packets.get(index as usize).clone());
-                    What::Packet { op, side, packet }
+                    EventKind::Packet { op, side, packet }
                 }
                 None => self.others.get(index as usize).clone(),
             };
-            Event { at, stage, what }
+            Event { at, stage, kind }
         })
     }
 
@@ -112,11 +112,11 @@ impl Sink for Record {
     }
 
     fn event(&mut self, event: &Event) {
-        let Event { at, stage, what } = event;
-        if let What::Packet { op, side, packet } = what {
+        let Event { at, stage, kind } = event;
+        if let EventKind::Packet { op, side, packet } = kind {
             return self.packet(*at, *stage, *op, *side, packet);
         }
-        let index = self.others.push(what.clone()) as u32;
+        let index = self.others.push(kind.clone()) as u32;
         self.events.push(StoredEvent { at: *at, index, stage: *stage, done: None });
     }
 
@@ -154,14 +154,14 @@ mod tests {
         let mut record = Record::default();
         for (i, (op, packet)) in operations.into_iter().enumerate() {
             let (at, stage, side) = (Time(i as u64), StageId(i as u16), Side::Left);
-            let what = What::Packet { op, side, packet };
-            events.push(Event { at, stage, what });
+            let kind = EventKind::Packet { op, side, packet };
+            events.push(Event { at, stage, kind });
             let good = i % 2 == 0;
-            events.push(Event { at, stage, what: What::Channel { side, good } });
+            events.push(Event { at, stage, kind: EventKind::Channel { side, good } });
         }
         for event in &events {
-            match &event.what {
-                What::Packet { op: Op::Transmitted, side, packet } => {
+            match &event.kind {
+                EventKind::Packet { op: Op::Transmitted, side, packet } => {
                     record.packet(event.at, event.stage, Op::Transmitted, *side, packet);
                 }
                 _ => record.event(event),

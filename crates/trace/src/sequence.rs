@@ -1,6 +1,6 @@
 //! The time-sequence series of one flow: the data of plots such as west97's Figures 9, 10, 12 and 13.
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq};
@@ -363,17 +363,19 @@ impl Sink for Sequence {
 
     fn event(&mut self, event: &Event) {
         let at = event.at;
-        match &event.what {
-            What::Packet { op, packet, side } => {
+        match &event.kind {
+            EventKind::Packet { op, packet, side } => {
                 self.packet(at, event.stage, *op, *side, packet);
             }
-            What::Channel { side, good } => {
+            EventKind::Channel { side, good } => {
                 self.bad.turn(event.stage, *side, *good, at.as_secs_f64());
             }
-            What::Handoff { host, arrived } if [self.flow.src, self.flow.dst].contains(host) => {
+            EventKind::Handoff { host, arrived }
+                if [self.flow.src, self.flow.dst].contains(host) =>
+            {
                 self.stays.turn(at, event.stage, *arrived);
             }
-            What::Tcp(tcp) if tcp.flow == self.flow => {
+            EventKind::Tcp(tcp) if tcp.flow == self.flow => {
                 let at_s = at.as_secs_f64();
                 match tcp.kind {
                     TcpKind::Opening => self.stalls.begin(at),
@@ -399,11 +401,11 @@ impl Sink for Sequence {
                     self.windows.push(Window { at_s, cwnd, ssthresh });
                 }
             }
-            What::Split(tcp) if tcp.flow == self.flow => {
+            EventKind::Split(tcp) if tcp.flow == self.flow => {
                 self.completion.relay_event(at, tcp.kind);
                 self.end_if_complete(at);
             }
-            What::Tcp(tcp) if tcp.flow == self.flow.reversed() => {
+            EventKind::Tcp(tcp) if tcp.flow == self.flow.reversed() => {
                 if let (TcpKind::Delivered { .. }, Watch::EndPoints) = (tcp.kind, self.watch) {
                     self.stalls.progress(at);
                 }
@@ -459,7 +461,7 @@ mod tests {
         let turn = |secs: u64, side, good| Event {
             at: Time(secs * 1_000_000_000),
             stage: StageId(3),
-            what: What::Channel { side, good },
+            kind: EventKind::Channel { side, good },
         };
         sink.event(&testing::originated(0, Cause::Data, 1, 1, 1000));
         for (secs, side, good) in [

@@ -1,7 +1,7 @@
 //! Synthetic events for tests of sinks: one flow from a host at stage 0 over a wired link (1), an agent (2)
 //! and a radio (3) to a host (4).
 
-use lasthop_proto::event::{Cause, Event, Op, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Op, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, PacketId, Segment, Seq};
@@ -50,7 +50,7 @@ pub(crate) fn data(flow: FlowKey, id: u64, position: u32, len: u32) -> Packet {
 
 pub(crate) fn packet_event(at: u64, stage: u16, op: Op, packet: Packet) -> Event {
     let side = if packet.src == FLOW.dst { Side::Left } else { Side::Right };
-    Event { at: Time(at), stage: StageId(stage), what: What::Packet { op, side, packet } }
+    Event { at: Time(at), stage: StageId(stage), kind: EventKind::Packet { op, side, packet } }
 }
 
 pub(crate) fn transmitted(at: u64, stage: u16, id: u64, position: u32, len: u32) -> Event {
@@ -112,8 +112,8 @@ fn tcp(at: u64, stage: u16, flow: FlowKey, kind: TcpKind) -> Event {
         backoff: 0,
         in_recovery: false,
     };
-    let what = What::Tcp(TcpEvent { flow, kind, tcb });
-    Event { at: Time(at), stage: StageId(stage), what }
+    let kind = EventKind::Tcp(TcpEvent { flow, kind, tcb });
+    Event { at: Time(at), stage: StageId(stage), kind }
 }
 
 pub(crate) fn tcp_at_sender(at: u64, kind: TcpKind) -> Event {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use lasthop_proto::event::{Cause, Event, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
@@ -237,8 +237,8 @@ fn unsupported_capture_formats_are_named() {
 }
 
 fn event(at: u64, stage: u16, op: Op, packet: &Packet) -> Event {
-    let what = What::Packet { op, side: Side::Right, packet: packet.clone() };
-    Event { at: Time(at), stage: StageId(stage), what }
+    let kind = EventKind::Packet { op, side: Side::Right, packet: packet.clone() };
+    Event { at: Time(at), stage: StageId(stage), kind }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! One event of a run, in full.
 
-use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpEvent, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpEvent};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -31,28 +31,28 @@ pub(crate) fn event(one: &RunRequest, index: usize) -> Result<Vec<u8>, ErrorAnsw
     let answer = json!({
         "index": index,
         "t": event.at.as_secs_f64(),
-        "what": words::sentence(&event.what),
-        "source": words::source(&event.what),
+        "what": words::sentence(&event.kind),
+        "source": words::source(&event.kind),
         "fields": fields,
         "bytes": bytes,
         "acked": acked,
-        "tcb": tcb(&event.what),
-        "sack": sack(&event.what),
+        "tcb": tcb(&event.kind),
+        "sack": sack(&event.kind),
     });
     Ok(Columns::default().envelope(&answer))
 }
 
 /// The control block after an event of an endpoint.
-fn tcb(what: &What) -> Option<Tcb> {
-    match what {
-        What::Tcp(TcpEvent { tcb, .. }) | What::Split(TcpEvent { tcb, .. }) => Some(*tcb),
+fn tcb(kind: &EventKind) -> Option<Tcb> {
+    match kind {
+        EventKind::Tcp(TcpEvent { tcb, .. }) | EventKind::Split(TcpEvent { tcb, .. }) => Some(*tcb),
         _ => None,
     }
 }
 
 /// The SACK blocks of an ACK, as in the header.
-fn sack(what: &What) -> Vec<[u32; 2]> {
-    let What::Packet { packet, .. } = what else { return Vec::new() };
+fn sack(kind: &EventKind) -> Vec<[u32; 2]> {
+    let EventKind::Packet { packet, .. } = kind else { return Vec::new() };
     let Some(segment) = packet.segment() else { return Vec::new() };
     segment.options().sack.as_slice().iter().map(|block| [block.0.0, block.1.0]).collect()
 }
@@ -73,10 +73,11 @@ impl Sink for EventFinder {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op, side, packet } = &event.what {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
             return self.packet(event.at, event.stage, *op, *side, packet);
         }
-        if !matches!(event.what, What::Work(_) | What::Datagram { .. }) && self.is_next() {
+        if !matches!(event.kind, EventKind::Work(_) | EventKind::Datagram { .. }) && self.is_next()
+        {
             self.event = Some((event.clone(), None, None));
         }
     }
@@ -88,8 +89,8 @@ impl Sink for EventFinder {
         let bytes = self.positions.of(packet).filter(|_| !packet.body.is_empty());
         let acked = self.positions.ack(packet);
         if self.is_next() {
-            let what = What::Packet { op, side, packet: packet.clone() };
-            self.event = Some((Event { at, stage, what }, bytes, acked));
+            let kind = EventKind::Packet { op, side, packet: packet.clone() };
+            self.event = Some((Event { at, stage, kind }, bytes, acked));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use lasthop_path::Stage;
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Packet;
@@ -77,7 +77,7 @@ impl Sink for PositionSink {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { packet, .. } = &event.what {
+        if let EventKind::Packet { packet, .. } = &event.kind {
             self.0.of(packet);
         }
     }

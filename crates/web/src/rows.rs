@@ -4,7 +4,9 @@ use core::mem::{Discriminant, discriminant};
 use std::collections::BTreeMap;
 
 use lasthop_proto::air::{FrameFate, FrameKind};
-use lasthop_proto::event::{AgentNote, ClientNews, Event, Interest, LinkNote, Op, TcpKind, What};
+use lasthop_proto::event::{
+    AgentNote, ClientNews, Event, EventKind, Interest, LinkNote, Op, TcpKind,
+};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Seq};
@@ -37,20 +39,20 @@ enum Kind {
 }
 
 /// The key of an event; `None` for events that traces do not show.
-fn kind(what: &What) -> Option<Kind> {
-    Some(match what {
-        What::Packet { op, .. } => Kind::Packet(*op),
-        What::Tcp(tcp) => Kind::Tcp(discriminant(&tcp.kind)),
-        What::Split(tcp) => Kind::Split(discriminant(&tcp.kind)),
-        What::Agent { note, .. } => Kind::Agent(discriminant(note)),
-        What::Channel { good, .. } => Kind::Channel(*good),
-        What::Air(air) => Kind::Air(air.kind, air.fate),
-        What::Doze { asleep, .. } => Kind::Doze(*asleep),
-        What::Link { note, .. } => Kind::Link(*note),
-        What::Handoff { arrived, .. } => Kind::Handoff(*arrived),
-        What::State { arrived, .. } => Kind::State(*arrived),
-        What::Client(client) => Kind::Client(discriminant(&client.news)),
-        What::Work(_) | What::Datagram { .. } => return None,
+fn kind(kind: &EventKind) -> Option<Kind> {
+    Some(match kind {
+        EventKind::Packet { op, .. } => Kind::Packet(*op),
+        EventKind::Tcp(tcp) => Kind::Tcp(discriminant(&tcp.kind)),
+        EventKind::Split(tcp) => Kind::Split(discriminant(&tcp.kind)),
+        EventKind::Agent { note, .. } => Kind::Agent(discriminant(note)),
+        EventKind::Channel { good, .. } => Kind::Channel(*good),
+        EventKind::Air(air) => Kind::Air(air.kind, air.fate),
+        EventKind::Doze { asleep, .. } => Kind::Doze(*asleep),
+        EventKind::Link { note, .. } => Kind::Link(*note),
+        EventKind::Handoff { arrived, .. } => Kind::Handoff(*arrived),
+        EventKind::State { arrived, .. } => Kind::State(*arrived),
+        EventKind::Client(client) => Kind::Client(discriminant(&client.news)),
+        EventKind::Work(_) | EventKind::Datagram { .. } => return None,
     })
 }
 
@@ -167,9 +169,9 @@ fn code(event: &Event, layout: &Layout) -> Value {
     json!({
         "event": word("event"),
         "cause": word("cause"),
-        "what": words::sentence(&event.what),
-        "source": words::source(&event.what),
-        "loss": words::is_loss(&event.what),
+        "what": words::sentence(&event.kind),
+        "source": words::source(&event.kind),
+        "loss": words::is_loss(&event.kind),
     })
 }
 
@@ -192,19 +194,21 @@ impl Sink for Rows {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op, side, packet } = &event.what {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
             return self.packet(event.at, event.stage, *op, *side, packet);
         }
-        let Some(kind) = kind(&event.what) else { return };
+        let Some(kind) = kind(&event.kind) else { return };
         let Some(code) = self.code(kind, || event.clone()) else { return };
         let mut row = Row::new(event.at, event.stage, code);
-        match &event.what {
-            What::Tcp(tcp) | What::Split(tcp) => {
+        match &event.kind {
+            EventKind::Tcp(tcp) | EventKind::Split(tcp) => {
                 row.flow = Some(tcp.flow);
                 (row.from, row.to) = (tcp.tcb.snd_una as f64, tcp.tcb.snd_nxt as f64);
             }
-            What::Agent { flow: of, .. } => row.flow = Some(*of),
-            What::Channel { side: towards, .. } => row.side = u8::from(*towards == Side::Right),
+            EventKind::Agent { flow: of, .. } => row.flow = Some(*of),
+            EventKind::Channel { side: towards, .. } => {
+                row.side = u8::from(*towards == Side::Right)
+            }
             _ => {}
         }
         self.push(row);
@@ -212,8 +216,8 @@ impl Sink for Rows {
 
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let first = || {
-            let what = What::Packet { op, side, packet: packet.clone() };
-            Event { at, stage, what }
+            let kind = EventKind::Packet { op, side, packet: packet.clone() };
+            Event { at, stage, kind }
         };
         let Some(code) = self.code(Kind::Packet(op), first) else { return };
         let mut row = Row::new(at, stage, code);

@@ -1,11 +1,11 @@
 //! The meaning of each event as a sentence, with a reference.
 
 use lasthop_proto::air::FrameFate;
-use lasthop_proto::event::{AgentNote, Cause, ClientNews, LinkNote, Op, TcpKind, What};
+use lasthop_proto::event::{AgentNote, Cause, ClientNews, EventKind, LinkNote, Op, TcpKind};
 
-pub(crate) fn sentence(what: &What) -> &'static str {
-    match what {
-        What::Packet { op, .. } => match op {
+pub(crate) fn sentence(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::Packet { op, .. } => match op {
             Op::Originated(cause)
             | Op::MarkedBy(cause)
             | Op::Repeated(cause)
@@ -18,26 +18,28 @@ pub(crate) fn sentence(what: &What) -> &'static str {
             }
             Op::Received => "A host received it.",
         },
-        What::Tcp(tcp) => end_point(tcp.kind),
-        What::Split(tcp) => match tcp.kind {
+        EventKind::Tcp(tcp) => end_point(tcp.kind),
+        EventKind::Split(tcp) => match tcp.kind {
             TcpKind::Timeout => "The timer of the base station's own connection expired.",
             TcpKind::Delivered { .. } => {
                 "The base station received data on one connection and forwards it on the other."
             }
             _ => "The state of the base station's own connection has changed.",
         },
-        What::Agent { note, .. } => agent(note),
-        What::Channel { good: true, .. } => "The channel is good again.",
-        What::Channel { good: false, .. } => "The channel is bad: most packets are damaged now.",
-        What::Air(air) => match air.fate {
+        EventKind::Agent { note, .. } => agent(note),
+        EventKind::Channel { good: true, .. } => "The channel is good again.",
+        EventKind::Channel { good: false, .. } => {
+            "The channel is bad: most packets are damaged now."
+        }
+        EventKind::Air(air) => match air.fate {
             FrameFate::Received => "A frame was transmitted and received.",
             FrameFate::Damaged => "A frame was transmitted, and the channel damaged it.",
             FrameFate::Collided => "Two frames were transmitted at once and collided.",
             FrameFate::Missed => "A frame was transmitted while its receiver was not listening.",
         },
-        What::Doze { asleep: true, .. } => "A radio goes to sleep.",
-        What::Doze { asleep: false, .. } => "A radio wakes up.",
-        What::Link { note, .. } => match note {
+        EventKind::Doze { asleep: true, .. } => "A radio goes to sleep.",
+        EventKind::Doze { asleep: false, .. } => "A radio wakes up.",
+        EventKind::Link { note, .. } => match note {
             LinkNote::Duplicate => "The link layer dropped a duplicate frame.",
             LinkNote::OutOfWindow => "The link layer dropped a frame outside the window.",
             LinkNote::BadAck => "The link layer ignored an ACK of a frame that was never sent.",
@@ -46,15 +48,15 @@ pub(crate) fn sentence(what: &What) -> &'static str {
             }
             LinkNote::ChannelBad => "The link layer pauses because the channel is bad.",
         },
-        What::Handoff { arrived: true, .. } => "The mobile host has come into this cell.",
-        What::Handoff { arrived: false, .. } => "The mobile host has left this cell.",
-        What::State { arrived: true, .. } => {
+        EventKind::Handoff { arrived: true, .. } => "The mobile host has come into this cell.",
+        EventKind::Handoff { arrived: false, .. } => "The mobile host has left this cell.",
+        EventKind::State { arrived: true, .. } => {
             "The agent continues with the state of the old base station."
         }
-        What::State { arrived: false, .. } => {
+        EventKind::State { arrived: false, .. } => {
             "The old base station sends its agent's state to the new one."
         }
-        What::Client(client) => match client.news {
+        EventKind::Client(client) => match client.news {
             ClientNews::PageAsked => "A user requests a page.",
             ClientNews::PageBegins => "The first byte of the page has arrived.",
             ClientNews::PageLoaded => "The page and all its objects have arrived.",
@@ -64,8 +66,8 @@ pub(crate) fn sentence(what: &What) -> &'static str {
             ClientNews::Stalls => "The buffer is empty, and the video stalls.",
             ClientNews::Ends => "The video has ended.",
         },
-        What::Work(_) => "A host's stack has done its work for a segment.",
-        What::Datagram { .. } => "A datagram of a source.",
+        EventKind::Work(_) => "A host's stack has done its work for a segment.",
+        EventKind::Datagram { .. } => "A datagram of a source.",
     }
 }
 
@@ -164,9 +166,9 @@ fn agent(note: &AgentNote) -> &'static str {
 }
 
 /// The reference as `source#section`; empty without one.
-pub(crate) fn source(what: &What) -> &'static str {
-    match what {
-        What::Packet { op, .. } => match op {
+pub(crate) fn source(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::Packet { op, .. } => match op {
             Op::Originated(cause)
             | Op::MarkedBy(cause)
             | Op::Repeated(cause)
@@ -176,7 +178,7 @@ pub(crate) fn source(what: &What) -> &'static str {
             Op::Damaged => "west97#4.3",
             Op::Transmitted | Op::Received => "",
         },
-        What::Tcp(tcp) => match tcp.kind {
+        EventKind::Tcp(tcp) => match tcp.kind {
             TcpKind::Opening | TcpKind::Established => "rfc9293#3.5",
             TcpKind::Acked => "rfc5681#3.1",
             TcpKind::DupAck | TcpKind::FastRetransmit | TcpKind::RecoveryEnded => "rfc5681#3.2",
@@ -191,15 +193,15 @@ pub(crate) fn source(what: &What) -> &'static str {
             TcpKind::WindowProbe => "rfc9293#3.8.6.1",
             _ => "",
         },
-        What::Split(_) => "balakrishnan97#3.2",
-        What::Agent { note, .. } => match note {
+        EventKind::Split(_) => "balakrishnan97#3.2",
+        EventKind::Agent { note, .. } => match note {
             AgentNote::HostGone | AgentNote::HostBack | AgentNote::Bypassed => "west97#2.5",
             AgentNote::NoticeWithheld => "bakshi96#4.2",
             AgentNote::SegmentClamped { .. } => "bakshi96#4.1",
             _ => "balakrishnan97#2.1",
         },
-        What::Channel { .. } => "bakshi96#3.1",
-        What::Link { .. } => "parsa98#3.2",
+        EventKind::Channel { .. } => "bakshi96#3.1",
+        EventKind::Link { .. } => "parsa98#3.2",
         _ => "",
     }
 }
@@ -230,10 +232,10 @@ fn of_cause(cause: Cause) -> &'static str {
 }
 
 /// A packet was lost by it.
-pub(crate) fn is_loss(what: &What) -> bool {
-    match what {
-        What::Packet { op: Op::Damaged, .. } => true,
-        What::Packet { op: Op::Dropped(cause), .. } => {
+pub(crate) fn is_loss(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Packet { op: Op::Damaged, .. } => true,
+        EventKind::Packet { op: Op::Dropped(cause), .. } => {
             use Cause::*;
             // Deliberate suppression by an agent is no loss.
             cause.is_loss() && !matches!(cause, SuppressedDupAck | SpuriousAck | SupersededAck)

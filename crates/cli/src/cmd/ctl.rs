@@ -48,11 +48,11 @@ pub struct Args {
     #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit", global = true)]
     units: Units,
     #[command(subcommand)]
-    what: What,
+    command: Command,
 }
 
 #[derive(clap::Subcommand, Debug)]
-enum What {
+enum Command {
     /// Print what is set, and how the station fares
     Get {
         /// A key of the path, or of `ctl get --json`; without it everything
@@ -135,8 +135,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         }
     };
     let units = args.units;
-    match &args.what {
-        What::Get { key: None } => match (ask(&Request::Status {})?, json) {
+    match &args.command {
+        Command::Get { key: None } => match (ask(&Request::Status {})?, json) {
             (Response::Status(status), true) => output::print_json(format::CTL, &status)?,
             (Response::Status(status), false) => {
                 output::print(&watch::table(None, &status, units))?;
@@ -145,8 +145,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             (Response::Link(status), false) => output::print(&watch::link(&status))?,
             _ => return Err(strange()),
         },
-        What::Get { key: Some(key) } => output::exact(&get(&mut ask, key, json)?)?,
-        What::Set { values, reset, drain } => {
+        Command::Get { key: Some(key) } => output::exact(&get(&mut ask, key, json)?)?,
+        Command::Set { values, reset, drain } => {
             let endings = match (reset, drain) {
                 (true, _) => Some(Endings::Reset),
                 (_, true) => Some(Endings::Drain),
@@ -175,7 +175,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 output::print(&lines.chain(endings).collect::<String>())?;
             }
         }
-        What::Watch { interval, times } => {
+        Command::Watch { interval, times } => {
             let terminal = is_terminal(json);
             let mut last: Option<Status> = None;
             repeat(*interval, *times, || {
@@ -193,7 +193,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 Ok(())
             })?;
         }
-        What::Subscribers { by, top, within, interval, times } => {
+        Command::Subscribers { by, top, within, interval, times } => {
             let request = Request::Subscribers { by: *by, top: usize::from(*top), within: *within };
             let once = interval.is_none();
             let clear = if is_terminal(json) && !once { CLEAR } else { "" };

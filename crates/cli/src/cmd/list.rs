@@ -23,14 +23,14 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// What to list
-    what: What,
+    what: Topic,
     /// Print the text of this built-in scenario instead
     #[arg(long, value_name = "NAME")]
     show: Option<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
+enum Topic {
     /// Every system of the papers, and whether it runs
     Systems,
     /// Every published result that `lasthop reproduce` tests
@@ -51,33 +51,33 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         return show(args.what, name, json);
     }
     match args.what {
-        What::Systems if json => {
+        Topic::Systems if json => {
             output::print_json(format::LIST, &serde_json::json!({ "systems": systems::systems() }))?
         }
-        What::Systems => output::print(&table())?,
-        What::Scenarios if json => {
+        Topic::Systems => output::print(&table())?,
+        Topic::Scenarios if json => {
             output::print_json(format::LIST, &serde_json::json!({ "scenarios": scenarios() }))?
         }
-        What::Scenarios => {
+        Topic::Scenarios => {
             let rows = scenarios();
             output::print(&output::two_columns(
                 rows.iter().map(|row| (row.name, row.what.as_str())),
             ))?;
         }
-        What::Schemes if json => output::print_json(
+        Topic::Schemes if json => output::print_json(
             format::LIST,
             &serde_json::json!({ "schemes": lasthop_scenario::schemes() }),
         )?,
-        What::Schemes => output::print(&schemes())?,
-        What::Presets => super::presets::list(json)?,
-        What::Hardware => super::hardware::list(json)?,
-        What::Claims => super::reproduce::list(lasthop_papers::all_claims(), json)?,
+        Topic::Schemes => output::print(&schemes())?,
+        Topic::Presets => super::presets::list(json)?,
+        Topic::Hardware => super::hardware::list(json)?,
+        Topic::Claims => super::reproduce::list(lasthop_papers::all_claims(), json)?,
     }
     Ok(Outcome::Done)
 }
 
-fn show(what: What, name: &str, json: bool) -> Result<Outcome, Failure> {
-    if what != What::Scenarios {
+fn show(what: Topic, name: &str, json: bool) -> Result<Outcome, Failure> {
+    if what != Topic::Scenarios {
         return Err(Failure::input(
             "`--show` needs `scenarios`",
             "for example `lasthop list scenarios --show west97-lan`",
@@ -151,7 +151,7 @@ fn table() -> String {
             let gap = if text.is_empty() { "" } else { "\n" };
             let _ = writeln!(text, "{gap}{}", style::heading(title(system.kind)));
         }
-        let (key, description, selector) = (system.key, system.what, system.selector());
+        let (key, description, selector) = (system.key, system.summary, system.selector());
         let _ = writeln!(text, "  {key:<width$}  {}  {description}", status(system.status));
         if !selector.is_empty() {
             let _ = writeln!(text, "  {:<width$}           {}", "", style::dim(&selector));

@@ -22,7 +22,7 @@ An editor with Taplo (Even Better TOML) completes and checks a file that begins 
 pub struct Args {
     /// Which file
     #[arg(default_value = "scenario")]
-    file: What,
+    file: FileKind,
     /// The answer of this command with --json, instead of a file
     #[arg(long, value_name = "COMMAND", value_enum, conflicts_with = "file")]
     output: Option<JsonOutput>,
@@ -63,7 +63,7 @@ impl JsonOutput {
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
+enum FileKind {
     /// A scenario
     Scenario,
     /// The file of a station
@@ -79,9 +79,9 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     output::exact(&output::json(&json_schema(match args.file {
-        What::Scenario => File::Scenario,
-        What::Station => File::Station,
-        What::Tunnel => File::Tunnel,
+        FileKind::Scenario => File::Scenario,
+        FileKind::Station => File::Station,
+        FileKind::Tunnel => File::Tunnel,
     }))?)?;
     Ok(Outcome::Done)
 }

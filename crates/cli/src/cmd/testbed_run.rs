@@ -15,7 +15,7 @@ use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_live::testbed::Error;
 use lasthop_live::world::Testbed as World;
-use lasthop_proto::event::{Event, Interest, Op, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet};
@@ -134,7 +134,9 @@ impl Sink for Watched {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. }) = &event.what {
+        if let EventKind::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. }) =
+            &event.kind
+        {
             let at_host = self.hosts.get(usize::from(event.stage.0)) == Some(&true);
             if at_host && self.flows.contains(flow) {
                 self.progress.delivered += u64::from(*bytes);

@@ -4,7 +4,7 @@
 //! become events. Two timeouts between two polls show as two, since the kernel counts them. A fast recovery
 //! that begins and ends between two polls is missed.
 
-use lasthop_proto::event::{Event, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::place::StageId;
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::{Span, Time};
@@ -92,8 +92,8 @@ impl Sampler {
     }
 
     fn event(&self, at: Time, kind: TcpKind, tcb: Tcb) -> Event {
-        let what = What::Tcp(TcpEvent { flow: self.flow, kind, tcb });
-        Event { at, stage: self.stage, what }
+        let kind = EventKind::Tcp(TcpEvent { flow: self.flow, kind, tcb });
+        Event { at, stage: self.stage, kind }
     }
 }
 
@@ -124,8 +124,8 @@ mod tests {
         let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2));
         let mut kinds = Vec::new();
         for (i, snapshot) in snapshots.iter().enumerate() {
-            sampler.look(Time(i as u64), snapshot, |event| match event.what {
-                What::Tcp(tcp) => kinds.push(tcp.kind),
+            sampler.look(Time(i as u64), snapshot, |event| match event.kind {
+                EventKind::Tcp(tcp) => kinds.push(tcp.kind),
                 other => panic!("{other:?}"),
             });
         }
@@ -173,8 +173,8 @@ mod tests {
             TcpInfo { ca_state: CaState::Recovery, cwnd: 7, snd_mss: 100, ..open },
             TcpInfo { state: Some(State::FinWait1), bytes_acked: 1449, ..open },
         ] {
-            sampler.look(Time(1), &snapshot, |event| match event.what {
-                What::Tcp(tcp) => kinds.push(tcp.kind),
+            sampler.look(Time(1), &snapshot, |event| match event.kind {
+                EventKind::Tcp(tcp) => kinds.push(tcp.kind),
                 other => panic!("{other:?}"),
             });
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -80,7 +80,7 @@ impl Sink for Capture {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op, side, packet } = &event.what {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
             self.packet(event.at, event.stage, *op, *side, packet);
         }
     }
@@ -130,8 +130,8 @@ mod tests {
         let mut sink = Capture::create(&path, &[], epoch).unwrap();
         assert_eq!(sink.interest(), Interest::METRICS);
         let happens = |op, at, stage| {
-            let what = What::Packet { op, side: Side::Right, packet: packet.clone() };
-            Event { at: Time(at), stage: StageId(stage), what }
+            let kind = EventKind::Packet { op, side: Side::Right, packet: packet.clone() };
+            Event { at: Time(at), stage: StageId(stage), kind }
         };
         for (i, (op, _)) in cases.iter().enumerate() {
             sink.event(&happens(*op, i as u64, (i % 2) as u16));
@@ -140,7 +140,7 @@ mod tests {
         sink.event(&Event {
             at: Time(99),
             stage: StageId(0),
-            what: What::Channel { side: Side::Left, good: true },
+            kind: EventKind::Channel { side: Side::Left, good: true },
         });
         sink.finish().unwrap();
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Packet, PacketId};
@@ -140,7 +140,7 @@ impl Sink for Tally {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op, side, packet } = &event.what {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
             self.packet(event.at, event.stage, *op, *side, packet);
         }
     }
@@ -302,9 +302,9 @@ mod tests {
     }
 
     fn happens(tally: &mut Tally, ms: u64, stage: u16, op: Op, side: Side, packet: &Packet) {
-        let what = What::Packet { op, side, packet: packet.clone() };
+        let kind = EventKind::Packet { op, side, packet: packet.clone() };
         let stage = StageId(stage);
-        tally.event(&Event { at: at(ms), stage, what });
+        tally.event(&Event { at: at(ms), stage, kind });
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use lasthop_proto::event::{Event, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::place::StageId;
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::{Span, Time};
@@ -291,8 +291,8 @@ impl Flow {
                 None => continue,
             };
             self.last = Some(tcb);
-            let what = What::Tcp(TcpEvent { flow: self.about.flow, kind, tcb });
-            out(Event { at: waiting.at, stage: self.about.stage, what });
+            let kind = EventKind::Tcp(TcpEvent { flow: self.about.flow, kind, tcb });
+            out(Event { at: waiting.at, stage: self.about.stage, kind });
         }
     }
 }
@@ -353,8 +353,10 @@ mod tests {
 
     fn advance(follower: &mut Follower, until: u64) -> Vec<(u64, TcpKind, u64, u32)> {
         let mut events = Vec::new();
-        follower.advance(Time(until), |event| match event.what {
-            What::Tcp(tcp) => events.push((event.at.0, tcp.kind, tcp.tcb.snd_una, tcp.tcb.cwnd)),
+        follower.advance(Time(until), |event| match event.kind {
+            EventKind::Tcp(tcp) => {
+                events.push((event.at.0, tcp.kind, tcp.tcb.snd_una, tcp.tcb.cwnd))
+            }
             other => panic!("{other:?}"),
         });
         events

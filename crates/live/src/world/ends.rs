@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 
 use lasthop_path::DISCARD;
-use lasthop_proto::event::{Event, Tcb, TcpEvent, What};
+use lasthop_proto::event::{Event, EventKind, Tcb, TcpEvent};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -198,8 +198,8 @@ impl Shared {
                 return;
             }
             let report = |at, flow, kind| {
-                let what = What::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
-                let _ = shared.news.send(News::Event(Event { at, stage, what }));
+                let kind = EventKind::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
+                let _ = shared.news.send(News::Event(Event { at, stage, kind }));
             };
             // A broken connection shows as missing responses.
             let _ = ask(&client, &session, report);

@@ -229,11 +229,11 @@ mod tests {
     /// Tracepoints that are read late on a busy machine still precede later reports of senders.
     #[test]
     fn events_are_in_order_however_late_tracepoints_are_read() {
-        use lasthop_proto::event::{Interest, What};
+        use lasthop_proto::event::{EventKind, Interest};
         use lasthop_proto::machine::{Side, StageId};
         let event = |ms| {
-            let what = What::Channel { side: Side::Right, good: true };
-            Event { at: Time::ZERO + Span::millis(ms), stage: StageId(0), what }
+            let kind = EventKind::Channel { side: Side::Right, good: true };
+            Event { at: Time::ZERO + Span::millis(ms), stage: StageId(0), kind }
         };
         struct Times(Vec<Time>);
         impl Sink for Times {

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use lasthop_path::{DISCARD, End};
-use lasthop_proto::event::{Interest, TcpKind, What};
+use lasthop_proto::event::{EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::place::StageId;
 use lasthop_proto::udp;
@@ -175,7 +175,7 @@ impl Machine {
         self.out.signals.clear();
         for event in self.out.events.drain(..) {
             // Packets are reported by the stages that carry them.
-            if let What::Tcp(tcp) = &event.what {
+            if let EventKind::Tcp(tcp) = &event.kind {
                 self.right &= tcp.kind != TcpKind::Corrupted;
                 report(News::Event(event));
             }

@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use lasthop_proto::energy::Operation;
-use lasthop_proto::event::{Event, Interest, What};
+use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::wire::{Addr, FlowKey};
@@ -107,7 +107,7 @@ impl Sink for Paths {
     }
 
     fn event(&mut self, event: &Event) {
-        let What::Work(work) = &event.what else { return };
+        let EventKind::Work(work) = &event.kind else { return };
         for (total, operation) in [
             (&mut self.predicted, Operation::Predicted),
             (&mut self.processed, Operation::Processed),

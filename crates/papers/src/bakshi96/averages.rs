@@ -80,7 +80,7 @@ fn deviation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     );
     let mut all = Vec::new();
     for (figure, scheme) in [("Figure 7", Scheme::Basic), ("Figure 8", Scheme::Ebsn)] {
-        let sweep = Sweep::run(bench, scheme, super::size::What::Rate(Averaging::Runs))?;
+        let sweep = Sweep::run(bench, scheme, super::size::Metric::Rate(Averaging::Runs))?;
         let cells = BAD.iter().flat_map(|bad| SIZES.map(|size| (size, *bad)));
         all.push((figure, cells.map(|(size, bad)| relative(sweep.runs(size, bad))).collect()));
     }

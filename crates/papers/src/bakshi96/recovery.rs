@@ -8,7 +8,7 @@ use lasthop_trace::stats::Summary;
 use super::averages::Averaging;
 use super::range::CLAIM;
 use super::setup::{BAD, SIZES, Scheme, WAN, many, packet_size, sent_again, wan};
-use super::size::{Sweep, What, bounds, with_bounds};
+use super::size::{Metric, Sweep, bounds, with_bounds};
 use crate::figure::published_line;
 use crate::measure::{dropped, kbps};
 use crate::table::{Cell, row, table};
@@ -59,8 +59,8 @@ pub(super) const F8: Claim = Claim {
 /// Figure 8: with EBSN throughput rises with the packet size.
 fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let averaging = Averaging::of(bench);
-    let ebsn = Sweep::run(bench, Scheme::Ebsn, What::Rate(averaging))?;
-    let basic = Sweep::run(bench, Scheme::Basic, What::Rate(averaging))?;
+    let ebsn = Sweep::run(bench, Scheme::Ebsn, Metric::Rate(averaging))?;
+    let basic = Sweep::run(bench, Scheme::Basic, Metric::Rate(averaging))?;
     let runs = ebsn.runs(1536, 4);
     let (with, without) = (ebsn.at(1536, 4), basic.at(1536, 4));
     finding.compare("EBSN, 1536 B, bad 4 s", with, "kb/s", 9.0);
@@ -84,7 +84,7 @@ fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     if !bench.is_shown() {
         return Ok(());
     }
-    let recovery = Sweep::with_usual_seeds(bench, Scheme::Recovery, What::Rate(averaging))?;
+    let recovery = Sweep::with_usual_seeds(bench, Scheme::Recovery, Metric::Rate(averaging))?;
     finding.measure("local recovery, 1536 B, bad 4 s", recovery.at(1536, 4), "kb/s");
     let mut without_errors = |scheme: Scheme| {
         let mut changes = packet_size(1536);
@@ -179,8 +179,8 @@ pub(super) const F9: Claim = Claim {
 
 /// Figure 9: retransmissions of the source.
 fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let basic = Sweep::run(bench, Scheme::Basic, What::SentAgain)?;
-    let ebsn = Sweep::run(bench, Scheme::Ebsn, What::SentAgain)?;
+    let basic = Sweep::run(bench, Scheme::Basic, Metric::SentAgain)?;
+    let ebsn = Sweep::run(bench, Scheme::Ebsn, Metric::SentAgain)?;
     for (name, sweep, given) in [("basic TCP", &basic, None), ("EBSN", &ebsn, Some(0.0))] {
         for (size, bad) in [(128, 4), (1536, 1), (1536, 4)] {
             let label = format!("{name}, {size} B, bad {bad} s");

@@ -16,19 +16,19 @@ const TIMES: u32 = 5;
 
 /// The figure of a sweep.
 #[derive(Clone, Copy)]
-pub(super) enum What {
+pub(super) enum Metric {
     /// Throughput in kb/s.
     Rate(Averaging),
     /// Retransmitted payload of the source in KB.
     SentAgain,
 }
 
-impl What {
+impl Metric {
     /// A function of the figures of some cases.
     fn estimate(self, cases: &[&Runs], of: impl Fn(&[f64]) -> f64) -> Estimate {
         match self {
-            What::Rate(averaging) => averaging.estimate(cases, of),
-            What::SentAgain => {
+            Metric::Rate(averaging) => averaging.estimate(cases, of),
+            Metric::SentAgain => {
                 let each: Vec<Vec<f64>> = cases.iter().map(|runs| runs.each(sent_again)).collect();
                 Estimate::of(&each.iter().map(Vec::as_slice).collect::<Vec<_>>(), of)
             }
@@ -38,7 +38,7 @@ impl What {
 
 /// Runs by packet size, for each bad period; all with the same seeds.
 pub(super) struct Sweep {
-    quantity: What,
+    quantity: Metric,
     cells: Vec<Vec<Runs>>,
 }
 
@@ -46,7 +46,7 @@ impl Sweep {
     pub(super) fn run(
         bench: &mut Bench<'_>,
         scheme: Scheme,
-        quantity: What,
+        quantity: Metric,
     ) -> Result<Sweep, Interrupted> {
         bench.with_times(TIMES, |bench| Sweep::with_usual_seeds(bench, scheme, quantity))
     }
@@ -54,7 +54,7 @@ impl Sweep {
     pub(super) fn with_usual_seeds(
         bench: &mut Bench<'_>,
         scheme: Scheme,
-        quantity: What,
+        quantity: Metric,
     ) -> Result<Sweep, Interrupted> {
         let mut cells = Vec::new();
         for bad in BAD {
@@ -170,7 +170,7 @@ pub(super) fn with_bounds(given: &[(u32, f64, f64)]) -> Vec<LineSeries> {
 /// Figure 7.
 fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let averaging = Averaging::of(bench);
-    let basic = Sweep::run(bench, Scheme::Basic, What::Rate(averaging))?;
+    let basic = Sweep::run(bench, Scheme::Basic, Metric::Rate(averaging))?;
     for (size, bad, given) in
         [(512, 1, Some(8.7)), (1536, 1, None), (1536, 4, Some(4.5)), (128, 1, None), (384, 3, None)]
     {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::place::Side;
 use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_trace::Sink;
@@ -63,7 +63,7 @@ impl Sink for Repairs {
     }
 
     fn event(&mut self, event: &Event) {
-        let What::Packet { op, side: Side::Right, packet } = &event.what else { return };
+        let EventKind::Packet { op, side: Side::Right, packet } = &event.kind else { return };
         if packet.body.is_empty() || packet.flow() != Some(self.flow) {
             return;
         }

@@ -1,7 +1,7 @@
 //! Section 3.2: the meaning of acknowledgements sent by a base station.
 
 use lasthop_proto::agent;
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
@@ -55,7 +55,7 @@ impl Sink for Promise {
 
     fn event(&mut self, event: &Event) {
         // Both halves of a split connection have the same flow; the stage distinguishes hosts and base station.
-        let What::Tcp(tcp) = &event.what else { return };
+        let EventKind::Tcp(tcp) = &event.kind else { return };
         if event.stage == self.sender && tcp.flow == self.flow {
             // SYN and FIN take a sequence number each.
             self.acknowledged = tcp.tcb.snd_una.saturating_sub(1).min(self.bytes);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Seq};
@@ -51,8 +51,8 @@ impl Sink for Trips {
         if event.stage != self.sender {
             return;
         }
-        match &event.what {
-            What::Packet { op: Op::Originated(cause), packet, .. }
+        match &event.kind {
+            EventKind::Packet { op: Op::Originated(cause), packet, .. }
                 if packet.flow() == Some(self.flow) && !packet.body.is_empty() =>
             {
                 let Some(segment) = packet.segment() else { return };
@@ -69,7 +69,7 @@ impl Sink for Trips {
                     }
                 }
             }
-            What::Tcp(tcp) if tcp.flow == self.flow && tcp.kind == TcpKind::Acked => {
+            EventKind::Tcp(tcp) if tcp.flow == self.flow && tcp.kind == TcpKind::Acked => {
                 let Some(first) = self.first else { return };
                 let acked = first + (tcp.tcb.snd_una.saturating_sub(1)) as u32;
                 while let Some((end, sent, once)) = self.out.front().copied() {

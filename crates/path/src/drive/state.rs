@@ -1,7 +1,7 @@
 //! Agent state follows its host between base stations (i-tcp-handoff).
 
 use lasthop_proto::agent::{Agent, BaseStation as _};
-use lasthop_proto::event::{Interest, What};
+use lasthop_proto::event::{EventKind, Interest};
 use lasthop_proto::machine::Out;
 use lasthop_proto::units::{Span, Time};
 
@@ -87,6 +87,6 @@ impl Path {
 
 fn emit_handoff_state(out: &mut Out, host: lasthop_proto::wire::Addr, bytes: u64, arrived: bool) {
     if out.accepts(Interest::METRICS) {
-        out.event(What::State { host, bytes, arrived });
+        out.event(EventKind::State { host, bytes, arrived });
     }
 }

@@ -1,6 +1,6 @@
 //! Forwarding on a path that ends in cells, separate from the common case of a row of stages.
 
-use lasthop_proto::event::{Event, Op, What};
+use lasthop_proto::event::{Event, EventKind, Op};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::wire::Packet;
 
@@ -34,8 +34,8 @@ impl Path {
                     continue;
                 }
                 Way::Lost(cause) => {
-                    let what = What::Packet { op: Op::Dropped(cause), side, packet };
-                    outside.event(&Event { at: self.now, stage: StageId(i as u16), what });
+                    let kind = EventKind::Packet { op: Op::Dropped(cause), side, packet };
+                    outside.event(&Event { at: self.now, stage: StageId(i as u16), kind });
                     continue;
                 }
             };

@@ -17,7 +17,7 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use lasthop_proto::agent::Handover;
-use lasthop_proto::event::{Cause, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Op};
 use lasthop_proto::flows::AddrMap;
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::rng::Stream;
@@ -383,7 +383,7 @@ impl Roam {
             mobile.heading = next.unwrap_or(NONE);
             mobile.expected = next.is_some();
         }
-        out.event(What::Handoff { host: mobile.addr, arrived: false });
+        out.event(EventKind::Handoff { host: mobile.addr, arrived: false });
     }
 
     /// `host` has arrived in `cell`, whose base station sends its buffered packets.
@@ -391,7 +391,7 @@ impl Roam {
         let mobile = &mut self.mobiles[host];
         mobile.audible = [cell, mobile.audible[0]];
         (mobile.heading, mobile.expected) = (cell, false);
-        out.event(What::Handoff { host: mobile.addr, arrived: true });
+        out.event(EventKind::Handoff { host: mobile.addr, arrived: true });
         for packet in mobile.buffers.take(cell) {
             self.cells[usize::from(cell)].held -= 1;
             // The host reports to its new base station which packets it has.

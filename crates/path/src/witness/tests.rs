@@ -89,16 +89,18 @@ impl WatchedHost {
         assert_eq!(self.out.sends.len(), 1, "it is passed on");
         self.out.sends.clear();
         let (mut first, mut effects) = (None, Vec::new());
-        for Event { what, .. } in self.out.events.drain(..) {
-            match what {
-                What::Packet { op: Op::Originated(cause), .. } => {
+        for Event { kind, .. } in self.out.events.drain(..) {
+            match kind {
+                EventKind::Packet { op: Op::Originated(cause), .. } => {
                     first = Some(format!("{cause:?}"))
                 }
-                What::Packet { op: Op::Dropped(cause), .. } => effects.push(format!("{cause:?}")),
-                What::Tcp(TcpEvent { kind: TcpKind::Delivered { bytes }, .. }) => {
+                EventKind::Packet { op: Op::Dropped(cause), .. } => {
+                    effects.push(format!("{cause:?}"))
+                }
+                EventKind::Tcp(TcpEvent { kind: TcpKind::Delivered { bytes }, .. }) => {
                     effects.push(format!("Delivered {bytes}"));
                 }
-                What::Tcp(TcpEvent { kind, .. }) => effects.push(format!("{kind:?}")),
+                EventKind::Tcp(TcpEvent { kind, .. }) => effects.push(format!("{kind:?}")),
                 _ => {}
             }
         }

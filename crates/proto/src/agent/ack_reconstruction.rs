@@ -27,7 +27,7 @@ use super::guard::{Guard, Standing};
 use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Read, flows};
 use crate::describe::{Descriptor, Kind, System};
-use crate::event::{AgentNote, Cause, Interest, What};
+use crate::event::{AgentNote, Cause, EventKind, Interest};
 use crate::machine::{Machine, Out, Side};
 use crate::queue::ack_filter::{clears, is_plain};
 use crate::units::{Span, Time};
@@ -161,7 +161,7 @@ impl AckReconstruction {
         self.flush(i, out);
         if out.accepts(Interest::METRICS) {
             let (flow, note) = (self.flows.key(i), AgentNote::FlowForgotten);
-            out.event(What::Agent { flow, note });
+            out.event(EventKind::Agent { flow, note });
         }
         self.flows[i] = Flow::default();
         self.flows.remove(i);
@@ -181,7 +181,7 @@ impl AckReconstruction {
                 self.wakes.grow(self.flows.slots());
                 self.flows[i] = Flow::default();
                 if out.accepts(Interest::METRICS) {
-                    out.event(What::Agent { flow: key, note: AgentNote::FlowSeen });
+                    out.event(EventKind::Agent { flow: key, note: AgentNote::FlowSeen });
                 }
                 i
             }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
-use crate::event::{AgentNote, Cause, Interest, What};
+use crate::event::{AgentNote, Cause, EventKind, Interest};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::{Span, Time};
 use crate::wire::{Notice, Packet, Quote};
@@ -89,7 +89,7 @@ impl Notifier {
         if self.last.is_some_and(|last| now.since(last) < self.spacing) {
             if out.accepts(Interest::METRICS) {
                 let note = AgentNote::NoticeWithheld;
-                out.event(What::Agent { flow: quote.flow, note });
+                out.event(EventKind::Agent { flow: quote.flow, note });
             }
             return;
         }

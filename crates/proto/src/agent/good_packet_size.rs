@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
-use crate::event::{AgentNote, Interest, What};
+use crate::event::{AgentNote, EventKind, Interest};
 use crate::machine::{Machine, Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Damage, Flags, Packet, Segment, Transport};
@@ -168,7 +168,7 @@ impl PacketSize {
         if let Some(flow) = flow
             && out.accepts(Interest::METRICS)
         {
-            out.event(What::Agent { flow, note: AgentNote::SegmentClamped { mss } });
+            out.event(EventKind::Agent { flow, note: AgentNote::SegmentClamped { mss } });
         }
     }
 }

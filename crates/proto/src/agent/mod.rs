@@ -20,7 +20,7 @@ use core::fmt::Debug;
 use serde::Serialize;
 
 use crate::describe::{Descriptor, Keys};
-use crate::event::{AgentNote, Interest, What};
+use crate::event::{AgentNote, EventKind, Interest};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::TcpConfig;
 use crate::units::Time;
@@ -377,6 +377,6 @@ impl Machine for Agent {
 /// Emits an event of an agent for the flow of `key`.
 fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
     if out.accepts(Interest::METRICS) {
-        out.event(What::Agent { flow: key, note });
+        out.event(EventKind::Agent { flow: key, note });
     }
 }

@@ -30,7 +30,7 @@ use super::none::admit;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig};
 use crate::describe::{Descriptor, Kind, System};
-use crate::event::{AgentNote, Cause, Interest, What};
+use crate::event::{AgentNote, Cause, EventKind, Interest};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::Variant;
 use crate::units::{Span, Time};
@@ -226,7 +226,7 @@ impl SnoopNack {
 
     fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
         if out.accepts(Interest::METRICS) {
-            out.event(What::Agent { flow: key, note });
+            out.event(EventKind::Agent { flow: key, note });
         }
     }
 

@@ -44,7 +44,7 @@ use super::{
     flows, m_tcp, split_sack,
 };
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
-use crate::event::{AgentNote, Cause, Interest, What};
+use crate::event::{AgentNote, Cause, EventKind, Interest};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::config::PRESETS;
 use crate::tcp::rtt::Beat;
@@ -248,7 +248,7 @@ impl Split {
 
     fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
         if out.accepts(Interest::METRICS) {
-            out.event(What::Agent { flow: key, note });
+            out.event(EventKind::Agent { flow: key, note });
         }
     }
 

@@ -13,7 +13,7 @@ pub struct Key {
     /// The key.
     pub name: &'static str,
     /// Meaning of the key, for manuals and editors.
-    pub what: &'static str,
+    pub summary: &'static str,
     /// Form of the value.
     pub form: Form,
     /// Meaning of a missing key.

@@ -85,7 +85,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
     ) -> Value {
         let mut value = default;
-        self.0.key(&Key { name, what: doc, form, need }, &mut value);
+        self.0.key(&Key { name, summary: doc, form, need }, &mut value);
         value
     }
 
@@ -273,7 +273,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
         mut inner: impl FnMut(&mut Keys<'_>),
     ) {
-        let key = Key { name: key, what: doc, form: Form::Table, need: Need::Else("") };
+        let key = Key { name: key, summary: doc, form: Form::Table, need: Need::Else("") };
         self.0.table(&key, &mut Value::Absent, &mut inner);
     }
 
@@ -287,7 +287,7 @@ impl<'v> Keys<'v> {
     ) -> Value {
         let form = Form::TableOr(Box::new(form));
         let mut value = Value::Absent;
-        let key = Key { name: key, what: doc, form, need: Need::Else("") };
+        let key = Key { name: key, summary: doc, form, need: Need::Else("") };
         self.0.table(&key, &mut value, &mut inner);
         value
     }
@@ -299,7 +299,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
         mut inner: impl FnMut(&mut Keys<'_>),
     ) {
-        let key = Key { name: key, what: doc, form: Form::Tables, need: Need::Else("") };
+        let key = Key { name: key, summary: doc, form: Form::Tables, need: Need::Else("") };
         self.0.tables(&key, &mut inner);
     }
 

@@ -85,7 +85,7 @@ pub struct System {
     /// Scenario syntax or command that selects it, with `*` for its key; empty while it is planned.
     pub syntax: &'static str,
     /// Its function, in a sentence.
-    pub what: &'static str,
+    pub summary: &'static str,
     /// First description: paper and section, or RFC.
     pub source: &'static str,
     /// For an agent: the packets that it needs.
@@ -101,7 +101,7 @@ impl System {
         kind: Kind,
         key: &'static str,
         syntax: &'static str,
-        what: &'static str,
+        summary: &'static str,
         source: &'static str,
     ) -> System {
         System {
@@ -111,7 +111,7 @@ impl System {
             worlds: BOTH,
             status: Status::Implemented,
             syntax,
-            what,
+            summary,
             source,
             needs: Needs::Everything,
         }
@@ -140,7 +140,7 @@ impl System {
 
 impl Serialize for System {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let System { key, kind, tier, worlds, status, syntax: _, what, source, needs: _ } = self;
+        let System { key, kind, tier, worlds, status, syntax: _, summary, source, needs: _ } = self;
         let mut row = serializer.serialize_struct("System", 8)?;
         row.serialize_field("key", key)?;
         row.serialize_field("kind", kind)?;
@@ -148,7 +148,7 @@ impl Serialize for System {
         row.serialize_field("worlds", worlds)?;
         row.serialize_field("status", status)?;
         row.serialize_field("where", &self.selector())?;
-        row.serialize_field("what", what)?;
+        row.serialize_field("what", summary)?;
         row.serialize_field("source", source)?;
         row.end()
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Channels;
 use crate::air::{AirEvent, FrameKind, Station};
 use crate::channel::{Fate, Traffic};
-use crate::event::{Interest, What};
+use crate::event::{EventKind, Interest};
 use crate::link::fec::{Code, Coding};
 use crate::link::transmitter::report_turn;
 use crate::mac::{Air, Outcome};
@@ -70,7 +70,7 @@ impl Air for AirView<'_> {
 
     fn report(&mut self, event: AirEvent) {
         if self.out.accepts(Interest::METRICS) {
-            self.out.event(What::Air(event));
+            self.out.event(EventKind::Air(event));
         }
     }
 

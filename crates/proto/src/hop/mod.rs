@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use crate::channel::{Channel, Traffic, Turns};
-use crate::event::{Cause, Interest, LinkNote, Op, What};
+use crate::event::{Cause, EventKind, Interest, LinkNote, Op};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal, catch_up};
 use crate::queue::Discipline;
@@ -287,7 +287,7 @@ impl Hop {
             }
             Outcome::Doze { station, asleep } => {
                 if out.accepts(Interest::METRICS) {
-                    out.event(What::Doze { station, asleep });
+                    out.event(EventKind::Doze { station, asleep });
                 }
                 return;
             }
@@ -403,7 +403,7 @@ impl Hop {
         match acked {
             Some(true) => scheduler.record_arrival(to),
             Some(false) if scheduler.failed(to) && out.accepts(Interest::METRICS) => {
-                out.event(What::Link { station, peer: to, note: LinkNote::ChannelBad });
+                out.event(EventKind::Link { station, peer: to, note: LinkNote::ChannelBad });
             }
             _ => {}
         }

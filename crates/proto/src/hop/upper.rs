@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::pieces::{Cutter, Gatherer};
 use super::waiting::Waiting;
 use crate::air::Station;
-use crate::event::{Cause, Interest, LinkNote, Op, What};
+use crate::event::{Cause, EventKind, Interest, LinkNote, Op};
 use crate::link::end::Above;
 use crate::link::frame::Load;
 use crate::machine::{Out, Side, Signal};
@@ -162,7 +162,7 @@ impl Above for UpperView<'_> {
         if !self.out.accepts(Interest::METRICS) {
             return;
         }
-        self.out.event(What::Link { station: self.upper.station, peer, note });
+        self.out.event(EventKind::Link { station: self.upper.station, peer, note });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::event::{Op, What};
+use crate::event::{EventKind, Op};
 use crate::machine::{Out, Side, Signal};
 use crate::queue::{Queue, Waiting};
 use crate::units::{Rate, Span, Time};
@@ -244,7 +244,7 @@ impl<T> Transmitter<T> {
 /// Reports a change of the channel towards `side` to good or bad, as an event, and with `neighbour` also to
 /// the neighbour that sends into it.
 pub(crate) fn report_turn(side: Side, good: bool, neighbour: bool, out: &mut Out) {
-    out.event(What::Channel { side, good });
+    out.event(EventKind::Channel { side, good });
     if neighbour {
         out.signal(side.other(), Signal::ChannelGood(good));
     }

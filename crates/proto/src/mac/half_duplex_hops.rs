@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use crate::air::{AirEvent, FrameFate, FrameKind, Station};
 use crate::channel::Channel;
-use crate::event::{Cause, Interest, Op, What};
+use crate::event::{Cause, EventKind, Interest, Op};
 use crate::link::RadioConfig;
 use crate::link::transmitter::Pipe;
 use crate::machine::{Machine, Out, Side, catch_up};
@@ -241,7 +241,7 @@ impl Hops {
         };
         let (kind, bytes, airtime) = frame;
         let (station, to) = (Station(from as u8), Station(to as u8));
-        out.event(What::Air(AirEvent { station, to, kind, bytes, airtime, fate }));
+        out.event(EventKind::Air(AirEvent { station, to, kind, bytes, airtime, fate }));
     }
 
     /// Moves received packets to the next queue, or out of the last station.

@@ -47,7 +47,7 @@ impl Order for HeadDrop {
 mod tests {
     use super::super::{Limit, Queue};
     use super::*;
-    use crate::event::{Cause, Interest, Op, What};
+    use crate::event::{Cause, EventKind, Interest, Op};
     use crate::rng::Stream;
     use crate::units::Bytes;
     use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
@@ -63,8 +63,10 @@ mod tests {
             let packet = packet.with(|packet| packet.id = PacketId(id as u64));
             queue.enter(Time(0), Side::Right, packet, *bytes, &mut out);
         }
-        let dropped = out.events.iter().filter_map(|event| match &event.what {
-            What::Packet { op: Op::Dropped(Cause::QueueFull), packet, .. } => Some(packet.id.0),
+        let dropped = out.events.iter().filter_map(|event| match &event.kind {
+            EventKind::Packet { op: Op::Dropped(Cause::QueueFull), packet, .. } => {
+                Some(packet.id.0)
+            }
             _ => None,
         });
         let dropped = dropped.collect();

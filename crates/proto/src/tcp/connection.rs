@@ -21,7 +21,7 @@ mod socket;
 
 use std::sync::Arc;
 
-use crate::event::{Cause, Interest, Tcb, TcpEvent, TcpKind, What};
+use crate::event::{Cause, EventKind, Interest, Tcb, TcpEvent, TcpKind};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Due, Span, Time};
 use crate::wire::{Body, Flags, FlowKey, Segment, Seq};
@@ -447,7 +447,7 @@ impl Connection {
             false => self.control_block(),
         };
         let event = TcpEvent { flow: self.flow, kind, tcb };
-        out.event(if self.relay { What::Split(event) } else { What::Tcp(event) });
+        out.event(if self.relay { EventKind::Split(event) } else { EventKind::Tcp(event) });
     }
 
     fn timestamp_unit(&self) -> Span {

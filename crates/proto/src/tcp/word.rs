@@ -52,7 +52,7 @@ pub struct Word {
     /// preset; the preset's other settings are unchanged.
     pub apply: fn(&mut TcpConfig),
     /// Its function, in a sentence.
-    pub what: &'static str,
+    pub summary: &'static str,
     /// Source: a paper and its section, or an RFC.
     pub source: &'static str,
     /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it is newer.
@@ -70,7 +70,7 @@ pub struct Word {
 impl Word {
     /// Its description as a system.
     pub fn system(&self) -> System {
-        let system = System::new(Kind::Sender, self.key, self.syntax, self.what, self.source);
+        let system = System::new(Kind::Sender, self.key, self.syntax, self.summary, self.source);
         system.tier(self.tier).runs(self.worlds)
     }
 }

@@ -33,7 +33,7 @@ mod tests {
     fn each_word_has_a_name_of_its_own_a_sentence_and_a_source() {
         for (i, word) in TCPS.iter().enumerate() {
             assert!(TCPS[..i].iter().all(|other| other.key != word.key), "{}", word.key);
-            assert!(!word.what.is_empty() && !word.source.is_empty(), "{}", word.key);
+            assert!(!word.summary.is_empty() && !word.source.is_empty(), "{}", word.key);
         }
     }
 

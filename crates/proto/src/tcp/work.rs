@@ -6,7 +6,7 @@
 //! card or from it.
 
 use crate::energy::{Operation, Work};
-use crate::event::{Cause, What};
+use crate::event::{Cause, EventKind};
 use crate::machine::Out;
 use crate::wire::{Damage, Packet, Transport};
 
@@ -42,7 +42,7 @@ pub(super) fn report_sent(packet: &Packet, cause: Cause, scaled: bool, out: &mut
         work.add(Operation::SackBlock, segment.options().sack.as_slice().len() as u32);
     }
     work.add(Operation::WindowScale, scaled.into());
-    out.event(What::Work(work));
+    out.event(EventKind::Work(work));
 }
 
 /// A packet that a host has received and not processed.
@@ -90,7 +90,7 @@ impl Arrival {
         work.add(Operation::Timestamps, steps.stamped.into());
         work.add(Operation::WindowScale, steps.scaled.into());
         work.add(Operation::SackBlock, steps.blocks.into());
-        out.event(What::Work(work));
+        out.event(EventKind::Work(work));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reconstructed ACKs after a slow return link.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Reconstruction, Router};
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Timestamps};
@@ -70,11 +70,11 @@ impl World {
     fn drain(&mut self, at: Time) {
         let mut forged = Vec::new();
         for event in self.out.events.drain(..) {
-            match event.what {
-                What::Packet { op: Op::Originated(cause), packet, .. } => {
+            match event.kind {
+                EventKind::Packet { op: Op::Originated(cause), packet, .. } => {
                     forged.push((packet.id, cause));
                 }
-                What::Packet { op: Op::Dropped(cause), packet, .. } => {
+                EventKind::Packet { op: Op::Dropped(cause), packet, .. } => {
                     self.dropped.push((packet.segment().unwrap().ack.0, cause));
                 }
                 _ => {}

@@ -29,7 +29,7 @@ const DATA_FRAME: Span = Span::micros(6_900);
 const ACK_FRAME: Span = Span::micros(800);
 const DELAYED_ACK: Span = Span::millis(200);
 
-enum What {
+enum Scheduled {
     ToAgent(Packet),
     ToFixed(u32),
     FrameEnds(Side, Packet),
@@ -39,7 +39,7 @@ enum What {
 struct Path {
     now: Time,
     events: BinaryHeap<Reverse<(Time, u64)>>,
-    contents: Vec<Option<What>>,
+    contents: Vec<Option<Scheduled>>,
     agent: Agent,
     out: Out,
     /// Data that waits until the base station can forward it.
@@ -61,7 +61,7 @@ struct Path {
 }
 
 impl Path {
-    fn at(&mut self, at: Time, content: What) {
+    fn at(&mut self, at: Time, content: Scheduled) {
         self.events.push(Reverse((at, self.contents.len() as u64)));
         self.contents.push(Some(content));
     }
@@ -72,7 +72,7 @@ impl Path {
             let segment = Segment::new(5001, 9, seq, Seq(1), Flags::ACK);
             let body = Body::Pattern { stream: 0, len: MSS, offset: seq.0.into() };
             let packet = Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1), segment, body);
-            self.at(self.now + WIRED, What::ToAgent(packet));
+            self.at(self.now + WIRED, Scheduled::ToAgent(packet));
             self.sent += 1;
         }
     }
@@ -98,7 +98,7 @@ impl Path {
         if !in_order || self.owed == 2 {
             self.ack();
         } else {
-            self.at(self.now + DELAYED_ACK, What::DelayedAck(self.acks));
+            self.at(self.now + DELAYED_ACK, Scheduled::DelayedAck(self.acks));
         }
     }
 
@@ -109,7 +109,7 @@ impl Path {
                 Side::Right => self.air.push_back((side, packet)),
                 Side::Left => {
                     let ack = packet.segment().unwrap().ack.0 / MSS;
-                    self.at(self.now + WIRED, What::ToFixed(ack));
+                    self.at(self.now + WIRED, Scheduled::ToFixed(ack));
                 }
             }
         }
@@ -133,7 +133,7 @@ impl Path {
         {
             packet.damage = damage_at(at, &packet);
         }
-        self.at(self.now + frame, What::FrameEnds(side, packet));
+        self.at(self.now + frame, Scheduled::FrameEnds(side, packet));
     }
 
     /// The time that a transfer of `total` packets takes.
@@ -150,15 +150,15 @@ impl Path {
                 self.agent.on_wake(at, &mut self.out);
             } else if let Some(Reverse((_, i))) = self.events.pop() {
                 match self.contents[i as usize].take().unwrap() {
-                    What::ToAgent(packet) if self.slow > 1 => self.input.push_back(packet),
-                    What::ToAgent(packet) => {
+                    Scheduled::ToAgent(packet) if self.slow > 1 => self.input.push_back(packet),
+                    Scheduled::ToAgent(packet) => {
                         self.agent.on_packet(at, Side::Left, packet, &mut self.out);
                     }
-                    What::ToFixed(ack) => {
+                    Scheduled::ToFixed(ack) => {
                         self.acked = self.acked.max(ack);
                         self.send(total);
                     }
-                    What::FrameEnds(side, packet) => {
+                    Scheduled::FrameEnds(side, packet) => {
                         self.busy = false;
                         match side {
                             Side::Left => {
@@ -168,8 +168,8 @@ impl Path {
                             Side::Right => {}
                         }
                     }
-                    What::DelayedAck(acks) if acks == self.acks && self.owed > 0 => self.ack(),
-                    What::DelayedAck(_) => {}
+                    Scheduled::DelayedAck(acks) if acks == self.acks && self.owed > 0 => self.ack(),
+                    Scheduled::DelayedAck(_) => {}
                 }
             }
             self.drain();

@@ -3,7 +3,7 @@
 use lasthop_proto::agent::{
     Agent, AgentConfig, BaseStation, Ebsn, Router, SeqCacheAgent, SourceQuench,
 };
-use lasthop_proto::event::{AgentNote, Cause, Interest, Op, What};
+use lasthop_proto::event::{AgentNote, Cause, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
@@ -55,8 +55,8 @@ fn each_failed_attempt_notifies_the_source() {
                 assert_eq!((packet.dst, packet.src), (flow(port).src, flow(port).dst));
                 let [event] = &out.events[..] else { panic!("{:?}", out.events) };
                 assert_eq!(
-                    event.what,
-                    What::Packet { op: Op::Originated(cause), side: Side::Left, packet }
+                    event.kind,
+                    EventKind::Packet { op: Op::Originated(cause), side: Side::Left, packet }
                 );
                 assert_eq!(out.take_tally().originated, 1);
             }
@@ -76,8 +76,8 @@ fn the_rate_limit_withholds_notices_and_reports_it() {
         let mut sent = Vec::new();
         for ms in [0, 1, 99, 100, 150, 199, 200, 1000] {
             let out = respond(&mut agent, ms, failed(1024, 1, 1));
-            match &out.events[0].what {
-                What::Agent { flow: f, note: AgentNote::NoticeWithheld } => {
+            match &out.events[0].kind {
+                EventKind::Agent { flow: f, note: AgentNote::NoticeWithheld } => {
                     assert_eq!(*f, flow(1024));
                     assert!(out.sends.is_empty());
                 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lasthop_proto::agent::{Agent, AgentConfig, PacketSizes};
-use lasthop_proto::event::{AgentNote, Interest, What};
+use lasthop_proto::event::{AgentNote, EventKind, Interest};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::emit::emit;
@@ -33,8 +33,8 @@ fn pass(agent: &mut Agent, from: Side, packet: Packet) -> (Packet, Option<u16>) 
     agent.on_packet(Time::ZERO, from, packet, &mut out);
     let (side, packet) = out.sends.pop().expect("it is passed on");
     assert!(side == from.other() && out.sends.is_empty());
-    let clamped = out.events.pop().map(|event| match event.what {
-        What::Agent { note: AgentNote::SegmentClamped { mss }, .. } => mss,
+    let clamped = out.events.pop().map(|event| match event.kind {
+        EventKind::Agent { note: AgentNote::SegmentClamped { mss }, .. } => mss,
         other => panic!("{other:?}"),
     });
     let mut bytes = Vec::new();

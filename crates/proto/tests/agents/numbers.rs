@@ -6,7 +6,7 @@
 
 use lasthop_proto::agent::{Agent, AgentConfig, Read, words};
 use lasthop_proto::describe::{Descriptor, Fault, Key, Keys, Value, Visitor};
-use lasthop_proto::event::{Interest, Op, What};
+use lasthop_proto::event::{EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
@@ -156,11 +156,15 @@ fn outcome(config: &AgentConfig, puts: &[Put], isn: [u32; 2], stray: u32) -> Vec
             format!("{now} {side:?} {:?}", moved_from(side.other(), packet, back))
         };
         for event in out.events.drain(..) {
-            record.push(match event.what {
-                What::Packet { op: op @ (Op::Originated(_) | Op::Dropped(_)), side, packet } => {
+            record.push(match event.kind {
+                EventKind::Packet {
+                    op: op @ (Op::Originated(_) | Op::Dropped(_)),
+                    side,
+                    packet,
+                } => {
                     format!("{op:?} {}", line(side, &packet))
                 }
-                What::Agent { note, .. } => format!("{now} {note:?}"),
+                EventKind::Agent { note, .. } => format!("{now} {note:?}"),
                 _ => continue,
             });
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
-use lasthop_proto::event::{Interest, TcpKind, What};
+use lasthop_proto::event::{EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
@@ -200,7 +200,7 @@ impl Path {
     /// Puts the output of stage `i` on the wires.
     fn carry(&mut self, i: usize) {
         for event in self.out.events.drain(..) {
-            if let What::Tcp(tcp) | What::Split(tcp) = event.what {
+            if let EventKind::Tcp(tcp) | EventKind::Split(tcp) = event.kind {
                 self.corrupted |= tcp.kind == TcpKind::Corrupted;
             }
         }

@@ -4,7 +4,7 @@ use lasthop_proto::agent::{
     AckpMode, Agent, AgentConfig, BaseStation, DupAcks, NackAgent, Router, SeqCacheAgent,
     SnoopAgent, SnoopConfig, SplitConfig,
 };
-use lasthop_proto::event::{Interest, Op, What};
+use lasthop_proto::event::{EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -126,20 +126,20 @@ fn ends_of(id: u64, split: bool, out: &mut Out) -> Result<usize, TestCaseError> 
     let mut ends = 0;
     let mut originated = Vec::new();
     for event in out.events.drain(..) {
-        match event.what {
-            What::Packet { op: Op::Originated(cause), side, packet } => {
+        match event.kind {
+            EventKind::Packet { op: Op::Originated(cause), side, packet } => {
                 let to_mobile = cause.is_local_retransmission()
                     || packet.segment().is_some_and(|s| s.options().nack.is_some());
                 let towards = if to_mobile { Side::Right } else { Side::Left };
                 prop_assert!(split || side == towards, "{:?}", cause);
                 originated.push(packet.id);
             }
-            What::Packet { op: Op::Dropped(_), packet, .. } => {
+            EventKind::Packet { op: Op::Dropped(_), packet, .. } => {
                 prop_assert_eq!(packet.id, PacketId(id));
                 ends += 1;
             }
-            What::Agent { .. } => {}
-            What::Split(_) if split => {}
+            EventKind::Agent { .. } => {}
+            EventKind::Split(_) if split => {}
             other => prop_assert!(false, "{:?}", other),
         }
     }

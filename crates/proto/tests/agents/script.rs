@@ -33,7 +33,7 @@
 use crate::path::{FIXED, MOBILE};
 use crate::record::{compare, lines, words};
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
-use lasthop_proto::event::{AgentNote, Interest, Op, What};
+use lasthop_proto::event::{AgentNote, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
@@ -144,13 +144,15 @@ pub fn fate_of(packet: &Packet, from: Side, out: &mut Out, isn: Seq) -> String {
         }
         return format!(" => becomes {}", describe(&sent, isn));
     }
-    let dropped = |content: &What| match content {
-        What::Packet { op: Op::Dropped(cause), packet: p, .. } if p.id == packet.id => Some(*cause),
+    let dropped = |content: &EventKind| match content {
+        EventKind::Packet { op: Op::Dropped(cause), packet: p, .. } if p.id == packet.id => {
+            Some(*cause)
+        }
         _ => None,
     };
-    let at = out.events.iter().position(|e| dropped(&e.what).is_some());
+    let at = out.events.iter().position(|e| dropped(&e.kind).is_some());
     let event = out.events.remove(at.expect("the packet vanished without a cause"));
-    format!(" => {}", dropped(&event.what).unwrap().name())
+    format!(" => {}", dropped(&event.kind).unwrap().name())
 }
 
 /// Calls the agent at each of its deadlines until `at`; `drain` processes the output of each call.
@@ -166,15 +168,15 @@ pub fn wake_until(agent: &mut Agent, out: &mut Out, at: Time, mut drain: impl Fn
 fn drain(out: &mut Out, isn: Seq, record: &mut Vec<String>) {
     for event in out.events.drain(..) {
         let at = stamp(event.at);
-        match event.what {
-            What::Packet { op: Op::Originated(cause), side, packet } => {
+        match event.kind {
+            EventKind::Packet { op: Op::Originated(cause), side, packet } => {
                 let sent = out.sends.remove(0);
                 assert_eq!(sent, (side, packet));
                 record.push(format!("{at} base {} => {}", describe(&sent.1, isn), cause.name()));
             }
             // The start of tracking is omitted, and round trips have separate tests.
-            What::Agent { note: AgentNote::FlowSeen | AgentNote::LocalRtt { .. }, .. } => {}
-            What::Agent { note, .. } => {
+            EventKind::Agent { note: AgentNote::FlowSeen | AgentNote::LocalRtt { .. }, .. } => {}
+            EventKind::Agent { note, .. } => {
                 let name = match note {
                     AgentNote::FlowForgotten => "flow-forgotten",
                     AgentNote::CacheEvicted => "cache-evicted",

@@ -2,7 +2,7 @@
 //! half-open connections leave room for others.
 
 use lasthop_proto::agent::{BaseStation as _, Split, SplitConfig};
-use lasthop_proto::event::{AgentNote, Interest, What};
+use lasthop_proto::event::{AgentNote, EventKind, Interest};
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
@@ -191,12 +191,12 @@ fn a_flood_of_syns_neither_opens_nor_ends_connections() {
             split.on_packet(now, Side::Right, answer, &mut out);
         }
         for event in out.events.drain(..) {
-            match event.what {
-                What::Agent { note: AgentNote::HalfOpenEvicted, flow } => {
+            match event.kind {
+                EventKind::Agent { note: AgentNote::HalfOpenEvicted, flow } => {
                     evicted += 1;
                     assert!(!split_open.contains(&flow.src), "{flow:?}");
                 }
-                What::Agent { note: AgentNote::HalfOpenLimit, .. } => limited += 1,
+                EventKind::Agent { note: AgentNote::HalfOpenLimit, .. } => limited += 1,
                 _ => {}
             }
         }

@@ -20,7 +20,7 @@
 //! does not know. `mss N`, `sackok` and `port N` are as elsewhere; a packet with `ce` was marked by a router.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, SplitConfig};
-use lasthop_proto::event::{AgentNote, Interest, Op, What};
+use lasthop_proto::event::{AgentNote, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -160,28 +160,32 @@ fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
 fn drain(out: &mut Out, config: &SplitConfig, isn: [Seq; 2], record: &mut Vec<String>) {
     for event in out.events.drain(..) {
         let at = stamp(event.at);
-        match event.what {
-            What::Packet { op: Op::Originated(cause), side, packet } => {
+        match event.kind {
+            EventKind::Packet { op: Op::Originated(cause), side, packet } => {
                 assert_eq!(out.sends.remove(0), (side, packet.clone()));
                 let line = describe(side, &packet, config, isn);
                 record.push(format!("{at} {line} => {}", cause.name()));
             }
-            What::Split(_) | What::Agent { note: AgentNote::FlowSeen, .. } => {}
-            What::Agent { note: AgentNote::FlowForgotten, .. } => {
+            EventKind::Split(_) | EventKind::Agent { note: AgentNote::FlowSeen, .. } => {}
+            EventKind::Agent { note: AgentNote::FlowForgotten, .. } => {
                 record.push(format!("{at} note forgotten"));
             }
-            What::Agent { note: AgentNote::HostGone, .. } => record.push(format!("{at} note gone")),
-            What::Agent { note: AgentNote::HostBack, .. } => record.push(format!("{at} note back")),
-            What::Agent { note: AgentNote::Bypassed, .. } => {
+            EventKind::Agent { note: AgentNote::HostGone, .. } => {
+                record.push(format!("{at} note gone"))
+            }
+            EventKind::Agent { note: AgentNote::HostBack, .. } => {
+                record.push(format!("{at} note back"))
+            }
+            EventKind::Agent { note: AgentNote::Bypassed, .. } => {
                 record.push(format!("{at} note bypassed"));
             }
-            What::Agent { note: AgentNote::NoRoom, .. } => {
+            EventKind::Agent { note: AgentNote::NoRoom, .. } => {
                 record.push(format!("{at} note no-room"))
             }
-            What::Agent { note: AgentNote::HalfOpenLimit, .. } => {
+            EventKind::Agent { note: AgentNote::HalfOpenLimit, .. } => {
                 record.push(format!("{at} note half-open-limit"));
             }
-            What::Agent { note: AgentNote::HalfOpenEvicted, .. } => {
+            EventKind::Agent { note: AgentNote::HalfOpenEvicted, .. } => {
                 record.push(format!("{at} note half-open-evicted"));
             }
             other => panic!("unexpected {other:?}"),

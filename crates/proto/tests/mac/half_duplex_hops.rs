@@ -2,7 +2,7 @@
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
-use lasthop_proto::event::{Cause, Interest, What};
+use lasthop_proto::event::{Cause, EventKind, Interest};
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::{HalfDuplexHops, Hops};
 use lasthop_proto::machine::{Machine, Out, Side};
@@ -54,8 +54,8 @@ fn on_the_air(
         out.begin(Default::default(), at);
         machine.on_wake(at, &mut out);
     }
-    let air = |event: &lasthop_proto::event::Event| match &event.what {
-        What::Air(air) => Some((event.at, air.station, air.kind, air.fate)),
+    let air = |event: &lasthop_proto::event::Event| match &event.kind {
+        EventKind::Air(air) => Some((event.at, air.station, air.kind, air.fate)),
         _ => None,
     };
     out.events.iter().filter_map(air).collect()

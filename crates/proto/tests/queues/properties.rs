@@ -14,13 +14,13 @@ use super::script::{Bench, packet};
 #[derive(Clone, Debug)]
 enum Step {
     /// A packet of a connection enters.
-    Enter { port: u8, kind: What },
+    Enter { port: u8, kind: PacketKind },
     /// The transmitter is free.
     Leave,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum PacketKind {
     /// An ACK that advances by this amount, with these options.
     Ack(u32, Extra),
     /// An ACK below the last one by this amount.
@@ -51,11 +51,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     ];
     let ahead = prop_oneof![2 => Just(0u32), 3 => 1u32..3000];
     let kind = prop_oneof![
-        12 => (ahead, extra).prop_map(|(ahead, extra)| What::Ack(ahead, extra)),
-        1 => (1u32..5000).prop_map(What::Late),
-        2 => (1u32..1500).prop_map(What::Data),
-        1 => (0u32..5000).prop_map(What::Partial),
-        1 => Just(What::Fin),
+        12 => (ahead, extra).prop_map(|(ahead, extra)| PacketKind::Ack(ahead, extra)),
+        1 => (1u32..5000).prop_map(PacketKind::Late),
+        2 => (1u32..1500).prop_map(PacketKind::Data),
+        1 => (0u32..5000).prop_map(PacketKind::Partial),
+        1 => Just(PacketKind::Fin),
     ];
     let enter = (0u8..3, kind).prop_map(|(port, kind)| Step::Enter { port, kind });
     prop::collection::vec(prop_oneof![4 => enter, 1 => Just(Step::Leave)], 1..150)
@@ -75,13 +75,13 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn packet(&mut self, port: u8, kind: &What) -> Packet {
+    fn packet(&mut self, port: u8, kind: &PacketKind) -> Packet {
         let mut made = packet(&format!("port {port}"), Seq(0));
         let lasthop_proto::wire::Transport::Tcp(segment) = &mut made.transport else {
             unreachable!()
         };
         self.clock = self.clock.wrapping_add(1);
-        if let What::Ack(ahead, extra) = kind {
+        if let PacketKind::Ack(ahead, extra) = kind {
             self.ack = self.ack + *ahead;
             if *extra == Extra::Window {
                 self.window ^= 4096;
@@ -92,23 +92,23 @@ impl Receiver {
             segment.timestamps = Some(Timestamps { value: self.clock, echo: self.clock });
         }
         match kind {
-            What::Ack(_, Extra::Sack) => {
+            PacketKind::Ack(_, Extra::Sack) => {
                 segment.options_mut().sack.push(self.ack + 5000, self.ack + 6000);
             }
-            What::Ack(_, Extra::Ece) => segment.flags = segment.flags | Flags::ECE,
-            What::Ack(_, Extra::Unknown) => segment.options_mut().unknown = vec![30, 3, 1],
-            What::Ack(..) => {}
-            What::Late(back) => segment.ack = self.ack + back.wrapping_neg(),
-            What::Data(bytes) => {
+            PacketKind::Ack(_, Extra::Ece) => segment.flags = segment.flags | Flags::ECE,
+            PacketKind::Ack(_, Extra::Unknown) => segment.options_mut().unknown = vec![30, 3, 1],
+            PacketKind::Ack(..) => {}
+            PacketKind::Late(back) => segment.ack = self.ack + back.wrapping_neg(),
+            PacketKind::Data(bytes) => {
                 self.seq = self.seq + *bytes;
                 made.body =
                     lasthop_proto::wire::Body::Pattern { stream: 1, len: *bytes, offset: 0 };
             }
-            What::Partial(ahead) => {
+            PacketKind::Partial(ahead) => {
                 segment.ack = self.ack + *ahead;
                 segment.options_mut().ackp = Some(Ackp::Partial);
             }
-            What::Fin => {
+            PacketKind::Fin => {
                 segment.flags = segment.flags | Flags::FIN;
                 self.seq = self.seq + 1;
             }

@@ -14,7 +14,7 @@
 //! `unknown` (an unassigned option), `partial`, `lost N`, `damaged`. The clock advances only by
 //! [`Bench::wait`].
 
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::queue::{Discipline, Limit, Queue};
 use lasthop_proto::rng::Stream;
@@ -83,16 +83,16 @@ impl Bench {
     fn take_drops(&mut self) -> Vec<(Packet, Cause)> {
         let mut ended = Vec::new();
         for event in self.out.events.drain(..) {
-            match event.what {
-                What::Packet { op: Op::Marked, side: Side::Left, packet } => {
+            match event.kind {
+                EventKind::Packet { op: Op::Marked, side: Side::Left, packet } => {
                     assert!(packet.is_marked());
                     self.marked += 1;
                 }
-                What::Packet { op: Op::MarkedBy(cause), side: Side::Left, packet } => {
+                EventKind::Packet { op: Op::MarkedBy(cause), side: Side::Left, packet } => {
                     assert!(packet.is_marked());
                     self.marks.push(cause);
                 }
-                What::Packet { op: Op::Dropped(cause), packet, side: Side::Left } => {
+                EventKind::Packet { op: Op::Dropped(cause), packet, side: Side::Left } => {
                     ended.push((packet, cause));
                 }
                 other => panic!("a queue only drops: {other:?}"),

@@ -1,6 +1,6 @@
 //! Sends packets through a machine and records their fates.
 
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
@@ -77,7 +77,7 @@ pub fn play_packets(
         outcome.damaged.extend(damaged.map(|(_, packet)| packet.id.0));
         outcome.out.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet.id.0)));
         for event in out.events.drain(..) {
-            if let What::Packet { op: Op::Dropped(cause), packet, .. } = event.what {
+            if let EventKind::Packet { op: Op::Dropped(cause), packet, .. } = event.kind {
                 outcome.dropped.push((now, packet.id.0, cause));
             }
         }

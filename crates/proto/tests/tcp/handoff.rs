@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::{Cause, Interest, Op, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Time};
@@ -119,7 +119,7 @@ fn a_host_retransmits_on_hand_off_only_if_configured() {
         host.on_handoff(Time(2), &mut out);
         let again = |event: &lasthop_proto::event::Event| {
             let op = Op::Originated(Cause::FastRetransmit);
-            matches!(&event.what, What::Packet { op: found, .. } if *found == op)
+            matches!(&event.kind, EventKind::Packet { op: found, .. } if *found == op)
         };
         assert_eq!(out.events.iter().filter(|event| again(event)).count(), usize::from(configured));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::{Cause, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::settings::{Beats, Settings};
@@ -101,7 +101,7 @@ fn transfer(
             }
         }
         for event in out.events.drain(..) {
-            let corrupted = matches!(event.what, What::Tcp(t) if t.kind == TcpKind::Corrupted);
+            let corrupted = matches!(event.kind, EventKind::Tcp(t) if t.kind == TcpKind::Corrupted);
             assert!(!corrupted, "at {now}");
         }
     }
@@ -141,8 +141,8 @@ fn a_host_counts_the_connections_that_are_not_over() {
     host.on_wake(Time::ZERO, &mut out);
     let syn = out.sends.remove(0).1.segment().unwrap().clone();
     let originated =
-        |e: &What| matches!(e, What::Packet { op: Op::Originated(Cause::Control), .. });
-    assert!(out.events.iter().any(|e| originated(&e.what)));
+        |e: &EventKind| matches!(e, EventKind::Packet { op: Op::Originated(Cause::Control), .. });
+    assert!(out.events.iter().any(|e| originated(&e.kind)));
     let reset = Segment::new(9, syn.src_port, Seq(0), syn.seq + 1, Flags::RST | Flags::ACK);
     host.on_packet(Time(5), Side::Left, Packet::tcp(THERE, HERE, reset, Body::EMPTY), &mut out);
     assert_eq!(host.unfinished(), 0);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_proto::event::{Cause, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Cause, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
 use lasthop_proto::units::{Bytes, Time};
@@ -220,9 +220,9 @@ fn a_host_matches_a_notice_to_its_connection() {
         }
         out.begin(Default::default(), Time(500_000_000));
         host.on_packet(Time(500_000_000), Side::Right, packet, &mut out);
-        let got = out.events.drain(..).find_map(|event| match event.what {
-            What::Tcp(tcp) => Some(Ok(tcp.kind)),
-            What::Packet { op: Op::Dropped(cause), .. } => Some(Err(cause)),
+        let got = out.events.drain(..).find_map(|event| match event.kind {
+            EventKind::Tcp(tcp) => Some(Ok(tcp.kind)),
+            EventKind::Packet { op: Op::Dropped(cause), .. } => Some(Err(cause)),
             _ => None,
         });
         assert_eq!(got, Some(expected));

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lasthop_proto::event::{Interest, TcpKind, What};
+use lasthop_proto::event::{EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::opening::Memory;
 use lasthop_proto::tcp::traffic::{Answers, Exchange};
@@ -161,7 +161,7 @@ impl Pair {
 
     fn drain(&mut self, host: usize, out: Out) {
         for event in out.events {
-            let What::Tcp(tcp) = event.what else { continue };
+            let EventKind::Tcp(tcp) = event.kind else { continue };
             match tcp.kind {
                 TcpKind::Corrupted => panic!("a wrong byte at {}", event.at),
                 TcpKind::Asked => self.requests.push(event.at),

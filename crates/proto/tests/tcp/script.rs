@@ -35,7 +35,7 @@
 //! 10ms   > . 1+1000 x3 ack 1         1+1000, 1001+1000 and 2001+1000
 //! ```
 
-use lasthop_proto::event::{Interest, Op, What};
+use lasthop_proto::event::{EventKind, Interest, Op};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::tcp::opening::Memory;
 use lasthop_proto::tcp::rtt::Beat;
@@ -318,8 +318,8 @@ impl Player {
         let mut sent = core::mem::take(&mut self.out.sends).into_iter();
         for event in core::mem::take(&mut self.out.events) {
             let at = stamp(event.at);
-            match event.what {
-                What::Packet { op: Op::Originated(cause), packet, .. } => {
+            match event.kind {
+                EventKind::Packet { op: Op::Originated(cause), packet, .. } => {
                     assert_eq!(sent.next().expect("a packet").1, packet);
                     let why = match cause.name() {
                         "data" | "ack" | "control" => String::new(),
@@ -334,7 +334,7 @@ impl Player {
                     self.record
                         .push(format!("{at} > {}{ect}{why}", self.describe(segment, &packet.body)));
                 }
-                What::Tcp(tcp) => {
+                EventKind::Tcp(tcp) => {
                     let kind = format!("{:?}", tcp.kind);
                     // Every ACK is in the script already.
                     if !matches!(kind.as_str(), "Opening" | "Acked" | "DupAck") {

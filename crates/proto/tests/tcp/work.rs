@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lasthop_proto::energy::{Operation, Work};
-use lasthop_proto::event::{Interest, What};
+use lasthop_proto::event::{EventKind, Interest};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::tcp::{DelayedAck, Host, HostConfig, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -98,8 +98,8 @@ pub fn exchange_between(
             }
         };
         for event in out.events.drain(..) {
-            match event.what {
-                What::Work(work) => x.work[usize::from(event.stage.0)].push(work),
+            match event.kind {
+                EventKind::Work(work) => x.work[usize::from(event.stage.0)].push(work),
                 _ => x.events.push(format!("{event:?}")),
             }
         }

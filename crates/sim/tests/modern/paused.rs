@@ -1,6 +1,6 @@
 //! Pauses of an application after each small answer are no congestion: no sender slows down.
 
-use lasthop_proto::event::{Event, Interest, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
@@ -33,7 +33,7 @@ impl Sink for Answers {
         Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
-        let What::Tcp(tcp) = &event.what else { return };
+        let EventKind::Tcp(tcp) = &event.kind else { return };
         let at = (event.at - Time::ZERO).as_secs_f64() * 1e3;
         match tcp.kind {
             TcpKind::Asked => self.requested.push(at),

@@ -1,6 +1,6 @@
 //! Reordered, delayed and duplicated segments are not lost: few of them are retransmitted.
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
@@ -35,7 +35,7 @@ impl Sink for Repeats {
         Interest::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
-        let What::Packet { op, .. } = &event.what else { return };
+        let EventKind::Packet { op, .. } = &event.kind else { return };
         match op {
             Op::Dropped(_) => self.drops += 1,
             Op::Originated(Cause::Data) => self.data += 1,

@@ -1,7 +1,7 @@
 //! Packet times of a report: for TCP from simulated runs, for UDP from the timers of CoAP and DTLS over the same path.
 
 use lasthop_proto::energy::report::Activity;
-use lasthop_proto::event::{Event, Interest, Op, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::varied::{Impairments, Loss};
 use lasthop_proto::machine::StageId;
@@ -147,11 +147,11 @@ impl Sink for Watch {
         if Some(event.stage) != self.host {
             return;
         }
-        match &event.what {
-            What::Packet { op: Op::Originated(_), packet, .. } => {
+        match &event.kind {
+            EventKind::Packet { op: Op::Originated(_), packet, .. } => {
                 self.seen.push((event.at, packet.wire_len().into(), true));
             }
-            What::Packet { op: Op::Received, packet, .. } => {
+            EventKind::Packet { op: Op::Received, packet, .. } => {
                 self.seen.push((event.at, packet.wire_len().into(), false));
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! The order in which a sender sends its segments.
 
-use lasthop_proto::event::{Event, Interest, Op, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpEvent, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Seq};
 use lasthop_trace::Sink;
@@ -125,8 +125,8 @@ impl Sink for Watch {
         if self.hosts.get(usize::from(event.stage.0)) != Some(&true) {
             return;
         }
-        match &event.what {
-            What::Packet { op: Op::Originated(cause), packet, .. }
+        match &event.kind {
+            EventKind::Packet { op: Op::Originated(cause), packet, .. }
                 if packet.is_data() && packet.flow() == self.flow =>
             {
                 let Some(segment) = packet.segment() else { return };
@@ -137,7 +137,7 @@ impl Sink for Watch {
                 let (segment, cause) = (offset / mss, cause.name().to_owned());
                 self.order.sent.push(SentSegment { segment, cause, at_s });
             }
-            What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. })
+            EventKind::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. })
                 if Some(flow.reversed()) == self.flow =>
             {
                 self.deliver(event.at, *bytes);

@@ -19,7 +19,7 @@ fn rows_are_exact_and_of_equal_width() {
         Event {
             at: Time(3),
             stage: StageId(9),
-            what: What::Agent {
+            kind: EventKind::Agent {
                 flow: testing::FLOW,
                 note: AgentNote::LocalRtt { rtt: Span::millis(4) },
             },
@@ -27,7 +27,7 @@ fn rows_are_exact_and_of_equal_width() {
         Event {
             at: Time(4),
             stage: StageId(1),
-            what: What::Channel { side: Side::Right, good: false },
+            kind: EventKind::Channel { side: Side::Right, good: false },
         },
     ];
     for event in &events {
@@ -77,13 +77,13 @@ fn the_first_error_of_the_writer_is_reported() {
 #[test]
 fn datagrams_write_no_row_and_clients_do() {
     let mut csv = EventCsv::new(&layout(), Vec::new());
-    let event = |at, what| Event { at: Time(at), stage: StageId(9), what };
+    let event = |at, kind| Event { at: Time(at), stage: StageId(9), kind };
     let flow = testing::FLOW;
     let datagram = lasthop_proto::udp::Datagram { flow, number: 0, sent: Time(1), bytes: 100 };
-    csv.event(&event(1, What::Datagram { datagram, arrived: true }));
+    csv.event(&event(1, EventKind::Datagram { datagram, arrived: true }));
     let rate = lasthop_proto::units::Rate::from_bps(235_000).unwrap();
     let news = ClientNews::Segment(rate);
-    csv.event(&event(2, What::Client(ClientEvent { client: flow, news })));
+    csv.event(&event(2, EventKind::Client(ClientEvent { client: flow, news })));
     let text = String::from_utf8(csv.finish().unwrap()).unwrap();
     let rows: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(rows, ["0.000000002,9,video-segment,,,,10.0.0.1:1024>10.0.1.1:9,,,,,,,,235000"]);

@@ -39,7 +39,7 @@ use visits::Visits;
 pub use visits::{Handoffs, Visit};
 
 use lasthop_proto::air::AirEvent;
-use lasthop_proto::event::{Event, Interest, Op, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq, Transport};
@@ -401,35 +401,37 @@ impl Sink for Metrics {
 
     #[inline]
     fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Packet { op, side, packet } => {
+        match &event.kind {
+            EventKind::Packet { op, side, packet } => {
                 self.packet(event.at, event.stage, *op, *side, packet);
             }
-            What::Tcp(tcp) => self.tcp(event.at, event.stage, tcp),
-            What::Split(tcp) => self.relay(event.at, tcp),
-            What::Air(air) => self.air(event.at, event.stage, air),
-            What::Agent { .. } | What::Channel { .. } | What::Link { .. } => self.events += 1,
-            What::Handoff { host, arrived } => {
+            EventKind::Tcp(tcp) => self.tcp(event.at, event.stage, tcp),
+            EventKind::Split(tcp) => self.relay(event.at, tcp),
+            EventKind::Air(air) => self.air(event.at, event.stage, air),
+            EventKind::Agent { .. } | EventKind::Channel { .. } | EventKind::Link { .. } => {
+                self.events += 1
+            }
+            EventKind::Handoff { host, arrived } => {
                 self.events += 1;
                 self.visits.turn(event.at, event.stage, *host, *arrived);
             }
-            What::Datagram { datagram, arrived } => {
+            EventKind::Datagram { datagram, arrived } => {
                 self.events += 1;
                 self.sources.event(event.at, datagram, *arrived);
             }
-            What::Client(client) => {
+            EventKind::Client(client) => {
                 self.events += 1;
                 self.clients.event(event.at, client);
             }
-            What::State { bytes, arrived, .. } => {
+            EventKind::State { bytes, arrived, .. } => {
                 self.events += 1;
                 self.visits.state(*bytes, *arrived);
             }
-            What::Work(work) => {
+            EventKind::Work(work) => {
                 let nodes = self.powered.iter_mut();
                 nodes.for_each(|node| node.work(event.at, event.stage, work));
             }
-            What::Doze { station, asleep } => {
+            EventKind::Doze { station, asleep } => {
                 let nodes = self.powered.iter_mut();
                 nodes.for_each(|node| node.doze(event.at, event.stage, *station, *asleep));
             }

@@ -69,7 +69,9 @@ fn a_flow_is_complete_or_aborted_and_never_both() {
     *events.last_mut().unwrap() = tcp_at_receiver(3000 * MS, TcpKind::Aborted);
     assert!(!measure(&events).flows[0].aborted);
     // Before completion an abort of the connection counts.
-    events.retain(|event| !matches!(&event.what, What::Tcp(tcp) if tcp.kind == TcpKind::Complete));
+    events.retain(
+        |event| !matches!(&event.kind, EventKind::Tcp(tcp) if tcp.kind == TcpKind::Complete),
+    );
     let run = measure(&events);
     assert!(!run.flows[0].complete && run.flows[0].aborted);
 }
@@ -174,7 +176,7 @@ fn timeouts_of_the_opening_are_counted_separately() {
     let mut events = story();
     for at in [3, 9] {
         let mut unanswered = tcp_at_sender(at * MS, TcpKind::Timeout);
-        if let What::Tcp(tcp) = &mut unanswered.what {
+        if let EventKind::Tcp(tcp) = &mut unanswered.kind {
             tcp.tcb.snd_una = 0;
         }
         events.insert(1, unanswered);
@@ -187,7 +189,7 @@ fn timeouts_of_the_opening_are_counted_separately() {
 fn time_outs_are_counted_by_cause() {
     let event = |at: u64, kind, snd_una, dupacks| {
         let mut event = tcp_at_sender(at * MS, kind);
-        if let What::Tcp(tcp) = &mut event.what {
+        if let EventKind::Tcp(tcp) = &mut event.kind {
             tcp.tcb = Tcb { snd_una, dupacks, snd_max: snd_una + 3000, ..tcp.tcb };
         }
         event
@@ -217,7 +219,7 @@ fn a_round_trip_that_was_not_measured_is_no_sample() {
     let mut events = story();
     for place in [events.len(), 1] {
         let mut unmeasured = tcp_at_sender(MS, TcpKind::DupAck);
-        if let What::Tcp(tcp) = &mut unmeasured.what {
+        if let EventKind::Tcp(tcp) = &mut unmeasured.kind {
             tcp.tcb.srtt = lasthop_proto::units::Span::ZERO;
         }
         events.insert(place, unmeasured);
@@ -256,7 +258,7 @@ fn removing_an_event_changes_the_metrics() {
         assert_ne!(before.events, after.events);
         after.events = before.events;
         // The first SYN repeats information of the opening event.
-        if !matches!(&gone.what, What::Packet { packet, .. } if packet.id.0 == 0) {
+        if !matches!(&gone.kind, EventKind::Packet { packet, .. } if packet.id.0 == 0) {
             assert_ne!(before, after, "without {gone:?} nothing changes");
         }
     }
@@ -318,7 +320,7 @@ fn two_uneven_flows_have_the_expected_jain_index() {
     for (flow, bytes) in [(FLOW, 3000), (other, 1000)] {
         metrics.event(&packet_event(0, 1, Op::Transmitted, data(flow, 1, 1, 1000)));
         let mut event = tcp_at_receiver(500 * MS, TcpKind::Delivered { bytes });
-        if let What::Tcp(tcp) = &mut event.what {
+        if let EventKind::Tcp(tcp) = &mut event.kind {
             tcp.flow = flow.reversed();
         }
         metrics.event(&event);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
-use lasthop_proto::event::{Cause, Event, Interest, Op, What};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::emit::{Prefix, emit_prefix};
@@ -336,7 +336,7 @@ impl<W: Write> Sink for CaptureSink<W> {
     }
 
     fn event(&mut self, event: &Event) {
-        if let What::Packet { op, side, packet } = &event.what {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
             self.packet(event.at, event.stage, *op, *side, packet);
         }
     }

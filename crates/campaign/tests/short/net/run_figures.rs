@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use lasthop_proto::event::{Event, Interest, Op, TcpKind, What};
+use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
 use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::{Session, layout};
 use lasthop_trace::Sink;
@@ -53,16 +53,16 @@ impl Sink for Counts {
 
     fn event(&mut self, event: &Event) {
         let _ = writeln!(self.digest, "{event:?}");
-        match &event.what {
-            What::Packet { op: Op::Received | Op::Transmitted, .. } => {}
-            What::Packet { op, .. } => add(&mut self.packets, format!("{op:?}")),
-            What::Tcp(tcp) | What::Split(tcp) => match tcp.kind {
+        match &event.kind {
+            EventKind::Packet { op: Op::Received | Op::Transmitted, .. } => {}
+            EventKind::Packet { op, .. } => add(&mut self.packets, format!("{op:?}")),
+            EventKind::Tcp(tcp) | EventKind::Split(tcp) => match tcp.kind {
                 TcpKind::Acked | TcpKind::Delivered { .. } => {}
                 kind => add(&mut self.tcp, word(&kind)),
             },
-            What::Agent { note, .. } => add(&mut self.others, word(note)),
-            What::Link { note, .. } => add(&mut self.others, word(note)),
-            What::Air(_) | What::Work(_) | What::Channel { .. } => {}
+            EventKind::Agent { note, .. } => add(&mut self.others, word(note)),
+            EventKind::Link { note, .. } => add(&mut self.others, word(note)),
+            EventKind::Air(_) | EventKind::Work(_) | EventKind::Channel { .. } => {}
             other => add(&mut self.others, word(other)),
         }
     }

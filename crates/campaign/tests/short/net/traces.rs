@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lasthop_proto::event::{Interest, What};
+use lasthop_proto::event::{EventKind, Interest};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::Time;
@@ -184,7 +184,7 @@ fn parsed_changed_packets() {
             Session::with_ends(&scenario, 1, &lasthop_quic::end, &record)
                 .run_bounded(4_000, &mut record);
             for event in record.events() {
-                let What::Packet { packet, .. } = &event.what else { continue };
+                let EventKind::Packet { packet, .. } = &event.kind else { continue };
                 let mut bytes = Vec::new();
                 if emit(packet, &mut bytes).is_err() {
                     continue;

@@ -43,7 +43,7 @@ impl Stages for Peer {
         self.wake = None;
         for kind in self.emits.drain(..) {
             let event = TcpEvent { flow: flow(1, 2), kind, tcb: Tcb::default() };
-            out.event(What::Tcp(event));
+            out.event(EventKind::Tcp(event));
         }
         for packet in self.sends.drain(..) {
             out.send(Side::Right, packet);
@@ -194,7 +194,7 @@ fn a_machine_runs_at_its_deadline_and_reports_idle() {
         assert_eq!(received.0.lock().unwrap().len(), 1, "one packet from itself");
         let events = events.take();
         for (event, kind) in events.iter().zip(&emits) {
-            let What::Tcp(tcp) = &event.what else { panic!("{event:?}") };
+            let EventKind::Tcp(tcp) = &event.kind else { panic!("{event:?}") };
             assert_eq!((tcp.kind, event.stage), (*kind, StageId(3)));
             assert!(event.at >= at, "it woke too early: {:?}", event.at);
         }

@@ -1,6 +1,6 @@
 //! The applications of a host: their actions on its connections.
 
-use crate::event::{Cause, Interest, Op, What};
+use crate::event::{Cause, EventKind, Interest, Op};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
@@ -94,7 +94,7 @@ impl Host {
             out.originate(self.config.side, back, Cause::Datagram);
         } else if out.accepts(Interest::METRICS) {
             let datagram = if datagram.is_back() { datagram.back() } else { datagram };
-            out.event(What::Datagram { datagram, arrived: true });
+            out.event(EventKind::Datagram { datagram, arrived: true });
         }
         true
     }
@@ -177,7 +177,7 @@ impl Host {
                 let packet = source.packet(&datagram);
                 self.unfinished -= usize::from(next.is_none());
                 if out.accepts(Interest::METRICS) {
-                    out.event(What::Datagram { datagram, arrived: false });
+                    out.event(EventKind::Datagram { datagram, arrived: false });
                 }
                 out.originate(self.config.side, packet, Cause::Datagram);
                 next

@@ -1,6 +1,6 @@
 //! Clients of Web pages and of videos: their actions on the connections of their host.
 
-use crate::event::{ClientEvent, ClientNews, Interest, What};
+use crate::event::{ClientEvent, ClientNews, EventKind, Interest};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
@@ -16,7 +16,7 @@ use super::Host;
 
 fn report(client: FlowKey, news: ClientNews, out: &mut Out) {
     if out.accepts(Interest::METRICS) {
-        out.event(What::Client(ClientEvent { client, news }));
+        out.event(EventKind::Client(ClientEvent { client, news }));
     }
 }
 

@@ -28,7 +28,7 @@ pub const WORD: Word = Word {
         c.pacing = true;
         c.burst = 2;
     },
-    what: "RACK, paced at the path's measured rate; the window follows this rate and the round trip, not losses",
+    summary: "RACK, paced at the path's measured rate; the window follows this rate and the round trip, not losses",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 (version 1), with RFC 8985",
     tier: 0,
     worlds: crate::describe::SIM,

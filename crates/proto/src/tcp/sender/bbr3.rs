@@ -38,7 +38,7 @@ pub const WORD: Word = Word {
         c.pacing = true;
         c.burst = 2;
     },
-    what: "BBR that probes rarely, and has less data in flight after a probe lost more than 2 %",
+    summary: "BBR that probes rarely, and has less data in flight after a probe lost more than 2 %",
     source: "draft-ietf-ccwg-bbr-06 (version 3), with RFC 8985",
     tier: 0,
     worlds: crate::describe::SIM,

@@ -21,7 +21,7 @@ pub const WORD: Word = Word {
         c.congestion = Congestion::Cubic;
         c.rto_rule = RtoRule::Linux;
     },
-    what: "RACK with a window that follows a cubic function of the time since the last loss; the default of Linux",
+    summary: "RACK with a window that follows a cubic function of the time since the last loss; the default of Linux",
     source: "RFC 9438, with RFC 8985 and RFC 9406",
     tier: 0,
     worlds: crate::describe::SIM,

@@ -17,7 +17,7 @@ use super::{AckInfo, SenderWith};
 pub const WORD: Word = Word {
     key: "eln",
     apply: |c| marks(c, ElnReaction::ThirdDuplicate),
-    what: "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
+    summary: "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
     source: "balakrishnan97 3.1.2",
     tier: 1,
     worlds: crate::describe::SIM,
@@ -30,7 +30,7 @@ pub const WORD: Word = Word {
 pub const AT_ONCE: Word = Word {
     key: "eln-rxmt",
     apply: |c| marks(c, ElnReaction::FirstAck),
-    what: "marked ACKs: the first one retransmits, or the third duplicate one, and the window stays",
+    summary: "marked ACKs: the first one retransmits, or the third duplicate one, and the window stays",
     source: "balakrishnan97 3.1.2",
     tier: 1,
     worlds: crate::describe::SIM,

@@ -28,7 +28,7 @@ pub const WORD: Word = Word {
         c.congestion = Congestion::Htcp;
         c.rto_rule = RtoRule::Linux;
     },
-    what: "RACK with a window that grows faster with the time since the last loss; made for fast and long paths",
+    summary: "RACK with a window that grows faster with the time since the last loss; made for fast and long paths",
     source: "Leith and Shorten 2004",
     tier: 0,
     worlds: crate::describe::SIM,

@@ -29,7 +29,7 @@ pub const WORD: Word = Word {
         c.rto_rule = RtoRule::Linux;
         c.pacing = true;
     },
-    what: "RACK with a window whose growth in bytes per second does not depend on the round trip; made for satellites",
+    summary: "RACK with a window whose growth in bytes per second does not depend on the round trip; made for satellites",
     source: "Caini and Firrincieli 2004",
     tier: 0,
     worlds: crate::describe::SIM,

@@ -19,7 +19,7 @@ pub const WORD: Word = Word {
         c.congestion = Congestion::Reno;
         c.integrated = true;
     },
-    what: "connections to the same host share one congestion window and repair each other's losses",
+    summary: "connections to the same host share one congestion window and repair each other's losses",
     source: "balakrishnan97 5.2",
     tier: 1,
     worlds: crate::describe::SIM,

@@ -15,7 +15,7 @@ use super::{Chunk, Core, Window};
 pub const WORD: Word = Word {
     key: "newreno",
     apply: |c| c.variant = Variant::NewReno,
-    what: "Reno that stays in fast recovery until every loss of the window is repaired",
+    summary: "Reno that stays in fast recovery until every loss of the window is repaired",
     source: "west97 2.3.1; RFC 6582",
     tier: 1,
     worlds: crate::describe::BOTH,

@@ -31,7 +31,7 @@ pub const WORD: Word = Word {
         c.pacing = true;
         c.accurate_ecn = AccurateEcn::Ace;
     },
-    what: "RACK with a window that shrinks slightly at each mark (L4S); needs `accurate-ecn` at the peer",
+    summary: "RACK with a window that shrinks slightly at each mark (L4S); needs `accurate-ecn` at the peer",
     source: "draft-briscoe-iccrg-prague-congestion-control",
     tier: 0,
     worlds: crate::describe::SIM,

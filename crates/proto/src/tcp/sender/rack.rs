@@ -36,7 +36,7 @@ use undo::Undo;
 pub const WORD: Word = Word {
     key: "rack",
     apply,
-    what: "losses detected by time, tail loss probes, a window that shrinks in proportion to delivered data; Reno's growth",
+    summary: "losses detected by time, tail loss probes, a window that shrinks in proportion to delivered data; Reno's growth",
     source: "RFC 8985, RFC 6937",
     tier: 0,
     worlds: crate::describe::SIM,

@@ -14,7 +14,7 @@ use super::{Core, Window};
 pub const WORD: Word = Word {
     key: "reno",
     apply: |c| c.variant = Variant::Reno,
-    what: "Tahoe with fast recovery: duplicate ACKs inflate the window instead of emptying the pipe",
+    summary: "Tahoe with fast recovery: duplicate ACKs inflate the window instead of emptying the pipe",
     source: "west97 2.2.2; RFC 5681 section 3.2",
     tier: 1,
     worlds: crate::describe::BOTH,

@@ -10,7 +10,7 @@ pub const WORD: Word = Word {
         c.variant = Variant::Reno;
         c.limited_transmit = true;
     },
-    what: "a new segment on each of the first two duplicate ACKs, so that small windows see a third",
+    summary: "a new segment on each of the first two duplicate ACKs, so that small windows see a third",
     source: "balakrishnan97 5.1; RFC 3042",
     tier: 1,
     worlds: crate::describe::SIM,

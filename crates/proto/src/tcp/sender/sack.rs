@@ -18,7 +18,7 @@ pub const WORD: Word = Word {
         c.variant = Variant::Sack;
         c.sack = true;
     },
-    what: "selective acknowledgements with a scoreboard and an estimate of the pipe",
+    summary: "selective acknowledgements with a scoreboard and an estimate of the pipe",
     source: "west97 2.3.2; RFC 2018, RFC 6675",
     tier: 1,
     worlds: crate::describe::BOTH,

@@ -31,7 +31,7 @@ pub const WORD: Word = Word {
         c.variant = Variant::Smart;
         c.smart = true;
     },
-    what: "the receiver names the segment that caused each ACK; the sender infers the holes",
+    summary: "the receiver names the segment that caused each ACK; the sender infers the holes",
     source: "balakrishnan97 3.1.2, 3.2; Keshav and Morgan 1997",
     tier: 1,
     worlds: crate::describe::SIM,

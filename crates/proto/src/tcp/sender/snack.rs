@@ -30,7 +30,7 @@ pub const WORD: Word = Word {
         c.snack = true;
         c.congestion = Congestion::Vegas;
     },
-    what: "SNACK option and the configurable default assumption about the cause of losses",
+    summary: "SNACK option and the configurable default assumption about the cause of losses",
     source: "west97 2.7; CCSDS 714.0-B section 3.5.3",
     tier: 2,
     worlds: crate::describe::SIM,

@@ -13,7 +13,7 @@ use super::{Core, Window};
 pub const WORD: Word = Word {
     key: "tahoe",
     apply: |c| c.variant = Variant::Tahoe,
-    what: "slow start and congestion avoidance; three duplicate ACKs retransmit at once, then slow start",
+    summary: "slow start and congestion avoidance; three duplicate ACKs retransmit at once, then slow start",
     source: "west97 2.2.1",
     tier: 1,
     worlds: crate::describe::BOTH,

@@ -28,7 +28,7 @@ pub const WORD: Word = Word {
         c.variant = Variant::Reno;
         c.congestion = Congestion::Vegas;
     },
-    what: "congestion avoidance by round-trip times, losses detected by time, as SCPS-TP uses it",
+    summary: "congestion avoidance by round-trip times, losses detected by time, as SCPS-TP uses it",
     source: "west97 2.7; Brakmo and Peterson 1995, section 3",
     tier: 1,
     worlds: crate::describe::SIM,

@@ -24,7 +24,7 @@ pub const WORD: Word = Word {
         c.congestion = Congestion::Veno;
         c.rto_rule = RtoRule::Linux;
     },
-    what: "RACK with Reno's window, which shrinks by only a fifth at a loss without a queue; made for wireless losses",
+    summary: "RACK with Reno's window, which shrinks by only a fifth at a loss without a queue; made for wireless losses",
     source: "Fu and Liew 2003",
     tier: 0,
     worlds: crate::describe::SIM,

@@ -26,7 +26,7 @@ pub const WORD: Word = Word {
         c.congestion = Congestion::Westwood;
         c.rto_rule = RtoRule::Linux;
     },
-    what: "RACK with Reno's window, which a loss reduces to the measured bandwidth times the shortest round trip",
+    summary: "RACK with Reno's window, which a loss reduces to the measured bandwidth times the shortest round trip",
     source: "Mascolo et al. 2001; Grieco and Mascolo 2004 (Westwood+)",
     tier: 0,
     worlds: crate::describe::SIM,

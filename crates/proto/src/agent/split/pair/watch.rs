@@ -1,7 +1,7 @@
 //! Presence of a pair's mobile host (M-TCP, see [`crate::agent`]'s `m_tcp.rs`).
 
 use super::Pair;
-use crate::event::{AgentNote, Interest, What};
+use crate::event::{AgentNote, EventKind, Interest};
 use crate::machine::Out;
 use crate::units::Time;
 
@@ -54,7 +54,7 @@ impl Pair {
 
     fn note(&self, note: AgentNote, out: &mut Out) {
         if out.accepts(Interest::METRICS) {
-            out.event(What::Agent { flow: self.halves[AIR].flow, note });
+            out.event(EventKind::Agent { flow: self.halves[AIR].flow, note });
         }
     }
 }
