@@ -19,6 +19,10 @@ impl Connection {
             TcpKind::Timeout if self.state == State::SynReceived || self.is_half() => {
                 retries > config.syn_ack_retries.unwrap_or(config.max_retries)
             }
+            // Retransmissions into a withdrawn window are probes.
+            TcpKind::Timeout if by_time && self.tx.core.window.peer == 0 => {
+                self.tx.unanswered_probes() > config.max_retries
+            }
             //= rfc9293#section-3.8.3: R2 as a time or as a count of retransmissions
             TcpKind::Timeout if by_time => {
                 retries > 1

@@ -53,7 +53,7 @@ pub struct Core {
     /// Whether a withdrawn window is probed at once, as in 4.4BSD.
     persists_at_once: bool,
     /// Whether the probes' backoff continues until the window has room for a segment, as in Linux (`tcp_ack_probe`).
-    waits_for_segment: bool,
+    pub(super) waits_for_segment: bool,
 }
 
 impl Core {
@@ -160,7 +160,7 @@ pub struct Timers {
     pub persist: Due,
     /// Consecutive probes without an answer that opens the window.
     pub persist_backoff: u32,
-    /// Probes since the last ACK of the peer.
+    /// Probes since the last ACK of the peer, with timeouts while its window is closed.
     pub unanswered: u32,
 }
 

@@ -240,7 +240,7 @@ impl Sender {
         now.since(self.core.tally.first_timeout)
     }
 
-    /// Window probes since the last ACK of the peer.
+    /// Window probes since the last ACK of the peer, with retransmissions into a withdrawn window.
     pub fn unanswered_probes(&self) -> u32 {
         self.core.timers.unanswered
     }

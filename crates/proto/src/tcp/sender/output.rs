@@ -15,7 +15,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
             self.recovery.held_back(self.core, now);
             let w = &self.core.window;
-            let waits = w.nxt < w.last() || self.recovery.waits();
+            let waits = w.nxt < w.last() || self.recovery.waits(w);
             self.core.limits.set(now, if waits { Limit::Pacing } else { Limit::Application });
             return None;
         }
@@ -70,7 +70,7 @@ impl<R: Recovery> SenderWith<'_, R> {
     /// Records the limit that stops the sender now.
     fn note_limit(&mut self, now: Time) {
         let w = &self.core.window;
-        let limit = match self.recovery.waits() && w.peer > 0 {
+        let limit = match w.peer > 0 && self.recovery.waits(w) {
             true => Limit::CongestionWindow,
             false => Limit::of(w, self.recovery.pipe(w)),
         };
@@ -134,7 +134,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             w.nxt = w.una;
         }
         let unsent = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
-        let blocked = unsent || w.peer == 0 && self.recovery.waits();
+        let blocked = unsent || w.peer == 0 && self.recovery.waits(w);
         if blocked && (!timers.rexmt.is_set() || w.peer == 0) && !timers.persist.is_set() {
             timers.rexmt = Due::NEVER;
             self.core.begin_probes(now);

@@ -312,6 +312,9 @@ impl Recovery for Rack {
     }
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
         if self.probe.expired(now) {
+            if self.cancels_probe(now, core) {
+                return None;
+            }
             //= rfc8985#section-7.3: the retransmission timer restarts with the probe
             core.timers.rearm(now);
             return Some(Woken::Send(TcpKind::TailLossProbe));
@@ -458,22 +461,21 @@ impl Recovery for Rack {
             return self.new_data(now, rtt, w, usage).map_or(Choice::Wait, Choice::Send);
         }
         // Lost segments are retransmitted as far as the peer's window permits: it may have been withdrawn.
-        if self.flight.lost() > 0 && w.peer > 0 {
-            let limit = w.una + u64::from(w.peer);
-            if let Some((from, to)) = self.flight.next_lost(limit) {
-                let pipe = self.flight.pipe();
-                if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
-                    // In Linux retransmissions do not count as use of the window (`tcp_xmit_retransmit_queue`).
-                    usage.note(w, !self.kernel || w.nxt < w.last());
-                    return Choice::Wait;
-                }
-                let cause = match self.after_timeout(w) {
-                    true => Cause::TimeoutRetransmit,
-                    false => Cause::FastRetransmit,
-                };
-                let chunk = w.chunk_at(from, cause).cut(to);
-                return Choice::Send(self.with_room(w, chunk));
+        if self.flight.lost() > 0
+            && let Some((from, to)) = self.next_lost(w)
+        {
+            let pipe = self.flight.pipe();
+            if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
+                // In Linux retransmissions do not count as use of the window (`tcp_xmit_retransmit_queue`).
+                usage.note(w, !self.kernel || w.nxt < w.last());
+                return Choice::Wait;
             }
+            let cause = match self.after_timeout(w) {
+                true => Cause::TimeoutRetransmit,
+                false => Cause::FastRetransmit,
+            };
+            let chunk = w.chunk_at(from, cause).cut(to);
+            return Choice::Send(self.with_room(w, chunk));
         }
         self.new_data(now, rtt, w, usage).map_or(Choice::Idle, Choice::Send)
     }
@@ -504,8 +506,8 @@ impl Recovery for Rack {
     fn reported_above(&self) -> u64 {
         self.flight.reported()
     }
-    fn waits(&self) -> bool {
-        self.flight.lost() > 0
+    fn waits(&self, w: &Window) -> bool {
+        self.flight.lost() > 0 && (w.peer > 0 || !self.kernel)
     }
     fn on_blocked(&mut self) {
         self.probe.cancel();

@@ -325,7 +325,7 @@ pub trait Recovery {
     }
 
     /// Whether lost data waits for the peer's window to open.
-    fn waits(&self) -> bool {
+    fn waits(&self, _: &Window) -> bool {
         false
     }
 

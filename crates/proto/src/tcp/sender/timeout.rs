@@ -20,6 +20,10 @@ impl<R: Recovery> SenderWith<'_, R> {
         let timers = &mut self.core.timers;
         if timers.persist.is_past(now) {
             timers.persist = Due::NEVER;
+            if self.core.waits_for_segment && timers.persist_backoff == 0 {
+                // Linux has one backoff for retransmissions and probes, besides the timeout that includes it.
+                timers.persist_backoff = timers.rtt.backoff();
+            }
             timers.persist_backoff = timers.persist_backoff.saturating_add(1);
             timers.unanswered = timers.unanswered.saturating_add(1);
             self.core.probe_now = true;
@@ -82,6 +86,9 @@ impl<R: Recovery> SenderWith<'_, R> {
             core.tally.first_timeout = now;
         }
         core.tally.retries += 1;
+        if core.window.peer == 0 {
+            core.timers.unanswered = core.timers.unanswered.saturating_add(1);
+        }
         // Only a SYN is sent at position 0.
         let linear = core.window.una == 0 && core.tally.retries <= core.syn_linear;
         if !late && !linear {

@@ -254,8 +254,13 @@ impl Window {
     /// syndrome.
     #[inline]
     pub fn next_chunk(&self) -> Option<Chunk> {
-        let limit = self.una + self.allowed();
         let resent = self.nxt < self.max;
+        let limit = self.una
+            + match resent && self.nxt == self.una && self.una > 0 && self.peer == 0 {
+                // The oldest segment probes a withdrawn window (`__tcp_retransmit_skb`).
+                true if self.linux => u64::from(self.mss.min(self.congestion())),
+                _ => self.allowed(),
+            };
         let most = if resent && self.linux { self.max } else { limit };
         let sendable = self.end.min(limit).min(most);
         let full = self.payload();

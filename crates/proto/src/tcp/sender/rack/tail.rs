@@ -2,7 +2,7 @@
 
 use crate::event::Cause;
 use crate::tcp::sender::tlp::TailProbe;
-use crate::tcp::sender::{Chunk, Timers, Window};
+use crate::tcp::sender::{Chunk, Core, Timers, Window};
 use crate::units::{Due, Time};
 
 use super::Rack;
@@ -45,6 +45,35 @@ impl Rack {
                 timers.rexmt = Due::at(TailProbe::time(now, srtt, segments).min(rto).max(head))
             }
             None => self.probe.schedule(now, srtt, segments, rto),
+        }
+    }
+
+    /// Cancels a probe that is due in the place of a segment beyond the peer's window, as Linux does
+    /// (`tcp_send_loss_probe`): the timeout of the oldest segment counts from its last transmission.
+    pub(super) fn cancels_probe(&mut self, now: Time, core: &mut Core) -> bool {
+        let w = &core.window;
+        let limit = w.una + u64::from(w.peer);
+        let (Some(first), Some(last)) = (self.flight.first(), self.flight.last()) else {
+            return false;
+        };
+        if !self.kernel || last.from < limit || last.from == w.una {
+            return false;
+        }
+        core.timers.rexmt = Due::at(core.timers.rtt.deadline(first.at, 1).max(now));
+        self.probe.cancel();
+        true
+    }
+
+    /// The next lost segment that the peer's window permits. In Linux the oldest segment probes a withdrawn window
+    /// (`__tcp_retransmit_skb`).
+    pub(super) fn next_lost(&mut self, w: &Window) -> Option<(u64, u64)> {
+        match w.peer {
+            0 if self.kernel => {
+                let next = self.flight.next_lost(w.una + u64::from(w.mss));
+                next.filter(|(from, _)| *from == w.una)
+            }
+            0 => None,
+            peer => self.flight.next_lost(w.una + u64::from(peer)),
         }
     }
 
