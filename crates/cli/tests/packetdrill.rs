@@ -21,6 +21,9 @@ fn folder() -> tempfile::TempDir {
     write("a/bad.pkt", &GOOD.replace("ack 1 <mss 1460>", "ack 2 <mss 1460>"));
     write("none.pkt", &GOOD.replace("bind(3, ..., ...)", "splice(3, 4)"));
     write("broken.txt", "0 socket(\n");
+    write("broken.pkt", "\n+0 > . 1:1(0) ack x\n");
+    write("empty.pkt", "");
+    std::fs::write(dir.path().join("latin1.pkt"), b"// \xe9\n").unwrap();
     dir
 }
 
@@ -54,9 +57,14 @@ fn a_folder_is_walked_and_counted() {
         .iter()
         .map(|script| script["self"]["verdict"].as_str().unwrap())
         .collect();
-    assert_eq!(verdicts, ["fail", "pass", "unsupported"]);
+    let unsupported = ["unsupported"; 4];
+    assert_eq!(verdicts, [&["fail", "pass"][..], &unsupported].concat());
     assert_eq!(value["folders"]["self"]["./a"]["pass"], 1);
-    assert_eq!(value["scripts"][2]["self"]["feature"], "the call splice()");
+    let reason = |script: usize| value["scripts"][script]["self"]["feature"].as_str().unwrap();
+    assert_eq!(value["scripts"][2]["self"]["line"], 2);
+    assert_eq!(reason(3), "the script is empty");
+    assert!(reason(4).contains("UTF-8"), "{}", reason(4));
+    assert_eq!(reason(5), "the call splice()");
 }
 
 #[test]
@@ -64,6 +72,8 @@ fn bad_input_exits_with_code_2_and_the_reason() {
     let dir = folder();
     for (args, expected) in [
         (&["broken.txt"][..], "broken.txt: line"),
+        (&["broken.pkt"][..], "broken.pkt: line 2"),
+        (&["empty.pkt"][..], "empty.pkt: the script is empty"),
         (&["missing.pkt"][..], "missing.pkt"),
         (&["a/good.pkt", "--against", "bsd"][..], "self, kernel, both"),
     ] {

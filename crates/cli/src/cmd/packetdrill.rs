@@ -51,6 +51,13 @@ pub struct Args {
     tries: u32,
 }
 
+impl Args {
+    /// Whether the script runs against lasthop's TCP and against the kernel's.
+    fn sides(&self) -> (bool, bool) {
+        (self.against != "kernel", self.against != "self")
+    }
+}
+
 /// The order for the hidden command.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct Order {
@@ -77,26 +84,37 @@ struct ScriptOutcome {
     difference: Option<Difference>,
 }
 
+impl ScriptOutcome {
+    /// A script without a run.
+    fn not_run(args: &Args, path: &Path, reason: NotRun) -> ScriptOutcome {
+        let verdict = Verdict::Unsupported { line: reason.line, feature: reason.feature };
+        let played = Played { verdict, notes: Vec::new(), trace: Vec::new() };
+        let (own, kernel) = args.sides();
+        ScriptOutcome {
+            file: path.display().to_string(),
+            own: own.then(|| played.clone()),
+            kernel: kernel.then_some(played),
+            difference: None,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let files = files(&args.files)?;
     let stop = Stop::listen()?;
-    let (own, kernel) = (args.against != "kernel", args.against != "self");
+    let (own, kernel) = args.sides();
     let mut results = Vec::new();
     for path in &files {
         if stop.requested() {
             return Ok(output::interrupted(None));
         }
-        let text = crate::scenario::read(
-            &mut File::open(path).map_err(|error| Failure::file(path, error, HELP))?,
-            path,
-            HELP,
-        )?;
-        if text.trim().is_empty() {
-            return Err(Failure::input(format!("{}: the script is empty", path.display()), HELP));
-        }
-        let file = path.display().to_string();
-        let outcome = one(args, file, &text, own, kernel, &stop)?;
+        let outcome = match load(path) {
+            Ok((text, script)) => one(args, path, &text, &script, &stop)?,
+            Err(NotRun { failure: Some(failure), .. }) if files.len() == 1 => return Err(*failure),
+            // The other scripts of a folder are run.
+            Err(reason) => ScriptOutcome::not_run(args, path, reason),
+        };
         if !json {
             output::print(&script_text(args, &outcome))?;
         }
@@ -170,45 +188,63 @@ fn below(folder: &Path, all: &mut Vec<PathBuf>, depth: u32) -> Result<(), Failur
     Ok(())
 }
 
+/// Why a script is not run.
+struct NotRun {
+    /// The line, from 1.
+    line: u32,
+    feature: String,
+    /// The error if it is the only script, unless only a feature is missing.
+    failure: Option<Box<Failure>>,
+}
+
+/// A script and its text.
+fn load(path: &Path) -> Result<(String, Script), NotRun> {
+    let name = path.display();
+    let unread = |failure: Failure| {
+        let message = failure.to_string();
+        let reason = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message).to_owned();
+        NotRun { line: 1, feature: reason, failure: Some(Box::new(failure)) }
+    };
+    let text = File::open(path)
+        .map_err(|error| Failure::file(path, error, HELP))
+        .and_then(|mut file| crate::scenario::read(&mut file, path, HELP))
+        .map_err(unread)?;
+    if text.trim().is_empty() {
+        return Err(unread(Failure::input(format!("{name}: the script is empty"), HELP)));
+    }
+    match Script::parse(&text) {
+        Ok(script) => Ok((text, script)),
+        Err(fault) => {
+            let help = "docs/how-to/packetdrill.md describes the language";
+            let failure = (fault.kind == FaultKind::Syntax)
+                .then(|| Box::new(Failure::input(format!("{name}: {fault}"), help)));
+            Err(NotRun { line: fault.line, feature: fault.message, failure })
+        }
+    }
+}
+
 fn one(
     args: &Args,
-    file: String,
+    path: &Path,
     text: &str,
-    own: bool,
-    kernel: bool,
+    script: &Script,
     stop: &Stop,
 ) -> Result<ScriptOutcome, Failure> {
     let rules = Rules { strict: args.strict, ..Rules::default() };
-    let script = match Script::parse(text) {
-        Ok(script) => script,
-        Err(fault) => {
-            if fault.kind == FaultKind::Syntax {
-                let help = "docs/how-to/packetdrill.md describes the language";
-                return Err(Failure::input(format!("{file}: {fault}"), help));
-            }
-            let verdict = Verdict::Unsupported { line: fault.line, feature: fault.message };
-            let played = Played { verdict, notes: Vec::new(), trace: Vec::new() };
-            let side = |requested: bool| requested.then(|| played.clone());
-            return Ok(ScriptOutcome {
-                file,
-                own: side(own),
-                kernel: side(kernel),
-                difference: None,
-            });
-        }
-    };
-    let ours = own.then(|| play(&script, &mut Own::default(), &rules));
+    let (own, kernel) = args.sides();
+    let ours = own.then(|| play(script, &mut Own::default(), &rules));
     let theirs = kernel.then(|| on_kernel(text, &rules, args.tries, stop)).transpose()?;
     // A failed run has no trace after the failure.
     let difference = (own && kernel && theirs.is_some())
         .then(|| {
             let rules = Rules { observe: true, ..rules.clone() };
-            let ours = play(&script, &mut Own::default(), &rules);
+            let ours = play(script, &mut Own::default(), &rules);
             let theirs = on_kernel(text, &rules, 1, stop)?;
             Ok::<_, Failure>(diff::first(&ours.trace, &theirs.trace, &rules))
         })
         .transpose()?
         .flatten();
+    let file = path.display().to_string();
     Ok(ScriptOutcome { file, own: ours, kernel: theirs, difference })
 }
 

@@ -7,7 +7,7 @@ use lasthop_proto::wire::Flags;
 use super::compare::{self, Window};
 use super::flows::Flows;
 use super::values::{matches, number, show as show_value};
-use super::wire::{self, Segment};
+use super::wire::{self, IcmpMessage, Segment};
 use super::{Entry, EntryKind, Nanos, Outcome, Reply, Rules, Started, Verdict, World};
 use crate::eval::{self, Refusal, Value};
 use crate::script::shell::{self, Command};
@@ -211,9 +211,13 @@ impl Play<'_> {
             }
             Transport::Icmp(icmp) => {
                 let Some(flow) = self.flows.current() else { return Ok(()) };
-                let (ports, seq) = (flow.ports, flow.seq(icmp.seq));
-                let mtu = icmp.mtu.unwrap_or(0);
-                let bytes = wire::unreachable(self.ends, icmp.kind, mtu, ports, seq);
+                let message = IcmpMessage {
+                    kind: icmp.kind,
+                    mtu: icmp.mtu.unwrap_or(0),
+                    ports: flow.ports,
+                    seq: flow.seq(icmp.seq),
+                };
+                let bytes = wire::icmp_error(self.ends, &message);
                 (bytes, format!("icmp type {} code {}", icmp.kind.0, icmp.kind.1))
             }
         };

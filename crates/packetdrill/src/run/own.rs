@@ -15,13 +15,13 @@ use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::place::StageId;
 use lasthop_proto::tcp::HostConfig;
 use lasthop_proto::tcp::info::CaState;
-use lasthop_proto::tcp::sockets::{SocketOptions, Sockets, Unreachable};
+use lasthop_proto::tcp::sockets::{IcmpError, SocketOptions, Sockets};
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, FlowKey, Seq, emit, parse};
 
 use super::keys::Keys;
-use super::wire::{self, Ends, LOCAL, REMOTE};
+use super::wire::{self, Ends, IcmpMessage, LOCAL, REMOTE};
 use super::{Info, Nanos, Reply, Started, World};
 use crate::script::Call;
 
@@ -244,10 +244,11 @@ impl World for Own {
     }
 
     fn arrive(&mut self, bytes: Vec<u8>) {
-        if let Some((code, mtu, (src_port, dst_port), seq)) = wire::read_unreachable(&bytes) {
+        if let Some(message) = wire::read_icmp_error(&bytes) {
+            let IcmpMessage { kind: (kind, code), mtu, ports: (src_port, dst_port), seq } = message;
             let flow = FlowKey { src: addr(self.ends.0), dst: self.peer(), src_port, dst_port };
-            let error = Unreachable { code, mtu, seq: Seq(seq) };
-            self.act(|sockets, now, out| sockets.on_unreachable(now, flow, &error, out));
+            let error = IcmpError { kind, code, mtu, seq: Seq(seq) };
+            self.act(|sockets, now, out| sockets.on_icmp_error(now, flow, &error, out));
             self.settle();
             return;
         }

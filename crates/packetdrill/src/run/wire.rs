@@ -122,8 +122,22 @@ fn ip(ends: Ends, tos: u8, ttl: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// An ICMP error message about a segment of the host: type and code, MTU, ports from the host, sequence number.
-pub fn unreachable(ends: Ends, kind: (u8, u8), mtu: u16, ports: (u16, u16), seq: u32) -> Vec<u8> {
+/// An ICMP error message about a segment of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IcmpMessage {
+    /// Type and code.
+    pub kind: (u8, u8),
+    /// MTU of the next hop.
+    pub mtu: u16,
+    /// Ports of the host and of the peer.
+    pub ports: (u16, u16),
+    /// Sequence number of the segment.
+    pub seq: u32,
+}
+
+/// The packet with an ICMP error message.
+pub fn icmp_error(ends: Ends, message: &IcmpMessage) -> Vec<u8> {
+    let IcmpMessage { kind, mtu, ports, seq } = *message;
     let mut quoted = vec![0x45, 0];
     quoted.extend(40u16.to_be_bytes());
     quoted.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
@@ -142,15 +156,14 @@ pub fn unreachable(ends: Ends, kind: (u8, u8), mtu: u16, ports: (u16, u16), seq:
     ip(ends, 0, 64, 1, &icmp)
 }
 
-/// The contents of an ICMP error message of type 3: its code, the MTU, and the ports and sequence number of
-/// the quoted segment.
-pub fn read_unreachable(bytes: &[u8]) -> Option<(u8, u16, (u16, u16), u32)> {
+/// Reads an ICMP error message.
+pub fn read_icmp_error(bytes: &[u8]) -> Option<IcmpMessage> {
     let header = usize::from(*bytes.first()? & 0x0f) * 4;
     let icmp = bytes.get(header..).filter(|_| header >= 20 && bytes.get(9) == Some(&1))?;
-    let quoted = icmp.get(8..).filter(|_| icmp[0] == 3)?;
+    let quoted = icmp.get(8..).filter(|_| matches!(icmp[0], 3 | 4 | 5 | 11 | 12))?;
     let tcp = quoted.get(usize::from(*quoted.first()? & 0x0f) * 4..)?;
     let ports = (pair(tcp, 0)?, pair(tcp, 2)?);
-    Some((icmp[1], pair(icmp, 6)?, ports, quad(tcp, 4)?))
+    Some(IcmpMessage { kind: (icmp[0], icmp[1]), mtu: pair(icmp, 6)?, ports, seq: quad(tcp, 4)? })
 }
 
 /// Sets the differentiated services field of an IPv4 packet to `tos`; its ECN bits are unchanged.
@@ -314,10 +327,11 @@ mod tests {
 
     #[test]
     fn an_error_message_is_read_as_it_was_written() {
-        let bytes = unreachable((LOCAL, REMOTE), (3, 4), 1000, (8080, 4711), 99);
-        assert_eq!(read_unreachable(&bytes), Some((4, 1000, (8080, 4711), 99)));
+        let message = IcmpMessage { kind: (3, 4), mtu: 1000, ports: (8080, 4711), seq: 99 };
+        let bytes = icmp_error((LOCAL, REMOTE), &message);
+        assert_eq!(read_icmp_error(&bytes), Some(message));
         for len in 0..bytes.len() {
-            let _ = read_unreachable(&bytes[..len]);
+            let _ = read_icmp_error(&bytes[..len]);
         }
     }
 

@@ -239,36 +239,72 @@ fn bytes(scan: &mut Scan<'_>) -> Result<Vec<u8>, Fault> {
     Ok((0..text.len()).step_by(2).map(digit).collect())
 }
 
+/// Error messages of ICMPv4 by name: type, and names of its codes.
+type IcmpType = (&'static str, u8, &'static [(&'static str, u8)]);
+const ICMP_TYPES: [IcmpType; 5] = [
+    (
+        "unreachable",
+        3,
+        &[
+            ("net_unreachable", 0),
+            ("host_unreachable", 1),
+            // The public runner replaces this word.
+            ("CODE", 1),
+            ("protocol_unreachable", 2),
+            ("port_unreachable", 3),
+            ("frag_needed", 4),
+            ("source_route_failed", 5),
+            ("net_unknown", 6),
+            ("host_unknown", 7),
+            ("source_host_isolated", 8),
+            ("net_prohibited", 9),
+            ("host_prohibited", 10),
+            ("net_unreachable_for_tos", 11),
+            ("host_unreachable_for_tos", 12),
+            ("packet_filtered", 13),
+            ("admin_prohibited", 13),
+            ("precedence_violation", 14),
+            ("precedence_cutoff", 15),
+        ],
+    ),
+    ("source_quench", 4, &[]),
+    ("redirect", 5, &[]),
+    ("time_exceeded", 11, &[("ttl_exceeded_in_transit", 0), ("frag_reass_exceeded", 1)]),
+    ("parameter_problem", 12, &[]),
+];
+
 /// `unreachable frag_needed mtu 1000 [1:1001(1000)]` after `icmp`.
 fn icmp(scan: &mut Scan<'_>) -> Result<Icmp, Fault> {
     scan.blanks()?;
     let (line, before) = (scan.line(), *scan);
-    match scan.word()? {
-        "unreachable" => {}
-        "source_quench" | "time_exceeded" | "echo_request" | "echo_reply" | "redirect"
-        | "packet_too_big" | "parameter_problem" => {
-            return Err(Fault::unsupported(line, "ICMP other than `unreachable`"));
-        }
-        _ => return Err(before.wrong("a type of ICMP, as `unreachable`")),
-    }
+    let named = scan.word()?;
+    let Some((_, kind, codes)) = ICMP_TYPES.iter().find(|(name, ..)| *name == named) else {
+        return Err(match named {
+            "packet_too_big" => Fault::unsupported(line, "ICMPv6"),
+            "echo_request"
+            | "echo_reply"
+            | "timestamp_request"
+            | "timestamp_reply"
+            | "info_request"
+            | "info_reply"
+            | "address_mask_request"
+            | "address_mask_reply" => Fault::unsupported(line, "ICMP that is no error"),
+            _ => before.wrong("a type of ICMP, as `unreachable`"),
+        });
+    };
     scan.blanks()?;
     let before = *scan;
-    let named = scan.peek().is_some_and(|c| c.is_ascii_alphabetic());
-    let code = match if named { scan.word()? } else { "net_unreachable" } {
-        "net_unreachable" => 0,
-        // The public runner replaces this word.
-        "CODE" => 1,
-        "host_unreachable" => 1,
-        "protocol_unreachable" => 2,
-        "port_unreachable" => 3,
-        "frag_needed" => 4,
-        "source_route_failed" => 5,
-        "net_unknown" => 6,
-        "host_unknown" => 7,
-        "net_prohibited" => 9,
-        "host_prohibited" => 10,
-        "packet_filtered" | "admin_prohibited" => 13,
-        _ => return Err(before.wrong("a code, as `frag_needed` or `host_unreachable`")),
+    let starts_name = scan.peek().is_some_and(|c| c.is_ascii_alphabetic());
+    let has_code = starts_name && !scan.clone().eat_word("mtu")?;
+    let code = match has_code.then(|| scan.word()).transpose()? {
+        None => 0,
+        Some("no_route" | "not_neighbour" | "address_unreachable") => {
+            return Err(Fault::unsupported(line, "ICMPv6"));
+        }
+        Some(name) => match codes.iter().find(|(known, _)| *known == name) {
+            Some((_, code)) => *code,
+            None => return Err(before.wrong("a code, as `frag_needed` or `host_unreachable`")),
+        },
     };
     let mtu = if scan.eat_word("mtu")? { Some(scan.field("an MTU up to 65535")?) } else { None };
     let mut seq = 0;
@@ -279,5 +315,5 @@ fn icmp(scan: &mut Scan<'_>) -> Result<Icmp, Fault> {
         seq = sequence(scan, Flags::NONE)?.0;
         scan.expect("]")?;
     }
-    Ok(Icmp { kind: (3, code), mtu, seq })
+    Ok(Icmp { kind: (*kind, code), mtu, seq })
 }

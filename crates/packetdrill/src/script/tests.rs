@@ -121,12 +121,30 @@ fn options_comments_commands_and_code_have_their_lines() {
 
 #[test]
 fn icmp_names_its_code_and_quotes_a_segment() {
-    let Action::Packet(packet) =
-        one("0 < icmp unreachable frag_needed mtu 1000 [1:1461(1460)]").action
-    else {
-        panic!()
-    };
-    assert_eq!(packet.transport, Transport::Icmp(Icmp { kind: (3, 4), mtu: Some(1000), seq: 1 }));
+    for (text, kind, mtu, seq) in [
+        ("unreachable frag_needed mtu 1000 [1:1461(1460)]", (3, 4), Some(1000), 1),
+        ("unreachable source_host_isolated [1:1461(1460)]", (3, 8), None, 1),
+        ("unreachable precedence_cutoff", (3, 15), None, 0),
+        ("unreachable mtu 1000", (3, 0), Some(1000), 0),
+        ("unreachable", (3, 0), None, 0),
+        ("source_quench [2:3(1)]", (4, 0), None, 2),
+        ("redirect [2:3(1)]", (5, 0), None, 2),
+        ("time_exceeded frag_reass_exceeded [2:3(1)]", (11, 1), None, 2),
+        ("parameter_problem [2:3(1)]", (12, 0), None, 2),
+    ] {
+        let Action::Packet(packet) = one(&format!("0 < icmp {text}")).action else { panic!() };
+        assert_eq!(packet.transport, Transport::Icmp(Icmp { kind, mtu, seq }), "{text}");
+    }
+    for (text, expected) in [
+        ("unreachable no_route", "unsupported: ICMPv6"),
+        ("packet_too_big mtu 1280", "unsupported: ICMPv6"),
+        ("echo_request", "unsupported: ICMP that is no error"),
+        ("time_exceeded frag_needed", "expected a code"),
+        ("gone", "expected a type of ICMP"),
+    ] {
+        let message = fault(&format!("0 < icmp {text}")).to_string();
+        assert!(message.contains(expected), "{text}: {message}");
+    }
 }
 
 #[test]

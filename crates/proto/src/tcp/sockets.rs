@@ -8,10 +8,10 @@
 
 mod errno;
 mod fast_open;
+mod icmp;
 mod options;
 mod queries;
 mod timers;
-mod unreachable;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use crate::wire::{Addr, Body, FlowKey, Packet};
 use super::Settings;
 pub use super::sender::window::Coalescing;
 pub use errno::Errno;
+pub use icmp::IcmpError;
 pub use options::{KeepAlive, SocketOptions};
 pub use queries::Ready;
-pub use unreachable::Unreachable;
 
 /// Application-side state of a connection.
 #[derive(Clone, Debug, Default)]

@@ -19,11 +19,15 @@ pub(super) fn events_of(ready: &Ready) -> i64 {
 pub(super) fn errno_number(errno: Errno) -> i64 {
     match errno {
         Errno::Again => 11,
+        Errno::HostDown => 112,
         Errno::HostUnreachable => 113,
         Errno::Invalid => 22,
         Errno::NetUnreachable => 101,
+        Errno::NoNetwork => 64,
         Errno::NoProtocol => 92,
+        Errno::NotSupported => 95,
         Errno::Pipe => 32,
+        Errno::Protocol => 71,
         Errno::ConnectionReset => 104,
         Errno::NotConnected => 107,
         Errno::TimedOut => 110,

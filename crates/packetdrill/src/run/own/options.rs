@@ -146,10 +146,15 @@ impl Own {
             "TCP_NOTSENT_LOWAT" => found.lowat.into(),
             "TCP_NODELAY" => i64::from(found.options.nodelay),
             "TCP_CORK" => i64::from(found.options.cork),
-            "SO_SNDBUF" => match found.options.send_buffer {
-                Some(bytes) => bytes.into(),
-                None => return Err("SO_SNDBUF of a buffer that grows by itself".to_owned()),
-            },
+            "SO_SNDBUF" | "SO_RCVBUF" => {
+                let options = &found.options;
+                let set =
+                    if name == "SO_SNDBUF" { options.send_buffer } else { options.recv_buffer };
+                match set {
+                    Some(bytes) => bytes.into(),
+                    None => return Err(format!("{name} of a buffer that grows by itself")),
+                }
+            }
             "TCP_USER_TIMEOUT" => {
                 found.options.user_timeout.map_or(0, |span| (span.0 / 1_000_000) as i64)
             }

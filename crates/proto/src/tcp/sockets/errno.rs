@@ -9,18 +9,26 @@ pub enum Errno {
     ConnectionRefused,
     /// `ECONNRESET`: the peer has reset the connection.
     ConnectionReset,
+    /// `EHOSTDOWN`: reported by an ICMP error.
+    HostDown,
     /// `EHOSTUNREACH`: reported by an ICMP error.
     HostUnreachable,
     /// `EINVAL`: the port does not listen.
     Invalid,
     /// `ENETUNREACH`: reported by an ICMP error.
     NetUnreachable,
+    /// `ENONET`: an ICMP error reports that the source is isolated.
+    NoNetwork,
     /// `ENOPROTOOPT`: an ICMP error reports that the host has no TCP.
     NoProtocol,
     /// `ENOTCONN`: there is no connection.
     NotConnected,
+    /// `EOPNOTSUPP`: an ICMP error reports that the source route failed.
+    NotSupported,
     /// `EPIPE`: writing is no longer possible.
     Pipe,
+    /// `EPROTO`: an ICMP error reports a wrong header.
+    Protocol,
     /// `ETIMEDOUT`: the peer does not answer.
     TimedOut,
 }
@@ -32,12 +40,16 @@ impl Errno {
             Errno::Again => "EAGAIN",
             Errno::ConnectionRefused => "ECONNREFUSED",
             Errno::ConnectionReset => "ECONNRESET",
+            Errno::HostDown => "EHOSTDOWN",
             Errno::HostUnreachable => "EHOSTUNREACH",
             Errno::Invalid => "EINVAL",
             Errno::NetUnreachable => "ENETUNREACH",
+            Errno::NoNetwork => "ENONET",
             Errno::NoProtocol => "ENOPROTOOPT",
             Errno::NotConnected => "ENOTCONN",
+            Errno::NotSupported => "EOPNOTSUPP",
             Errno::Pipe => "EPIPE",
+            Errno::Protocol => "EPROTO",
             Errno::TimedOut => "ETIMEDOUT",
         }
     }

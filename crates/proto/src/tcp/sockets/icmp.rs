@@ -4,7 +4,8 @@
 //! segment is too large for a path, segments become smaller, and data in flight is retransmitted at once. An
 //! error that quotes no sequence number in flight is ignored.
 //!
-//! **Not modelled:** soft errors that abort a connection when its retransmissions end; time exceeded; IPv6.
+//! **Not modelled:** soft errors that abort a connection when its retransmissions end; a backoff that an error
+//! reverts (RFC 6069); IPv6.
 
 use crate::machine::Out;
 use crate::tcp::state::State;
@@ -18,24 +19,33 @@ const PATH_MTU_MIN: u16 = 552;
 /// Size of IPv4 and TCP headers without options, in bytes.
 const HEADERS: u16 = 40;
 
-/// An ICMP message of type 3, destination unreachable.
+/// An ICMP error message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unreachable {
-    /// Its code.
+pub struct IcmpError {
+    /// Type of ICMPv4.
+    pub kind: u8,
+    /// Code of this type.
     pub code: u8,
-    /// The MTU of the next hop, with code 4.
+    /// The MTU of the next hop, if the packet is too large (type 3, code 4).
     pub mtu: u16,
     /// The sequence number of the quoted segment.
     pub seq: Seq,
 }
 
-impl Unreachable {
+impl IcmpError {
+    const TOO_LARGE: (u8, u8) = (3, 4);
+
+    /// The error of a call, as in Linux (`icmp_err_convert`). Source quench and redirects are ignored (RFC 6633).
     fn errno(&self) -> Option<Errno> {
-        match self.code {
-            0 | 6 | 9 | 11 => Some(Errno::NetUnreachable),
-            1 | 5 | 7 | 8 | 10 | 12..=15 => Some(Errno::HostUnreachable),
-            2 => Some(Errno::NoProtocol),
-            3 => Some(Errno::ConnectionRefused),
+        match (self.kind, self.code) {
+            (3, 0 | 6 | 9 | 11) => Some(Errno::NetUnreachable),
+            (3, 1 | 10 | 12..=15) | (11, _) => Some(Errno::HostUnreachable),
+            (3, 2) => Some(Errno::NoProtocol),
+            (3, 3) => Some(Errno::ConnectionRefused),
+            (3, 5) => Some(Errno::NotSupported),
+            (3, 7) => Some(Errno::HostDown),
+            (3, 8) => Some(Errno::NoNetwork),
+            (12, _) => Some(Errno::Protocol),
             _ => None,
         }
     }
@@ -44,11 +54,11 @@ impl Unreachable {
 impl Sockets {
     /// Handles an ICMP error that quotes a segment of this host on `flow`, and returns whether it was obeyed.
     //= rfc1122#section-4.2.3.9: it is directed to the connection that created the segment
-    pub fn on_unreachable(
+    pub fn on_icmp_error(
         &mut self,
         now: Time,
         flow: FlowKey,
-        error: &Unreachable,
+        error: &IcmpError,
         out: &mut Out,
     ) -> bool {
         let found = self.host.connections().iter().rposition(|c| c.flow == flow);
@@ -58,7 +68,7 @@ impl Sockets {
         };
         let connection = &self.host.connections()[index];
         let (state, half) = (connection.state(), connection.waits_for_handshake());
-        if error.code == 4 {
+        if (error.kind, error.code) == IcmpError::TOO_LARGE {
             let mss = error.mtu.max(PATH_MTU_MIN) - HEADERS;
             self.host.act(index, |c| c.shrink_path(now, mss.into(), out));
             return true;
