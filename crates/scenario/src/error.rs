@@ -77,6 +77,8 @@ pub enum Code {
     NoEffect,
     /// Warning: a line of another program is modelled, with differences that the message names.
     Differs,
+    /// Warning: a number of a `tc` line has no unit, and tc's unit makes it very small.
+    BareNumber,
 }
 
 impl fmt::Display for Code {
@@ -95,6 +97,7 @@ impl fmt::Display for Code {
             Code::NoScheme => "no-scheme",
             Code::NoEffect => "no-effect",
             Code::Differs => "differs",
+            Code::BareNumber => "bare-number",
         })
     }
 }

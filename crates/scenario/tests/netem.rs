@@ -120,6 +120,28 @@ fn differences_from_tc_are_reported() {
 }
 
 #[test]
+fn numbers_without_a_unit_are_reported() {
+    let warning = |line: &str| {
+        let (_, warnings) = first(&format!("[[path]]\nlink = {{ netem = \"{line}\" }}\n"));
+        let found = warnings.iter().find(|w| w.code == Code::BareNumber);
+        found.map(|w| format!("{}; {}", w.message, w.help))
+    };
+    let delay = "`delay 20` is 20 microseconds; did you mean `delay 20ms`?";
+    assert_eq!(warning("delay 20").as_deref(), Some(delay));
+    assert_eq!(
+        warning("tc qdisc add dev eth0 root netem delay 20 loss 1%").as_deref(),
+        Some(delay)
+    );
+    let jitter = warning("delay 20ms 5");
+    assert_eq!(jitter.as_deref(), Some("`delay 5` is 5 microseconds; did you mean `delay 5ms`?"));
+    let rate = warning("delay 20ms rate 10");
+    assert_eq!(rate.as_deref(), Some("`rate 10` is 10 bit/s; did you mean `rate 10mbit`?"));
+    for line in ["delay 20ms 5ms 25", "delay 0", "loss 1 25", "rate 1000000", "limit 100"] {
+        assert_eq!(warning(line), None, "{line}");
+    }
+}
+
+#[test]
 fn token_buckets_and_policers_are_read_from_keys_and_lines() {
     let stage = |text: &str| {
         first(&format!("[[path]]\n{text}\n[[path]]\nlink = {{ rate = \"9mbit\" }}\n")).0
