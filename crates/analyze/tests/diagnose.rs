@@ -222,6 +222,41 @@ proptest! {
         prop_assert!(share.unwrap() > 0.8, "{share:?}");
     }
 
+    /// The window is the limit, but its data waits in a queue: a larger one lengthens only the queue.
+    #[test]
+    fn a_one_sided_window_scale_on_a_full_link_has_no_remedy_at_the_window(
+        member in member(), window in 20_000u16..,
+    ) {
+        let mut s = script(member);
+        s.scale = [Some(7), None];
+        s.window = [8000, window];
+        s.handshake(0.0, member.rtt);
+        let flight = u32::from(window) / 1460;
+        // The queue holds twice the data of the empty path, and at least 50 ms.
+        let slot = (3.0 * member.rtt + 50.0) / f64::from(flight);
+        let (mut acked, mut events) = (Vec::new(), Vec::new());
+        for n in 0..flight * 12 {
+            let sent = match n.checked_sub(flight) {
+                None => member.rtt + 1.0 + f64::from(n) * 0.001,
+                Some(earlier) => acked[earlier as usize] + 0.001,
+            };
+            let arrives = acked.last().map_or(0.0, |last: &f64| last + slot);
+            acked.push(arrives.max(sent + member.rtt));
+            events.extend([(sent, true, n), (acked[n as usize], false, n)]);
+        }
+        events.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (at, is_data, n) in events {
+            match is_data {
+                true => s.data(at, 1 + n * 1460, 1460),
+                false => s.ack(at, 1 + (n + 1) * 1460),
+            }
+        }
+        let found = faults(&s.analyze());
+        let fault = found.iter().find(|d| matches!(d.finding, Finding::WindowScaleOneSided { .. }));
+        let fault = fault.unwrap_or_else(|| panic!("{found:#?}"));
+        prop_assert!(fault.remedy.starts_with("the link is full"), "{fault}");
+    }
+
     #[test]
     fn an_option_of_one_side_is_named(member in member(), from_server in any::<bool>()) {
         let mut s = script(member);

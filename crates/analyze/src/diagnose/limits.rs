@@ -22,7 +22,7 @@ const SOME: f64 = 0.9;
 const LONGER: f64 = 1.5;
 const WAIT: f64 = 0.01;
 
-const LINK_IS_FULL: &str = "the link is full: most round trips are longer than the shortest, since data waits in a queue; neither a larger \
+pub(super) const LINK_IS_FULL: &str = "the link is full: most round trips are longer than the shortest, since data waits in a queue; neither a larger \
                             window nor a larger buffer raises the rate";
 
 /// Why a sender waits.
@@ -205,7 +205,7 @@ impl Shares {
         if by_window && small_window * 2.0 > receive_window {
             "the receiving application reads too slowly: most of that time the window was less than half of its maximum; a larger \
              receive buffer does not help"
-        } else if by_window && has_queue(data, MOST) {
+        } else if by_window && mostly_queued(data) {
             LINK_IS_FULL
         } else if by_window && small && !scaled {
             "a window above 65535 B needs window scaling at both ends (Linux: `net.ipv4.tcp_window_scaling=1`); then enlarge \
@@ -216,7 +216,7 @@ impl Shares {
             "the network is not the limit: look at the sending application"
         } else if data.retransmissions.total() > 0 {
             "look at the verdict on losses, and at needless retransmissions"
-        } else if has_queue(data, MOST) {
+        } else if mostly_queued(data) {
             LINK_IS_FULL
         } else if near && !has_queue(data, SOME) {
             "neither a loss nor a queue limits it: enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), and look for a limit of the \
@@ -225,6 +225,11 @@ impl Shares {
             "enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), unless the link is full: then round trips grow at the sender"
         }
     }
+}
+
+/// Whether data waits in a queue for most of the time.
+pub(super) fn mostly_queued(data: &Direction) -> bool {
+    has_queue(data, MOST)
 }
 
 /// Whether data waits in a queue, by the round trips of segments from quantile `from` on. Then the link carries its full

@@ -232,7 +232,11 @@ impl Watch {
             found.extend(bufferbloat::diagnose(data));
             if side == larger && data.unique_bytes > 0 {
                 let openings = [&self.sides[0].opened, &self.sides[1].opened];
-                let limit = shares[side].map(|shares| (shares.receive_window, back.window_max));
+                let limit = shares[side].map(|shares| options::Limit {
+                    share: shares.receive_window,
+                    window: back.window_max,
+                    queued: limits::mostly_queued(data),
+                });
                 found.extend(options::diagnose(openings, path.opener, limit));
                 found.extend(options::stripped(openings, data, back));
             }

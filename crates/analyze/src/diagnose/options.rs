@@ -2,6 +2,7 @@
 
 use lasthop_proto::wire::{Flags, Segment};
 
+use super::limits::LINK_IS_FULL;
 use super::{Confidence, Diagnosis, Finding, Negotiated, OneSided};
 use crate::reading::Direction;
 
@@ -83,8 +84,16 @@ fn who(by: OneSided) -> &'static str {
     }
 }
 
-/// The receiver's window: its share of the time as a limit, and its largest size in bytes.
-pub(super) type Limit = (f64, Option<u64>);
+/// The receiver's window.
+#[derive(Clone, Copy)]
+pub(super) struct Limit {
+    /// Its share of the time as a limit.
+    pub share: f64,
+    /// Its largest size in bytes.
+    pub window: Option<u64>,
+    /// Whether it fills a queue, so that the link is full.
+    pub queued: bool,
+}
 
 /// Options that one end has alone, if both the SYN and the SYN-ACK were captured.
 pub(super) fn diagnose(
@@ -100,8 +109,7 @@ pub(super) fn diagnose(
     let mut found = Vec::new();
     if let Some(by) = one_sided(client.scale.is_some(), server.scale.is_some()) {
         let shift = client.scale.or(server.scale).unwrap_or(0);
-        let (share, window) = (limit.map(|(share, _)| share), limit.and_then(|(_, window)| window));
-        found.push(scale(by, shift, window, share));
+        found.push(scale(by, shift, limit));
     }
     for (option, one, other) in [
         (Negotiated::Sack, client.sack, server.sack),
@@ -112,18 +120,23 @@ pub(super) fn diagnose(
     found
 }
 
-fn scale(by: OneSided, shift: u8, window: Option<u64>, share: Option<f64>) -> Diagnosis {
+fn scale(by: OneSided, shift: u8, limit: Option<Limit>) -> Diagnosis {
+    let (share, window) = (limit.map(|l| l.share), limit.and_then(|l| l.window));
     let bytes = window.unwrap_or(u16::MAX.into());
-    let limit = match share {
+    let effect = match share {
         Some(share) => format!(
             "the receiver's window of {bytes} B was the limit for {:.0} % of the time",
             share * 100.0
         ),
         None => "no window exceeds 65535 B".to_owned(),
     };
-    let evidence = format!("window scale (shift {shift}) by one side only: {}; {limit}", who(by));
-    let remedy = "turn window scaling on at the end that has none (Linux: `net.ipv4.tcp_window_scaling=1`); if it is on \
-        there, look for a firewall or PEP that removes TCP options, by captures at both ends";
+    let evidence = format!("window scale (shift {shift}) by one side only: {}; {effect}", who(by));
+    let remedy = if limit.is_some_and(|l| l.queued) {
+        LINK_IS_FULL
+    } else {
+        "turn window scaling on at the end that has none (Linux: `net.ipv4.tcp_window_scaling=1`); if it is on \
+        there, look for a firewall or PEP that removes TCP options, by captures at both ends"
+    };
     let finding = Finding::WindowScaleOneSided { by, shift, window, share };
     Diagnosis::new(finding, Confidence::Certain, evidence, remedy)
 }
