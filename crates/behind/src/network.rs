@@ -40,6 +40,7 @@ impl Network {
             serve: vec![shell_line(&steps::host(&this, &far))?],
             outside: None,
             root: true,
+            json: false,
             capture: link.capture.clone(),
             level,
         };

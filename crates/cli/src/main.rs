@@ -236,7 +236,7 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         #[cfg(live)]
         Command::ShellHold(args) => cmd::shell::hold(&args),
         #[cfg(live)]
-        Command::ShellRun(args) => Ok(cmd::shell::become_program(&args)),
+        Command::ShellRun(args) => Ok(cmd::shell::become_program(&args, json)),
         #[cfg(live)]
         Command::ShellOutside => Ok(cmd::shell::outside()),
     }

@@ -106,6 +106,12 @@ fn the_shell_exits_with_the_status_of_its_program() {
         assert_eq!(status(&["sh", "-c", "exit 7"]).code(), Some(7));
         assert_eq!(status(&["no-such-program"]).code(), Some(127));
         assert_eq!(status(&["/etc/hosts"]).code(), Some(126));
+        let failed = run(world, &["-q", "--json", "--", "no-such-program"]);
+        assert_eq!(failed.status.code(), Some(127));
+        let first = String::from_utf8_lossy(&failed.stderr);
+        let first = first.lines().next().expect("an error");
+        let error: Value = serde_json::from_str(first).expect(first);
+        assert!(error["error"]["help"].as_str().is_some_and(|help| help.contains("installed")));
         assert_eq!(status(&["sh", "-c", "kill -USR1 $$"]).signal(), Some(10));
         // Its background processes end with it.
         assert_eq!(status(&["sh", "-c", "sleep 1000 & exit 3"]).code(), Some(3));

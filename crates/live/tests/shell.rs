@@ -151,6 +151,7 @@ fn wish(program: &[&str]) -> Wish {
         serve: vec![],
         outside: None,
         root: false,
+        json: false,
         capture: None,
         level: 0,
     }

@@ -293,7 +293,10 @@ fn start(
     own: Own<'_>,
 ) -> Result<Pid, Error> {
     let user = user.filter(|_| !wish.root).map(|(uid, gid)| format!("{uid}:{gid}"));
-    let mut command = own(&[RUN, user.as_deref().unwrap_or("-"), "--"]);
+    let mut run = vec![RUN];
+    run.extend(wish.json.then_some("--json"));
+    run.extend([user.as_deref().unwrap_or("-"), "--"]);
+    let mut command = own(&run);
     command.args(&wish.program);
     command.envs(wish.environment.iter().map(|(name, value)| (name, value)));
     let far = Addresses(wish.level).far().0.to_string();

@@ -66,6 +66,8 @@ pub struct Wish {
     pub outside: Option<Helper>,
     /// Whether the program appears as root of its network, where the user is not root.
     pub root: bool,
+    /// Whether a program that cannot be run is reported as JSON.
+    pub json: bool,
     /// File for a capture.
     pub capture: Option<PathBuf>,
     /// Number of links around this process already.

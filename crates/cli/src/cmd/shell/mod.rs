@@ -82,7 +82,7 @@ pub struct Run {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let wish = args.wish()?;
+    let wish = args.wish(json)?;
     let mut note = |text: &str| {
         if !note::is_quiet() && !json {
             eprintln!("{} {text}", style::bold("lasthop:"));
@@ -116,7 +116,7 @@ impl Args {
         self.local || !self.serve.is_empty()
     }
 
-    fn wish(&self) -> Result<Wish, Failure> {
+    fn wish(&self, json: bool) -> Result<Wish, Failure> {
         let mut set = self.set.clone();
         set.extend(self.seed.map(|seed| format!("seed={seed}")));
         let arguments: Vec<_> = set.iter().cloned().map(Argument::Set).collect();
@@ -161,6 +161,7 @@ impl Args {
             root: self.root,
             capture: self.output.clone(),
             level,
+            json,
         })
     }
 }
@@ -186,16 +187,17 @@ pub fn hold(args: &Hold) -> Result<Outcome, Failure> {
 const NOT_FOUND: u8 = 127;
 
 /// Main function of the last step before a program.
-pub fn become_program(args: &Run) -> Outcome {
+pub fn become_program(args: &Run, json: bool) -> Outcome {
     let user = args.user.split_once(':');
     let user = user.and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
     let (why, code) = shell::run(user, &args.program);
-    let why = why.split(" (os error").next().unwrap_or_default();
-    eprintln!("{} {why}", style::error("error:"));
-    if code == NOT_FOUND {
-        let help = "is it installed? Options of the link come before the program: `lasthop shell --delay 20ms -- CMD`";
-        eprintln!("  {} {help}", style::bold("help:"));
-    }
+    let help = match code {
+        NOT_FOUND => {
+            "is it installed? Options of the link come before the program: `lasthop shell --delay 20ms -- CMD`"
+        }
+        _ => "",
+    };
+    Failure::input(why, help).show(json);
     Outcome::Exit(code)
 }
 
