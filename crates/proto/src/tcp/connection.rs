@@ -58,6 +58,8 @@ pub struct Connection {
     rx: Receiver,
     agreed: Agreed,
     ts_recent: u32,
+    /// When `ts_recent` was stored.
+    ts_recent_at: Time,
     /// The timestamp of our first SYN.
     first_stamp: u32,
     /// ECN marks of received packets.
@@ -186,6 +188,7 @@ impl Connection {
             rx: Receiver::new(&config),
             agreed: Agreed::default(),
             ts_recent: 0,
+            ts_recent_at: Time::ZERO,
             first_stamp: 0,
             marks: Marks::default(),
             marked_acks: 0,

@@ -192,6 +192,30 @@ fn paws_rejects_an_old_segment_by_its_timestamp() {
     );
 }
 
+/// The peer's clock may have wrapped around meanwhile.
+#[test]
+fn a_timestamp_older_than_24_days_rejects_nothing() {
+    //= rfc7323#section-5.5
+    check(
+        &TcpConfig { timestamps: true, ..fine() },
+        "
+        0ms           < S mss 1000 ts 100 0
+        0ms           > S. ack 1 mss 1000 ts 0 100
+        10ms          < . ack 1 ts 110 0
+        10ms          note Established
+        2073600009ms  < . 1+900 ack 1 ts 109 0      # PAWS: rejected
+        2073600009ms  > . ack 1 ts 2073600009 110
+        2073600011ms  < . 1+900 ack 1 ts 109 0
+        2073600011ms  note Delivered { bytes: 900 }
+        2073600012ms  < . 1+900 ack 1 ts 110 0
+        2073600012ms  > . ack 901 win 31100 ts 2073600012 110
+        2073600013ms  < . 901+900 ack 1 ts 109 0    # PAWS: rejected
+        2073600013ms  > . ack 901 win 31100 ts 2073600013 110
+        2073600014ms  end
+        ",
+    );
+}
+
 /// Acknowledges by time alone, as agarwal00 4.5 proposes, with a window of eight segments.
 fn by_time() -> TcpConfig {
     let delayed_ack = DelayedAck { every: DelayedAck::BY_TIME, timeout: Span::millis(500) };

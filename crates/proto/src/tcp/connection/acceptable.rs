@@ -11,25 +11,36 @@ use crate::wire::{Ackp, Body, Flags, Nack, Segment};
 
 use super::Connection;
 
+/// Validity of a peer's timestamp: a clock of milliseconds changes its sign after 24.8 days (RFC 7323 section 5.5).
+const TIMESTAMP_VALID: Span = Span::secs(24 * 24 * 60 * 60);
+
 impl Connection {
     /// Whether a segment is an old duplicate: its timestamp fails PAWS, or it has the count of another connection.
     #[inline]
-    pub(super) fn is_old_duplicate(&mut self, segment: &Segment, body: &Body) -> bool {
-        self.fails_paws(segment, body) || self.agreed.counts && self.is_foreign(segment, body)
+    pub(super) fn is_old_duplicate(&mut self, now: Time, segment: &Segment, body: &Body) -> bool {
+        self.fails_paws(now, segment, body) || self.agreed.counts && self.is_foreign(segment, body)
     }
 
     /// PAWS: a segment with a timestamp older than the last one is an old duplicate. Linux makes two exceptions.
     //= rfc7323#section-5.2
     #[inline]
-    fn fails_paws(&mut self, segment: &Segment, body: &Body) -> bool {
+    fn fails_paws(&mut self, now: Time, segment: &Segment, body: &Body) -> bool {
         match segment.timestamps {
             Some(ts) if self.agreed.timestamps && !segment.flags.has(Flags::RST) => {
                 self.steps.paws = true;
                 let age = self.ts_recent.wrapping_sub(ts.value) as i32;
-                age > 0 && !self.may_be_older(segment, body, age)
+                age > 0
+                    && !self.has_outdated_timestamp(now)
+                    && !self.may_be_older(segment, body, age)
             }
             _ => false,
         }
+    }
+
+    /// Whether the last timestamp is so old that the peer's clock may have wrapped around since.
+    //= rfc7323#section-5.5: after an idle time of more than 24 days it is invalid
+    fn has_outdated_timestamp(&self, now: Time) -> bool {
+        now.since(self.ts_recent_at) > TIMESTAMP_VALID
     }
 
     /// Whether Linux accepts a segment whose timestamp is `age` units older than the last one: one that is a unit
@@ -72,10 +83,11 @@ impl Connection {
 
     /// Stores the timestamp of an acceptable segment, which the next one sent echoes; an older one does not replace it.
     #[inline]
-    pub(super) fn note_timestamp(&mut self, value: u32) {
+    pub(super) fn note_timestamp(&mut self, now: Time, value: u32) {
         let older = (self.ts_recent.wrapping_sub(value) as i32) > 0;
-        if !older || self.config.growth != GrowthRule::Linux {
-            self.ts_recent = value;
+        let replaced = !older || self.config.growth != GrowthRule::Linux;
+        if replaced || self.has_outdated_timestamp(now) {
+            (self.ts_recent, self.ts_recent_at) = (value, now);
         }
     }
 

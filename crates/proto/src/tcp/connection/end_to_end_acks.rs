@@ -184,7 +184,7 @@ impl Connection {
         let Some(acks) = &mut self.end_to_end else { return true };
         if let Some(ts) = segment.timestamps.filter(|_| acceptable && from <= acks.acked_to_peer) {
             // The next ACK answers this segment, so it echoes this timestamp.
-            self.ts_recent = ts.value;
+            (self.ts_recent, self.ts_recent_at) = (ts.value, now);
         }
         if from <= acks.acked_to_peer && acks.far_acked > acks.acked_to_peer {
             acks.acked_to_peer = acks.far_acked.min(self.rx.nxt);

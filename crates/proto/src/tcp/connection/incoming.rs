@@ -160,7 +160,7 @@ impl Connection {
         }
         //= agarwal00#4.4: steps H1 and H2 in either order
         let first = self.predicts(Prediction::BeforePaws);
-        if !first && self.is_old_duplicate(segment, &body) {
+        if !first && self.is_old_duplicate(now, segment, &body) {
             return self.challenge(now, segment, body.len(), out);
         }
         if (self.shortens || !self.predicts(Prediction::Off))
@@ -168,7 +168,7 @@ impl Connection {
         {
             return self.take_predicted(now, segment, acked, body, out);
         }
-        if first && self.is_old_duplicate(segment, &body) {
+        if first && self.is_old_duplicate(now, segment, &body) {
             return self.challenge(now, segment, body.len(), out);
         }
         // A sequence number below the peer's initial one has no position. It is unacceptable, like an old one.
@@ -204,7 +204,7 @@ impl Connection {
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
             self.steps.stamped = true;
             if from <= self.last_ack_sent {
-                self.note_timestamp(ts.value);
+                self.note_timestamp(now, ts.value);
             }
         }
         if len > 0 {

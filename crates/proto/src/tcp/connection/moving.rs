@@ -212,7 +212,8 @@ impl Connection {
         c.set_relay();
         c.attach(room);
         c.set_inbox(room);
-        (c.state, c.irs, c.agreed, c.ts_recent) = (it.state, it.irs, it.agreed, it.ts_recent);
+        (c.state, c.irs, c.agreed) = (it.state, it.irs, it.agreed);
+        (c.ts_recent, c.ts_recent_at) = (it.ts_recent, now);
         (c.marks, c.last_ack_sent, c.active) = (it.marks, it.last_ack_sent, it.active);
         (c.complete, c.held) = (it.complete, it.held);
         if it.urgent != [0; 2] {

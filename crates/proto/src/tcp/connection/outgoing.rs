@@ -453,6 +453,8 @@ impl Connection {
     }
 
     pub(super) fn establish(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        // The stored timestamp is that of a SYN.
+        self.ts_recent_at = now;
         let echoed = if self.config.stamps { None } else { self.echoed(now, segment) };
         self.tx.syn_acked(now, echoed);
         // The window of a SYN is never scaled.

@@ -64,7 +64,7 @@ impl Connection {
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
             self.steps.stamped = true;
             if self.rx.nxt <= self.last_ack_sent {
-                self.note_timestamp(ts.value);
+                self.note_timestamp(now, ts.value);
             }
         }
         self.steps.scaled = self.agreed.scaled;
