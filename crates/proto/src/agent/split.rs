@@ -29,6 +29,7 @@ mod half_open;
 mod opening;
 mod pair;
 mod passed;
+mod reassembly;
 mod travel;
 
 use core::mem::size_of;
@@ -59,6 +60,7 @@ use half_open::HalfOpen;
 pub(super) use pair::Moved;
 use pair::{Claim, Ends, Fate, Memory, Pair, Shared};
 use passed::Passed;
+use reassembly::Reassembly;
 
 /// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -192,6 +194,7 @@ pub struct Split {
     scratch: Vec<Body>,
     /// SYNs that were not split.
     passed: Passed,
+    reassembly: Reassembly,
     /// Hosts whose connections are on their way here.
     awaited: Vec<Addr>,
     /// The agent that handles everything except the existing pairs, if this one is being replaced.
@@ -235,6 +238,7 @@ impl Split {
             peak: 0,
             scratch: Vec::new(),
             passed: Passed::new(config.flows),
+            reassembly: Reassembly::default(),
             awaited: Vec::new(),
             successor: None,
             changes: None,
@@ -399,6 +403,9 @@ impl Machine for Split {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else {
+            if self.reassembles(&packet) {
+                return self.on_fragment(now, from, packet, out);
+            }
             self.on_path_report(now, from, &packet, out);
             self.pass(now, from, packet, out);
             return;
@@ -474,6 +481,7 @@ impl Machine for Split {
         while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
             self.act(i, out, |pair, shared, out| pair.on_wake(now, shared, out));
         }
+        self.reassembly.on_wake(now, out);
         if let Some(next) = &mut self.successor {
             next.on_wake(now, out);
         }
@@ -481,10 +489,11 @@ impl Machine for Split {
 
     fn next_wake(&self) -> Option<Time> {
         let next = self.successor.as_ref().and_then(|next| next.next_wake());
-        self.wakes.first().map(|(at, _)| at).into_iter().chain(next).min()
+        let pairs = self.wakes.first().map(|(at, _)| at);
+        [pairs, self.reassembly.next_wake(), next].into_iter().flatten().min()
     }
 
     fn holds(&self) -> usize {
-        self.successor.as_ref().map_or(0, |next| next.holds())
+        self.reassembly.len() + self.successor.as_ref().map_or(0, |next| next.holds())
     }
 }

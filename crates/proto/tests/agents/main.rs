@@ -24,6 +24,7 @@ mod snoop_flows;
 mod snoop_nack;
 mod snoop_smart;
 mod split;
+mod split_fragments;
 mod split_half_open;
 mod split_opening;
 mod split_paths;
