@@ -226,7 +226,7 @@ impl Connection {
             c.rx.synchronise(&config, mss, whole);
             c.rx.resume(now, it.inbound);
         }
-        c.tx.core.window.mss = mss;
+        c.tx.core.window.set_mss(mss);
         if it.state.is_synchronised() {
             c.tx.core.window.largest = 0xffff << it.agreed.send_scale;
             let variant = c.agreed_variant();

@@ -129,11 +129,12 @@ impl Connection {
         if mss == before && fragments <= self.permits_fragments() {
             return false;
         }
-        let agreed = self.path.as_ref().map_or(before, |path| path.agreed);
+        let largest = self.tx.core.window.path_mss();
+        let agreed = self.path.as_ref().map_or(largest, |path| path.agreed);
         let (retry, stuck) = (now + patience, self.tx.core.window.una);
         let path = PathMtu { agreed, retry, patience, probe: None, stuck, fragments };
         self.path = Some(Box::new(path));
-        self.tx.core.window.mss = mss;
+        self.tx.core.window.set_mss(mss);
         self.tx.resend(now);
         self.flush(now, out);
         true
@@ -151,7 +152,7 @@ impl Connection {
                 (path.probe, path.retry) = (None, now + path.patience);
                 self.path = Some(Box::new(path));
             } else if w.una >= end {
-                w.mss = path.agreed;
+                w.set_mss(path.agreed);
                 self.path = None;
             }
             return;

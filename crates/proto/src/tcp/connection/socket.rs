@@ -67,7 +67,7 @@ impl Connection {
     /// Bounds the payload of segments sent from now on, in bytes.
     pub fn clamp_mss(&mut self, bytes: u32) {
         let w = &mut self.tx.core.window;
-        w.mss = w.mss.min(bytes.max(1));
+        w.set_mss(w.path_mss().min(bytes.max(1)));
     }
 
     /// Enables or disables tail loss probes.
@@ -161,7 +161,8 @@ impl Connection {
         }
         let (agreed, w) = (self.agreed, &mut self.tx.core.window);
         let before = w.mss.max(1);
-        w.mss = before.min(super::payload_mss(mss, agreed.timestamps, agreed.counts));
+        let payload = super::payload_mss(mss, agreed.timestamps, agreed.counts);
+        w.set_mss(w.path_mss().min(payload));
         // Linux counts cwnd and ssthresh in segments, so they change with the segment size.
         let resized = |bytes: u32| (u64::from(bytes) * u64::from(w.mss) / u64::from(before)) as u32;
         (w.cwnd, w.ssthresh) = match w.ssthresh == self.config.initial_ssthresh {

@@ -26,6 +26,8 @@ pub enum Coalescing {
 pub struct Window {
     /// Current segment size.
     pub mss: u32,
+    /// Segment size that the path and the peer permit, in bytes. [`Window::mss`] may be smaller.
+    path_mss: u32,
     /// Bytes of the SACK blocks in the next segments, which have that much less room for data.
     pub reports: u32,
     /// Congestion window.
@@ -73,11 +75,17 @@ pub struct Window {
     linux: bool,
 }
 
+/// Windows up to this size are filled by one segment (`TCP_MSS_DEFAULT` of Linux).
+const TINY_WINDOW: u32 = 536;
+/// Least segment size that follows from a small window.
+const MSS_LEAST: u32 = 48;
+
 impl Window {
     /// Windows before the handshake.
     pub fn new(config: &TcpConfig) -> Window {
         Window {
             mss: config.mss.max(1),
+            path_mss: config.mss.max(1),
             reports: 0,
             cwnd: config.mss.saturating_mul(config.initial_window),
             extra: 0,
@@ -116,15 +124,48 @@ impl Window {
 
     /// Sets the segment size and the peer's first window after the handshake.
     pub fn settle(&mut self, config: &TcpConfig, mss: u32, peer: u32) {
-        self.mss = mss.max(1);
-        self.cwnd = self.mss.saturating_mul(config.initial_window);
         self.set_peer(peer);
+        self.set_mss(mss);
+        self.cwnd = self.mss.saturating_mul(config.initial_window);
+    }
+
+    /// Sets the segment size that the path and the peer permit, in bytes.
+    pub fn set_mss(&mut self, bytes: u32) {
+        self.path_mss = bytes.max(1);
+        self.mss = self.bounded_mss();
+    }
+
+    /// The segment size that the path and the peer permit, in bytes.
+    pub fn path_mss(&self) -> u32 {
+        self.path_mss
+    }
+
+    /// The segment size. In Linux it is at most half of the peer's largest window, so that a receiver with a small
+    /// buffer gets two segments and does not delay its ACK (`tcp_bound_to_half_wnd`).
+    fn bounded_mss(&self) -> u32 {
+        let most = if self.peer_max > TINY_WINDOW { self.peer_max / 2 } else { self.peer_max };
+        match self.linux && most > 0 {
+            true => self.path_mss.min(most.max(MSS_LEAST)),
+            false => self.path_mss,
+        }
     }
 
     /// Records the advertised window of the peer.
     pub fn set_peer(&mut self, bytes: u32) {
         self.peer = bytes;
-        self.peer_max = self.peer_max.max(bytes);
+        if bytes <= self.peer_max {
+            return;
+        }
+        self.peer_max = bytes;
+        let (before, mss) = (self.mss, self.bounded_mss());
+        if self.linux && mss > before {
+            // Linux counts cwnd and ssthresh in segments.
+            let resized = |bytes: u32| {
+                (u64::from(bytes) * u64::from(mss) / u64::from(before)).min(u32::MAX.into()) as u32
+            };
+            (self.cwnd, self.ssthresh) = (resized(self.cwnd), resized(self.ssthresh));
+            self.mss = mss;
+        }
     }
 
     /// Maximum payload of the next segment.
