@@ -30,6 +30,8 @@ mod linux {
 
     /// Names the script for the process.
     const SCRIPT: &str = "LASTHOP_PACKETDRILL_SCRIPT";
+    /// Values of `tcp_info` that are times. With rough times their assertions are not checked.
+    const TIMES: [&str; 4] = ["tcpi_rtt", "tcpi_rto", "tcpi_busy_time", "tcpi_rwnd_limited"];
     /// Whether times may be far off.
     const ROUGH: &str = "LASTHOP_PACKETDRILL_ROUGH";
     /// Exit code if the machine does not allow such runs.
@@ -127,9 +129,23 @@ mod linux {
         (output.status.code(), text.trim().to_owned())
     }
 
+    /// The script without assertions about times.
+    fn without_times(text: &str) -> String {
+        let line = |line: &str| match line.split_once("%{") {
+            Some((at, code)) if TIMES.iter().any(|name| code.contains(name)) => {
+                format!("{at}%{{ assert 1 == 1 }}%\n")
+            }
+            _ => format!("{line}\n"),
+        };
+        text.lines().map(line).collect()
+    }
+
     /// Runs one script in this process and prints the failures.
     fn one(path: &Path, rough: bool) -> i32 {
-        let text = std::fs::read_to_string(path).unwrap();
+        let mut text = std::fs::read_to_string(path).unwrap();
+        if rough {
+            text = without_times(&text);
+        }
         let script = Script::parse(&text).unwrap();
         let mut world = match Kernel::enter() {
             Ok(world) => world,
