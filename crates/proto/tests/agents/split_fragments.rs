@@ -208,6 +208,28 @@ fn an_incomplete_packet_is_dropped_after_30_s() {
     assert_eq!(forwarded(&mut out), bytes(900));
 }
 
+/// The identification wraps around: a stale fragment does not become a part of another packet.
+#[test]
+fn a_stale_fragment_completes_no_later_packet() {
+    let (mut split, mut out, now) = opened();
+    let whole = segment(PORT, Flags::ACK, [1, 7001], 900);
+    let mut other = fragments(&segment(PORT, Flags::ACK, [1, 7001], 900), &[50], 5);
+    other[0].body = Body::copy_of(&[9; 400]);
+    split.on_packet(now, Side::Left, other.swap_remove(0), &mut out);
+    for id in 100..170 {
+        for piece in fragments(&segment(PORT + 1, Flags::ACK, [1, 7001], 900), &[50], id) {
+            split.on_packet(now, Side::Left, piece, &mut out);
+        }
+    }
+    out.sends.clear();
+    out.events.clear();
+    for piece in fragments(&whole, &[50], 5) {
+        split.on_packet(now, Side::Left, piece, &mut out);
+    }
+    assert_eq!(drops(&mut out), [Cause::PieceLost, Cause::SplitTaken, Cause::SplitTaken]);
+    assert_eq!(forwarded(&mut out), bytes(900));
+}
+
 /// A flood of first fragments has bounded memory: the oldest ones pass.
 #[test]
 fn a_flood_of_fragments_has_bounded_memory() {

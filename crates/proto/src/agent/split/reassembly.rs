@@ -2,7 +2,7 @@
 //!
 //! Fragments of TCP wait until their packet is complete. If it belongs to no split connection, the fragments are
 //! forwarded as they arrived. So are fragments that overlap, and those of the oldest packet if there is no room.
-//! A packet that is incomplete after 30 s, as in Linux, is dropped.
+//! A packet that is incomplete after 30 s, as in Linux, is dropped, or if its identification returns.
 
 use std::sync::Arc;
 
@@ -22,12 +22,17 @@ const BYTES_MAX: u32 = 256 << 10;
 /// Largest payload of an IPv4 packet.
 const PAYLOAD_MAX: u32 = 65_515;
 const WAIT: Span = Span::secs(30);
+/// Number of later packets after which the identification of a packet may belong to another one (`ipfrag_max_dist` of
+/// Linux). Its 16 bits wrap around within seconds on fast links (RFC 4963).
+const DISTANCE_MAX: u64 = 64;
 
 /// An incomplete packet.
 #[derive(Clone, Debug)]
 struct Incomplete {
     from: Side,
     until: Time,
+    /// Its number in the order of first fragments.
+    number: u64,
     /// In order of arrival, without overlaps.
     fragments: Vec<Packet>,
     /// Bytes of the fragments.
@@ -55,6 +60,12 @@ impl Incomplete {
     fn is_of(&self, from: Side, packet: &Packet) -> bool {
         self.from == from
             && self.fragments.first().is_some_and(|first| identity(first) == identity(packet))
+    }
+
+    fn drop_all(self, out: &mut Out) {
+        for fragment in self.fragments {
+            out.discard(self.from.other(), fragment, Cause::PieceLost);
+        }
     }
 
     /// Whether `packet` repeats a fragment.
@@ -133,7 +144,11 @@ impl Incomplete {
 
 /// Incomplete packets, the oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reassembly(Vec<Incomplete>);
+pub(super) struct Reassembly {
+    waiting: Vec<Incomplete>,
+    /// Number of packets so far.
+    count: u64,
+}
 
 /// Result of a fragment.
 #[derive(Debug)]
@@ -149,22 +164,35 @@ enum Step {
 }
 
 impl Reassembly {
-    fn take(&mut self, now: Time, from: Side, packet: Packet) -> Step {
-        let i = self.0.iter().position(|known| known.is_of(from, &packet)).unwrap_or_else(|| {
-            let (until, fragments) = (now + WAIT, Vec::new());
-            self.0.push(Incomplete { from, until, fragments, bytes: 0, end: None });
-            self.0.len() - 1
-        });
-        if self.0[i].has(&packet) {
+    fn take(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) -> Step {
+        let known = self.waiting.iter().position(|known| known.is_of(from, &packet));
+        if let Some(i) = known.filter(|i| self.count - self.waiting[*i].number > DISTANCE_MAX) {
+            self.waiting.remove(i).drop_all(out);
+        }
+        let i =
+            self.waiting.iter().position(|known| known.is_of(from, &packet)).unwrap_or_else(|| {
+                self.count += 1;
+                let (until, number, fragments) = (now + WAIT, self.count, Vec::new());
+                self.waiting.push(Incomplete {
+                    from,
+                    until,
+                    number,
+                    fragments,
+                    bytes: 0,
+                    end: None,
+                });
+                self.waiting.len() - 1
+            });
+        if self.waiting[i].has(&packet) {
             return Step::Repeated(packet);
         }
-        if !self.0[i].add(packet) {
-            return Step::Unfit(self.0.remove(i).fragments);
+        if !self.waiting[i].add(packet) {
+            return Step::Unfit(self.waiting.remove(i).fragments);
         }
-        if !self.0[i].is_complete() {
+        if !self.waiting[i].is_complete() {
             return Step::Waits;
         }
-        let complete = self.0.remove(i);
+        let complete = self.waiting.remove(i);
         match complete.whole() {
             Some(whole) => Step::Complete(complete.fragments, whole),
             None => Step::Unfit(complete.fragments),
@@ -173,29 +201,26 @@ impl Reassembly {
 
     /// Removes the oldest packet if the limits are exceeded.
     fn take_excess(&mut self) -> Option<(Side, Vec<Packet>)> {
-        let bytes: u32 = self.0.iter().map(|incomplete| incomplete.bytes).sum();
+        let bytes: u32 = self.waiting.iter().map(|incomplete| incomplete.bytes).sum();
         let exceeded =
-            self.0.len() > PACKETS_MAX || self.len() > FRAGMENTS_MAX || bytes > BYTES_MAX;
-        exceeded.then(|| self.0.remove(0)).map(|oldest| (oldest.from, oldest.fragments))
+            self.waiting.len() > PACKETS_MAX || self.len() > FRAGMENTS_MAX || bytes > BYTES_MAX;
+        exceeded.then(|| self.waiting.remove(0)).map(|oldest| (oldest.from, oldest.fragments))
     }
 
     /// Number of waiting fragments.
     pub(super) fn len(&self) -> usize {
-        self.0.iter().map(|incomplete| incomplete.fragments.len()).sum()
+        self.waiting.iter().map(|incomplete| incomplete.fragments.len()).sum()
     }
 
     /// When the oldest packet is dropped.
     pub(super) fn next_wake(&self) -> Option<Time> {
-        self.0.first().map(|oldest| oldest.until)
+        self.waiting.first().map(|oldest| oldest.until)
     }
 
     /// Drops packets that have waited too long.
     pub(super) fn on_wake(&mut self, now: Time, out: &mut Out) {
         while self.next_wake().is_some_and(|until| until <= now) {
-            let Incomplete { from, fragments, .. } = self.0.remove(0);
-            for fragment in fragments {
-                out.discard(from.other(), fragment, Cause::PieceLost);
-            }
+            self.waiting.remove(0).drop_all(out);
         }
     }
 }
@@ -209,7 +234,7 @@ impl Split {
     }
 
     pub(super) fn on_fragment(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        match self.reassembly.take(now, from, packet) {
+        match self.reassembly.take(now, from, packet, out) {
             Step::Waits => {}
             Step::Repeated(packet) => out.discard(from.other(), packet, Cause::SplitTaken),
             Step::Complete(fragments, whole) => {

@@ -21,7 +21,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         if timers.persist.is_past(now) {
             timers.persist = Due::NEVER;
             if self.core.waits_for_segment && timers.persist_backoff == 0 {
-                // Linux has one backoff for retransmissions and probes, besides the timeout that includes it.
+                // Linux counts timeouts and probes together, and applies this count to a timeout that it has doubled already.
                 timers.persist_backoff = timers.rtt.backoff();
             }
             timers.persist_backoff = timers.persist_backoff.saturating_add(1);
