@@ -1,9 +1,15 @@
 //! Dotted keys of `--set`, `--vary` and `[vary]`: `host.fixed.tcp`, `errors.mean` or `agent`.
 
+mod meaning;
+mod routes;
+
 use crate::document::{Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
 use crate::schema;
-use crate::synonyms::{KEYS, Synonyms, meaning, remark, same};
+use crate::synonyms::{KEYS, Synonyms, remark, same};
+
+pub use meaning::{settings, settings_like};
+pub(crate) use routes::{find, set};
 
 /// No key of a scenario is deeper; also bounds the recursion of [`set`].
 const MAX_SEGMENTS: usize = 8;
@@ -411,33 +417,6 @@ impl<'t> Site<'t> {
     }
 }
 
-/// The keys of `--set` with the meaning of `word` in a scenario with a link and a radio, such as `link.rate` and
-/// `radio.rate` for `bandwidth`. Empty if no key has this meaning.
-pub fn settings(word: &str) -> Vec<String> {
-    settings_by(word, same)
-}
-
-/// [`settings`], also for a `word` with a typing error.
-pub fn settings_like(word: &str) -> Vec<String> {
-    settings_by(word, meaning)
-}
-
-fn settings_by(word: &str, like: Like) -> Vec<String> {
-    let top = schema::keys("scenario").iter().filter(|key| **key != "name");
-    // Keys of agents have common names, such as `buffer`. A user seldom means them.
-    let bare = top.chain(&["agent"]).chain(schema::keys("host")).chain(schema::stage_keys("radio"));
-    let mut known: Vec<(&str, String)> = bare.map(|key| (*key, (*key).to_owned())).collect();
-    let stages = vec![(None, "link"), (None, "radio")];
-    known.extend(Site { number: None, cell: None, stages }.inner_keys());
-    known.extend(of_transfer());
-    find_key(word, &known, like)
-}
-
-/// The keys of a transfer, with their dotted keys.
-fn of_transfer() -> Vec<(&'static str, String)> {
-    schema::keys("transfer").iter().map(|key| (*key, format!("transfer.{key}"))).collect()
-}
-
 /// The comparison of a word with keys.
 type Like = for<'a> fn(&str, &Synonyms, &[&'a str]) -> Option<&'a str>;
 
@@ -485,107 +464,5 @@ fn tables(document: &Table, word: &str, at: &Location, rest: &[(String, Location
         None => {
             (0..count).map(|i| [vec![root.clone(), Step::Index(i)], plain(rest)].concat()).collect()
         }
-    }
-}
-
-/// The value at the end of a route.
-pub(crate) fn find<'t>(document: &'t Table, route: &[Step]) -> Option<&'t Node> {
-    let (Step::Key(word, _), rest) = route.split_first()? else { return None };
-    let mut node = document.get(word)?;
-    for step in rest {
-        node = match (step, &node.value) {
-            (Step::Key(word, _), Value::Table(table)) => table.get(word)?,
-            (Step::Index(index), Value::Array(items)) => items.get(*index)?,
-            _ => return None,
-        };
-    }
-    Some(node)
-}
-
-/// Sets the value at the end of a route, making tables on the way where there is nothing yet.
-pub(crate) fn set(
-    document: &mut Table,
-    route: &[Step],
-    node: &Node,
-    key: &str,
-) -> Result<(), Error> {
-    let Some((Step::Key(word, at), rest)) = route.split_first() else { return Ok(()) };
-    if rest.is_empty() {
-        document.put(word, at, node.clone());
-        return Ok(());
-    }
-    if !document.has(word) {
-        let table = Node { at: at.clone(), value: Value::Table(Table::default()) };
-        document.put(word, at, table);
-    }
-    match document.get_mut(word) {
-        Some(inner) => set_within(inner, rest, node, key, (word, at)),
-        None => Ok(()),
-    }
-}
-
-/// The rest of a route, from a value that `owner` names.
-fn set_within(
-    inner: &mut Node,
-    route: &[Step],
-    node: &Node,
-    key: &str,
-    owner: (&str, &Location),
-) -> Result<(), Error> {
-    let kind = inner.kind();
-    match (route.first(), &mut inner.value) {
-        (None, _) => *inner = node.clone(),
-        (Some(Step::Index(index)), Value::Array(items)) => {
-            if let Some(item) = items.get_mut(*index) {
-                set_within(item, &route[1..], node, key, owner)?;
-            }
-        }
-        (Some(_), Value::Table(table)) => set(table, route, node, key)?,
-        // A battery given as the name of a preset: the same preset with these keys changed.
-        (Some(Step::Key(..)), Value::String(_)) if owner.0 == "battery" => {
-            let mut table = Table { inline: true, ..Table::default() };
-            table.put("preset", owner.1, inner.clone());
-            set(&mut table, route, node, key)?;
-            inner.value = Value::Table(table);
-        }
-        (Some(_), _) => {
-            let (word, at) = owner;
-            return Err(Diagnostic::new(Code::BadAxis, key, at)
-                .message(format!("`{key}`: `{word}` is {kind} here and has no keys"))
-                .label("not a table")
-                .help(format!("set `{word}` as a whole, for example `{word}={{ ... }}`"))
-                .into());
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_the_same_meaning_lead_to_dotted_keys() {
-        for word in ["rate", "bandwidth", "speed"] {
-            assert_eq!(settings(word), ["link.rate", "radio.rate"], "{word}");
-        }
-        for (word, key) in [
-            ("tcp", "tcp"),
-            ("congestion_control", "tcp"),
-            ("mtu", "mss"),
-            ("size", "transfer.bytes"),
-            ("flows", "transfer.count"),
-            ("timeout", "horizon"),
-            ("seed", "seed"),
-            ("pep", "agent"),
-            ("plr", "link.frame-loss"),
-            ("jitter", "link.jitter"),
-        ] {
-            assert_eq!(settings(word).first().map(String::as_str), Some(key), "{word}");
-        }
-        assert!(settings("buffer").contains(&"link.queue".to_owned()));
-        assert_eq!(settings("colour"), [""; 0]);
-        assert_eq!(settings("bandwith"), [""; 0]);
-        assert_eq!(settings_like("bandwith"), ["link.rate", "radio.rate"]);
     }
 }
