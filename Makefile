@@ -143,8 +143,8 @@ code-tests: ## Run all tests of the code, including purity and licences
 # a few thousand.
 ATTACK ?= 1000000
 attack: ## Attack connections through every agent with ATTACK=1000000 packets from each side, in separate namespaces
-	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-proto --test agents attacks:: -- --nocapture
-	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-live --test attack -- --nocapture --test-threads=1
+	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --profile quick --package lasthop-proto --test agents attacks:: -- --nocapture
+	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --profile quick --package lasthop-live --test attack -- --nocapture --test-threads=1
 
 EXPLORE = $(TARGET)/quick/lasthop explore
 EXPLORED = $(TARGET)/explored

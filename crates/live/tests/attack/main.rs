@@ -2,7 +2,9 @@
 //! ports, and sends arbitrary packets. `crates/proto/tests/agents/attacks.rs` has the same for all agents in
 //! virtual time.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod syns;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -22,7 +24,7 @@ use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::parse::parse;
-use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
+use lasthop_proto::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
 use lasthop_trace::Nothing;
 
 /// Time to live of forged packets; the hosts send with 64.
@@ -185,81 +187,6 @@ fn all_of(mut test: impl FnMut(By, fn() -> Stage)) {
         }
     }
 }
-
-/// Ports that a client has at most, so that a third party hits one of them.
-const PORTS: std::ops::Range<u16> = 40_000..40_016;
-
-/// A third party on the client's side repeats each SYN with other numbers, before it and after it: every connection opens in the
-/// end, and carries its bytes.
-#[test]
-fn syn_races_break_no_connection() {
-    alone_as_root("syn_races_break_no_connection", || {
-        wire(Wires::default());
-        let (first, last) = (PORTS.start, PORTS.end - 1);
-        sh(&format!("ip netns exec fh sysctl -qw net.ipv4.ip_local_port_range='{first} {last}'"));
-        let (dst, src) = (mac("mh", "mr"), mac("fh", "fl"));
-        let attacker = socket("fh", "fl");
-        let mut chance = Stream::new(5, "races");
-        all_of(|by, stage| {
-            let station = station_by(by, Nothing, move || vec![stage()]);
-            let (sender, addresses) = channel();
-            let (arrived, arrivals) = channel();
-            within("mh", move || {
-                let listener = TcpListener::bind("10.9.0.2:0").unwrap();
-                sender.send(listener.local_addr().unwrap()).unwrap();
-                // A forged SYN opens a connection at the far end of a split. It is reset when the alleged sender receives the
-                // SYN-ACK.
-                for mut stream in listener.incoming().map_while(Result::ok) {
-                    let arrived = arrived.clone();
-                    thread::spawn(move || {
-                        let mut all = Vec::new();
-                        if stream.read_to_end(&mut all).is_ok() || !all.is_empty() {
-                            // The test may be over.
-                            let _ = arrived.send(all);
-                        }
-                    });
-                }
-            });
-            let address = addresses.recv().unwrap();
-            let mut forge = || {
-                let syns: Vec<Vec<u8>> = PORTS
-                    .map(|port| {
-                        let seq = Seq(chance.next_u64() as u32);
-                        let mut syn = Segment::new(port, address.port(), seq, Seq(0), Flags::SYN);
-                        syn.window = 60_000;
-                        let hosts = [1, 2].map(|n| Addr::v4(10, 9, 0, n));
-                        let mut packet = Packet::tcp(hosts[0], hosts[1], syn, Body::EMPTY);
-                        packet.ttl = FORGED;
-                        frame_of(&packet, dst, src)
-                    })
-                    .collect();
-                send_all(&attacker, &syns);
-            };
-            for race in 0..RACES {
-                if race % 2 == 0 {
-                    forge();
-                }
-                let client = within("fh", move || {
-                    let mut stream = TcpStream::connect(address).unwrap();
-                    stream.write_all(&[7; 10_000]).unwrap();
-                });
-                // Some hit the handshake, some an open connection, some neither.
-                for _ in 0..race % 4 {
-                    forge();
-                }
-                client.join().unwrap();
-            }
-            for _ in 0..RACES {
-                let all = arrivals.recv_timeout(PATIENCE).expect("a connection is stuck");
-                assert!(all.len() == 10_000 && all.iter().all(|byte| *byte == 7), "{by:?}");
-            }
-            station.stop();
-        });
-    });
-}
-
-const RACES: u32 = 12;
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// A router behind the station has a next link with an MTU of 1300 bytes. Its messages are addressed to the
 /// server, but a split connection terminates the server's segments.
