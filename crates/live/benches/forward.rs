@@ -1,9 +1,9 @@
 //! Forwarding rate of a station, compared with the kernel of the same machine at the same time.
 //!
-//!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on [kernel]]]
+//!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on [kernel]]] [subscribers]
 //!     cargo bench -p lasthop-live --bench forward -- gaps TIMES [AGENT]
 //!
-//! A station "with subscribers" measures each subscriber as well, to compare it with the one without.
+//! With `subscribers`, each station is also measured with its view of subscribers.
 //! Needs `iperf3`, `ethtool` and namespaces; with root it also measures the kernel as data plane. The cases
 //! are interleaved, so that other load on the machine affects all of them. The result is the median ratio to
 //! the kernel's forwarding in the same round, not an absolute figure.
@@ -40,16 +40,11 @@ impl Who {
     }
 }
 
-/// Agents with the kernel as data plane, and with packet sockets. [`far::VIEW`] adds the view of subscribers.
-const KERNEL: [&str; 4] = ["none", "none with subscribers", "snoop", "snoop with subscribers"];
-const SOCKETS: [&str; 6] = [
-    "none",
-    "none with subscribers",
-    "snoop",
-    "snoop with subscribers",
-    "split",
-    "split with subscribers",
-];
+/// Agents on both data planes.
+const AGENTS: [&str; 3] = ["none", "snoop", "split"];
+
+/// The same with the view of subscribers.
+const VIEWED: [&str; 3] = ["none with subscribers", "snoop with subscribers", "split with subscribers"];
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -64,16 +59,18 @@ fn main() {
     }
     let (rounds, seconds): (u32, u32) = (number(0, 6), number(1, 1));
     let mut whos = vec![Who::Router, Who::Bridge];
+    let viewed = args.iter().any(|arg| arg == "subscribers");
+    let agents = AGENTS.iter().chain(VIEWED.iter().filter(|_| viewed));
     match rights {
-        Ok(()) => whos.extend(KERNEL.map(|agent| Who::Station(By::Kernel, agent))),
+        Ok(()) => whos.extend(agents.clone().map(|agent| Who::Station(By::Kernel, agent))),
         Err(refusal) => println!("the kernel is not measured as data plane: {refusal}"),
     }
-    if args.get(3).is_none_or(|only| only != "kernel") {
-        whos.extend(SOCKETS.map(|agent| Who::Station(By::Sockets, agent)));
+    if !args.iter().any(|arg| arg == "kernel") {
+        whos.extend(agents.map(|agent| Who::Station(By::Sockets, agent)));
     }
     for offload in [false, true] {
         let state = if offload { "on" } else { "off" };
-        if args.get(2).is_none_or(|only| only == state) {
+        if args.get(2).is_none_or(|only| only == state || !["on", "off"].contains(&only.as_str())) {
             wire(Wires { offload, ..Wires::default() });
             compare(&whos, rounds, seconds, state);
             unwire();
@@ -92,8 +89,8 @@ struct Measured {
     gbps: [f64; 3],
     /// Processor seconds of the station per gigabit, over all flows.
     cpu: f64,
-    /// Median round-trip time of one byte over TCP on the idle path, microseconds.
-    echo: f64,
+    /// Round-trip times of one byte over TCP on the idle path, microseconds: median and 99th percentile.
+    echo: [f64; 2],
 }
 
 const FLOWS: [u32; 3] = [1, 8, 64];
@@ -112,8 +109,8 @@ fn compare(whos: &[Who], rounds: u32, seconds: u32, state: &str) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
     println!("\noffloads {state}: {rounds} rounds of {seconds} s, load {}", &load[..4]);
     println!("Of the router in the same round, median (least - most), for 1, 8 and 64 flows.\n");
-    println!("| who | Gb/s | 1 | 8 | 64 | CPU s per Gbit | echo, us | added, us |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("| who | Gb/s | 1 | 8 | 64 | CPU s per Gbit | echo, us | added, us | p99, us |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for (who, own) in whos.iter().zip(&results) {
         let pairs = || own.iter().zip(&results[0]);
         let ratios = [0, 1, 2].map(|i| {
@@ -122,13 +119,14 @@ fn compare(whos: &[Who], rounds: u32, seconds: u32, state: &str) {
             format!("{:.2} ({:.2} - {:.2})", middle(&ratios), ratios[0], ratios[ratios.len() - 1])
         });
         println!(
-            "| {} | {:.2} | {} | {:.4} | {:.1} | {:.1} |",
+            "| {} | {:.2} | {} | {:.4} | {:.1} | {:.1} | {:.0} |",
             who.name(),
             median(own.iter().map(|r| r.gbps[0])),
             ratios.join(" | "),
             median(own.iter().map(|r| r.cpu)),
-            median(own.iter().map(|r| r.echo)),
-            median(pairs().map(|(a, b)| a.echo - b.echo)),
+            median(own.iter().map(|r| r.echo[0])),
+            median(pairs().map(|(a, b)| a.echo[0] - b.echo[0])),
+            median(own.iter().map(|r| r.echo[1])),
         );
     }
 }
@@ -205,8 +203,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Median round-trip time of one byte over TCP, microseconds.
-fn echo(times: usize) -> f64 {
+/// Median and 99th percentile of the round-trip time of one byte over TCP, microseconds.
+fn echo(times: usize) -> [f64; 2] {
     let (sender, addresses) = channel();
     let server = within("mh", move || {
         let listener = std::net::TcpListener::bind("10.9.0.2:0").unwrap();
@@ -228,7 +226,9 @@ fn echo(times: usize) -> f64 {
             stream.read_exact(&mut [0]).unwrap();
             (now() - begin).as_secs_f64() * 1e6
         });
-        median(trips)
+        let mut trips: Vec<f64> = trips.collect();
+        trips.sort_by(f64::total_cmp);
+        [middle(&trips), trips[times * 99 / 100]]
     });
     server.join().unwrap();
     took
