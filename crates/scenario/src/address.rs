@@ -1,15 +1,15 @@
 //! Dotted keys of `--set`, `--vary` and `[vary]`: `host.fixed.tcp`, `errors.mean` or `agent`.
 
-mod meaning;
 mod routes;
+mod settings;
 
 use crate::document::{Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
 use crate::schema;
-use crate::synonyms::{KEYS, Synonyms, remark, same};
+use crate::synonyms::{KEYS, Synonyms, meaning, remark, same};
 
-pub use meaning::{settings, settings_like};
 pub(crate) use routes::{find, set};
+pub use settings::{settings, settings_like};
 
 /// No key of a scenario is deeper; also bounds the recursion of [`set`].
 const MAX_SEGMENTS: usize = 8;
@@ -415,6 +415,11 @@ impl<'t> Site<'t> {
         route.extend(plain(rest));
         route
     }
+}
+
+/// The keys of a transfer, with their dotted keys.
+fn of_transfer() -> Vec<(&'static str, String)> {
+    schema::keys("transfer").iter().map(|key| (*key, format!("transfer.{key}"))).collect()
 }
 
 /// The comparison of a word with keys.

@@ -1,6 +1,6 @@
 //! Keys that a word of another program or a typing error may mean.
 
-use super::{Like, Site, find_key};
+use super::{Like, Site, find_key, of_transfer};
 use crate::schema;
 use crate::synonyms::{meaning, same};
 
@@ -24,11 +24,6 @@ fn settings_by(word: &str, like: Like) -> Vec<String> {
     known.extend(Site { number: None, cell: None, stages }.inner_keys());
     known.extend(of_transfer());
     find_key(word, &known, like)
-}
-
-/// The keys of a transfer, with their dotted keys.
-fn of_transfer() -> Vec<(&'static str, String)> {
-    schema::keys("transfer").iter().map(|key| (*key, format!("transfer.{key}"))).collect()
 }
 
 #[cfg(test)]
