@@ -3,7 +3,7 @@
 //! In a page, the text between `<!-- figures: today --set K=V --vary K=a,b --vary K=c,d --seeds N -->` and `<!-- end
 //! -->` is the result of `lasthop run` with these arguments, the first axis in rows and the second one in columns;
 //! `make figures` regenerates it. `beside=kernel` adds recorded results of Linux' own senders on the same path, since
-//! these need real time and an idle machine. `make kernel-figures` records them.
+//! these need real time and an idle machine. `make kernel-figures` records them. `inside=kernel` adds them in parentheses.
 
 #[path = "figures/transactions.rs"]
 mod transactions;
@@ -44,6 +44,7 @@ struct TableArguments {
     axes: Vec<String>,
     seeds: u64,
     kernel: bool,
+    parentheses: bool,
 }
 
 impl TableArguments {
@@ -57,6 +58,7 @@ impl TableArguments {
                 "--vary" => arguments.axes.push(value()),
                 "--seeds" => arguments.seeds = value().parse().unwrap(),
                 "beside=kernel" => arguments.kernel = true,
+                "inside=kernel" => arguments.parentheses = true,
                 name => arguments.scenario = name.to_owned(),
             }
         }
@@ -121,11 +123,15 @@ fn table(arguments: &TableArguments, kernel: &KernelRecord) -> String {
             rows.push((row, String::new()));
         }
         let line = &mut rows.last_mut().unwrap().1;
-        *line += &format!(" {} |", formatted(rates));
+        let key = arguments.key(labels);
+        let theirs = || kernel.runs.get(&key).unwrap_or_else(|| panic!("`{key}` is not recorded"));
+        *line += &match arguments.parentheses {
+            true => format!(" {} ({}) |", formatted(rates), formatted(theirs())),
+            false => format!(" {} |", formatted(rates)),
+        };
         let mut columns = vec![format!(" `{column}` |")];
         if arguments.kernel {
-            let key = arguments.key(labels);
-            let theirs = kernel.runs.get(&key).unwrap_or_else(|| panic!("`{key}` is not recorded"));
+            let theirs = theirs();
             *line += &format!(" {} | {} |", formatted(theirs), ratio(rates, theirs));
             columns.extend([" Linux |".to_owned(), " ratio |".to_owned()]);
         }
@@ -185,7 +191,7 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
         let text = std::fs::read_to_string(path).unwrap();
         let results: serde_json::Value = serde_json::from_str(&text).unwrap();
         let command = results["setup"]["command"].as_str().unwrap();
-        let own = |set: &&str| !matches!(*set, "stack=kernel");
+        let own = |set: &&str| !set.ends_with("stack=kernel");
         let words: Vec<&str> = command.split(' ').collect();
         let pairs = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1]);
         let mut arguments = TableArguments {
