@@ -452,7 +452,7 @@ fn assumptions_and_parties_are_chosen() {
     assert!(names(left_out).contains(&"eln"), "{left_out}");
     let damage = with(&["--losses", "damage", "--can", "link,base-station"], 0);
     let rows = &damage["advice"]["comparison"]["points"][0]["schemes"];
-    assert!(names(rows).contains(&"pep-bbr") && !names(rows).contains(&"bbr"), "{rows}");
+    assert!(names(rows).contains(&"split") && !names(rows).contains(&"bbr"), "{rows}");
     // The varied assumptions and the number of runs are reported.
     let flips = &damage["advice"]["flips"];
     assert!(flips["runs"].as_u64().unwrap() > 50, "{flips}");

@@ -250,7 +250,7 @@ fn places(command: &str) -> [String; 2] {
     let first = advice["helps"][0].as_str().map(|name| {
         let rows = advice["comparison"]["points"][0]["schemes"].as_array().expect("schemes");
         let row = rows.iter().find(|row| row["name"] == name).expect("it is one of them");
-        format!("`{name}`, {:.1} times", number(&row["ratio"]["mean"]))
+        format!("`{name}`, {:.2} times", number(&row["ratio"]["mean"]))
     });
     let waiting = &advice["waiting"];
     let ms = |value: &Value| (number(value) * 1e3).round();

@@ -143,6 +143,19 @@ fn bbr_does_not_mind_random_loss() {
     assert!(cubic < 0.5 * bbr && rack < 0.5 * bbr, "{bbr} {cubic} {rack}");
 }
 
+/// Without timestamps a receiver measures the round trip by the time in which a window is filled. Linux 6.18 takes 4.73 s
+/// for 10 MB through 100 Mb/s with 1 ms and 20 Mb/s with 40 ms, without timestamps, and 4.77 s with them.
+#[test]
+fn the_receive_window_grows_without_timestamps() {
+    let path = ["path.wire.link.delay=40ms", "path.wire.link.queue=5000p", "tcp=cubic"];
+    let of = |timestamps: &str| {
+        let hosts = ["server", "client"].map(|host| format!("host.{host}.timestamps={timestamps}"));
+        course(1, &[&path[..], &hosts.each_ref().map(String::as_str)].concat()).2
+    };
+    let (with, without) = (of("true"), of("false"));
+    assert!(with > 18.0 && without > 0.99 * with, "{with} {without}");
+}
+
 /// Equal path, seeds and window growth with RFC 6675's SACK and with RACK.
 #[test]
 fn rack_avoids_the_time_outs_of_lost_retransmissions_and_tails() {

@@ -49,7 +49,7 @@ use crate::event::{AgentNote, Cause, EventKind, Interest};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::config::PRESETS;
 use crate::tcp::rtt::Beat;
-use crate::tcp::sender::integrated;
+use crate::tcp::sender::{bbr, integrated};
 use crate::tcp::settings::Beats;
 use crate::tcp::words::TCPS;
 use crate::tcp::{Settings, TcpConfig};
@@ -112,14 +112,17 @@ impl SplitConfig {
     /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> SplitConfig {
         let presets = PRESETS.map(|(name, _)| (name, name));
-        let mut preset = "linux";
-        k.word("split-preset", &mut preset, &presets, "the base station's own TCP");
-        let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::linux);
+        let doc = "the base station's own TCP; by default `linux` with the sender BBR";
+        let preset = k.maybe_word("split-preset", &presets, doc);
+        let mut tcp = preset.and_then(TcpConfig::preset).unwrap_or_else(TcpConfig::linux);
         // TCP-INT needs a host whose connections share a window.
         let senders = TCPS.iter().filter(|word| word.key != integrated::WORD.key);
         let senders: Vec<_> = senders.map(|word| (word.key, word.apply)).collect();
         let doc = "its sender, as `tcp` of a host; by default that of the preset";
-        if let Some(apply) = k.maybe_word("split-tcp", &senders, doc) {
+        let sender = k.maybe_word("split-tcp", &senders, doc);
+        // The losses of a radio do not slow BBR down.
+        let default = preset.is_none().then_some(bbr::WORD.apply);
+        if let Some(apply) = sender.or(default) {
             apply(&mut tcp);
         }
         let mut c = SplitConfig::new(tcp);

@@ -52,6 +52,10 @@ pub(super) struct QuickAcks {
     rtt: Option<Span>,
     /// The last counted echo.
     echo: Option<u32>,
+    /// The last advertised window. The position at which a window is filled, and the time at which its first byte was
+    /// expected.
+    advertised: u64,
+    filling: Option<(u64, Time)>,
     /// Position from which duplicate ACKs are counted, and their number.
     duplicates: (u64, u32),
     /// Size in bytes of the peer's full segments, as far as they are known, and of its last segment
@@ -87,6 +91,25 @@ impl QuickAcks {
             }
             other => *other = Some(rtt),
         }
+    }
+
+    /// Records the advertised window, in bytes.
+    pub(super) fn advertised(&mut self, window: u64) {
+        self.advertised = window;
+    }
+
+    /// Records data in order up to `next`. The peer needs at least a round trip to fill a window, and this is the only
+    /// sample without timestamps (`tcp_rcv_rtt_measure`). Its excess over a round trip is unknown, so only a smaller
+    /// sample counts.
+    pub(super) fn filled(&mut self, now: Time, next: u64) {
+        if let Some((end, since)) = self.filling {
+            if next < end {
+                return;
+            }
+            let sample = now.since(since);
+            self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt.min(sample)));
+        }
+        self.filling = Some((next + self.advertised, now));
     }
 
     /// Records a segment: the window may grow, by two segments of `mss`. `held` bytes after a hole fill the
@@ -283,6 +306,18 @@ mod tests {
         assert!(!grows(0, false), "in order the first buffer is full");
         assert!(!grows(1448, true), "as it is where a segment waits already");
         assert!(grows(0, true) && !grows(0, true), "one segment behind a hole, and no other");
+    }
+
+    #[test]
+    fn without_timestamps_a_round_trip_is_the_least_time_in_which_a_window_is_filled() {
+        let mut acks = QuickAcks::default();
+        acks.advertised(1000);
+        let mut rtt = |ms, next| {
+            acks.filled(Time::ZERO + Span::millis(ms), next);
+            acks.rtt.map(|rtt| rtt.0 / 1_000_000)
+        };
+        assert_eq!([rtt(100, 501), rtt(150, 1500), rtt(180, 1501)], [None, None, Some(80)]);
+        assert_eq!([rtt(300, 2501), rtt(350, 3501)], [Some(80), Some(50)]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The receiver of a connection: reassembly, delivery, and the timing of ACKs.
 
+mod acks;
 mod blocks;
 
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::wire::Body;
 
 use super::Settings;
 use super::acc::{AckControl, Report};
-use super::config::{AccConfig, Clock, DelayedAck, MaxSeg, TcpConfig};
+use super::config::{AccConfig, MaxSeg, TcpConfig};
 use super::quick::QuickAcks;
 use super::rope::Rope;
 
@@ -192,14 +193,19 @@ impl Receiver {
         if moved >= step || self.edge < self.nxt {
             self.edge += moved;
         }
-        self.edge.saturating_sub(self.nxt)
+        let window = self.edge.saturating_sub(self.nxt);
+        self.quick.iter_mut().for_each(|quick| quick.advertised(window));
+        window
     }
 
     /// By how much an ACK could move the edge of the window.
     #[inline]
     fn opens(&self) -> u64 {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
-        let free = self.quick.as_ref().map_or(free, |q| q.offer(self.behind_hole()).min(free));
+        // The buffer of a proxy grows by its own rule. With both rules each waits for the other: the window of the
+        // host grows only with more data in a round trip, and only up to the buffer.
+        let grows = self.quick.as_ref().filter(|_| !self.forwards);
+        let free = grows.map_or(free, |quick| quick.offer(self.behind_hole()).min(free));
         (self.nxt + free).saturating_sub(self.edge)
     }
 
@@ -277,6 +283,9 @@ impl Receiver {
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
             quick.arrived(self.mss, held, from > self.nxt);
             quick.measure(body.len(), self.mss);
+        }
+        if let Some(quick) = self.quick.as_mut().filter(|_| from == self.nxt && !body.is_empty()) {
+            quick.filled(now, to);
         }
         if from == self.nxt && self.out_of_order.is_none() {
             self.deliver(&body, &mut taken);
@@ -384,53 +393,6 @@ impl Receiver {
         taken.delivered += len;
     }
 
-    /// Counts in-order data, and requires an ACK after a number of segments or starts the timer.
-    //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
-    fn count_in_order(&mut self, now: Time, len: u32) {
-        // A super-packet counts as several segments.
-        self.unacked += if len <= self.mss { 1 } else { len.div_ceil(self.mss) };
-        let every = self
-            .control
-            .as_ref()
-            .map_or(self.settings.delayed_ack.every.max(1), |control| control.every());
-        let enough = if self.maxseg > 0 && every != DelayedAck::BY_TIME {
-            self.opens_by(u64::from(every) * u64::from(self.maxseg))
-        } else {
-            // In Linux a program that reads at once also causes the ACK of partial segments; see `read`.
-            let read = self.reading || self.forwards || every == 1;
-            let full = read || self.quick.as_ref().is_none_or(|quick| quick.is_full());
-            self.unacked >= every && full
-        };
-        let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
-        if quick || enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
-            self.ack_now = true;
-        } else if !self.ack_at.is_set() {
-            let timeout = match (&self.control, &self.quick) {
-                (Some(control), _) => control.timeout(),
-                (None, Some(quick)) => self.settings.delayed_ack.timeout + quick.longer(),
-                _ => self.settings.delayed_ack.timeout,
-            };
-            self.ack_at = Due::at(match self.settings.clock {
-                Clock::Ticks { .. } => self.settings.fast.nth_after(now, 1),
-                Clock::Fine { .. } => now + timeout,
-            });
-        }
-    }
-
-    /// Whether an ACK could move the edge of the window by `bytes`, or by half of the buffer: the rule of 4.4BSD for
-    /// sending an ACK. If segments are smaller than its segment size, it needs more of them.
-    fn opens_by(&self, bytes: u64) -> bool {
-        let moved = self.opens();
-        moved >= bytes || 2 * moved >= u64::from(self.buffer)
-    }
-
-    /// Whether an ACK could offer twice the window that the peer still has, so that the peer does not exhaust it.
-    //= agarwal00#4.5: an ACK every 500 ms; the Linux 2.2 that it changes also sends one when it can raise the window so
-    fn opens_twofold(&self) -> bool {
-        let free = u64::from(self.buffer).saturating_sub(self.unread);
-        free > 0 && free >= 2 * self.edge.saturating_sub(self.nxt)
-    }
-
     /// Stores out-of-order data from position `from` to `to`.
     fn store(&mut self, from: u64, to: u64, body: Body) {
         let mut from = from.max(self.nxt);
@@ -464,91 +426,6 @@ impl Receiver {
             self.note_recent(from, end);
             from = end;
         }
-    }
-
-    /// Requires an ACK now, by a data segment or alone.
-    pub fn demand_ack(&mut self) {
-        self.ack_now = true;
-    }
-
-    /// Whether an ACK is due.
-    pub fn ack_due(&self) -> bool {
-        self.ack_now
-    }
-
-    /// Records that an ACK was sent.
-    pub fn acked(&mut self) {
-        self.ack_now = false;
-        self.ack_at = Due::NEVER;
-        self.unacked = 0;
-        self.duplicate = None;
-        if let Some(quick) = &mut self.quick {
-            quick.acked();
-        }
-    }
-
-    /// Time of the delayed ACK.
-    pub fn next_wake(&self) -> Option<Time> {
-        self.ack_at.get()
-    }
-
-    /// Handles the delayed-ACK timer, if it has expired.
-    pub fn on_wake(&mut self, now: Time) {
-        if self.ack_at.is_past(now) {
-            if let Some(quick) = self.quick.as_mut().filter(|_| self.unacked > 0) {
-                quick.missed();
-            }
-            self.ack_now = true;
-            self.ack_at = Due::NEVER;
-        }
-    }
-
-    /// Reads `bytes` for the application. An ACK is due if it can open the window far enough beyond the advertised
-    /// edge; only a sent ACK moves that edge.
-    pub fn read(&mut self, bytes: u64) {
-        if self.quick.is_none() || self.behind_hole() > 0 {
-            return self.relayed(bytes);
-        }
-        self.unread = self.unread.saturating_sub(bytes);
-        let moved = self.opens();
-        let left = self.edge.saturating_sub(self.nxt);
-        // Linux: if the window has become twice as large (`__tcp_cleanup_rbuf`).
-        self.ack_now |= moved > 0 && moved >= left;
-        if let Some(quick) = &self.quick {
-            let drained = bytes > 0 && self.unread == 0;
-            self.ack_now |= quick.is_full() || drained && quick.acks_reading();
-        }
-    }
-
-    /// Frees `bytes` that a proxy has forwarded. Unlike a host of some presets, a proxy announces every sufficient
-    /// step of the window, so that its peer never pauses.
-    pub fn relayed(&mut self, bytes: u64) {
-        self.unread = self.unread.saturating_sub(bytes);
-        let moved = self.opens();
-        let step = u64::from((2 * self.mss.max(self.maxseg)).min(self.buffer / 2));
-        let closed = self.edge <= self.nxt && moved >= self.step();
-        if moved >= step || closed {
-            self.ack_now = true;
-        }
-    }
-
-    /// Suspends the timing of ACKs of Linux during the data of a SYN: Linux neither acknowledges this data separately
-    /// nor opens the window for it. Returns the state for [`Receiver::resume_quick_acks`], if `quick`.
-    pub(super) fn pause_quick_acks(&mut self, quick: bool) -> Option<Box<QuickAcks>> {
-        self.quick.take_if(|_| quick)
-    }
-
-    /// Restores the state after the data of a SYN.
-    pub(super) fn resume_quick_acks(&mut self, paused: Option<Box<QuickAcks>>) {
-        if paused.is_some() {
-            self.quick = paused;
-        }
-    }
-
-    /// Stops the delayed-ACK timer.
-    pub fn stop(&mut self) {
-        self.ack_at = Due::NEVER;
-        self.ack_now = false;
     }
 }
 

@@ -8,7 +8,7 @@ use lasthop_proto::units::Bytes;
 
 use super::path;
 use super::transfer::Directions;
-use crate::document::{Node, Table, Value as DocumentValue};
+use crate::document::{Node, Table};
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::keys::take;
@@ -217,7 +217,7 @@ fn read_values(document: &Table) -> Result<StationValues, Error> {
 
 /// The stages of a station's document, checked against its limits.
 pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Error> {
-    let document = &with_senders(files::put_in(document)?.into_owned());
+    let document = &*files::put_in(document)?;
     let file = open(document)?;
     let mut notes = Vec::new();
     // The wired side is on the left, so the data of `errors-data` travels to the right.
@@ -230,25 +230,6 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
     }
     within_limits(&file, read_values(document)?.limits)?;
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
-}
-
-/// The document with the default sender of split connections: BBR, which losses of the radio do not slow
-/// down. In scenarios the default is that of the preset, for comparisons with others.
-fn with_senders(mut document: Table) -> Table {
-    let Some(Node { value: DocumentValue::Array(stages), .. }) = document.get_mut("path") else {
-        return document;
-    };
-    for stage in stages.iter_mut().filter_map(Node::as_table_mut) {
-        let splits = stage
-            .entry("agent")
-            .filter(|agent| matches!(agent.node.as_str(), Some("split" | "split-sack")));
-        let Some(at) = splits.map(|agent| agent.node.at.clone()) else { continue };
-        if !stage.has("split-tcp") && !stage.has("split-preset") {
-            let value = DocumentValue::String("bbr".to_owned());
-            stage.put("split-tcp", &at.clone(), Node { at, value });
-        }
-    }
-    document
 }
 
 /// A key with the name of an interface.

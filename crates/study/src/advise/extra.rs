@@ -19,13 +19,8 @@ impl Link {
              share the transfer\", set = {{ transfer.count = {count}, transfer.bytes = {} }} }}\n",
             self.bytes() / u64::from(count)
         );
-        for tcp in ["bbr", "hybla"] {
-            text += &format!(
-                "pep-{tcp} = {{ family = \"split\", change = [\"base station\"], run = \"station\", what = \"split, \
-                 and {} over the lossy half\", set = {{ agent = \"split\", split-tcp = \"{tcp}\" }} }}\n",
-                tcp.to_uppercase()
-            );
-        }
+        text += "pep-hybla = { family = \"split\", change = [\"base station\"], run = \"station\", what = \"split, \
+                 with Hybla\", set = { agent = \"split\", split-tcp = \"hybla\" } }\n";
         if self.discipline == super::FIFO {
             text += &format!(
                 "fq-codel = {{ family = \"return-path\", change = [\"base station\"], \
