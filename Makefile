@@ -305,7 +305,7 @@ campaign: ## Run 100,000 hostile scenarios (CASES=N; `make test` has only a shor
 MUTANTS ?= 300
 MUTANTS_SEED ?= 1
 MUTANTS_MINUTES ?= 120
-MUTANTS_OF ?= proto,scenario,path,trace,live
+MUTANTS_OF ?= proto,scenario,path,observe,live
 MUTANTS_ALSO ?= sim,campaign,cli,analyze,study
 mutants: ## Find mutants of the source that no test detects, in a sample of 300 (MUTANTS=N; half an hour; needs cargo-mutants)
 	@cargo mutants --version >/dev/null 2>&1 || { \

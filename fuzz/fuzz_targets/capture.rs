@@ -1,7 +1,7 @@
 //! Any file is read to an end: every format, link layer and tunnel, with fragments of all of its frames.
 #![no_main]
 
-use lasthop_trace::capture::{Decoder, open};
+use lasthop_observe::capture::{Decoder, open};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|file: &[u8]| {

@@ -4,8 +4,8 @@
 //! Four bytes describe a fragment: which packet, offset, length and flags, time since the one before.
 #![no_main]
 
+use lasthop_observe::capture::{Content, Decoder, Frame, LinkType};
 use lasthop_proto::units::Time;
-use lasthop_trace::capture::{Content, Decoder, Frame, LinkType};
 use libfuzzer_sys::fuzz_target;
 
 fn fragment(v6: bool, protocol: u8, id: u8, at: u16, more: bool, payload: &[u8]) -> Vec<u8> {

@@ -3,8 +3,8 @@
 //! The first bytes choose the link type and the length on the wire; the rest is one frame.
 #![no_main]
 
+use lasthop_observe::capture::{Content, Decoder, Frame, LinkType};
 use lasthop_proto::units::Time;
-use lasthop_trace::capture::{Content, Decoder, Frame, LinkType};
 use libfuzzer_sys::fuzz_target;
 
 /// Link types that have a reader, and one that has none.

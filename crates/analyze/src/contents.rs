@@ -3,9 +3,9 @@
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use lasthop_observe::capture::{Protocol, Reason};
 use lasthop_proto::wire::Transport;
 use lasthop_proto::wire::parse::View;
-use lasthop_trace::capture::{Protocol, Reason};
 
 use crate::reading::{Analysis, Other, Unread};
 

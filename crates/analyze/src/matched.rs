@@ -8,9 +8,9 @@ mod clocks;
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::capture::{self, CaptureError, Content, Decoder};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Segment, Transport};
-use lasthop_trace::capture::{self, CaptureError, Content, Decoder};
 use serde::Serialize;
 
 use crate::config::Config;

@@ -6,8 +6,8 @@
 
 use core::net::IpAddr;
 
+use lasthop_observe::capture::{Protocol, Reason};
 use lasthop_proto::units::{Span, Time};
-use lasthop_trace::capture::{Protocol, Reason};
 use serde::Serialize;
 
 use crate::diagnose::Diagnosis;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(doc)]
+use lasthop_observe::capture::Frame;
+use lasthop_observe::capture::{CaptureError, Content, Decoder, Pieces, Protocol};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::{Addr, Damage, FlowKey, Segment, Transport};
-#[cfg(doc)]
-use lasthop_trace::capture::Frame;
-use lasthop_trace::capture::{CaptureError, Content, Decoder, Pieces, Protocol};
 
 use crate::config::Config;
 use crate::connection::{Conn, Packet};

@@ -3,8 +3,8 @@
 
 use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, analyze_capture};
+use lasthop_observe::capture::open;
 use lasthop_proto::wire::Flags;
-use lasthop_trace::capture::open;
 use proptest::prelude::*;
 
 /// Where the second copy of a packet is captured.

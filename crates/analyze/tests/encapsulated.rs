@@ -7,7 +7,7 @@ use crate::common::Script;
 use crate::links::{LINKS, link_type};
 use crate::wrap::{Choices, TUNNELS, Tunnel, Wrapper};
 use lasthop_analyze::{Analysis, Config, analyze_capture};
-use lasthop_trace::capture::{Reason, open};
+use lasthop_observe::capture::{Reason, open};
 use proptest::prelude::*;
 
 /// A transfer with a loss, a repair and an ACK with SACK, as raw IP packets and their times.

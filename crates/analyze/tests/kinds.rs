@@ -217,7 +217,7 @@ fn a_real_transfer_is_explained() {
     assert!((5e6..8e6).contains(&throughput), "{throughput}");
 
     // Packets that the link dropped, by its trace: sequence number and cause.
-    let syn = lasthop_trace::capture::open(capture).unwrap().next().unwrap().unwrap();
+    let syn = lasthop_observe::capture::open(capture).unwrap().next().unwrap().unwrap();
     let syn = syn.view(false).unwrap().unwrap();
     let lasthop_proto::wire::Transport::Tcp(syn) = syn.transport else { panic!("TCP") };
     let mut truth: Vec<(i64, &str)> = include_str!("data/real.truth")

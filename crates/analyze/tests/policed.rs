@@ -3,9 +3,9 @@
 use std::io;
 
 use lasthop_analyze::{Config, Direction, Finding, analyze_capture};
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 const PATH: &str = r#"
 horizon = "60s"

@@ -3,7 +3,7 @@
 use crate::common::Script;
 use crate::packets::{any_numbers, connection, faults, one, write_sorted};
 use lasthop_analyze::{Analysis, Config, Finding, Negotiated, analyze_capture};
-use lasthop_trace::capture::open;
+use lasthop_observe::capture::open;
 use proptest::prelude::*;
 
 /// The capture in `file` with at most `snap` bytes of each packet.

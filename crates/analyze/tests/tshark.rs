@@ -15,13 +15,13 @@ use self::fields::FIELDS;
 use crate::can_run::can_run;
 use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, Endpoint, analyze_capture};
+use lasthop_observe::Sink as _;
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::event::{Event, EventKind, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Notice, Packet, Quote, Seq};
 use lasthop_scenario::{Argument, parse};
-use lasthop_trace::Sink as _;
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 type Counts = BTreeMap<(u32, Endpoint), [u64; 13]>;
 

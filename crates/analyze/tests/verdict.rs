@@ -3,12 +3,12 @@
 use std::io;
 
 use lasthop_analyze::{Cause, Config, Direction, analyze_capture};
+use lasthop_observe::Sink;
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::event::{self, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::{Argument, parse};
-use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 /// What became of data on its way to the right: lost in queues and on the radio.
 #[derive(Default)]

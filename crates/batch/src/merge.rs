@@ -15,8 +15,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::interleave::interleave;
 use bytes::Bytes;
+use lasthop_observe::metrics::SCALARS;
 use lasthop_scenario::{Axis, Digest};
-use lasthop_trace::metrics::SCALARS;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 

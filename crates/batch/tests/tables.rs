@@ -8,8 +8,8 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use lasthop_batch::tables::recorded::{SERIES_COLUMNS, recorded};
 use lasthop_batch::tables::{self, PROVENANCE, RUN_COLUMNS, UNIT};
 use lasthop_batch::{Done, Provenance, Work, files, run};
+use lasthop_observe::metrics::SCALARS;
 use lasthop_scenario::{Argument, Plan, example, examples, parse};
-use lasthop_trace::metrics::SCALARS;
 
 fn plan(name: &str, changes: &[&str]) -> (Plan, Provenance) {
     let text = example(name).expect("an example").text;
@@ -156,8 +156,8 @@ fn one_run_is_recorded_as_it_is_measured() {
         flows.iter().filter(|flow| *flow == Some(series.flow.as_str())).count(),
         points + others
     );
-    assert_eq!(names(&seen.events).join(",") + "\n", lasthop_trace::csv::EVENT_COLUMNS);
-    assert_eq!(names(&seen.tcb).join(",") + "\n", lasthop_trace::csv::TCB_COLUMNS);
+    assert_eq!(names(&seen.events).join(",") + "\n", lasthop_observe::csv::EVENT_COLUMNS);
+    assert_eq!(names(&seen.tcb).join(",") + "\n", lasthop_observe::csv::TCB_COLUMNS);
     let transmitted = seen.events.column_by_name("event").expect("a column").as_string::<i32>();
     let carried = transmitted.iter().filter(|event| *event == Some("transmitted")).count() as u64;
     assert!(carried > 50 && carried <= seen.recording.result.hops, "{carried}");

@@ -2,13 +2,13 @@
 //! advances, and every transfer ends.
 
 use lasthop_explore::oracle::{self, Watch};
+use lasthop_observe::Sink;
+use lasthop_observe::conservation::Conservation;
+use lasthop_observe::layout::{Layout, Role};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::wire::Transport;
 use lasthop_scenario::Scenario;
 use lasthop_sim::{Reason, Session, layout};
-use lasthop_trace::Sink;
-use lasthop_trace::conservation::Conservation;
-use lasthop_trace::layout::{Layout, Role};
 
 /// Conservation of packets. A packet that a host first receives and then refuses counts once. A copy that a link layer
 /// retransmits may have arrived already, with only its acknowledgement lost.

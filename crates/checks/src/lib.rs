@@ -7,14 +7,14 @@
 
 use core::fmt::{self, Write};
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::Metrics;
+use lasthop_observe::stats::Summary;
 use lasthop_proto::event::{Event, Interest};
 use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, example, parse};
 use lasthop_study::compare::{self, Options};
 use lasthop_study::{Error, Source, Units};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::Metrics;
-use lasthop_trace::stats::Summary;
 
 /// Number of cases of [`digest`]: combinations spread over the sweep of `cases.toml`.
 pub const CASES: u32 = 16;

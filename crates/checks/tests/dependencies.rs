@@ -30,7 +30,7 @@ const CLARIFIED: [(&str, &str, &str); 0] = [];
 const PURE: [&str; 8] = [
     "lasthop-proto",
     "lasthop-scenario",
-    "lasthop-trace",
+    "lasthop-observe",
     "lasthop-path",
     "lasthop-sim",
     "lasthop-analyze",

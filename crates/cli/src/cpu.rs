@@ -1,7 +1,7 @@
 //! CPU time of the kernel's TCP, measured by a separate process.
 
+use lasthop_observe::cpu_time::{About, Measurement, Sample, cases};
 use lasthop_papers::live::{Live, NoMeasurement};
-use lasthop_trace::cpu_time::{About, Measurement, Sample, cases};
 use serde::{Deserialize, Serialize};
 
 use crate::child::{self, Remaining};

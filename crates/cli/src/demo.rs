@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use lasthop_observe::Nothing;
+use lasthop_observe::sequence::Series;
 use lasthop_report::number::{KB, plural, short};
 use lasthop_runs::{CellResults, Recording, Results};
 use lasthop_scenario::Plan;
-use lasthop_trace::Nothing;
-use lasthop_trace::sequence::Series;
 
 use crate::braille::Dots;
 use crate::style;
@@ -73,7 +73,7 @@ fn end(recording: &Recording) -> f64 {
 
 fn summary(recording: &Recording) -> String {
     let metrics = &recording.result.metrics;
-    let sum = |of: fn(&lasthop_trace::metrics::FlowMetrics) -> u64| metrics.sum(of);
+    let sum = |of: fn(&lasthop_observe::metrics::FlowMetrics) -> u64| metrics.sum(of);
     let mut text = format!(
         "  {:.1} s, {} KB/s, {} lost, {}",
         end(recording),

@@ -195,7 +195,7 @@ pub fn read(from: &mut impl std::io::Read, path: &Path, help: &str) -> Result<St
 /// The failure for a file that is no text in UTF-8 after `valid` bytes.
 fn not_text(path: &Path, help: &str, bytes: &[u8], valid: usize) -> Failure {
     let name = path.display();
-    if lasthop_trace::capture::open(bytes).is_ok() {
+    if lasthop_observe::capture::open(bytes).is_ok() {
         let help = format!("{help}; `lasthop analyze {}` reads a capture", output::quoted(path));
         return Failure::input(format!("{name}: this is not a text file, but a capture"), help);
     }

@@ -1,5 +1,6 @@
 //! Conditions that every run must fulfil.
 
+use lasthop_observe::Sink;
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::StageId;
@@ -7,7 +8,6 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey};
 use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd};
-use lasthop_trace::Sink;
 
 /// Observes the events of one run: wrong data, aborted connections, retransmissions and timeouts.
 #[derive(Clone, Copy, Debug, Default)]

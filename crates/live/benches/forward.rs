@@ -44,7 +44,8 @@ impl Who {
 const AGENTS: [&str; 3] = ["none", "snoop", "split"];
 
 /// The same with the view of subscribers.
-const VIEWED: [&str; 3] = ["none with subscribers", "snoop with subscribers", "split with subscribers"];
+const VIEWED: [&str; 3] =
+    ["none with subscribers", "snoop with subscribers", "split with subscribers"];
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use lasthop_observe::Sink;
+use lasthop_observe::counts::CauseCounts;
 use lasthop_proto::air::FrameFate;
 use lasthop_proto::event::{AgentNote, Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
-use lasthop_trace::Sink;
-use lasthop_trace::counts::CauseCounts;
 use serde::{Deserialize, Serialize};
 
 const CAUSES: usize = Cause::ALL.len();

@@ -212,7 +212,7 @@ fn happened(page: &mut Page, s: &Status) {
     let mut by_cause =
         |name: &str,
          help: &str,
-         of: fn(&DirectionCounts) -> &lasthop_trace::counts::CauseCounts| {
+         of: fn(&DirectionCounts) -> &lasthop_observe::counts::CauseCounts| {
             let samples = directions(s).flat_map(|(stage, direction, counts)| {
                 of(counts).iter().map(move |(cause, n)| {
                     (

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lasthop_observe::Sink;
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::Captures;
-use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use serde::{Deserialize, Serialize};
 
 const SUFFIX: &str = ".pcapng";

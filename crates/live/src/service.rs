@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
+use lasthop_observe::pcapng::CapturePoint;
 use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::agent::Needs;
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
-use lasthop_trace::pcapng::CapturePoint;
 use nix::poll::{PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use lasthop_observe::{Passage, Sink};
 use lasthop_path::{Outside, Path, Stage};
 use lasthop_proto::agent::Agent;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Packet, PacketId};
-use lasthop_trace::{Passage, Sink};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::subscribers::Overview;
 use lasthop_path::StageCount;
-use lasthop_trace::subscribers::Overview;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Happened;

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lasthop_observe::subscribers::{
+    Config, Order, Overview, Prefix, Subscriber, Subscribers, retain_first,
+};
+use lasthop_observe::{Passage, Sink};
 use lasthop_proto::event::{Event, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_scenario::SubscriberConfig;
-use lasthop_trace::subscribers::{
-    Config, Order, Overview, Prefix, Subscriber, Subscribers, retain_first,
-};
-use lasthop_trace::{Passage, Sink};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use lasthop_proto::event::Event;
-use lasthop_proto::place::StageId;
+use lasthop_proto::side::StageId;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use nix::poll::{PollTimeout, poll};

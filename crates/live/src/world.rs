@@ -18,15 +18,15 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
+use lasthop_observe::Sink;
+use lasthop_observe::layout::Layout;
+use lasthop_observe::metrics::Limits;
 use lasthop_path::{Ends as Stacks, HostKind, Path, Stage, Witness};
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{Scenario, Stack};
-use lasthop_trace::Sink;
-use lasthop_trace::layout::Layout;
-use lasthop_trace::metrics::Limits;
 use nix::net::if_::if_nametoindex;
 use serde::{Deserialize, Serialize};
 

@@ -8,13 +8,13 @@ use common::ends::{Hosts, Read};
 use common::losses::losses;
 use common::*;
 use lasthop_live::sys::packet_socket::Inbox;
+use lasthop_observe::Nothing;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Flags;
-use lasthop_trace::Nothing;
 
 const LEN: u32 = 100;
 /// Segments of the transfer.

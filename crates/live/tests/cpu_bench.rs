@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::sys::ethtool::{Offload, offload};
 use lasthop_live::testbed::cpu_bench::{FLIGHT, Laboratory, RECEIVER, SENDER};
+use lasthop_observe::cpu_time::{Case, Change, Sample, Wire, cases};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::{Damage, Flags, Transport};
-use lasthop_trace::cpu_time::{Case, Change, Sample, Wire, cases};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::RcvBuf;
 use nix::sys::socket::{

@@ -13,10 +13,10 @@ use lasthop_live::endpoint::{
     SendOptions, SendReport, Session, Source, Totals, available_congestion, discard, listen,
     listen_everywhere, send,
 };
+use lasthop_observe::Sink as _;
+use lasthop_observe::csv::TcbCsv;
 use lasthop_proto::event::{Event, EventKind, TcpKind};
 use lasthop_proto::units::Span;
-use lasthop_trace::Sink as _;
-use lasthop_trace::csv::TcbCsv;
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);

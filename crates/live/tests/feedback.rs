@@ -15,12 +15,12 @@ use common::*;
 use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::Pattern;
 use lasthop_live::station::{Port, Station};
+use lasthop_observe::Sink;
 use lasthop_path::{HostKind, Path, Stage};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Argument, LivePath, Scenario};
-use lasthop_trace::Sink;
 
 /// Each bad period of the channel is longer than the sender's timeout.
 const FILE: &str = r#"

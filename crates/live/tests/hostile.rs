@@ -10,10 +10,10 @@ use common::flood::{flood, frame_of, garbage, mac, spoofed_connections, spoofed_
 use common::*;
 use lasthop_live::header::VNET;
 use lasthop_live::sys::packet_socket::Inbox;
+use lasthop_observe::Nothing;
 use lasthop_path::Stage;
 use lasthop_proto::wire::parse::parse;
 use lasthop_proto::wire::{Body, Flags, Packet, Segment, Seq};
-use lasthop_trace::Nothing;
 
 /// Memory limit of the stages between two interfaces, bytes. Snoop's cache has 16 MiB and as much again for
 /// metadata; the rest is for batches of the largest frames at both interfaces, and tables of flows and

@@ -6,6 +6,7 @@ use std::net::UdpSocket;
 
 use common::*;
 use lasthop_live::station::Station;
+use lasthop_observe::Sink;
 use lasthop_path::Stage;
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel};
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
@@ -14,7 +15,6 @@ use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_proto::wire::{Damage, Packet, Transport};
-use lasthop_trace::Sink;
 
 const V4: [&str; 2] = ["10.9.0.1", "10.9.0.2"];
 const V6: [&str; 2] = ["fd00:9::1", "fd00:9::2"];
@@ -329,7 +329,7 @@ fn an_unroutable_packet_is_counted() {
             let send = |_: &mut Stage, out: &mut lasthop_proto::machine::Out| {
                 out.send(lasthop_proto::machine::Side::Right, packet);
             };
-            station.call(1, &mut lasthop_trace::Nothing, send);
+            station.call(1, &mut lasthop_observe::Nothing, send);
             station.unroutable()
         });
         assert_eq!(lost, Some(1));

@@ -10,8 +10,8 @@ use std::sync::mpsc::channel;
 use common::ends::Hosts;
 use common::losses::Losses;
 use common::*;
+use lasthop_observe::Nothing;
 use lasthop_proto::wire::Flags;
-use lasthop_trace::Nothing;
 use nix::time::{ClockId, clock_gettime};
 
 /// Boundaries of the sequence space and of its halves.

@@ -11,10 +11,10 @@ use common::*;
 use lasthop_live::header::VNET;
 use lasthop_live::plane::base;
 use lasthop_live::sys::flags::promiscuous;
+use lasthop_observe::Nothing;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::units::Span;
-use lasthop_trace::Nothing;
 use nix::sys::signal::Signal;
 
 const V4: [&str; 2] = ["10.9.0.1", "10.9.0.2"];

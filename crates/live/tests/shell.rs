@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use lasthop_live::shell::{self, End, Ended, HOLD, OUTSIDE, RUN, Wish};
-use lasthop_trace::capture;
+use lasthop_observe::capture;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, geteuid};

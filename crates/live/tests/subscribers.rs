@@ -23,11 +23,11 @@ use lasthop_live::plane::Plane;
 use lasthop_live::service::{self, News};
 use lasthop_live::station::{Handle, Port, Station};
 use lasthop_live::subscribers::SubscriberView;
+use lasthop_observe::subscribers::{Order, Subscriber};
 use lasthop_path::Stage;
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{SubscriberConfig, parse_station};
-use lasthop_trace::subscribers::{Order, Subscriber};
 use nix::net::if_::if_nametoindex;
 
 const LENGTH: usize = 6_000_000;

@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::world::{RunEnd, Testbed};
+use lasthop_observe::Sink;
+use lasthop_observe::layout::Layout;
+use lasthop_observe::metrics::Metrics;
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
-use lasthop_trace::Sink;
-use lasthop_trace::layout::Layout;
-use lasthop_trace::metrics::Metrics;
 
 fn main() -> ExitCode {
     macro_rules! tests {

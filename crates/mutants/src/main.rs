@@ -1,7 +1,7 @@
 //! Mutation testing with one build for all mutants.
 //!
 //! ```text
-//! lasthop-mutants [--count 300] [--seed 1[,2...]] [--crates proto,scenario,path,trace,live] [--also sim] [--minutes N]
+//! lasthop-mutants [--count 300] [--seed 1[,2...]] [--crates proto,scenario,path,observe,live] [--also sim] [--minutes N]
 //!                 [--dir target/mutants]
 //! ```
 //!
@@ -43,7 +43,7 @@ fn options() -> Result<Options, String> {
     let mut options = Options {
         count: 300,
         seeds: vec![1],
-        crates: words("proto,scenario,path,trace,live"),
+        crates: words("proto,scenario,path,observe,live"),
         also: Vec::new(),
         minutes: u64::MAX / 60,
         dir: "target/mutants".into(),

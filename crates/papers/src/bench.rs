@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use lasthop_observe::Nothing;
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_observe::stats::Summary;
 use lasthop_runs::{Observer, Recording, RunResult, measure, measure_all, record};
 use lasthop_scenario::{Argument, Scenario, parse};
-use lasthop_trace::Nothing;
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::Summary;
 
 use crate::Estimate;
 use crate::live::Live;

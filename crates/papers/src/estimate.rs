@@ -1,6 +1,6 @@
 //! Estimates from runs, with 95 % intervals.
 
-use lasthop_trace::stats::{Summary, student_t, student_t_at};
+use lasthop_observe::stats::{Summary, student_t, student_t_at};
 
 /// A value, with half of its 95 % interval if it has one: constants and deterministic runs have none.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,11 +1,11 @@
 //! Figures of an experiment.
 
+use lasthop_observe::sequence::Series;
 use lasthop_report::model::Figure;
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, Curve, Curves, LineChart, LineSeries, Pen, Plot, Point,
     TimeSequence,
 };
-use lasthop_trace::sequence::Series;
 
 use crate::{Bench, Estimate, Interrupted};
 

@@ -1,6 +1,6 @@
 //! Measurements on the machine at hand. This crate has no testbed: the program passes one in.
 
-use lasthop_trace::cpu_time::Measurement;
+use lasthop_observe::cpu_time::Measurement;
 
 /// Segment sizes at which the kernel's TCP is measured: those of agarwal00, of Ethernet, and of frames of 9000 bytes.
 pub const SIZES: [u16; 5] = [500, 1000, 1460, 2296, 8960];

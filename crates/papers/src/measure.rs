@@ -1,7 +1,7 @@
 //! Figures of a run that experiments use.
 
+use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_proto::event::Cause;
-use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
 
 /// KB in west97 means 1024 bytes: it prints 2,000,000 B in 9.770 s as 199.92 KB/s.
 pub(crate) const KB: f64 = 1024.0;

@@ -27,7 +27,7 @@ const LIVE_TOOLS: &[System] = &[
 /// All systems, in the order of a path from sender to receiver, tools last.
 pub fn systems() -> Vec<System> {
     let mut all = lasthop_proto::systems::systems();
-    for more in [lasthop_trace::tools::TOOLS, LIVE_TOOLS] {
+    for more in [lasthop_observe::tools::TOOLS, LIVE_TOOLS] {
         all.extend(more);
     }
     all.sort_by_key(|system| system.kind as u8);

@@ -1,8 +1,8 @@
 //! Tables of an experiment and their cells.
 
+use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number;
-use lasthop_trace::stats::Summary;
 
 use crate::Estimate;
 use crate::bench::Runs;

@@ -2,6 +2,9 @@
 
 use core::ops::Range;
 
+use lasthop_observe::layout::{
+    DatagramInfo, ExchangeInfo, FlowInfo, Layout, PoweredInfo, Role, ShortInfo, StageInfo,
+};
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::air::Station;
 use lasthop_proto::energy::{Antenna, ReportTime};
@@ -17,9 +20,6 @@ use lasthop_proto::udp::Udp;
 use lasthop_proto::units::Span;
 use lasthop_scenario::model::RadioStage;
 use lasthop_scenario::{HostSide, Scenario, StageKind, Traffic, model};
-use lasthop_trace::layout::{
-    DatagramInfo, ExchangeInfo, FlowInfo, Layout, PoweredInfo, Role, ShortInfo, StageInfo,
-};
 
 use crate::DISCARD;
 

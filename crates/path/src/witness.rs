@@ -9,12 +9,12 @@
 //! loss, it is a fast retransmit; after a silence of [`SILENCE`] it is a timeout. Later retransmissions belong to the
 //! same episode until all data sent before it is acknowledged.
 
+use lasthop_observe::ranges::Ranges;
 use lasthop_proto::agent::flows::Flows;
 use lasthop_proto::event::{Cause, EventKind, Op, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Segment, Seq};
-use lasthop_trace::ranges::Ranges;
 
 /// A retransmission after this time without a transmission or an ACK for new data counts as a timeout: no TCP has a
 /// shorter minimum by default.

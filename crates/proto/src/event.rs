@@ -12,7 +12,7 @@ pub use client::{ClientEvent, ClientNews};
 
 use crate::air::{AirEvent, Station};
 use crate::energy::Work;
-use crate::place::{Side, StageId};
+use crate::side::{Side, StageId};
 use crate::udp::Datagram;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, FlowKey, Packet};

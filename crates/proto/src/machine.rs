@@ -8,7 +8,7 @@
 //! 3. read [`Machine::next_wake`] once and wait until then.
 
 use crate::event::{Cause, Event, EventKind, Interest, Op};
-pub use crate::place::{Side, StageId};
+pub use crate::side::{Side, StageId};
 use crate::units::Time;
 use crate::wire::{Body, FlowKey, Packet, PacketId, Parts, Seq};
 

@@ -8,7 +8,9 @@ use crate::hop;
 use crate::link;
 use crate::mac;
 use crate::queue;
-use crate::tcp::sender::{fast_rtx_handoff, notices, pacing};
+use crate::tcp::sender::growth::pacing;
+use crate::tcp::sender::notices;
+use crate::tcp::sender::recovery::fast_rtx_handoff;
 use crate::tcp::words::TCPS;
 use crate::tcp::{acc, fast_open, prediction, receiver, t_tcp};
 

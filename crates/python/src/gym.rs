@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpKind};
 use lasthop_proto::tcp::config::{Custom, CustomGrowth};
 use lasthop_proto::tcp::sender::Window;
@@ -10,7 +11,6 @@ use lasthop_proto::tcp::sender::growth::{Acked, Growth, Loss, Sample};
 use lasthop_proto::units::{Rate, Span, Time};
 use lasthop_scenario::Scenario;
 use lasthop_sim::Reason;
-use lasthop_trace::Sink;
 use pyo3::prelude::*;
 
 use crate::error;

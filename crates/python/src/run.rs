@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use lasthop_batch::{Done, Provenance, Work, tables};
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::machine::StageId;
 use lasthop_runs::Setup;
 use lasthop_scenario::Cell;
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

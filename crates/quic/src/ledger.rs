@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use lasthop_trace::ranges::Ranges;
+use lasthop_observe::ranges::Ranges;
 
 use crate::frames::{Frames, widen};
 

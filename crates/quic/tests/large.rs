@@ -5,8 +5,8 @@ mod common;
 use std::time::Instant;
 
 use common::scenario;
+use lasthop_observe::Nothing;
 use lasthop_sim::run_with;
-use lasthop_trace::Nothing;
 
 /// Peak memory of this process in bytes, where the system reports it.
 fn peak() -> Option<u64> {

@@ -145,6 +145,6 @@ fn an_outage_makes_the_timer_expire() {
 #[test]
 fn without_a_host_factory_no_transfer_starts() {
     let scenario = lossy(0.0, "", "bytes = \"1MB\"");
-    let end = lasthop_sim::run(&scenario, 1, &mut lasthop_trace::Nothing);
+    let end = lasthop_sim::run(&scenario, 1, &mut lasthop_observe::Nothing);
     assert_eq!((end.reason, end.transfers.len()), (Reason::Idle, 0));
 }

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use lasthop_observe::sequence::{Lost, SendKind, SentPacket, Series, Window};
+use lasthop_observe::stalls::Stall;
 use lasthop_report::model::{
     Again, Assumption, ClaimResult, Column, Figure, MeasuredFigure, Page, Section, Table, Verdict,
 };
@@ -10,8 +12,6 @@ use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point, Theme, TimeSequence,
 };
 use lasthop_report::{html, table};
-use lasthop_trace::sequence::{Lost, SendKind, SentPacket, Series, Window};
-use lasthop_trace::stalls::Stall;
 
 const MSS: u64 = 1460;
 

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::{Metrics, RunMetrics};
+use lasthop_observe::sequence::{Sequence, Watch};
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::wire::FlowKey;
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_report::table::{self, Look};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::{Metrics, RunMetrics};
-use lasthop_trace::sequence::{Sequence, Watch};
 
 /// The first flow that opens: the ports are known only then.
 #[derive(Default)]

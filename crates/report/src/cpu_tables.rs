@@ -1,7 +1,7 @@
 //! CPU time of real TCP stacks as tables and figures.
 
-use lasthop_trace::cpu_time::{Case, Change, Ends, Measurement, Wire};
-use lasthop_trace::stats::Middle;
+use lasthop_observe::cpu_time::{Case, Change, Ends, Measurement, Wire};
+use lasthop_observe::stats::Middle;
 
 use crate::model::{Column, Figure, Table};
 use crate::number;
@@ -161,7 +161,7 @@ fn figure(chart: LineChart, caption: &str) -> Figure {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_trace::cpu_time::{ENOUGH, Sample, Spent, cases};
+    use lasthop_observe::cpu_time::{ENOUGH, Sample, Spent, cases};
 
     use super::*;
 

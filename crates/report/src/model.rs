@@ -1,6 +1,6 @@
 //! The content of a page. The caller fills it in; nothing here is computed from a trace.
 
-use lasthop_trace::stats::Summary;
+use lasthop_observe::stats::Summary;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;

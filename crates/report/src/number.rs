@@ -1,6 +1,6 @@
 //! Numbers formatted for readers.
 
-use lasthop_trace::stats::{Middle, Summary};
+use lasthop_observe::stats::{Middle, Summary};
 
 /// Bytes of a KB, in the papers' tables and in ours.
 pub const KB: f64 = 1024.0;

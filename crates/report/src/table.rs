@@ -1,8 +1,8 @@
 //! Tables for the terminal.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid, presets};
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::Summary;
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_observe::stats::Summary;
 
 use crate::model::{ClaimResult, Column, Table};
 use crate::number::{Units, short, summary};

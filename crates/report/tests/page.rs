@@ -1,12 +1,12 @@
 //! The page is one well-formed file without requests and foreign scripts, whatever its text.
 
+use lasthop_observe::sequence::{SendKind, SentPacket, Series};
 use lasthop_report::html;
 use lasthop_report::model::{
     Again, Assumption, ClaimResult, Column, ConditionFigure, EventLink, Events, Figure,
     MeasuredFigure, Page, Section, Table, Verdict,
 };
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, TimeSequence};
-use lasthop_trace::sequence::{SendKind, SentPacket, Series};
 
 const EVIL: &str = "<script>alert(\"x\")</script>' onload='&\u{1b}[2J";
 

@@ -1,5 +1,8 @@
 //! Plots and tables as snapshots, so that a change of a drawing shows in review.
 
+use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
+use lasthop_observe::sequence::{Lost, SendKind, SentPacket, Series, Window};
+use lasthop_observe::stalls::Stall;
 use lasthop_report::model::{ClaimResult, MeasuredFigure, Verdict};
 use lasthop_report::number::Units;
 use lasthop_report::plot::{
@@ -7,9 +10,6 @@ use lasthop_report::plot::{
     TimeSequence,
 };
 use lasthop_report::table::{self, Look};
-use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
-use lasthop_trace::sequence::{Lost, SendKind, SentPacket, Series, Window};
-use lasthop_trace::stalls::Stall;
 
 /// Six packets; the fourth is lost and retransmitted after a timeout.
 fn series() -> Series {

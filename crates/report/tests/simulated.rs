@@ -1,14 +1,14 @@
 //! Metrics of simulated runs compared with the simulator's own counts and with plain arithmetic.
 
+use lasthop_observe::Sink;
+use lasthop_observe::conservation::Conservation;
+use lasthop_observe::csv::EventCsv;
+use lasthop_observe::metrics::{Metrics, RunMetrics};
+use lasthop_observe::sequence::{Sequence, Watch};
+use lasthop_observe::stats::regression;
 use lasthop_proto::event::Cause;
 use lasthop_scenario::{Scenario, parse};
 use lasthop_sim::RunEnd;
-use lasthop_trace::Sink;
-use lasthop_trace::conservation::Conservation;
-use lasthop_trace::csv::EventCsv;
-use lasthop_trace::metrics::{Metrics, RunMetrics};
-use lasthop_trace::sequence::{Sequence, Watch};
-use lasthop_trace::stats::regression;
 
 const LAN: &str = include_str!("../../../scenarios/west97-lan.toml");
 

@@ -13,6 +13,10 @@ pub use results::{CellResults, Estimate, Results, Setup};
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::layout::Layout;
+use lasthop_observe::metrics::{Limits, Metrics, RunMetrics};
+use lasthop_observe::sequence::{Sequence, Series, Watch};
+use lasthop_observe::{Nothing, Sink};
 use lasthop_proto::units::Time;
 #[cfg(feature = "quic")]
 pub use lasthop_quic::end as ends;
@@ -21,10 +25,6 @@ use lasthop_scenario::Scenario;
 pub use lasthop_sim::no_ends as ends;
 use lasthop_sim::run_with;
 pub use lasthop_sim::{Reason, RunEnd, layout};
-use lasthop_trace::layout::Layout;
-use lasthop_trace::metrics::{Limits, Metrics, RunMetrics};
-use lasthop_trace::sequence::{Sequence, Series, Watch};
-use lasthop_trace::{Nothing, Sink};
 #[cfg(feature = "threads")]
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::stats::Summary;
 use lasthop_scenario::{Axis, Plan};
-use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
 use crate::{RunResult, measure_all, words};
@@ -44,7 +44,7 @@ pub struct CellResults {
     pub labels: Vec<String>,
     /// In the order of their seeds.
     pub runs: Vec<RunResult>,
-    /// Means of [`lasthop_trace::metrics::RunMetrics::scalars`] over all of `runs`, complete or not.
+    /// Means of [`lasthop_observe::metrics::RunMetrics::scalars`] over all of `runs`, complete or not.
     pub summary: BTreeMap<String, Estimate>,
 }
 

@@ -11,6 +11,9 @@
 use std::io::sink;
 use std::time::Instant;
 
+use lasthop_observe::csv::{EventCsv, TcbCsv};
+use lasthop_observe::metrics::Metrics;
+use lasthop_observe::{Nothing, Record, Sink};
 use lasthop_proto::agent::{AgentConfig, Router};
 use lasthop_proto::channel::{
     BitErrors, Channel, ErrorModel, Exponential, Modulation, PacketBursts, Rayleigh, TwoState,
@@ -30,9 +33,6 @@ use lasthop_scenario::{
     World,
 };
 use lasthop_sim::{RunEnd, run};
-use lasthop_trace::csv::{EventCsv, TcbCsv};
-use lasthop_trace::metrics::Metrics;
-use lasthop_trace::{Nothing, Record, Sink};
 
 fn rate(word: &str) -> Option<Rate> {
     word.parse().ok()

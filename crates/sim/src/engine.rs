@@ -2,6 +2,7 @@
 
 use core::borrow::Borrow;
 
+use lasthop_observe::Sink;
 use lasthop_path::{Ends, HostKind, Outside, Path, Stage, TransferState};
 use lasthop_proto::agent::BaseStation;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, Tcb};
@@ -10,7 +11,6 @@ use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, FlowKey, Packet};
 use lasthop_scenario::Scenario;
-use lasthop_trace::Sink;
 
 use crate::end::{Limits, Reason, RunEnd, TransferEnd};
 

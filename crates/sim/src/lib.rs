@@ -17,9 +17,9 @@ pub use end::{Limits, Reason, RunEnd, TransferEnd};
 pub use lasthop_path::{ChoicePoint, End, Ends, StageCount, layout, no_ends};
 pub use session::Session;
 
+use lasthop_observe::Sink;
 use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
-use lasthop_trace::Sink;
 
 /// Runs `scenario` with `seed` and passes every event to `sink`.
 pub fn run<S: Sink>(scenario: &Scenario, seed: u64, sink: &mut S) -> RunEnd {

@@ -3,6 +3,7 @@
 use core::borrow::Borrow;
 use core::cell::Cell;
 
+use lasthop_observe::Sink;
 use lasthop_path::{ChoicePoint, Ends, Path, Stage, no_ends};
 use lasthop_proto::event::{Event, Interest, Op, Tcb};
 use lasthop_proto::link::Fate;
@@ -10,7 +11,6 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_scenario::Scenario;
-use lasthop_trace::Sink;
 
 use crate::end::{Reason, RunEnd, TransferEnd};
 use crate::engine::{Engine, Transfer};
@@ -47,7 +47,7 @@ impl<T: Sink> Sink for EventCounter<'_, T> {
 /// ```
 /// use lasthop_proto::units::{Span, Time};
 /// use lasthop_sim::Session;
-/// use lasthop_trace::Nothing;
+/// use lasthop_observe::Nothing;
 ///
 /// let text = lasthop_scenario::example("west97-lan").map(|example| example.text).unwrap_or_default();
 /// let (plan, _) = lasthop_scenario::parse(text, "west97-lan", &[])?;

@@ -1,8 +1,8 @@
 //! Hosts with access links: different round trips on one path.
 
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 fn measured(text: &str, seed: u64) -> RunMetrics {
     let (plan, _) = parse(text, "access", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));

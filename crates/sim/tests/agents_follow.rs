@@ -1,10 +1,10 @@
 //! Agent state of a host follows it to the next cell, or is lost.
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// The host changes between two cells every second; packets follow it.
 const TEXT: &str = r#"

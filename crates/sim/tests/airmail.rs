@@ -1,9 +1,9 @@
 //! TCP over AIRMAIL compared with other link layers, on channels with scattered errors and with bursts.
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
-use lasthop_trace::Sink;
 
 /// Link layers with their settings.
 const LAYERS: [(&str, &str); 7] = [

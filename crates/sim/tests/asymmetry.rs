@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
-use lasthop_trace::Sink;
 
 /// Counts drops by cause.
 #[derive(Default)]

@@ -6,10 +6,10 @@
 //!
 //!     capacity = (base + idle) * 223 min = (base + radio + processing) * 110 min
 
+use lasthop_observe::metrics::{Metrics, NodeEnergy};
 use lasthop_proto::energy::Preset;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{layout, run};
-use lasthop_trace::metrics::{Metrics, NodeEnergy};
 
 /// Linux 2.2 as it came, over one hop of 802.11b without RTS: MTU 1500, timestamps, SACK and window scale.
 const STOCK: &str = r#"

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// Two cells, each on a separate line, and one handoff at 2 s during a transfer.
 const TEXT: &str = r#"

@@ -1,9 +1,9 @@
 //! Channel-state-dependent scheduling under TCP: its gain and its cost.
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_sim::run;
-use lasthop_trace::Sink;
 
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
 /// Attempts for an RTS, and for a frame after it: those of 802.11, and a number so large that nothing is dropped.

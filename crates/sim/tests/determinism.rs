@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use lasthop_observe::metrics::{FlowMetrics, Metrics};
+use lasthop_observe::{Record, Sink};
 use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::queue::{Discipline, Limit};
@@ -12,8 +14,6 @@ use lasthop_scenario::{
     Host, HostSide, Scenario, Stack, Stage, StageKind, Traffic, Transfer, World,
 };
 use lasthop_sim::{RunEnd, run};
-use lasthop_trace::metrics::{FlowMetrics, Metrics};
-use lasthop_trace::{Record, Sink};
 
 use crate::common::asking::asking;
 use crate::common::cells::roaming;
@@ -172,7 +172,7 @@ fn two_threads_at_once_do_not_disturb_each_other() {
 fn observation_does_not_change_the_run() {
     for case in 40..50 {
         let scenario = short(case);
-        assert_eq!(run(&scenario, case, &mut lasthop_trace::Nothing), digest(&scenario, case).1);
+        assert_eq!(run(&scenario, case, &mut lasthop_observe::Nothing), digest(&scenario, case).1);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Hosts on batteries in whole runs.
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::{Metrics, NodeEnergy};
 use lasthop_proto::energy::{Operation, costs};
 use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{layout, run};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::{Metrics, NodeEnergy};
 
 /// Two laptops, one hop of 802.11b (agarwal00 5).
 const TEXT: &str = r#"

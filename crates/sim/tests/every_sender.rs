@@ -1,5 +1,6 @@
 //! Properties of every sender, with every preset.
 
+use lasthop_observe::Sink;
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpKind};
 use lasthop_proto::tcp::TcpConfig;
@@ -9,7 +10,6 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{Argument, Scenario, StageKind, parse};
 use lasthop_sim::run;
-use lasthop_trace::Sink;
 
 /// Senders with time-based loss detection, for which one report suffices.
 fn by_time() -> impl Iterator<Item = &'static Word> {

@@ -1,8 +1,8 @@
 //! Requests and responses over paths without losses, with exactly known times.
 
+use lasthop_observe::metrics::{Exchanges, Metrics, RunMetrics};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
-use lasthop_trace::metrics::{Exchanges, Metrics, RunMetrics};
 
 /// A round trip of 100 ms without transmission times.
 fn text(transfer: &str, hosts: &str) -> String {

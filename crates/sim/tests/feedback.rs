@@ -5,6 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::Sink as _;
+use lasthop_observe::conservation::Conservation;
+use lasthop_observe::metrics::{FlowMetrics, Metrics};
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, Signal, StageId};
@@ -12,9 +15,6 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet, Seq};
 use lasthop_scenario::{Argument, Scenario, StageKind, parse};
 use lasthop_sim::layout;
-use lasthop_trace::Sink as _;
-use lasthop_trace::conservation::Conservation;
-use lasthop_trace::metrics::{FlowMetrics, Metrics};
 
 const TEXT: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "100KB" }
@@ -204,7 +204,7 @@ fn packets_have_the_good_size_from_the_first_one_on() {
         assert!(warnings.len() <= 1, "{warnings:?}");
         #[derive(Default)]
         struct Largest(u32);
-        impl lasthop_trace::Sink for Largest {
+        impl lasthop_observe::Sink for Largest {
             fn interest(&self) -> Interest {
                 Interest::METRICS
             }

@@ -1,8 +1,8 @@
 //! Pages and videos over paths with exactly known times.
 
+use lasthop_observe::metrics::{Exchanges, Metrics, Pages, RunMetrics, Videos};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
-use lasthop_trace::metrics::{Exchanges, Metrics, Pages, RunMetrics, Videos};
 
 fn metrics(text: &str) -> RunMetrics {
     let (plan, _) = parse(text, "test", &[] as &[Argument])

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use lasthop_observe::Sink as _;
+use lasthop_observe::conservation::Conservation;
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Handover};
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
@@ -12,8 +14,6 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, FlowKey, Packet};
 use lasthop_scenario::{Argument, Scenario, StageKind, parse};
 use lasthop_sim::layout;
-use lasthop_trace::Sink as _;
-use lasthop_trace::conservation::Conservation;
 
 use crate::manual_table::check;
 

@@ -1,9 +1,9 @@
 //! TCP-INT, right-edge recovery, and intermittent traffic: the effect of each, and its absence without it.
 
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::units::Span;
 use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, layout, run};
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 const ROUTER: &str = r#"
 horizon = "20s"
@@ -139,7 +139,7 @@ const WEB: &str = concat!(
 fn users_fetch_the_same_sizes_on_any_network() {
     let sizes = |changes: &[&str]| {
         let changes = [changes, &["horizon=200s", WEB]].concat();
-        let end = run(&scenario(ROUTER, &changes), 3, &mut lasthop_trace::Nothing);
+        let end = run(&scenario(ROUTER, &changes), 3, &mut lasthop_observe::Nothing);
         assert_eq!(end.reason, Reason::Finished);
         assert!(end.transfers.iter().all(|t| t.complete));
         let mut sizes: Vec<u64> = end.transfers.iter().map(|t| t.wanted.unwrap().0).collect();
@@ -213,7 +213,7 @@ fn all_connections_to_an_unreachable_peer_are_aborted() {
     if let lasthop_scenario::StageKind::Cross(cross) = &mut last.kind {
         cross.loss = lasthop_proto::units::Probability::new(0.999).unwrap();
     }
-    let end = run(&scenario, 1, &mut lasthop_trace::Nothing);
+    let end = run(&scenario, 1, &mut lasthop_observe::Nothing);
     assert_eq!(end.reason, Reason::Finished);
     assert!(end.transfers.iter().all(|t| t.aborted));
     assert!(end.at < lasthop_proto::units::Time::ZERO + Span::secs(10_000), "{}", end.at);

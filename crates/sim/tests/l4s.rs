@@ -1,10 +1,10 @@
 //! L4S: Prague and classic senders through DualPI2, and Prague without accurate ECN counts.
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// Two downloads of a minute through one queue of 40 Mb/s, 10 ms there and back, and a probe of each kind.
 fn scenario(hosts: &str, queue: &str) -> String {

@@ -1,11 +1,11 @@
 //! A run reports the limits of its senders.
 
+use lasthop_observe::Nothing;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::sender::limits::Limit;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
-use lasthop_trace::Nothing;
 
 /// The share of each limit over 20 s on the path of `link`.
 fn shares(transfer: &str, link: &str, set: &[String]) -> [f64; 5] {

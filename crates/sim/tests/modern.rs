@@ -5,12 +5,12 @@ mod bbr3;
 mod paused;
 mod reordering;
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::tcp::words::{Deployment, TCPS};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{RunEnd, run};
-use lasthop_trace::Sink;
 
 const TEXT: &str = r#"
 transfer = { from = "server", to = "client", bytes = "unlimited" }

@@ -1,8 +1,8 @@
 //! Power saving of 802.11 in whole runs: effects on TCP and on a battery.
 
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{layout, run};
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// The first run of a built-in scenario with changes.
 fn measured(name: &str, set: &[&str]) -> RunMetrics {

@@ -1,11 +1,11 @@
 //! Delay-based queue disciplines: effects on a transfer and its neighbours, and times of their events.
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// Eight transfers and a small exchange every 100 ms over 10 Mb/s with a queue of 200 packets; 40 ms there and back.
 fn scenario(discipline: &str) -> String {

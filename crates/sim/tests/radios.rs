@@ -1,9 +1,9 @@
 //! Radios whose rate, delay, losses and outages vary, from frame to frame.
 
+use lasthop_observe::metrics::{Datagrams, Metrics, RunMetrics};
 use lasthop_proto::event::Cause;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
-use lasthop_trace::metrics::{Datagrams, Metrics, RunMetrics};
 
 /// A datagram of 1000 bytes each tenth of a second until `stop`, over a radio of 1 Mbit/s: 8 ms each. The run ends when
 /// the last one has arrived.

@@ -1,9 +1,9 @@
 //! Senders side by side on one path: each has its effect, and its absence is visible.
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
-use lasthop_trace::Sink;
 
 /// The figures of one run's sender.
 #[derive(Default, Debug)]

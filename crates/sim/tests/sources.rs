@@ -1,10 +1,10 @@
 //! Sources of datagrams, compared with queueing theory.
 
+use lasthop_observe::layout::Role;
+use lasthop_observe::metrics::{Datagrams, Grade, Metrics, RunMetrics};
 use lasthop_proto::machine::Side;
 use lasthop_scenario::{Scenario, parse};
 use lasthop_sim::{layout, run};
-use lasthop_trace::layout::Role;
-use lasthop_trace::metrics::{Datagrams, Grade, Metrics, RunMetrics};
 
 fn scenario(udp: &str, link: &str, horizon: &str) -> Scenario {
     let text = format!(

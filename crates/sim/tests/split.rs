@@ -1,14 +1,14 @@
 //! Metrics of split connections: both halves have the same addresses, ports and numbers, and must be distinguished.
 
+use lasthop_observe::Sink;
+use lasthop_observe::conservation::Conservation;
+use lasthop_observe::metrics::{FlowMetrics, Metrics};
+use lasthop_observe::sequence::{SendKind, Sequence, Series, Watch};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
-use lasthop_trace::Sink;
-use lasthop_trace::conservation::Conservation;
-use lasthop_trace::metrics::{FlowMetrics, Metrics};
-use lasthop_trace::sequence::{SendKind, Sequence, Series, Watch};
 
 const TEXT: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "500kB" }

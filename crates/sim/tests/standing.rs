@@ -1,8 +1,8 @@
 //! Regressions: runs that once ended in an endless loop.
 
+use lasthop_observe::Nothing;
 use lasthop_scenario::parse;
 use lasthop_sim::{Reason, run};
-use lasthop_trace::Nothing;
 
 /// A paced sender whose TIME-WAIT ends before the pacer's next deadline: `mobile1` was called for it forever.
 const CLOSED_WHILE_PACED: &str = r#"

@@ -1,8 +1,8 @@
 //! A run ends when nothing is in flight, however its transfers stop.
 
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_scenario::{Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// Transfers that stop after a moment, over a slow path with half a second of delay: all their data is still in flight
 /// then.

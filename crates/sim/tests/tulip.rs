@@ -1,10 +1,10 @@
 //! TCP over TULIP, over hops as in parsa98 5 and over a long, fast one.
 
+use lasthop_observe::Sink;
 use lasthop_proto::air::FrameKind;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
-use lasthop_trace::Sink;
 
 /// Events of the senders and on the air.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::Sink;
 use lasthop_path::Witness;
 use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopAgent};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
@@ -10,7 +11,6 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
 use lasthop_scenario::{HostSide, Scenario, Stage, StageKind, parse};
 use lasthop_sim::run;
-use lasthop_trace::Sink;
 
 use crate::common::Dice;
 

@@ -1,9 +1,9 @@
 //! Energy of compression before sending, per byte of the original.
 
+use lasthop_observe::metrics::NodeEnergy;
+use lasthop_observe::stats::Summary;
 use lasthop_runs::CellResults;
 use lasthop_scenario::Plan;
-use lasthop_trace::metrics::NodeEnergy;
-use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
 use crate::{Error, Runner};

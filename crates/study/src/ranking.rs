@@ -10,7 +10,7 @@
 //! interval of a ratio is at the level of Holm's procedure for its test: it excludes 1 exactly if the difference is
 //! significant.
 
-use lasthop_trace::stats::{Summary, paired_p, student_t_at};
+use lasthop_observe::stats::{Summary, paired_p, student_t_at};
 use serde::{Deserialize, Serialize};
 
 /// Family-wise error of the comparisons.

@@ -1,11 +1,11 @@
 //! Common parts of the tables and pages of studies.
 
+use lasthop_observe::stats::Summary;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
 use lasthop_report::number::{plural, summary};
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, Plot};
 use lasthop_scenario::LeftOut;
-use lasthop_trace::stats::Summary;
 
 use crate::ranking::{Judgement, Ratio, Standing};
 use crate::{Document, Ranked};

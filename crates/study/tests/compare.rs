@@ -1,11 +1,11 @@
 //! Schemes on one scenario: the same channel for all of them, and its benefit.
 
+use lasthop_observe::stats::Summary;
 use lasthop_runs::{Results, RunResult, Setup, measure, measure_all};
 use lasthop_scenario::{Argument, Comparison, Scenario, SchemeChoice, compare, example};
 use lasthop_study::Source;
 use lasthop_study::compare::{Options, answer, lay_out, pictures};
 use lasthop_study::ranking::{Judgement, standings};
-use lasthop_trace::stats::Summary;
 
 fn of(name: &str, choice: &SchemeChoice, set: &[&str]) -> Comparison {
     let text = example(name).unwrap().text;
@@ -81,7 +81,7 @@ fn the_nth_packet_has_one_fate_under_all_schemes() {
 #[derive(Default)]
 struct Fates(Vec<bool>);
 
-impl lasthop_trace::Sink for Fates {
+impl lasthop_observe::Sink for Fates {
     fn event(&mut self, event: &lasthop_proto::event::Event) {
         use lasthop_proto::event::{EventKind, Op};
         use lasthop_proto::machine::{Side, StageId};

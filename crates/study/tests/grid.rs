@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
 use lasthop_runs::measure_all;
 use lasthop_scenario::{Scenario, parse};
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
 const FILES: [(&str, &str); 3] = [

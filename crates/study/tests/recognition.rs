@@ -3,12 +3,12 @@
 use std::io;
 
 use lasthop_analyze::{Analysis, Config, analyze_capture};
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
 use lasthop_study::advise::Estimate;
 use lasthop_study::capture::Capture;
 use lasthop_study::capture::congestion::{Control, Recognition, congestion};
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 
 const PATH: &str = r#"
 horizon = "15s"

@@ -1,9 +1,9 @@
 //! What `snoop-smart` does for modern senders: it harms none that needs no help, and helps the others.
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{AgentNote, Event, EventKind, Interest};
 use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Scenario, example, parse};
-use lasthop_trace::Sink;
 
 const LOSSES: [&str; 4] = ["0%", "0.1%", "1%", "3%"];
 /// One-way delays of the wired path.

@@ -1,8 +1,8 @@
 //! Acknowledged bytes over time of several seeds, with the 95 % interval.
 
+use lasthop_observe::Nothing;
+use lasthop_observe::stats::Summary;
 use lasthop_runs::{layout, record_by};
-use lasthop_trace::Nothing;
-use lasthop_trace::stats::Summary;
 use serde_json::json;
 
 use crate::ask::{ErrorAnswer, RunRequest};

@@ -1,11 +1,11 @@
 //! One event of a run, in full.
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpEvent};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_runs::layout;
-use lasthop_trace::Sink;
 use serde_json::{Value, json};
 
 use crate::ask::{ErrorAnswer, RunRequest};

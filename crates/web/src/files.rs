@@ -1,9 +1,9 @@
 //! A run as a file.
 
+use lasthop_observe::csv::EventCsv;
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::machine::StageId;
 use lasthop_runs::layout;
-use lasthop_trace::csv::EventCsv;
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
 use serde::Deserialize;
 use serde_json::json;
 

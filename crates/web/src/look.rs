@@ -1,5 +1,7 @@
 //! The state of hosts and base stations at a time.
 
+use lasthop_observe::Sink;
+use lasthop_observe::layout::flow_name;
 use lasthop_path::Stage;
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
@@ -7,8 +9,6 @@ use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Packet;
 use lasthop_runs::layout;
-use lasthop_trace::Sink;
-use lasthop_trace::layout::flow_name;
 use serde_json::{Value, json};
 
 use crate::ask::{ErrorAnswer, RunRequest};

@@ -1,6 +1,6 @@
 //! The series of a flow as columns, by kind.
 
-use lasthop_trace::sequence::{SendKind, Series};
+use lasthop_observe::sequence::{SendKind, Series};
 use serde_json::{Value, json};
 
 use crate::envelope::Columns;
@@ -40,7 +40,7 @@ pub(crate) fn pack(series: &Series, i: usize, columns: &mut Columns) {
         (*at, from, *to as f64)
     });
     add("ack", &acks.collect::<Vec<_>>());
-    let windows = |of: &dyn Fn(&lasthop_trace::sequence::Window) -> u32| {
+    let windows = |of: &dyn Fn(&lasthop_observe::sequence::Window) -> u32| {
         series.windows.iter().map(|w| (w.at_s, 0.0, f64::from(of(w)))).collect::<Vec<_>>()
     };
     add("cwnd", &windows(&|w| w.cwnd));

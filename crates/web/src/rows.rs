@@ -3,6 +3,9 @@
 use core::mem::{Discriminant, discriminant};
 use std::collections::BTreeMap;
 
+use lasthop_observe::Sink;
+use lasthop_observe::csv::EventCsv;
+use lasthop_observe::layout::{Layout, flow_name};
 use lasthop_proto::air::{FrameFate, FrameKind};
 use lasthop_proto::event::{
     AgentNote, ClientNews, Event, EventKind, Interest, LinkNote, Op, TcpKind,
@@ -10,9 +13,6 @@ use lasthop_proto::event::{
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Seq};
-use lasthop_trace::Sink;
-use lasthop_trace::csv::EventCsv;
-use lasthop_trace::layout::{Layout, flow_name};
 use serde_json::{Value, json};
 
 use crate::envelope::Columns;
@@ -183,7 +183,7 @@ pub(crate) fn fields(event: &Event, layout: &Layout) -> Vec<(&'static str, Strin
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut lines = text.lines();
     let (_, row) = (lines.next(), lines.next().unwrap_or_default());
-    let names = lasthop_trace::csv::EVENT_COLUMNS.trim_end().split(',');
+    let names = lasthop_observe::csv::EVENT_COLUMNS.trim_end().split(',');
     // A stage's name with a comma is quoted; such a row is only partly split.
     names.zip(row.split(',').map(str::to_owned)).filter(|(_, value)| !value.is_empty()).collect()
 }

@@ -1,10 +1,10 @@
 //! A run as columns: series of plots, events, and metrics.
 
+use lasthop_observe::Sink;
 use lasthop_proto::units::Time;
 use lasthop_runs::{Recording, layout, record_by};
 use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, Session, no_ends};
-use lasthop_trace::Sink;
 use serde_json::{Value, json};
 
 use crate::ask::{ErrorAnswer, RunRequest};

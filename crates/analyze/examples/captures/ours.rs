@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_analyze::{Analysis, Connection, Direction, Endpoint};
-use lasthop_trace::capture::Reason;
+use lasthop_observe::capture::Reason;
 
 /// A direction by the number of its connection and its sender.
 pub type Key = (u32, Endpoint);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use lasthop_analyze::{Analysis, Endpoint, Opening};
-use lasthop_trace::capture::Reason;
+use lasthop_observe::capture::Reason;
 
 use crate::fields::{FIELDS, counts};
 use crate::ours::{Key, Ours, is_unread};

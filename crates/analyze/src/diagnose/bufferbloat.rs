@@ -1,6 +1,6 @@
 //! Bufferbloat: the sender's own data waits long in a queue.
 
-use lasthop_trace::stats::quantile;
+use lasthop_observe::stats::quantile;
 
 use super::{Confidence, Diagnosis, Finding};
 use crate::over_time::{InFlight, MeasuredBy};

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use lasthop_trace::timeouts::TimeoutCauses;
+use lasthop_observe::timeouts::TimeoutCauses;
 use serde::Serialize;
 
 /// How sure a diagnosis is.

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use lasthop_observe::stats::quantile;
 use lasthop_proto::units::{Span, Time};
-use lasthop_trace::stats::quantile;
 
 use super::{Confidence, Diagnosis, Finding};
 use crate::over_time::MeasuredBy;

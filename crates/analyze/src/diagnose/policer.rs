@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lasthop_trace::stats::quantile;
+use lasthop_observe::stats::quantile;
 
 use super::{Confidence, Diagnosis, Finding};
 use crate::reading::{Cause, Direction, LossLocation, PointKind};

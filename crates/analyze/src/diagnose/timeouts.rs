@@ -1,7 +1,7 @@
 //! Timeouts by cause, as section 5.1.1 of balakrishnan97 counts them, and losses at the tail of a flight.
 
+use lasthop_observe::timeouts::{Expiry, TimeoutCauses};
 use lasthop_proto::units::{Span, Time};
-use lasthop_trace::timeouts::{Expiry, TimeoutCauses};
 
 use super::{Confidence, Diagnosis, Finding};
 use crate::reading::Retransmissions;

@@ -3,10 +3,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use lasthop_analyze::{Analysis, Config, analyze_capture};
+use lasthop_observe::pcapng::{Interface, InterfaceId, Writer};
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq, Timestamps};
-use lasthop_trace::pcapng::{Interface, InterfaceId, Writer};
 
 /// A capture in the making. Times are in milliseconds; sequence numbers are relative to each side's first.
 pub struct Script {

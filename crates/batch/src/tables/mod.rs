@@ -6,7 +6,7 @@
 //! | [`runs`] | a run | [`RUN_COLUMNS`], with the axes behind `cell`, then the scalars that any run has |
 //! | [`flows`], [`stages`] | a flow, a stage in one direction | `cell`, axes, `seed`, `key`, all numbers by name; `a.b` is `b` in `a` |
 //! | [`recorded::series`] | a point of a time-sequence plot | [`recorded::SERIES_COLUMNS`] |
-//! | [`events`](recorded::RecordedRun::events) | an event | those of [`lasthop_trace::csv::EVENT_COLUMNS`] |
+//! | [`events`](recorded::RecordedRun::events) | an event | those of [`lasthop_observe::csv::EVENT_COLUMNS`] |
 //!
 //! An axis that is called like one of the first columns has `axis.` before its name.
 
@@ -88,7 +88,7 @@ pub(crate) fn metadata(provenance: &Provenance) -> BTreeMap<String, String> {
 /// The column of an axis.
 pub(crate) fn axis_column(axis: &str) -> String {
     let taken = RUN_COLUMNS.contains(&axis)
-        || lasthop_trace::metrics::SCALARS.iter().any(|(name, _)| *name == axis);
+        || lasthop_observe::metrics::SCALARS.iter().any(|(name, _)| *name == axis);
     if taken { format!("axis.{axis}") } else { axis.to_owned() }
 }
 

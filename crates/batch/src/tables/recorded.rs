@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use lasthop_observe::csv::{EventCsv, TcbCsv};
+use lasthop_observe::sequence::Series;
 use lasthop_runs::{Recording, record};
 use lasthop_scenario::Cell;
-use lasthop_trace::csv::{EventCsv, TcbCsv};
-use lasthop_trace::sequence::Series;
 
 use super::{Columns, unit};
 use crate::{Error, Provenance};
@@ -26,7 +26,7 @@ pub struct RecordedRun {
     pub recording: Recording,
     pub series: RecordBatch,
     pub events: RecordBatch,
-    /// The control block at each event of a TCP endpoint; columns: [`lasthop_trace::csv::TCB_COLUMNS`].
+    /// The control block at each event of a TCP endpoint; columns: [`lasthop_observe::csv::TCB_COLUMNS`].
     pub tcb: RecordBatch,
 }
 
@@ -132,7 +132,7 @@ struct Point<'a> {
     cell: Option<&'a str>,
 }
 
-/// Rows written as CSV by [`lasthop_trace::csv`] and parsed again, so that columns are defined once.
+/// Rows written as CSV by [`lasthop_observe::csv`] and parsed again, so that columns are defined once.
 #[derive(Default)]
 struct Text {
     names: Vec<String>,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lasthop_proto::energy::report::Rest;
+use lasthop_proto::energy::iot::Rest;
 use lasthop_proto::units::{Energy, Power, Probability, Span};
 use lasthop_report::model::Table;
 use lasthop_report::number::{plural, plural_of};

@@ -8,9 +8,9 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_live::control::client::{Client, directories, listening};
 use lasthop_live::control::protocol::{Endings, Request, Response, Status, Trouble};
+use lasthop_observe::subscribers::{Order, Prefix};
 use lasthop_proto::units::Span;
 use lasthop_report::number::Units;
-use lasthop_trace::subscribers::{Order, Prefix};
 use serde_json::Value;
 
 use crate::failure::Failure;

@@ -17,11 +17,11 @@ use lasthop_live::endpoint::{
     DEFAULT_PORT, End, EndpointError, Pattern, Progress as Sent, SendObserver, SendOptions,
     SendReport, Session, Source, send,
 };
+use lasthop_observe::Sink as _;
+use lasthop_observe::csv::TcbCsv;
 use lasthop_proto::event::Event;
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_report::number::Units;
-use lasthop_trace::Sink as _;
-use lasthop_trace::csv::TcbCsv;
 
 use self::interval::Intervals;
 use crate::failure::Failure;

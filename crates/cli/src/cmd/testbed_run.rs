@@ -15,6 +15,9 @@ use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_live::testbed::Error;
 use lasthop_live::world::Testbed as World;
+use lasthop_observe::Sink;
+use lasthop_observe::layout::{Layout, Role};
+use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -22,9 +25,6 @@ use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_runs::{RunResult, Testbed, ends};
 use lasthop_scenario::Scenario;
 use lasthop_study::replay::Watch;
-use lasthop_trace::Sink;
-use lasthop_trace::layout::{Layout, Role};
-use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// Runs the command.
 pub fn run() -> Result<Outcome, Failure> {

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::str::FromStr;
 
+use lasthop_observe::{Passage, Sink};
 use lasthop_proto::event::{Event, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Bytes, Time};
 use lasthop_proto::wire::Packet;
-use lasthop_trace::{Passage, Sink};
 
 /// Note in the folder of a run with truncated files: their size in bytes.
 const NOTE: &str = "ends-early.txt";
@@ -161,7 +161,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let bytes = Rc::new(Cell::new(0));
         let mut counted = CountedFile { file: Vec::new(), bytes: bytes.clone() };
-        let sink = lasthop_trace::Record::default();
+        let sink = lasthop_observe::Record::default();
         let mut bounded = Bounded { sink, bytes, most: Some(10), ends: None };
         assert!(bounded.accepts(Time(1)));
         counted.write_all(&[0; 10]).unwrap();

@@ -6,6 +6,11 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use lasthop_observe::Sink;
+use lasthop_observe::csv::{EventCsv, TcbCsv};
+use lasthop_observe::layout::Layout;
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
+use lasthop_observe::sequence::Series;
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_report::number::Units;
@@ -13,11 +18,6 @@ use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_runs::Results;
 use lasthop_scenario::{Plan, Run};
 use lasthop_study::sweep::{CellSeries, heading};
-use lasthop_trace::Sink;
-use lasthop_trace::csv::{EventCsv, TcbCsv};
-use lasthop_trace::layout::Layout;
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
-use lasthop_trace::sequence::Series;
 
 use super::bound::{self, Bounded, CountedFile};
 use crate::failure::Failure;

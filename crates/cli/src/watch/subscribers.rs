@@ -1,11 +1,11 @@
 //! Subscribers of a station for users.
 
 use lasthop_live::control::protocol::SubscriberList;
+use lasthop_observe::subscribers::{Overview, RecentTrips, Subscriber};
 use lasthop_proto::units::Span;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::Units;
 use lasthop_report::table::render_lean;
-use lasthop_trace::subscribers::{Overview, RecentTrips, Subscriber};
 
 use crate::style;
 
@@ -15,7 +15,7 @@ const NONE: &str = "-";
 /// One line about all subscribers: their number by grade, and the limits of the table.
 pub fn summary(overview: &Overview) -> String {
     // By letter, the best first: "A+" is before "A".
-    let order = lasthop_trace::grade::Grade::ALL.map(|grade| grade.name());
+    let order = lasthop_observe::grade::Grade::ALL.map(|grade| grade.name());
     let graded = order.iter().filter_map(|name| Some((*name, *overview.grades.get(*name)?)));
     let counts: Vec<String> = graded
         .chain([("ungraded", overview.ungraded)])
@@ -88,8 +88,8 @@ fn row(subscriber: &Subscriber, units: Units) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_trace::grade::Grade;
-    use lasthop_trace::subscribers::Transfers;
+    use lasthop_observe::grade::Grade;
+    use lasthop_observe::subscribers::Transfers;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use lasthop_observe::stats::Summary;
 use lasthop_scenario::parse;
-use lasthop_trace::stats::Summary;
 
 use super::quic as quinn_ends;
 use super::through::timed;

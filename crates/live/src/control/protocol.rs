@@ -18,7 +18,7 @@ use std::fmt;
 use lasthop_scenario::{Error, Setting, Source};
 use serde::{Deserialize, Serialize};
 
-use lasthop_trace::subscribers::{Order, Prefix};
+use lasthop_observe::subscribers::{Order, Prefix};
 
 pub use crate::status::{Counts, PortStatus, StageStatus, Status, TunnelStatus};
 pub use crate::subscribers::SubscriberList;

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use lasthop_observe::Nothing;
+use lasthop_observe::subscribers::{Order, Overview, Prefix};
 use lasthop_path::Stage;
 use lasthop_proto::agent::{AgentConfig, BaseStation};
 use lasthop_scenario::{LivePath, Setting, StageKind};
-use lasthop_trace::Nothing;
-use lasthop_trace::subscribers::{Order, Overview, Prefix};
 use serde_json::Value;
 
 use super::Served;

@@ -5,7 +5,7 @@
 //! that begins and ends between two polls is missed.
 
 use lasthop_proto::event::{Event, EventKind, Tcb, TcpEvent, TcpKind};
-use lasthop_proto::place::StageId;
+use lasthop_proto::side::StageId;
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;

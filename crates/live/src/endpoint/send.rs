@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 
 use lasthop_proto::event::{Event, TcpKind};
-use lasthop_proto::place::StageId;
+use lasthop_proto::side::StageId;
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::FlowKey;
 use nix::poll::{PollFd, PollFlags};

@@ -1,7 +1,7 @@
 //! Metrics of subscribers.
 
-use lasthop_trace::grade::Grade;
-use lasthop_trace::subscribers::{RecentTrips, Subscriber};
+use lasthop_observe::grade::Grade;
+use lasthop_observe::subscribers::{RecentTrips, Subscriber};
 
 use super::{Labels, Page};
 use crate::subscribers::SubscriberList;
@@ -125,7 +125,7 @@ impl<'a> Each<'a> {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_trace::subscribers::{Overview, Transfers};
+    use lasthop_observe::subscribers::{Overview, Transfers};
 
     use super::*;
 

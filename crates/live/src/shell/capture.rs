@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
+use lasthop_observe::Sink;
+use lasthop_observe::pcapng::{Interface, InterfaceId, Writer};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::Stage;
-use lasthop_trace::Sink;
-use lasthop_trace::pcapng::{Interface, InterfaceId, Writer};
 
 /// The sink that writes the capture. After the first error it writes nothing more; `finish` returns that
 /// error.
@@ -96,8 +96,8 @@ impl Sink for Capture {
 
 #[cfg(test)]
 mod tests {
+    use lasthop_observe::capture;
     use lasthop_proto::wire::{Addr, Body, Flags, Segment, Seq};
-    use lasthop_trace::capture;
 
     use super::*;
 

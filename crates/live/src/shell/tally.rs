@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::counts::CauseCounts;
+use lasthop_observe::{Passage, Sink};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Packet, PacketId};
 use lasthop_scenario::{Stage, StageKind};
-use lasthop_trace::counts::CauseCounts;
-use lasthop_trace::{Passage, Sink};
 use serde::{Deserialize, Serialize};
 
 /// Number of packets whose arrival at the next link is stored; far more than a path holds.

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use lasthop_observe::Sink;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{BaseStation as _, Bypass, Ending};
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Span;
 use lasthop_proto::wire::FlowKey;
-use lasthop_trace::Sink;
 
 use super::Station;
 use crate::frame;

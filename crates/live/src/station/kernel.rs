@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 use std::io;
 
+use lasthop_observe::{Passage, Sink};
 use lasthop_path::{Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Needs};
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, PacketId};
-use lasthop_trace::{Passage, Sink};
 
 use super::{Around, Station};
 use crate::plane::{LIMIT, LIMIT_DUPLICATES, Taken};

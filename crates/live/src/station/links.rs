@@ -44,8 +44,8 @@ impl Links {
 
 #[cfg(test)]
 mod tests {
+    use lasthop_observe::Nothing;
     use lasthop_proto::wire::{Addr, Body, Flags, Segment, Seq};
-    use lasthop_trace::Nothing;
 
     use super::super::Around;
     use super::*;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::mpsc::Sender;
 
 use lasthop_proto::event::Event;
-use lasthop_proto::place::StageId;
+use lasthop_proto::side::StageId;
 use lasthop_proto::units::Time;
 
 use super::TcpEvents;

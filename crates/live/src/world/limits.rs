@@ -1,7 +1,7 @@
 //! Limiting factors of the senders of a run, from the kernel's time counters and from lasthop's TCP.
 
+use lasthop_observe::metrics::Limits;
 use lasthop_proto::units::Span;
-use lasthop_trace::metrics::Limits;
 
 use crate::endpoint::SendReport;
 

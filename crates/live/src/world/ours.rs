@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use lasthop_observe::Sink;
 use lasthop_path::Path;
 use lasthop_proto::wire::{Addr, Body, FlowKey};
-use lasthop_trace::Sink;
 use sha2::{Digest as _, Sha256};
 
 use crate::endpoint::hex;

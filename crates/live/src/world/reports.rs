@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::Limits;
 use lasthop_path::{DISCARD, Path, Stage};
 use lasthop_proto::event::Event;
 use lasthop_proto::tcp::host::flow_of;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, FlowKey};
 use lasthop_scenario::{Scenario, Stack};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::Limits;
 use sha2::{Digest as _, Sha256};
 
 use super::ends::Ends;

@@ -12,7 +12,7 @@ use std::os::fd::AsFd as _;
 use lasthop_path::{DISCARD, End};
 use lasthop_proto::event::{EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Out, Side};
-use lasthop_proto::place::StageId;
+use lasthop_proto::side::StageId;
 use lasthop_proto::udp;
 use lasthop_proto::units::Bytes;
 use lasthop_proto::wire::{Addr, FlowKey, Packet};

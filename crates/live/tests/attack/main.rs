@@ -20,12 +20,12 @@ use common::*;
 use lasthop_live::header::VNET;
 use lasthop_live::owner;
 use lasthop_live::sys::packet_socket::Inbox;
+use lasthop_observe::Nothing;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::parse::parse;
 use lasthop_proto::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
-use lasthop_trace::Nothing;
 
 /// Time to live of forged packets; the hosts send with 64.
 const FORGED: u8 = 99;

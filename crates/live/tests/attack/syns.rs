@@ -8,9 +8,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use lasthop_observe::Nothing;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
-use lasthop_trace::Nothing;
 
 use super::common::flood::{flood, frame_of, mac};
 use super::common::*;

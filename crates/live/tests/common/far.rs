@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use lasthop_live::clock::Clock;
 use lasthop_live::plane::Plane;
 use lasthop_live::station::{Port, Station};
+use lasthop_observe::Nothing;
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_trace::Nothing;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
-use lasthop_proto::place::StageId;
+use lasthop_proto::side::StageId;
 use lasthop_proto::tcp::HostConfig;
 use lasthop_proto::tcp::info::CaState;
 use lasthop_proto::tcp::sockets::{IcmpError, SocketOptions, Sockets};

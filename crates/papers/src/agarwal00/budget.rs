@@ -4,7 +4,7 @@
 //! run, so another cost needs no other run. The two lifetimes of section 5 give another base and another capacity, and
 //! all other lifetimes follow.
 
-use lasthop_trace::metrics::{NodeEnergy, RunMetrics};
+use lasthop_observe::metrics::{NodeEnergy, RunMetrics};
 
 use super::calibration::budgets;
 use super::cases::{node, radio_joules};

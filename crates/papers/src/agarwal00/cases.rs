@@ -1,10 +1,10 @@
 //! The variables of the experiments: MTU, changes to the stack, RTS and CTS, other senders; and how they are measured
 //! and shown.
 
+use lasthop_observe::metrics::{NodeEnergy, RunMetrics};
+use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
 use lasthop_report::model::{Figure, Table};
-use lasthop_trace::metrics::{NodeEnergy, RunMetrics};
-use lasthop_trace::stats::Summary;
 
 use super::setup::{RUN_S, TESTBED};
 use crate::figure::{Axes, line, lines, published_line};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use lasthop_trace::stats::Summary;
+use lasthop_observe::stats::Summary;
 
 /// A measured function, with the number of repetitions per call.
 pub(super) type Task<'a> = (u32, Box<dyn FnMut() + 'a>);

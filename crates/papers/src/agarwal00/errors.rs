@@ -1,6 +1,6 @@
 //! Section 5.10: retransmissions of TCP after successful retransmissions of 802.11.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::calibration::whole_run;
 use super::cases::{

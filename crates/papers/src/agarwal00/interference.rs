@@ -1,6 +1,6 @@
 //! Section 5.11: another node sends to the same receiver, continuously or intermittently.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::budget::{Draw, sensitivity};
 use super::cases::{

@@ -3,10 +3,10 @@
 //! The thesis measured batteries, dominated by radio and display. This experiment measures CPU time per byte, of sender
 //! and receiver.
 
+use lasthop_observe::cpu_time::{Case, Change, Ends, Measurement, Wire};
+use lasthop_observe::stats::{Middle, Summary};
 use lasthop_report::cpu_tables as report;
 use lasthop_report::model::Table;
-use lasthop_trace::cpu_time::{Case, Change, Ends, Measurement, Wire};
-use lasthop_trace::stats::{Middle, Summary};
 
 use super::setup::CLAIM;
 use crate::live::{NoMeasurement, SIZES};
@@ -73,7 +73,7 @@ fn judge(measured: &Measurement, finding: &mut Finding) {
         };
         measured.cases.iter().filter(of).count()
     };
-    let expected = lasthop_trace::cpu_time::cases(&SIZES);
+    let expected = lasthop_observe::cpu_time::cases(&SIZES);
     let (all, wanted) = (count(|m| m.interval.is_some()), expected.len());
     finding.require(
         all == wanted && measured.cases == expected,
@@ -223,8 +223,8 @@ fn notes(measured: &Measurement, finding: &mut Finding) {
 
 #[cfg(test)]
 mod tests {
+    use lasthop_observe::cpu_time::{ENOUGH, Sample, Spent, cases};
     use lasthop_report::model::Verdict;
-    use lasthop_trace::cpu_time::{ENOUGH, Sample, Spent, cases};
 
     use super::*;
     use crate::live::Live;

@@ -2,12 +2,12 @@
 
 use core::hint::black_box;
 
+use lasthop_observe::Sink;
 use lasthop_proto::energy::Operation;
 use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::wire::{Addr, FlowKey};
-use lasthop_trace::Sink;
 
 use super::clock::{Task, time_interleaved};
 use super::setup::{CLAIM, TESTBED};

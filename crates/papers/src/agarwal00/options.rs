@@ -1,6 +1,6 @@
 //! Sections 5.3 to 5.6: window scaling, timestamps, header prediction, and ACKs by time.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::budget::{Draw, more, sensitivity};
 use super::cases::{

@@ -1,7 +1,7 @@
 //! The testbed in every variant, and each change compared with its absence.
 
+use lasthop_observe::metrics::RunMetrics;
 use lasthop_proto::tcp::config::{Prediction, Variant};
-use lasthop_trace::metrics::RunMetrics;
 
 use super::cases::{
     BY_TIME, Case, Changes, FROM_TWO, MTUS, PREDICTED, RTS, SACK_OFF, SCALE_OFF, STAMPS_OFF, STOCK,

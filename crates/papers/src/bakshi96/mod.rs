@@ -63,7 +63,7 @@ mod tests {
         let bad = ["errors.deterministic=true"];
         let mut counts = |scheme| {
             let runs = wan(&mut bench, scheme, 576, 4, &bad).unwrap();
-            let of = |of: fn(&lasthop_trace::metrics::FlowMetrics) -> u64| {
+            let of = |of: fn(&lasthop_observe::metrics::FlowMetrics) -> u64| {
                 runs.each(|m| m.sum(of) as f64)[0]
             };
             (of(|f| f.bad_state_notices), of(|f| f.quenches), of(|f| f.repeated.total()))

@@ -1,9 +1,9 @@
 //! Figures 8 and 9 (5.1): EBSN over the wide area, and retransmissions of the source.
 
+use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
 use lasthop_report::model::Table;
 use lasthop_report::plot::LineSeries;
-use lasthop_trace::stats::Summary;
 
 use super::averages::Averaging;
 use super::range::CLAIM;

@@ -1,7 +1,7 @@
 //! Networks, schemes, runs and measurements that the experiments share.
 
+use lasthop_observe::metrics::RunMetrics;
 use lasthop_report::plot::LineSeries;
-use lasthop_trace::metrics::RunMetrics;
 
 use crate::figure::published_line;
 use crate::{Bench, Interrupted, Runs};

@@ -1,9 +1,9 @@
 //! Figures 3 to 5 (4.2.1): one connection through the same bad periods: basic, with local recovery, and with EBSN.
 
+use lasthop_observe::sequence::{BadPeriod, SendKind, SentPacket, Series};
+use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::PacketTrace;
-use lasthop_trace::sequence::{BadPeriod, SendKind, SentPacket, Series};
-use lasthop_trace::stats::Summary;
 
 use super::range::CLAIM;
 use super::recovery::BACKOFFS;

@@ -1,7 +1,7 @@
 //! Sections 4.3 and 4.4.1: ACK congestion control and ACK filtering over four return channels, and traffic both ways.
 
+use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_proto::event::Cause;
-use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
 
 use super::range::SIMULATED as CLAIM;
 use super::simulations::FIGURE_5;

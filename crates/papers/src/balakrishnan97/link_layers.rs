@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_observe::Sink;
+use lasthop_observe::stats::Summary;
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
-use lasthop_proto::place::Side;
+use lasthop_proto::side::Side;
 use lasthop_proto::wire::{FlowKey, Packet};
-use lasthop_trace::Sink;
-use lasthop_trace::stats::Summary;
 
 use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows, WAN};

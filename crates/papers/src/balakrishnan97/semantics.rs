@@ -1,12 +1,12 @@
 //! Section 3.2: the meaning of acknowledgements sent by a base station.
 
+use lasthop_observe::Sink;
+use lasthop_observe::stats::Summary;
 use lasthop_proto::agent;
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
-use lasthop_trace::Sink;
-use lasthop_trace::stats::Summary;
 
 use super::range::KILLED as CLAIM;
 use super::split::{BUFFER, PRESET};

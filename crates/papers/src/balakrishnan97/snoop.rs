@@ -1,6 +1,6 @@
 //! Section 2: the snoop protocol, towards the mobile host (2.2, Figure 1) and from it (2.1).
 
-use lasthop_trace::stats::Summary;
+use lasthop_observe::stats::Summary;
 
 use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows};

@@ -1,7 +1,7 @@
 //! Section 5.1.1: why the timers of a Web server expire, counted over short transfers through the router of Figure 10.
 
-use lasthop_trace::metrics::{RunMetrics, ShortTransfers};
-use lasthop_trace::timeouts::TimeoutCauses;
+use lasthop_observe::metrics::{RunMetrics, ShortTransfers};
+use lasthop_observe::timeouts::TimeoutCauses;
 
 use super::range::WEB as CLAIM;
 use super::web::TESTBED;

@@ -1,7 +1,7 @@
 //! Sections 4.1 and 4.4.2: the cable modem with three return channels, and packet radio over several hops.
 
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::Summary;
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_observe::stats::Summary;
 
 use super::range::SIMULATED as CLAIM;
 use super::simulations::{ASYMMETRIC, RADIO};

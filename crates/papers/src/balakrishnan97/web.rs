@@ -1,9 +1,9 @@
 //! Section 5: short transfers and many connections. Right-edge recovery (Figure 7) and integrated congestion control
 //! and loss recovery (Figures 8, 9, 11 and 12), on the router of Figure 10.
 
+use lasthop_observe::sequence::Series;
+use lasthop_observe::stats::{Summary, jain_index, quantile};
 use lasthop_report::plot::{Curve, Pen};
-use lasthop_trace::sequence::Series;
-use lasthop_trace::stats::{Summary, jain_index, quantile};
 
 use super::range::WEB as CLAIM;
 use crate::figure::{Axes, curves};

@@ -1,6 +1,6 @@
 //! Cardwell and others 2017, Figure 10: goodput of BBR and CUBIC under random loss.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::{CLAIM, TOLERANCE, quarter};
 use crate::figure::{Axes, line, lines, published_line};

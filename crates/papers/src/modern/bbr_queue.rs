@@ -1,8 +1,8 @@
 //! Cardwell and others 2017, Figures 6 to 8: the queue of a BBR flow, and shares of several.
 
+use lasthop_observe::metrics::{Datagrams, RunMetrics};
+use lasthop_observe::sequence::Series;
 use lasthop_report::plot::{Curve, Pen};
-use lasthop_trace::metrics::{Datagrams, RunMetrics};
-use lasthop_trace::sequence::Series;
 
 use super::{CLAIM, TOLERANCE};
 use crate::figure::{Axes, curves};

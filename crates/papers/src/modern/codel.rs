@@ -1,6 +1,6 @@
 //! Nichols and Jacobson 2013: utilization and waiting times under CoDel.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::{CLAIM, TOLERANCE, quarter, utilization};
 use crate::figure::{Axes, line, lines};

@@ -1,6 +1,6 @@
 //! RFC 9438: windows of CUBIC and Reno at given losses, and the losses that permit a given rate.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
@@ -149,7 +149,7 @@ pub(super) const RATES: Claim = Claim {
 
 /// Packets of 1500 bytes in Mb/s.
 fn packets_mbps(m: &RunMetrics) -> f64 {
-    let packets = |flow: &lasthop_trace::metrics::FlowMetrics| {
+    let packets = |flow: &lasthop_observe::metrics::FlowMetrics| {
         flow.delivered as f64 / f64::from(flow.mss) / flow.transfer_time_s
     };
     m.flows.first().map_or(f64::NAN, packets) * 1500.0 * 8.0 / 1e6

@@ -1,6 +1,6 @@
 //! RFC 5348 3.1: the throughput equation of Reno.
 
-use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
+use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 
 use super::{CLAIM, TOLERANCE, quarter};
 use crate::figure::{Axes, line, lines, published_line};

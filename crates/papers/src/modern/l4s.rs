@@ -1,6 +1,6 @@
 //! RFC 9330 and RFC 9332: waiting times and shares of L4S traffic.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::{CLAIM, delivered, utilization};
 use crate::figure::{WHISKERS, bar, bars, published_bar};

@@ -21,7 +21,7 @@ mod slow_start;
 mod split;
 mod untested;
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use crate::{Bench, Claim, Paper};
 

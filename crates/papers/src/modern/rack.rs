@@ -1,6 +1,6 @@
 //! RFC 8985: losses that RACK-TLP detects more efficiently than three duplicate ACKs.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::CLAIM;
 use crate::figure::{WHISKERS, bar, bars};

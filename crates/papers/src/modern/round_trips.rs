@@ -1,6 +1,6 @@
 //! RFC 9438 3.3: how flows with different round trips share a link.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::{CLAIM, TOLERANCE, delivered};
 use crate::figure::{Axes, line, lines, published_line};

@@ -1,7 +1,7 @@
 //! Ware and others 2019, and Sarpkaya and others 2025: the share of a BBR flow next to loss-based flows.
 
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::quantile;
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_observe::stats::quantile;
 
 use super::{CLAIM, delivered, quarter};
 use crate::figure::{Axes, line, lines, published_line};

@@ -1,6 +1,6 @@
 //! Yuan, Rossman and Winstein 2025, Figure 1: connection splitting with CUBIC and versions of BBR.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::{CLAIM, TOLERANCE};
 use crate::figure::{bar, bars, published_bar};

@@ -1,6 +1,6 @@
 //! Simultaneous transfers in both directions over one half-duplex link (3.3.1, Figure 1).
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::cases::Protocol::{self, Tulip, TulipPlain, Unaided};
 use super::range::CLAIM;

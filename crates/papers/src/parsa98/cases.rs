@@ -1,8 +1,8 @@
 //! The variables of the experiments: protocol, window, errors; and the charts of sweeps over them.
 
+use lasthop_observe::metrics::{RunMetrics, StageMetrics};
 use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::{Curve, LineSeries, Pen};
-use lasthop_trace::metrics::{RunMetrics, StageMetrics};
 
 use super::setup::TESTBED;
 use crate::figure::{Axes, curves, line, lines};

@@ -1,7 +1,7 @@
 //! A closer look at the start of a transfer: Figure 12 (5.1.3).
 
-use lasthop_trace::sequence::{SendKind, Series};
-use lasthop_trace::stats::Summary;
+use lasthop_observe::sequence::{SendKind, Series};
+use lasthop_observe::stats::Summary;
 
 use super::cases::Protocol::{Tulip, Unaided};
 use super::cases::{Protocol, Window, bit_errors, case, run, timeouts};
@@ -173,7 +173,7 @@ fn unaided(bench: &Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), I
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_trace::sequence::{Lost, SentPacket};
+    use lasthop_observe::sequence::{Lost, SentPacket};
 
     fn sent(at_s: f64, packet: u64, kind: SendKind) -> SentPacket {
         SentPacket { at_s, start: packet * 1400, end: (packet + 1) * 1400, kind }

@@ -1,6 +1,6 @@
 //! Packet delay: Figures 14, 16 and 17 (5.1.5, 5.2.2).
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::cases::Protocol::{self, Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, bit_errors, delay, deviation};

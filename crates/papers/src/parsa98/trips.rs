@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
+use lasthop_observe::Sink;
+use lasthop_observe::stats::{Moments, Summary};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Seq};
 use lasthop_report::model::Figure;
 use lasthop_report::plot::{Curve, Pen};
-use lasthop_trace::Sink;
-use lasthop_trace::stats::{Moments, Summary};
 
 use super::cases::Protocol::Tulip;
 use super::cases::{Window, bit_errors, case};

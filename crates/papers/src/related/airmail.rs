@@ -1,7 +1,7 @@
 //! Ayanoglu et al. 1995: AIRMAIL.
 
+use lasthop_observe::metrics::RunMetrics;
 use lasthop_proto::machine::Side;
-use lasthop_trace::metrics::RunMetrics;
 
 use super::setup::{CLAIM, built_in, rate};
 use crate::table::{mean_and_interval, table};

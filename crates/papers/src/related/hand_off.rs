@@ -1,6 +1,6 @@
 //! Caceres and Iftode 1995: pauses of TCP after a handoff.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::setup::{CLAIM, built_in};
 use crate::measure::{throughput, timeouts};

@@ -1,7 +1,7 @@
 //! Bhagwat et al. 1996: channel-state-dependent packet scheduling.
 
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::{Summary, jain_index};
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_observe::stats::{Summary, jain_index};
 
 use super::setup::{CLAIM, built_in, rate};
 use crate::table::{mean_and_interval, table};

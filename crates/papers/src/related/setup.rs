@@ -1,6 +1,6 @@
 //! Scenarios and measurements that the experiments share.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use crate::Claim;
 use crate::measure::KB;

@@ -1,6 +1,6 @@
 //! T/TCP (RFC 1644): a request and its answer in one round trip.
 
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_observe::metrics::RunMetrics;
 
 use super::setup::{CLAIM, built_in};
 use crate::table::{row, table};

@@ -1,6 +1,6 @@
 //! Figures 9, 10, 12 and 13: time-sequence plots and their properties (4.4, 5.1).
 
-use lasthop_trace::stats::{Summary, regression};
+use lasthop_observe::stats::{Summary, regression};
 
 use super::range::CLAIM;
 use super::setup::WAN;

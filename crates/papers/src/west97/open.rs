@@ -1,8 +1,8 @@
 //! Proposals, conjectures and open questions of the paper (2.3.3, 5.3 end, 7.0). There is no published figure, so a
 //! claim holds when the question is answered; its reason has the answer.
 
+use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
-use lasthop_trace::stats::Summary;
 
 use super::range::CLAIM;
 use super::range::{CROWD, FAR};

@@ -22,9 +22,9 @@
 
 use serde::Serialize;
 
+use super::admit::admit;
 use super::flows::Flows;
 use super::guard::{Guard, Standing};
-use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Read, flows};
 use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, EventKind, Interest};

@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use super::none::admit;
+use super::admit::admit;
 use super::{AgentConfig, BaseStation, Config, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{AgentNote, EventKind, Interest};

@@ -298,10 +298,7 @@ impl Guard {
         if segment.is_signed() {
             return Standing::Doubtful;
         }
-        let key = match from {
-            Side::Left => flow,
-            Side::Right => flow.reversed(),
-        };
+        let key = from.rightward(flow);
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return self.judge_reset(key, from, segment);

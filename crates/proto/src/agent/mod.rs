@@ -6,6 +6,7 @@
 //! checksum without inspection, unless they are addressed to its own end point.
 
 mod ackp;
+mod admit;
 mod ending;
 pub mod flows;
 pub mod guard;

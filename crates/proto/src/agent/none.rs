@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use super::admit::admit;
 use super::{AgentConfig, BaseStation, Config, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
-use crate::event::Cause;
 use crate::machine::{Machine, Out, Side};
 use crate::units::Time;
-use crate::wire::{Damage, Packet};
+use crate::wire::Packet;
 
 /// Forwards every packet in both directions, except those whose IP header is damaged.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
@@ -44,17 +44,6 @@ impl Config for Router {
     fn helps_both_ways(&self) -> bool {
         true
     }
-}
-
-/// The first action of every IP hop: drops a packet with a wrong header checksum.
-//= west97#4.3: a packet whose IP header is damaged is dropped by the IP layer that receives it
-#[inline]
-pub(super) fn admit(from: Side, packet: Packet, out: &mut Out) -> Option<Packet> {
-    if packet.damage == Damage::Ip {
-        out.discard(from.other(), packet, Cause::IpChecksum);
-        return None;
-    }
-    Some(packet)
 }
 
 impl BaseStation for Router {

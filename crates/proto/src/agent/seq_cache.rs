@@ -24,10 +24,10 @@ use serde::Serialize;
 
 use super::SnoopConfig;
 use super::ackp::{Receiver, WindowNews, is_partial};
+use super::admit::admit;
 use super::flows::Flows;
 use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
-use super::none::admit;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, flows, note};
 use crate::describe::{Descriptor, Kind, Needs, System};

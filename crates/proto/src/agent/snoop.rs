@@ -36,10 +36,10 @@ mod timeout;
 use core::mem::size_of;
 
 use super::ackp::is_partial;
+use super::admit::admit;
 use super::flows::Flows;
 use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
-use super::none::admit;
 use super::{
     AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, note,
     snoop_smart,
@@ -214,7 +214,7 @@ impl Snoop {
         out: &mut Out,
     ) {
         let Some(flow) = packet.flow() else { return };
-        let key = if from == Side::Left { flow } else { flow.reversed() };
+        let key = from.rightward(flow);
         if let Some(i) = self.flows.find(key) {
             self.forget(i, out);
         }

@@ -23,10 +23,10 @@ use core::mem::size_of;
 use serde::Serialize;
 
 use super::ackp::Receiver;
+use super::admit::admit;
 use super::flows::Flows;
 use super::guard::Standing;
 use super::i_tcp_handoff::{Handover, State};
-use super::none::admit;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig};
 use crate::describe::{Descriptor, Kind, System};

@@ -37,9 +37,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::admit::admit;
 use super::flows::Flows;
 use super::i_tcp_handoff::Handover;
-use super::none::admit;
 use super::{
     Agent, AgentConfig, BaseStation, Bypass, Config, Ending, MtcpConfig, Read, StoredSegment,
     flows, m_tcp, split_sack,
@@ -49,7 +49,7 @@ use crate::event::{AgentNote, Cause, EventKind, Interest};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::config::PRESETS;
 use crate::tcp::rtt::Beat;
-use crate::tcp::sender::{bbr, integrated};
+use crate::tcp::sender::systems::{bbr, integrated};
 use crate::tcp::settings::Beats;
 use crate::tcp::words::TCPS;
 use crate::tcp::{Settings, TcpConfig};
@@ -413,10 +413,7 @@ impl Machine for Split {
             self.pass(now, from, packet, out);
             return;
         };
-        let key = match from {
-            Side::Left => flow,
-            Side::Right => flow.reversed(),
-        };
+        let key = from.rightward(flow);
         let damaged = packet.damage != Damage::None;
         let opens = !damaged
             && segment.flags.has(Flags::SYN)

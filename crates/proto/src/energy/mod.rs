@@ -7,12 +7,12 @@
 mod battery;
 pub mod costs;
 mod hardware;
+pub mod iot;
 mod keys;
 mod meter;
 mod operation;
 mod presets;
 mod radio;
-pub mod report;
 
 use crate::describe::{Kind, SIM, System};
 

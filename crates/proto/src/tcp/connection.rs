@@ -3,8 +3,8 @@
 mod acceptable;
 mod application;
 mod bypassed;
-mod congestion;
 mod early;
+mod ecn;
 mod end_to_end_acks;
 mod exchange;
 mod frozen;
@@ -30,12 +30,12 @@ use super::Settings;
 use super::accurate::Marks;
 use super::config::{Clock, GivingUp, TcpConfig};
 use super::exchange::ExchangeState;
-use super::integrated::Integrated;
 use super::opening::Opening;
 use super::receiver::Receiver;
 use super::rope::Rope;
 use super::sender::Sender;
 use super::sender::limits::LimitTimes;
+use super::shared_window::Integrated;
 use super::state::{Input, State};
 use super::work::Steps;
 

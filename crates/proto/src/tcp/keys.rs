@@ -6,7 +6,7 @@ use super::config::{
     GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction,
     Rounding, RtoRule, SlowStart, TcpConfig, TimerOrder, Variant,
 };
-use super::sender::cubic;
+use super::sender::systems::cubic;
 use super::word::Word;
 use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};

@@ -8,7 +8,7 @@ pub use super::word::{Deployment, Linux, Word};
 macro_rules! keywords {
     ($($file:ident($($word:ident),+) $($part:ident $Name:ident $kind:tt)?;)*) => {
         /// Every TCP, in the order of the manual.
-        pub const TCPS: &[Word] = &[$($(super::sender::$file::$word,)+)*];
+        pub const TCPS: &[Word] = &[$($(super::sender::systems::$file::$word,)+)*];
     };
 }
 senders!(keywords);

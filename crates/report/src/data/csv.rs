@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lasthop_trace::sequence::{SendKind, Series};
+use lasthop_observe::sequence::{SendKind, Series};
 
 use super::{Chart, Data};
 use crate::model::Table;

@@ -1,7 +1,7 @@
 //! How a page holds numbers: a JSON object for each plot, with packed columns. `web/src/plots/unpack.ts` reads it.
 
-use lasthop_trace::sequence::{BadPeriod, CellStay, Lost, SendKind, SentPacket, Series, Window};
-use lasthop_trace::stalls::Stall;
+use lasthop_observe::sequence::{BadPeriod, CellStay, Lost, SendKind, SentPacket, Series, Window};
+use lasthop_observe::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
 use super::csv::word;

@@ -4,7 +4,7 @@ mod csv;
 mod embed;
 mod pack;
 
-use lasthop_trace::sequence::Series;
+use lasthop_observe::sequence::Series;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Table;

@@ -1,8 +1,8 @@
 //! Time-sequence plots (west97 4.4): bytes over time. A straight line is an undisturbed transfer; a flat part is a
 //! stall.
 
-use lasthop_trace::sequence::{BadPeriod, CellStay, SendKind, Series};
-use lasthop_trace::stalls::Stall;
+use lasthop_observe::sequence::{BadPeriod, CellStay, SendKind, Series};
+use lasthop_observe::stalls::Stall;
 
 use super::Plot;
 use super::axis::{self, Axis, Spread};
@@ -334,7 +334,7 @@ fn steps_path(points: &[(f64, f64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_trace::sequence::{Lost, SentPacket};
+    use lasthop_observe::sequence::{Lost, SentPacket};
 
     #[test]
     fn a_hundred_thousand_packets_stay_light() {

@@ -1,7 +1,7 @@
 //! Packet traces (bakshi96 3.4): a mark for each packet of the source, at its number modulo some number. A
 //! retransmission is a mark at the same height as the original.
 
-use lasthop_trace::sequence::{SendKind, Series};
+use lasthop_observe::sequence::{SendKind, Series};
 
 use super::Plot;
 use super::axis::{self, Axis, Spread};
@@ -108,7 +108,7 @@ impl PacketTrace<'_> {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_trace::sequence::{BadPeriod, SentPacket};
+    use lasthop_observe::sequence::{BadPeriod, SentPacket};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! BBR version 3 on whole paths.
 
-use lasthop_trace::stats::Summary;
+use lasthop_observe::stats::Summary;
 
 use super::*;
 

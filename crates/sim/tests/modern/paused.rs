@@ -1,10 +1,10 @@
 //! Pauses of an application after each small answer are no congestion: no sender slows down.
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
-use lasthop_trace::Sink;
 
 use super::current_senders;
 

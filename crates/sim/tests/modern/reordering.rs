@@ -1,9 +1,9 @@
 //! Reordered, delayed and duplicated segments are not lost: few of them are retransmitted.
 
+use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
-use lasthop_trace::Sink;
 
 use super::current_senders;
 

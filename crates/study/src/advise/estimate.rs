@@ -1,9 +1,9 @@
 //! Estimates the parameters of a link from a capture.
 
 use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, StallCause};
+use lasthop_observe::stats::quantile;
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::plural;
-use lasthop_trace::stats::quantile;
 
 use super::faults::{self, Fault, Findings, is_decided};
 use super::link::MTU;

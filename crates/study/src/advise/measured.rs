@@ -1,7 +1,7 @@
 //! Estimates the parameters of a link from a measurement of `lasthop load`.
 
+use lasthop_observe::stats::quantile;
 use lasthop_proto::units::{Probability, Rate, Span};
-use lasthop_trace::stats::quantile;
 use serde::Deserialize;
 
 use super::estimate::Estimate;

@@ -1,9 +1,9 @@
 //! Compares the model with the capture, and searches links that would explain a difference.
 
 use lasthop_analyze::Cause;
+use lasthop_observe::stats::Summary;
 use lasthop_proto::units::{Probability, Rate};
 use lasthop_runs::CellResults;
-use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
 use super::estimate::CapturedSender;
@@ -46,7 +46,7 @@ impl Figures {
         let mean = |of: &dyn Fn(&lasthop_runs::RunResult) -> f64| {
             Summary::of(&cell.runs.iter().map(of).collect::<Vec<f64>>()).mean
         };
-        let flow = |sum: fn(&lasthop_trace::metrics::FlowMetrics) -> f64| {
+        let flow = |sum: fn(&lasthop_observe::metrics::FlowMetrics) -> f64| {
             move |run: &lasthop_runs::RunResult| run.metrics.flows.iter().map(sum).sum::<f64>()
         };
         let sent = mean(&flow(|f| f.originated.total() as f64));

@@ -6,9 +6,9 @@ mod tables;
 mod traffic;
 mod wire;
 
-use lasthop_proto::energy::report::{Joules, Keeps, Part, Rest, Stretch, Timers, Wifi};
+use lasthop_observe::stats::Summary;
+use lasthop_proto::energy::iot::{Joules, Keeps, Part, Rest, Stretch, Timers, Wifi};
 use lasthop_proto::units::{Energy, Power, Span};
-use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
 use crate::Error;

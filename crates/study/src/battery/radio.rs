@@ -1,6 +1,6 @@
 //! The available radios with the paths of their packets, and the timers that a network sets.
 
-use lasthop_proto::energy::report::{
+use lasthop_proto::energy::iot::{
     Activity, BLES, Ble, CELLULARS, Cellular, LORAS, Lora, Rest, Stretch, WIFIS, Wifi,
 };
 use lasthop_proto::units::Span;

@@ -1,6 +1,7 @@
 //! Packet times of a report: for TCP from simulated runs, for UDP from the timers of CoAP and DTLS over the same path.
 
-use lasthop_proto::energy::report::Activity;
+use lasthop_observe::Sink;
+use lasthop_proto::energy::iot::Activity;
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::varied::{Impairments, Loss};
@@ -9,7 +10,6 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};
 use lasthop_runs::layout;
 use lasthop_scenario::{Argument, Scenario, StageKind, example};
-use lasthop_trace::Sink;
 
 use super::wire::{Over, Session, Step};
 use crate::{Error, Source};

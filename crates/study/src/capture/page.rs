@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use lasthop_analyze::{Crossing, PointKind, Retransmission, StallCause};
+use lasthop_observe::sequence::{Lost, SendKind, SentPacket, Series};
+use lasthop_observe::stalls::Stall;
 use lasthop_proto::units::Time;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
 use lasthop_report::plot::{Plot, TimeSequence};
-use lasthop_trace::sequence::{Lost, SendKind, SentPacket, Series};
-use lasthop_trace::stalls::Stall;
 
 use super::matched::{self, Pair};
 use super::{Capture, DESCRIBED, Transfer, over_time, seconds, tables};

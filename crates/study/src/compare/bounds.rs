@@ -1,5 +1,6 @@
 //! Theoretical bounds on the path of a scenario: see [`crate::theory`].
 
+use lasthop_observe::layout::Role;
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::tc::By;
 use lasthop_proto::link::varied::Course;
@@ -8,7 +9,6 @@ use lasthop_proto::tcp::config::{Clock, Congestion, DelayedAck, TcpConfig};
 use lasthop_proto::units::{Rate, Span};
 use lasthop_runs::RunResult;
 use lasthop_scenario::{HostSide, Scenario, StageKind};
-use lasthop_trace::layout::Role;
 use serde::Serialize;
 
 use crate::theory::{TcpPath, capacity, cubic, mathis, pftk};

@@ -5,9 +5,9 @@ mod page;
 mod race;
 mod tables;
 
+use lasthop_observe::stats::Summary;
 use lasthop_runs::{CellResults, Results, RunResult};
 use lasthop_scenario::{Argument, Code, Comparison, Handoffs, SchemeChoice, schemes_of};
-use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
 use crate::document::rank_of_looks;

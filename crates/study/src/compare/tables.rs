@@ -1,8 +1,8 @@
 //! A comparison as tables.
 
+use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{KB, Units, short};
-use lasthop_trace::stats::Summary;
 
 use super::{Counts, PointRanking, Row};
 use crate::ranking::Judgement;

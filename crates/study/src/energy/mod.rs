@@ -5,10 +5,10 @@ mod page;
 mod question;
 mod tables;
 
+use lasthop_observe::metrics::NodeEnergy;
+use lasthop_observe::stats::Summary;
 use lasthop_runs::{CellResults, Setup};
 use lasthop_scenario::{Axis, Cell, LeftOut, Plan, Scenario};
-use lasthop_trace::metrics::NodeEnergy;
-use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
 use crate::ranking::{Ratio, standings};

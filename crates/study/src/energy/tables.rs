@@ -1,8 +1,8 @@
 //! The tables of an energy study.
 
+use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::summary;
-use lasthop_trace::stats::Summary;
 
 use super::{Energy, HostEnergy};
 use crate::tables::{Words, times};

@@ -1,6 +1,6 @@
 //! Statistics of round trips.
 
-use lasthop_trace::stats::quantile;
+use lasthop_observe::stats::quantile;
 
 use super::{Phase, RoundTrips};
 

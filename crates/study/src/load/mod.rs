@@ -9,7 +9,7 @@ mod plot;
 use serde::{Deserialize, Serialize};
 
 pub use judge::round_trips;
-pub use lasthop_trace::grade::Grade;
+pub use lasthop_observe::grade::Grade;
 pub use plot::figure;
 
 /// The name of the document's format.

@@ -1,10 +1,10 @@
 //! The order in which a sender sends its segments.
 
+use lasthop_observe::Sink;
+use lasthop_observe::layout::{Layout, Role};
 use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpEvent, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Seq};
-use lasthop_trace::Sink;
-use lasthop_trace::layout::{Layout, Role};
 use serde::{Deserialize, Serialize};
 
 /// A sent segment.

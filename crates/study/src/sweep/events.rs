@@ -1,8 +1,8 @@
 //! The events of a transfer that cost most time, as links to its time-sequence plot.
 
+use lasthop_observe::sequence::Series;
 use lasthop_report::model::EventLink;
 use lasthop_report::number::plural;
-use lasthop_trace::sequence::Series;
 
 /// Maximum number of links for a transfer.
 const MAX_LINKS: usize = 6;
@@ -48,7 +48,7 @@ pub fn links(series: &Series, figure: &str) -> Vec<EventLink> {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_trace::stalls::Stall;
+    use lasthop_observe::stalls::Stall;
 
     use super::*;
 

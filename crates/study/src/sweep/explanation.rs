@@ -1,9 +1,9 @@
 //! The limits of the transfers of a cell in two sentences.
 
+use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
+use lasthop_observe::timeouts::TimeoutCauses;
 use lasthop_report::number::plural;
 use lasthop_runs::{CellResults, Results};
-use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
-use lasthop_trace::timeouts::TimeoutCauses;
 
 /// Maximum number of cells that are explained below a table.
 pub(super) const MAX_CELLS: usize = 8;

@@ -8,10 +8,10 @@ mod page;
 pub mod side_by_side;
 pub mod single;
 
+use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{self, Units, plural};
 use lasthop_runs::{CellResults, Results, RunResult};
-use lasthop_trace::stats::Summary;
 
 pub use explanation::explanations;
 pub use page::{CellSeries, heading, page};

@@ -1,13 +1,13 @@
 //! Results as one self-contained page: tables, charts, and time-sequence plots of the first runs.
 
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_observe::sequence::Series;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Events, Figure, Page, Section};
 use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
 use lasthop_runs::{CellResults, Results};
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::sequence::Series;
 
 use super::explanation::MAX_CELLS as MAX_EXPLAINED;
 use super::{Room, chart, events, explanations, note, remarks, table};

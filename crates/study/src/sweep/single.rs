@@ -1,10 +1,10 @@
 //! Single figures of stored results, for papers and slides.
 
+use lasthop_observe::metrics::SCALARS;
+use lasthop_observe::sequence::{SendKind, Series};
 use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Estimate, Pen, Plot, Ranks, TimeSequence};
 use lasthop_runs::{CellResults, Results};
-use lasthop_trace::metrics::SCALARS;
-use lasthop_trace::sequence::{SendKind, Series};
 
 use super::page::CellSeries;
 use super::{chart, heading};
@@ -277,7 +277,7 @@ fn ranking(results: &Results, cells: &[usize], request: &Request<'_>) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_trace::sequence::SentPacket;
+    use lasthop_observe::sequence::SentPacket;
 
     fn sent(at_s: f64, start: u64, kind: SendKind) -> SentPacket {
         SentPacket { at_s, start, end: start + 10, kind }

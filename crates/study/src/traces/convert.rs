@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lasthop_observe::capture;
 use lasthop_proto::link::varied::{Course, OPPORTUNITY, Trace};
 use lasthop_proto::units::{Rate, Span, Time, UnitError};
-use lasthop_trace::capture;
 
 use super::iperf3;
 use super::make::{ended, from_course};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use lasthop_observe::Sink;
+use lasthop_observe::metrics::Metrics;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
 use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::{Session, layout};
-use lasthop_trace::Sink;
-use lasthop_trace::metrics::Metrics;
 
 use super::{Block, Digest};
 

@@ -4,6 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use lasthop_observe::conservation::Conservation;
+use lasthop_observe::csv::{EventCsv, TcbCsv};
+use lasthop_observe::layout::flow_name;
+use lasthop_observe::metrics::Metrics;
+use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
+use lasthop_observe::sequence::{Sequence, Watch};
+use lasthop_observe::{Record, Sink, capture};
 use lasthop_proto::event::{EventKind, Interest};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::tcp::words::TCPS;
@@ -13,13 +20,6 @@ use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, parse as parse_packet, view};
 use lasthop_scenario::{Scenario, example, examples, parse};
 use lasthop_sim::{Session, layout};
-use lasthop_trace::conservation::Conservation;
-use lasthop_trace::csv::{EventCsv, TcbCsv};
-use lasthop_trace::layout::flow_name;
-use lasthop_trace::metrics::Metrics;
-use lasthop_trace::pcapng::{CapturePoint, CaptureSink};
-use lasthop_trace::sequence::{Sequence, Watch};
-use lasthop_trace::{Record, Sink, capture};
 
 use super::cases::{At, Draft};
 use super::{Block, Digest, check};

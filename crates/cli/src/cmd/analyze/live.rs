@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 
 use lasthop_analyze::{Analyzer, Config};
 use lasthop_live::sniff::Sniffer;
+use lasthop_observe::capture::{Decoder, Frame, LinkType};
 use lasthop_proto::units::{Span, Time};
 use lasthop_study::capture::Capture;
-use lasthop_trace::capture::{Decoder, Frame, LinkType};
 
 use crate::failure::Failure;
 use crate::stop::Stop;

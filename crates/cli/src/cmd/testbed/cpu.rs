@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::testbed::cpu_bench::{LEAST_MSS, Laboratory, MOST_MSS};
+use lasthop_observe::cpu_time::{Case, ENOUGH, Ends, Measurement, Sample, cases};
+use lasthop_observe::stats::Middle;
 use lasthop_proto::units::Bytes;
 use lasthop_report::cpu_tables as report;
 use lasthop_report::number;
 use lasthop_report::table;
-use lasthop_trace::cpu_time::{Case, ENOUGH, Ends, Measurement, Sample, cases};
-use lasthop_trace::stats::Middle;
 use serde::Serialize;
 
 use crate::child;
@@ -141,7 +141,7 @@ fn facts(measured: &Measurement) -> Vec<String> {
 #[derive(Serialize)]
 struct CpuAnswer<'a> {
     #[serde(flatten)]
-    about: &'a lasthop_trace::cpu_time::About,
+    about: &'a lasthop_observe::cpu_time::About,
     bytes: u64,
     rounds: u32,
     /// Share of the processors' busy time that was attributed.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use lasthop_trace::cpu_time::Wire;
+use lasthop_observe::cpu_time::Wire;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::Pid;
 

@@ -33,7 +33,7 @@ mod transfer;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lasthop_trace::cpu_time::{About, Case, Change, Sample, Wire};
+use lasthop_observe::cpu_time::{About, Case, Change, Sample, Wire};
 
 use self::cable::Cable;
 use super::error::{Error, Tried as _};

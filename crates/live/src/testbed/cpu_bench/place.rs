@@ -1,6 +1,6 @@
 //! The processors of the two ends, and the description of the machine.
 
-use lasthop_trace::cpu_time::About;
+use lasthop_observe::cpu_time::About;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::utsname::uname;
 use nix::unistd::Pid;

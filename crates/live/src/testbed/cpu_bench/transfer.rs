@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lasthop_observe::cpu_time::{Case, Change, Sample, Spent};
 use lasthop_proto::units::Time;
-use lasthop_trace::cpu_time::{Case, Change, Sample, Spent};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::time::{TimeVal, TimeValLike as _};
@@ -288,7 +288,7 @@ fn receive(
 mod tests {
     use std::net::Ipv4Addr;
 
-    use lasthop_trace::cpu_time::Wire;
+    use lasthop_observe::cpu_time::Wire;
     use nix::sched::sched_getaffinity;
     use nix::unistd::Pid;
 

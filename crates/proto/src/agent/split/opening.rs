@@ -95,7 +95,7 @@ impl Split {
         };
         let flow = report.quote.flow;
         // The large packet had travelled in that direction.
-        let key = if from == Side::Right { flow } else { flow.reversed() };
+        let key = from.other().rightward(flow);
         if packet.dst != flow.src {
             return;
         }

@@ -5,8 +5,8 @@ use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
 use crate::units::{Span, Time};
 
-use super::detect::{Detect, Evidence};
 use super::growth::{Acked, Growth, Loss};
+use super::recovery::detect::{Detect, Evidence};
 use super::recovery::{AckSummary, Progress, Recovery, Step};
 use super::{AckInfo, SenderWith, Verdict};
 

@@ -9,11 +9,11 @@ use crate::tcp::rtt::RttEstimator;
 use crate::units::{Due, Time};
 
 use super::Window;
-use super::control::AnyGrowth;
-use super::detect::Detector;
+use super::growth::any::AnyGrowth;
+use super::growth::pacing::Pacer;
+use super::growth::usage::Usage;
 use super::limits::Limits;
-use super::pacing::Pacer;
-use super::usage::Usage;
+use super::recovery::detect::Detector;
 
 /// State of a sender except that of its recovery, which changes this state.
 #[derive(Clone, Debug)]

@@ -36,8 +36,8 @@ macro_rules! variants {
         variants!(@enum [$(#[$doc])*] $any $variants);
         impl $any {
             variants!(@new [$(#[$new])*] $args $key, $any $variants);
-            $(variants!(@by_ref [pub(super)] $any $variants $get $get_args $get_type);)*
-            $(variants!(@by_mut [pub(super)] $any $variants $set $set_args $set_type);)*
+            $(variants!(@by_ref [pub(in crate::tcp::sender)] $any $variants $get $get_args $get_type);)*
+            $(variants!(@by_mut [pub(in crate::tcp::sender)] $any $variants $set $set_args $set_type);)*
         }
         impl Sender {
             $(variants!(@dispatch [$(#[$call_doc])*] $any $variants $call $call_args $call_type);)*

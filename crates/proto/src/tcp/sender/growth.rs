@@ -1,9 +1,20 @@
 //! Window growth, or congestion control: growth of the congestion window by ACKs of new data, and its reduction by
 //! losses.
 
+pub mod any;
+pub mod custom;
+pub mod hystart;
+pub mod linux_cubic;
+pub mod linux_reno;
+pub mod maxima;
+pub mod pacing;
+pub mod rate;
+pub mod slow_start;
+pub(in crate::tcp::sender) mod usage;
+
 use crate::units::{Rate, Span, Time};
 
-use super::rate::RateSample;
+use self::rate::RateSample;
 use super::{Chunk, Window};
 
 /// An ACK that moves the left edge.

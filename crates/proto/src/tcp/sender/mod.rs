@@ -1,47 +1,28 @@
 //! The sender of a connection: selection of the next segment, and reactions to ACKs and timers.
 //!
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
+//!
+//! - [`systems`] has a file for each sender of the registry.
+//! - [`growth`] and [`recovery`] have the two parts of a sender and what several senders use: window growth, and loss
+//!   detection with recovery.
+//! - The other modules are the same for all senders.
 
 mod ack;
 mod ack_info;
 mod bursts;
 pub mod common;
-mod congestion;
-pub mod control;
-pub mod custom;
-pub mod detect;
+mod ecn;
 mod family;
-pub mod fast_rtx_handoff;
-pub mod flight;
 pub mod growth;
-pub mod hystart;
 pub mod limits;
-pub mod linux_cubic;
-pub mod linux_reno;
-pub mod maxima;
 mod moving;
-mod nack;
-mod named;
 pub mod notices;
 mod output;
-pub mod pacing;
-pub mod prr;
-pub mod rate;
 pub mod recovery;
 pub(in crate::tcp) mod registry;
-pub mod scoreboard;
-pub mod slow_start;
+pub mod systems;
 mod timeout;
-pub mod tlp;
-mod usage;
-pub mod variant;
 pub mod window;
-
-/// The files of the senders.
-macro_rules! files {
-    ($($file:ident $words:tt $($part:ident $Name:ident($($kind:tt)*))?;)*) => { $(pub mod $file;)* };
-}
-registry::senders!(files);
 
 use std::sync::Arc;
 
@@ -52,12 +33,12 @@ use super::Settings;
 use super::config::{AckpReaction, GrowthRule, TcpConfig, Variant};
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
-use control::AnyGrowth;
-use detect::{Detect, Detector};
 use growth::Growth;
+use growth::any::AnyGrowth;
+use growth::slow_start::SlowStartAvoidance;
 use limits::LimitTimes;
-use slow_start::SlowStartAvoidance;
-use variant::AnyRecovery;
+use recovery::any::AnyRecovery;
+use recovery::detect::{Detect, Detector};
 pub use window::Window;
 
 /// A segment of the stream that is sent now.
@@ -282,7 +263,7 @@ impl Sender {
     /// Replaces the growth of the congestion window, and the pacer, by those of `config`.
     pub fn replace_growth(&mut self, config: &TcpConfig) {
         self.core.growth = AnyGrowth::new(config);
-        self.core.pacer = pacing::Pacer::new(config).map(Box::new);
+        self.core.pacer = growth::pacing::Pacer::new(config).map(Box::new);
     }
 
     /// A snapshot of the control block. `rcv_nxt` is the receiver's next expected position.

@@ -3,9 +3,9 @@
 use crate::event::Cause;
 use crate::units::{Due, Time};
 
-use super::detect::Detect;
 use super::growth::Growth;
 use super::limits::Limit;
+use super::recovery::detect::Detect;
 use super::recovery::{Choice, Recovery};
 use super::{Chunk, SenderWith};
 

@@ -1,11 +1,21 @@
 //! Loss recovery: the behaviour of a sender from the detection of a loss until its repair.
 
+pub mod any;
+pub mod detect;
+pub mod fast_rtx_handoff;
+pub mod flight;
+pub(in crate::tcp::sender) mod nack;
+pub(in crate::tcp::sender) mod named;
+pub mod prr;
+pub mod scoreboard;
+pub mod tlp;
+
 use crate::event::TcpKind;
 use crate::units::{Due, Rate, Span, Time};
 
-use super::detect::Detection;
+use self::detect::Detection;
 use super::growth::{Acked, Growth};
-use super::integrated::Part;
+use super::systems::integrated::Part;
 use super::{AckInfo, Chunk, Core, Timers, Window};
 
 /// Reports of an ACK about segments, in addition to the left edge.

@@ -46,7 +46,7 @@ macro_rules! parts {
         #[serde(rename_all = "lowercase")]
         pub enum Variant {
             $($(
-                #[doc = concat!("See [`", stringify!($file), "`](super::", stringify!($file), ").")]
+                #[doc = concat!("See [`", stringify!($file), "`](super::systems::", stringify!($file), ").")]
                 $R,
             )?)*
         }
@@ -58,7 +58,7 @@ macro_rules! parts {
             /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
             Reno,
             $($(
-                #[doc = concat!("See [`", stringify!($file), "`](super::", stringify!($file), ").")]
+                #[doc = concat!("See [`", stringify!($file), "`](super::systems::", stringify!($file), ").")]
                 $G,
             )?)*
         }

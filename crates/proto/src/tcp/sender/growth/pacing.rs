@@ -1,0 +1,202 @@
+//! Pacing: segments are sent at a rate instead of in bursts when the windows open.
+//!
+//! The rate is that of the congestion control, or the window spread over a round trip. Modern senders are faster, as
+//! Linux is: in slow start each ACK permits two segments, and one window per round trip would not send them.
+//! [`TcpConfig::burst`] is the number of segments that may be sent back to back.
+
+use crate::describe::{Kind, SIM, System};
+use crate::tcp::config::{TcpConfig, Variant};
+use crate::units::{Due, Rate, Span, Time};
+
+/// Description of the system, for lists.
+pub const ADAPTATION: System = System::new(
+    Kind::Sender,
+    "sender-adaptation",
+    "host: sender-adaptation = true",
+    "the window grows by bytes acknowledged and bursts are paced, for paths where ACKs are rare",
+    "balakrishnan97 4.1, 4.3",
+)
+.runs(SIM);
+
+/// Minimum rate in bits per second: an empty window must not stop a sender.
+const LEAST: u64 = 1000;
+
+/// Rate in percent of a window per round trip: below half of the threshold, and above it (`tcp_pacing_ss_ratio`,
+/// `tcp_pacing_ca_ratio`).
+const LINUX: [u64; 2] = [200, 120];
+
+/// Spaces segments out. The virtual scheduling form of the generic cell rate algorithm (ITU-T I.371).
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    /// Segments that may be sent back to back.
+    burst: u32,
+    /// Exact smoothed round trip; the one of the timers is coarser.
+    srtt: Option<Span>,
+    /// Rate in percent of a window per round trip, below half of the threshold and above it.
+    percent: [u64; 2],
+    /// When the next segment would be due without bursts.
+    due: Time,
+    /// How much earlier it may be sent.
+    slack: Span,
+    /// When the next segment may be sent, if one waits.
+    pub(in crate::tcp::sender) waits: Due,
+    /// Segments of the current burst that were not sent yet.
+    left: u32,
+}
+
+impl Pacer {
+    /// The pacer of `config`, if it has one.
+    pub fn new(config: &TcpConfig) -> Option<Pacer> {
+        config.pacing.then(|| Pacer {
+            burst: config.burst.max(1),
+            percent: if config.variant == Variant::Rack { LINUX } else { [100; 2] },
+            srtt: None,
+            due: Time(0),
+            waits: Due::NEVER,
+            slack: Span::ZERO,
+            left: 0,
+        })
+    }
+
+    /// Adds a round-trip sample.
+    pub fn sample(&mut self, rtt: Span) {
+        self.srtt = Some(match self.srtt {
+            None => rtt,
+            Some(srtt) => Span((7 * srtt.0 + rtt.0) / 8),
+        });
+    }
+
+    /// When the next segment may be sent, if not at `now`.
+    pub fn blocked(&self, now: Time) -> Option<Time> {
+        let at = Time(self.due.0.saturating_sub(self.slack.0));
+        (at > now).then_some(at)
+    }
+
+    /// Whether no segment may be sent at `now`. If so, sets the time of the next one.
+    pub fn holds_back(&mut self, now: Time) -> bool {
+        self.waits = self.blocked(now).filter(|_| self.left == 0).into();
+        self.waits.is_set()
+    }
+
+    /// Starts a burst of `segments`, if there is none: they are sent together, and the next ones wait for the transmission
+    /// time of the burst at the rate.
+    pub(in crate::tcp::sender) fn begin_burst(&mut self, segments: u32) {
+        if self.left == 0 {
+            self.left = segments;
+        }
+    }
+
+    /// Ends the current burst, since no more can be sent.
+    pub(in crate::tcp::sender) fn end_burst(&mut self) {
+        self.left = 0;
+    }
+
+    /// Records that `bytes` are sent at `now` with the congestion window `cwnd` and this threshold; `rate` is the pacing
+    /// rate of the congestion control, if it has one.
+    pub fn sent(&mut self, now: Time, bytes: u32, [cwnd, ssthresh]: [u32; 2], rate: Option<Rate>) {
+        let bps = match (rate, self.srtt) {
+            (Some(rate), _) => rate.bps(),
+            (None, Some(srtt)) => {
+                let percent = self.percent[usize::from(cwnd >= ssthresh / 2)];
+                (u128::from(cwnd) * 80_000_000 * u128::from(percent) / u128::from(srtt.0.max(1)))
+                    .min(u128::from(u64::MAX)) as u64
+            }
+            // Before the first sample there is no round trip over which to spread the window.
+            (None, None) => return,
+        };
+        let Some(rate) = Rate::from_bps(bps.max(LEAST)) else { return };
+        let early = if self.left > 0 { 0 } else { u64::from(self.burst - 1) };
+        self.left = self.left.saturating_sub(1);
+        self.slack = rate.transmit(u64::from(bytes) * early);
+        self.due = self.due.max(now) + rate.transmit(bytes.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer(burst: u32) -> Pacer {
+        Pacer::new(&TcpConfig { pacing: true, burst, ..TcpConfig::rfc() }).unwrap()
+    }
+
+    /// How many of `n` segments leave at each moment, when all of them wait.
+    fn departures(mut pacer: Pacer, n: u32) -> Vec<(u64, u32)> {
+        pacer.sample(Span::millis(100));
+        let mut now = Time(0);
+        let mut left: Vec<(u64, u32)> = Vec::new();
+        for _ in 0..n {
+            if let Some(at) = pacer.blocked(now) {
+                now = at;
+            }
+            pacer.sent(now, 1000, [10_000; 2], None);
+            match left.last_mut() {
+                Some((at, count)) if *at == now.0 => *count += 1,
+                _ => left.push((now.0, 1)),
+            }
+        }
+        left
+    }
+
+    /// Linux sends twice as fast below half of the threshold and a fifth faster from there on, so that the window may
+    /// grow.
+    #[test]
+    fn far_below_the_threshold_a_window_leaves_in_half_a_round_trip() {
+        for (variant, cwnd, ms) in [
+            (Variant::Rack, 9_999, 50_005_000),
+            (Variant::Rack, 10_000, 83_333_333),
+            (Variant::Rack, 20_000, 41_666_666),
+            (Variant::Reno, 9_999, 100_010_001),
+            (Variant::Reno, 10_000, 100_000_000),
+        ] {
+            let config = TcpConfig { pacing: true, burst: 1, variant, ..TcpConfig::rfc() };
+            let mut pacer = Pacer::new(&config).unwrap();
+            pacer.sample(Span::millis(100));
+            pacer.sent(Time(0), 10_000, [cwnd, 20_000], None);
+            let at = pacer.blocked(Time(0)).expect("the next one waits").0;
+            assert!(at.abs_diff(ms) < 1_000, "{variant:?} with {cwnd}: {at} ns for 10,000 bytes");
+        }
+    }
+
+    #[test]
+    fn a_window_is_spread_over_a_round_trip() {
+        let left = departures(pacer(1), 10);
+        let expected: Vec<(u64, u32)> = (0..10).map(|i| (i * 10_000_000, 1)).collect();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn a_burst_is_bounded_and_does_not_raise_the_rate() {
+        let left = departures(pacer(4), 20);
+        assert_eq!(left[0], (0, 4));
+        assert!(left[1..].iter().all(|(_, count)| *count <= 4));
+        // The last segment is due after 19 intervals and may leave three earlier.
+        assert_eq!(left.last().unwrap().0, 160_000_000);
+    }
+
+    /// Four segments leave together and take four intervals; what follows an interrupted burst waits.
+    #[test]
+    fn a_burst_leaves_together_and_the_next_one_waits_for_its_time() {
+        let mut pacer = pacer(2);
+        pacer.sample(Span::millis(100));
+        pacer.begin_burst(4);
+        for _ in 0..4 {
+            assert!(!pacer.holds_back(Time(0)));
+            pacer.begin_burst(9);
+            pacer.sent(Time(0), 1000, [10_000; 2], None);
+        }
+        assert_eq!(pacer.blocked(Time(0)), Some(Time(40_000_000)));
+        pacer.begin_burst(4);
+        pacer.sent(Time(40_000_000), 1000, [10_000; 2], None);
+        assert!(!pacer.holds_back(Time(40_000_000)));
+        pacer.end_burst();
+        assert!(pacer.holds_back(Time(40_000_000)));
+    }
+
+    #[test]
+    fn without_a_round_trip_nothing_waits() {
+        let mut pacer = pacer(1);
+        pacer.sent(Time(5), 1000, [10_000; 2], None);
+        assert_eq!(pacer.blocked(Time(5)), None);
+    }
+}

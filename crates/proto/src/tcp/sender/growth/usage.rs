@@ -1,0 +1,223 @@
+//! Congestion window validation for all senders: an unused window gives no information about the path and does not grow
+//! (RFC 7661). [`IdleRestart`] is the rule for the window after idle time. With [`IdleRestart::Decay`] a window that was
+//! not fully used for a retransmission timeout also decreases halfway to its use (`tcp_cwnd_application_limited`).
+
+use crate::tcp::config::{IdleRestart, TcpConfig};
+use crate::units::{Span, Time};
+
+use crate::tcp::sender::Window;
+
+/// Use of the congestion window.
+#[derive(Clone, Debug)]
+pub(in crate::tcp::sender) struct Usage {
+    /// Whether an unused window does not grow.
+    validates: bool,
+    /// Rule for the window after idle time.
+    restart: IdleRestart,
+    /// The initial window in segments.
+    first: u32,
+    /// Whether the congestion window has stopped the last transmission.
+    limited: bool,
+    /// Maximum outstanding bytes in this round trip, and the position that ends the round trip.
+    most: (u64, u64),
+    /// Time of the last transmission.
+    sent: Option<Time>,
+    /// Whether data was sent since the last validation of the window, and since the last record of its use.
+    fresh: bool,
+    unnoted: bool,
+    /// Time since which the window has not been the limit, and the maximum bytes in flight since then.
+    since: (Time, u64),
+}
+
+impl Usage {
+    pub(in crate::tcp::sender) fn new(config: &TcpConfig) -> Usage {
+        // A control with a path model does not restart: its pacing bounds the burst after idle time.
+        let restart = match config.congestion.has_a_model() {
+            true => IdleRestart::Off,
+            false => config.slow_start_after_idle,
+        };
+        Usage {
+            validates: config.window_validation,
+            restart,
+            first: config.initial_window,
+            limited: false,
+            most: (0, 0),
+            sent: None,
+            fresh: false,
+            unnoted: false,
+            since: (Time::ZERO, 0),
+        }
+    }
+
+    /// Records a transmission. In Linux a window probe does not count.
+    pub(in crate::tcp::sender) fn sent(&mut self, now: Time, probe: bool) {
+        if probe && self.restart == IdleRestart::Decay {
+            return;
+        }
+        (self.sent, self.fresh, self.unnoted) = (Some(now), true, true);
+    }
+
+    /// Whether data was sent since the last record of the window's use.
+    pub(in crate::tcp::sender) fn is_unnoted(&self) -> bool {
+        self.unnoted
+    }
+
+    /// Records whether the congestion window prevents further transmissions, for the growth of the window.
+    pub(in crate::tcp::sender) fn note(&mut self, w: &Window, by_window: bool) {
+        self.unnoted = false;
+        let out = w.nxt - w.una;
+        if w.una >= self.most.1 || by_window || (!self.limited && out > self.most.0) {
+            self.limited = by_window;
+            self.most = (out, w.nxt);
+        }
+    }
+
+    /// Whether the window was used, so that it may grow.
+    //= rfc7661: an unused window gives no information about the path; the rule is Linux' tcp_is_cwnd_limited
+    pub(in crate::tcp::sender) fn may_grow(&self, w: &Window) -> bool {
+        !self.validates
+            || self.limited
+            || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
+    }
+
+    /// Reduces the window after idle time. Called with data to send and none in flight; `rto` is the current timeout.
+    //= rfc5681#section-4.1: no data sent for longer than the RTO: at most the restart window, min(IW, cwnd)
+    pub(in crate::tcp::sender) fn restart(&mut self, now: Time, rto: Span, w: &mut Window) {
+        let idle = self.sent.map_or(Span::ZERO, |sent| now.since(sent));
+        // Linux checks this when data is written and when the window opens, not at a probe.
+        if idle <= rto || self.restart == IdleRestart::Decay && w.peer == 0 {
+            return;
+        }
+        self.sent = Some(now);
+        let first = w.mss.saturating_mul(self.first).min(w.cwnd);
+        match self.restart {
+            IdleRestart::Off => {}
+            IdleRestart::OneSegment => w.cwnd = w.cwnd.min(w.mss),
+            IdleRestart::InitialWindow => w.cwnd = first,
+            IdleRestart::Decay => {
+                let halvings = (idle.0 / rto.0.max(1)).min(31);
+                remember(w);
+                w.cwnd = w.in_segments(w.cwnd >> halvings).max(first);
+            }
+        }
+    }
+
+    /// Reduces a window that was not fully used for a timeout, with [`IdleRestart::Decay`]. Called outside of
+    /// recovery when no more is sent, with `out` bytes in flight. `limited` is whether the window is the reason.
+    pub(in crate::tcp::sender) fn validate(
+        &mut self,
+        now: Time,
+        rto: Span,
+        w: &mut Window,
+        out: u64,
+        limited: bool,
+    ) {
+        if self.restart != IdleRestart::Decay || !(limited || self.fresh) {
+            return;
+        }
+        self.fresh = false;
+        if limited {
+            self.since = (now, 0);
+            return;
+        }
+        self.since.1 = self.since.1.max(out);
+        if now.since(self.since.0) < rto {
+            return;
+        }
+        let used = self.since.1.max(w.mss.saturating_mul(self.first).into());
+        if used < w.cwnd.into() {
+            remember(w);
+            w.cwnd = w.in_segments(((u64::from(w.cwnd) + used) / 2) as u32);
+        }
+        self.since = (now, 0);
+    }
+}
+
+/// Raises the threshold to three quarters of the window, before the window is reduced.
+fn remember(w: &mut Window) {
+    w.ssthresh = w.ssthresh.max(w.cwnd / 2 + w.cwnd / 4);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTO: Span = Span::millis(200);
+
+    fn linux() -> (Usage, Window) {
+        let config = TcpConfig { mss: 1000, ..TcpConfig::linux() };
+        let mut w = Window::new(&config);
+        (w.cwnd, w.ssthresh, w.peer) = (80_000, 20_000, 80_000);
+        (Usage::new(&config), w)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::millis(ms)
+    }
+
+    #[test]
+    fn silence_halves_the_window_for_each_time_out_down_to_the_first_one() {
+        let (mut usage, mut w) = linux();
+        usage.sent(at(100), false);
+        usage.restart(at(300), RTO, &mut w);
+        assert_eq!(w.cwnd, 80_000, "no longer than a timeout");
+        usage.restart(at(510), RTO, &mut w);
+        assert_eq!(
+            (w.cwnd, w.ssthresh),
+            (20_000, 60_000),
+            "two of them; three quarters are remembered"
+        );
+        usage.restart(at(520), RTO, &mut w);
+        assert_eq!(w.cwnd, 20_000, "once");
+        w.peer = 0;
+        usage.restart(at(10_000), RTO, &mut w);
+        assert_eq!(w.cwnd, 20_000, "not for a probe of a closed window");
+        w.peer = 80_000;
+        usage.restart(at(10_000), RTO, &mut w);
+        assert_eq!(w.cwnd, 10_000);
+    }
+
+    /// The window and the threshold after an idle time of two timeouts, and after a shorter one.
+    #[test]
+    fn each_rule_restarts_from_its_own_window() {
+        for (rule, cwnd, ssthresh) in [
+            (IdleRestart::Off, 80_000, 20_000),
+            (IdleRestart::OneSegment, 1_000, 20_000),
+            (IdleRestart::InitialWindow, 10_000, 20_000),
+            (IdleRestart::Decay, 20_000, 60_000),
+        ] {
+            let (_, mut w) = linux();
+            let config = TcpConfig { slow_start_after_idle: rule, ..TcpConfig::linux() };
+            let mut usage = Usage::new(&config);
+            usage.restart(at(10_000), RTO, &mut w);
+            assert_eq!(w.cwnd, 80_000, "{rule:?}: nothing was ever sent");
+            usage.sent(at(100), false);
+            usage.restart(at(300), RTO, &mut w);
+            assert_eq!(w.cwnd, 80_000, "{rule:?}: no longer than a timeout");
+            usage.restart(at(510), RTO, &mut w);
+            assert_eq!((w.cwnd, w.ssthresh), (cwnd, ssthresh), "{rule:?}");
+            w.cwnd = 500;
+            usage.restart(at(10_000), RTO, &mut w);
+            assert_eq!(w.cwnd, 500, "{rule:?}: a smaller window stays");
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_comes_halfway_down() {
+        let (mut usage, mut w) = linux();
+        usage.sent(at(1000), false);
+        usage.validate(at(1000), RTO, &mut w, 80_000, true);
+        for ms in [1050, 1199] {
+            usage.sent(at(ms), false);
+            usage.validate(at(ms), RTO, &mut w, 40_000, false);
+        }
+        usage.validate(at(1300), RTO, &mut w, 0, false);
+        assert_eq!(w.cwnd, 80_000, "nothing was sent");
+        usage.sent(at(1300), false);
+        usage.validate(at(1300), RTO, &mut w, 5000, false);
+        assert_eq!((w.cwnd, w.ssthresh), (60_000, 60_000), "of the most in flight");
+        usage.sent(at(1500), false);
+        usage.validate(at(1500), RTO, &mut w, 5000, false);
+        assert_eq!(w.cwnd, 35_000, "the first window counts as used");
+    }
+}

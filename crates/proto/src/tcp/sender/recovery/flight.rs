@@ -1,0 +1,391 @@
+//! Records of the segments in flight: time of the last transmission, number of transmissions, and fate. They are used
+//! by all senders for which the edges are not sufficient: RACK, SMART, SCPS-TP and Vegas.
+//!
+//! A record is a segment as it was sent. It is reported by the receiver, or lost and waiting for its retransmission,
+//! or in the network. There are two methods to record a transmission. With [`Flight::sent`] the records are
+//! contiguous and cover all data that is not cumulatively acknowledged; whole records are retransmitted. With
+//! [`Flight::put`] a record is identified by the first position of its segment, as in an ACK that names it. After
+//! [`Flight::clear`] the records start with the next transmission.
+
+mod losses;
+
+use std::collections::VecDeque;
+
+use crate::units::Time;
+
+use super::scoreboard::Scoreboard;
+use crate::tcp::sender::growth::rate::Stamp;
+use crate::tcp::sender::{Chunk, Window};
+
+/// Maximum number of records: 95 MB in flight with segments of 1460 bytes.
+const RECORDS_MAX: usize = 1 << 16;
+
+/// Maximum number of records by [`Flight::put`]. Further segments have no record.
+const NAMED_MAX: usize = 1 << 14;
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SentSegment {
+    /// First position.
+    pub from: u64,
+    /// Length in bytes, 32 bits: a record occupies exactly one cache line.
+    len: u32,
+    /// Time of the last transmission.
+    pub at: Time,
+    /// Number of that transmission in the connection, if they are counted.
+    pub order: u64,
+    /// Whether it was sent more than once.
+    pub again: bool,
+    /// Whether the receiver has reported it.
+    pub sacked: bool,
+    /// Whether it counts as lost and waits for its retransmission.
+    pub lost: bool,
+    /// History of its losses and retransmissions.
+    mark: Mark,
+    /// State of delivery at the last transmission, if the delivery rate is measured.
+    pub stamp: Stamp,
+}
+
+const _: () = assert!(size_of::<SentSegment>() == 64);
+
+/// History of the losses and retransmissions of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mark {
+    /// No loss and no retransmission.
+    None,
+    /// It was marked as lost because later segments have arrived.
+    Detected,
+    /// It was retransmitted to repair its loss.
+    Repaired,
+    /// A tail loss probe has retransmitted it.
+    Probed,
+    /// Its loss was spurious. Loss detection ignores it until its retransmission.
+    Spurious,
+}
+
+impl SentSegment {
+    /// Positions `from` to `to`, sent for the first time.
+    fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> SentSegment {
+        let len = (to - from) as u32;
+        let mark = Mark::None;
+        SentSegment {
+            from,
+            len,
+            at,
+            order: 0,
+            again: false,
+            sacked: false,
+            lost: false,
+            mark,
+            stamp,
+        }
+    }
+    /// One past its last position.
+    pub fn to(&self) -> u64 {
+        self.from + self.bytes()
+    }
+    /// Length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.len.into()
+    }
+    fn pending(&self) -> bool {
+        !self.sacked && !self.lost
+    }
+    /// Whether a retransmission other than a tail loss probe is in flight.
+    fn is_repeated(&self) -> bool {
+        self.again && self.pending() && !matches!(self.mark, Mark::Spurious | Mark::Probed)
+    }
+}
+
+/// The segments in flight.
+#[derive(Clone, Debug, Default)]
+pub struct Flight {
+    records: VecDeque<SentSegment>,
+    board: Scoreboard,
+    /// Estimated bytes in the network.
+    pipe: u64,
+    /// Bytes that are lost and not retransmitted.
+    lost: u64,
+    /// Number of segments that the receiver has reported.
+    sacked_segments: usize,
+    /// No record below this position is lost.
+    lost_from: u64,
+    /// Records below this position are reported, lost, or were sent more than once.
+    first_pending: u64,
+    /// Retransmissions in the order of sending: position and time. Obsolete entries are removed when they are visited.
+    repeated: VecDeque<(u64, Time)>,
+    /// Number of counted transmissions.
+    order: u64,
+}
+
+impl Flight {
+    /// Estimated bytes in the network: neither reported nor lost.
+    pub fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// Bytes that are lost and wait for their retransmission.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Number of segments that the receiver has reported and not cumulatively acknowledged.
+    pub fn sacked_segments(&self) -> usize {
+        self.sacked_segments
+    }
+
+    /// Bytes that the receiver has reported and not cumulatively acknowledged.
+    pub fn reported(&self) -> u64 {
+        self.board.bytes()
+    }
+
+    /// Whether no segment is outstanding.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Whether the maximum number of records is reached.
+    pub fn is_full(&self) -> bool {
+        self.records.len() >= RECORDS_MAX
+    }
+
+    /// Number of outstanding segments.
+    pub fn segments(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The segment with the lowest positions.
+    pub fn first(&self) -> Option<&SentSegment> {
+        self.records.front()
+    }
+
+    /// The segment with the highest positions.
+    pub fn last(&self) -> Option<&SentSegment> {
+        self.records.back()
+    }
+
+    /// The first record that ends above `position`.
+    fn index(&self, position: u64) -> usize {
+        // The usual position is that of the oldest record, or one behind the last.
+        match (self.records.front(), self.records.back()) {
+            (Some(first), _) if first.to() > position => 0,
+            (_, Some(last)) if last.to() <= position => self.records.len(),
+            _ => self.records.partition_point(|r| r.to() <= position),
+        }
+    }
+
+    /// The segment that begins at `from`.
+    pub fn find(&self, from: u64) -> Option<&SentSegment> {
+        // It is usually the first one, so a linear search is fast.
+        self.records.iter().find(|r| r.from == from)
+    }
+
+    fn position(&self, from: u64) -> Option<usize> {
+        // It is usually the oldest one.
+        if self.records.front().is_some_and(|r| r.from == from) {
+            return Some(0);
+        }
+        let i = self.records.partition_point(|r| r.from < from);
+        self.records.get(i).is_some_and(|r| r.from == from).then_some(i)
+    }
+
+    /// Start and end position of the lowest lost segment.
+    pub fn first_lost(&self) -> Option<(u64, u64)> {
+        let lost = self.records.iter().filter(|_| self.lost > 0).find(|r| r.lost);
+        lost.map(|r| (r.from, r.to()))
+    }
+
+    /// Removes all records.
+    pub fn clear(&mut self) {
+        *self = Flight { order: self.order, ..Flight::default() };
+    }
+
+    /// Records a segment that is sent at `now`, identified by its first position. `again` is whether it counts as a
+    /// retransmission if there is no record of it. Removes the records below the left edge.
+    pub fn put(&mut self, now: Time, w: &Window, chunk: &Chunk, again: bool) {
+        self.acknowledge(w.una, |_, _| {});
+        self.order += 1;
+        let (from, to, order) = (chunk.from, chunk.end(), self.order);
+        if self.records.back().is_none_or(|last| from >= last.to()) {
+            if self.records.len() < NAMED_MAX {
+                self.push(SentSegment {
+                    order,
+                    again,
+                    ..SentSegment::new(now, from, to, Stamp::default())
+                });
+            }
+        } else if let Some(i) = self.position(from) {
+            let r = &mut self.records[i];
+            if core::mem::take(&mut r.lost) {
+                self.lost -= r.bytes();
+                self.pipe += r.bytes();
+            }
+            // The last transmission determines the length, which a probe may have cut before.
+            let more = to.saturating_sub(r.to());
+            r.len += more as u32;
+            (r.at, r.order, r.again) = (now, order, true);
+            if !r.sacked {
+                self.pipe += more;
+            }
+        }
+    }
+
+    fn push(&mut self, new: SentSegment) {
+        self.pipe += new.bytes();
+        self.records.push_back(new);
+    }
+
+    /// Records that positions `from` to `to` are sent at `now`, for the first time or again; `stamp` is the state of
+    /// delivery.
+    pub fn sent(&mut self, now: Time, from: u64, to: u64, stamp: Stamp) {
+        self.sent_as(now, (from, to), stamp, false);
+    }
+
+    /// Like [`Flight::sent`]; `probe` is whether it is a tail loss probe.
+    pub fn sent_as(&mut self, now: Time, (from, to): (u64, u64), stamp: Stamp, probe: bool) {
+        let end = self.records.back().map_or(from, |r| r.to());
+        let mut i = self.index(from);
+        while let Some(r) = self.records.get_mut(i).filter(|r| r.to() <= to) {
+            i += 1;
+            if r.from < from || r.sacked {
+                continue;
+            }
+            if core::mem::take(&mut r.lost) {
+                self.lost -= r.bytes();
+                self.pipe += r.bytes();
+                r.mark = Mark::Repaired;
+            } else if r.mark != Mark::Repaired {
+                r.mark = if probe { Mark::Probed } else { Mark::None };
+            }
+            (r.at, r.again, r.stamp) = (now, true, stamp);
+            self.repeated.push_back((r.from, now));
+        }
+        if to > end {
+            self.push(SentSegment::new(now, from.max(end), to, stamp));
+        }
+        if self.repeated.len() > 2 * self.records.len() + 16 {
+            self.forget_stale();
+        }
+    }
+
+    /// Removes the entries of `repeated` for segments that were acknowledged, lost or retransmitted since.
+    fn forget_stale(&mut self) {
+        let mut remaining = core::mem::take(&mut self.repeated);
+        remaining.retain(|(from, at)| self.repeated_at(*from, *at).is_some());
+        self.repeated = remaining;
+    }
+
+    /// Index of the record for the retransmission of `from` at `at`, if it is the last one and in the network.
+    fn repeated_at(&self, from: u64, at: Time) -> Option<usize> {
+        let i = self.index(from);
+        let r = self.records.get(i)?;
+        (r.from <= from && r.again && r.at == at && r.pending() && r.mark != Mark::Spurious)
+            .then_some(i)
+    }
+
+    /// Removes the data below `una`. Calls `each` for each affected segment, with the number of its removed bytes.
+    #[inline]
+    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&SentSegment, u64)) {
+        while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
+            let gone = una.min(r.to()) - r.from;
+            if r.sacked {
+                self.sacked_segments -= usize::from(r.to() <= una);
+            } else if r.lost {
+                self.lost -= gone;
+            } else {
+                self.pipe -= gone;
+            }
+            each(r, gone);
+            if r.to() > una {
+                r.from = una;
+                r.len -= gone as u32;
+                break;
+            }
+            self.records.pop_front();
+        }
+        self.board.acknowledge(una);
+    }
+
+    /// Records a report of the receiver for `from` to `to`. Calls `each` for each newly reported segment. Returns
+    /// whether the report has news.
+    pub fn report(&mut self, from: u64, to: u64, mut each: impl FnMut(&SentSegment)) -> bool {
+        let gaps: Vec<(u64, u64)> = self.board.gaps(from, to).collect();
+        if gaps.is_empty() || !self.board.add(from, to) {
+            return false;
+        }
+        // A segment may have been reported in parts.
+        let Some(whole) = self.board.range_at(from) else { return false };
+        for (from, to) in gaps {
+            let mut i = self.index(from);
+            while let Some(r) = self.records.get(i).filter(|r| r.from < to) {
+                if !r.sacked && r.from >= whole.0 && r.to() <= whole.1 {
+                    self.arrive(i);
+                    each(&self.records[i]);
+                }
+                i += 1;
+            }
+        }
+        true
+    }
+
+    /// Records the arrival of the segment from `from` on. Returns the number of its last transmission, if the arrival
+    /// is news.
+    pub fn arrived(&mut self, from: u64) -> Option<u64> {
+        let i = self.position(from).filter(|i| !self.records[*i].sacked)?;
+        self.arrive(i);
+        Some(self.records[i].order)
+    }
+
+    /// Marks the record at `index` as reported.
+    fn arrive(&mut self, index: usize) {
+        let r = &mut self.records[index];
+        r.sacked = true;
+        self.sacked_segments += 1;
+        if core::mem::take(&mut r.lost) {
+            self.lost -= r.bytes();
+        } else {
+            self.pipe -= r.bytes();
+        }
+    }
+
+    /// Calls `verdict` for the unreported segments, lowest first, until it returns [`Judgement::Later`]. Returns
+    /// whether any segment was newly marked as lost or reported.
+    pub fn review(&mut self, mut verdict: impl FnMut(&SentSegment) -> Judgement) -> bool {
+        let mut news = false;
+        for i in 0..self.records.len() {
+            let r = &self.records[i];
+            if r.sacked {
+                continue;
+            }
+            match verdict(r) {
+                Judgement::Lost => {
+                    news |= r.pending();
+                    self.lose(i);
+                }
+                Judgement::Arrived => {
+                    news = true;
+                    self.arrive(i);
+                }
+                Judgement::Wait => {}
+                Judgement::Later => break,
+            }
+        }
+        news
+    }
+}
+
+/// Result of loss detection for a segment in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judgement {
+    /// It is lost.
+    Lost,
+    /// It may be lost; a later call decides.
+    Wait,
+    /// It has arrived.
+    Arrived,
+    /// There is no result yet for this segment and all later ones.
+    Later,
+}
+
+#[cfg(test)]
+mod tests;

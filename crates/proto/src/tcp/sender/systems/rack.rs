@@ -1,0 +1,517 @@
+//! RACK-TLP (RFC 8985): a segment is lost when another that was sent sufficiently later has arrived. It uses time
+//! instead of a count of duplicate ACKs, so it detects lost retransmissions as well.
+//!
+//! Recovery sends by proportional rate reduction (RFC 6937); a probe detects losses at the tail. With the windows of
+//! Linux, a spurious reaction is reverted; see `undo.rs`.
+
+mod arrivals;
+mod growing;
+mod losses;
+mod reordering;
+mod tail;
+mod undo;
+
+use crate::event::{Cause, TcpKind};
+use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
+use crate::tcp::rtt::RttEstimator;
+use crate::tcp::word::{Deployment, Linux, Word};
+use crate::units::{Due, Rate, Span, Time};
+
+use crate::tcp::sender::bursts::{self, BurstInput, Bursts, new_data};
+use crate::tcp::sender::growth::rate::RateMeter;
+use crate::tcp::sender::growth::usage::Usage;
+use crate::tcp::sender::growth::{Acked, Growth, Sample};
+use crate::tcp::sender::recovery::detect::Detection;
+use crate::tcp::sender::recovery::flight::{Flight, Judgement, SentSegment};
+use crate::tcp::sender::recovery::prr::Prr;
+use crate::tcp::sender::recovery::tlp::TailProbe;
+use crate::tcp::sender::recovery::{
+    AckSummary, Choice, Outstanding, Progress, Recovery, Step, Woken,
+};
+use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
+use arrivals::{Facts, Last};
+use losses::Losses;
+use reordering::{Reordering, tick};
+use undo::Undo;
+
+/// The keyword.
+pub const WORD: Word = Word {
+    key: "rack",
+    apply,
+    summary: "losses detected by time, tail loss probes, a window that shrinks in proportion to delivered data; Reno's growth",
+    source: "RFC 8985, RFC 6937",
+    tier: 0,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\"",
+    deployment: Deployment::Current,
+    linux: Some(Linux::control("reno")),
+};
+
+/// RACK-TLP with Reno's window. It records each segment, so it sends new data after reports without limited transmit.
+/// Modern networks need windows above 64 KiB.
+pub(in crate::tcp::sender) fn apply(c: &mut TcpConfig) {
+    c.variant = Variant::Rack;
+    c.sack = true;
+    c.dsack = true;
+    c.timestamps = true;
+    c.window_scale = true;
+    c.limited_transmit = false;
+    c.window_validation = true;
+}
+
+/// Loss detection by time, and recovery.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    /// Segments in flight.
+    flight: Flight,
+    /// Measures the delivery rate.
+    meter: RateMeter,
+    /// The tail loss probe, and whether it is in use.
+    probe: TailProbe,
+    probes: bool,
+    /// Bounds transmissions in recovery.
+    prr: Prr,
+    /// When possibly reordered segments will count as lost.
+    reorder_at: Option<Time>,
+    facts: Facts,
+    losses: Losses,
+    reordering: Reordering,
+    last: Last,
+    active: bool,
+    /// Whether the rules of Linux apply.
+    kernel: bool,
+    /// Whether the recovery that has just ended leaves losses that happened during it.
+    leftovers: bool,
+    /// Linux' rules for bursts of new data.
+    bursts: Option<Bursts>,
+    /// One past the highest position sent when recovery began, or when the timer expired.
+    recover: u64,
+    /// State for reverting a spurious reaction to a loss.
+    undo: Undo,
+}
+
+impl Rack {
+    /// A recovery without segments in flight.
+    pub fn new(config: &TcpConfig) -> Rack {
+        Rack {
+            flight: Flight::default(),
+            meter: RateMeter::default(),
+            probe: TailProbe::default(),
+            probes: true,
+            prr: Prr::new(0, 1),
+            reorder_at: None,
+            facts: Facts::new(match config.clock {
+                Clock::Fine { granularity } => granularity.max(Span::millis(1)),
+                Clock::Ticks { slow, .. } => slow,
+            }),
+            losses: Losses::default(),
+            reordering: Reordering::new(),
+            last: Last::default(),
+            active: false,
+            kernel: config.growth == GrowthRule::Linux,
+            leftovers: false,
+            bursts: Bursts::of(config),
+            recover: 0,
+            undo: Undo::new(config.initial_ssthresh),
+        }
+    }
+
+    /// The shortest round trip; zero before the first.
+    fn min_rtt(&self) -> Span {
+        self.facts.min_rtt.unwrap_or(Span::ZERO)
+    }
+
+    /// Whether data that was outstanding at the last timeout is still unacknowledged.
+    fn after_timeout(&self, w: &Window) -> bool {
+        !self.active && w.una < self.recover
+    }
+
+    /// The reordering window: a segment is lost if it was sent at least this long before one that has arrived.
+    fn reordering_window(&self, w: &Window, srtt: Span) -> Span {
+        //= rfc8985#section-6.2: no waiting before reordering is seen, once a loss is likely
+        let likely = w.una < self.recover || self.flight.sacked_segments() >= 3;
+        if !self.facts.reordered && likely {
+            return Span::ZERO;
+        }
+        self.reordering.window(self.min_rtt()).min(srtt)
+    }
+
+    /// Marks lost segments, and sets the timer for possibly reordered ones. Returns the number of newly lost bytes.
+    //= rfc8985#section-6.2: step 5: RACK_detect_loss
+    fn detect(&mut self, now: Time, w: &Window, srtt: Span) -> u64 {
+        self.reorder_at = None;
+        if self.facts.newest.1 == 0 {
+            return 0;
+        }
+        let patience = self.facts.rtt + self.reordering_window(w, srtt);
+        let (newest, mut latest) = (self.facts.newest, None);
+        let (meter, losses) = (&mut self.meter, &mut self.losses);
+        let lost = self.flight.judge(|sent| {
+            //= rfc8985#section-6.2: RACK_sent_after
+            if (sent.at, sent.to()) >= newest {
+                return Judgement::Later;
+            }
+            let due = sent.at + patience;
+            if due <= now {
+                losses.note(meter, now, sent);
+                return Judgement::Lost;
+            }
+            latest = latest.max(Some(due));
+            Judgement::Wait
+        });
+        self.reorder_at = latest.map(|due| if self.kernel { tick(now, due) } else { due });
+        lost
+    }
+
+    /// Ends the recovery.
+    fn leave(&mut self) {
+        self.active = false;
+    }
+
+    /// The next new segment, with the bytes in the network bounded by the congestion window. Otherwise records the
+    /// reason that there is none.
+    fn new_data(
+        &mut self,
+        now: Time,
+        rtt: &RttEstimator,
+        w: &mut Window,
+        usage: &mut Usage,
+    ) -> Option<Chunk> {
+        let pipe = self.flight.pipe();
+        let calm = !self.active && !self.after_timeout(w);
+        if let Some(bursts) = self.bursts.as_mut().filter(|_| calm) {
+            let oldest = self.flight.first().map(|sent| sent.at);
+            let (srtt, min_rtt) = (rtt.srtt(), self.facts.min_rtt);
+            if !bursts.allow(w, &BurstInput { now, pipe, srtt, min_rtt, oldest }) {
+                usage.note(w, true);
+                usage.validate(now, rtt.rto(), w, pipe, true);
+                return None;
+            }
+        }
+        let chunk = if self.flight.is_full() { None } else { new_data(w, pipe) };
+        let chunk = chunk.or_else(|| self.bursts.as_ref()?.remainder(w, pipe, now));
+        if chunk.is_some() {
+            return chunk;
+        }
+        // In Linux a full window counts as used, even without more data (`tcp_write_xmit`).
+        let unsent = w.nxt < w.last() || self.kernel;
+        let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        usage.note(w, unsent && full);
+        if calm {
+            usage.validate(now, rtt.rto(), w, pipe, unsent && full);
+        }
+        self.note_app_limited(w);
+        None
+    }
+
+    /// Records that the application has no more data: the delivery rate then does not show the capacity of the path.
+    fn note_app_limited(&mut self, w: &Window) {
+        let pipe = self.flight.pipe();
+        let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        if w.nxt >= w.last() && !full && self.flight.lost() == 0 {
+            self.meter.app_limited(pipe);
+        }
+    }
+}
+
+impl Recovery for Rack {
+    const DETECTION: Detection = Detection::ByTime;
+    fn active(&self) -> bool {
+        self.active
+    }
+    fn may_enter(&self, w: &Window) -> bool {
+        !self.active && w.una >= self.recover
+    }
+    fn enter(&mut self, w: &mut Window, _: u32) {
+        self.active = true;
+        self.recover = w.nxt;
+        self.undo.begin(w.una, self.flight.repeated());
+        // In Linux the reduction is proportional to the window, not to the flight.
+        self.prr = match self.kernel {
+            true => Prr::new(w.cwnd.into(), w.mss.into()),
+            false => Prr::new(w.nxt - w.una, 1),
+        };
+        self.probe.cancel();
+    }
+    fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
+        let w = &mut core.window;
+        if w.una < self.recover {
+            return Progress::Partial { rearm: true };
+        }
+        self.leave();
+        self.reordering.recovered();
+        // Losses since its start belong to another window, even if they were already retransmitted
+        // (`tcp_time_to_recover`).
+        self.leftovers = self.kernel && self.flight.has_losses();
+        if !core.growth.steers() {
+            w.fall();
+            // Another recovery may begin with this ACK. Reverting it must not revert this one.
+            self.undo.remember(w.cwnd, w.ssthresh);
+            if self.kernel && core.usage.may_grow(w) {
+                self.open(core, ack);
+            }
+        }
+        Progress::Over
+    }
+    //= rfc8985#section-6.3: RACK_mark_losses_on_RTO
+    fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64> {
+        self.prepare_undo(core);
+        let w = &core.window;
+        let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
+        let (meter, losses) = (&mut self.meter, &mut self.losses);
+        let late = |sent: &SentSegment| sent.at + patience <= now;
+        self.flight.expire(late, |sent| losses.note(meter, now, sent));
+        self.losses.report(core);
+        self.active = false;
+        self.recover = core.window.nxt;
+        self.stop();
+        (core.window.una > 0).then_some(self.flight.pipe())
+    }
+    /// As in Linux, the threshold is not lowered a second time during the repair of one window.
+    fn unrepaired(&self, w: &Window) -> bool {
+        w.una < self.recover
+    }
+    /// In Linux the threshold is lowered once for each window, by a loss, marks or a timeout; and again at a timeout
+    /// if the left edge has moved since the last one (`tcp_enter_loss`).
+    fn lowers_at_timeout(&mut self, core: &Core) -> Option<bool> {
+        let w = &core.window;
+        let again = self.after_timeout(w);
+        let lowered = self.active || w.una < core.reduced_below && !again;
+        let lowers = core.tally.retries == 0 && !lowered;
+        if self.kernel && lowers && again {
+            self.undo.remember(w.cwnd, w.ssthresh);
+        }
+        self.kernel.then_some(lowers)
+    }
+    fn sacked(&self, mss: u32) -> u64 {
+        self.flight.sacked_segments() as u64 * u64::from(mss)
+    }
+    fn outstanding(&self, w: &Window) -> Outstanding {
+        self.count(w)
+    }
+    fn split_flight(&mut self, _: Time, core: &mut Core) {
+        self.split(&core.window);
+    }
+    fn opened(&mut self, rtt: Span) {
+        // In Linux this round trip counts for the minimum (`tcp_update_rtt_min`).
+        self.facts.min_rtt = self.kernel.then_some(rtt);
+    }
+    fn set_tail_probes(&mut self, on: bool) {
+        self.probes = on;
+    }
+    fn lose_early(&mut self, now: Time, core: &mut Core, to: u64) {
+        self.lose_from_syn(now, &mut core.window, to);
+    }
+    fn has_work(&self) -> bool {
+        self.active || self.flight.lost() > 0 || self.probe.now
+    }
+    fn next_wake(&self) -> Option<Time> {
+        [self.reorder_at, self.probe.due].into_iter().flatten().min()
+    }
+    fn stop(&mut self) {
+        self.probe.reset();
+        self.reorder_at = None;
+    }
+    fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
+        if self.probe.expired(now) {
+            if self.cancels_probe(now, core) {
+                return None;
+            }
+            //= rfc8985#section-7.3: the retransmission timer restarts with the probe
+            core.timers.rearm(now);
+            return Some(Woken::Send(TcpKind::TailLossProbe));
+        }
+        self.reorder_at.filter(|at| *at <= now)?;
+        self.last = Last { pipe: self.flight.pipe(), ..Last::default() };
+        self.facts.advanced = true;
+        if self.kernel && !self.active && !core.growth.steers() {
+            // If the timer begins a recovery, one segment counts as delivered (`tcp_rack_reo_timeout`).
+            self.last.delivered = core.window.mss.into();
+        }
+        Some(Woken::DetectLosses)
+    }
+
+    fn record_ack(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
+        self.take_ack(now, w, info)
+    }
+    fn called(&mut self) {
+        self.undo.holds = false;
+    }
+    fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
+        self.kernel && self.undo_reaction(core, info)
+    }
+    fn reenters(&mut self) -> bool {
+        core::mem::take(&mut self.leftovers)
+    }
+    #[inline]
+    fn detect_losses(&mut self, now: Time, core: &Core) -> u64 {
+        // In Linux an ACK marks losses only if it reports an arrival (`tcp_rack_mark_lost`).
+        if self.undo.holds || self.kernel && !core::mem::take(&mut self.facts.advanced) {
+            return 0;
+        }
+        self.detect(now, &core.window, core.timers.rtt.srtt())
+    }
+    #[inline]
+    fn grow(&mut self, core: &mut Core, step: &Step) {
+        self.losses.report(core);
+        if self.kernel && !step.samples {
+            // Neither a timer nor an ACK below the left edge gives a sample (`tcp_rack_reo_timeout`, `tcp_ack`).
+            self.meter.discard();
+            if self.active && self.last.delivered > 0 {
+                self.reduce(&mut core.window, step);
+            }
+            return;
+        }
+        let rate = self.meter.sample(self.min_rtt());
+        let w = &mut core.window;
+        if core.growth.samples() {
+            let sample = Sample {
+                now: step.ack.now,
+                delivered: self.last.delivered as u32,
+                lost: step.lost as u32,
+                ce_bytes: core::mem::take(&mut core.ce_bytes),
+                pipe: (self.last.pipe, self.flight.pipe()),
+                rtt: step.ack.rtt,
+                rate,
+                total: self.meter.total(),
+                repair: self.repair(w),
+                repaired: self.last.repaired,
+            };
+            core.growth.on_sample(w, &sample);
+            if core.growth.steers() {
+                return;
+            }
+        }
+        if self.active {
+            // In Linux an ACK that reports no arrival does not change the window (`tcp_cwnd_reduction`).
+            if self.last.delivered > 0 || step.fresh && !self.kernel {
+                self.reduce(w, step);
+            }
+        } else if (step.grows || self.grows_by_reports()) && core.usage.may_grow(w) {
+            self.open(core, &step.ack);
+        }
+    }
+    #[inline]
+    fn settle(&mut self, core: &mut Core, step: &Step) {
+        let (w, timers, now) = (&core.window, &mut core.timers, step.ack.now);
+        if w.una >= w.last() {
+            timers.persist = Due::NEVER;
+        }
+        if w.una >= w.max {
+            timers.rexmt = Due::NEVER;
+            self.probe.cancel();
+        } else if step.moved && !timers.persist.is_set() {
+            timers.rearm(now);
+            self.schedule_probe(now, w, timers, false);
+        } else if self.last.reported {
+            // A probe is needed only without reports.
+            self.probe.cancel();
+            if self.kernel && !timers.persist.is_set() && self.answers_before_head(now) {
+                timers.rearm(now);
+            }
+        }
+        if !timers.rexmt.is_set() && !timers.persist.is_set() && w.una < w.nxt {
+            timers.rearm(now);
+        }
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
+        if chunk.cause == Cause::WindowProbe || chunk.from == 0 {
+            return None;
+        }
+        let (w, end) = (&core.window, chunk.end());
+        let first = self.flight.is_empty().then(|| self.meter.is_app_limited());
+        if first.is_some() {
+            self.meter.start(now);
+        }
+        if self.active {
+            self.prr.sent(end - chunk.from);
+        }
+        if matches!(chunk.cause, Cause::FastRetransmit | Cause::TimeoutRetransmit) {
+            self.undo.repeats(now);
+        }
+        if chunk.cause != Cause::Data {
+            self.reordering.repeats += 1;
+        }
+        let new = self.flight.last().is_none_or(|last| end > last.to());
+        let pace = core.growth.pacing();
+        self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk, pace));
+        let flight = self.flight.pipe() + (end - chunk.from);
+        let probe = chunk.cause == Cause::TailLossProbe;
+        self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), probe);
+        if new && !self.probe.ends_at(end) {
+            self.schedule_probe(now, w, &mut core.timers, true);
+        } else if chunk.from == w.una {
+            core.timers.rearm(now);
+        }
+        first
+    }
+
+    /// A due probe first, then lost segments, then new data.
+    #[inline]
+    fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
+        let (w, rtt, usage) = (&mut core.window, &core.timers.rtt, &mut core.usage);
+        if let Some(probe) = self.tail_probe(w) {
+            return Choice::Send(probe);
+        }
+        if core::mem::take(&mut self.undo.tests)
+            && let Some(choice) = self.send_test_data(now, rtt, w, usage)
+        {
+            return choice;
+        }
+        if self.undo.holds {
+            return self.new_data(now, rtt, w, usage).map_or(Choice::Wait, Choice::Send);
+        }
+        // Lost segments are retransmitted as far as the peer's window permits: it may have been withdrawn.
+        if self.flight.lost() > 0
+            && let Some((from, to)) = self.next_lost(w)
+        {
+            let pipe = self.flight.pipe();
+            if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
+                // In Linux retransmissions do not count as use of the window (`tcp_xmit_retransmit_queue`).
+                usage.note(w, !self.kernel || w.nxt < w.last());
+                return Choice::Wait;
+            }
+            let cause = match self.after_timeout(w) {
+                true => Cause::TimeoutRetransmit,
+                false => Cause::FastRetransmit,
+            };
+            let chunk = w.chunk_at(from, cause).cut(to);
+            return Choice::Send(self.with_room(w, chunk));
+        }
+        self.new_data(now, rtt, w, usage).map_or(Choice::Idle, Choice::Send)
+    }
+    fn held_back(&mut self, core: &mut Core, now: Time) {
+        self.note_app_limited(&core.window);
+        let calm = !self.active && !self.after_timeout(&core.window);
+        let (w, usage, pipe) = (&mut core.window, &mut core.usage, self.flight.pipe());
+        let full = w.nxt < w.last() && pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        if usage.is_unnoted() {
+            usage.note(w, full);
+            if calm {
+                usage.validate(now, core.timers.rtt.rto(), w, pipe, full);
+            }
+        }
+    }
+    fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
+        let min_rtt = self.facts.min_rtt;
+        if !self.kernel || !bursts::is_near(min_rtt, w.mss) {
+            return 0;
+        }
+        let most = bursts::burst(rate.bps() / 8, min_rtt, w.mss).min(u32::MAX.into()) as u32;
+        // At most half of the window (`tcp_cwnd_test`).
+        most.min(w.cwnd / 2 / w.mss.max(1)).max(1)
+    }
+    fn pipe(&self, _: &Window) -> u64 {
+        self.flight.pipe()
+    }
+    fn reported_above(&self) -> u64 {
+        self.flight.reported()
+    }
+    fn waits(&self, w: &Window) -> bool {
+        self.flight.lost() > 0 && (w.peer > 0 || !self.kernel)
+    }
+    fn on_blocked(&mut self) {
+        self.probe.cancel();
+    }
+}

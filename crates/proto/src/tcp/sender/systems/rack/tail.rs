@@ -1,0 +1,109 @@
+//! Timers of the tail: restart of the timer for the oldest segment, and the tail loss probe.
+
+use crate::event::Cause;
+use crate::tcp::sender::recovery::tlp::TailProbe;
+use crate::tcp::sender::{Chunk, Core, Timers, Window};
+use crate::units::{Due, Time};
+
+use super::Rack;
+
+impl Rack {
+    /// Whether the last ACK reports a segment that was sent before the last transmission of the oldest one. The
+    /// oldest may then still arrive, and its timer restarts (`tcp_clean_rtx_queue`).
+    pub(super) fn answers_before_head(&self, now: Time) -> bool {
+        let head = self.flight.first().map(|head| now.since(head.at));
+        self.last.oldest.zip(head).is_some_and(|(oldest, head)| oldest > head)
+    }
+
+    /// Sets the timer of the tail loss probe, if a probe is useful. `sends` is whether new data is sent; otherwise an
+    /// ACK has restarted the retransmission timer.
+    //= rfc8985#section-7.2: not during recovery, or while segments are reported
+    pub(super) fn schedule_probe(
+        &mut self,
+        now: Time,
+        w: &Window,
+        timers: &mut Timers,
+        sends: bool,
+    ) {
+        let Some(mut rto) = timers.rexmt.get() else { return };
+        let flight = &self.flight;
+        let calm = self.probes && !self.active && !self.after_timeout(w) && flight.lost() == 0;
+        if !calm || flight.sacked_segments() > 0 || flight.is_empty() {
+            return self.probe.cancel();
+        }
+        let (srtt, segments) = (timers.rtt.srtt(), flight.segments());
+        // Linux counts the timeout from the last transmission of the oldest segment (`tcp_rto_delta_us`).
+        let head = flight.first().filter(|_| self.kernel);
+        let head = head.map(|head| timers.rtt.deadline(head.at, 1));
+        if let Some(at) = head.filter(|at| sends && *at > now) {
+            rto = rto.min(at);
+            timers.rexmt = Due::at(rto);
+        }
+        match head.filter(|_| self.probe.is_unanswered()) {
+            // The timer of a second probe expires without one, and starts that of retransmissions.
+            Some(head) => {
+                timers.rexmt = Due::at(TailProbe::time(now, srtt, segments).min(rto).max(head))
+            }
+            None => self.probe.schedule(now, srtt, segments, rto),
+        }
+    }
+
+    /// Cancels a probe that is due in the place of a segment beyond the peer's window, as Linux does
+    /// (`tcp_send_loss_probe`): the timeout of the oldest segment counts from its last transmission.
+    pub(super) fn cancels_probe(&mut self, now: Time, core: &mut Core) -> bool {
+        let w = &core.window;
+        let limit = w.una + u64::from(w.peer);
+        let (Some(first), Some(last)) = (self.flight.first(), self.flight.last()) else {
+            return false;
+        };
+        if !self.kernel || last.from < limit || last.from == w.una {
+            return false;
+        }
+        core.timers.rexmt = Due::at(core.timers.rtt.deadline(first.at, 1).max(now));
+        self.probe.cancel();
+        true
+    }
+
+    /// The next lost segment that the peer's window permits. In Linux the oldest segment probes a withdrawn window
+    /// (`__tcp_retransmit_skb`).
+    pub(super) fn next_lost(&mut self, w: &Window) -> Option<(u64, u64)> {
+        match w.peer {
+            0 if self.kernel => {
+                let next = self.flight.next_lost(w.una + u64::from(w.mss));
+                next.filter(|(from, _)| *from == w.una)
+            }
+            0 => None,
+            peer => self.flight.next_lost(w.una + u64::from(peer)),
+        }
+    }
+
+    /// Shortens a retransmission that leaves no room for SACK blocks.
+    pub(super) fn with_room(&mut self, w: &Window, chunk: Chunk) -> Chunk {
+        let most = w.payload();
+        match chunk.len > most && self.flight.divide(chunk.from, most) {
+            true => chunk.cut(chunk.from + u64::from(most)),
+            false => chunk,
+        }
+    }
+
+    /// The due probe.
+    //= rfc8985#section-7.3: new data if there is any, otherwise the last segment
+    pub(super) fn tail_probe(&mut self, w: &mut Window) -> Option<Chunk> {
+        if !core::mem::take(&mut self.probe.now) {
+            return None;
+        }
+        let congestion = core::mem::replace(&mut w.cwnd, u32::MAX);
+        // A probe does not wait for more data.
+        let coalescing = core::mem::take(&mut w.coalescing);
+        let new = if self.flight.is_full() { None } else { w.next_chunk() };
+        (w.cwnd, w.coalescing) = (congestion, coalescing);
+        if let Some(new) = new {
+            self.probe.sent(new.end(), false);
+            return Some(new);
+        }
+        let (from, to) = self.flight.last().map(|r| (r.from, r.to()))?;
+        self.probe.sent(w.nxt, true);
+        let chunk = w.chunk_at(from, Cause::TailLossProbe).cut(to);
+        Some(self.with_room(w, chunk))
+    }
+}
