@@ -18,26 +18,17 @@ interface Waiting {
 /** How long the current question may keep running once a newer one waits, in milliseconds. */
 const PATIENCE = 120;
 
-/** A new worker, which gets the module when it is unpacked. */
-function begun(module: Promise<WebAssembly.Module>): Worker {
-  const worker = newWorker();
-  void module.then((module) => worker.postMessage({ module }), () => {});
-  return worker;
-}
-
 /** Answers questions one after the other, on its own worker. A new question replaces a waiting one of the same name. */
 class Lane {
   #worker: Worker | null = null;
   readonly #module: Promise<WebAssembly.Module>;
-  readonly #spare: Worker[];
   #running: (Waiting & { id: number; name: string; timer: number }) | null = null;
   readonly #waiting = new Map<string, Waiting>();
   #id = 0;
   bytes = 0;
 
-  constructor(module: Promise<WebAssembly.Module>, spare: Worker[]) {
+  constructor(module: Promise<WebAssembly.Module>) {
     this.#module = module;
-    this.#spare = spare;
   }
 
   ask(name: string, waiting: Waiting): void {
@@ -75,9 +66,10 @@ class Lane {
   }
 
   #begin(): Worker {
-    const worker = this.#spare.pop() ?? begun(this.#module);
+    const worker = newWorker();
     worker.onmessage = ({ data }) => this.#receive(data);
     worker.onerror = (event) => this.#receive({ id: this.#id, failed: event.message });
+    void this.#module.then((module) => worker.postMessage({ module }), () => {});
     return worker;
   }
 
@@ -116,8 +108,6 @@ function fault(reason: string): Refused {
 export class Engine {
   readonly #lanes = new Map<string, Lane>();
   readonly #module: Promise<WebAssembly.Module>;
-  /** Workers for the next lanes. */
-  readonly #spare: Worker[] = [];
   /** URL at which the program answers; null if workers answer. */
   native: string | null = null;
 
@@ -125,18 +115,12 @@ export class Engine {
     this.#module = theModule();
   }
 
-  /** Starts the workers of `count` lanes, while the module is unpacked. */
-  prepare(count: number): void {
-    if (this.native) return;
-    while (this.#spare.length < count) this.#spare.push(begun(this.#module));
-  }
-
   /** Asks on a lane. A later question of the same name on that lane replaces this one. */
   async ask(lane: string, request: Ask, bytes?: Uint8Array): Promise<Answer & { took: number }> {
     const ask = question(request, bytes);
     if (this.native) return this.#natively(this.native, ask);
     let own = this.#lanes.get(lane);
-    if (!own) this.#lanes.set(lane, (own = new Lane(this.#module, this.#spare)));
+    if (!own) this.#lanes.set(lane, (own = new Lane(this.#module)));
     return new Promise((done, failed) => own.ask(request.ask, { ask, done, failed }));
   }
 

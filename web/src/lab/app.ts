@@ -109,8 +109,6 @@ export class Lab {
   async begin(): Promise<void> {
     this.update();
     await this.#askProgram();
-    // For the questions about a scenario, and for its two columns.
-    this.engine.prepare(3);
     const { json } = await this.engine.ask('check', { ask: 'known' });
     this.known = json as unknown as Known;
     this.editor.schema = this.known.schema;
