@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test python-and-web setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc bench instructions advisories clean
+.PHONY: help test python-and-web setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
 .PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
 help: ## Show this list
@@ -84,6 +84,15 @@ kernel-figures: ## Record runs of the kernel's senders on the paths of docs/expl
 	target/release/lasthop run $(PARITY) --set core.link.rate=20mbit --set core.link.queue=200p \
 		--set core.link.delay=20ms --vary loss.cross.loss=1% $(SENDERS) > target/figures/20ms.json
 	LASTHOP_KERNEL_RUNS=$$PWD/target/figures/5ms.json:$$PWD/target/figures/50ms.json:$$PWD/target/figures/20ms.json \
+		$(CARGO) test --locked --package lasthop-study --test figures the_record_of_the_kernel
+
+kernel-worth: ## Record runs of the kernel's senders for docs/explanation/worth-it.md: three quarters of an hour on an idle machine
+	mkdir -p target/figures
+	for tcp in cubic bbr rack; do for delay in 10ms 50ms; do target/release/lasthop run worth-it --world testbed --seeds 1 \
+		--set host.server.stack=kernel --set host.server.tcp=$$tcp --set wired.link.delay=$$delay \
+		--vary agent=none,snoop,snoop-smart,snoop+ackp,split,split-sack,m-tcp --vary errors.p=0%,0.1%,1%,3% --json \
+		> target/figures/worth-$$tcp-$$delay.json || exit 1; done; done
+	LASTHOP_KERNEL_RUNS=$$(ls $$PWD/target/figures/worth-*.json | paste -sd:) \
 		$(CARGO) test --locked --package lasthop-study --test figures the_record_of_the_kernel
 
 GRID = crates/study/tests/grid

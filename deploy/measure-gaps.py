@@ -237,6 +237,9 @@ def main():
         for _ in range(options.times):
             for event, agent, plane in cases:
                 jobs.setdefault((event, agent, plane), []).append(pool.submit(measure, program, plane, agent, event))
+        count = sum(map(len, jobs.values()))
+        for i, _ in enumerate(concurrent.futures.as_completed(job for all in jobs.values() for job in all), 1):
+            print(f"\r{i} of {count} runs", end="\n" if i == count else "", file=sys.stderr, flush=True)
         results = {case: [job.result() for job in all] for case, all in jobs.items()}
     if options.raw:
         with open(options.raw, "w") as file:
