@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up: each may import those before it.
 const ORDER: [&str; 23] = [
-    "units", "describe", "rng", "place", "wake", "wire", "fates", "udp", "flows", "travel",
+    "units", "describe", "rng", "side", "wake", "wire", "fates", "udp", "flows", "travel",
     "channel", "air", "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp",
     "agent", "systems",
 ];

@@ -1,7 +1,5 @@
 //! The two sides of a stage, and its number on the path.
 
-use crate::wire::FlowKey;
-
 /// A direction along the path. Packets to the `Right` arrive at the neighbour from its `Left`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -29,14 +27,6 @@ impl Side {
         match self {
             Side::Left => "left",
             Side::Right => "right",
-        }
-    }
-
-    /// The direction from left to right of a connection; a packet from this side has `flow`.
-    pub fn rightward(self, flow: FlowKey) -> FlowKey {
-        match self {
-            Side::Left => flow,
-            Side::Right => flow.reversed(),
         }
     }
 

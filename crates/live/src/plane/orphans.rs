@@ -53,7 +53,7 @@ fn reset(to: Side, flow: FlowKey, entry: &Entry) -> Option<(Side, [Outgoing; 2])
     let seq = entry.next[to.index()]?;
     let ack = entry.next[to.other().index()].unwrap_or(Seq(0));
     let link = Some(&entry.links[to.index()]).filter(|link| !link.is_empty())?;
-    let FlowKey { src, dst, src_port, dst_port } = to.other().rightward(flow);
+    let FlowKey { src, dst, src_port, dst_port } = flow.rightward(to.other());
     let write = |seq, ack, flags, body| {
         let segment = Segment::new(src_port, dst_port, seq, ack, flags);
         frame::write(&Packet::tcp(src, dst, segment, body), link)

@@ -298,7 +298,7 @@ impl Guard {
         if segment.is_signed() {
             return Standing::Doubtful;
         }
-        let key = from.rightward(flow);
+        let key = flow.rightward(from);
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return self.judge_reset(key, from, segment);

@@ -214,7 +214,7 @@ impl Snoop {
         out: &mut Out,
     ) {
         let Some(flow) = packet.flow() else { return };
-        let key = from.rightward(flow);
+        let key = flow.rightward(from);
         if let Some(i) = self.flows.find(key) {
             self.forget(i, out);
         }

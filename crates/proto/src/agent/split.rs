@@ -413,7 +413,7 @@ impl Machine for Split {
             self.pass(now, from, packet, out);
             return;
         };
-        let key = from.rightward(flow);
+        let key = flow.rightward(from);
         let damaged = packet.damage != Damage::None;
         let opens = !damaged
             && segment.flags.has(Flags::SYN)

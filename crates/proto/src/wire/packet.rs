@@ -8,6 +8,7 @@ use core::ops::{Deref, DerefMut};
 use super::icmp::{self, Notice, Quote, TooBig};
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_UDP};
 use super::{Body, Flags, Segment};
+use crate::side::Side;
 
 /// An IP address. IPv4 is stored in its IPv6-mapped form, so that all addresses compare and hash alike. Two
 /// 64-bit words, because the alignment of a 128-bit word would make packets and flows larger.
@@ -102,6 +103,14 @@ impl FlowKey {
     /// The same connection seen from the other side.
     pub fn reversed(self) -> FlowKey {
         FlowKey { src: self.dst, dst: self.src, src_port: self.dst_port, dst_port: self.src_port }
+    }
+
+    /// The flow from left to right of the connection; a packet from `from` has this flow.
+    pub fn rightward(self, from: Side) -> FlowKey {
+        match from {
+            Side::Left => self,
+            Side::Right => self.reversed(),
+        }
     }
 }
 

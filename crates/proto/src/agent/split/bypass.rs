@@ -98,7 +98,7 @@ mod tests {
             flags: Flags,
         ) -> Vec<(Side, Flags, u32)> {
             self.now += Span::millis(1);
-            let FlowKey { src, dst, src_port, dst_port } = from.rightward(flow);
+            let FlowKey { src, dst, src_port, dst_port } = flow.rightward(from);
             let mut segment = Segment::new(src_port, dst_port, Seq(seq), Seq(ack), flags);
             segment.window = 60_000;
             let packet = Packet::tcp(src, dst, segment, Body::EMPTY);

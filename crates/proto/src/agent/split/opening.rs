@@ -95,7 +95,7 @@ impl Split {
         };
         let flow = report.quote.flow;
         // The large packet had travelled in that direction.
-        let key = from.other().rightward(flow);
+        let key = flow.rightward(from.other());
         if packet.dst != flow.src {
             return;
         }

@@ -238,7 +238,7 @@ impl Split {
             Step::Waits => {}
             Step::Repeated(packet) => out.discard(from.other(), packet, Cause::SplitTaken),
             Step::Complete(fragments, whole) => {
-                let key = whole.flow().map(|flow| from.rightward(flow));
+                let key = whole.flow().map(|flow| flow.rightward(from));
                 if key.is_some_and(|key| self.pairs.find(key).is_some()) {
                     for fragment in fragments.into_iter().skip(1) {
                         out.discard(from.other(), fragment, Cause::SplitTaken);
