@@ -151,7 +151,7 @@ fn commands(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
         "advise" => (
             &[
                 "advise --rate 2mbit --loss 2% --seeds 2",
-                "advise --rate 2mbit --loss 2% --seeds 2 --can sender",
+                "advise --rate 2mbit --loss 2% --seeds 2 --can sender,link",
                 "advise --rate 2mbit --loss 2% --seeds 2 --quick --can sender",
                 "advise --capture wired.pcapng --seeds 2 --quick",
                 "advise --rate 10mbit --queue 20p --customers 2 --seeds 2 --quick --handoff every=15s,gap=80ms",
