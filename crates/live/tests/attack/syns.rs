@@ -93,7 +93,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server whose queue of half-open connections is full answers SYNs with cookies. A station opens the other half of a
 /// split connection only after the opener has acknowledged the SYN-ACK, so that forged sources open none. Clients of
-/// the same server can connect meanwhile.
+/// the same server can connect, at the latest after the flood.
 #[test]
 fn a_syn_flood_opens_no_connection_at_a_server_with_cookies() {
     alone_as_root("syns::a_syn_flood_opens_no_connection_at_a_server_with_cookies", || {

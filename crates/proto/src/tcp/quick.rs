@@ -52,9 +52,9 @@ pub(super) struct QuickAcks {
     rtt: Option<Span>,
     /// The last counted echo.
     echo: Option<u32>,
-    /// The last advertised window. The position at which a window is filled, and the time at which its first byte was
-    /// expected.
+    /// The last advertised window, in bytes.
     advertised: u64,
+    /// The position at which a window is filled, and the time at which its first byte was expected.
     filling: Option<(u64, Time)>,
     /// Position from which duplicate ACKs are counted, and their number.
     duplicates: (u64, u32),
