@@ -14,10 +14,13 @@
 //!   between: a retransmission takes the path of the original.
 //! - In a direction with ACKs only, each new ACK is directly followed by an equal one.
 
-use core::cmp::Reverse;
+mod fingerprint;
+mod store;
+
+pub(crate) use fingerprint::{fingerprint, flow_print};
 
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{FlowKey, Segment};
+use store::{Slot, Store};
 
 /// Maximum time of a packet between two interfaces of a router.
 const WITHIN: Span = Span::secs(1);
@@ -57,107 +60,6 @@ const MOST: u8 = 8;
 
 /// Maximum number of packets of a direction for which a copy may still arrive.
 const OPEN: usize = 4;
-
-/// Initial and maximum number of sets of stored packets: at most 512 KiB of slots and 64 KiB of tags.
-const FIRST_SETS: usize = 1 << 8;
-const SETS: usize = 1 << 13;
-/// Packets of one set; the oldest is replaced. With fewer, the original is lost before a copy a thousand packets later.
-const WAYS: usize = 4;
-
-/// A stored packet, in a quarter of a cache line.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    /// Lower half of its fingerprint; zero if there is none.
-    print: u32,
-    /// Time in units of 1024 ns, modulo 73 minutes.
-    at: u32,
-    link: u32,
-    /// Bits of its fingerprint that select the set.
-    index: u16,
-    ttl: u8,
-    /// Number of its copies.
-    copies: u8,
-}
-
-const _: () = assert!(size_of::<Set>() == 64);
-
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(align(64))]
-struct Set([Slot; WAYS]);
-
-impl Slot {
-    fn new(packet: &Print) -> Slot {
-        Slot {
-            print: packet.value as u32 | 1,
-            at: (packet.at.0 >> 10) as u32,
-            link: packet.link,
-            index: (packet.value >> 40) as u16,
-            ttl: packet.ttl,
-            copies: 0,
-        }
-    }
-
-    /// Bits of the fingerprint for [`Tags`], never zero.
-    fn tag(&self) -> u64 {
-        u64::from(self.print >> 1 & Tags::MASK as u32).max(1)
-    }
-
-    /// Whether both have the same fingerprint.
-    fn is_of(&self, other: &Slot) -> bool {
-        (self.print, self.index) == (other.print, other.index)
-    }
-
-    /// The time between this packet and `later`; `None` if their times are in the wrong order by more than two taps
-    /// can cause.
-    fn until(&self, later: &Slot) -> Option<Span> {
-        let span = |units: u32| Span(u64::from(units) << 10);
-        let after = later.at.wrapping_sub(self.at);
-        match after <= u32::MAX / 2 {
-            true => Some(span(after)),
-            false => Some(span(after.wrapping_neg())).filter(|before| *before <= SWAPPED),
-        }
-    }
-}
-
-/// Tags of the packets in a set, zero if there is none, and the way of the next packet in the lowest bits. Most
-/// packets are no copies, as their tags show. The tags stay in a faster cache than the slots, which are only written.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tags(u64);
-
-impl Tags {
-    const BITS: usize = 15;
-    const MASK: u64 = (1 << Tags::BITS) - 1;
-    /// Ways are counted in two bits.
-    const WAY: u64 = WAYS as u64 - 1;
-
-    fn shift(way: usize) -> usize {
-        Tags::BITS * way + 2
-    }
-
-    fn next(self) -> usize {
-        (self.0 & Tags::WAY) as usize
-    }
-
-    fn is_at(self, way: usize, tag: u64) -> bool {
-        self.0 >> Tags::shift(way) & Tags::MASK == tag
-    }
-
-    /// Replaces the tag of the next way.
-    fn add(&mut self, tag: u64) {
-        let (way, at) = (self.next(), Tags::shift(self.next()));
-        let rest = self.0 & !(Tags::MASK << at | Tags::WAY);
-        self.0 = rest | tag << at | (way as u64 + 1) & Tags::WAY;
-    }
-}
-
-/// The latest packets of a capture, by their fingerprints.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Copies {
-    sets: Vec<Set>,
-    /// Tags of each set.
-    tags: Vec<Tags>,
-    packets: usize,
-}
 
 /// The fields by which two packets are compared.
 #[derive(Clone, Copy, Debug)]
@@ -248,44 +150,10 @@ impl EqualAcks {
     }
 }
 
-fn mix(hash: u64, value: u64) -> u64 {
-    (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn pair(high: u32, low: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
-}
-
-/// The part of a [`fingerprint`] that is common to all packets of a flow.
-pub(crate) fn flow_print(flow: &FlowKey) -> u64 {
-    let mut hash = 0;
-    let mut add = |value: u64| hash = mix(hash, value);
-    for addr in [flow.src, flow.dst] {
-        match addr.ip() {
-            core::net::IpAddr::V4(v4) => add(u64::from(v4.to_bits())),
-            core::net::IpAddr::V6(v6) => {
-                add((v6.to_bits() >> 64) as u64);
-                add(v6.to_bits() as u64);
-            }
-        }
-    }
-    add(pair(flow.src_port.into(), flow.dst_port.into()));
-    hash
-}
-
-/// A number that two packets share only if all fields that a router does not change are equal.
-pub(crate) fn fingerprint(flow: u64, segment: &Segment, len: u32, ip_id: Option<u16>) -> u64 {
-    let mut hash = mix(flow, u64::from(segment.flags.0));
-    let mut add = |value: u64| hash = mix(hash, value);
-    add(pair(segment.seq.0, segment.ack.0));
-    add(pair(len, u32::from(segment.window) << 16 | u32::from(ip_id.unwrap_or(0))));
-    if let Some(stamps) = segment.timestamps {
-        add(pair(stamps.value, stamps.echo));
-    }
-    for (left, right) in segment.options().sack.as_slice() {
-        add(pair(left.0, right.0));
-    }
-    hash
+/// Finds copies in a capture.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Copies {
+    store: Store,
 }
 
 impl Copies {
@@ -300,12 +168,7 @@ impl Copies {
         feedback: impl FnOnce() -> Feedback,
     ) -> bool {
         let own = Slot::new(packet);
-        self.grow(own.at);
-        let place = usize::from(own.index) & (self.sets.len() - 1);
-        let (Set(slots), tags) = (&mut self.sets[place], &mut self.tags[place]);
-        let tag = own.tag();
-        let way = (0..WAYS).find(|way| tags.is_at(*way, tag) && slots[*way].is_of(&own));
-        if let Some(slot) = way.map(|way| &mut slots[way]) {
+        if let Some(slot) = self.store.find(&own) {
             if let Some(after) = slot.until(&own) {
                 let elsewhere = packet.is_elsewhere(slot);
                 let found = Found { slot, after, elsewhere };
@@ -317,31 +180,10 @@ impl Copies {
             }
             *slot = own;
         } else {
-            slots[tags.next()] = own;
-            tags.add(tag);
+            self.store.insert(own);
         }
         doubling.first(packet, back, adjacent);
         false
-    }
-
-    /// Doubles the number of sets when they hold two packets each on average; `now` is the time of the next packet.
-    fn grow(&mut self, now: u32) {
-        self.packets += 1;
-        if self.packets > 2 * self.sets.len() && self.sets.len() < SETS {
-            let many = (self.sets.len() * 2).clamp(FIRST_SETS, SETS);
-            let old = core::mem::replace(&mut self.sets, vec![Set::default(); many]);
-            self.tags = vec![Tags::default(); many];
-            let slots = old.into_iter().flat_map(|set| set.0).filter(|slot| slot.print != 0);
-            let mut slots: Vec<Slot> = slots.collect();
-            // Ways are replaced in the order in which they were filled, so insert the oldest packet first.
-            slots.sort_by_key(|slot| Reverse(now.wrapping_sub(slot.at) as i32));
-            for slot in slots {
-                let place = usize::from(slot.index) & (many - 1);
-                let tags = &mut self.tags[place];
-                self.sets[place].0[tags.next()] = slot;
-                tags.add(slot.tag());
-            }
-        }
     }
 }
 
@@ -428,44 +270,5 @@ impl Doubling {
     /// Maximum delay of a copy.
     fn latest(&self) -> Span {
         Span(self.spacing.0.saturating_mul(SPACING)).max(JITTER)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A full set keeps its order when the table grows: the next packet replaces the oldest one.
-    #[test]
-    fn growth_retains_the_order_of_a_set() {
-        let (mut copies, mut doubling) = (Copies::default(), Doubling::default());
-        let mut is_copy = |number: u64, set: u64, at: u64| {
-            let (value, at) = (set << 40 | number << 1, Time(at << 10));
-            let (identified, opens, counts) = (true, false, true);
-            let packet = Print { value, at, link: 0, ttl: 64, identified, opens, counts };
-            copies.is_copy(&mut doubling, &Doubling::default(), &packet, None, Feedback::default)
-        };
-        let (sets, ways) = (FIRST_SETS as u64, WAYS as u64);
-        let first = 2 * sets - ways - 1;
-        for number in 1..=first {
-            assert!(!is_copy(number, 1 + number % (sets - 1), number));
-        }
-        // The last of these replaces the first; the packet after them makes the table grow.
-        for number in first + 1..=2 * sets + 1 {
-            assert!(!is_copy(number, 0, number));
-        }
-        assert!(is_copy(2 * sets, 0, 2 * sets + 2));
-    }
-
-    #[test]
-    fn the_oldest_of_four_tags_is_replaced() {
-        let mut tags = Tags::default();
-        for tag in 1..=6 {
-            tags.add(tag);
-        }
-        let at = |tag| (0..WAYS).find(|way| tags.is_at(*way, tag));
-        assert_eq!([1, 2, 3, 4, 5, 6].map(at), [None, None, Some(2), Some(3), Some(0), Some(1)]);
-        tags.add(Tags::MASK);
-        assert_eq!((tags.is_at(2, Tags::MASK), tags.is_at(3, 4), tags.next()), (true, true, 3));
     }
 }
