@@ -78,7 +78,10 @@ async function onePage(form, module) {
     ? `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src blob: data:; connect-src 'self'`
     : `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; style-src ${hash(style)}; worker-src blob:; img-src blob: data:`;
   html = html.replace(/(<meta http-equiv="Content-Security-Policy" content=")[^"]*/, `$1${policy}; base-uri 'none'; form-action 'none'`);
-  if (served) html = html.replace('<meta name="color-scheme"', '<meta name="lasthop-served">\n<meta name="color-scheme"');
+  if (served) {
+    html = html.replace('<meta name="color-scheme"', '<meta name="lasthop-served">\n<meta name="color-scheme"');
+    html = html.replace(/ <span class="in-page">[^<]*<\/span>/, '');
+  }
   // The module goes before the script, which is at the end of the body.
   const inside = served ? '' : `<script type="application/octet-stream" id="lasthop-module">${module}</script>\n`;
   html = html.replace('</body>', () => `${inside}<script type="module">${script}</script>\n</body>`);

@@ -12,13 +12,9 @@ import { player, signs } from './transport.ts';
 
 export const MOST_COLUMNS = 4;
 
-/** The whole page; plots draw themselves. */
+/** The page below its heading, which is in index.html so that browsers show it first; plots draw themselves. */
 export function page(lab: Lab): TemplateResult {
   return html`
-    <header>
-      <h1>lasthop laboratory</h1>
-      <p class="what">What a wireless last hop does to TCP, packet by packet. ${lab.engine.native ? '' : 'Everything is computed in this page.'}</p>
-    </header>
     <main class="desk">
       <div class="panel">
         ${lessonList(lab)} ${lab.lesson ? lessonText(lab, lab.lesson) : nothing} ${bench(lab)}
