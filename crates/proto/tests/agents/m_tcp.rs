@@ -71,6 +71,31 @@ fn the_ack_number_of_a_retransmission_counts() {
     );
 }
 
+/// The mobile host's retransmission acknowledges the data in flight, so more may follow.
+#[test]
+fn the_ack_number_of_a_retransmission_permits_data() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed . 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        20ms mobile P. 1+500 ack 1 win 1000 => split-taken
+        20ms left P. 1+500 ack 1 => split-data
+        21ms fixed P. 1001+1000 ack 1 => split-taken    # the mobile host's window is full
+        300ms mobile P. 1+500 ack 1001 win 1000 => split-taken
+        300ms right P. 1001+1000 ack 1 => split-data
+        300ms left . 501 ack 1000 win 4001 => split-ack
+        310ms mobile . 501 ack 2001 => split-taken
+        310ms left . 501 ack 2001 => split-ack
+        310ms fixed . 2001 ack 501 => split-taken
+        310ms right . 2001 ack 501 win 3500 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
 /// The host was away for a while and has returned: the ends have continued without this base station.
 #[test]
 fn a_lasting_hole_triggers_a_query_to_the_host() {

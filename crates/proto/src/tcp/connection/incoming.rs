@@ -189,9 +189,10 @@ impl Connection {
             let again = (self.acked_to_peer()..self.rx.nxt).contains(&from);
             if again && segment.flags.without(Flags::PSH | Flags::FIN | Flags::URG) == Flags::ACK {
                 // M-TCP received this data and has not acknowledged it. The retransmission is legitimate, so its ACK
-                // counts.
+                // counts, and may permit more data.
                 let Some(ack) = self.acceptable_ack(now, segment, body.len(), out) else { return };
                 self.take_ack(now, segment, ack, body.len(), out);
+                self.flush(now, out);
             }
             self.reject(now, segment, from, body.len(), acceptable, out);
             return;
