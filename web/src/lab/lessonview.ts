@@ -114,10 +114,10 @@ function task(lab: Lab, it: Task): TemplateResult {
   return html`<section class="task" aria-label="Try yourself" data-reached=${done}>
     <h3>Try yourself</h3>
     ${markdown(it.text)}
-    <p role="status">
-      ${it.goals.map((goal) => html`<code>${goal.text}</code>${measured(lab, goal)} `)}
+    <div role="status">
+      <ul class="goals">${it.goals.map((goal) => html`<li><code>${goal.text}</code>${measured(lab, goal)}</li>`)}</ul>
       <strong>${done ? '✓ Reached.' : 'Not reached yet.'}</strong>
-    </p>
+    </div>
   </section>`;
 }
 
