@@ -2,7 +2,7 @@
 
 use lasthop_proto::wire::{Flags, Segment, Seq};
 
-/// Last values of one side.
+/// Sequence number, acknowledgement and window of the last packets of one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Side {
     /// One past the highest number that it sent; SYN and FIN count.
@@ -48,7 +48,7 @@ impl Side {
         let flags = segment.flags;
         let plain = !flags.any(Flags::SYN | Flags::FIN | Flags::RST);
         let expected = self.end == Some(segment.seq);
-        // A keep-alive repeats an acknowledged byte. An outstanding one is retransmitted data.
+        // A keep-alive repeats an acknowledged byte. A byte that is still outstanding is retransmitted data.
         let acked = peer.ack.zip(self.end).is_none_or(|(ack, end)| end.le(ack));
         // Linux probes a closed window by the number before the next one, without a byte.
         let (before, closed) = (self.end == Some(segment.seq + 1), peer.raw == Some(0));

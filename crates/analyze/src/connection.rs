@@ -18,7 +18,7 @@ pub(crate) struct Packet<'a> {
     pub(crate) at: Time,
     pub(crate) flow: FlowKey,
     pub(crate) segment: &'a Segment,
-    /// Some of its options were not read: they may be there or not.
+    /// Whether the capture lacks some of its options: each of them may be present or absent.
     pub(crate) cut: bool,
     /// Bytes of payload.
     pub(crate) len: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Packet<'a> {
     pub(crate) ttl: u8,
     /// Traffic class.
     pub(crate) tos: u8,
-    /// A number of the link on which it was captured.
+    /// Number of the link on which it was captured.
     pub(crate) link: u32,
 }
 
@@ -55,9 +55,9 @@ pub(crate) struct Conn {
     wireshark: Wireshark,
     acks: [acks::Side; 2],
     doubling: [Doubling; 2],
-    /// Properties that all packets of a side have in common.
+    /// Hash of addresses and ports of each side, the common part of all fingerprints.
     prints: [u64; 2],
-    /// The latest packet that was no copy.
+    /// Fingerprint of the latest packet that was no copy.
     latest: Option<u64>,
     sides: [Tracker; 2],
     watch: Watch,
@@ -97,7 +97,8 @@ impl Conn {
         self.flow == flow || self.flow == flow.reversed()
     }
 
-    /// Whether `segment` opens a new connection between the same ports, as Wireshark decides it.
+    /// Whether `segment` opens a new connection between the same ports: a SYN with another sequence number, as in
+    /// Wireshark.
     pub(crate) fn is_replaced_by(&self, flow: FlowKey, segment: &Segment) -> bool {
         let only_syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         only_syn && self.base[self.side(flow)].is_some_and(|base| base != segment.seq)
@@ -117,7 +118,8 @@ impl Conn {
         }
     }
 
-    /// The round trip of the whole path, by the best evidence that there is.
+    /// The round trip of the whole path: of the handshake, else the sum of both sides' minima, else of other
+    /// connections of the hosts.
     fn round_trip(&self) -> Option<Span> {
         let both = || {
             let [Some(there), Some(back)] = [0, 1].map(|side| self.sides[side].shortest_rtt())
@@ -134,7 +136,7 @@ impl Conn {
         self.handshake.rtt()
     }
 
-    /// What diagnoses need of the handshake.
+    /// Round trips and opener of the handshake, for diagnoses.
     fn path(handshake: &Handshake) -> Path {
         Path {
             rtt: handshake.rtt(),
@@ -143,7 +145,7 @@ impl Conn {
         }
     }
 
-    /// Whether the capture has this packet a second time.
+    /// Whether this packet is a copy of one that was captured before.
     fn is_copy(&mut self, copies: &mut Copies, packet: &Packet<'_>) -> bool {
         let &Packet { at, flow, segment, len, ip_id, ttl, link, .. } = packet;
         let side = self.side(flow);
@@ -177,7 +179,7 @@ impl Conn {
         copy
     }
 
-    /// The next packet of this connection. False if it is a copy of one before, made by the capture.
+    /// Processes the next packet of this connection. Returns false if it is a copy that the capture made.
     pub(crate) fn packet(
         &mut self,
         config: &Config,
@@ -193,7 +195,7 @@ impl Conn {
         }
         self.packets += 1;
         let side = self.side(flow);
-        // Wireshark counts copies as it counts other packets.
+        // Wireshark does not distinguish copies from other packets.
         let marks = self.wireshark.packet(side, at, segment, len);
         self.sides[side].reading.wireshark.add(marks);
         if self.is_copy(copies, packet) {
@@ -224,7 +226,7 @@ impl Conn {
         let room = window.unwrap_or(u64::from(segment.window) << 14);
         let since = at.since(self.began);
         let peer_dupacks = self.acks[1 - side].dupacks();
-        // A reset without an ACK has whatever number its receiver expects.
+        // A reset without an ACK has the number that its receiver expects, so it starts no new numbers.
         if !segment.flags.has(Flags::RST) && self.sides[side].begins(segment.seq, syn, len) {
             self.acks[side].restart();
             self.watch.restart(side);
@@ -254,7 +256,7 @@ impl Conn {
         reading.window_probes += u64::from(signs.probe);
         reading.keep_alives += u64::from(signs.keep_alive);
         if !segment.flags.has(Flags::RST) {
-            // Beyond a SYN without its answer, or with options that were cut off, windows are unknown.
+            // After a SYN without an answer, or with cut-off options, the scale of windows is unknown.
             reading.window_max = window.and(reading.window_max.max(window));
         }
         reading.timestamps |= segment.timestamps.is_some();
@@ -302,7 +304,7 @@ impl Conn {
             );
             let after = own.reading.retransmissions;
             if after != before {
-                // Retransmissions give no round trip: the samples are older than this one.
+                // A retransmission gives no round trip, so all samples are from before this packet.
                 let rtt = own.round_trips();
                 self.watch.judged(side, &Known { dupacks: peer_dupacks, rtt, before, after });
             }
@@ -337,7 +339,7 @@ impl Conn {
         self.sides.iter_mut().for_each(Tracker::release);
     }
 
-    /// Whether it has packets, and was not only quoted by an ICMP error.
+    /// Whether the capture has packets of it, and not only quotes in ICMP errors.
     pub(crate) fn is_seen(&self) -> bool {
         self.packets > 0
     }

@@ -1,4 +1,4 @@
-//! Counts of packets that are not TCP, and of those that were not read.
+//! Counts of packets without TCP, and of packets that the decoder cannot read.
 
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use lasthop_proto::wire::parse::View;
 
 use crate::reading::{Analysis, Other, Unread};
 
-/// How many packets there were by protocol and by reason. Both have at most some 200,000 entries.
+/// Packets of other protocols by protocol, and unread packets by reason. Each map has at most some 200,000 entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     other: BTreeMap<Protocol, u64>,
@@ -30,7 +30,7 @@ impl Contents {
         self.fragments += 1;
     }
 
-    /// A packet whose IP header was read, and that is not TCP.
+    /// Counts a packet with a readable IP header and without TCP.
     pub(crate) fn not_tcp(&mut self, packet: &View) {
         let icmp = if packet.src.is_v4() { 1 } else { 58 };
         match packet.transport {

@@ -8,10 +8,10 @@
 //! - A SYN is retransmitted after at least 200 ms, and on the link of the first one.
 //! - Data is retransmitted after a packet of the peer or a timeout, so not directly after the original. If a path delays
 //!   both the original and a needless retransmission, the two look like copies; there was no loss in this case either.
-//! - Duplicate ACKs look like copies. They count as copies only while other packets are captured twice: those of their
-//!   direction, or of the other direction as long as there is no evidence that their own is captured once.
-//! - A packet on another link (interface, MAC addresses, VLAN), or with a lower hop limit, has passed a router or bridge in
-//!   between: a retransmission takes the path of the original.
+//! - Duplicate ACKs look like copies. They count as copies only while other packets of their direction are captured
+//!   twice. If their direction gives no evidence, the other direction decides.
+//! - A packet on another link (interface, MAC addresses, VLAN), or with a lower hop limit, is a copy behind a router or
+//!   bridge. A retransmission would take the path of the original.
 //! - In a direction with ACKs only, each new ACK is directly followed by an equal one.
 
 mod fingerprint;
@@ -73,7 +73,7 @@ pub(crate) struct Print {
     pub(crate) identified: bool,
     /// Whether it is a SYN.
     pub(crate) opens: bool,
-    /// Whether it has payload or a FIN, which are sent twice only for a reason.
+    /// Whether it has payload or a FIN: a sender repeats these only after feedback or a timeout.
     pub(crate) counts: bool,
 }
 
@@ -106,13 +106,13 @@ pub(crate) struct Doubling {
     spacing: Span,
     /// Maximum number of copies of one SYN or data packet.
     copies: u8,
-    /// The latest packets that are no copies and have none yet, in a ring, and the position of the next one.
+    /// Ring of the latest original packets without a copy, and the position of its next entry.
     open: [Open; OPEN],
     next: u8,
     acks: EqualAcks,
 }
 
-/// A packet without a copy: its fingerprint, zero if there is none, and its time.
+/// An original packet without a copy: its fingerprint (zero for an empty entry), and its time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     print: u64,

@@ -1,4 +1,4 @@
-//! What one side of a connection sent: bytes, gaps, round trips, retransmissions, losses and stalls.
+//! Analysis of the data of one side of a connection: bytes, gaps, round trips, retransmissions, losses and stalls.
 
 mod gaps;
 mod input;
@@ -37,14 +37,14 @@ struct OutstandingSegment {
     start: i64,
     end: i64,
     at: Time,
-    /// Retransmitted, or measured already: gives no round-trip time any more.
+    /// Whether it gives no round-trip time, because it was retransmitted or measured already.
     spent: bool,
     /// Retransmitted.
     again: bool,
     label: Label,
 }
 
-/// A retransmission that was not acknowledged yet.
+/// An unacknowledged retransmission.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
     start: i64,
@@ -53,16 +53,16 @@ struct Repair {
     /// When the original was sent.
     sent: Option<Time>,
     timestamp: Option<u32>,
-    /// An answer takes at least this long.
+    /// Minimum time until an ACK can answer the retransmission.
     soon: Span,
     after_timeout: bool,
-    /// Its place in `reading.losses`, if it has one.
+    /// Index of its loss in `reading.losses`, if listed.
     loss: Option<usize>,
-    /// Whether its original is a trial, and of which label.
+    /// Label of its original, if that is a trial (see [`crate::verdict`]).
     trial: Option<Label>,
     /// An earlier retransmission of the same bytes is in flight: an early ACK may answer that one.
     repeatedly: bool,
-    /// Of a lost segment with another part that was retransmitted before: no separate loss.
+    /// Whether another part of the same lost segment was retransmitted before, so that this is no separate loss.
     part: bool,
     /// Bytes of the lost segment.
     size: i64,
@@ -70,7 +70,7 @@ struct Repair {
     needless: bool,
 }
 
-/// From the first retransmission to the ACK of all that was outstanding then.
+/// A recovery: from the first retransmission to the ACK of all data outstanding at that time.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
     began: Time,
@@ -86,13 +86,13 @@ pub(crate) struct Tracker {
     candidate: Option<Candidate>,
     /// The end of the SYN's data that the peer has declined.
     declined: Option<i64>,
-    /// Whether bytes of the present numbers were seen.
+    /// Whether the capture has data of the present numbers.
     carried: bool,
     /// One past the highest offset sent.
     next: i64,
     /// Payload of the packet that ends there, in bytes.
     edge_len: u32,
-    /// The lowest offset from which on bytes are seen or known to be missing.
+    /// The lowest offset of captured bytes, and of bytes known to be missing.
     lowest: i64,
     /// The first packet with data of the present numbers, and its offset.
     first_packet: Option<Behind>,
@@ -179,7 +179,7 @@ impl Tracker {
         self.rtt.min()
     }
 
-    /// Whether a packet at `seq` has numbers that are not behind all before it.
+    /// Whether a packet at `seq` begins below the highest offset sent.
     pub(crate) fn is_behind(&self, seq: Seq) -> bool {
         self.offset(seq).is_none_or(|start| start < self.next)
     }
@@ -259,13 +259,13 @@ impl Tracker {
         self.outstanding_after_last = self.in_flight(config, data.at);
     }
 
-    /// Bytes of `start..end` that no sender can have sent: they are before its SYN.
+    /// Number of bytes of `start..end` before the SYN, which no sender sends.
     fn before_syn(&self, start: i64, end: i64) -> u64 {
         let below = end.min(self.lowest) - start;
         if self.has_syn() { below.max(0) as u64 } else { 0 }
     }
 
-    /// Bytes below all that were seen are new, unless the capture has the SYN.
+    /// Processes bytes below the lowest captured offset: they are new, unless the capture has the SYN.
     fn fill_below(&mut self, start: i64, end: i64, behind: Behind, filled: &mut Filled) {
         let first = *self.first_packet.get_or_insert(behind);
         self.first_offset.get_or_insert(start);
@@ -278,7 +278,7 @@ impl Tracker {
         self.lowest = start;
     }
 
-    /// The bytes from `from` up to the lowest that was seen are missing.
+    /// Adds a gap from `from` up to the lowest captured offset.
     fn add_below(&mut self, from: i64, behind: Behind) {
         if from < self.lowest {
             self.gaps.add(from, self.lowest, behind);
@@ -309,7 +309,7 @@ impl Tracker {
         later
     }
 
-    /// Notes how much is outstanding, and returns it.
+    /// Records the number of outstanding bytes, and returns it.
     fn in_flight(&mut self, config: &Config, at: Time) -> u64 {
         let outstanding = (self.next - self.una).max(0) as u64;
         let sample = InFlight { at, acked: self.una, outstanding, window: self.window };
@@ -332,7 +332,7 @@ impl Tracker {
         let cause = match repair {
             _ if self.closed => StallCause::ZeroWindow,
             Some(Retransmission::Timeout) => StallCause::Timeout,
-            // An answer has come, and what follows is a new request.
+            // The peer has answered, so this data is a new request.
             None if idle && self.answered => StallCause::ApplicationIdle,
             // The ACK that ended the wait came just before this packet.
             None if acked.is_some_and(|acked| at.since(acked) * 4 < gap) => StallCause::AckDelayed,
@@ -352,7 +352,7 @@ impl Tracker {
         let Acked { at, ack, echo, .. } = acked;
         self.confirms(ack);
         if self.origin.is_none() {
-            // Acknowledged before anything was seen: maybe only the other direction is captured.
+            // An ACK before any data of this side: the capture may have only the other direction.
             self.begins(ack, false, 0);
         }
         let Some(ack) = self.offset(ack).filter(|ack| self.is_plausible(*ack)) else {
@@ -369,7 +369,7 @@ impl Tracker {
             self.answered = acked.answer;
             self.advance(config, at, ack, echo);
         }
-        // Before the first data a window has no additional information.
+        // A window before the first data gives no information on the flight.
         if self.first_data.is_some() {
             self.in_flight(config, at);
         }
@@ -402,7 +402,7 @@ impl Tracker {
         }
     }
 
-    /// Measures the round trip of the newest segment that is acknowledged; whether that may be done.
+    /// Measures the round trip of the newest acknowledged segment. Returns whether Karn's rule permits it.
     fn sample(&mut self, config: &Config, at: Time, ack: i64) -> bool {
         let (mut newest, mut spent) = (None, false);
         while let Some(&sent) = self.outstanding.front()

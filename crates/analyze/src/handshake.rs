@@ -1,4 +1,4 @@
-//! The handshake of a connection: who opened it, whether it was answered, and how long it took.
+//! The handshake of a connection: its opener, its answer and its duration.
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, Segment, Seq};
@@ -18,7 +18,7 @@ pub(crate) struct Handshake {
     stamps: [Option<(u32, Time)>; SYNS],
     /// Number behind the SYN-ACK, and when it was captured last.
     answer: Option<(Seq, Time)>,
-    /// The same of a SYN-ACK with another number before it, and its time since the SYN.
+    /// The same for an earlier SYN-ACK with another number, and the time from the SYN to it.
     former: Option<(Seq, Time, Span)>,
     /// An ACK of the opener in the file before the SYN-ACK, or without a SYN-ACK.
     early: Option<(Seq, Time)>,
@@ -100,7 +100,8 @@ impl Handshake {
         if self.rtt.is_some() || covered < 0 || i64::from(covered) > i64::from(len) {
             return;
         }
-        // Where the clock of the answer differs, as between taps or in a damaged record, only the ends count.
+        // If the clock of the answer differs, as between taps or in a damaged record, only the times of the opener
+        // count.
         let whole = |first: Span, answered: Time| match at >= answered {
             true => first + at.since(answered),
             false => at.since(sent),
@@ -130,7 +131,7 @@ impl Handshake {
 
     /// From the SYN to the ACK that ends the handshake.
     pub(crate) fn rtt(&self) -> Option<Span> {
-        // Where only the opener was captured, its ACK shows that it was answered.
+        // If only the opener was captured, its ACK proves an answer.
         let alone = || {
             let ((_, at), (.., syn)) = self.early.filter(|_| !self.answered).zip(self.syn)?;
             Some(at.since(syn)).filter(|rtt| *rtt > Span::ZERO)
@@ -138,7 +139,7 @@ impl Handshake {
         self.rtt.or_else(alone)
     }
 
-    /// From here to the peer of `side` and back.
+    /// Round trip between the point of capture and the peer of `side`.
     pub(crate) fn feedback(&self, side: usize) -> Option<Span> {
         let there = self.syn_ack?;
         if self.opener == Some(side) { Some(there) } else { Some(self.rtt?.saturating_sub(there)) }
@@ -154,7 +155,7 @@ impl Handshake {
         self.opener
     }
 
-    /// How the connection begins, if with a SYN.
+    /// The opening of a connection that begins with a SYN.
     pub(crate) fn opening(&self) -> Opening {
         match (self.answer, self.early) {
             (None, None) if self.refused => Opening::Refused,

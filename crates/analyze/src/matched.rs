@@ -20,8 +20,8 @@ use crate::stats::{Series, Spread};
 
 pub use clocks::Clocks;
 
-/// Tolerance in nanoseconds for equal packets: two of them do not match if this required a delay shorter by more than
-/// this than that of all other packets.
+/// Tolerance in nanoseconds for the match of two equal packets: their delay may be shorter than all other delays by
+/// at most this time.
 const SLACK: i64 = 500_000;
 
 /// Results of two captures of one path.
@@ -102,12 +102,12 @@ struct Flow {
 
 type Flows = BTreeMap<FlowKey, Flow>;
 
-/// All TCP packets of a capture by direction of connection; without those whose checksum is wrong if that is to be
-/// looked at.
+/// All TCP packets of a capture by direction of connection. With `verify`, packets with a wrong checksum are
+/// omitted.
 fn flows(file: &[u8], verify: bool) -> Result<Flows, CaptureError> {
     let mut flows = Flows::new();
     let mut decoder = Decoder::new(verify);
-    // What follows nonsense is left out, as in an analysis.
+    // Records after an invalid one are ignored, as in an analysis.
     for frame in capture::open(file)?.map_while(Result::ok) {
         decoder.frame(&frame, |content| {
             let Content::Packet(view) = content else { return };
@@ -142,7 +142,7 @@ fn known(segment: &Segment, len: u32) -> Known {
 }
 
 impl Flow {
-    /// Times by packet, after packets longer than `unit` were split.
+    /// Times by packet; packets longer than `unit` are split.
     fn times(&self, unit: u32) -> BTreeMap<Known, Vec<i64>> {
         let mut times: BTreeMap<Known, Vec<i64>> = BTreeMap::new();
         for &(known, at) in &self.packets {
@@ -166,7 +166,8 @@ struct Both {
 }
 
 impl Both {
-    /// Differences of the clocks' times of packets that are once in each, the later capture's less the other's.
+    /// Times of packets that are once in each capture by the first clock, each with the second clock's time minus the
+    /// first one's.
     fn differences(&self) -> Vec<(i64, i64)> {
         let once = self.first.iter().filter_map(|(known, at)| {
             let other = self.second.get(known)?;
@@ -186,7 +187,7 @@ impl Both {
 /// Matches the packets of two captures of one path.
 ///
 /// # Errors
-/// When one of them is no capture at all.
+/// One of the files is not a capture.
 pub fn match_captures(
     first: &[u8],
     second: &[u8],
@@ -212,7 +213,8 @@ pub fn match_captures(
             Some(Both { key: *key, first, second, backwards: false })
         })
         .collect();
-    // Each way adds its delay to one difference of the clocks, or takes it off: the larger one is forwards.
+    // Forward delays increase the difference of the clocks, backward delays decrease it. So the direction with the
+    // larger difference is forward.
     let medians: BTreeMap<FlowKey, i64> =
         all.iter().filter_map(|both| Some((both.key, both.median()?))).collect();
     for both in &mut all {
@@ -241,7 +243,7 @@ fn crossing(
     second: (i64, i64),
     config: Config,
 ) -> Option<Crossing> {
-    // By the first capture's clock, and in the order in which packets pass.
+    // Converts times to the first capture's clock.
     let ours = |times: &BTreeMap<Known, Vec<i64>>| -> BTreeMap<Known, Vec<i64>> {
         let moved = |(known, at): (&Known, &Vec<i64>)| {
             (*known, at.iter().map(|at| clocks.to_first(*at)).collect())
@@ -301,17 +303,17 @@ fn crossing(
     })
 }
 
-/// What became of packets on their way from one point to the other.
+/// Matched, lost and added packets between the two points.
 #[derive(Debug, Default)]
 struct Found {
-    /// When each passed the point before, and how long it took.
+    /// Time of each matched packet at the first point, and its delay.
     pairs: Vec<(i64, i64)>,
     missing: Vec<(Known, i64)>,
     added: u64,
 }
 
 impl Found {
-    /// Pairs packets that look alike: each that came with the last that could have come so soon.
+    /// Pairs equal packets: each arrival at the second point with the latest possible packet at the first point.
     fn pair(&mut self, known: Known, before: &[i64], behind: &[i64], least: i64) {
         let mut next = 0;
         for then in behind {

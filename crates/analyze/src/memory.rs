@@ -1,4 +1,4 @@
-//! Bounds of what all connections of a capture store together.
+//! Bounds of the memory of all connections of a capture together.
 
 use lasthop_proto::units::Time;
 
@@ -8,7 +8,7 @@ use crate::connection::Conn;
 /// Packets between two checks. Each adds a few entries.
 const BETWEEN: u64 = 1 << 16;
 
-/// The least limit of a list.
+/// Minimum limit of a list.
 const LEAST: usize = 16;
 
 /// Maximum number of state entries for packets in flight, of all connections: at most 200 MB.
@@ -21,8 +21,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The next packet. Lists that are too long together are shortened, the longest first; `config` has the new limit.
-    /// Of state that is too large together, that of connections that were silent longest is freed.
+    /// Counts the next packet. If all lists together are too long, the longest ones are shortened, and `config` has
+    /// the new limit. If all state together is too large, the state of the half of the connections that was silent
+    /// longest is freed.
     #[inline]
     pub(crate) fn packet(&mut self, config: &mut Config, connections: &mut [Conn]) {
         self.packets += 1;

@@ -1,25 +1,25 @@
-//! What changes while a connection lasts: round trips, outstanding data, receive window, volume.
+//! Values of a connection over time: round trips, outstanding data, receive window, volume.
 //!
-//! Memory is bounded: a list that is full keeps every second sample from then on, and volumes are counted in intervals
-//! that double when there are too many.
+//! Memory is bounded. If a list is full, only every second sample remains and is stored from then on. If there are too
+//! many intervals of volume, their length doubles.
 
 use std::collections::VecDeque;
 
 use lasthop_proto::units::{Span, Time};
 use serde::Serialize;
 
-/// Most intervals of a [`Volumes`]; there are half as many at least once the first have been joined.
+/// Maximum number of intervals of a [`Volumes`]. After the first join there are at least half as many.
 const INTERVALS: usize = 512;
 
-/// Timestamps that wait for their echo.
+/// Maximum number of timestamps that wait for their echo.
 const STAMPS: usize = 4096;
 
-/// What changes over time in one direction.
+/// Values of one direction over time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct OverTime {
-    /// One for each ACK or SACK block that gives one.
+    /// One sample for each ACK or SACK block that measures a round trip.
     pub round_trips: Samples<RoundTrip>,
-    /// After each packet with payload, and after each ACK of the peer.
+    /// One sample after each packet with payload, and after each ACK of the peer.
     pub in_flight: Samples<InFlight>,
     /// Payload by time.
     pub volumes: Volumes,
@@ -33,8 +33,8 @@ pub struct OverTime {
 pub enum MeasuredBy {
     /// From a segment that was sent once to the ACK or SACK block that reports it (Karn's rule).
     Segment,
-    /// From the first segment with a timestamp to the ACK that echoes it (RFC 7323, 4.1), where Karn's rule forbids the
-    /// other way: during recovery.
+    /// From the first segment with a timestamp to the ACK that echoes it (RFC 7323, 4.1). Used during recovery, where
+    /// Karn's rule forbids the other method.
     Timestamp,
 }
 
@@ -58,15 +58,14 @@ pub struct InFlight {
     pub acked: i64,
     /// Bytes from the highest cumulative ACK to the highest byte sent.
     pub outstanding: u64,
-    /// The latest window of the receiver in bytes; `None` while its scale is not known, as where the handshake was not
-    /// captured.
+    /// The latest window of the receiver in bytes; `None` while its scale is unknown, as without a captured handshake.
     pub window: Option<u64>,
 }
 
 /// Samples in the order of time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Samples<T> {
-    /// One of `every` samples is stored: 1 unless there were more than [`crate::Config::points`].
+    /// One of `every` samples is stored; above 1 after more than [`crate::Config::points`] samples.
     pub every: u64,
     /// The stored samples.
     pub kept: Vec<T>,
@@ -128,9 +127,9 @@ impl Default for Volumes {
 /// Payload of an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Volume {
-    /// Bytes, each as often as it passed.
+    /// Payload bytes, retransmissions included.
     pub bytes: u64,
-    /// Bytes that passed for the first time.
+    /// Payload bytes without retransmissions.
     pub fresh: u64,
 }
 
@@ -147,7 +146,7 @@ impl Volumes {
         self.volumes[index].fresh += volume.fresh;
     }
 
-    /// The same with `count` intervals made one.
+    /// The same volumes with `count` intervals joined into one.
     #[must_use]
     pub fn joined(&self, count: usize) -> Volumes {
         let count = count.max(1);
@@ -162,7 +161,7 @@ impl Volumes {
     }
 }
 
-/// When a timestamp was sent, first and last.
+/// First and last time at which a timestamp value was sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Stamp {
     value: u32,
@@ -171,7 +170,7 @@ struct Stamp {
 }
 
 impl OverTime {
-    /// Whether there is nothing: no payload was seen, or it was taken out.
+    /// Whether there are no samples: without payload, or after removal of the lists.
     pub fn is_empty(&self) -> bool {
         self.in_flight.kept.is_empty() && self.round_trips.kept.is_empty()
     }
@@ -188,7 +187,7 @@ impl OverTime {
         self.volumes.add(since, volume);
     }
 
-    /// A segment with payload carries the timestamp `value`.
+    /// Records the timestamp `value` of a segment with payload.
     pub(crate) fn stamped(&mut self, at: Time, value: u32) {
         match self.stamps.back_mut() {
             Some(stamp) if stamp.value == value => stamp.last = at,
@@ -214,7 +213,7 @@ impl OverTime {
         let stamp = *self.stamps.front().filter(|stamp| stamp.value == echo)?;
         self.stamps.pop_front();
         let rtt = at.since(stamp.first);
-        // With a slow clock several segments share a timestamp; which of them was answered is then not known.
+        // With a slow clock several segments share a timestamp, so the answered one is unknown.
         let distinguishable = stamp.last.since(stamp.first).0.saturating_mul(10) <= rtt.0;
         distinguishable.then_some(rtt)
     }
@@ -235,7 +234,7 @@ impl OverTime {
         self.stamps.len()
     }
 
-    /// Forgets what only measuring needs.
+    /// Frees the state for further measurements.
     pub(crate) fn finish(&mut self) {
         self.stamps = VecDeque::new();
     }

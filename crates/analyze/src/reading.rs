@@ -1,8 +1,8 @@
 //! The result of an analysis.
 //!
 //! Times are [`Time`]s: nanoseconds since the Unix epoch for captures. Sequence positions are 64-bit offsets that do
-//! not wrap: 0 is the SYN and 1 the first byte; in a capture that begins mid-connection 1 is the first byte seen, and
-//! what turns out to lie before it is negative.
+//! not wrap: 0 is the SYN and 1 the first byte. In a capture that begins mid-connection, 1 is the first captured
+//! byte, and earlier bytes have offsets of 0 or less.
 
 use core::net::IpAddr;
 
@@ -19,13 +19,13 @@ use crate::stats::Spread;
 pub struct Analysis {
     /// Packets in the capture.
     pub packets: u64,
-    /// Those that are TCP and were analysed.
+    /// TCP packets that were analysed.
     pub tcp_packets: u64,
-    /// Those of other protocols.
+    /// Packets of other protocols.
     pub other_packets: u64,
     /// The same by protocol, most frequent first.
     pub other: Vec<Other>,
-    /// Those that may hold TCP and were not read.
+    /// Unread packets, which may contain TCP.
     pub unread_packets: u64,
     /// The same by reason, most frequent first.
     pub unread: Vec<Unread>,
@@ -43,15 +43,15 @@ pub struct Analysis {
     pub copied_packets: u64,
     /// Packets that a live capture has missed because it was too slow.
     pub missed_packets: u64,
-    /// Whether the file ends within a record. The analysis covers the records before.
+    /// Whether the file ends within a record. The analysis covers all complete records.
     pub truncated: bool,
-    /// Reason for which reading stopped before the end. The analysis covers the records before.
+    /// Reason why reading stopped before the end of the file. The analysis covers the records before that position.
     pub error: Option<String>,
     /// The connections in the order of their first packets.
     pub connections: Vec<Connection>,
 }
 
-/// Packets that may contain TCP and were not read, for one reason.
+/// Unread packets with the same reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Unread {
     /// Why.
@@ -116,7 +116,7 @@ pub enum Closing {
 pub struct Connection {
     /// Its number in the capture from 0, as Wireshark counts `tcp.stream`.
     pub number: u32,
-    /// The side that opened it; the sender of the first packet if that was not captured.
+    /// The side that opened it; without a captured handshake, the sender of the first packet.
     pub client: Endpoint,
     /// The other side.
     pub server: Endpoint,
@@ -151,17 +151,16 @@ pub struct Direction {
     pub copies: u64,
     /// Packets with payload.
     pub data_packets: u64,
-    /// Payload bytes, each as often as it passed.
+    /// Payload bytes, retransmissions included.
     pub bytes: u64,
     /// Payload bytes, each once.
     pub unique_bytes: u64,
-    /// Unique bytes divided by bytes: the share of the sending that was of use (the goodput of west97 5.1 and its
-    /// kin). `None` without payload.
+    /// Unique bytes divided by bytes: the goodput of west97 5.1. `None` without payload.
     pub goodput: Option<f64>,
     /// Unique bytes in bits per second, from the first to the last packet with payload. `None` for fewer than two.
     pub throughput: Option<f64>,
-    /// Packets whose TCP options were cut off by the snap length, or are malformed. They may have had more options
-    /// than the capture shows.
+    /// Packets whose TCP options are cut off by the snap length, or malformed. They may have more options than the
+    /// capture shows.
     pub options_cut: u64,
     /// Maximum segment size it announced.
     pub mss: Option<u16>,
@@ -177,8 +176,8 @@ pub struct Direction {
     pub window_max: Option<u64>,
     /// Whether its packets carry timestamps.
     pub timestamps: bool,
-    /// From a segment to the ACK or SACK block that reports it, both as seen at the point of capture; segments that
-    /// were retransmitted, and ACKs that cover one, give no sample (Karn's rule).
+    /// Time from a segment to the ACK or SACK block that reports it, at the point of capture. Retransmitted
+    /// segments, and ACKs that cover one, give no sample (Karn's rule).
     pub rtt: Option<Spread>,
     /// Retransmissions by kind.
     pub retransmissions: Retransmissions,
@@ -186,10 +185,10 @@ pub struct Direction {
     pub out_of_order: u64,
     /// Evidence whether packets that filled a gap were reordered or retransmitted.
     pub order_evidence: OrderEvidence,
-    /// Packets with payload that appear in the file after an ACK of part of it. They are no retransmissions: the
-    /// order in the file differs from that on the wire, or the capture has missed earlier packets.
+    /// Packets with payload of which an ACK appears earlier in the file. They are no retransmissions: the order
+    /// in the file differs from that on the wire, or the capture has missed earlier packets.
     pub acked_before_seen: u64,
-    /// Payload bytes that the peer acknowledged and that are not in the capture, between the captured ones or behind
+    /// Payload bytes that the peer acknowledged and that the capture lacks, between the captured ones or behind
     /// them.
     pub missed_bytes: u64,
     /// ACKs of the peer beyond the data of this side: they belong to another connection between the same ports.
@@ -206,7 +205,7 @@ pub struct Direction {
     pub sack_acks: u64,
     /// ACKs by which this side reported duplicate bytes (RFC 2883).
     pub dsacks: u64,
-    /// Losses of this side's data: its retransmissions without spurious and needless ones.
+    /// Losses of this side's data: all retransmissions except spurious and needless ones.
     pub losses: Vec<Loss>,
     /// Losses beyond [`crate::Config::losses`].
     pub losses_omitted: u64,
@@ -225,7 +224,7 @@ pub struct Direction {
     /// Values over time: round trips, outstanding data, the peer's window, volume.
     #[serde(skip_serializing_if = "OverTime::is_empty")]
     pub over_time: OverTime,
-    /// What `tshark` counts in this direction.
+    /// Counts of `tshark` in this direction.
     pub wireshark: WiresharkCounts,
 }
 
@@ -237,7 +236,7 @@ pub struct OrderEvidence {
     pub timestamps: u64,
     /// IP identifications of a sender that counts them: all but certain.
     pub ip_ids: u64,
-    /// No ACK of the peer since the gap opened, so that its sender could not know of a loss: likely.
+    /// No ACK of the peer since the gap opened, so the sender cannot have detected a loss: likely.
     pub unreported: u64,
     /// The age of the gap compared with a round trip of the handshake, of both directions, or of other connections
     /// between the same hosts.
@@ -259,14 +258,14 @@ pub struct Retransmissions {
     pub after_timeout: u64,
     /// Of bytes that an ACK at the point of capture had already covered.
     pub spurious: u64,
-    /// Of all others, those whose original has arrived: the ACK was too early for an answer to the retransmission, or
-    /// echoed an older timestamp. They are no losses.
+    /// The other retransmissions whose original has arrived: the ACK was too early for an answer to the
+    /// retransmission, or echoed an older timestamp. They are no losses.
     pub needless: u64,
     /// None of these: tail loss probes, early retransmission, evidence outside the capture.
     pub other: u64,
-    /// Of all these, the ones that a timestamp echo shows to have been unnecessary (RFC 3522).
+    /// Retransmissions of any kind that a timestamp echo proves needless (RFC 3522).
     pub spurious_by_timestamps: u64,
-    /// Of all these, the ones that a DSACK block shows to have been unnecessary (RFC 3708).
+    /// Retransmissions of any kind that a DSACK block proves needless (RFC 3708).
     pub spurious_by_dsack: u64,
 }
 
@@ -336,7 +335,8 @@ pub struct Verdict {
     pub segments: u64,
     /// Lost trials; only the first loss of each flight counts.
     pub losses: u64,
-    /// Trials with the longest round trips, about a quarter. This and the next three are zero without this comparison.
+    /// Trials with the longest round trips, about a quarter. This field and the next three are zero without a
+    /// comparison.
     pub long_segments: u64,
     /// Lost ones of these.
     pub long_losses: u64,
@@ -384,7 +384,7 @@ pub struct Stall {
     pub from: Time,
     /// The data packet that ended it.
     pub to: Time,
-    /// Position of the latter.
+    /// Position of the data packet that ended the silence.
     pub offset: i64,
     /// Unacknowledged bytes at its start.
     pub outstanding: u64,
@@ -437,7 +437,7 @@ pub enum PointKind {
     DuplicateAck,
 }
 
-/// What `tshark` finds, each named by its field `tcp.analysis.*`.
+/// Counts of `tshark`, named by its fields `tcp.analysis.*`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct WiresharkCounts {
     /// `retransmission`: fast and spurious ones included, as in Wireshark.

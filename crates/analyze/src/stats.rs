@@ -17,7 +17,7 @@ pub struct Spread {
     pub sd: f64,
 }
 
-/// Takes samples in, by Welford's method: stable, without keeping them.
+/// Accumulates samples by Welford's method: numerically stable, and without storing them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Series {
     samples: u64,

@@ -1,4 +1,4 @@
-//! From packets to connections.
+//! Assigns packets to connections.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use crate::reading::Analysis;
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
-/// Bytes before the quoted packet.
+/// Bytes of an ICMP header before the quoted packet.
 const ICMP_HEADER: usize = 8;
-/// The longest IP header and one of TCP.
+/// Bytes of the longest IP header and a TCP header.
 const QUOTED: usize = 80;
 /// Destination unreachable, source quench, redirect, time exceeded, parameter problem (RFC 792).
 const ICMP_ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
 /// Destination unreachable, packet too big, time exceeded, parameter problem (RFC 4443).
 const ICMPV6_ERRORS: [u8; 4] = [1, 2, 3, 4];
 
-/// Connections that are found without a search: those that were looked up last, by a hash of their ends.
+/// Number of entries in the cache of connections, indexed by a hash of their ends.
 const RECENT: usize = 1024;
 
-/// Takes packets in the order of the capture.
+/// Analyses packets in the order of the capture.
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     config: Config,
@@ -50,7 +50,7 @@ pub struct Analyzer {
 }
 
 impl Analyzer {
-    /// An analyzer that has seen nothing.
+    /// An analyzer before its first packet.
     pub fn new(config: Config) -> Analyzer {
         Analyzer { config, ..Analyzer::default() }
     }
@@ -135,7 +135,7 @@ impl Analyzer {
         Some(index)
     }
 
-    /// The headers that an ICMP error quotes: they count as a connection for the numbers, as in Wireshark.
+    /// Processes the headers that an ICMP error quotes. As in Wireshark, they use up a connection number.
     fn quoted(&mut self, quoted: &View) {
         if let Transport::Tcp(segment) = &quoted.transport {
             let (src, dst) = (quoted.src, quoted.dst);
@@ -175,7 +175,7 @@ fn quoted(error: &View, ip: &[u8]) -> Option<View> {
     if let Ok(quoted) = view(quote, mode) {
         return Some(quoted);
     }
-    // Wireshark is content with the first 16 bytes of a TCP header.
+    // Wireshark needs only the first 16 bytes of a TCP header.
     let mut padded = [0; QUOTED];
     padded.get_mut(..quote.len())?.copy_from_slice(quote);
     let header = if quote.first()? >> 4 == 4 { usize::from(quote[0] & 15) * 4 } else { 40 };
@@ -183,7 +183,7 @@ fn quoted(error: &View, ip: &[u8]) -> Option<View> {
     view(&padded, mode).ok().filter(|_| enough)
 }
 
-/// The place of a connection among the recent ones, the same for both directions.
+/// The index of a connection among the recent ones, the same for both directions.
 fn place(flow: &FlowKey) -> usize {
     let ([a, b], [c, d]) = (flow.src.words(), flow.dst.words());
     let ports = u64::from(flow.src_port ^ flow.dst_port);

@@ -1,9 +1,9 @@
-//! Radio or queue? A queue loses packets only while it is full, a radio whenever it likes.
+//! Radio or queue? A queue loses packets only while it is full, a radio at any time.
 //!
-//! Every new segment is one trial. Its label is the latest round-trip time that was known when it was sent, so
-//! the segment's own fate cannot have changed it: were losses independent of the queue, each share of the
-//! segments would get its share of the losses. Only the first loss of a flight counts, because the next ones are not
-//! independent of it; segments sent between a loss and its repair are no trials, lost or not.
+//! Every new segment is one trial. Its label is the latest round-trip time that was known when it was sent, so the
+//! segment's own fate cannot have changed the label. If losses do not depend on the queue, each part of the labels
+//! has losses in proportion to its segments. Only the first loss of a flight counts, because the next ones depend on
+//! it. Segments sent between a loss and its repair are no trials, lost or not.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use lasthop_proto::units::{Span, Time};
 
 use crate::reading::{Cause, Verdict};
 
-/// The share of the segments, those with the longest round trips, in which a full queue would lose.
+/// Share of the segments with the longest round trips, where a full queue would lose packets.
 const LONG: f64 = 0.25;
-/// The share whose round trips are short.
+/// Share of the segments with short round trips.
 const SHORT: f64 = 0.5;
 /// Minimum variation of the round trip, from the first to the last decile, for a conclusion about a queue.
 const VARIED: f64 = 1.2;
-/// Losses are concentrated if chance would do the same in fewer cases than this.
+/// Maximum probability of the result by chance for which losses count as concentrated at long round trips.
 const CONCENTRATED: f64 = 0.005;
-/// They are not if it would do so at least as often as this.
+/// Minimum probability of the result by chance for which losses count as independent of round trips.
 const SPREAD: f64 = 0.05;
-/// How sure it must be that a queue was not the cause of half of the losses, or not of all.
+/// Maximum probability of the result if a queue were the cause of half of the losses, or of all, to exclude this.
 const EXCLUDED: f64 = 0.05;
-/// The share of its losses that a queue is granted at short round trips: it may fill up within one.
+/// Maximum share of a queue's losses at short round trips: a queue may fill within one round trip.
 const GRANTED: f64 = 0.1;
-/// Fewer losses can give no verdict.
+/// Minimum number of losses for a verdict.
 const FEWEST: u64 = 5;
-/// More losses of one flight than this are a run ...
+/// Maximum number of losses of one flight that are no run ...
 const RUN: u64 = 2;
-/// ... and if runs hold more of all losses than this, single losses do not speak for all.
+/// ... and maximum share of all losses in runs, up to which single losses represent all.
 const IN_RUNS: f64 = 0.25;
 
 /// Packets and losses by the latest round-trip time known when they were sent.
@@ -39,7 +39,7 @@ pub(crate) struct Trials {
     classes: BTreeMap<u32, Class>,
     /// The latest round-trip time and when it was measured; none from a retransmission to the next measurement.
     latest: Option<(f64, Time)>,
-    /// From the sending of a lost segment to its repair.
+    /// Transmission of a lost segment, and of its repair.
     hole: Option<(Time, Time)>,
     /// Losses of the flight of the hole.
     run: u64,
@@ -72,8 +72,8 @@ impl Trials {
         self.latest = Some((rtt, at));
     }
 
-    /// The label of a segment that is sent for the first time. After a pause of two round trips the latest says
-    /// nothing of the queue any more.
+    /// The label of a segment that is sent for the first time. After a pause of two round trips, the latest one
+    /// does not describe the queue any more.
     pub(crate) fn label(&self, at: Time) -> Label {
         let (rtt, measured) = self.latest?;
         (at.since(measured) <= Span::from_secs_f64(2.0 * rtt)).then(|| class(rtt))
@@ -114,7 +114,7 @@ impl Trials {
         };
     }
 
-    /// A segment that was repaired had been lost, or not.
+    /// Counts a repaired segment as a trial with `losses` losses.
     pub(crate) fn count(&mut self, label: Label, losses: u64) {
         if let Some(label) = label {
             let class = self.classes.entry(label).or_default();
@@ -123,14 +123,14 @@ impl Trials {
         }
     }
 
-    /// A segment that was counted as lost had arrived.
+    /// Withdraws the loss of a segment that had arrived.
     pub(crate) fn withdraw(&mut self, label: Label) {
         if let Some(class) = label.and_then(|label| self.classes.get_mut(&label)) {
             class.losses = class.losses.saturating_sub(1);
         }
     }
 
-    /// The classes from the one on that makes the share of the segments above it closest to `share`.
+    /// The class from which on the share of the segments is closest to `share`, with the sums from this class on.
     fn above(&self, share: f64) -> (u32, Class) {
         let all = self.sum(0).segments as f64;
         let error = |class: &Class| (class.segments as f64 / all - share).abs();
@@ -155,7 +155,7 @@ impl Trials {
         })
     }
 
-    /// The class that at least this share of the segments is not above.
+    /// The lowest class, in seconds, up to which at least this share of the segments lies.
     fn quantile(&self, share: f64) -> f64 {
         let all = self.sum(0).segments as f64;
         let mut sum = 0;
@@ -256,7 +256,7 @@ fn noun(n: u64) -> &'static str {
     if n == 1 { "loss" } else { "losses" }
 }
 
-/// Probabilities of 0, 1, ... from the ratios of each to the one before: no factorials, no logarithms.
+/// Probabilities of 0, 1, ... losses, each from the ratio to the previous one, without factorials and logarithms.
 fn distribution(from: u64, to: u64, mode: u64, ratio: impl Fn(u64) -> f64) -> BTreeMap<u64, f64> {
     let mut weights = BTreeMap::from([(mode, 1.0)]);
     let mut weight = 1.0;

@@ -1,8 +1,8 @@
 //! Wireshark's sequence analysis, by its definitions.
 //!
 //! The rules, their order and their constants are those of Wireshark 4.0 with its default preferences, as its
-//! user's guide (section 7.5, "TCP Analysis") and its dissector state them. They are kept apart from our own
-//! analysis so that a user who compares the two tools finds the same numbers.
+//! user's guide (section 7.5, "TCP Analysis") and its dissector state them. They are separate from our own
+//! analysis, so that a user who compares the two tools finds the same numbers.
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, Segment, Seq};

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use super::{Confidence, Diagnosis, Finding};
 
-/// Segments whose fate is followed; the rest gives no evidence.
+/// Maximum number of tracked segments; later ones give no evidence.
 const FOLLOWED: usize = 1024;
 /// Every path passes payloads of this size.
 const SMALL: u32 = 256;
-/// Transmissions of one segment that failed: two may be chance.
+/// Minimum number of failed transmissions of one segment: two may be chance.
 const REPEATED: u32 = 3;
-/// Transmissions that failed in all.
+/// Minimum number of failed transmissions of all segments.
 const FEWEST: u64 = 4;
 
 const REMEDY: &str = "let ICMP \"fragmentation needed\" (IPv6: \"packet too big\") through, or clamp the MSS on the \
@@ -26,7 +26,7 @@ struct SentSegment {
     /// Packets on the wire: more than one of a super-segment.
     packets: u32,
     sends: u32,
-    /// The largest packet that carried a part of it again, if smaller.
+    /// Payload of the largest packet that retransmitted a part of it, if smaller than `size`.
     cut: Option<u32>,
     /// Retransmitted as a part of a larger packet.
     merged: bool,
@@ -45,13 +45,13 @@ impl Failed {
     fn add(&mut self, sent: &SentSegment) {
         self.least = Some(self.least.map_or(sent.size, |least| least.min(sent.size)));
         self.segments += u64::from(sent.packets);
-        // Of a super-segment one packet is repeated.
+        // A retransmission repeats one packet of a super-segment.
         self.sends += u64::from(sent.packets - 1) + u64::from(sent.sends);
         self.most = self.most.max(sent.sends);
     }
 }
 
-/// The fate of segments by their size.
+/// Arrived and missing segments by their size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlackHole {
     /// Unacknowledged segments in the order of their bytes.
@@ -62,12 +62,12 @@ pub(super) struct BlackHole {
     failed: Failed,
     /// Segments that were sent once in their size, and then in smaller ones.
     once: Failed,
-    /// Arrivals behind the oldest segment that is missing.
+    /// Number of arrivals behind the oldest missing segment.
     smaller: u64,
 }
 
 impl BlackHole {
-    /// Bytes `start..end` are sent, in packets of at most `full` bytes.
+    /// Records the transmission of bytes `start..end` in packets of at most `full` bytes.
     pub(super) fn sent(&mut self, start: i64, end: i64, full: u32) {
         let size = (end - start).min(i64::from(full)) as u32;
         let mut again = false;
@@ -125,12 +125,12 @@ impl BlackHole {
         }
     }
 
-    /// Segments whose fate is not known yet.
+    /// Number of tracked segments without an acknowledgement.
     pub(super) fn pending(&self) -> usize {
         self.sent.len()
     }
 
-    /// Frees the memory of those: they count as arrived.
+    /// Forgets these segments, as if they had arrived.
     pub(super) fn release(&mut self) {
         self.sent = VecDeque::new();
     }
@@ -144,7 +144,7 @@ impl BlackHole {
         match sent.cut {
             Some(cut) => {
                 self.passed = self.passed.max(Some(cut));
-                // Path MTU discovery cuts after the first transmission, by an ICMP error.
+                // Path MTU discovery divides a segment after its first transmission, when an ICMP error arrives.
                 let once = sent.sends == 1;
                 (if once { &mut self.once } else { &mut self.failed }).add(sent);
                 self.smaller += u64::from(!once);
@@ -166,7 +166,7 @@ impl BlackHole {
             failed.segments += self.once.segments;
             failed.sends += self.once.sends;
         }
-        // Their number counts too: all of a flight are missing.
+        // Segments that were sent once count too: the whole flight is missing.
         missing()
             .filter(|sent| sent.sends == 1 && sent.size >= from)
             .for_each(|sent| failed.add(sent));
@@ -174,7 +174,8 @@ impl BlackHole {
             return None;
         }
         let alive = self.smaller > 0;
-        // Where nothing arrives any more the path may have broken, unless all of a flight of full size did not.
+        // If no packet arrives any more, the path may have broken, unless several full-size segments of a flight are
+        // missing.
         let all_full = failed.most >= REPEATED && failed.segments > 1 && from + 1 >= full;
         if !(alive || all_full && (opened || self.passed.is_some())) {
             return None;

@@ -6,15 +6,15 @@ use super::{Confidence, Diagnosis, Finding};
 use crate::over_time::{InFlight, MeasuredBy};
 use crate::reading::Direction;
 
-/// Fewer samples show no relation.
+/// Minimum number of samples for a correlation.
 const FEWEST: usize = 50;
-/// Waits that users notice, in seconds.
+/// Minimum wait that users notice, in seconds.
 const NOTICED: f64 = 0.1;
-/// By how much the longest round trips exceed the shortest.
+/// Minimum ratio of the long round trips to the shortest one.
 const LONGER: f64 = 2.0;
-/// Correlation of round trips and outstanding data: other causes of delay have less.
+/// Minimum correlation of round trips and outstanding data: it is lower for other causes of delay.
 const RELATED: f64 = 0.7;
-/// The share of the samples that are not longer than the long ones.
+/// Quantile of the round trips that counts as long.
 const LONG: f64 = 0.9;
 
 const REMEDY: &str = "put a shaper with CAKE or fq_codel in front of the slowest link, at a little less than its rate";

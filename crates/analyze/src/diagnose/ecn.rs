@@ -4,10 +4,10 @@ use lasthop_proto::wire::{Flags, Segment};
 
 use super::{Confidence, Diagnosis, EcnState, Finding};
 
-/// Fewer packets with data show nothing.
+/// Minimum number of packets with data for a diagnosis.
 const FEWEST: u64 = 10;
 
-/// Number of marks, and of ACKs, that show a missing report: fewer may be the last packets of the capture.
+/// Minimum number of marks, and of ACKs, that prove a missing report: fewer may be the last packets of the capture.
 const UNREPORTED: u64 = 3;
 
 /// Codepoints of the traffic class.
@@ -15,7 +15,7 @@ const ECN: u8 = 3;
 const NOT_ECT: u8 = 0;
 const CE: u8 = 3;
 
-/// Where the capture was made, seen from a sender.
+/// Point of capture relative to a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Position {
     /// Next to the sender.
@@ -25,7 +25,7 @@ pub(super) enum Position {
     Unknown,
 }
 
-/// ECN of what one side sends.
+/// ECN fields of the packets of one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
     /// Flags of its SYN or SYN-ACK; `None` if that was not captured.
@@ -41,7 +41,7 @@ pub(super) struct Ecn {
 }
 
 impl Ecn {
-    /// A packet with `fresh` or without new data, and the traffic class `tos`.
+    /// Processes a packet with the traffic class `tos`; `fresh` is whether it has new data.
     pub(super) fn packet(&mut self, segment: &Segment, tos: u8, fresh: bool) {
         if segment.flags.has(Flags::SYN) {
             self.opened = Some(segment.flags);
@@ -55,7 +55,7 @@ impl Ecn {
         }
     }
 
-    /// Diagnoses what this side sends; `peer` answers.
+    /// Diagnoses ECN of this side's data; `peer` sends the reports.
     //= rfc3168#section-6.1.1: a SYN with ECE and CWR offers ECN, a SYN-ACK with ECE alone accepts it
     pub(super) fn diagnose(&self, peer: &Ecn, position: Position) -> Option<Diagnosis> {
         let (own, other) = (self.opened?, peer.opened?);

@@ -38,16 +38,16 @@ pub enum Weight {
     Decides,
 }
 
-/// The share of the time from which on one limit explains a transfer.
+/// Minimum share of the time for which one limit explains a transfer.
 const MOSTLY: f64 = 0.5;
 
-/// The side whose SYN or SYN-ACK had an option that the other one had not.
+/// The side that alone announced an option in its SYN or SYN-ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OneSided {
-    /// The SYN had it, the SYN-ACK had not.
+    /// The SYN has the option, the SYN-ACK lacks it.
     Client,
-    /// The SYN-ACK had it, the SYN had not: it was removed from the SYN, or added to the SYN-ACK.
+    /// The SYN-ACK has the option, the SYN lacks it: the path removed it from the SYN, or added it to the SYN-ACK.
     Server,
 }
 
@@ -70,11 +70,11 @@ impl fmt::Display for Negotiated {
     }
 }
 
-/// What became of ECN.
+/// State of ECN on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnState {
-    /// Agreed on and used; no queue has marked anything.
+    /// Agreed on and used; no packet is marked.
     Unmarked,
     /// Queues have marked packets.
     Marked,
@@ -93,7 +93,7 @@ pub enum Finding {
         acks: u64,
         /// Bytes that they acknowledge.
         acked_bytes: u64,
-        /// Those in bits per second, from the first ACK to the last.
+        /// Rate of these bytes in bits per second, from the first ACK to the last.
         rate: Option<f64>,
         /// Duplicate ACKs.
         duplicate_acks: u64,
@@ -109,7 +109,7 @@ pub enum Finding {
         /// Retransmitted packets.
         sent_again: u64,
     },
-    /// No segment of some size or a larger one arrives; smaller ones do.
+    /// No segment of a certain size or more arrives; smaller ones do.
     MtuBlackHole {
         /// The smallest payload in bytes that did not arrive.
         from: u32,
@@ -119,7 +119,7 @@ pub enum Finding {
         segments: u64,
         /// Transmissions of them.
         transmissions: u64,
-        /// Smaller segments that arrived after the first of them was sent, and duplicate ACKs for such.
+        /// Number of arrivals after the first missing segment was sent: smaller segments, or duplicate ACKs for them.
         smaller_arrived: u64,
     },
     /// One end announced a window scale and the other did not: neither window exceeds 65,535 bytes.
@@ -158,13 +158,13 @@ pub enum Finding {
     },
     /// Explicit congestion notification (RFC 3168) of connections that agreed on it.
     Ecn {
-        /// What became of it.
+        /// State of ECN.
         state: EcnState,
         /// Packets with new data.
         data: u64,
-        /// Those with an ECN codepoint.
+        /// Packets with new data and an ECN codepoint.
         ect: u64,
-        /// Those marked before the point of capture.
+        /// Packets that were marked before the point of capture.
         ce: u64,
         /// Packets by which the receiver reports marks.
         echoes: u64,
@@ -186,7 +186,7 @@ pub enum Finding {
         /// Seconds from the last packet to the retransmission.
         waited: f64,
     },
-    /// A policer drops what exceeds a rate.
+    /// A policer drops packets that exceed a rate.
     Policer {
         /// Its rate in bits per second, with IP headers; a lower bound if the burst is of 8 packets or fewer.
         rate: f64,
@@ -196,18 +196,18 @@ pub enum Finding {
         losses: u64,
         /// Losses with a round trip or more between them.
         events: u64,
-        /// Those at which the bucket is empty.
+        /// Events at which the bucket is empty.
         empty: u64,
-        /// By how much round trips before these are longer than the shortest, in seconds; the lower quartile.
+        /// Lower quartile of the round trips before these events, minus the shortest round trip, in seconds.
         longer: f64,
     },
     /// The data of this sender waits long in a queue.
     Bufferbloat {
         /// The shortest round trip, in seconds.
         shortest: f64,
-        /// One of ten round trips is as long, in seconds.
+        /// 90th percentile of the round trips, in seconds.
         long: f64,
-        /// Of round trips with outstanding data.
+        /// Correlation of round trips and outstanding data.
         correlation: f64,
     },
     /// Another host answers in the place of an end.
@@ -216,14 +216,15 @@ pub enum Finding {
         data_hops: u8,
         /// Hops left in ACKs or resets.
         answer_hops: u8,
-        /// Those ACKs or resets.
+        /// Number of these ACKs or resets.
         answers: u64,
     },
     /// Limits of the sender, as shares of the time from its first packet with data to the last.
     Limits {
         /// The receiver's window.
         receive_window: f64,
-        /// The part of it with less than half of the largest window: the receiving application read too slowly.
+        /// The part of `receive_window` with less than half of the largest window: the receiving application read too
+        /// slowly.
         small_window: f64,
         /// The application had nothing to send.
         application: f64,
@@ -244,7 +245,7 @@ pub struct Diagnosis {
     pub confidence: Confidence,
     /// The name and the evidence, in a sentence.
     pub evidence: String,
-    /// What to do.
+    /// The remedy, in a sentence.
     pub remedy: String,
 }
 
@@ -282,7 +283,7 @@ impl Diagnosis {
         matches!(self.finding, Finding::Middlebox { .. })
     }
 
-    /// Whether the segments that went missing were not lost by the link at random.
+    /// Whether it explains the missing segments, so that they are no random losses of the link.
     pub fn explains_losses(&self) -> bool {
         matches!(self.finding, Finding::MtuBlackHole { .. } | Finding::Policer { .. })
     }

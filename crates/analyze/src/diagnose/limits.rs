@@ -9,16 +9,16 @@ use super::{Confidence, Diagnosis, Finding};
 use crate::over_time::MeasuredBy;
 use crate::reading::Direction;
 
-/// ACKs on their way from the point of capture to the sender.
+/// Maximum number of stored ACKs on their way from the point of capture to the sender.
 const UNDER_WAY: usize = 4096;
-/// Fewer packets with data show no limit.
+/// Minimum number of packets with data for a diagnosis.
 const FEWEST: u64 = 20;
-/// Fewer round trips show no queue.
+/// Minimum number of round trips that can show a queue.
 const ENOUGH: usize = 20;
-/// Three of four round trips are longer than the first quantile, one of ten is longer than the second.
+/// Quantiles of round trips: three of four are longer than the first one, one of ten is longer than the second one.
 const MOST: f64 = 0.25;
 const SOME: f64 = 0.9;
-/// Those are longer than the shortest by this factor, and by this time in seconds.
+/// With a queue, the quantile exceeds the shortest round trip by this factor, and by this time in seconds.
 const LONGER: f64 = 1.5;
 const WAIT: f64 = 0.01;
 
@@ -29,7 +29,7 @@ pub(super) const LINK_IS_FULL: &str = "the link is full: most round trips are lo
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     ReceiveWindow,
-    /// That window, while it is less than half of the largest so far: data waits in the receive buffer.
+    /// The receive window, while it is less than half of the largest so far: data waits in the receive buffer.
     Receiver,
     Application,
     CongestionWindow,
@@ -53,19 +53,19 @@ pub(super) struct Flight {
     window: Option<u64>,
     /// The largest window so far, without that of the SYN.
     largest: u64,
-    /// The latest new data ended within a segment: there was no more.
+    /// The latest segment with new data was not full: the application had no more data.
     partial: bool,
     full: u32,
-    /// From here to the sender and back.
+    /// Round trip between the point of capture and the sender.
     behind: Span,
     under_way: VecDeque<Ack>,
     since: Option<Time>,
-    /// Waits since the last new data, in seconds; and those before.
+    /// Waits in seconds by reason: since the last new data, and in total before it.
     pending: [f64; 4],
     total: [f64; 4],
 }
 
-/// Shares of the time in which a sender waited for each.
+/// Shares of the time in which a sender waited, by reason.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     pub(super) receive_window: f64,
@@ -88,12 +88,12 @@ impl Flight {
         }
     }
 
-    /// ACKs that the sender has not received yet.
+    /// Number of ACKs on their way to the sender.
     pub(super) fn pending(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Frees the memory of those.
+    /// Forgets these ACKs.
     pub(super) fn release(&mut self) {
         self.under_way = VecDeque::new();
     }
@@ -103,7 +103,7 @@ impl Flight {
         matches!(self.waits_for(), Wait::CongestionWindow)
     }
 
-    /// The state up to `at` becomes a wait.
+    /// Adds the time up to `at` to the waits of the present reason.
     fn pass(&mut self, at: Time) {
         let Some(since) = self.since else { return };
         if at > since {
@@ -126,7 +126,8 @@ impl Flight {
         self.pass(at);
     }
 
-    /// New or old data of `len` bytes up to `end` passes; `behind` is the time from here to the sender and back.
+    /// Processes new or old data of `len` bytes up to `end`; `behind` is the round trip between the point of capture
+    /// and the sender.
     pub(super) fn sent(&mut self, at: Time, behind: Span, end: i64, len: u32, full: u32) {
         (self.behind, self.full) = (behind, full);
         if self.since.is_none() {
@@ -173,7 +174,7 @@ impl Shares {
         back: &Direction,
         near: bool,
     ) -> Option<Diagnosis> {
-        // Where ACKs are in the file before their data, the flight does not show.
+        // If ACKs precede their data in the file, the flight is unknown.
         if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {
             return None;
         }

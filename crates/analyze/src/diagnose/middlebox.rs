@@ -1,10 +1,10 @@
-//! A middlebox that answers in the place of an end: its packets come another number of hops.
+//! A middlebox that answers in place of an end: its packets have another hop limit than those of the end.
 
 use lasthop_proto::wire::{Flags, Segment};
 
 use super::{Confidence, Diagnosis, Finding};
 
-/// Packets of a kind; fewer are an oddity.
+/// Minimum number of packets of a kind; fewer may be a single error.
 const FEWEST: u64 = 3;
 
 const REMEDY: &str = "a PEP, proxy or firewall ends the connection: capture on both sides of it, and take round trips and \
@@ -30,7 +30,7 @@ impl Hops {
     }
 }
 
-/// Hops left in what one side sends.
+/// Hop limits in the packets of one side, by kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answers {
     data: Hops,
@@ -50,14 +50,14 @@ impl Answers {
         }
     }
 
-    /// Another host sends the ACKs, or the reset, if each kind has its own number of hops.
+    /// Another host sends the ACKs, or the reset, if their hop limit is constant and differs from that of the data.
     pub(super) fn diagnose(&self) -> Option<Diagnosis> {
         let data = self.data.steady()?;
         if let Some(acks) = self.acks.steady().filter(|acks| *acks != data) {
             return Some(found(data, acks, self.acks.packets, "acknowledges"));
         }
         let reset = self.resets.ttl.filter(|reset| !self.resets.vary && *reset != data)?;
-        // A host sends its resets with another initial number of hops than its data: that is 64, 128 or 255.
+        // A host may send resets and data with different initial hop limits (64, 128 or 255).
         let initial = |ttl: u8| [64, 128, 255].into_iter().find(|initial| ttl <= *initial);
         (initial(reset)? == initial(data)? && self.acks.steady() == Some(data))
             .then(|| found(data, reset, self.resets.packets, "resets the connection"))

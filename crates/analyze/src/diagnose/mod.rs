@@ -1,7 +1,6 @@
 //! Named faults of a path or an end, each with its evidence and its remedy.
 //!
-//! A diagnosis is made only where the capture has the evidence for it; no diagnosis does not mean that there is no
-//! fault.
+//! A diagnosis requires evidence in the capture. So a capture without a diagnosis may still have a fault.
 
 mod black_hole;
 mod bufferbloat;
@@ -35,7 +34,7 @@ use timeouts::{Allowed, Timeouts};
 pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
 pub(crate) use timeouts::Known;
 
-/// Segment size of an end that announces none, as most paths have it.
+/// Assumed segment size of an end that announces none: that of Ethernet.
 const USUAL_MSS: u32 = 1460;
 
 /// Bytes of the timestamps option, padded.
@@ -46,13 +45,13 @@ const TIMESTAMPS_LEN: u32 = 12;
 pub(crate) struct Step<'a> {
     pub(crate) at: Time,
     pub(crate) segment: &'a Segment,
-    /// Some of its options were not read.
+    /// Whether the capture lacks some of its options.
     pub(crate) cut: bool,
     /// Bytes of payload; zero for window probes and keep-alives.
     pub(crate) len: u32,
     /// The announced window in bytes, if its scale is known.
     pub(crate) window: Option<u64>,
-    /// The most bytes that the announced window can mean.
+    /// Upper bound of the announced window in bytes, also for an unknown scale.
     pub(crate) room: u64,
     /// A duplicate ACK.
     pub(crate) duplicate: bool,
@@ -67,14 +66,14 @@ pub(crate) struct Step<'a> {
 pub(crate) struct Path {
     /// The round trip of the whole path.
     pub(crate) rtt: Option<Span>,
-    /// From the place of the capture to the peer of each side and back.
+    /// Round trip between the point of capture and the peer of each side.
     pub(crate) feedback: [Option<Span>; 2],
     /// The side that sent the SYN.
     pub(crate) opener: Option<usize>,
 }
 
 impl Path {
-    /// Where the capture was made, seen from `side`.
+    /// The point of capture relative to `side`.
     fn position(&self, side: usize) -> Position {
         match (self.behind(side), self.rtt) {
             (Some(behind), Some(rtt)) if behind.0 < rtt.0 / 10 => Position::Sender,
@@ -83,7 +82,7 @@ impl Path {
         }
     }
 
-    /// From the place of the capture to `side` and back.
+    /// Round trip between the point of capture and `side`.
     fn behind(&self, side: usize) -> Option<Span> {
         Some(self.rtt?.saturating_sub(self.feedback[side]?))
     }
@@ -106,7 +105,7 @@ struct Side {
     timeouts: Timeouts,
 }
 
-/// Watches both sides of a connection for what diagnoses need.
+/// Collects the evidence for diagnoses from both sides of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     sides: [Side; 2],
@@ -149,7 +148,7 @@ impl Watch {
         announced.min(own).saturating_sub(options).max(1)
     }
 
-    /// The next packet, sent by `side`; copies are left out before.
+    /// Processes the next packet, sent by `side`. The caller omits copies.
     pub(crate) fn packet(&mut self, side: usize, step: Step<'_>, path: impl FnOnce() -> Path) {
         let segment = step.segment;
         self.sides[side].opened.packet(segment, step.cut);
@@ -200,7 +199,7 @@ impl Watch {
         }
     }
 
-    /// How the latest packet of `side` was judged.
+    /// Processes the classification of the latest packet of `side`.
     pub(crate) fn judged(&mut self, side: usize, known: &Known) {
         let sack = self.sides.iter().all(|side| side.opened.sack());
         let full = self.full(side);

@@ -5,7 +5,7 @@ use lasthop_proto::wire::Seq;
 /// The largest window of RFC 7323.
 const FAR: u64 = 1 << 30;
 
-/// An offset is the distance from the first number that was seen.
+/// Offsets count from the first captured number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
     zero: Option<Seq>,
@@ -28,7 +28,7 @@ impl Numbers {
         self.next
     }
 
-    /// This side sends `len` bytes at `seq`: the offset of the first one.
+    /// Records `len` bytes of this side at `seq`, and returns the offset of the first one.
     pub(super) fn sent(&mut self, seq: Seq, len: u32) -> i64 {
         self.zero.get_or_insert(seq);
         let start = self.offset(seq).unwrap_or(0);
@@ -45,10 +45,10 @@ impl Numbers {
         self.room.clamp(1 << 16, FAR) as i64
     }
 
-    /// The offset of an ACK; `None` if nothing was sent, or no data can explain it.
+    /// The offset of an ACK; `None` without data, or if the ACK is beyond all data that may be outstanding.
     pub(super) fn acked(&mut self, ack: Seq) -> Option<i64> {
         let ack = self.offset(ack)?;
-        // A FIN has one number more.
+        // A FIN has one number too.
         if ack > self.next.max(self.una).saturating_add(self.room()) {
             return None;
         }

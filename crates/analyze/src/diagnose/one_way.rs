@@ -6,10 +6,10 @@ use lasthop_proto::wire::{Segment, Seq};
 use super::{Confidence, Diagnosis, Finding};
 use crate::reading::Direction;
 
-/// Fewer packets do not show that the other direction exists.
+/// Minimum number of packets that show that the other direction exists.
 const FEWEST: u64 = 3;
 
-/// An ACK farther from the one before than the largest window of RFC 7323 is of other numbers.
+/// Distance of two ACKs, the largest window of RFC 7323, beyond which they belong to different sequence number spaces.
 const FAR: u32 = 1 << 30;
 
 const REMEDY: &str = "capture both directions, at the sender: on a router with asymmetric paths at an end host, \
@@ -23,7 +23,7 @@ pub(super) struct Acks {
     ended: Time,
     latest: Option<Seq>,
     bytes: u64,
-    /// ACKs that acknowledge more than the one before.
+    /// ACKs that acknowledge more than the previous one.
     advances: u64,
     duplicates: u64,
 }
@@ -56,7 +56,7 @@ impl Acks {
     }
 }
 
-/// `data` is what one side sent, `back` what its peer sent, with the ACKs `acks`.
+/// Diagnoses the direction `data` of one side, from the peer's direction `back` and its ACKs `acks`.
 pub(super) fn diagnose(data: &Direction, back: &Direction, acks: &Acks) -> Option<Diagnosis> {
     if data.packets == 0 && acks.advances >= FEWEST {
         return Some(only_acks(back, acks));

@@ -1,4 +1,4 @@
-//! Options of the handshake that only one end has, or that are removed on the path.
+//! Options of the handshake that only one end has, or that the path removes.
 
 use lasthop_proto::wire::{Flags, Segment};
 
@@ -6,10 +6,10 @@ use super::limits::LINK_IS_FULL;
 use super::{Confidence, Diagnosis, Finding, Negotiated, OneSided};
 use crate::reading::Direction;
 
-/// Packets without an option that must have it: fewer are an oddity.
+/// Minimum number of packets that lack a mandatory option; fewer may be a single error.
 const FEWEST: u64 = 3;
 
-/// The options in the SYN or SYN-ACK of one side, and in its packets behind it.
+/// The options in the SYN or SYN-ACK of one side, and in its later packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opened {
     /// Whether its SYN or SYN-ACK was captured with all options.
@@ -18,15 +18,15 @@ pub(super) struct Opened {
     scale: Option<u8>,
     sack: bool,
     timestamps: bool,
-    /// SYNs of this side that differ: an end that gets no answer leaves options out.
+    /// Whether SYNs of this side differ: an end without an answer retries with fewer options.
     differ: bool,
-    /// Packets behind it, with timestamps and without.
+    /// Later packets with timestamps, and without.
     with: u64,
     without: u64,
 }
 
 impl Opened {
-    /// A packet of this side; if it is `cut`, options may be missing that it has.
+    /// Processes a packet of this side. The capture may lack options of a packet that is `cut`.
     pub(super) fn packet(&mut self, segment: &Segment, cut: bool) {
         let options = segment.options();
         let stamped = segment.timestamps.is_some();
@@ -95,7 +95,7 @@ pub(super) struct Limit {
     pub queued: bool,
 }
 
-/// Options that one end has alone, if both the SYN and the SYN-ACK were captured.
+/// Diagnoses options that only one end has, if both the SYN and the SYN-ACK were captured.
 pub(super) fn diagnose(
     opened: [&Opened; 2],
     opener: Option<usize>,
@@ -154,7 +154,7 @@ fn unused(option: Negotiated, by: OneSided) -> Diagnosis {
     Diagnosis::new(Finding::OptionOneSided { option, by }, Confidence::Certain, evidence, &remedy)
 }
 
-/// Options that both ends agreed on and that are missing later in packets of `data` or `back`.
+/// Diagnoses options on which both ends agreed and that later packets of `data` or `back` lack.
 pub(super) fn stripped(opened: [&Opened; 2], data: &Direction, back: &Direction) -> Vec<Diagnosis> {
     let mut found = Vec::new();
     let remedy = "look for a firewall or PEP that rewrites options, by captures at both ends, and let it pass them";

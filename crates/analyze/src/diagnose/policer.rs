@@ -1,13 +1,14 @@
-//! Policer: what exceeds a rate is dropped at once, after a burst, and nothing waits.
+//! Policer: it drops packets that exceed a rate and a burst, and delays none.
 //!
-//! Flach et al. (SIGCOMM 2016) recognize a policer by three signs, which are also those here: a token bucket filled
-//! at the rate between the first and the last loss is empty when a packet is lost; it is not empty when one passes;
-//! and round trips before losses are not longer than others. Two of their thresholds are replaced by comparisons:
+//! The method is that of Flach et al. (SIGCOMM 2016). A token bucket is filled at the rate between the first and
+//! the last loss. Three signs show a policer: this bucket is empty when a packet is lost, it is not empty when one
+//! passes, and round trips before losses are not longer than others. Comparisons replace two thresholds of the
+//! paper:
 //!
-//! - A queue of the size of the burst loses the same packets, but they wait in it first. So round trips at losses are
-//!   compared with the time that such a queue takes to drain.
-//! - Random losses happen at any level of the bucket. So the share of losses with an empty bucket is compared with that of
-//!   all packets: the binomial probability of so many is the evidence.
+//! - A queue of the burst's size loses the same packets, but delays the packets before them. So round trips at losses
+//!   are compared with the time in which such a queue drains.
+//! - Random losses happen at any level of the bucket. So the evidence is the binomial probability that at least this
+//!   number of losses meets an empty bucket, given the share of all packets that do.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,21 +18,21 @@ use super::{Confidence, Diagnosis, Finding};
 use crate::reading::{Cause, Direction, LossLocation, PointKind};
 use crate::verdict::{binomial, upper_tail};
 
-/// Losses, and flights with losses, that show a rate (the same as in the paper: 15 and 3).
+/// Minimum number of losses, and of flights with losses, that show a rate (15 and 3, as in the paper).
 const LOSSES: usize = 15;
 const EVENTS: usize = 3;
 /// Bytes of IP and TCP headers without options, and of timestamps.
 const HEADERS: u32 = 40;
 const STAMPS: u32 = 12;
-/// Packets by which the level of the bucket at the policer differs from that at the capture.
+/// Tolerance of the bucket's level in packets: the order at the policer differs from that at the capture.
 const SLACK_PACKETS: f64 = 3.0;
-/// The same in round trips: on their way packets change their distances.
+/// The same tolerance in round trips, since gaps between packets change on their way.
 const SLACK_TRIPS: f64 = 0.1;
-/// The share of losses at which the bucket is empty.
+/// Minimum share of losses at which the bucket is empty.
 const EMPTY: f64 = 0.9;
-/// The share of packets that pass though the bucket is empty.
+/// Maximum share of packets that pass although the bucket lacks tokens for them.
 const AGAINST: f64 = 0.03;
-/// Chance finds as many losses at an empty bucket in fewer cases.
+/// Maximum probability that as many losses meet an empty bucket by chance.
 const CHANCE: f64 = 1e-4;
 /// Round trips at losses may be longer by this share of the shortest one ...
 const LONGER: f64 = 0.1;
@@ -58,9 +59,9 @@ const REMEDY: &str = "replace the policer by a shaper with a short queue (Linux:
 
 /// Number of packets in a bucket up to which its rate is unknown.
 const FEW_PACKETS: f64 = 8.0;
-/// Transmissions that are followed.
+/// Maximum number of evaluated transmissions.
 const MOST: usize = 200_000;
-/// Super-segments are cut into packets of this payload at least.
+/// Minimum payload of the packets into which super-segments are divided.
 const LEAST_FULL: u32 = 500;
 
 /// One transmission of a packet.
@@ -84,7 +85,7 @@ struct Fit {
     events: u64,
     empty: u64,
     passed: u64,
-    /// Packets that passed at an empty bucket, and those that could not.
+    /// Packets that passed at an empty bucket, and those of them for which the tokens did not suffice.
     passed_empty: u64,
     against: u64,
 }
@@ -102,7 +103,7 @@ impl Fit {
     }
 }
 
-/// All transmissions of `data` in packets of at most `full` bytes, with those that were lost.
+/// All transmissions of `data` in packets of at most `full` bytes; lost ones are marked.
 fn transmissions(data: &Direction, full: u32) -> Vec<Transmission> {
     let headers = HEADERS + if data.timestamps { STAMPS } else { 0 };
     let mut all: Vec<Transmission> = Vec::new();
@@ -143,7 +144,7 @@ fn transmissions(data: &Direction, full: u32) -> Vec<Transmission> {
     all
 }
 
-/// Marks the losses before which nothing was lost for a round trip of `rtt` seconds.
+/// Marks each loss that follows the previous one by more than a round trip of `rtt` seconds, and returns their number.
 fn mark_events(all: &mut [Transmission], rtt: f64) -> usize {
     let (mut count, mut last) = (0, f64::NEG_INFINITY);
     for sent in all.iter_mut().filter(|sent| sent.lost) {
@@ -154,7 +155,7 @@ fn mark_events(all: &mut [Transmission], rtt: f64) -> usize {
     count
 }
 
-/// Follows a token bucket from the first loss on, when it is empty.
+/// Simulates a token bucket, which is empty at the first loss, over all later transmissions.
 fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
     let mut fit = Fit { rate, depth, ..Fit::default() };
     let (mut level, mut at) = (0.0, all.first().map_or(0.0, |sent| sent.at));
@@ -165,7 +166,7 @@ fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
         if sent.lost {
             fit.events += u64::from(sent.event);
             fit.empty += u64::from(sent.event && empty);
-            // The loss corrects an error of the level.
+            // After a loss the level is less than a packet.
             level = level.min(sent.bytes);
             continue;
         }
@@ -177,8 +178,8 @@ fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
     fit
 }
 
-/// The token bucket that explains the losses best. `mean` bytes per second passed between losses; bytes and seconds
-/// `before` the first one.
+/// The token bucket that explains the losses best. `mean` is the rate between the first and the last loss in bytes
+/// per second, `before` has the bytes and seconds before the first loss.
 fn best_fit(
     all: &[Transmission],
     mean: f64,
@@ -245,9 +246,9 @@ pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
     let fit = best_fit(&all[first..], mean, before, packet, shortest)?;
     let at_losses: Vec<f64> =
         all.iter().filter(|sent| sent.event).filter_map(|sent| sent.rtt).collect();
-    // Delayed ACKs make some of them longer, an overflowing queue all.
+    // Delayed ACKs increase some of these round trips, an overflowing queue increases all.
     let longer = quantile(&at_losses, QUARTILE)? - shortest;
-    // Of buckets that explain as much, the smallest comes first.
+    // The search tries small buckets first, so this is the smallest of equal ones.
     let depth = if fit.depth.is_finite() { fit.depth } else { 0.0 };
     let burst = (before.0 - fit.rate * before.1).max(depth);
     let explained = fit.empty as f64 >= EMPTY * fit.events as f64

@@ -1,8 +1,8 @@
-//! SACK blocks that cannot be of the sender's numbers: a firewall translates sequence numbers, but not those in options.
+//! SACK blocks outside the sender's window: a firewall translates sequence numbers, but not those in options.
 
 use super::{Confidence, Diagnosis, Finding};
 
-/// Fewer blocks outside the window are an oddity.
+/// Minimum number of ACKs with a block outside the window.
 const FEWEST: u64 = 3;
 
 const REMEDY: &str = "turn off the randomisation of initial sequence numbers in the firewall, or update it so that it \
@@ -16,7 +16,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// A block, the first of its ACK or a further one, is inside the window or not.
+    /// Counts a block; `first` is whether it is the first one of its ACK, `inside` whether it is inside the window.
     pub(super) fn seen(&mut self, first: bool, inside: bool) {
         if first {
             self.acks += 1;

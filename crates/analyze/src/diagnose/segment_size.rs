@@ -1,15 +1,15 @@
-//! The segment size of a sender whose path passes less than the handshake allows.
+//! The segment size of a sender whose path MTU is smaller than the handshake allows.
 //!
-//! A sender that knows the path MTU (RFC 1191, RFC 8201) sends smaller segments than both ends announced. Such a segment
-//! is full, although an application that writes as little looks the same. The application is not the limit where
-//! several of these segments leave at once.
+//! A sender that knows the path MTU (RFC 1191, RFC 8201) sends smaller segments than both ends announced. Such a
+//! segment is full, but looks like a small write of an application. If several of these segments leave at once, the
+//! application is not the limit.
 
 use lasthop_proto::units::{Span, Time};
 
 /// Smaller packets are messages of an application: few paths pass less than the 1,280 bytes of IPv6.
 const LEAST: u32 = 1200;
 
-/// Number of packets in a row that show a size.
+/// Number of consecutive packets that show a size.
 const ROW: u32 = 3;
 
 /// Maximum time of such a row.
@@ -23,7 +23,7 @@ const OF_ROUND_TRIP: u64 = 16;
 pub(super) struct SegmentSize {
     began: Time,
     count: u32,
-    /// Greatest common divisor of their payloads: a super-segment is a multiple.
+    /// Greatest common divisor of their payloads: a super-segment is a multiple of the segment size.
     common: u32,
     found: Option<u32>,
 }

@@ -7,7 +7,7 @@ use super::{Confidence, Diagnosis, Finding};
 use crate::reading::Retransmissions;
 use crate::stats::Spread;
 
-/// Segments behind a loss that cause enough duplicate ACKs (RFC 5681, 3.2).
+/// Number of segments behind a loss that cause a fast retransmit (RFC 5681, 3.2).
 const THRESHOLD: i64 = 3;
 
 /// Information of the sender at a retransmission.
@@ -31,7 +31,7 @@ pub(super) struct Allowed {
     pub(super) full: u32,
 }
 
-/// A timeout whose retransmission was not acknowledged yet.
+/// A timeout whose retransmission is unacknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     start: i64,
@@ -47,7 +47,7 @@ pub(super) struct Timeouts {
     una: i64,
     /// The latest packet with data, or ACK of new data.
     active: Option<Time>,
-    /// How long that had been before the latest packet with data; and that packet.
+    /// Time from that event to the latest packet with data; the bytes of this packet.
     wait: Span,
     latest: (i64, i64),
     /// End position of the outstanding data at the start of a fast retransmission.
@@ -85,7 +85,8 @@ impl Timeouts {
         }
     }
 
-    /// Processes the latest packet, a retransmission or not; `known` has the counts before and after it.
+    /// Processes the classification of the latest packet; `known` has the counts of retransmissions before and after
+    /// it.
     pub(super) fn judged(&mut self, known: &Known, allowed: &Allowed) {
         if known.after.fast > known.before.fast {
             self.recovery = Some(self.next);
@@ -110,7 +111,7 @@ impl Timeouts {
             rtt: known.rtt.map(|rtt| (rtt.mean, rtt.mean + 4.0 * rtt.sd)),
         });
         if repeated {
-            // The path was interrupted: that was more than its tail.
+            // The timeout repeats: the path was interrupted, and not only the tail was lost.
             self.pending = self.pending.map(|pending| Pending { tail: false, ..pending });
             return;
         }

@@ -1,10 +1,10 @@
-//! Bytes of a direction that this point of capture has not seen, below bytes that it has.
+//! Gaps of a direction: uncaptured bytes below captured ones.
 
 use std::collections::BTreeMap;
 
 use lasthop_proto::units::Time;
 
-/// Gaps stored for each direction; beyond, the lowest counts as seen.
+/// Maximum number of gaps stored for each direction; beyond it, the lowest gap counts as captured.
 const GAPS: usize = 1024;
 
 /// The packet after a gap: its time, and the numbers of its sender.
@@ -20,13 +20,13 @@ pub(super) struct Behind {
 /// A gap that a packet has filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Filled {
-    /// Bytes that had not been seen.
+    /// Number of bytes captured for the first time.
     pub(super) bytes: u64,
-    /// Those of them that no ACK had covered yet.
+    /// The unacknowledged ones of these bytes.
     pub(super) open: u64,
     /// The packet behind the oldest of these gaps.
     pub(super) behind: Option<Behind>,
-    /// That gap before it was filled: from its first offset to one past the last.
+    /// The oldest of these gaps before it was filled: from its first offset to one past the last.
     pub(super) gap: Option<(i64, i64)>,
 }
 

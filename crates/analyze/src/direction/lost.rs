@@ -1,7 +1,7 @@
 //! Losses among retransmissions of whole segments, of parts, or with other boundaries.
 //!
 //! Each byte belongs to the packet that carried it last. A retransmission shows the loss of that packet. If another
-//! part of that packet was retransmitted before, the loss is known already.
+//! part of that packet was retransmitted before, its loss is already counted.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,8 @@ impl Tracker {
         lists + reading.over_time.listed()
     }
 
-    /// Shortens each list to `most` entries. Points, losses and stalls keep the first, samples one of several.
+    /// Shortens each list to `most` entries: of points, losses and stalls the first ones remain, of samples one in
+    /// several.
     pub(crate) fn shorten(&mut self, most: usize) {
         let reading = &mut self.reading;
         reading.points_omitted += cut(&mut reading.points, most);
@@ -30,7 +31,7 @@ impl Tracker {
         queues + repairs + ranges + self.reading.over_time.pending()
     }
 
-    /// Frees that state: what follows is analysed as if a capture began there.
+    /// Frees this state. Later packets are analysed as if the capture began there.
     pub(crate) fn release(&mut self) {
         let repairs = core::mem::take(&mut self.repairs);
         repairs.into_iter().for_each(|repair| self.settle(repair));
@@ -40,7 +41,7 @@ impl Tracker {
     }
 }
 
-/// Shortens `list` to `most` entries; returns the number of those that were removed.
+/// Shortens `list` to `most` entries, and returns the number of removed ones.
 fn cut<T>(list: &mut Vec<T>, most: usize) -> u64 {
     let removed = list.len().saturating_sub(most);
     if removed > 0 {

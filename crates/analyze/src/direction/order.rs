@@ -7,8 +7,8 @@ use super::gaps::Behind;
 /// Without a round trip, maximum age of a gap for reordering: Wireshark's limit.
 const WITHOUT_ROUND_TRIP: Span = Span::millis(3);
 
-/// A sender repairs nothing sooner without a report of its peer: no common retransmission timer is shorter (Linux: 200
-/// ms), less some slack for the clock of the capture.
+/// Without a report of its peer, no sender retransmits sooner: common retransmission timers are at least 200 ms
+/// (Linux). This value has some slack for the clock of the capture.
 pub(super) const SHORTEST_TIMEOUT: Span = Span::millis(180);
 
 /// A counter moves by at most this much from packet to packet of one direction.
@@ -17,7 +17,7 @@ const STEP: u16 = 256;
 /// Steps that show a counter: chance makes two such steps in 1 of 16,000 cases.
 const STEPS: u32 = 2;
 
-/// The share of steps that a counter has, in tenths.
+/// Minimum share of steps in the size of a counter, in tenths.
 const MOSTLY: u32 = 9;
 
 /// Evidence of a decision.
@@ -27,9 +27,10 @@ pub(super) enum Evidence {
     Timestamps,
     /// IP identifications, which this sender counts.
     IpIds,
-    /// The peer, whose ACKs are captured, has sent none since the gap opened, so the sender cannot know of a loss.
+    /// The peer, whose ACKs are captured, has sent none since the gap opened, so the sender cannot have detected a
+    /// loss.
     Unreported,
-    /// No sender could have known so soon, or any could.
+    /// The age of the gap compared with a round trip: no sender retransmits sooner.
     RoundTrip,
     /// Only the age of the gap, without a round trip to compare it with.
     Age,
@@ -62,7 +63,7 @@ impl Ids {
             self.seen += 1;
             self.same += u32::from(id == last);
             if id == 0 || last == 0 {
-                // Linux gives its SYN-ACK and its resets none, whatever it counts.
+                // SYN-ACKs and resets of Linux have no identification, even if its other packets have a counter.
                 self.none += 1;
             } else {
                 self.steps[0] += step(last, id);
@@ -95,7 +96,7 @@ impl Ids {
     }
 }
 
-/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it. `latest_ack` is the
+/// Whether a packet that fills a gap was sent after the packet `behind` the gap, with the evidence. `latest_ack` is the
 /// time of the peer's latest ACK.
 pub(super) fn sent_later(
     at: Time,

@@ -12,7 +12,7 @@ use crate::verdict::Label;
 /// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).
 const DUPLICATES: u32 = 3;
 
-/// A sender answers them within this time.
+/// A sender answers the last duplicate ACK within this time, or within a quarter of the round trip.
 const AT_ONCE: Span = Span::millis(20);
 
 /// Maximum number of repairs stored after their ACK, for a DSACK one round trip later.
@@ -23,7 +23,7 @@ const SETTLED: usize = 1024;
 const TOO_SOON: f64 = 0.9;
 
 impl Repair {
-    /// One that was needless, of bytes acknowledged before.
+    /// A needless retransmission, of bytes acknowledged before.
     fn needless(start: i64, end: i64, at: Time) -> Repair {
         Repair {
             start,
@@ -95,7 +95,7 @@ impl Tracker {
         }
         let part = loss.is_none();
         let first = original.is_some_and(|sent| !part && self.trials.repaired(sent, data.at));
-        // Data may always have met a queue, above all that of a sender limited by its window; the handshake did not.
+        // All data may have waited in a queue, especially that of a window-limited sender. The handshake did not.
         let handshake = data.first_rtt.map_or(0.0, Span::as_secs_f64);
         let shortest = self.rtt.spread().map_or(0.0, |rtt| rtt.min.min(handshake));
         let listed = self.reading.losses.len() < config.losses;
@@ -162,7 +162,7 @@ impl Tracker {
         (original, label)
     }
 
-    /// Whether `repair` was of a loss is known now, as well as it ever will be.
+    /// Counts `repair` as the repair of a loss, or as needless: there will be no further evidence except a DSACK block.
     pub(super) fn settle(&mut self, repair: Repair) {
         if let Some(label) = repair.trial {
             self.trials.count(label, u64::from(!repair.needless));
@@ -216,7 +216,7 @@ impl Tracker {
         self.unseen = self.unseen.saturating_sub(u64::from(repair.unseen));
     }
 
-    /// The loss that `repair` shows was none; one that was omitted has no index.
+    /// Withdraws the loss that `repair` had revealed. An omitted loss has no index.
     fn disprove(&mut self, repair: &Repair) {
         if let Some(disproved) = repair.loss.and_then(|i| self.disproved.get_mut(i)) {
             *disproved = true;
@@ -225,7 +225,7 @@ impl Tracker {
         }
     }
 
-    /// Settles the repairs up to `ack`, which came at `at` and echoed `echo`.
+    /// Settles the repairs up to `ack`, which was captured at `at` and echoes `echo`.
     pub(super) fn settle_up_to(&mut self, at: Time, ack: i64, echo: Option<u32>) {
         if self.repairs.is_empty() {
             return;
@@ -239,8 +239,8 @@ impl Tracker {
             //= rfc3522#section-3.2: an echo older than the retransmission shows that the original arrived
             let older = |stamp: u32| echo.is_some_and(|e| (e.wrapping_sub(stamp) as i32) < 0);
             let early = at.since(repair.at) < repair.soon || repair.timestamp.is_some_and(older);
-            // Without SACK a sender goes back to the first loss. An ACK that then jumps answers the first one or two
-            // segments; the others it covers had been waiting at the receiver.
+            // After a timeout without SACK, a sender retransmits from the first loss on. If an ACK then jumps, the
+            // receiver already had the segments behind the first one or two.
             let len = repair.size;
             let jumped = !self.any_sack && repair.after_timeout && repair.start >= una + 2 * len;
             repair.needless |= (early || jumped) && !repair.repeatedly && !repair.unseen;
@@ -259,14 +259,14 @@ impl Tracker {
         if acked {
             return Retransmission::Spurious;
         }
-        // A timer is restarted by every new ACK and every transmission.
+        // Every new ACK and every transmission restart the timer.
         //= rfc6298#section-5: (5.1) when data is sent, (5.3) when an ACK acknowledges new data
         let active = self.last_data.max(self.acked_at);
         let wait = active.map_or(Span::ZERO, |active| data.at.since(active));
         let round = self.last_rtt.map_or(Span::ZERO, Span::from_secs_f64);
         let signalled = data.dupacks >= 2 && start >= self.una || self.sacked > start;
         let answers = wait < SHORTEST_TIMEOUT.max(round);
-        // A loss in the first flight of a long path is repaired a round trip later, when nothing was acknowledged yet.
+        // On a long path, a loss in the first flight is repaired a round trip later, before the first ACK of data.
         let reports = data.dupacks >= DUPLICATES || self.sacked > start;
         let recent_duplicate = self
             .latest_duplicate_ack

@@ -7,7 +7,8 @@ use lasthop_proto::wire::Seq;
 
 use super::Tracker;
 
-/// Farther from the present numbers than the largest window of RFC 7323: these are other numbers.
+/// Maximum distance of a packet from the present numbers: the largest window of RFC 7323. Packets beyond belong to
+/// another space.
 const FAR: i64 = 1 << 30;
 
 /// Maximum amount of data, in bytes, that may precede its SYN in the file: more than an initial window.
@@ -22,7 +23,7 @@ pub(super) struct Origin {
     syn: Option<Seq>,
 }
 
-/// Numbers that may be those of a new space; the next packet decides.
+/// Numbers of a possible new space; the next packet decides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     seq: Seq,
@@ -53,7 +54,7 @@ impl Tracker {
         self.offset(seq).is_some_and(|end| end <= self.una)
     }
 
-    /// Whether the capture has the SYN of the present numbers: nothing can be below it.
+    /// Whether the capture has the SYN of the present numbers: no data is below it.
     pub(super) fn has_syn(&self) -> bool {
         self.origin.is_some_and(|origin| origin.syn.is_some())
     }
@@ -106,7 +107,8 @@ impl Tracker {
         if len == 0 {
             return false;
         }
-        // Data before its SYN: that was an old duplicate, or this is. A byte at its place is a keep-alive.
+        // Data below its SYN: either the SYN was an old duplicate, or this data is. A byte at the position of the SYN
+        // is a keep-alive.
         let before = origin.syn.is_some() && offset + i64::from(len) < self.lowest;
         if before && !self.carried {
             self.restart(Candidate { seq, len: 0, syn });
@@ -118,7 +120,7 @@ impl Tracker {
         false
     }
 
-    /// Whether the packet that [`Tracker::begins`] has just seen is of other numbers than those before it.
+    /// Whether the packet last given to [`Tracker::begins`] has numbers of a possible new space.
     pub(super) fn is_stray(&self, seq: Seq) -> bool {
         self.candidate.is_some_and(|candidate| candidate.seq + u32::from(candidate.syn) == seq)
     }
@@ -139,17 +141,17 @@ impl Tracker {
         }
     }
 
-    /// Bytes that the peer acknowledged and that were not captured between the captured ones or behind them.
+    /// Number of bytes that the peer acknowledged and that the capture lacks, between the captured ones or behind them.
     pub(super) fn missed_bytes(&self) -> u64 {
         let Some(first) = self.first_offset else { return 0 };
-        // Where the capture begins in the connection, bytes before the first packet were sent before.
+        // If the capture begins in an open connection, bytes before the first packet do not count.
         let first = if self.has_syn() { self.lowest.min(first) } else { first };
         // A FIN or a window probe has one number.
         let beyond = (self.una - self.next - 1).max(0) as u64;
         self.gaps.acked(first, self.una) + beyond
     }
 
-    /// Whether the peer can mean the present numbers by `ack`: no sender is more than a window ahead.
+    /// Whether `ack` can refer to the present numbers: no sender is more than a window ahead.
     pub(super) fn is_plausible(&self, ack: i64) -> bool {
         self.reading.packets == 0 || ack <= self.edge().saturating_add(self.room())
     }

@@ -1,7 +1,7 @@
 //! Difference of two clocks, from the packets in both captures.
 //!
-//! The difference of the two times of a packet is the offset of the clocks, plus the packet's delay if it passed the
-//! second capture later, or minus the delay if it passed it earlier. Queues only increase the delay, so packets
+//! The difference of the two times of a packet is the offset of the clocks plus the packet's delay. If the packet
+//! passed the second capture first, it is the offset minus the delay. Queues only increase the delay, so packets
 //! without queueing lie on a line below all others (above, in the other direction). The slope of the line is the
 //! relative speed of the clocks (after Moon, Skelly, Towsley, "Estimation and removal of clock skew from network
 //! delay measurements", INFOCOM 1999). Its position is unknown, unless the minimum delays of both directions are
@@ -38,12 +38,12 @@ impl Clocks {
     /// From times by the first clock, and differences from there to the second, of both directions.
     pub(super) fn of(forth: Vec<(i64, i64)>, back: Vec<(i64, i64)>) -> Option<Clocks> {
         let begin = forth.iter().chain(&back).map(|(at, _)| *at).min()?;
-        // Backwards delays are taken off: turned over, all lie above their line.
+        // Backward delays are subtracted. With the opposite sign, all points are above their line.
         let back: Vec<(i64, i64)> = back.into_iter().map(|(at, d)| (at, -d)).collect();
         let lines = [lower_line(forth.clone(), begin), lower_line(back.clone(), begin)];
         let [down, up] = lines;
         let up = up.map(|line| Line { slope: -line.slope, ..line });
-        // Where queues are shorter, the line is surer.
+        // The line of the direction with shorter queues is more exact.
         let line =
             [down, up].into_iter().flatten().min_by(|a, b| a.distance.total_cmp(&b.distance));
         let slope = line.map(|line| line.slope).filter(|slope| slope.abs() * 1e6 <= WORST_PPM);
@@ -77,11 +77,11 @@ impl Clocks {
 #[derive(Clone, Copy, Debug)]
 struct Line {
     slope: f64,
-    /// The mean of how far the points lie above.
+    /// Mean distance of the points above the line.
     distance: f64,
 }
 
-/// The line below all points from which they lie apart least in the mean: the edge of their lower hull at their mean
+/// The line below all points with the least mean distance from them: the edge of their lower hull at their mean
 /// time.
 fn lower_line(mut points: Vec<(i64, i64)>, begin: i64) -> Option<Line> {
     points.sort_unstable();
