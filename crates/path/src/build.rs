@@ -20,15 +20,14 @@ use crate::roam::Roam;
 use crate::stage::{Junction, Stage};
 use crate::witness::Witness;
 
-/// Whether the simulator runs a host's TCP.
+/// Kind of a host: a machine of the path, or external.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostKind {
     /// A machine of the path that opens its transfers itself.
     Ours,
-    /// A host outside of lasthop, observed by a witness. With `reported` another source reports the events of its TCP as a
-    /// sender, so the witness need not infer them.
+    /// A host outside of lasthop, observed by a witness.
     Outside {
-        /// Another source reports the sender's events.
+        /// Whether another source reports the events of its TCP as a sender, so that the witness need not infer them.
         reported: bool,
     },
 }

@@ -45,8 +45,8 @@ pub trait Outside {
         self.event(&Event { at, stage, kind: EventKind::delivered(flow, bytes) });
     }
 
-    /// `packet` leaves the path towards `side` at `stage`: at the witness of an external host, or at the last stage
-    /// before the hosts when none of them has the packet's address.
+    /// `packet` leaves the path towards `side` at `stage`. This is the witness of an external host, or the last
+    /// stage before the hosts if no host has the packet's address.
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet);
 }
 
@@ -81,12 +81,12 @@ pub struct Path {
     /// The packets of one output, in reverse order, while they are forwarded.
     leaving: Vec<(Side, Packet)>,
     now: Time,
-    /// The caller does nothing before this time.
+    /// The caller dispatches only timers before this time.
     free_until: Time,
     /// Deadlines handled within other calls.
     inner_wakes: u64,
     hops: u64,
-    /// A host was called since its transfers were last counted.
+    /// Whether a host was called since its transfers were last counted.
     host_called: bool,
     /// Replaced links that still hold packets, by index of the stage: they only forward those.
     retired: Vec<(usize, Stage)>,
@@ -94,7 +94,7 @@ pub struct Path {
     roam: Option<Box<Roam>>,
     /// Access links of hosts.
     access: Access,
-    /// Packets have other ways than along a row of stages.
+    /// Whether the path has cells or access links, so that packets need not follow the row of stages.
     branches: bool,
     /// The host, by index into [`Path::host_stages`], that last had unfinished transfers.
     busy: usize,
@@ -222,7 +222,7 @@ impl Path {
         }
     }
 
-    /// Enables batches of packets, super-packets included: only where all inner stages support them.
+    /// Enables batches of packets, super-packets included. Only for a path whose inner stages all support them.
     pub fn set_bulk(&mut self, bulk: bool) {
         let takes = |stage: &Stage| stage.agent().is_some_and(|agent| agent.takes_bulk());
         self.out.set_bulk(bulk && self.stages[self.inner.clone()].iter().all(takes));
@@ -232,7 +232,7 @@ impl Path {
         self.out.is_bulk()
     }
 
-    /// A packet from outside, from beyond the host at `stage`, enters the path.
+    /// Accepts a packet from outside, from beyond the host at `stage`.
     pub fn enter<O: Outside>(
         &mut self,
         now: Time,
@@ -277,7 +277,7 @@ impl Path {
         core::mem::take(&mut self.host_called)
     }
 
-    /// Ends a forwarding loop at stage `i`. The caller learns of it by [`Path::stuck`].
+    /// Ends a forwarding loop at stage `i`; [`Path::stuck`] reports it.
     #[cold]
     fn end_loop(&mut self, i: usize) {
         self.moving.clear();
@@ -350,7 +350,7 @@ impl Path {
         self.out.begin(StageId(next as u16), self.now);
         let wake = self.stages[next].arrive(self.now, side.other(), packet, &mut self.out);
         if self.out.is_empty() && self.retired.is_empty() {
-            // The usual case: the packet waits there, or ends there.
+            // The usual case: the stage stores the packet or consumes it.
             self.host_called |= !self.inner.contains(&next);
             self.wakes.set(next, wake.or_none());
         } else {

@@ -31,9 +31,9 @@ pub struct TransferState {
     pub wanted: Option<Bytes>,
     /// Acknowledged bytes.
     pub acknowledged: u64,
-    /// All data was sent and acknowledged.
+    /// Whether all data was sent and acknowledged.
     pub complete: bool,
-    /// The connection was aborted or reset.
+    /// Whether the connection was aborted or reset.
     pub aborted: bool,
 }
 

@@ -4,10 +4,10 @@
 //! left hosts | stage 0 | stage 1 | ... | right hosts
 //! ```
 //!
-//! Where hosts move, the stages end in a router, with the stages of the cells behind it ([`Roam`]).
+//! If hosts move, the row of stages ends in a router, with the stages of the cells behind it ([`Roam`]).
 //!
-//! The path is the same in all worlds. A world provides the time and the [`Outside`]: nothing in the simulator, hosts
-//! with other TCPs in a testbed, everything but the stages in the middle on a router.
+//! The path is the same in all worlds. A world provides the time and the [`Outside`]. In the simulator all parts are
+//! inside. In a testbed, hosts with other TCPs are outside; on a router, everything except the stages in the middle.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 

@@ -116,7 +116,7 @@ impl Machine for Stage {
 }
 
 impl Stage {
-    /// A packet arrives; returns the next deadline. One match serves both.
+    /// Processes an arriving packet, and returns the next deadline. Both need only one match.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) -> Time {
         each!(self, m => {
@@ -192,7 +192,7 @@ impl Stage {
         }
     }
 
-    /// The stage delays packets, and still forwards them when it is replaced.
+    /// Whether the stage delays packets, and still forwards them after its replacement.
     pub(crate) fn is_link(&self) -> bool {
         !matches!(
             self,
@@ -231,7 +231,7 @@ impl Stage {
         channel?.script_mut()
     }
 
-    /// From now on no channel prevents transmission.
+    /// Removes all channels, so that none prevents transmission.
     pub(crate) fn forget_channels(&mut self) {
         match self {
             Stage::Hop(hop) => hop.forget_channels(),

@@ -1,13 +1,13 @@
 //! A host outside of lasthop, observed from its packets.
 //!
-//! A witness is at the position of the host in the simulator, passes packets unchanged, and infers the host's events
-//! from them: first transmissions, retransmissions, in-order delivery, completion. So a trace has the same events for
-//! any TCP at the end.
+//! A witness has the position of the host in the simulator and passes packets unchanged. From the packets it infers
+//! the host's events: first transmissions, retransmissions, in-order delivery, completion. So a trace has the same
+//! events for every TCP.
 //!
-//! Invisible state stays unknown: only the positions and the peer's window of the control block are set, all else is
-//! zero. The cause of a retransmission is inferred. After three duplicate ACKs, or fewer with SACK blocks that show a
-//! loss, it is a fast retransmit; after a silence of [`SILENCE`] it is a timeout. Later retransmissions belong to the
-//! same episode until all data sent before it is acknowledged.
+//! Of the control block, only the positions and the peer's window are set; all other fields are zero. The cause of a
+//! retransmission is inferred. It is a fast retransmit after three duplicate ACKs, or after fewer with SACK blocks
+//! that show a loss. After a silence of [`SILENCE`] it is a timeout. Later retransmissions belong to the same
+//! episode, until all data sent before the episode is acknowledged.
 
 use lasthop_observe::ranges::Ranges;
 use lasthop_proto::agent::flows::Flows;
@@ -32,7 +32,7 @@ pub struct Witness {
     addrs: Vec<Addr>,
     /// The direction of the path.
     side: Side,
-    /// Another source reports the events of its TCP as a sender.
+    /// Whether another source reports the events of its TCP as a sender.
     reported: bool,
     /// By flow from this host to its peer.
     flows: Flows<TrackedConnection>,
@@ -64,7 +64,7 @@ struct TrackedConnection {
     last_sent: Time,
     /// Time when an ACK last advanced the left edge, which restarts the timer.
     last_acked: Time,
-    /// The host announced support of partial acknowledgements.
+    /// Whether the host announced support of partial acknowledgements.
     knows_partial: bool,
     established: bool,
     /// Position of the host's FIN.
@@ -95,7 +95,7 @@ impl Witness {
         Witness { addrs: Vec::new(), side, reported: false, flows: Flows::new(connections) }
     }
 
-    /// Packets for `addr` leave here.
+    /// Whether packets for `addr` leave the path here.
     pub fn serves(&self, addr: Addr) -> bool {
         self.addrs.is_empty() || self.addrs.contains(&addr)
     }
@@ -128,7 +128,7 @@ impl Witness {
         &mut self.flows[i]
     }
 
-    /// The host sent `packet`.
+    /// Processes a `packet` from the host.
     fn sends(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let side = self.side;
@@ -139,7 +139,7 @@ impl Witness {
         out.packet_event(Op::Originated(cause), side, packet);
     }
 
-    /// `packet` reaches the host intact.
+    /// Processes a `packet` that reaches the host intact.
     fn receives(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let mut notes = Notes { reported: self.reported, ..Notes::default() };
@@ -406,7 +406,7 @@ impl Machine for Witness {
                     out.packet_event(Op::Received, from.other(), &packet);
                     self.receives(now, &packet, out);
                 }
-                // The host detects the wrong checksum and drops it; it is forwarded all the same.
+                // The packet is forwarded, and the host drops it because of the wrong checksum.
                 Damage::Ip => {
                     out.packet_event(Op::Dropped(Cause::IpChecksum), from.other(), &packet);
                 }

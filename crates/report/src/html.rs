@@ -312,7 +312,7 @@ fn figure(
         figure.data.as_ref().filter(|data| data.is_live()).and_then(|_| live.next())
     {
         let group = escape(&format!("{section} {}", figure.group));
-        // An HTML parser does not unescape the text of a script, an XML parser does: so nothing in it is escaped.
+        // The text of a script is not escaped: an HTML parser would not unescape it, but an XML parser would.
         let json = serde_json::to_string(&embedded).unwrap_or_default();
         let json = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
         *out +=

@@ -1,8 +1,7 @@
-//! From numbers to something a person can read: terminal tables, plots as SVG and PNG, and one
-//! self-contained HTML page.
+//! Presentation of results: tables for terminals, plots as SVG, PNG and PDF, and a self-contained
+//! HTML page.
 //!
-//! Nothing here touches a file: functions return text or bytes, and the caller decides where they go.
-//! The same input gives the same bytes.
+//! The crate writes no files: functions return text or bytes. The same input gives the same bytes.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 

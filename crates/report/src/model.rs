@@ -1,4 +1,4 @@
-//! The content of a page. The caller fills it in; nothing here is computed from a trace.
+//! The content of a page. The caller supplies all of it, and this module computes nothing from traces.
 
 use lasthop_observe::stats::Summary;
 use serde::{Deserialize, Serialize};
@@ -177,9 +177,9 @@ pub struct ClaimResult {
 pub struct Figure {
     /// Inline SVG from [`crate::plot::Plot::inline`]. It is the only text that the page does not escape.
     pub svg: String,
-    /// What it shows, in a few words.
+    /// Subject of the plot, in a few words.
     pub title: String,
-    /// How to read it.
+    /// Explanation of the plot.
     pub caption: String,
     /// The numbers behind the plot: the page's script draws them and exports them as CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,7 +228,7 @@ pub struct Events {
 pub struct Column {
     /// Heading, with the unit if there is one.
     pub title: String,
-    /// The column holds numbers, which are aligned to the right.
+    /// Whether the column holds numbers, which are aligned to the right.
     pub numeric: bool,
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn element() -> String {
     format!("<script>{}</script>\n", text())
 }
 
-/// The content security policy of a page: no request is allowed, whatever text is injected. The only allowed script is
+/// The content security policy of a page: it allows no requests, also with injected text. The only allowed script is
 /// ours, if the page has it.
 pub(crate) fn policy(with_script: bool) -> String {
     let mut policy = "default-src 'none'; style-src 'unsafe-inline'".to_owned();

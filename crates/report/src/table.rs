@@ -10,7 +10,7 @@ use crate::wrap::{columns, wrap};
 
 /// Width of the frame in columns: of the left border, and of border and blanks of each cell.
 const FRAME: (usize, usize) = (1, 3);
-/// A text column is narrowed below this many columns only if the table does not fit otherwise.
+/// Minimum width of a text column, unless the table does not fit otherwise.
 const LEAST: usize = 16;
 
 /// The medium of a table.
@@ -174,8 +174,8 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// The scalars of `runs` averaged, in the order of [`RunMetrics::scalars`]: name, unit, summary. A number that some
-/// runs lack is averaged over the other runs.
+/// The scalars of `runs` averaged, in the order of [`RunMetrics::scalars`]: name, unit, summary. If some runs lack
+/// a scalar, its mean is over the other runs.
 pub fn averages(runs: &[RunMetrics]) -> Vec<(&'static str, &'static str, Summary)> {
     let scalars: Vec<_> = runs.iter().map(RunMetrics::scalars).collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -214,8 +214,8 @@ const CORE: [&str; 17] = [
     "video_rebuffer_time",
 ];
 
-/// Means with intervals for each case of a sweep: `cases` are names and runs. Few cases are printable_table side by side with all
-/// numbers, many below each other with the most important ones.
+/// Means with intervals for each case of a sweep: `cases` are names and runs. A few cases are printed side by side with
+/// all numbers, more cases below each other with the most important ones.
 pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])], units: Units) -> Table {
     let mut columns = vec![Column::text(""), Column::text("unit")];
     columns.extend(
@@ -301,7 +301,7 @@ pub fn claim_conditions(claim: &ClaimResult) -> Table {
     let mut columns: Vec<Column> = ["condition", "wanted", "verdict"].map(Column::text).into();
     columns.insert(1, Column::number("measured (95 %)"));
     let row = |c: &crate::model::ConditionFigure| {
-        // A condition without a number is its sentence.
+        // For a condition without a number, its sentence is shown.
         let measured = match c.wanted.as_str() {
             "true" => String::new(),
             _ => crate::number::with_interval(c.value, c.ci.unwrap_or(0.0)),

@@ -66,7 +66,7 @@ pub struct Recommendation {
     pub best: String,
     /// Energy that the best level saves, in percent.
     pub spares_percent: Summary,
-    /// The shortest length in bytes for which compressing single pieces saves energy; `None` if none does.
+    /// The shortest length in bytes of single pieces whose compression saves energy; `None` if there is none.
     pub from_bytes: Option<u64>,
     /// Without savings: the loss rate above which retransmissions make compression worthwhile.
     pub from_loss: Option<f64>,
@@ -139,7 +139,8 @@ fn costs(
     Ok(Cell { labels: cell.labels, hardware: (*hardware).clone(), processor, rows, recommended })
 }
 
-/// The level with the fewest joules, and where it saves energy; `None` without a level that compresses.
+/// The level with the fewest joules, and the conditions under which it saves energy; `None` without a level that
+/// compresses.
 fn recommend(
     levels: &[LevelMeasurement],
     rows: &[Row],
@@ -153,7 +154,7 @@ fn recommend(
         compressing.min_by(|a, b| a.1.joules_per_mb.mean.total_cmp(&b.1.joules_per_mb.mean))?;
     let spares = row.spares_percent;
     let pays = spares.mean - spares.ci95 > 0.0;
-    // The shortest length from which on compression always saves energy.
+    // The shortest length for which compression saves energy, also at all greater lengths.
     let piece =
         |p: &&Piece| sending.pays(p.ratio, p.instructions_per_byte / instructions_per_s, watts);
     let from_bytes = best.pieces.iter().rev().take_while(piece).last().map(|piece| piece.bytes);
@@ -352,7 +353,8 @@ mod tests {
         assert_eq!(found.level.as_deref(), Some("fast"));
         assert!((found.spares_percent.mean - 100.0 * (1.0 - 3.1 / 6.0)).abs() < 1e-9);
         assert_eq!((found.from_bytes, found.from_loss), (Some(512), None));
-        // At 5 us a byte nothing pays: 5 + 0.5 x 2 + 20 uJ. Each byte sent k times: 6 k = 25 + k, k = 5, a loss of 80 %.
+        // At 5 us per byte no level saves energy: 5 + 0.5 x 2 + 20 uJ. Each byte sent k times: 6 k = 25 + k, k = 5, a
+        // loss of 80 %.
         let found = of(&[levels[0].clone(), level("slow", 0.5, 5000.0, &[(512, 0.5)])]);
         assert_eq!((found.level, found.best.as_str()), (None, "slow"));
         assert_eq!(found.from_bytes, None);

@@ -71,7 +71,7 @@ impl<M> Ranked<M> {
         &self.alternative.name
     }
 
-    /// Significantly better than the baseline.
+    /// Whether it is significantly better than the baseline.
     pub fn helps(&self) -> bool {
         self.standing.judgement == Judgement::Better
     }
@@ -88,7 +88,8 @@ pub fn rank<M>(
     rank_of_looks(alternatives, values, baseline, 1, measured)
 }
 
-/// The same after `looks` interim analyses that decided which alternatives get more seeds; see [`standings_of_looks`].
+/// Like [`rank`], after `looks` interim analyses that selected the alternatives with more seeds; see
+/// [`standings_of_looks`].
 pub fn rank_of_looks<M>(
     alternatives: Vec<Alternative>,
     values: &[Vec<f64>],
@@ -164,7 +165,7 @@ impl<S> Document<S> {
         }
     }
 
-    /// All runs were made.
+    /// Whether all runs were made.
     pub fn is_complete(&self) -> bool {
         self.unfinished.is_empty()
     }

@@ -1,9 +1,9 @@
-//! Studies: questions about a scenario that take many runs. Which scheme gains how much, what to change, what it costs a
-//! battery.
+//! Studies: questions about a scenario that need many runs, such as the gain of each scheme, the devices to change, or
+//! the cost for a battery.
 //!
-//! The crate is pure: values in, ranked alternatives and pages out. A study lays out its runs as a [`Plan`]; the caller
-//! passes a [`Runner`] that makes them. A program can use threads and store finished runs, a browser page can make one
-//! run after the other:
+//! The crate is pure: values in, ranked alternatives and pages out. A study lays out its runs as a [`Plan`], and the
+//! caller passes a [`Runner`] that makes them. A program can use threads and store finished runs. A browser page can
+//! make the runs one after the other:
 //!
 //! ```
 //! use lasthop_runs::{Results, Setup};
@@ -70,7 +70,7 @@ impl Source<'_> {
     }
 }
 
-/// Why a study cannot be made.
+/// Reason why a study cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An invalid argument.

@@ -4,11 +4,10 @@
 //! Student's for paired samples. With ten to twenty seeds the intervals of a bootstrap over seeds cover too little;
 //! Student's intervals are accurate for means of differences.
 //!
-//! The only test is of ratios: of the logarithms in pairs, or of the values themselves where one is zero. Many
-//! comparisons find some difference by chance. So Holm's step-down procedure bounds the family-wise error of "better"
-//! and "worse" by 5 %, once over all comparisons with the baseline, and once over all pairs, which gives the ranks. The
-//! interval of a ratio is at the level of Holm's procedure for its test: it excludes 1 exactly if the difference is
-//! significant.
+//! The test compares ratios: logarithms in pairs, or the values themselves if one is zero. Many comparisons find some
+//! difference by chance. So Holm's step-down procedure bounds the family-wise error of "better" and "worse" by 5 %. It
+//! is applied to all comparisons with the baseline, and separately to all pairs, for the ranks. The interval of a ratio
+//! is at the level of Holm's procedure for its test: it excludes 1 exactly if the difference is significant.
 
 use lasthop_observe::stats::{Summary, paired_p, student_t_at};
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Family-wise error of the comparisons.
 pub const LEVEL: f64 = 0.05;
 
-/// Smaller relative differences count as a tie even if they are significant: TCP options of a few bytes cause them.
+/// Relative differences below this count as a tie even if they are significant: TCP options of a few bytes cause them.
 const NEGLIGIBLE: f64 = 0.005;
 
 /// The result of a comparison.
@@ -46,7 +45,7 @@ pub struct Standing {
     /// Geometric mean of the ratios to the baseline, in pairs, with a simultaneous 95 % interval. `None` where a value
     /// is zero; without an interval for fewer than two pairs.
     pub ratio: Option<Ratio>,
-    /// Two-sided p-value of this comparison alone.
+    /// Two-sided p-value of this comparison, without correction.
     pub p: Option<f64>,
     /// The p-value with Holm's correction.
     pub p_holm: Option<f64>,
@@ -125,8 +124,8 @@ fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     corrected
 }
 
-/// Compares each of `cells` with the one at `baseline`. Each cell is a list of values by seed; a pair is compared at
-/// the seeds that both have.
+/// Compares each of `cells` with the cell at `baseline`. Each cell is a list of values by seed; a comparison uses
+/// the seeds that both cells have.
 pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
     standings_of_looks(cells, baseline, 1)
 }
@@ -182,9 +181,9 @@ fn negligible(a: &[f64], b: &[f64]) -> bool {
     (a - b).abs() < NEGLIGIBLE * a.abs().min(b.abs())
 }
 
-/// Ranks by means. A cell shares the rank of the leader above it, unless the leader is significantly better by the test
-/// over all pairs; then the cell leads the next rank. The mean of a cell with fewer seeds is its ratio to the baseline
-/// at these seeds, times the baseline's mean.
+/// Ranks by means. A cell shares the rank of the leader above it. If the leader is significantly better by the test
+/// over all pairs, the cell leads the next rank. The mean of a cell with fewer seeds is its ratio to the baseline at
+/// these seeds, times the baseline's mean.
 fn ranks(cells: &[Vec<f64>], baseline: usize, looks: f64) -> Vec<usize> {
     let mut pairs = Vec::new();
     for a in 0..cells.len() {
@@ -302,7 +301,7 @@ mod tests {
         }
     }
 
-    /// A cell with fewer seeds is compared at these seeds only, and two looks demand more than one.
+    /// A cell with fewer seeds is compared at these seeds only, and two analyses have a stricter level than one.
     #[test]
     fn cells_with_fewer_seeds_are_compared_at_common_seeds() {
         let base: Vec<f64> =
@@ -315,7 +314,7 @@ mod tests {
         assert_eq!(
             once[2].ratio,
             standings(&[base[..5].to_vec(), few], 0)[1].ratio.map(|ratio| Ratio {
-                // The level of two comparisons there and of one here.
+                // The bounds are not compared: two comparisons have a stricter level than one.
                 low: once[2].ratio.unwrap().low,
                 high: once[2].ratio.unwrap().high,
                 ..ratio

@@ -33,10 +33,10 @@ pub fn mathis(path: &TcpPath, p: f64) -> f64 {
     path.mss / path.rtt * MATHIS_C / path.b.sqrt() / p.sqrt()
 }
 
-/// RFC 9438, section 5.1, with `C = 0.4` and a decrease to 0.7: the mean window of CUBIC in segments is `(C (3 + beta)
-/// / (4 (1 - beta)))^(1/4) * rtt^(3/4) / p^(3/4)`, but at least that of a Reno with decrease to 0.7 and the growth of
-/// section 4.3, which is `sqrt(3 / (2 p))`. The result is `mss * window / rtt`, in bytes per second, infinite without
-/// losses.
+/// RFC 9438, section 5.1, with `C = 0.4` and a decrease to 0.7. The mean window of CUBIC in segments is
+/// `(C (3 + beta) / (4 (1 - beta)))^(1/4) * rtt^(3/4) / p^(3/4)`. It is at least `sqrt(3 / (2 p))`, the window of a
+/// Reno with a decrease to 0.7 and the growth of section 4.3. The result is `mss * window / rtt`, in bytes per second,
+/// infinite without losses.
 pub fn cubic(path: &TcpPath, p: f64) -> f64 {
     const C: f64 = 0.4;
     const BETA: f64 = 0.7;
@@ -49,10 +49,10 @@ pub fn cubic(path: &TcpPath, p: f64) -> f64 {
 /// SIGCOMM 1998, the full model (equations 28 to 30 of the technical report, 32 and 33 of the paper): Reno's sending
 /// rate in bytes of payload per second, retransmissions included.
 ///
-/// `p` is the rate of loss **indications**: the probability that a packet is lost given that it is the first of its
-/// round or its predecessor in the round was not lost. The model loses all packets of a round behind a lost one. With
-/// independent losses `p` is the number of recoveries and timeout sequences per packet sent, which is less than the
-/// loss rate. Without losses the rate is the window per round trip.
+/// `p` is the rate of loss **indications**: the probability that a packet is lost, given that it is the first of its
+/// round or that its predecessor in the round arrived. In the model, all packets of a round behind a lost one are
+/// lost. With independent losses `p` is the number of recoveries and timeout sequences per packet sent, which is less
+/// than the loss rate. Without losses the rate is the window per round trip.
 pub fn pftk(path: &TcpPath, p: f64) -> f64 {
     let &TcpPath { mss, rtt, t0, b, w_max } = path;
     if p <= 0.0 {

@@ -22,7 +22,7 @@ impl Path {
         self.inner_wakes
     }
 
-    /// Calls the radio hop `i` at its deadline; it continues until another stage is due.
+    /// Calls the radio hop `i` at its deadline. The hop continues until the deadline of another stage.
     pub(super) fn wake_hop<O: Outside>(&mut self, now: Time, i: usize, outside: &mut O) {
         self.wakes.set(i, None);
         let others = self.next_wake().unwrap_or(Time::NEVER);

@@ -1,4 +1,4 @@
-//! A copy of a path midway, for runs that differ from here on.
+//! A copy of a running path, for runs that differ from this time on.
 
 use lasthop_proto::channel::Scripted;
 use lasthop_proto::link::Fate;
@@ -37,7 +37,7 @@ impl Path {
         })
     }
 
-    /// The stages that decide about fates, with the number of packets that each has decided about.
+    /// The stages that decide about fates of packets, each with the number of its decisions so far.
     pub fn choices(&self) -> impl Iterator<Item = (ChoicePoint, u64)> {
         let stages = self.stages.iter().enumerate();
         stages.flat_map(|(i, stage)| {
@@ -61,7 +61,7 @@ impl Path {
         self.stages.get(usize::from(stage.0))?.script(side)?.start_of(place)
     }
 
-    /// A packet can meet `fate` at `point`.
+    /// Whether `point` can apply `fate` to a packet.
     pub fn can_meet(&self, point: ChoicePoint, fate: Fate) -> bool {
         match (point, self.stages.get(usize::from(point.stage().0))) {
             (ChoicePoint::Router(_), _) => true,
@@ -71,7 +71,7 @@ impl Path {
         }
     }
 
-    /// Decides about the packet at `place`, before it meets its fate.
+    /// Sets the fate of the packet with index `place`, before `point` has decided about it.
     pub fn set_fate(&mut self, point: ChoicePoint, place: u64, fate: Fate) {
         let Some(stage) = self.stages.get_mut(usize::from(point.stage().0)) else { return };
         match (point, stage) {

@@ -23,7 +23,7 @@ impl Path {
         self.rearm(router);
     }
 
-    /// Moves the host that is due.
+    /// Executes the due move of a host.
     #[cold]
     pub(super) fn move_host<O: Outside>(&mut self, now: Time, outside: &mut O) {
         if self.state_arrives(now, outside) {

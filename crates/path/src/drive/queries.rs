@@ -1,4 +1,4 @@
-//! What callers read from a path: its stages, counts, and whether its transfers are over.
+//! Queries of a path: its stages, counts, and whether its transfers are over.
 
 use core::ops::Range;
 
@@ -14,7 +14,7 @@ impl Path {
         self.host_stages.iter().map(|i| self.stages[*i].unfinished()).sum()
     }
 
-    /// All transfers of our hosts are over. The host that was unfinished last time is checked first.
+    /// Whether all transfers of our hosts are over. The host that was unfinished last time is checked first.
     #[inline]
     pub fn is_finished(&mut self) -> bool {
         let busy = self.host_stages.get(self.busy).map(|i| &self.stages[*i]);
@@ -67,7 +67,7 @@ impl Path {
             .collect()
     }
 
-    /// A packet is between the hosts.
+    /// Whether a packet is between the hosts.
     pub fn has_packets(&self) -> bool {
         let roam = |i: usize| self.roam.as_ref().map_or(0, |roam| roam.held(i)) > 0;
         let stages = self.stages.iter().enumerate();

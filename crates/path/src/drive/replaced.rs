@@ -25,7 +25,7 @@ impl Path {
         };
         let mut old = core::mem::replace(place, stage);
         let held = old.holds();
-        // Over a dead channel a link layer would retry forever.
+        // Without this, a link layer would retransmit forever over a dead channel.
         old.forget_channels();
         let is_link = old.is_link();
         if is_link && held > 0 {

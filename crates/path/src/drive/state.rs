@@ -52,7 +52,7 @@ impl Path {
         }
     }
 
-    /// Delivers the state that is due; true if there was any.
+    /// Delivers agent state that has arrived. Returns false if there is none.
     pub(super) fn state_arrives<O: Outside>(&mut self, now: Time, outside: &mut O) -> bool {
         let Some(roam) = &mut self.roam else { return false };
         let Some(i) = roam.transit.iter().position(|transit| transit.at <= now) else {

@@ -73,7 +73,7 @@ impl Copies {
         self.made.get(at).filter(|(_, other)| *other == copy).map(|(original, _)| *original)
     }
 
-    /// The host has the packet of which this is a copy.
+    /// Whether the host has received the original of this copy, or another copy.
     pub fn is_delivered(&self, copy: PacketId) -> bool {
         self.original(copy).is_some_and(|original| self.delivered.contains(&original))
     }
@@ -83,7 +83,7 @@ impl Copies {
 mod copies {
     use super::*;
 
-    /// Whichever copy arrives first, the others count as duplicates; old entries are forgotten.
+    /// The first copy to arrive makes all others duplicates; old entries are forgotten.
     #[test]
     fn copies_of_delivered_packets_are_recognised() {
         let mut copies = Copies::default();
@@ -97,7 +97,7 @@ mod copies {
             (100..110).filter(|n| copies.is_delivered(id(*n))).collect::<Vec<_>>()
         };
         assert_eq!(known(&copies), [108, 109]);
-        // Two are buffered, so each list remembers eight: of the copies those from the third on.
+        // The buffer has room for two packets, so each list remembers eight entries: the copies from the third one on.
         for n in 0..10 {
             copies.delivered(id(n), 2);
         }

@@ -47,7 +47,7 @@ struct CellStages {
     /// Packets that its base station buffers.
     held: usize,
     agent: Option<usize>,
-    /// Its agent, if that ends connections whose state moves.
+    /// Its agent, if connections end at this agent and their state moves.
     split: Option<usize>,
 }
 
@@ -73,14 +73,14 @@ struct Mobile {
     audible: [u16; 2],
     /// The cell that it left last, with the time.
     left: (u16, Time),
-    /// The cell where the network believes it to be, or to be soon.
+    /// The cell where the host is or will soon be, as far as the network has been notified.
     heading: u16,
-    /// It has not arrived there yet.
+    /// Whether it has not arrived there yet.
     expected: bool,
     /// The cell to which the wired side sends, and the neighbouring cells.
     route: u16,
     neighbours: [u16; 2],
-    /// It was reachable at least once.
+    /// Whether it was reachable at least once.
     reached: bool,
     buffers: HostBuffers,
     copies: Copies,
@@ -252,14 +252,14 @@ impl Roam {
         self.found.1
     }
 
-    /// `packet`, at `stage` on its way to `side`, passes without any action: the usual case.
+    /// Whether `packet`, at `stage` on its way to `side`, passes without any action, which is the usual case.
     #[inline]
     pub(crate) fn passes(&mut self, stage: usize, side: Side, packet: &Packet) -> bool {
         if !self.is_at(stage) {
             return false;
         }
         match (side, stage == self.router) {
-            // To the left hosts; but packets redirected to a host come back as well.
+            // To the left hosts. Packets redirected to a mobile host take this direction as well.
             (Side::Left, true) => {
                 self.handoff.packets != Policy::Forward || self.find(packet.dst).is_none()
             }
@@ -296,7 +296,7 @@ impl Roam {
             return;
         };
         let mobile = &mut self.mobiles[host];
-        // Packets returned by a base station follow the host, whatever the wired side knows.
+        // Packets returned by a base station follow the host, also before the wired side is notified.
         let aim = if from == Side::Right { mobile.heading } else { mobile.route };
         if aim == NONE {
             out.discard(Side::Right, packet, Cause::NoCell);
@@ -329,7 +329,7 @@ impl Roam {
             return;
         }
         if from == Side::Right {
-            // It was transmitted to an absent host; the base station still has it undamaged.
+            // The packet was transmitted to an absent host. The copy of the base station is undamaged.
             packet.damage = Damage::None;
         }
         let knows = mobile.heading != cell || mobile.expected;
@@ -362,7 +362,7 @@ impl Roam {
         }
     }
 
-    /// The host whose next move is due, and the move.
+    /// Removes and returns the earliest move, with its host.
     pub(crate) fn next_move(&mut self) -> Option<(usize, Move)> {
         let (_, host) = self.wakes.first()?;
         let step = self.mobiles[host].walk.step();
@@ -378,7 +378,7 @@ impl Roam {
             [first, _] => [first, NONE],
         };
         mobile.left = (cell, out.now());
-        // It may receive the next cell already, which the network then knows.
+        // If the host receives the next cell already, the network has been notified.
         if self.handoff.announced && mobile.audible[0] == NONE {
             mobile.heading = next.unwrap_or(NONE);
             mobile.expected = next.is_some();
@@ -403,7 +403,7 @@ impl Roam {
         }
     }
 
-    /// How state moves, if it does.
+    /// Parameters of the transfer of agent state; `None` if state is lost.
     pub(crate) fn state_moves(&self) -> Option<StateMoves> {
         self.handoff.state
     }
@@ -417,7 +417,7 @@ impl Roam {
         (agent(old).filter(|_| old != cell), agent(cell), mobile.addr)
     }
 
-    /// Another cell whose base station buffers packets for the present cell of `host`, or for no cell.
+    /// A cell other than the known cell of `host`, whose base station buffers packets of `host`.
     pub(crate) fn to_let_go(&self, host: usize) -> Option<u16> {
         let mobile = &self.mobiles[host];
         match self.handoff.packets {
@@ -426,7 +426,7 @@ impl Roam {
         }
     }
 
-    /// The base station of `cell` forwards those packets.
+    /// The base station of `cell` forwards its buffered packets of `host`.
     pub(crate) fn let_go(&mut self, host: usize, cell: u16, out: &mut Out) {
         let mobile = &mut self.mobiles[host];
         for packet in mobile.buffers.take(cell) {
@@ -462,15 +462,15 @@ fn is_copy(router: usize, packet: &Packet) -> bool {
 
 impl CellStages {
     /// Whether `packet` is a segment of an agent that ends connections, or a copy of one, and its state moves. The next
-    /// agent sends it itself, and would take the acknowledgement in it for one of the far end.
+    /// agent sends this data itself, and would mistake the acknowledgement in the packet for one of the far end.
     fn has_in_state(&self, packet: &Packet) -> bool {
         self.split.is_some_and(|agent| (agent..self.stages.end).contains(&maker(packet)))
     }
 }
 
 impl Mobile {
-    /// Packets at the base station of `cell` have no other destination: the host arrives there, or its destination is
-    /// unknown.
+    /// Whether packets at the base station of `cell` have no other destination: the host will arrive there, or its
+    /// next cell is unknown.
     fn expected_or_gone(&self, cell: u16) -> bool {
         self.heading == cell || self.heading == NONE
     }

@@ -7,7 +7,7 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::roaming::{Handoff, Stay, Stays, Tour};
 
-/// A step of a handoff.
+/// A step of a hand-off.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Move {
     /// The host leaves a cell, possibly towards another one.
@@ -36,7 +36,7 @@ pub struct Walk {
     planned: usize,
     at: usize,
     last: Visit,
-    /// Future moves up to the next arrival. With a slow wired side that may be many.
+    /// Future moves up to the next arrival; with a slow wired side these may be many.
     ahead: BinaryHeap<Reverse<(Time, Move)>>,
 }
 
@@ -78,7 +78,7 @@ impl Walk {
         found.map(|other| if other == cell { super::NONE } else { other })
     }
 
-    /// Removes the next move, which is due.
+    /// Removes and returns the next move, when it is due.
     pub fn step(&mut self) -> Option<Move> {
         let Reverse((_, step)) = self.ahead.pop()?;
         if let Move::Arrives(_) = step {
@@ -91,7 +91,7 @@ impl Walk {
         self.ahead.push(Reverse((at, step)));
     }
 
-    /// Plans the handoff to the next cell.
+    /// Plans the hand-off to the next cell.
     fn plan(&mut self) {
         let Handoff { gap, overlap, announced, reroute, .. } = self.handoff;
         let last = self.last;
@@ -125,7 +125,7 @@ impl Walk {
             Stays::Dwell(mean) => {
                 let Handoff { gap, overlap, .. } = self.handoff;
                 let stays = Span(self.chance.exponential(mean.0 as f64) as u64);
-                // It does not leave before the last handoff is over.
+                // The host does not leave before its last hand-off is over.
                 let stays = stays.max(overlap + Span::millis(1));
                 let on = match cells {
                     1 => 0,

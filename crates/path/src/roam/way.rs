@@ -79,7 +79,7 @@ impl Roam {
         }
     }
 
-    /// The neighbour that receives a signal of stage `i` to `side`: signals travel along the tree to the left, and
+    /// The neighbour that receives a signal of stage `i` to `side`. Signals travel to the left along the tree, and
     /// never from the wired part into a cell.
     pub(crate) fn neighbour(&self, i: usize, side: Side) -> Option<usize> {
         let cell = self.cells.get(usize::from(*self.cell_of.get(i)?));

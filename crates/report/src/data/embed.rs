@@ -1,4 +1,5 @@
-//! How a page holds numbers: a JSON object for each plot, with packed columns. `web/src/plots/unpack.ts` reads it.
+//! Format of the numbers in a page: a JSON object for each plot, with packed columns. `web/src/plots/unpack.ts` reads
+//! it.
 
 use lasthop_observe::sequence::{BadPeriod, CellStay, Lost, SendKind, SentPacket, Series, Window};
 use lasthop_observe::stalls::Stall;
@@ -57,7 +58,7 @@ struct Panel {
 }
 
 impl EmbeddedData {
-    /// `data` with every `every`th mark, where marks are many.
+    /// `data`; of numerous kinds of marks only every `every`th one.
     pub(crate) fn new(data: &Data, every: usize) -> EmbeddedData {
         match data {
             Data::Sequence { title, series } => EmbeddedData::Sequence(Sequence {
@@ -276,7 +277,7 @@ fn series(columns: &Columns, embedded: &Sequence) -> Series {
 /// All of `data` in the format of a page, thinned just enough to fit into `most` bytes together.
 pub(crate) fn fitted(data: &[&Data], most: usize) -> Vec<EmbeddedData> {
     let mut all: Vec<EmbeddedData> = data.iter().map(|data| EmbeddedData::new(data, 1)).collect();
-    // Plots below their share leave the rest to the others.
+    // Plots below their share leave their unused bytes to the others.
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|i| all[*i].size());
     let mut left = most;

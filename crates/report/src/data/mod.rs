@@ -58,7 +58,7 @@ impl Data {
         if parts.is_empty() { "numbers".to_owned() } else { parts.join("-") }
     }
 
-    /// A script can draw it.
+    /// Whether the page's script can draw it.
     pub(crate) fn is_live(&self) -> bool {
         match self {
             Data::Sequence { series, .. } => !series.sent.is_empty(),

@@ -1,4 +1,4 @@
-//! From values to coordinates, with ticks at round numbers.
+//! Axes: conversion of values to coordinates, with ticks at round numbers.
 
 use super::canvas::{Anchor, Canvas};
 use crate::number::grouped;

@@ -207,7 +207,7 @@ fn drawn_labels(drawn: &[DrawnBar]) -> Vec<bool> {
     labelled
 }
 
-/// `label` in one line, or in two where it is longer than `width`.
+/// `label` in one line, or in two if it is longer than `width`.
 fn two_lines(label: &str, width: f64) -> Vec<String> {
     if text_width(label) <= width {
         return vec![label.to_owned()];

@@ -66,8 +66,8 @@ pub(super) enum Mark {
 
 const MARKS: [Mark; 5] = [Mark::Dot, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::Ring];
 
-/// Dash patterns of lines. The numbers of colours, marks and dash patterns have no common divisor, so 140 lines all
-/// look different.
+/// Dash patterns of lines. The numbers of colours, marks and dash patterns are pairwise coprime, so 140 lines look
+/// different.
 const DASHES: [&str; 4] = ["", "8 3", "2.5 2.5", "9 3 2 3"];
 
 /// The mark of the `i`th line.
@@ -167,7 +167,7 @@ impl Canvas {
         self.path(&format!("s-{colour}"), &path, 3.0, " stroke-linecap=\"round\"");
     }
 
-    /// All marks of one kind as a single path, which keeps thousands of them small.
+    /// All marks of one kind as a single path, so that thousands of marks need little space.
     pub(super) fn marks(
         &mut self,
         mark: Mark,

@@ -153,7 +153,7 @@ impl Pens<'_> {
         }
     }
 
-    /// The number of curves before the one at `i` that are drawn with `pen`.
+    /// The number of curves with `pen` before the curve at `i`.
     fn before(&self, i: usize, pen: Pen) -> usize {
         self.0[..i].iter().filter(|curve| curve.pen == pen).count()
     }

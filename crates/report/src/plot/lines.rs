@@ -126,7 +126,7 @@ impl LineChart {
             };
             (mark, colour, self.series[i].name.clone())
         };
-        // A series without points only keeps its rank.
+        // A series without points is not drawn, but occupies its rank.
         let drawn = |i: &usize| !self.series[*i].points.is_empty();
         (0..self.series.len()).filter(drawn).map(entry).collect()
     }

@@ -1,4 +1,4 @@
-//! Messages between parties, one below the other: a sequence diagram.
+//! Sequence diagrams: messages between parties, in order of time from the top.
 
 use super::Plot;
 use super::canvas::{Anchor, Canvas, n};
@@ -19,7 +19,7 @@ pub struct Message {
     /// Index of the receiving party; the sender's for a note.
     pub to: usize,
     pub text: String,
-    /// It is lost before it reaches the other party.
+    /// Whether it is lost before it reaches the receiving party.
     pub lost: bool,
 }
 

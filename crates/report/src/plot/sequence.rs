@@ -39,7 +39,7 @@ const KINDS: [(SendKind, Mark, &str, &str); 6] = [
 ];
 
 impl TimeSequence<'_> {
-    /// Packets on the same pixel are drawn once, which keeps long transfers small.
+    /// Packets on the same pixel are drawn once, so that long transfers need little space.
     pub fn plot(&self) -> Plot {
         let series = self.series;
         let part = self.part.unwrap_or((0.0, series.end_s.max(1e-6)));
@@ -189,7 +189,7 @@ fn draw_stalls(
         let (from, to) = (x.at(whole.0), x.at(whole.1));
         let label = format!("{:.1} s", stall.length_s());
         let (middle, half) = ((from + to) / 2.0, 4.0 * label.len() as f64);
-        // A label that would touch its neighbour, reach into the next band or leave the plot is left out; the band remains.
+        // A label is omitted if it would touch its neighbour, the next band or the edge of the plot. The band remains.
         let end = stalls.peek().map_or(RIGHT + 14.0, |next| x.at(next.from_s).min(RIGHT + 14.0));
         if to - from > 10.0 && middle - half > free_from && middle + half <= end {
             canvas.text("v", middle, TOP + 13.0, Anchor::Middle, &label);
@@ -289,7 +289,7 @@ fn dashes_path(dashes: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
                 dash.1 = dash.1.min(top);
                 dash.2 = dash.2.max(bottom);
             }
-            // Data climbs: the next packet is directly above the last.
+            // The next packet is directly above the last one, so both are one stroke.
             Some(dash) if (x - dash.0).abs() < 0.5 && (bottom - dash.1).abs() < 1.0 => dash.1 = top,
             _ => {
                 if let Some(done) = open.replace((x, top, bottom)) {
@@ -318,7 +318,7 @@ fn steps_path(points: &[(f64, f64)]) -> String {
         corners.extend(if climbs { highest } else { lowest });
         corners.extend(column.last());
     }
-    // Where a line only climbs, the first is the lowest and the last the highest.
+    // On a rising line, the first point is the lowest and the last one the highest.
     corners.dedup();
     let mut path = String::new();
     for (i, (x, y)) in corners.iter().enumerate() {

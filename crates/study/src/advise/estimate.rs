@@ -20,7 +20,7 @@ const HEADERS_ALONE: u32 = 40;
 const LEAST_MTU: u32 = 68;
 /// Minimum number of packets for the limit of a flight.
 const FEWEST: u64 = 200;
-/// A queue of fewer packets is noise of the round trip.
+/// Minimum number of packets of a queue; less is noise of the round trip.
 const LEAST_QUEUE: u64 = 5;
 /// The assumed queue, in packets.
 const USUAL_QUEUE: u64 = 50;
@@ -32,7 +32,7 @@ const JUMP: f64 = 4.0;
 const RUN: u32 = 3;
 /// The quantile of round trips that counts as the longest: a station that pauses once is no queue.
 const ALL_BUT: f64 = 0.99;
-/// Position between the shortest and the longest round trip from which a queue counts as nearly full.
+/// Position between the shortest (0) and the longest (1) round trip from which a queue counts as nearly full.
 const LONG: f64 = 0.75;
 /// Minimum ratio of the longest to the shortest round trip for that.
 const VARIED: f64 = 1.5;
@@ -45,11 +45,11 @@ const FEW_ACKS: f64 = 1.0 / 6.0;
 
 /// Minimum number of consecutively acknowledged segments that show the rate of a busy link.
 const TRAIN: f64 = 10.0;
-/// Rates with a smaller ratio are equal.
+/// Minimum ratio of two rates that count as different.
 const SAME: f64 = 1.15;
-/// A flight that is at its maximum for this share of the time is limited there.
+/// Minimum share of transmissions at the maximum flight that shows a limit.
 const HELD: f64 = 0.5;
-/// A flight at this share of the announced window has reached it.
+/// Minimum share of the announced window at which a flight counts as limited by it.
 const REACHED: f64 = 0.9;
 /// Minimum number of transmissions at that maximum.
 const OFTEN: f64 = 10.0;
@@ -91,7 +91,7 @@ pub struct Estimate {
     pub captured: Option<CapturedSender>,
     /// Notes for the user.
     pub notes: Vec<String>,
-    /// Faults that explain why the transfer is slow, those that decide its rate first.
+    /// Faults that explain why the transfer is slow; those that determine its rate come first.
     pub faults: Vec<Fault>,
 }
 
@@ -354,7 +354,7 @@ fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     });
 }
 
-/// Bytes per second over each shortest stretch of `acks` that is `enough`.
+/// Bytes per second over each shortest part of `acks` for which `enough` is true.
 fn over(acks: &[(f64, f64)], enough: impl Fn((f64, f64), (f64, f64)) -> bool) -> Vec<f64> {
     let mut rates = Vec::new();
     let mut first = 0;
@@ -372,8 +372,7 @@ fn over(acks: &[(f64, f64)], enough: impl Fn((f64, f64), (f64, f64)) -> bool) ->
 
 /// Losses of the link, without those of a full queue.
 ///
-/// Where the receiver's window is the limit, round trips are longest at the full flight, and packets still pass: no
-/// queue is full.
+/// If the receiver's window is the limit, round trips are longest at the full flight although no queue is full.
 fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
     let verdict = &data.verdict;
     let lost = lost(data);
@@ -429,7 +428,7 @@ fn share(data: &Direction, full: Option<f64>, remaining: usize, bounded: bool) -
         return (losses as f64 / trials as f64, how);
     }
     if queues && verdict.segments >= FEWEST && lost > 0 {
-        // Many losses in one flight, as at the end of slow start, are one event.
+        // Several losses in one flight, as at the end of slow start, count as one event.
         let (mut first, mut losses) = (0, 0);
         while let Some(loss) = data.losses.get(first) {
             losses += u64::from(!at_full(loss, full));

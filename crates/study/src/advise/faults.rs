@@ -1,20 +1,20 @@
-//! Faults that a capture shows: what to repair before any scheme is tried.
+//! Faults that a capture shows, to be fixed before any scheme is tried.
 
 use lasthop_analyze::{Diagnosis, Weight};
 use serde::Serialize;
 
 use crate::capture::{Capture, Transfer};
 
-/// Faults of transfers other than the one that the link is estimated from; more are only counted.
+/// Maximum number of listed faults of other transfers than the estimated one; more are only counted.
 const OTHERS: usize = 3;
 
 /// A diagnosis that explains why a transfer is slow.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Fault {
-    /// The transfer; `None` if it is the one that the link is estimated from.
+    /// The transfer; `None` for the transfer from which the link is estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer: Option<String>,
-    /// The rate of that transfer is the fault's and says nothing of the link.
+    /// Whether the fault alone determines the rate of the transfer, which then does not describe the link.
     pub decides: bool,
     /// Name, evidence and remedy.
     #[serde(flatten)]
@@ -24,16 +24,16 @@ pub struct Fault {
 /// Diagnoses of a capture by their weight.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// Those that explain why a transfer is slow.
+    /// Diagnoses that explain why a transfer is slow.
     pub(super) faults: Vec<Fault>,
-    /// All others of the transfer, as text.
+    /// All other diagnoses of the transfer, as text.
     pub(super) notes: Vec<String>,
 }
 
-/// The diagnoses of `transfer`, and what decides the rate of other transfers of `capture`.
+/// The diagnoses of `transfer`, and faults that determine the rate of other transfers of `capture`.
 pub(super) fn find(capture: &Capture, transfer: &Transfer<'_>) -> Findings {
     let mut found = Findings::default();
-    // Of the other direction only what concerns this one: who answers the data.
+    // Of the other direction, only diagnoses of the host that answers this data count.
     let answers = transfer.back.diagnoses.iter().filter(|diagnosis| diagnosis.is_of_answers());
     for diagnosis in transfer.data.diagnoses.iter().chain(answers) {
         match diagnosis.weight() {
@@ -69,7 +69,7 @@ pub(super) fn find(capture: &Capture, transfer: &Transfer<'_>) -> Findings {
     found
 }
 
-/// Whether the rate of the transfer that the link is estimated from is that of a fault.
+/// Whether a fault determines the rate of the transfer from which the link is estimated.
 pub fn is_decided(faults: &[Fault]) -> bool {
     faults.iter().any(|fault| fault.decides && fault.transfer.is_none())
 }

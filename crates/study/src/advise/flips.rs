@@ -12,7 +12,7 @@ use crate::{Error, Runner};
 const LOOKED_AT: usize = 4;
 /// Runs of each scheme.
 const RUNS: u32 = 4;
-/// Steps of the search for a value.
+/// Number of bisections in the search for a value.
 const STEPS: u32 = 4;
 
 /// An assumption under which another scheme would be the best.
@@ -32,9 +32,9 @@ pub struct Flip {
 pub struct Flips {
     /// Assumptions that change the best scheme.
     pub found: Vec<Flip>,
-    /// Assumptions that do not, within the varied range.
+    /// Assumptions that do not change it within the varied range.
     pub firm: Vec<String>,
-    /// Runs made for this.
+    /// Runs made for the search.
     pub runs: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Flips {
 enum Change {
     /// To other names.
     Words(&'static [&'static str], fn(&mut Link, &str)),
-    /// From a value towards these ends, with its format.
+    /// To numbers between the assumed value and these ends, with the format of a number.
     Number(f64, &'static [f64], fn(&mut Link, f64), fn(f64) -> String),
 }
 
@@ -154,13 +154,13 @@ pub(super) fn flips<E: From<Error>>(
 }
 
 /// The scheme that replaces `first` as the best: its name, or `Some(None)` for no scheme; `None` where `first` stays
-/// best. By means, since the runs are few: another scheme must be ahead by `gain`.
+/// best. The comparison uses means, since the runs are few: another scheme must be ahead by `gain`.
 fn turned(place: &PointRanking, first: Option<&str>, gain: f64) -> Option<String> {
     let times = |name: &str| {
         let row = place.scheme(name)?;
         Some(row.standing.ratio.map_or(0.0, |ratio| ratio.mean))
     };
-    // A scheme that follows from the link may not exist on this one, and is then not compared.
+    // A scheme that is derived from the link may not exist on this link, and is then not compared.
     let own = first.map_or(Some(0.0), times)?;
     let others = place.schemes.iter().map(|row| row.name());
     let best = others

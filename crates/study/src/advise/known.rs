@@ -61,7 +61,7 @@ impl LinkOptions {
     ///
     /// # Errors
     ///
-    /// The rate is unknown, or it is that of a fault.
+    /// The rate is unknown, or determined by a fault.
     pub fn link(self, estimate: &Estimate) -> Result<(Link, Vec<Fact>), Error> {
         let mut facts = Facts(Vec::new());
         let estimated = estimate.rate.as_ref().map(|(rate, _)| *rate);
@@ -80,7 +80,7 @@ impl LinkOptions {
         let rate_back =
             facts.settle("rate-back", self.rate_back, estimate.rate_back.clone(), rate, formatted);
         let (usual, rest) = match &estimate.delay {
-            // One end of a path cannot show where on it the lossy link is.
+            // A capture at one end does not show the position of the lossy link on the path.
             Some((whole, _)) => {
                 let link = self.delay.unwrap_or(Span::millis(5).min(Span(whole.0 / 2)));
                 (link, whole.saturating_sub(link))

@@ -113,7 +113,7 @@ pub struct Link {
     pub damage: bool,
     /// Simultaneous customers, each with a transfer through the same queue.
     pub customers: u32,
-    /// The receiver's window in bytes, where it is a known limit.
+    /// The receiver's window in bytes, if it is a known limit.
     pub window: Option<u64>,
     /// Bytes to transfer, where known.
     pub transfer: Option<u64>,
@@ -195,7 +195,7 @@ impl Link {
         if burst < 1.5 {
             return format!("errors = {{ model = \"packet-loss\", p = {p}, on = [\"data\"] }}\n");
         }
-        // Mean number of bytes from the start of one burst to the next.
+        // Mean number of bytes from the start of one burst to the start of the next.
         let mean = (burst * packet / p).round();
         format!(
             "errors = {{ model = \"packet-bursts\", packets = {burst}, mean = {mean}, on = [\"data\"] }}\n"

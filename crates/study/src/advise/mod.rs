@@ -79,10 +79,10 @@ pub struct Advice {
     /// Minimum gain, as a share.
     pub threshold: f64,
     /// The captured throughput in bytes per second, if there is a capture. A scheme helps only if it exceeds this by
-    /// the threshold, whatever the modelled sender reaches.
+    /// the threshold, independent of the throughput of the modelled sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub there: Option<f64>,
-    /// At least one scheme gains significantly more than the threshold.
+    /// Whether at least one scheme gains significantly more than the threshold.
     pub anything_helps: bool,
     /// Throughput of the unchanged sender as a share of the link's capacity with these losses.
     pub share_of_capacity: Option<f64>,
@@ -108,7 +108,7 @@ pub struct Variation {
     pub best: Option<String>,
     /// Its throughput divided by that of the unchanged sender.
     pub times: Option<f64>,
-    /// The best scheme is the best there too, alone or tied; or no scheme helps on either link.
+    /// Whether the best scheme is also the best one there, alone or tied, or no scheme helps on either link.
     pub stays: bool,
 }
 
@@ -215,7 +215,7 @@ pub fn ask<E: From<Error>>(
     }))
 }
 
-/// The schemes compared on other links: those that help, then the best of the others.
+/// The schemes to compare on other links: all that help, then the best others.
 fn looked_at_again(place: &PointRanking, helps: &[String]) -> Vec<String> {
     let mut again: Vec<String> = helps.to_vec();
     for name in place.schemes.iter().map(Row::name) {
@@ -239,7 +239,7 @@ fn is_paced(word: &Word) -> bool {
     config.pacing
 }
 
-/// The names of the schemes to compare, and those that this link cannot judge.
+/// The names of the schemes to compare, and the schemes that a comparison on this link cannot evaluate.
 fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
     let sender = link.sender.as_str();
     let text = link.scenario(1)?;
@@ -268,7 +268,7 @@ fn compared<E: From<Error>>(
 ) -> Result<Option<Document<Points>>, E> {
     let text = link.scenario(runs)?;
     let source = Source { origin: "the link", name: "advise", text: &text };
-    // Schemes that follow from a link do not exist on every link.
+    // Schemes that are derived from a link do not exist on every link.
     let known = schemes_of(&text).map_err(|error| source.wrong(error, &[]))?;
     let there = |name: &&String| known.iter().any(|scheme| scheme.name == **name);
     let schemes: Vec<String> = options.schemes.iter().filter(there).cloned().collect();

@@ -11,7 +11,7 @@ use super::link::{Duplex, Link};
 use crate::capture::congestion::{Control, Recognition};
 use crate::{Error, Runner, Source};
 
-/// Throughputs with a larger relative difference do not agree.
+/// Maximum relative difference of two throughputs that agree.
 pub const AGREES: f64 = 0.15;
 /// Minimum ratio of observed losses to those of the link that counts as more.
 const MORE: f64 = 1.1;
@@ -68,7 +68,7 @@ pub struct ModelComparison {
     pub modelled: Figures,
     /// Modelled throughput divided by captured throughput.
     pub ratio: f64,
-    /// They differ by less than [`AGREES`].
+    /// Whether they differ by at most [`AGREES`].
     pub agrees: bool,
     /// Possible explanations of the difference, a sentence each.
     pub why: Vec<String>,
@@ -76,7 +76,7 @@ pub struct ModelComparison {
     pub likeness: Recognition,
 }
 
-/// The note that the difference may be due to which packets were lost, if one transfer may deviate so far by chance.
+/// The note that the difference may be chance, if a single transfer may deviate so far because of its lost packets.
 fn chance(modelled: &Figures, captured: &CapturedSender) -> Option<String> {
     let spread = modelled.spread?;
     let far = (captured.throughput / modelled.throughput.max(1.0) - 1.0).abs();
@@ -149,7 +149,7 @@ pub(super) fn compare_with_capture<E: From<Error>>(
     Ok(Some(comparison))
 }
 
-/// Links that might be meant instead, with the description of their difference.
+/// Other links that could explain the capture, with the description of their difference.
 fn explanations(
     link: &Link,
     rates: Option<(Rate, Rate)>,
@@ -185,7 +185,7 @@ fn explanations(
         all.push((condition, Link { sender: word.to_owned(), ..link.clone() }));
     }
     if captured.cause == Cause::Queue {
-        // A short queue that was hardly ever empty.
+        // A short queue that is hardly ever empty in the capture.
         let condition = "with a longer queue (`--queue 200p`)".to_owned();
         all.push((condition, Link { queue: "200p".to_owned(), ..link.clone() }));
     }

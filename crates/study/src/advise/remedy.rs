@@ -27,7 +27,7 @@ pub fn remedies(advice: &Advice, link: &Link) -> Vec<Remedy> {
     schemes.filter_map(|scheme| of(scheme, link)).take(MOST).collect()
 }
 
-/// The way to deploy `scheme` on `link`; `None` where there is none today.
+/// The way to deploy `scheme` on `link`; `None` for a scheme that is only simulated.
 fn of(scheme: &Scheme, link: &Link) -> Option<Remedy> {
     let run = scheme.run.as_deref()?;
     let name = scheme.name.replace('+', "-");
@@ -71,7 +71,7 @@ fn station(scheme: &Scheme, link: &Link) -> String {
         scheme.name
     );
     if let Some(discipline) = scheme.written("return.discipline") {
-        // The queue must form here, not in the slow link behind.
+        // The queue must form here, not in the slow link behind it.
         let back = match link.direction {
             Direction::Download => "left",
             Direction::Upload => "right",
@@ -102,7 +102,7 @@ fn tunnel(link: &Link) -> String {
          addresses = [\"10.8.0.2/24\"]\n\
          key-file = \"/etc/lasthop/link.key\"\n\
          rate = \"{}\"\n",
-        // Slightly less than the path's capacity, or it fills a queue without shaping.
+        // Slightly less than the path's capacity; otherwise the tunnel fills a queue of the path.
         format_args!("{}bit", link.rate.min(link.rate_back).bps() / 100 * 95)
     )
 }

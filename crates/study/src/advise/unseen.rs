@@ -1,4 +1,4 @@
-//! Losses that a capture cannot show, and the capture that would.
+//! Losses that a capture cannot show, and the additional capture that shows them.
 
 use lasthop_analyze::{Diagnosis, LossLocation, Opening};
 use lasthop_report::number::plural;
@@ -6,7 +6,7 @@ use lasthop_report::number::plural;
 use super::estimate::Estimate;
 use crate::capture::Transfer;
 
-/// Takes losses out of `estimate` that the capture does not show, and notes which capture would.
+/// Removes losses from `estimate` that the capture does not prove, and notes the capture that would prove them.
 pub(super) fn note(transfer: &Transfer<'_>, estimate: &mut Estimate) {
     let Transfer { data, back, connection, .. } = transfer;
     let losses = &data.losses;

@@ -1,5 +1,5 @@
-//! Queueing delay, and schemes that reduce it without loss of throughput. Where a sender fills the link this is the
-//! remaining gain, for all traffic that shares the queue.
+//! Queueing delay, and schemes that reduce it without loss of throughput. If a sender fills the link, a shorter
+//! delay is the only possible gain, for all traffic that shares the queue.
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::AS_IS;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::link::{Duplex, FRAME, Link};
 use crate::compare::PointRanking;
 
-/// Queueing delay that is not reported, in seconds: the default target of FQ-CoDel (RFC 8290 section 5.2.2).
+/// Maximum queueing delay that is not reported, in seconds: the default target of FQ-CoDel (RFC 8290 section 5.2.2).
 const SHORT: f64 = 0.005;
 /// Minimum reduction of the queueing delay.
 const LESS: f64 = 0.5;
@@ -51,7 +51,7 @@ impl Link {
         travels + frame + packet + self.overhead.as_secs_f64()
     }
 
-    /// The minimum round trip, if a sender's first timeout is shorter.
+    /// The minimum round trip, if it exceeds a sender's first timeout.
     pub fn beyond_first_timeout(&self) -> Option<Span> {
         let ack = 40.0 * 8.0 / self.rate_back.bps() as f64;
         let travels = self.delay.as_secs_f64() + self.wired_delay.as_secs_f64();

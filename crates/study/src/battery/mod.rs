@@ -1,4 +1,4 @@
-//! Battery life of a device that reports a number of times per day, and what uses its energy.
+//! Battery life of a device that sends a number of reports per day, and its energy by use.
 
 mod page;
 mod radio;
@@ -148,7 +148,7 @@ pub fn answer(options: &Options) -> Result<Lifetimes, Error> {
     })
 }
 
-/// Assumptions about a radio's network and path that no data sheet gives; `None` where there is neither.
+/// Assumptions about a radio's network and path that no data sheet gives; `None` for a radio without network and path.
 fn assumption(radio: &Radio) -> Result<Option<String>, Error> {
     let timers = match &radio.0 {
         Kind::Cellular(modem, _) => cellular(&modem.timers),

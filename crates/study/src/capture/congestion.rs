@@ -8,9 +8,9 @@
 //!   at least by its Reno-friendly 0.53 segments per round trip (sections 4.2 and 4.3), BBR does not grow;
 //! - **pacing**: without it data is sent immediately when an ACK arrives. BBR requires pacing, others may have it.
 //!
-//! Each loss is evidence for or against all candidates, and "another one", which predicts nothing. The confidence is
-//! the posterior probability with equal priors. No constant here was fitted to captures except the spread of a window
-//! measured in whole segments.
+//! Each loss is evidence for or against each candidate, and against an unknown control, which predicts no values. The
+//! confidence is the posterior probability with equal priors. Only one constant is fitted to captures: the spread of
+//! a window measured in whole segments.
 
 use core::iter;
 
@@ -28,7 +28,7 @@ const FRIENDLY: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 const OUTLIER: f64 = 0.15;
 /// Evidence beyond this many losses is scaled down, because they share the errors of a model.
 const ENOUGH: f64 = 12.0;
-/// Minimum growth time of a window, in round trips.
+/// Minimum time over which the growth of a window is evaluated, in round trips.
 const ROUND_TRIPS: f64 = 4.0;
 /// Minimum confidence for a result.
 const CONFIDENT: f64 = 0.6;
@@ -46,11 +46,11 @@ const SWING: f64 = 0.177;
 /// Maximum number of round trips of slow start after a recovery, until the window is back at ssthresh (RFC 6937 section
 /// 3: after many losses the flight is below ssthresh at the end of the recovery).
 const CLIMB: f64 = 2.5;
-/// A window that grows by more than this share, and [`ROOM`] segments, in that time, is in slow start.
+/// A window that grows in this time by more than this share and [`ROOM`] segments is in slow start.
 const STEEP: f64 = 0.25;
 /// Segments.
 const ROOM: f64 = 2.0;
-/// Flights within this share of the largest are equal.
+/// Maximum relative distance to the largest flight for which a flight counts as equal.
 const LEVEL: f64 = 0.05;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -65,7 +65,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// All recognized ones.
+    /// All controls that can be recognized.
     pub const ALL: [Control; 3] = [Control::Reno, Control::Cubic, Control::Bbr];
 
     /// The name in scenario files of a modern sender with it. Linux' Reno detects losses by time, as its CUBIC does.
@@ -110,8 +110,7 @@ impl Control {
 /// The windows around a loss, in segments.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LossResponse {
-    /// No earlier loss, or only losses within the last few round trips: slow start, or BBR's equivalent, may have ended
-    /// here.
+    /// Whether there is no loss before the last few round trips: slow start, or BBR's equivalent, may have ended here.
     pub first: bool,
     /// Before the loss was detected.
     pub before: f64,
@@ -356,7 +355,7 @@ impl Windows {
         if timeout || noticed < ended + self.rtt || ended - began > 3.0 * self.rtt {
             return None;
         }
-        // Data released by the last ACK was sent at once, or by a paced sender within half a round trip.
+        // A sender transmits the data released by the last ACK at once, a paced sender within half a round trip.
         let half = self.rtt / 2.0;
         let before = self.largest((stopped - half).max(last), stopped + SOON)?;
         let mut after = self.largest(ended, (ended + half).min(until + SOON))?;

@@ -215,7 +215,7 @@ impl<'a> Transfer<'a> {
         format!("{cause}: {}", verdict.evidence)
     }
 
-    /// The congestion control that the sender looks like, if any.
+    /// The probable congestion control of the sender, if one is likely enough.
     fn control(&self) -> Option<String> {
         let Recognition { control, confidence, evidence, .. } = congestion(self.data, self.back);
         let sure = (confidence * 100.0).min(99.0);
@@ -341,7 +341,7 @@ fn order_evidence(order: &OrderEvidence) -> Option<String> {
     (!kinds.is_empty()).then(|| format!("packets that filled gaps: {}", kinds.join(", ")))
 }
 
-/// Silences of a sender by cause: the idle ones, or the others.
+/// Silences of a sender by cause: with `idle` those without data to send, otherwise all others.
 fn silences(data: &Direction, idle: bool) -> Option<String> {
     let causes = [
         (StallCause::Timeout, "waiting for the timer"),

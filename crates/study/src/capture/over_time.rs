@@ -6,7 +6,8 @@ use lasthop_report::plot::{Curve, Panel, Panels, Pen, Plot};
 
 use super::{Transfer, seconds};
 
-/// A window larger than the maximum of outstanding data by this factor is no limit; drawing it would flatten the plot.
+/// Minimum ratio of the window to the maximum of outstanding data for which the window is not drawn: it is no limit,
+/// and would flatten the plot.
 const NO_LIMIT: f64 = 4.0;
 
 /// Maximum number of intervals.

@@ -48,7 +48,7 @@ struct Journey {
 }
 
 impl Journey {
-    /// Adds a stage with these rates, which adds the bytes and seconds `extra` to each packet.
+    /// Adds a stage with these rates and the overhead `extra` of each packet, in bytes and seconds.
     fn pass(&mut self, [right, left]: [Option<Rate>; 2], extra: (f64, f64), delay: Span) {
         let (there, back) = if self.rightward { (right, left) } else { (left, right) };
         let seconds =
@@ -95,7 +95,7 @@ impl Journey {
                 self.survive *= 1.0 - netem.share_lost(side);
                 line(&netem.line)
             }
-            // Only the rate of a long transfer: a burst passes at once.
+            // The bucket's rate limits long transfers only: a burst passes at once.
             StageKind::Tbf(tbf) => {
                 let rate = |side| Some(tbf.rate).filter(|_| tbf.towards.is_none_or(|t| t == side));
                 let bytes = f64::from(tbf.measure.framing);
@@ -180,7 +180,7 @@ fn tcp_path(from: &TcpConfig, to: &TcpConfig, mss: f64, rtt: f64) -> TcpPath {
         rtt,
         t0: from.rto_min.as_secs_f64().max(rtt + tick),
         b: match to.delayed_ack.every {
-            // With a timer only, an ACK is sent at the latest after half of the window.
+            // With ACKs by time only, the formula assumes an ACK for half of the window.
             DelayedAck::BY_TIME => (window / mss / 2.0).floor().max(1.0),
             every => f64::from(every.max(1)),
         },
@@ -214,7 +214,7 @@ mod tests {
             (link("loss = \"2%\""), 0.02),
             (link("loss = \"2%\", impaired = \"right\""), 0.02),
             (link("loss = \"2%\", impaired = \"left\""), 0.0),
-            // In the bad state, a tenth of the time, nine tenths are lost.
+            // The bad state lasts for a tenth of the time and loses nine tenths of the packets.
             (link("netem = \"loss gemodel 1% 9% 90% 0%\""), 0.09),
             (link("losses = \"0s 4%, 1s 0%, 2s again\""), 0.02),
             (loss("cross = { loss = \"2%\" }"), 0.02),

@@ -26,7 +26,7 @@ pub struct Options<'a> {
     pub baseline: Option<&'a str>,
     /// Loss probabilities of data packets that replace the scenario's errors.
     pub errors: &'a [String],
-    /// Handoffs under all schemes.
+    /// Hand-offs under all schemes.
     pub handoffs: Option<&'a Handoffs>,
 }
 
@@ -59,8 +59,8 @@ pub struct Counts {
     pub timeouts: Summary,
     /// End-to-end delay of data packets in seconds: means of the runs.
     pub delay: Option<Summary>,
-    /// The same as medians of the runs, exact to 12 %. Advice uses it, because the mean of a short transfer is that of
-    /// slow start.
+    /// The same as medians of the runs, exact to 12 %. Advice uses medians, because slow start dominates the mean of a
+    /// short transfer.
     #[serde(skip)]
     pub delay_p50: Option<Summary>,
     /// Full packets per data packet on the radio.
@@ -74,7 +74,7 @@ pub struct Counts {
     /// Packets per exchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_packets: Option<Summary>,
-    /// Mean pause of a handoff in seconds, gap included, where hosts move.
+    /// Mean pause of a hand-off in seconds, gap included, if hosts move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_pause: Option<Summary>,
     /// Runs with all transfers complete; `None` for endless transfers.

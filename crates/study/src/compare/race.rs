@@ -15,7 +15,7 @@ const FEWEST: usize = 4;
 const FEW: u32 = 4;
 /// Maximum number of runs of a scheme.
 const MANY: u32 = 60;
-/// Number of interim analyses: each judgement comes from one of two.
+/// Number of analyses: a scheme is judged after the first or the second stage.
 const LOOKS: u32 = 2;
 
 /// The number of runs of each scheme.
@@ -43,9 +43,9 @@ impl Race {
 
 /// Compares at one point: makes `race.few` runs of all schemes, then more runs of those with the best means.
 ///
-/// Each scheme is judged once, by all of its runs. Some of the same runs decided which schemes get more, so a judgement
-/// comes from one of two analyses, each with half of the level. By Bonferroni's inequality the chance of any false
-/// difference stays below 5 %, whatever the decision rule.
+/// Each scheme is judged once, by all of its runs. Some of these runs also select the schemes of the second stage, so a
+/// judgement comes from one of two analyses, each with half of the level. By Bonferroni's inequality the probability of
+/// any false difference is below 5 % for every selection rule.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ mod tests {
                 let all = race.few as usize * schemes;
                 let more = (race.many - race.few) as usize * (race.near + 1);
                 assert!(race.few <= runs && race.many >= runs, "{schemes} {runs} {race:?}");
-                // Few schemes leave nothing to save: the smallest second stage may take one run more of each.
+                // With few schemes a race saves no runs: the smallest second stage may need one more run of each.
                 assert!(
                     all + more <= schemes * runs as usize + schemes,
                     "{schemes} {runs} {race:?}"

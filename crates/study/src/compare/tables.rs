@@ -130,7 +130,7 @@ pub fn matrix(axis: &str, points: &[PointRanking]) -> Table {
         rows.push(cells);
     }
     for (name, of) in BOUNDS {
-        // Formulas for other senders are left out.
+        // Formulas that do not apply to any point are omitted.
         if points.iter().all(|place| of(place).is_none()) {
             continue;
         }

@@ -11,10 +11,10 @@ const LARGE_MSS: u32 = 2296 - 40;
 /// The threshold that turns RTS off: no frame is larger.
 const NO_RTS: u32 = 2347;
 
-/// The settings of a change, or why it does not apply.
+/// The settings of a change, or the reason why it does not apply.
 type Sets = Result<Vec<String>, &'static str>;
 
-/// The changes for the transfer between the two hosts `ends`, and those that do not apply.
+/// The applicable changes for the transfer between the two hosts `ends`, and the other changes with their reasons.
 pub fn changes(scenario: &Scenario, ends: [usize; 2]) -> (Vec<Alternative>, Vec<LeftOut>) {
     let hosts = ends.map(|i| &scenario.hosts[i]);
     let (mut changes, mut left_out) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Energy use of a scenario by part, and the changes that would save most.
+//! Energy use of a scenario by part, and the changes with the largest savings.
 
 mod change;
 mod page;
@@ -27,7 +27,7 @@ const TOGETHER: &str = "together";
 pub struct Energy {
     /// Maximum duration of a run, in seconds.
     pub horizon_s: f64,
-    /// A transfer is endless, so a longer run would be closer to a whole battery.
+    /// Whether a transfer is endless, so that a longer run represents a whole battery charge better.
     pub endless: bool,
     /// The hosts on batteries in the unchanged scenario.
     pub hosts: Vec<HostEnergy>,
@@ -43,7 +43,7 @@ pub struct HostEnergy {
     pub host: String,
     /// Hardware preset.
     pub hardware: String,
-    /// The hardware is an assumption.
+    /// Whether the hardware is an assumption.
     pub assumed: bool,
     /// Lifetime of the full battery, in seconds.
     pub lifetime_s: Summary,

@@ -23,7 +23,7 @@ pub struct Question<'a> {
     pub assumed: Vec<String>,
 }
 
-/// The arguments without those about a part of a battery: the battery itself may still have to be chosen.
+/// The arguments without those for keys of a battery, since the battery may not be selected yet.
 pub fn without_parts(arguments: &[Argument]) -> Vec<Argument> {
     let key = |argument: &Argument| argument.text().split('=').next().unwrap_or("").to_owned();
     arguments.iter().filter(|argument| !key(argument).contains(".battery.")).cloned().collect()

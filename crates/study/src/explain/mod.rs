@@ -1,5 +1,5 @@
-//! Explains a claim: which open parameters of its paper decide its conditions, what the best sets of values have in
-//! common, and which conditions no set meets together.
+//! Explains a claim: the open parameters of its paper that decide its conditions, the common values of the best
+//! sets, and the conditions that no set meets together.
 //!
 //! [`design`] lays out the sets; the caller runs them, and [`answer`] evaluates the results.
 
@@ -24,9 +24,9 @@ pub struct Parameter {
     pub name: String,
     /// The assumed value.
     pub assumed: String,
-    /// The other possible values, as text.
+    /// All possible values besides the assumed one, as text.
     pub range: String,
-    /// Its values, or parts of its range; the index is the position times their number.
+    /// Its values, or parts of its range. The index of a part is the position in the range times the number of parts.
     pub parts: Vec<String>,
     /// The reason for this range.
     pub why: String,
@@ -101,7 +101,7 @@ pub struct Influence {
 pub struct ConditionSummary {
     /// Share of the sets that meet it.
     pub share: f64,
-    /// The assumed values meet it.
+    /// Whether the assumed values meet it.
     pub assumed: bool,
     /// At most two parameters with the largest main effects, and an interval above zero. The effects are on the rank of
     /// the condition's value, or without a value on whether it holds.
@@ -152,7 +152,7 @@ impl Explanation {
     }
 }
 
-/// Minimum expected number of sets for a surprising pair: by chance there is none in one case of twenty.
+/// Minimum expected number of sets for a surprising pair. With this mean, chance gives no set in one case of twenty.
 const SURPRISING: f64 = 3.0;
 
 /// Evaluates the sets; `fit` has the indices of conditions on which sets are chosen, empty for random halves.

@@ -25,8 +25,8 @@ pub fn round_trips(all: &[f64]) -> Option<RoundTrips> {
     })
 }
 
-/// Round trips per minute under load, as draft-ietf-ippm-responsiveness defines them for connections without TLS: the mean
-/// of those of new connections and of those of loaded ones. With load in both directions, the mean round trip of loaded
+/// Round trips per minute under load for connections without TLS (draft-ietf-ippm-responsiveness): the mean of two
+/// values, those of new connections and of loaded ones. With load in both directions, the mean round trip of loaded
 /// connections is that of the two directions.
 pub(super) fn responsiveness(phase: &Phase) -> Option<f64> {
     let handshake = phase.connections.handshake?.mean_s();

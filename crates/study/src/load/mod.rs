@@ -145,7 +145,7 @@ pub struct Stream {
     pub bytes: u64,
     pub congestion: Option<String>,
     pub failed: Option<String>,
-    /// Counters of the sending kernel; those that it does not have are `None`.
+    /// Counters of the sending kernel; `None` for a counter that this kernel lacks.
     pub retransmissions: Option<u64>,
     pub bytes_sent: Option<u64>,
     pub bytes_retransmitted: Option<u64>,

@@ -5,7 +5,7 @@ use lasthop_report::plot::{Curve, Panel, Panels, Pen, Plot};
 
 use super::{Measurement, Phase, Transfer};
 
-/// Interval of the drawn rates, in seconds. Rates of single samples would mostly show their rounding.
+/// Minimum interval of the drawn rates, in seconds: rates of single samples mostly show rounding errors.
 const INTERVAL: f64 = 0.5;
 
 /// The figure of a measurement: rates of both directions, and below them the round trips. Phases follow each other with

@@ -1,9 +1,9 @@
 //! Replays: the kernel's TCP and ours lose the same packets, and the orders of their segments are compared.
 //!
-//! A pattern gives losses by the index of packets that arrive at a router, so it means the same as long as both senders
-//! behave alike. After the first difference it does not, and the comparison stops there. A kernel does not send the
-//! same order each time, because its receiver delays ACKs by its own clock. So a pattern may have several orders; ours
-//! is compared with the order that it follows longest.
+//! A pattern gives losses by the index of packets that arrive at a router. So both senders have the same losses until
+//! their first difference, where the comparison stops. A kernel does not send the same order each time, because its
+//! receiver delays ACKs by its own clock. So a pattern may have several orders; ours is compared with the order that it
+//! follows longest.
 
 mod order;
 mod pattern;
@@ -75,7 +75,7 @@ pub struct Comparison {
     pub equal: usize,
     /// Segments that were compared.
     pub of: usize,
-    /// The kernel's first different segment; `None` if it sent no more, or nothing differs.
+    /// The kernel's first different segment; `None` if it sent no more segments, or without a difference.
     pub kernel: Option<SentSegment>,
     /// Our first different segment.
     pub ours: Option<SentSegment>,

@@ -12,7 +12,7 @@ const FIRST: u64 = 150;
 /// Lost ACKs are among this many first ACKs.
 const FIRST_ACKS: u64 = 60;
 
-/// Lost packets, by index among those that arrive at the router from one side, from 1.
+/// Lost packets, by their index among the arrivals at the router from one side, from 1.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Pattern {
     /// Data packets: `3, 8-10`.
@@ -56,7 +56,7 @@ impl Pattern {
         let losses = 1 + chance.below(6) as usize;
         let mut places = BTreeSet::new();
         if chance.chance(1.0 / 3.0) {
-            // In slow start a retransmission follows after as many packets as were sent before it, and a few more.
+            // In slow start, the retransmission of data packet n is about packet 2 n + 5 at the router.
             let first = 2 + chance.below(66);
             let again = 2 * first + 5 + chance.below(3);
             places.insert(first);

@@ -30,7 +30,7 @@ pub fn links(series: &Series, figure: &str) -> Vec<EventLink> {
                 0 => String::new(),
                 n => format!(" with {}", plural(n, "timeout")),
             };
-            // The same time before and after shows the cause of the stall and its end.
+            // The view adds the length of the stall before and after it, to show its cause and its end.
             link(
                 format!("a stall of {length:.2} s at {at:.2} s{timeouts}"),
                 at - length,

@@ -50,8 +50,8 @@ pub fn explanations(results: &Results) -> Vec<(String, String)> {
     cells.filter_map(|cell| Some((results.title(cell), explanation(cell)?))).collect()
 }
 
-/// How much of the time the transfers of a cell stalled, why their timers expired, and what limited the senders; `None`
-/// if no flow delivered data.
+/// Share of stalls, causes of timeouts and limits of the senders of a cell, as a text; `None` if no flow delivered
+/// data.
 fn explanation(cell: &CellResults) -> Option<String> {
     let stalls = Stalls::of(cell);
     if stalls.total_s <= 0.0 {
@@ -85,7 +85,7 @@ fn stalled(sum: &Stalls, runs: usize) -> String {
     )
 }
 
-/// The most frequent causes of timeouts, and what would have avoided most of them.
+/// The most frequent causes of timeouts, and the remedy that would have avoided most of them.
 fn expired(causes: &TimeoutCauses) -> Option<String> {
     let by_cause = [
         (causes.no_duplicate_acks, "without a duplicate ACK"),
@@ -110,7 +110,7 @@ fn expired(causes: &TimeoutCauses) -> Option<String> {
     Some(format!("Timeouts: {}{best}.", named.join(", ")))
 }
 
-/// Shares of the time that each limit held the senders back.
+/// Shares of the time for which each limit stopped the senders.
 fn limited(cell: &CellResults) -> Option<String> {
     const LIMITS: [(&str, &str); 5] = [
         ("limited_application", "the application"),
@@ -128,7 +128,7 @@ fn limited(cell: &CellResults) -> Option<String> {
             "The limits of the sender are unknown: QUIC and Linux before 4.10 do not count them.".to_owned()
         });
     }
-    // Linux counts both as one.
+    // Linux has a single counter for both.
     let joint = known("limited_pacing").is_none();
     let mut shares = LIMITS.map(|(name, limit)| match name {
         "limited_congestion_window" if joint => (known(name), "the congestion window or pacing"),

@@ -26,7 +26,7 @@ pub struct NamedResults {
     pub recorded: Vec<CellSeries>,
 }
 
-/// Why results cannot be compared.
+/// Reason why results cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomparable(pub String);
 

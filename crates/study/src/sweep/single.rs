@@ -60,7 +60,7 @@ pub struct Request<'a> {
     pub units: Units,
 }
 
-/// Why there is no such figure.
+/// Reason why the figure cannot be drawn.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoFigure {
     #[error("no cell is called {wanted:?}; there are: {}", cells.join("; "))]

@@ -120,8 +120,8 @@ fn of_table(table: table::Table, duration: Option<Span>) -> Result<ConvertedTrac
     Ok(ConvertedTrace { trace, csv: Some(csv), understood })
 }
 
-/// The trace of a capture: opportunities that carry exactly the traffic of the address with most bytes. It is that of
-/// the link where the sender always had data to send, and below it elsewhere.
+/// The trace of a capture: opportunities that carry exactly the traffic of the address with most bytes. While the
+/// sender has data to send, the trace shows the capacity of the link, and less at other times.
 ///
 /// # Errors
 ///

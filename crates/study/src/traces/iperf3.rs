@@ -1,8 +1,8 @@
 //! Results of `iperf3 --json`, by interval.
 //!
-//! A result counts payload. The link carried more, by the headers of each packet, so the rates here are those of IP
-//! packets: of TCP with the payload of the result's segments, of UDP with that of its blocks. With `--bidir` a result
-//! has two directions, and the caller must choose one.
+//! A result counts payload only, but the link also carries headers. So the rates here are those of IP packets. Their
+//! payload is the segment size of the result for TCP, and its block size for UDP. With `--bidir` a result has two
+//! directions, and the caller must choose one.
 
 use lasthop_proto::link::varied::{Course, Trace};
 use lasthop_proto::units::{Rate, Span};
@@ -77,7 +77,7 @@ impl Start {
         let Some(mss) = self.tcp_mss.or(self.tcp_mss_default).filter(|mss| *mss > 0) else {
             return (1.0, "without a size of segments: headers are not counted".to_owned());
         };
-        // The socket's size leaves room for timestamps, which fill the packet up to a usual size.
+        // If the segment with plain headers has a usual packet size, it has no timestamps; otherwise they add 12 bytes.
         let plain = [1500, 9000, 1492, 1280, 576].contains(&(mss + ip + 20));
         let headers = ip + 20 + if plain { 0 } else { 12 };
         (

@@ -22,10 +22,10 @@ pub enum Model {
         /// The mean time at one rate.
         dwell: Span,
     },
-    /// A cellular link: opportunities are a Poisson process whose rate is a random walk between zero and the peak. At
-    /// zero it stays until it escapes, once per second. That is the model of Sprout (Winstein et al., NSDI 2013), whose
-    /// walk has a standard deviation of 200 packets per second after one second at a peak of 1000 packets per second;
-    /// here it is a fifth of any peak.
+    /// A cellular link: opportunities are a Poisson process whose rate is a random walk between zero and the peak. It
+    /// leaves zero once per second on average. This is the model of Sprout (Winstein et al., NSDI 2013). Its walk has a
+    /// standard deviation of 200 packets per second after one second, at a peak of 1000 packets per second; here the
+    /// deviation is a fifth of any peak.
     Lte {
         /// The highest rate.
         peak: Rate,
@@ -55,7 +55,7 @@ pub fn make(model: &Model, duration: Span, seed: u64) -> Result<Trace, Error> {
             from_rates(millis, |ms| {
                 while ms as f64 >= until {
                     state = match (state, rates.len()) {
-                        // The first stay is at any of them.
+                        // The first rate is a random one of the list.
                         _ if until == 0.0 => chance.below(rates.len() as u64) as usize,
                         (_, 1) => 0,
                         (0, _) => 1,
@@ -152,7 +152,7 @@ fn lte(millis: u64, peak: Rate, chance: &mut Stream) -> Result<Trace, Error> {
     let (mut times, mut next) = (Vec::new(), 0.0);
     for ms in 0..end {
         if u64::from(ms) % STEP == 0 {
-            // At zero the rate stays unless it escapes, once per second.
+            // The rate leaves zero once per second on average.
             if rate > 0.0 || chance.chance(STEP as f64 / 1000.0) {
                 rate = (rate + deviation * normal(chance)).clamp(0.0, peak);
             }

@@ -12,7 +12,7 @@ use crate::Error;
 
 /// Maximum number of rows of a table.
 const MOST: usize = 4_000_000;
-/// A step this many times the usual one is a gap.
+/// Minimum ratio of a step to the usual one for a gap.
 const GAP: f64 = 5.0;
 
 /// Properties of a file that are missing in it, or wrong.
@@ -322,7 +322,7 @@ fn finish(
             }
         }
         shared += same - 1;
-        // In a gap the rows keep the usual step, and the last value holds.
+        // In a gap, rows have the usual step and the last value continues.
         let each = step.min(usual.max(step / GAP)) / same as f64;
         for k in 0..same {
             rates.push((times[i] - times[0] + each * k as f64, rows[i + k].2));
