@@ -11,10 +11,10 @@ use crate::synonyms::{KEYS, Synonyms, meaning, remark, same};
 pub(crate) use routes::{find, set};
 pub use settings::{settings, settings_like};
 
-/// No key of a scenario is deeper; also bounds the recursion of [`set`].
+/// Maximum depth of a key; also bounds the recursion of [`set`].
 const MAX_SEGMENTS: usize = 8;
 
-/// A dotted key and where it was written.
+/// A dotted key and its source location.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Dotted {
     pub segments: Vec<(String, Location)>,
@@ -51,7 +51,7 @@ impl Dotted {
         words.join(".")
     }
 
-    /// From the first segment to the last.
+    /// The source location from the first segment to the last.
     pub fn location(&self) -> Location {
         let mut place =
             self.segments.first().map_or(Location::file(0..0), |(_, place)| place.clone());
@@ -61,7 +61,7 @@ impl Dotted {
         place
     }
 
-    /// All the places in `document` that the key means; at least one.
+    /// All positions in `document` to which the key refers; at least one.
     pub fn routes(&self, document: &Table) -> Result<Vec<Route>, Error> {
         let Some(((first, at), rest)) = self.segments.split_first() else {
             return Err(self.trouble(
@@ -121,7 +121,7 @@ impl Dotted {
         }
     }
 
-    /// The only stage of a kind; where the wired part has none, that of each cell.
+    /// The only stage of a kind; if the wired part has none, the only one of each cell.
     fn of_kind(
         &self,
         document: &Table,
@@ -262,8 +262,8 @@ impl Dotted {
         Ok(vec![plain(&self.segments)])
     }
 
-    /// The stage that a selector means: its place in the path from 1, its name, or its kind if it is the
-    /// only one of it.
+    /// The stage of a selector: its position in the path from 1, its name, or its kind if no other stage
+    /// has this kind.
     fn select(&self, site: &Site<'_>, selector: &str, at: &Location) -> Result<usize, Error> {
         let stages = &site.stages;
         if let Ok(number) = selector.parse::<usize>() {
@@ -327,7 +327,7 @@ struct Site<'t> {
     number: Option<usize>,
     /// Its name.
     cell: Option<&'t str>,
-    /// Given name and kind of every stage; a stage that is none has the kind "".
+    /// Given name and kind of every stage; the kind of an invalid stage is "".
     stages: Vec<(Option<&'t str>, &'static str)>,
 }
 
@@ -425,7 +425,7 @@ fn of_transfer() -> Vec<(&'static str, String)> {
 /// The comparison of a word with keys.
 type Like = for<'a> fn(&str, &Synonyms, &[&'a str]) -> Option<&'a str>;
 
-/// The dotted keys of the key that `word` means, at most three.
+/// The dotted keys that `word` may mean, at most three.
 fn find_key(word: &str, known: &[(&str, String)], like: Like) -> Vec<String> {
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
     let Some(near) = like(word, KEYS, &names) else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! One scenario under several schemes: a plan whose first axis is the scheme.
 //!
-//! The streams of random draws are named by seed and stage, and no scheme renames a stage. So all schemes meet the same
-//! draws: common random numbers, which let their runs be compared pair by pair.
+//! Seed and stage name each stream of random draws, and no scheme renames a stage. So all schemes have the same draws
+//! (common random numbers), and their runs can be compared in pairs.
 
 mod builder;
 mod handoffs;
@@ -23,19 +23,19 @@ use losses::{Losses, loss_points};
 /// The name of the scenario as it is.
 pub const AS_IS: &str = "as-is";
 
-/// Which schemes to compare.
+/// Selection of the schemes to compare.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum SchemeChoice {
-    /// The labelled points of the scenario's own axis, else its own `[schemes]`, else all.
+    /// The labelled points of the scenario's own axis; without one its own `[schemes]`; otherwise all schemes.
     #[default]
     Own,
     /// Every scheme that applies.
     All,
-    /// These: schemes, or points of the scenario's own axis.
+    /// Schemes, or points of the scenario's own axis, by name.
     Named(Vec<String>),
 }
 
-/// A scheme that is not compared, and why.
+/// A scheme that is not compared, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LeftOut {
     /// Its name.
@@ -47,11 +47,11 @@ pub struct LeftOut {
 /// The runs of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
-    /// The runs: the first axis is the scheme, the second, if there is one, the errors.
+    /// The runs. The first axis is the scheme; a second axis, if any, is the errors.
     pub plan: Plan,
     /// The schemes in the order of the first axis.
     pub schemes: Vec<Scheme>,
-    /// The one that the others are compared with, by its place in `schemes`.
+    /// Index in `schemes` of the scheme with which the others are compared.
     pub baseline: usize,
     /// Schemes that do not apply.
     pub left_out: Vec<LeftOut>,
@@ -61,10 +61,10 @@ pub struct Comparison {
 
 /// Lays `text` out for a comparison.
 ///
-/// `errors` are probabilities that a packet with data is lost, which replace the errors of the scenario; without them
-/// an axis of the scenario that changes nothing but errors is kept. All its other axes stay at their first points.
-/// `baseline` names a scheme of the comparison; without it that is the scenario as it is, or the first point of its
-/// axis. With `handoffs` hosts move between two base stations like the last one, under every scheme.
+/// `errors` are probabilities that a packet with data is lost, which replace the errors of the scenario. Without
+/// them, an axis of the scenario that changes only errors remains. All its other axes stay at their first points.
+/// `baseline` names a scheme of the comparison; by default it is the scenario as it is, or the first point of its
+/// axis. With `handoffs`, hosts move between two base stations like the last one, under every scheme.
 ///
 /// # Errors
 ///
@@ -242,7 +242,7 @@ impl Comparison {
         self.schemes.push(scheme);
     }
 
-    /// How many points the axis of errors has; one where there is none.
+    /// Number of points of the axis of errors; one without such an axis.
     pub fn points(&self) -> usize {
         self.plan.axes.get(1).map_or(1, |axis| axis.labels.len())
     }
@@ -250,7 +250,7 @@ impl Comparison {
 
 fn stages(document: &Table) -> Vec<&Table> {
     let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
-    // A stage that is not a table is reported elsewhere; here it is a stage of no kind.
+    // Stands in for a stage that is not a table, which is reported elsewhere.
     static NOTHING: Table = Table { entries: Vec::new(), inline: false };
     items.iter().map(|item| item.as_table().unwrap_or(&NOTHING)).collect()
 }
@@ -322,8 +322,8 @@ mod tests {
         }
     }
 
-    /// Two round trips of packets of 1500 bytes and eight more, where that is more than the default: at 12 Mb/s one
-    /// packet a millisecond.
+    /// Two round trips of packets of 1500 bytes and eight more, if this exceeds the default: one packet per
+    /// millisecond at 12 Mb/s.
     #[test]
     fn the_link_layer_window_fills_its_hop() {
         let named = SchemeChoice::Named(["ll", "ll-sack", "tulip"].map(str::to_owned).to_vec());

@@ -33,7 +33,7 @@ pub(crate) enum Value {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Table {
     pub entries: Vec<Entry>,
-    /// Whether it was written in braces: then it is one value, not a way to write dotted keys.
+    /// Whether it was written in braces: then it is a single value, not a group of dotted keys.
     pub inline: bool,
 }
 
@@ -62,7 +62,7 @@ impl Table {
         self.entry(key).is_some()
     }
 
-    /// Sets `key`; the new value keeps the old one's position among its siblings.
+    /// Sets `key`. A replaced value does not change its position among its siblings.
     pub fn put(&mut self, key: &str, key_at: &Location, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => {
@@ -203,8 +203,8 @@ pub(crate) fn parse(text: &str) -> Result<Table, Error> {
     }
 }
 
-/// Parses the value part of an argument: TOML if it is TOML, else the bare words as a string, so that
-/// `rate=2mbit` needs no quotes within quotes. `from` is where the value begins in the argument.
+/// Parses the value part of an argument as TOML. Text that is not TOML is a string, so that
+/// `rate=2mbit` needs no quotes within quotes. `from` is the offset of the value in the argument.
 pub(crate) fn parse_value(text: &str, source: Source, from: usize) -> Node {
     let origin = Origin { text, source, from };
     match DeValue::parse(text) {

@@ -22,7 +22,7 @@ pub enum Source {
 /// A source location: bytes of the file or of an argument.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Location {
-    /// Which text.
+    /// The text of the location.
     pub source: Source,
     /// Bytes within it.
     pub span: Range<usize>,
@@ -111,7 +111,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The key concerned, dotted as `--set` takes it; empty if it concerns the whole file.
     pub key: String,
-    /// Where it was written.
+    /// The source location of the fault.
     pub at: Location,
     /// A few words for the location.
     pub label: String,
@@ -156,7 +156,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Why a text is not a scenario. Boxed, since it is large and rare.
+/// The first fault of a text that is not a scenario. Boxed, since it is large and rare.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(pub Box<Diagnostic>);
@@ -177,7 +177,7 @@ impl Deref for Error {
 /// The candidate that differs from `word` by a typing error.
 pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let folded = word.to_ascii_lowercase().replace('_', "-");
-    // A third of the letters may be wrong; of very short words one.
+    // At most a third of the letters may be wrong, and one letter of very short words.
     let budget = (folded.chars().count() / 3).max(1);
     candidates
         .iter()
@@ -208,7 +208,8 @@ pub(crate) fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Help for a word that is none of `candidates`: a suggestion, and a list of short lists.
+/// Help for an unknown word: the most likely one of `candidates`. All candidates are listed if there is none, or if
+/// they are few.
 pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> String {
     let are = if candidates.len() == 1 { "is" } else { "are" };
     // A long list hides the suggestion; without a suggestion the list is the only help.
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(nearest("Rate", &keys), Some("rate"));
         assert_eq!(nearest("tpc", &keys), Some("tcp"));
         assert_eq!(nearest("colour", &keys), None);
-        // A word without a common letter is another word.
+        // Words without a common letter are not similar.
         assert_eq!(nearest("x", &["y", "p"]), None);
         assert_eq!(nearest("x", &["yx", "p"]), Some("yx"));
     }

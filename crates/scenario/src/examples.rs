@@ -129,7 +129,7 @@ mod tests {
             let (plan, warnings) = crate::parse(example.text, example.name, &[])
                 .unwrap_or_else(|error| panic!("{}: {error}\n{}", example.name, error.help));
             assert_eq!(plan.name, example.name);
-            // A matrix has combinations without effect on purpose.
+            // The scenario `explore` intentionally has combinations without effect.
             let matrix = example.name == "explore";
             let unexpected = warnings.iter().find(|w| !(matrix && w.code == crate::Code::NoEffect));
             assert!(unexpected.is_none(), "{}: {unexpected:#?}", example.name);

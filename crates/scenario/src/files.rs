@@ -1,7 +1,7 @@
 //! Files next to a scenario that its links reference: traces, and values over time.
 //!
 //! This crate reads no files. The caller gets their names from [`named`] and adds their contents to the text with
-//! [`with`]: each becomes a table `[files."NAME"]` at its end, so that one text carries a whole scenario.
+//! [`with`]. Each becomes a table `[files."NAME"]` at the end, so that one text contains a whole scenario.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ fn is_file(key: &str, word: &str) -> bool {
     KEYS.contains(&last) && (last.starts_with("trace") || word.trim().ends_with(".csv"))
 }
 
-/// The files that a text and the arguments to it name, in their order, without those that the text has.
+/// The files that a text and its arguments reference, in their order, without files that are embedded already.
 pub fn named(text: &str, arguments: &[Argument]) -> Vec<Named> {
     // Most scenarios reference none, and need not be parsed twice.
     let may = |text: &str| text.contains("trace") || text.contains(".csv");

@@ -23,8 +23,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Like [`crate::parse`]. `points` is a table as CSV (RFC 4180) that replaces axes: the first line names
-    /// keys, each other line has a value for each of them, as after `--set KEY=`. If there are axes as well,
+    /// Like [`crate::parse`]. `points` is a table as CSV (RFC 4180) that replaces axes. The first line names
+    /// keys; each other line has a value for each key, as after `--set KEY=`. If there are axes as well,
     /// every point is combined with all of them.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! JSON Schema (draft 2020-12) of scenario, station and tunnel files, for completion and checks in editors.
 //!
-//! The schema is generated from the same lists of keys that the reader uses. The reader alone checks the
-//! rest: keys that exclude each other, limits that depend on other keys, and the options of a chosen system.
+//! The schema is generated from the same lists of keys that the reader uses. Only the reader checks
+//! conditions between keys: keys that exclude each other, limits that depend on other keys, and the options
+//! of a selected system.
 
 use lasthop_proto::describe::{Form, Need};
 use lasthop_proto::{agent, channel};

@@ -114,7 +114,7 @@ pub(crate) fn take<T>(
 struct Reading<'r, 't> {
     reader: &'r Reader<'t>,
     seen: Vec<Key>,
-    /// The first fault. After it nothing is read.
+    /// The first fault. After it, no further keys are read.
     error: Option<Error>,
 }
 
@@ -275,7 +275,7 @@ impl Visitor for Valued<'_, '_> {
     }
 }
 
-/// The sentence "expected ..." of a form, and an example as in a file.
+/// The words after "expected" for a form, and an example as in a file.
 fn form_words(form: &Form) -> (&'static str, &'static str) {
     use lasthop_proto::queue::Limit;
     use lasthop_proto::units as u;
@@ -381,7 +381,7 @@ fn by_form(
 /// Keys for which a bare `1` more likely means 1 %, as in `tc`, than every packet.
 const LOSSES: [&str; 2] = ["loss", "frame-loss"];
 
-/// The error for such a 1.
+/// The error for a bare `1` at a key of [`LOSSES`].
 fn all_lost(reader: &Reader<'_>, name: &str) -> Error {
     let path = reader.key(name);
     Diagnostic::new(Code::OutOfRange, &path, &reader.location(name))

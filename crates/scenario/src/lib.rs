@@ -1,6 +1,6 @@
 //! Scenario files: their text becomes a [`Plan`], a list of runs.
 //!
-//! Pure: text in, values out. Files, terminals and colours are the caller's task.
+//! The crate is pure: text in, values out. The caller handles files, terminals and colours.
 //!
 //! ```text
 //! text + --set/--vary -> document -> one document per combination -> Scenario -> Plan -> Run (seed, key)
@@ -86,7 +86,7 @@ pub fn parse(
     arguments: &[Argument],
 ) -> Result<(Plan, Vec<Warning>), Error> {
     let mut document = document::parse(text)?;
-    // They affect comparisons only, but a mistake in them should be reported early.
+    // Schemes affect comparisons only, but a mistake in them should be reported early.
     schemes::take(&mut document)?;
     let axes = vary::apply(&mut document, arguments, vary::MAX_CELLS)?;
     plan::expand(&document, name, &axes)

@@ -1,4 +1,4 @@
-//! A path that is changed while it runs: key by key, with validation of the whole before any change.
+//! A path that changes while it runs. Keys are set one by one, after validation of the whole new path.
 
 use core::mem::discriminant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub struct LivePath {
 #[derive(Clone, Debug)]
 enum Form {
     Station,
-    /// With its name.
+    /// A scenario, with its name.
     Scenario(String),
 }
 
@@ -62,7 +62,7 @@ impl LivePath {
     /// default.
     ///
     /// # Errors
-    /// When the path has no such key. Locations refer to `key`, as argument 0.
+    /// The path has no such key. Locations refer to `key`, as argument 0.
     pub fn get(&self, key: &str) -> Result<Option<String>, Error> {
         vary::get_path(&self.document, key)
     }
@@ -70,8 +70,8 @@ impl LivePath {
     /// The path with `values` set, each of the form `KEY=VALUE`, and the old and new value of each key.
     ///
     /// # Errors
-    /// When a value is invalid, when all of them together make no valid path, or when they would change the
-    /// number or kind of stages. Locations refer to the values, as arguments.
+    /// A value is invalid, the resulting path is invalid, or the number or kind of stages would change.
+    /// Locations refer to the values, as arguments.
     pub fn set(&self, values: &[String]) -> Result<(LivePath, Vec<Setting>, Vec<Warning>), Error> {
         let mut document = self.document.clone();
         let settings = vary::set_path(&mut document, values)?;

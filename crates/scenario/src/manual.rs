@@ -76,7 +76,7 @@ fn accepted(form: &Form) -> String {
     }
 }
 
-/// The row of a key, which is in the inner table `above` unless that is empty.
+/// The row of a key. `above` is its inner table, or empty for a key of the part itself.
 fn row(Listed { key, default, .. }: &Listed, above: &str) -> String {
     let name = match above {
         "" => format!("`{}`", key.name),
@@ -123,8 +123,8 @@ fn keys(part: &str) -> String {
 
 /// A table of the manual as Markdown; `None` for an unknown name.
 ///
-/// `keys NAME` has the keys of a part of a file (see [`crate::PARTS`]), `keys errors` those of all channel models,
-/// `words NAME` the words of a family, `systems` all systems with their pages.
+/// `keys NAME` has the keys of a part of a file (see [`crate::PARTS`]), and `keys errors` those of all channel
+/// models. `words NAME` has the keywords of a family, and `systems` all systems with their pages.
 pub fn generated(name: &str) -> Option<String> {
     Some(match name.split_once(' ') {
         Some(("keys", "errors")) => models(),
@@ -154,7 +154,7 @@ fn words<'w>(rows: impl Iterator<Item = (&'w str, &'w str, &'w str)>) -> String 
     text
 }
 
-/// The keys of each channel model, without those that every model has.
+/// The keys of each channel model, without the common keys of all models.
 fn models() -> String {
     let mut text = "| `model` | key | what | values (default) |\n|---|---|---|---|\n".to_owned();
     for model in channel::words() {

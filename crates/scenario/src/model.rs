@@ -109,7 +109,7 @@ pub enum Stack {
 /// A setting of a host's kernel, by a key of the host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KernelSetting {
-    /// Where it is applied.
+    /// Its place of application: a sysctl, a route, or the congestion control.
     pub knob: KernelKnob,
     /// The name of the sysctl below `net.ipv4`, or of the route's attribute.
     pub key: &'static str,
@@ -251,7 +251,7 @@ impl Traffic {
 pub struct Stage {
     /// Name, unique in the scenario: names captures and random streams.
     pub name: String,
-    /// What it is.
+    /// Its kind, with the configuration.
     pub kind: StageKind,
 }
 
@@ -271,7 +271,7 @@ pub enum StageKind {
     Radio(RadioStage),
     /// Losses by cross traffic in a router.
     Cross(CrossTraffic),
-    /// A link after netem.
+    /// A link that models netem.
     Netem(Box<EmulatorConfig>),
     /// A token bucket filter.
     Tbf(TbfConfig),

@@ -21,7 +21,7 @@ pub struct Plan {
     pub name: String,
     /// The axes; the first one changes slowest.
     pub axes: Vec<Axis>,
-    /// One scenario for each combination; exactly one if nothing is varied.
+    /// One scenario for each combination; exactly one without axes.
     pub cells: Vec<Cell>,
 }
 
@@ -85,7 +85,7 @@ impl Cell {
         (0..u64::from(self.scenario.runs)).map(move |i| first.wrapping_add(i))
     }
 
-    /// Its labels in one line, such as `agent=snoop tcp=reno`; empty if nothing is varied.
+    /// Its labels in one line, such as `agent=snoop tcp=reno`; empty without axes.
     pub fn title(&self, axes: &[Axis]) -> String {
         let pairs: Vec<String> = axes
             .iter()
@@ -173,7 +173,7 @@ impl Digest {
         };
         match world {
             World::Sim => simulated,
-            // The TCP implementation of a host matters only there.
+            // The TCP implementation of a host affects results in the testbed only.
             World::Testbed => hosts.iter().fold(simulated.bytes(b"testbed"), |key, host| {
                 let Stack::Kernel { preset, settings } = &host.stack else {
                     return key.bytes(b"lasthop");
@@ -251,7 +251,7 @@ pub(crate) fn cell(
         .and_then(|()| resolve::scenario(&document, name));
     match built {
         Ok((scenario, notes)) => Ok((scenario, labels, notes)),
-        // A fault unrelated to the axes appears in the first cell already.
+        // A fault unrelated to the axes would be in the first cell too.
         Err(mut error) if index > 0 => {
             let pairs: Vec<String> = axes
                 .iter()

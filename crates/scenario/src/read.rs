@@ -65,7 +65,7 @@ pub(crate) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     /// Opens a table that may have `keys` and no others. Unknown keys are reported before missing ones,
-    /// since the one is usually the cause of the other.
+    /// since a misspelled key is usually the missing one.
     pub fn open(node: &'t Node, path: &str, keys: &[&str]) -> Result<Reader<'t>, Error> {
         let Some(table) = node.as_table() else {
             let common = COMMON.iter().find(|(key, _)| keys.contains(key));
@@ -143,8 +143,8 @@ impl<'t> Reader<'t> {
         self.path.is_empty().then(|| format!("these are the keys of {command}"))
     }
 
-    /// Reports a key of another kind of this table with a specific message: this one is `kind` and has the
-    /// keys `own`, in addition to those of every kind.
+    /// Reports a key of another kind of this table with a specific message. This table is of the kind
+    /// `kind` and may have the keys `own`, in addition to those of every kind.
     pub fn belongs(&self, kind: &str, own: &[&str], every: &[&str]) -> Result<(), Error> {
         let has = |key: &str| own.contains(&key) || every.contains(&key);
         let Some(entry) = self.table.entries.iter().find(|entry| !has(&entry.key)) else {
@@ -255,7 +255,7 @@ pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Err
         };
         let why = match spelling::kind(&word) {
             _ if corrected.is_some() || !UNKNOWN.iter().any(|end| why.ends_with(end)) => why,
-            // Its unit is right, so that the number is the fault.
+            // The unit is right, so the number is wrong.
             Some(kind) if T::EXPECTED.starts_with(kind) => {
                 format!("`{}` is out of range", shortened(&word))
             }
@@ -284,7 +284,7 @@ fn axis_hint(node: &Node) -> &'static str {
     }
 }
 
-/// A word for a message. Long ones hide the rest of it.
+/// A word for a message, shortened: a long one would hide the rest of the message.
 pub(crate) fn shortened(word: &str) -> String {
     const LONGEST: usize = 60;
     match word.char_indices().nth(LONGEST) {

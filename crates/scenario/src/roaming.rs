@@ -42,9 +42,9 @@ pub struct Tour {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stays {
-    /// An explicit list, each visit beginning later than the one before.
+    /// An explicit list; each visit begins later than its predecessor.
     List(Vec<Stay>),
-    /// Each cell in turn for this time, hand-off included.
+    /// The cells one after the other, each for this time, hand-off included.
     Every(Span),
     /// A random time with this mean, first in any cell, then in a neighbour of the last.
     Dwell(Span),
@@ -64,7 +64,7 @@ pub struct Stay {
 /// Hand-offs between two cells.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Handoff {
-    /// Time of the host in no cell.
+    /// Time for which the host is in no cell.
     pub gap: Span,
     /// Time in which it receives both cells; excludes a gap.
     pub overlap: Span,
@@ -114,7 +114,7 @@ pub enum Policy {
     Keep,
     /// Forwards them to the cell of the host, over the wired side.
     Forward,
-    /// Drops them. The wired side sends copies to the neighbouring cells in advance, whose base stations
-    /// buffer the last ones until the host arrives (as in Daedalus).
+    /// Drops them. In advance, the wired side sends copies to the neighbouring cells. Their base
+    /// stations buffer the latest copies until the host arrives (as in Daedalus).
     Multicast,
 }

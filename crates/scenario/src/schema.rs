@@ -93,7 +93,7 @@ pub(crate) fn scenario() -> &'static [&'static str] {
     &TOP
 }
 
-/// Where a key of a scenario belongs that is written in another table.
+/// The table to which a misplaced key of a scenario belongs.
 pub(crate) fn owner(key: &str) -> Option<String> {
     let in_braces: Vec<String> = ["link", "radio"]
         .iter()

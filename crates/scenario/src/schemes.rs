@@ -13,7 +13,7 @@ use crate::read::{Reader, not_a_choice};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// No part: the scenario as it is, or a point of its own axis.
+    /// No part of the network: the unchanged scenario, or a point of its own axis.
     Plain,
     /// The hosts' TCPs.
     EndToEnd,
@@ -65,7 +65,7 @@ pub struct Scheme {
     /// Part of the network in which it works.
     pub family: Family,
     /// Equipment to replace or install: `sender`, `receiver`, `base station`, `link` (both of its ends),
-    /// `router` (the one that queues ACKs), `gateway` (on the sender's side of it).
+    /// `router` (which queues ACKs), `gateway` (on the sender's side of that router).
     pub change: Vec<String>,
     /// A short description.
     pub what: String,
@@ -99,7 +99,7 @@ impl Scheme {
         self.set.iter().map(|(key, node)| (key.as_str(), node.brief()))
     }
 
-    /// The value of `key` as a scenario file would have it, if the scheme sets it.
+    /// The value of `key` in the notation of a file, if the scheme sets it.
     pub fn written(&self, key: &str) -> Option<String> {
         self.set.iter().find(|(name, _)| name == key).map(|(_, node)| node.written())
     }
@@ -180,7 +180,7 @@ fn words(reader: &Reader<'_>, key: &str, known: &[&str]) -> Result<Vec<String>, 
     items.iter().map(word).collect()
 }
 
-/// A table in braces is a value; one that stems from a dotted key leads on to values.
+/// A table in braces is a value. A table from a dotted key contains further keys.
 fn flatten(table: &Table, prefix: &str, set: &mut Vec<(String, Node)>) {
     for entry in &table.entries {
         let key =

@@ -65,7 +65,7 @@ pub struct Slider {
     pub whole: bool,
     /// The present value.
     pub value: f64,
-    /// Whether it is one of those to show first.
+    /// Whether it belongs to the sliders that are shown first.
     pub first: bool,
 }
 
@@ -191,7 +191,7 @@ fn slider(found: &Key, value: &Value, key: &str, of: &str, written: bool) -> Opt
         return None;
     }
     let small = whole && unit == Unit::One && ceiling <= 64.0;
-    // A typical value replaces a default of zero.
+    // For a default of zero, the range is around a typical value.
     let around = match unit {
         _ if value > 0.0 => value,
         Unit::Seconds => 0.02,

@@ -81,7 +81,7 @@ fn times(word: &str) -> Option<f64> {
         };
         rest = &rest[end..];
     }
-    // A single `20m` could be minutes, metres or milliseconds.
+    // A single `20m` is rejected: it could be minutes, metres or milliseconds.
     (compact.matches(char::is_alphabetic).count() > 1).then_some(sum)
 }
 
@@ -145,7 +145,7 @@ pub fn probability(word: &str) -> Option<String> {
             }
         }
     };
-    // Six digits: a division leaves more.
+    // Rounded to six digits, since a division gives more.
     let percent: f64 = format!("{percent:.6e}").parse().ok()?;
     (0.0..=100.0).contains(&percent).then(|| format!("{percent}%"))
 }
@@ -180,7 +180,7 @@ pub fn kind(word: &str) -> Option<&'static str> {
     }
 }
 
-/// A whole number of units. None beyond 64 bits, and for a fraction that would become zero.
+/// A whole number of units. `None` beyond 64 bits, and for a fraction that would become zero.
 fn rounded(value: f64) -> Option<u64> {
     let is_lost = value > 0.0 && value < 0.5;
     (value < 1e18 && !is_lost).then(|| value.round() as u64)

@@ -170,8 +170,8 @@ const UNITS: &[&str] = &[
     "kbit", "mbit", "gbit", "bytes", "kb", "mb", "percent", "pct", "packets", "pkts",
 ];
 
-/// The candidate with the meaning of `word`: its name, a synonym by `table`, or either with a unit or a version at its
-/// end, or with the prefix of another program.
+/// The candidate with the meaning of `word`. The word is its name or a synonym by `table`, possibly with a unit or a
+/// version at its end, or with the prefix of another program.
 pub fn same<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Option<&'a str> {
     let named = |name: &str| candidates.iter().copied().find(|candidate| *candidate == name);
     let synonym = |word: &str| {
@@ -216,7 +216,7 @@ pub fn meaning<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Opti
     let folded = folded(word);
     let found = same(word, table, candidates).or_else(|| with_version(&folded, candidates));
     found.or_else(|| nearest(&folded, candidates)).or_else(|| {
-        // A typing error in a short word leaves too few letters: `report` is not `repeat`.
+        // Short words allow no typing error, since too few letters remain: `report` is not `repeat`.
         let known: Vec<&str> = table
             .iter()
             .flat_map(|(_, words)| words.iter().copied())
@@ -237,7 +237,7 @@ fn without_unit(folded: &str) -> Option<&str> {
     folded.rsplit_once('-').filter(|(_, unit)| UNITS.contains(unit)).map(|(bare, _)| bare)
 }
 
-/// A hint on how the value of the intended key differs from that of `word`.
+/// A hint at the difference between the value of the intended key and that of `word`.
 pub fn remark(word: &str, meant: &str) -> Option<&'static str> {
     let folded = folded(word);
     let bare = without_unit(&folded);

@@ -16,7 +16,7 @@ pub(crate) fn other_language(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The remedy of a frequent fault in the syntax, if the parser's message at `span` is due to one.
+/// The remedy of a frequent fault in the syntax that causes the parser's message at `span`; `None` for other messages.
 pub(crate) fn remedy(text: &str, span: Range<usize>, message: &str) -> Option<String> {
     if text.contains('\r') && !text.contains('\n') {
         return Some(

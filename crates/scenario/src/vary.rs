@@ -48,7 +48,7 @@ impl Argument {
 pub(crate) struct AxisSpec {
     pub name: String,
     pub points: Vec<Point>,
-    /// Where a plain axis points to; a labelled one sets several keys and has none.
+    /// The positions that a plain axis sets; empty for a labelled axis, which sets several keys.
     pub routes: Vec<Route>,
 }
 
@@ -178,8 +178,8 @@ pub(crate) fn apply(
 }
 
 impl AxisSpec {
-    /// Whether one of its points replaces the table that contains this key: then the key does not exist at
-    /// every point.
+    /// Whether one of its points replaces the table that contains this key, so that not every point has
+    /// the key.
     pub fn replaces(&self, document: &Table, key: &str) -> bool {
         let at = Location::file(0..0);
         let Ok(routes) = Dotted::split(key, &at, 0).routes(document) else { return true };
@@ -249,7 +249,8 @@ fn halves<'t>(
 const VARY_EXAMPLE: &str = "--vary agent=none,snoop";
 
 /// Retains only the points with these labels of the file's labelled axis `key`. False if the file has no such
-/// axis, or if the name of the axis is itself a key. A stage is none: it has no bare word for a value.
+/// axis, or if the name of the axis is itself a key. Names of stages do not count as keys, because a stage
+/// has no keyword as a value.
 fn choose(
     document: &Table,
     vary: Option<&mut Entry>,

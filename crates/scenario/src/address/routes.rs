@@ -18,7 +18,7 @@ pub(crate) fn find<'t>(document: &'t Table, route: &[Step]) -> Option<&'t Node> 
     Some(node)
 }
 
-/// Sets the value at the end of a route, making tables on the way where there is nothing yet.
+/// Sets the value at the end of a route, and creates missing tables on the way.
 pub(crate) fn set(
     document: &mut Table,
     route: &[Step],

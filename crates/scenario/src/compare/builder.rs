@@ -1,4 +1,5 @@
-//! The scenarios of a scheme: its keys in terms of this scenario, and whether it applies.
+//! Builds the scenarios of a scheme: translates its keys to those of this scenario, and checks whether the scheme
+//! applies.
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Rate;
@@ -30,7 +31,7 @@ pub(super) struct Builder<'a> {
     pub losses: &'a Losses<'a>,
     /// Hand-offs under all schemes.
     pub handoffs: Option<&'a Handoffs>,
-    /// The scenario as it is at the first loss, without hand-offs that are given.
+    /// The unchanged scenario with the first loss rate, without additional hand-offs.
     pub scenario: &'a Scenario,
 }
 
@@ -48,7 +49,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// The cells of a scheme, or why it does not apply.
+    /// The cells of a scheme, or the reason why it does not apply.
     pub fn cells_of(&self, scheme: &Scheme, point: Option<&Point>) -> Result<Vec<Cell>, String> {
         let document = match point {
             Some(point) => {
@@ -112,7 +113,7 @@ impl Builder<'_> {
                 }
             }
         }
-        // Last, since it moves the stages behind it.
+        // The return agent is inserted last, since it shifts the stages behind it.
         if let Some((_, node)) = scheme.set.iter().find(|(key, _)| key == RETURN_AGENT) {
             self.put_return_agent(&mut document, node.as_str().unwrap_or_default())?;
         }
@@ -281,7 +282,7 @@ impl Node {
     }
 }
 
-/// The scenario of a cell without the settings of kernels in the testbed, which repeat those of the hosts' TCP.
+/// The scenario of a cell without kernel settings of the testbed, which only repeat those of the hosts' TCP.
 fn simulated(cell: &Cell) -> Scenario {
     let mut scenario = cell.scenario.clone();
     for host in &mut scenario.hosts {

@@ -61,7 +61,7 @@ fn unknown(node: &Node, path: &str, names: &[&str]) -> Error {
 }
 
 impl Noted {
-    /// A key that has no effect here; the warning counts if that holds for every combination of a sweep.
+    /// Warns of a key without an effect here. The warning counts if every combination of a sweep has it.
     pub(super) fn unused(reader: &Reader<'_>, key: &str, label: &str, help: String) -> Noted {
         Noted {
             warning: Diagnostic::new(Code::NoEffect, reader.key(key), &reader.location(key))

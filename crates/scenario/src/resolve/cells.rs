@@ -16,12 +16,12 @@ use crate::schema;
 
 /// Maximum number of cells.
 const MAX_CELLS: usize = 250;
-/// Times of visits and hand-offs are no longer than a run can be.
+/// Maximum time in visits and hand-offs: the maximum duration of a run.
 const MONTH: Span = Span::secs(30 * 86_400);
 
 const EXAMPLE: &str = "for example `visits = { every = \"8s\" }` at the top of the file";
 
-/// The rest of the scenario.
+/// Parts of the scenario to which its cells refer.
 pub(super) struct Around<'a> {
     pub hosts: &'a [Host],
     pub data: Directions,
@@ -84,7 +84,7 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         if until.is_some_and(|until| until <= from) {
             k.out_of_range("until", format!("it must be later than `from`, which is {from}"));
         }
-        // A lister has no visit.
+        // A visitor that lists keys has no visit.
         if k.has("cell") {
             list.push((cell, from, until));
         }
@@ -389,7 +389,7 @@ fn tour(
     Ok(Tour { host, cells: own, stays })
 }
 
-/// Visits follow each other, and overlap only where hand-offs do.
+/// Checks that visits follow each other, and overlap only by the overlap of a hand-off.
 fn check_list(
     list: &[Stay],
     (handoff, around): (&Handoff, &Around<'_>),

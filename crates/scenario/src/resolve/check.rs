@@ -57,7 +57,7 @@ struct View<'a> {
     specs: &'a [HostSpec],
 }
 
-/// Adds one warning for the same fault of several cells or transfers of a host.
+/// Adds a warning, once for the same fault of several cells or transfers of a host.
 fn note(notes: &mut Vec<Noted>, warning: Diagnostic) {
     if notes.iter().all(|other| other.warning != warning) {
         notes.push(Noted { warning, in_every_cell: false });
@@ -120,7 +120,7 @@ impl View<'_> {
         senders
     }
 
-    /// Host options that an agent needs and hosts lack.
+    /// Warns of host options that an agent needs and hosts lack.
     fn agents_without_use(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Agent(agent) = &stage.kind else { continue };
@@ -141,7 +141,7 @@ impl View<'_> {
         }
     }
 
-    /// A SACK sender needs a receiver that sends blocks.
+    /// Warns of a SACK sender whose receiver sends no blocks.
     fn sack_needs_both(&self, notes: &mut Vec<Noted>) {
         for transfer in &self.scenario.transfers {
             let (from, to) =
@@ -197,12 +197,12 @@ impl View<'_> {
         })
     }
 
-    /// Options that a base station's own TCP needs of its peers, and of itself.
+    /// Warns of missing options of a base station's own TCP, and of its peers.
     fn split_connections(&self, notes: &mut Vec<Noted>) {
         for (i, split) in self.splits(HostSide::Left) {
             let key = self.agent_key(i);
             let scales = split.wired.window_scale && split.wireless.window_scale;
-            // One byte more than the largest window is the usual notation for it.
+            // 64 KiB, one byte more than the largest window without scaling, usually means this window.
             let fixed = split.largest.is_none();
             if fixed && split.buffer.0 > 1 + u64::from(u16::MAX) && !scales {
                 note(
@@ -286,7 +286,7 @@ impl View<'_> {
         }
     }
 
-    /// Without window scaling no more than 64 KiB can be advertised.
+    /// Warns of buffers above 64 KiB without window scaling.
     fn windows(&self, notes: &mut Vec<Noted>) {
         for (i, host) in self.scenario.hosts.iter().enumerate() {
             if host.tcp.recv_buffer <= u32::from(u16::MAX) || host.tcp.window_scale {
@@ -306,7 +306,7 @@ impl View<'_> {
         }
     }
 
-    /// An agent repairs losses on its right.
+    /// Warns of an agent without a radio on its right.
     fn agents_without_radio(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let idle = match &stage.kind {
@@ -329,8 +329,8 @@ impl View<'_> {
         }
     }
 
-    /// All agents except those with an end on each side help data on its way to the right; in the other
-    /// direction they only forward.
+    /// Warns of agents without data to the right. Only agents with an end on each side help data in
+    /// both directions.
     fn agents_without_data(&self, notes: &mut Vec<Noted>) {
         let right = |sender: usize| self.scenario.hosts[sender].side == HostSide::Left;
         if self.senders().into_iter().any(right) {
@@ -352,7 +352,7 @@ impl View<'_> {
         }
     }
 
-    /// Agents read TCP. In a sweep they may be there for other cells.
+    /// Warns of agents without TCP to read. In a sweep, other cells may need the agent.
     fn agents_that_see_nothing(&self, notes: &mut Vec<Noted>) {
         if self.scenario.transfers.iter().any(|transfer| transfer.quic.is_none()) {
             return;
@@ -370,7 +370,7 @@ impl View<'_> {
         }
     }
 
-    /// A scheduler that depends on the channels must receive their reports.
+    /// Warns of a scheduler that needs reports of channels and does not receive them.
     fn schedulers_without_news(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let (kind, discipline) = match &stage.kind {
@@ -413,7 +413,7 @@ impl View<'_> {
         }
     }
 
-    /// A block code corrects bytes; it cannot correct packets that are lost as a whole.
+    /// Warns of a block code without byte errors: it cannot correct packets that are lost as a whole.
     fn codes_without_errors(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Radio(radio) = &stage.kind else { continue };
@@ -464,7 +464,7 @@ impl View<'_> {
             let Some(table) = table.filter(|_| self.scenario.speaks_quic(i)) else { continue };
             let keys = table.entries.iter().map(|entry| entry.key.as_str());
             for key in keys.filter(|key| !OTHERS.contains(key)) {
-                // Not at the value: an axis has another location for each.
+                // The warning has no location of the value, because each point of an axis has another one.
                 let warning =
                     Diagnostic::new(Code::NoEffect, format!("host.{}.{key}", spec.name), &spec.at)
                         .message(format!("`{key}` has no effect"))
@@ -478,7 +478,7 @@ impl View<'_> {
         }
     }
 
-    /// A host that neither sends nor receives is usually a slip of the name.
+    /// Warns of a host that neither sends nor receives, usually because of a wrong name.
     fn idle_hosts(&self, notes: &mut Vec<Noted>) {
         for (i, spec) in self.specs.iter().enumerate() {
             if self.scenario.transfers.iter().any(|t| t.from == i || t.to == i) {

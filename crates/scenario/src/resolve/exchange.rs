@@ -43,8 +43,9 @@ pub(super) fn keys(k: &mut Keys<'_>) -> ExchangeValues {
     ExchangeValues { request, response, think, persistent, exchanges }
 }
 
-/// The exchanges of the transfer at `reader`, which lasts from `start` to `end`, for `count` clients with a
-/// request `every` interval; and the expected number of connections. `None` for another kind of transfer.
+/// The exchanges of the transfer at `reader`, and the expected number of connections. The transfer lasts
+/// from `start` to `end` and has `count` clients with a request `every` interval. `None` for another kind
+/// of transfer.
 pub(super) fn exchange(
     reader: &Reader<'_>,
     values: ExchangeValues,

@@ -12,7 +12,7 @@ use crate::error::{Code, Diagnostic, Error};
 use crate::keys::take;
 use crate::read::{Reader, not_a_choice};
 
-/// Visits the keys of all kinds of medium access and link layers, including those that are not chosen.
+/// Visits the keys of all kinds of medium access and link layers, including unselected ones.
 pub(crate) fn all(k: &mut Keys<'_>) {
     let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, description| {
         let default = Value::Word(words[0]);
@@ -77,7 +77,7 @@ pub(super) fn read(
     Ok(((hop != HopConfig::default()).then(|| Box::new(hop)), None))
 }
 
-/// Packet radio over several hops has no other parts of a hop.
+/// Rejects other parts of a hop next to packet radio over several hops.
 fn bare(stage: &Reader<'_>, hop: &HopConfig) -> Result<(), Error> {
     let other = ["link-layer", "fragment", "coding"].into_iter().find(|key| stage.has(key));
     let Some(key) = other.filter(|_| *hop != HopConfig::default()) else { return Ok(()) };
@@ -98,7 +98,7 @@ fn refused(stage: &Reader<'_>, key: &str, message: String, label: &str, help: St
         .into()
 }
 
-/// The word at `key`; the first of the registry where there is none.
+/// The keyword at `key`; by default the first one of the registry.
 fn word<R>(
     stage: &Reader<'_>,
     key: &str,
@@ -110,7 +110,7 @@ fn word<R>(
     found.map(|system| system.word).ok_or_else(|| not_a_choice(node, &stage.key(key), &names))
 }
 
-/// The system that `key` chooses from its registry; options of others have no effect.
+/// The system that `key` selects from its registry. Options of other systems have no effect.
 fn chosen<R: Copy, T>(
     stage: &Reader<'_>,
     key: &str,

@@ -16,7 +16,7 @@ use crate::model::{HostSide, Stack};
 use crate::read::Reader;
 use crate::schema;
 
-/// Most hosts of a scenario.
+/// Maximum number of hosts of a scenario.
 const MAX_HOSTS: usize = 1000;
 
 /// A host in the file; its side may be undetermined.
@@ -106,7 +106,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> HostValues {
     let description =
         "the setup of its kernel in the testbed; by default the one nearest to the preset";
     let kernel = k.maybe_word("kernel", &kernels, description);
-    // The caller, which has the keys of the file, finds the kernel closest to the preset.
+    // The caller finds the kernel closest to the preset, since it has the keys of the file.
     let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), settings: Vec::new() };
     let mut stack = kernel.clone();
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];

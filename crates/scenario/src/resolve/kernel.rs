@@ -1,9 +1,9 @@
 //! Settings of Linux for the keys of a testbed host whose TCP is the kernel's.
 //!
-//! A key is applied by a setting of Linux, matches the fixed behaviour of Linux, is rejected with the reason,
-//! or is reported as not applied. A key unknown to this file is compared with the preset `linux`: if it
-//! changes that, a warning names it. Scenarios of the papers thus run with real kernels, and no key is
-//! ignored silently.
+//! There are four cases: a setting of Linux applies a key, the key matches the fixed behaviour of Linux, it
+//! is rejected with the reason, or it is reported as not applied. A key unknown to this file is compared with
+//! the preset `linux`; a warning names it if it changes the preset. So scenarios of the papers run with real
+//! kernels, and no key is ignored silently.
 
 use lasthop_proto::tcp::{TcpConfig, words};
 use lasthop_proto::units::Span;
@@ -16,7 +16,7 @@ use crate::model::{KernelKnob, KernelSetting};
 use crate::read::Reader;
 use crate::schema;
 
-/// Keys of a host's kind and position, which the testbed itself applies.
+/// Keys of a host that the testbed itself applies, such as its kind and position.
 const OF_THE_TESTBED: [&str; 7] =
     ["side", "addr", "preset", "kernel", "stack", "access", "battery"];
 
@@ -83,14 +83,14 @@ fn route(key: &'static str, value: impl ToString) -> KernelSetting {
 fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Option<Fate> {
     let switch = |name, on: bool| Ok(vec![sysctl(name, u8::from(on))]);
     Some(match key {
-        // A named kernel has its own.
+        // A named kernel has its own congestion control.
         "tcp" if reader.node("kernel").is_some() => Ok(Vec::new()),
         "tcp" => congestion(node.as_str().unwrap_or_default()),
         "sack" => switch("tcp_sack", tcp.sack),
         "dsack" => switch("tcp_dsack", tcp.dsack),
         "timestamps" => switch("tcp_timestamps", tcp.timestamps),
         "window-scale" => switch("tcp_window_scaling", tcp.window_scale),
-        // Accurate ECN falls back to it.
+        // Accurate ECN falls back to classic ECN.
         "ecn" if reader.node("accurate-ecn").is_some() => Ok(Vec::new()),
         "ecn" => switch("tcp_ecn", tcp.ecn),
         "accurate-ecn" => match node.as_str() {

@@ -91,7 +91,7 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
             }
             StageKind::Varied(Box::new(varied))
         }
-        // A plain line is unchanged in kind and speed.
+        // A plain line stays a plain line, which is faster.
         None if plain => StageKind::Link(line),
         None => StageKind::Serial(SerialConfig {
             line,
@@ -126,7 +126,7 @@ fn frame_fates(k: &mut Keys<'_>, key: &'static str) -> Option<Script> {
     script
 }
 
-/// Keys that a link after netem does not accept, since netem has no such setting.
+/// Rejects keys of links for which netem has no setting.
 fn not_of_netem(k: &mut Keys<'_>) {
     const FOREIGN: [&str; 22] = [
         "rates",
@@ -177,7 +177,7 @@ pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
     line
 }
 
-/// A key holds in both directions, and its `-right` and `-left` in one; the file must not have both.
+/// Checks that a key for both directions does not occur together with its variants `-right` and `-left`.
 fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
     if !(k.has(key) && ["right", "left"].iter().any(|side| k.has(&format!("{key}-{side}")))) {
         return;

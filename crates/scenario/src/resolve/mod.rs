@@ -28,8 +28,8 @@ use crate::model::{Scenario, World};
 use crate::read::{Reader, shortened};
 use crate::schema;
 
-/// A warning, and whether it only counts if every combination of a sweep has it: an option of the snoop agent
-/// is valid if one cell of the sweep has that agent.
+/// A warning, and whether it counts only if every combination of a sweep has it. For example, an option of
+/// the snoop agent is valid if one cell of the sweep has that agent.
 pub(crate) struct Noted {
     pub warning: Warning,
     pub in_every_cell: bool,

@@ -58,8 +58,8 @@ pub(super) fn read(
     stages_of(items, stretch, &mut Vec::new(), notes)
 }
 
-/// Without a line or a radio on the path all packets arrive at the instant of their transmission, and so do
-/// the answers, in an endless loop.
+/// Rejects a path without a line or a radio. All packets and their answers would arrive at the instant of
+/// their transmission, in an endless loop.
 pub(super) fn takes_time(
     path: &[Stage],
     roaming: Option<&Roaming>,
@@ -103,7 +103,7 @@ pub(super) struct Stretch<'a> {
     pub data: Directions,
 }
 
-/// The required stages of a cell; their names are added to `taken`.
+/// Reads the stages of a cell, at least one, and adds their names to `taken`.
 pub(super) fn stages(
     cell: &Reader<'_>,
     stretch: Stretch<'_>,
@@ -187,7 +187,7 @@ fn kind(item: &Node, path: &str) -> Result<&'static str, Error> {
     }
 }
 
-/// The error for a key next to a stage, none of `known`, that belongs into the stage's braces.
+/// The error for a key next to a stage that is not in `known` and belongs into the stage's braces.
 fn outside_braces(item: &Node, path: &str, known: &[&str]) -> Option<Error> {
     let table = item.as_table()?;
     let kind = schema::STAGES.iter().find(|kind| table.has(kind))?;
@@ -203,7 +203,7 @@ fn outside_braces(item: &Node, path: &str, known: &[&str]) -> Option<Error> {
     })
 }
 
-/// A base station runs one agent: between two radios, and before the first, there is room for one.
+/// Checks that each base station has one agent: at most one before the first radio, and one between two radios.
 fn one_agent_each(items: &[Node], kinds: &[&str], path: &str) -> Result<(), Error> {
     let mut agent: Option<usize> = None;
     for (i, kind) in kinds.iter().enumerate() {
@@ -228,8 +228,8 @@ fn one_agent_each(items: &[Node], kinds: &[&str], path: &str) -> Result<(), Erro
     Ok(())
 }
 
-/// Names of the stages: given ones, else the kind, numbered from the second of a kind on. Adding a stage of
-/// one kind thus neither renames the stages of other kinds nor changes their random draws.
+/// Names of the stages: the given name, or the kind, with a number from the second stage of a kind on. So
+/// an additional stage of one kind does not change the names and random draws of other kinds.
 fn names(
     items: &[Node],
     kinds: &[&'static str],
@@ -318,7 +318,7 @@ fn stage(
     })
 }
 
-/// Link layers and medium access assume a constant time for each frame.
+/// The error for a varying radio with a link layer or medium access, which assume a constant time for each frame.
 fn not_on_a_hop(reader: &Reader<'_>) -> Error {
     Diagnostic::new(Code::BadPath, reader.key("radio"), &reader.location("radio"))
         .message("a radio with a link layer or medium access does not vary")

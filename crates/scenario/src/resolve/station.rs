@@ -369,7 +369,7 @@ fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
     for (i, item) in items.iter().enumerate() {
         let Some(stage) = item.as_table() else { continue };
         let Some(agent) = stage.get("agent") else { continue };
-        // `none` uses no memory; options next to it are for a later agent.
+        // `none` uses no memory. Options next to it are for an agent that may replace it.
         let is_none = agent.as_str() == Some("none");
         let place = |key: &str| stage.get(key).map_or(&agent.at, |node| &node.at);
         let path = |key: &str| format!("path.{}.{key}", i + 1);

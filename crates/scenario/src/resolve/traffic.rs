@@ -138,8 +138,8 @@ fn shape(k: &mut Keys<'_>) -> Option<f64> {
     shape
 }
 
-/// The application of the transfer at `reader`, which lasts from `start` to `stop`, repeats `every` interval,
-/// and has `count` parallel instances; and the expected number of later connections.
+/// The application of the transfer at `reader`, and the expected number of later connections. The transfer
+/// lasts from `start` to `stop`, repeats `every` interval, and has `count` parallel instances.
 pub(super) fn traffic(
     file: &Reader<'_>,
     reader: &Reader<'_>,
@@ -274,7 +274,7 @@ pub(super) fn bursts(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), E
     Ok(())
 }
 
-/// Limits the data of one instant: without a link between them, a base station that splits connections accepts a full
+/// Limits the data of one instant. Without a link in between, a base station that splits connections accepts a full
 /// buffer from a host at once.
 pub(super) fn next_to_hosts(
     hosts: &[Host],
@@ -323,7 +323,7 @@ fn split(stage: &Stage) -> Option<&SplitConfig> {
     }
 }
 
-/// Other intermittent applications need our TCP: a kernel's would need programs on its host.
+/// Rejects intermittent applications on hosts with a kernel's TCP, because these would need programs on the host.
 pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), Error> {
     for TransferSpec { transfer, at, key, .. } in transfers {
         let kind = match transfer.traffic {

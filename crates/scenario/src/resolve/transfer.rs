@@ -221,7 +221,7 @@ fn transfer(
     })
 }
 
-/// QUIC carries data that is available at the start, not the writes of an application over time.
+/// The error for QUIC with an application: QUIC carries only data that is available at the start.
 fn only_bulk(reader: &Reader<'_>) -> Error {
     let key = if reader.has("quic") { "quic" } else { "protocol" };
     Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.location(key))
@@ -231,7 +231,7 @@ fn only_bulk(reader: &Reader<'_>) -> Error {
         .into()
 }
 
-/// A host speaks either TCP or QUIC; in a testbed QUIC needs the UDP of a kernel.
+/// Checks that each host uses either TCP or QUIC, and that QUIC in a testbed has the UDP of a kernel.
 pub(super) fn protocols(
     world: World,
     hosts: &[Host],
@@ -309,9 +309,9 @@ pub(super) fn assign_sides(
     addresses(specs)
 }
 
-/// Hosts that exchange data are at opposite ends.
+/// Assigns hosts that exchange data to opposite ends.
 fn spread(specs: &mut [HostSpec], transfers: &[TransferSpec]) {
-    // Each round decides at least one host or is the last.
+    // Each round assigns at least one host, or is the last one.
     loop {
         let mut changed = false;
         for TransferSpec { transfer: Transfer { from, to, .. }, .. } in transfers {

@@ -35,7 +35,7 @@ pub struct TunnelFile {
     pub listen: SocketAddr,
     /// Peer to call; without one the other end must call.
     pub peer: Option<SocketAddr>,
-    /// Whether the other end may call: an end with a peer and without a listening address only calls.
+    /// Whether it accepts calls of the other end. An end with a peer and without a listening address only calls.
     pub answers: bool,
     /// The key.
     pub key: Key,
@@ -53,7 +53,7 @@ pub struct TunnelFile {
     pub dead_after: Span,
     /// Queue capacity in packets.
     pub queue: usize,
-    /// Longest inner packet, if it must not follow from the path.
+    /// Longest inner packet; `None` probes the path.
     pub mtu: Option<u16>,
     /// The control socket of `lasthop ctl`, if the file has one.
     pub socket: Option<String>,

@@ -52,7 +52,7 @@ fn extended(prefix: &Dotted, key: &str, at: &Location) -> Dotted {
     let quoted = at.span.len() == key.len() + 2;
     let mut dotted = Dotted::split(key, at, at.span.start + usize::from(quoted));
     if !quoted && at.span.len() != key.len() {
-        // With escapes the segments cannot be located in the text, but the key can.
+        // In a key with escapes, segments have no location of their own, so the location is that of the key.
         dotted.segments.iter_mut().for_each(|(_, place)| *place = at.clone());
     }
     Dotted { segments: [prefix.segments.clone(), dotted.segments].concat() }
@@ -102,7 +102,7 @@ fn labelled_point(document: &Table, key: &Dotted, item: &Node) -> Result<Point, 
     Ok(Point { label: label.to_owned(), changes })
 }
 
-/// A table in braces is a value; one that stems from a dotted key leads on to values.
+/// A table in braces is a value. A table from a dotted key contains further keys.
 fn gather(
     document: &Table,
     table: &Table,
