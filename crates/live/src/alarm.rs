@@ -1,4 +1,4 @@
-//! Sleeping of an event loop until its next deadline: a timer of the system that is set as rarely as
+//! Sleep of an event loop until its next deadline, by a system timer that is set as rarely as
 //! possible.
 
 use std::io;
@@ -10,7 +10,8 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::clock::Clock;
 
-/// A deadline nearer than this is polled without sleep, since the system's timers are late by as much.
+/// Time before a deadline from which on the loop polls without sleep, since the system's timers are late by about this
+/// time.
 const SPIN: Span = Span::micros(60);
 
 /// Longest sleep, ms, so that a stop flag is noticed.

@@ -34,7 +34,7 @@ const TRAILER_MAX: usize = 64;
 /// Treatment of a received frame.
 #[derive(Debug)]
 pub enum Incoming {
-    /// Bypasses the stages: ARP, neighbour discovery, group membership, and all that is not IP.
+    /// Bypasses the stages: ARP, neighbour discovery, group membership, and all protocols other than IP.
     Pass,
     /// Bypasses the stages: its type is IP, but it is malformed.
     Malformed,
@@ -50,8 +50,8 @@ pub fn link_header(frame: &[u8]) -> Option<&[u8]> {
 }
 
 /// Whether this is a super-packet inside a tunnel, whose virtio header does not describe the inner segments.
-/// One without an IP header is also inside another protocol, for example PPPoE. The kernel's program
-/// (`bpf/station.bpf.c`) makes the same test and forwards it.
+/// A super-packet without an IP header is inside another protocol too, for example PPPoE. The kernel's
+/// program (`bpf/station.bpf.c`) makes the same test, and forwards such frames.
 pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
     const TUNNELS: [u16; 3] = [4789, 8472, 6081];
     if !VnetHeader::read(frame).is_some_and(VnetHeader::is_super) {

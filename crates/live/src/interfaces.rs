@@ -1,4 +1,4 @@
-//! Network interfaces and their properties that disturb a station. Nothing is changed.
+//! Network interfaces and their properties that disturb a station. This module changes no settings.
 
 use std::fmt;
 use std::fs;

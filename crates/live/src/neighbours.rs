@@ -1,10 +1,10 @@
-//! Link-layer addresses of hosts, learned from forwarded frames. So a packet that originates here looks to
-//! both neighbours like one of its sender.
+//! Link-layer addresses of hosts, learned from forwarded frames. With them, both neighbours receive a
+//! packet of the station in a frame like one of its nominal sender.
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::wire::Addr;
 
-/// Sets of the table and entries per set: 16384 addresses, whatever addresses an attacker forges.
+/// Sets of the table and entries per set: at most 16384 addresses, also with forged ones.
 const SETS: usize = 4096;
 const WAYS: usize = 4;
 
@@ -41,7 +41,7 @@ struct Slot {
     side: Side,
     addr: Addr,
     neighbour: Neighbour,
-    /// Whether the host itself has sent a frame. Until then the entry is taken from frames to the host.
+    /// Whether the host itself has sent a frame. Until then, the entry is from frames to the host.
     has_sent: bool,
     /// Destination of the last frame from the other side to the host.
     addressed: Option<Neighbour>,
@@ -83,7 +83,7 @@ impl Neighbours {
 
     /// Learns that the sender of a frame from `side` with this link-layer header (addresses, tags, type) is
     /// `addr`. A frame with a forged source address does not move the host while frames from the other side
-    /// are addressed to the known neighbour, as a bridge would deliver them there. After a host has moved, the
+    /// are addressed to the known neighbour: a bridge would deliver them there. After a move of the host, the
     /// hosts of the other side find its new link-layer address themselves.
     pub fn learn(&mut self, side: Side, addr: Addr, link: &[u8]) {
         let Some(neighbour) = Neighbour::of(link, 6) else { return };
@@ -99,7 +99,7 @@ impl Neighbours {
     }
 
     /// Learns the destination of a frame with this link-layer header to `addr` on `side`. It is used until
-    /// the host itself sends a frame. Otherwise a forged first packet of a connection would make a host
+    /// the host itself sends a frame. Without it, a forged first packet of a connection could make a host
     /// unreachable that only answers.
     pub fn learn_destination(&mut self, side: Side, addr: Addr, link: &[u8]) {
         // Group addresses are no hosts.

@@ -1,5 +1,5 @@
-//! Messages to the service manager (sd_notify(3)): a datagram of a few words, perhaps with a descriptor that it stores for
-//! the next process.
+//! Messages to the service manager (sd_notify(3)): short datagrams, possibly with a descriptor that the manager stores
+//! for the next process.
 
 use std::env;
 use std::io::{self, IoSlice};
@@ -48,10 +48,10 @@ impl Manager {
         }
     }
 
-    /// Has it store a descriptor under `name` for the next process, in place of what it has under that name.
+    /// Stores a descriptor under `name` in the manager for the next process, in place of an earlier one of this name.
     ///
     /// # Errors
-    /// Those of the system. A manager that stores nothing is none.
+    /// Errors of the system. It is no error if the manager does not store descriptors.
     pub fn store(&self, name: &str, descriptor: &impl AsFd) -> io::Result<()> {
         let Some((socket, _)) = &self.socket else { return Ok(()) };
         self.forget(name);
@@ -59,7 +59,7 @@ impl Manager {
             Some(name) => UnixAddr::new_abstract(name.as_bytes())?,
             None => UnixAddr::new(self.name.as_str())?,
         };
-        // Without a look at the descriptor: it is ready for nothing, ever.
+        // The manager must not poll the descriptor (FDPOLL=0), which is never ready.
         let words = format!("FDSTORE=1\nFDNAME={name}\nFDPOLL=0");
         let descriptors = [descriptor.as_fd().as_raw_fd()];
         let control = [ControlMessage::ScmRights(&descriptors)];
@@ -68,7 +68,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Has it drop what it stores under `name`.
+    /// Removes the descriptor under `name` from the manager.
     pub fn forget(&self, name: &str) {
         self.say(&format!("FDSTOREREMOVE=1\nFDNAME={name}"));
     }

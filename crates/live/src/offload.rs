@@ -1,7 +1,7 @@
 //! Offloads in software: completion of checksums and segmentation of super-packets.
 //!
-//! The kernel defers both. An uninspected frame is forwarded as it is. A stage that inspects single packets,
-//! or damages a checksum, needs both done first.
+//! The kernel defers both. An uninspected frame is forwarded unchanged. Before a stage inspects single
+//! packets or damages a checksum, both must be done.
 
 use std::sync::Arc;
 

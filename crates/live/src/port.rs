@@ -27,14 +27,14 @@ pub struct Port {
     pub(crate) socket: PacketSocket,
     pub(crate) inbox: Option<Inbox>,
     pub(crate) outbox: Vec<Outgoing>,
-    /// Frames that precede those that wait at the interface.
+    /// Prioritized frames, which are sent before the queued ones of the interface.
     pub(crate) urgent: Vec<Outgoing>,
     pub(crate) counts: PortCounts,
     /// Whether it went down, and no frame has passed since.
     down: bool,
     /// Whether frames are received here. Otherwise the kernel forwards, and this socket only sends.
     listening: bool,
-    /// Received frames among those that the kernel's program left to this socket.
+    /// Number of frames received here that the kernel's program left to this socket.
     pub(crate) taken: u64,
 }
 
@@ -264,8 +264,8 @@ impl Port {
 mod tests {
     use super::*;
 
-    /// If the kernel forwards, the received frames are those that it saw here. The sent frames are those that
-    /// it forwarded from the other side, plus the station's own.
+    /// If the kernel forwards, its count of arrived frames is the number of received ones. The sent frames
+    /// are those that it forwarded from the other side, plus the station's own.
     #[test]
     fn kernel_forwarded_frames_count_on_both_ports() {
         let own = PortCounts {

@@ -138,7 +138,7 @@ impl Recorder {
         Recorded { dir: self.config.dir.clone(), shared: self.shared.clone() }
     }
 
-    /// Starts a generation and removes those that are too old.
+    /// Starts a generation, and removes outdated ones.
     fn begin(&mut self) -> io::Result<()> {
         let number = self.shared.generation.load(Ordering::Relaxed) + 1;
         self.shared.generation.store(number, Ordering::Relaxed);

@@ -74,7 +74,7 @@ pub enum News {
     Warning(String),
     /// Number of connections that were reset, since the station stops.
     Reset(usize),
-    /// Ends of connections that ended at the station before this one, which died, were reset.
+    /// Number of ends that were reset, of connections that ended at a dead earlier station.
     Orphaned(usize),
 }
 
@@ -137,7 +137,7 @@ pub fn run(
     let tap = view.as_ref().map(|view| view.tap([StageId(0), last]));
     let mut sink = (tap, (Tap(counters.clone()), recorder));
     if let Some(plane) = data_plane(&file, station.needs(&sink), &*report)? {
-        // Also where none end here now: the agent may be changed.
+        // Also stored if no connections end here, since the agent may be replaced.
         if let Err(error) = manager.store(STORED, plane.endings()) {
             let problem =
                 "a station that is started after a crash will not reset silent connections";
@@ -213,15 +213,15 @@ pub fn run(
         report(News::Reset(reset));
     }
     ended?;
-    // A deliberate stop decides whether packets pass without the station. After an error they do.
+    // After a clean stop, packets pass only if the file requests this. After an error they pass.
     match station.plane().filter(|_| !stays) {
         Some(plane) => Ok(plane.clear()?),
         None => Ok(()),
     }
 }
 
-/// Resets the ends of connections that ended at a station which has died at these interfaces, and whose map the service manager may
-/// have stored. How many ends that were.
+/// Resets the ends of connections of a dead station at these interfaces. The service manager may have stored its map;
+/// otherwise the base filter has it. Returns the number of ends.
 fn reset_orphans(stored: Option<OwnedFd>, ports: &mut [Port]) -> usize {
     let stored = stored.and_then(Orphans::of);
     let by_filter = || ports.iter().find_map(|port| Orphans::at(port.socket.ifindex()));

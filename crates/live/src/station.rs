@@ -374,10 +374,10 @@ impl Station {
                 self.sort(i, &inbox, sink);
                 self.flush();
             } else {
-                self.take_in(i, inbox.frames(), sink);
+                self.pass_frames(i, inbox.frames(), sink);
                 self.flush();
             }
-            self.got_on(i, mark, matches!(result, Ok(count) if count < BATCH));
+            self.note_read(i, mark, matches!(result, Ok(count) if count < BATCH));
             if !matches!(result, Ok(BATCH)) {
                 break;
             }
@@ -402,7 +402,7 @@ impl Station {
     }
 
     /// Passes the frames of port `i` to the path.
-    fn take_in<'a>(
+    fn pass_frames<'a>(
         &mut self,
         i: usize,
         frames: impl Iterator<Item = &'a [u8]>,

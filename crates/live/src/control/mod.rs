@@ -1,8 +1,8 @@
 //! The control socket: clients query and change a running station over it.
 //!
-//! It is a socket in the file system, for its owner and root only. Each client has a thread, since clients
-//! are few and a slow one must not delay another. No client delays the station, which answers only between
-//! two rounds of its loop.
+//! It is a socket in the file system, for its owner and root only. Each client has a thread, so a slow
+//! client does not delay others; there are few clients. No client delays the station, which answers only
+//! between two rounds of its loop.
 
 pub mod client;
 pub mod protocol;

@@ -1,4 +1,4 @@
-//! A running station as a client sees it: identity, status and changes of its path.
+//! The interface of a running station to clients: identity, status and changes of its path.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -63,7 +63,7 @@ impl Running {
     }
 
     fn path(&self) -> std::sync::MutexGuard<'_, LivePath> {
-        // A path is replaced as a whole, so a poisoned lock holds no half-changed one.
+        // A path is replaced as a whole, so the path is consistent also in a poisoned lock.
         self.path.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

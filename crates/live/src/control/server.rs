@@ -25,7 +25,7 @@ use crate::clock::Clock;
 /// Client limit; root has one more.
 pub const MAX_CLIENTS: usize = 16;
 
-/// A client that is idle for longer makes room for another at the limit.
+/// Idle time after which a client is disconnected in favour of a new one, if the limit is reached.
 const MAKES_ROOM: Span = Span::secs(3);
 
 /// Idle time after which a client is disconnected.

@@ -133,7 +133,7 @@ impl DiscardObserver for Vec<Received> {
 /// Sums over all transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Totals {
-    /// Transfers that ended, for whatever reason.
+    /// Transfers that ended, for any reason.
     pub transfers: u64,
     /// Incomplete or wrong transfers.
     pub bad: u64,

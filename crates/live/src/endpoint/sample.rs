@@ -1,8 +1,8 @@
 //! The control block of a live connection over time, as rows of the simulator's trace.
 //!
-//! The kernel reports its state on request, but not its events. So the state is polled, and differences
-//! become events. Two timeouts between two polls show as two, since the kernel counts them. A fast recovery
-//! that begins and ends between two polls is missed.
+//! The kernel reports its state on request, but not its events. So the sampler polls the state and converts
+//! differences to events. Two timeouts between two polls give two events, since the kernel counts them. A
+//! fast recovery that begins and ends between two polls gives none.
 
 use lasthop_proto::event::{Event, EventKind, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::side::StageId;
@@ -29,8 +29,8 @@ impl Sampler {
         Sampler { flow, stage, every, next: Time::ZERO, last: None, traced: false }
     }
 
-    /// With `traced`, emits only what tracepoints lack: no timeouts or recoveries, and changes of the window
-    /// only after this end has closed its direction.
+    /// With `traced`, emits only the events that tracepoints lack: window probes, and changes of the window
+    /// after this end has closed its direction.
     #[must_use]
     pub fn with_tracepoints(self, traced: bool) -> Sampler {
         Sampler { traced, ..self }
@@ -84,7 +84,7 @@ impl Sampler {
         }
     }
 
-    /// Emits an event that only this end knows, with the latest block.
+    /// Emits an event of this end that the kernel does not report, with the latest block.
     pub fn emit(&self, now: Time, kind: TcpKind, mut out: impl FnMut(Event)) {
         if let Some(info) = &self.last {
             out(self.event(now, kind, info.tcb()));

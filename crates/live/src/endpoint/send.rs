@@ -76,7 +76,7 @@ pub struct Progress {
 /// Observes a transfer.
 pub trait SendObserver {
     /// Called after the SYN was sent. Returns whether tracepoints report this connection: then the trace of
-    /// [`SendOptions::sample`] contains only what they lack.
+    /// [`SendOptions::sample`] contains only the events that they lack.
     fn opened(&mut self, stream: &TcpStream) -> bool {
         let _ = stream;
         false
@@ -141,7 +141,7 @@ impl SendReport {
 /// Opens a connection, sends, closes its direction, and waits until the peer has closed.
 ///
 /// Failures after the handshake appear in the report. An incomplete transfer ends with RST, so that the peer
-/// notices. Without a connection nothing is read from `source`.
+/// detects it. Without a connection, `source` is not read.
 ///
 /// # Errors
 ///

@@ -77,7 +77,7 @@ pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpo
             wait(&listener, &open);
             let now = clock.now();
             open.retain_mut(|connection: &mut Connection| connection.advance(now, &*running));
-            take_in(&listener, now, &mut open);
+            accept(&listener, now, &mut open);
         }
     })?;
     Ok(Endpoint { address, over, listening: Some(listening) })
@@ -99,7 +99,7 @@ fn wait(listener: &TcpListener, open: &[Connection]) {
 }
 
 /// Accepts waiting connections. At the limit the oldest one is dropped.
-fn take_in(listener: &TcpListener, now: Time, open: &mut Vec<Connection>) {
+fn accept(listener: &TcpListener, now: Time, open: &mut Vec<Connection>) {
     for _ in 0..MAX_CONNECTIONS {
         let Ok((stream, _)) = listener.accept() else { return };
         if stream.set_nonblocking(true).is_err() {
@@ -233,7 +233,7 @@ mod tests {
 
     const ASK: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
 
-    /// Everything that the client receives, and the number of calls of `go_on`.
+    /// All bytes that the client receives, and the number of calls of `advance`.
     fn all(
         mut client: TcpStream,
         mut connection: Connection,

@@ -3,8 +3,8 @@
 //! If no connection ends at the station, the program forwards all frames once the station has made no progress for
 //! [`LIMIT`](super::LIMIT). If some do, it forwards the frames of other connections after
 //! [`LIMIT_OTHERS`](super::LIMIT_OTHERS), and resets the ends of these connections after
-//! [`LIMIT_ENDING`](super::LIMIT_ENDING). In both cases the packet sockets have received all frames as well, so the station must
-//! know which of them the program has already forwarded.
+//! [`LIMIT_ENDING`](super::LIMIT_ENDING). In both cases the packet sockets have received all frames as well, so the
+//! station must distinguish the frames that the program has already forwarded.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +21,7 @@ use super::shared::{END, HOLD};
 
 impl Plane {
     /// Reports to the program that the station is alive at `now` of the system's monotonic clock.
-    pub(crate) fn getting_on(&mut self, now: u64) {
+    pub(crate) fn report_alive(&mut self, now: u64) {
         self.control.alive.store(now, SeqCst);
         self.beat();
     }
@@ -52,7 +52,7 @@ impl Plane {
     /// Sets whether connections end at the station; `now` is the time of the system's monotonic clock.
     pub(crate) fn set_ends(&mut self, ends: bool, now: u64) {
         self.ends = ends;
-        self.getting_on(now);
+        self.report_alive(now);
         if self.needs == Needs::Everything {
             self.control.mode.store(if ends { END } else { HOLD }, SeqCst);
         }
@@ -73,7 +73,8 @@ impl Plane {
         self.control.lost.load(SeqCst) != self.lost
     }
 
-    /// The connections that the program has reset or removed, by their flows from left to right, with what happened to each.
+    /// The connections that the program has reset or removed, by their flows from left to right, with the action of the
+    /// program.
     pub(crate) fn lost(&mut self) -> Vec<(FlowKey, Bypass)> {
         self.lost = self.control.lost.load(SeqCst);
         self.endings.lost()

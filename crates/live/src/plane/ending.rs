@@ -112,7 +112,7 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Endings {
     pub map: Map,
-    /// The flows from left to right of those that were added and not removed since.
+    /// The flows from left to right of all present entries.
     known: BTreeSet<FlowKey>,
 }
 

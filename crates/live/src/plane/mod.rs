@@ -56,21 +56,21 @@ const MARK: u64 = 64 << 10;
 /// Number of unread bytes that wakes the station.
 const WAKE_AT: u64 = 8 << 20;
 
-/// How long the program waits for a station without progress, if it leaves all packets to the station.
+/// Time for which the program waits for a station without progress, if it leaves all packets to the station.
 pub const LIMIT: Span = Span::millis(5);
 
-/// The same if only duplicate ACKs are left to the station. No other packet waits for them. A sender that receives them
-/// this late still repairs the loss before its timer expires (at least 200 ms).
+/// The same time if only duplicate ACKs are left to the station. No other packet waits for them. A sender that receives
+/// them this late still repairs the loss before its timer expires (at least 200 ms).
 pub const LIMIT_DUPLICATES: Span = Span::millis(20);
 
-/// The same for other connections if some end at the station. The station's loop then reports every [`GLANCE_MS`]
-/// that it is alive, so that the first packet after a silence does not wait for a dead station.
+/// The same time for other connections, if some connections end at the station. The station's loop then reports
+/// every [`GLANCE_MS`] that it is alive. So the first packet after a silence does not wait for a dead station.
 pub const LIMIT_OTHERS: Span = Span::millis(20);
 
-/// The same for connections that end at the station. Packets that bypass the station break them: a host that has
-/// received a timestamp of the other host rejects those of the station as old (PAWS, RFC 7323 5). The program
-/// therefore waits longer than a busy machine delays a process, and then resets both ends. A sender that retransmits
-/// after 200, 600 and 1400 ms is reset within a second.
+/// The same time for connections that end at the station. A packet that bypasses the station breaks such a
+/// connection: after a timestamp of the other host, a host rejects those of the station as old (PAWS, RFC 7323 5).
+/// So the program waits longer than a busy machine delays a process, and then resets both ends. A sender that
+/// retransmits after 200, 600 and 1400 ms is reset within a second.
 pub const LIMIT_ENDING: Span = Span::millis(500);
 
 /// Maximum interval between two reads of the ring while data flows, in milliseconds.
@@ -89,7 +89,7 @@ const RESENT: usize = 64;
 /// Maximum number of flows whose acknowledgements the program tracks; the least recently used is removed first.
 const FLOWS: u32 = 65_536;
 
-/// Reason that the kernel cannot be the data plane.
+/// Reason why the kernel cannot be the data plane.
 #[derive(Debug)]
 pub struct Refusal {
     /// The part of the data plane that failed.
@@ -342,7 +342,7 @@ impl Plane {
         })
     }
 
-    /// Records that the station runs: from now on packets pass independent of it.
+    /// Records that the station runs. From now on packets pass also without it.
     pub(crate) fn stays(&mut self) {
         self.attempt.0 = None;
     }
@@ -369,7 +369,7 @@ impl Plane {
             Needs::Everything => HOLD,
         };
         self.control.heads.store(u32::from(needs == Needs::Heads), Relaxed);
-        // For the program no packet waits any longer.
+        // The program then assumes that no packet waits for the station.
         self.publish(mode);
         self.control.stale.store(0, SeqCst);
         self.control.mode.store(mode, SeqCst);

@@ -1,6 +1,6 @@
 //! The programs in an object file of clang: ELF for BPF, all functions inlined, no type information.
 //!
-//! The file is ours and checked in, so this reads what clang writes and refuses anything else.
+//! The file is checked in, so this reads only the format of clang, and refuses all others.
 
 use std::ffi::CStr;
 

@@ -1,6 +1,6 @@
-//! Selection of packets whose checksum the station need not verify: those that continue their flow. A damaged header
-//! continues a flow only with a probability of 1 in 4,000,000,000. The payload is verified at a retransmission. So the
-//! station reads only the headers of most packets.
+//! Selection of packets whose checksum the station need not verify: packets with the next sequence number of their
+//! flow. A damaged header has this number only with a probability of 1 in 4,000,000,000. The payload is verified at a
+//! retransmission. So the station reads only the headers of most packets.
 
 use lasthop_proto::wire::{Addr, Flags, Segment, Seq};
 
@@ -10,7 +10,7 @@ const PLACES: usize = 4096;
 /// The next sequence numbers of flows from the left.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// For each slot, the rest of a flow's hash, and its next sequence number.
+    /// For each slot, the bits of a flow's hash that do not select the slot, and the flow's next sequence number.
     next: Vec<Option<(u32, Seq)>>,
 }
 
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(outcome(250, Flags::ACK, 50, false), (false, true), "its successor");
     }
 
-    /// A segment continues only its flow, whichever address or port differs.
+    /// A segment continues only its own flow, and none with another address or port.
     #[test]
     fn flows_are_distinguished_by_addresses_and_ports() {
         use core::net::Ipv6Addr;

@@ -1,5 +1,5 @@
-//! Connections that ended at a station which has died. The base filter answers their segments by resets, as long as it has the
-//! station's map. The next station, which replaces the filter, finds the map and resets the ends that were silent until then.
+//! Connections that ended at a dead station. While the base filter has the station's map, it answers their segments by
+//! resets. The next station replaces the filter, finds the map, and resets the ends that were silent until then.
 
 use std::os::fd::OwnedFd;
 
@@ -11,29 +11,30 @@ use super::base;
 use super::ending::{Entry, MOST, Map, NAME};
 use crate::frame::{self, Outgoing};
 
-/// Each end gets its reset so often, since a last hop loses packets.
+/// Number of times that each end is reset, since a last hop loses packets.
 pub const ROUNDS: u32 = 3;
 
-/// Between two resets, and behind the last one. An end that has another number by now takes no reset. It acknowledges the probe
-/// before it, and the base filter answers that.
+/// Pause between two resets, and after the last one. An end with another next number ignores a reset. It acknowledges
+/// the probe before the reset, and the base filter answers this ACK with a reset of the right number.
 pub const PAUSE: Span = Span::millis(60);
 
-/// The connections that ended at a station which is gone.
+/// The connections that ended at a dead station.
 #[derive(Debug)]
 pub struct Orphans(Map);
 
 impl Orphans {
-    /// Those of a station whose map this is; `None` if it is something else.
+    /// The connections in the map of a station; `None` if `map` is no such map.
     pub fn of(map: OwnedFd) -> Option<Orphans> {
         Map::of(map, NAME).ok().map(Orphans)
     }
 
-    /// Those of the station that has left the base filter at an interface. Only root finds them so: it takes CAP_SYS_ADMIN.
+    /// The connections of the station that has left the base filter at an interface. This needs CAP_SYS_ADMIN, so only
+    /// root finds them.
     pub fn at(ifindex: u32) -> Option<Orphans> {
         Map::of_program(base::program(ifindex)?, NAME).ok().map(Orphans)
     }
 
-    /// Resets for all their ends, each behind a probe: frames with the side they go to.
+    /// Frames for all ends, with the side of each end: a probe, and a reset behind it.
     pub fn resets(&self) -> Vec<(Side, [Outgoing; 2])> {
         let mut frames = Vec::new();
         for (key, value) in self.0.entries(MOST as usize) {
@@ -58,7 +59,7 @@ fn reset(to: Side, flow: FlowKey, entry: &Entry) -> Option<(Side, [Outgoing; 2])
         let segment = Segment::new(src_port, dst_port, seq, ack, flags);
         frame::write(&Packet::tcp(src, dst, segment, body), link)
     };
-    // A byte that it has received.
+    // The probe repeats a byte that the end has received.
     let probe = write(seq + u32::MAX, ack, Flags::ACK, Body::copy_of(&[0]))?;
     Some((to, [probe, write(seq, Seq(0), Flags::RST, Body::EMPTY)?]))
 }

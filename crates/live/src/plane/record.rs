@@ -86,8 +86,8 @@ impl Plane {
         core::mem::take(&mut self.outdated).then(|| self.ring.position())
     }
 
-    /// Position up to which the ring must be released, if this is due. The caller removes cached packets before it,
-    /// and then calls [`Plane::expire`].
+    /// Position up to which the ring must be released now, if any. The caller removes cached packets before it, and
+    /// then calls [`Plane::expire`].
     pub(crate) fn expires(&self) -> Option<u64> {
         let keep = self.ring.position().saturating_sub(RETAINED);
         if keep < self.ring.released() + STEP {
@@ -183,7 +183,7 @@ fn look(frame: &[u8], at: usize, record: Record, verify: bool) -> Option<View> {
     (seen.bad_option.is_none() && matches!(seen.transport, Transport::Tcp(_))).then_some(seen)
 }
 
-/// Whether the checksum of a TCP packet is that of the pseudo-header alone, to be completed by a card.
+/// Whether the checksum of a TCP packet covers only the pseudo-header, so that a network card must complete it.
 fn is_partial(frame: &[u8], at: usize, seen: &View) -> Option<bool> {
     let start = at + ip_header_len(frame, at)?;
     let field = frame.get(start + CHECKSUM..start + CHECKSUM + 2)?;

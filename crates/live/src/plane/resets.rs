@@ -119,8 +119,8 @@ fn the_sender_gets_a_reset_from_the_peers_address() {
     }
 }
 
-/// An end that waits for data sends nothing. So a sending end is reset only after the other end was reached, or has not
-/// answered for some time.
+/// An end that waits for data sends no segments, so it must be reset first. A sending end is reset only after the other
+/// end was reached, or has not answered for some time.
 #[test]
 fn senders_are_reset_after_their_peer_or_a_timeout() {
     let Some(programs) = programs() else { return };
@@ -231,8 +231,8 @@ fn a_segment_with_ip_options_is_dropped() {
     assert_eq!(verdict, DROPPED);
 }
 
-/// If the station is silent, other connections are forwarded after a short time, and those that end here are reset
-/// later.
+/// If the station is silent, the program forwards other connections after a short time. Later it resets the
+/// connections that end here.
 #[test]
 fn split_connections_wait_longer_for_a_silent_station() {
     let Some(programs) = programs() else { return };

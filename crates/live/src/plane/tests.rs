@@ -284,7 +284,7 @@ fn the_plane_writes_its_needs_to_the_control_page() {
     plane.set_limit(Span(77));
     assert_eq!(plane.control.limit.load(SeqCst), 77);
     let beat = plane.control.beat.load(SeqCst);
-    plane.getting_on(9);
+    plane.report_alive(9);
     assert_eq!(plane.control.beat.load(SeqCst), beat + 1);
     plane.missed(3, 4);
     let counts = plane.counts();

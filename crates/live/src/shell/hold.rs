@@ -44,7 +44,7 @@ type Program = Arc<Mutex<Option<Pid>>>;
 /// Makes a command that runs this executable with a hidden command.
 type Own<'a> = &'a dyn Fn(&[&str]) -> Command;
 
-/// The pipe to the front.
+/// The pipe that carries messages to the front.
 #[derive(Clone)]
 struct FrontPipe(Arc<Mutex<File>>);
 
@@ -218,7 +218,7 @@ fn sender() -> Result<Planned, Error> {
     })
 }
 
-/// The base station between the hosts. Every packet takes the link, whatever its destination address.
+/// The base station between the hosts. Packets to all destination addresses take the link.
 fn station(net: &Net, path: &[Planned], seed: u64, clock: Clock) -> Result<Station, Error> {
     let host = |inward| Stage::Witness(Box::new(Witness::of_all(inward)));
     let mut stages = vec![host(Side::Right)];

@@ -10,8 +10,8 @@
 //! stops, and exits with the program's status. The keeper is the first process of a process namespace: it
 //! makes the network, runs the base station and starts the program. When the keeper ends, the kernel ends all
 //! processes of that namespace. When the front ends, the kernel ends the keeper, even after `kill -9`. All
-//! are in the process group that the user's shell made, so the program owns the terminal as if it ran alone.
-//! As a first process the keeper is not stopped with that group.
+//! are in the process group that the user's shell made, so the program has the terminal as without these
+//! processes. As a first process the keeper is not stopped with that group.
 
 mod capture;
 mod front;
@@ -62,7 +62,7 @@ pub struct Wish {
     pub interactive: bool,
     /// Commands of `sh` that run on the far host meanwhile.
     pub serve: Vec<String>,
-    /// The helper that carries packets to the outside; `None` leaves the two hosts alone.
+    /// The helper that carries packets to the outside; `None` without access to the outside.
     pub outside: Option<Helper>,
     /// Whether the program appears as root of its network, where the user is not root.
     pub root: bool,
@@ -74,7 +74,7 @@ pub struct Wish {
     pub level: u8,
 }
 
-/// A request, with the identity that only the front knows.
+/// A request with the user's identity, which only the front can determine.
 #[derive(Serialize, Deserialize)]
 struct Order {
     wish: Wish,

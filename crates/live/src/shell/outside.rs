@@ -1,5 +1,5 @@
-//! The way to the outside, if the machine has a helper: an unprivileged program that carries packets between
-//! a TAP device at the far host and sockets of the machine.
+//! Access to the outside by a helper, if the machine has one. A helper is an unprivileged program that
+//! carries packets between a TAP device at the far host and sockets of the machine.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -76,7 +76,7 @@ impl Helper {
                 all.extend(words(&format!(
                     "-a {near} -n 255.255.255.0 -g {gateway} --dns-forward {resolver}"
                 )));
-                // As root pasta would change to the user `nobody`, who may not enter the network.
+                // As root, pasta would change to the user `nobody`, which must not enter the network.
                 if at.is_root {
                     all.extend(words("--runas 0:0"));
                 }
@@ -154,7 +154,7 @@ impl Outside {
         Ok(Outside { helper, child, places: Places::new(addresses, is_root) })
     }
 
-    /// Connects the far host with the outside. If that fails, the two hosts remain alone.
+    /// Connects the far host with the outside. After a failure the two hosts have no access to the outside.
     pub(super) fn join(mut self, net: &Net) -> Result<Joined, Error> {
         let at = &self.places;
         if !at.has_route {
@@ -186,7 +186,7 @@ impl Outside {
 /// A working way to the outside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Joined {
-    /// Who carries packets.
+    /// The program that carries packets.
     pub helper: Helper,
     /// Whether the helper has a resolver.
     pub names: bool,

@@ -1,8 +1,9 @@
-//! Connections that end at the station, and what became of them and of others while it was away.
+//! Connections that end at the station, and the kernel's actions on them and on others during an absence of the
+//! station.
 //!
-//! The kernel, where it is the data plane, knows which connections end here. When the station does not keep up, it
-//! forwards the others soon, and resets the ends of those later (`plane/absence.rs`). The packet sockets have
-//! everything that came meanwhile.
+//! A kernel that is the data plane has a list of the connections that end here. If the station makes no progress,
+//! the kernel soon forwards other connections, and later resets the ends of listed ones (`plane/absence.rs`). The
+//! packet sockets have all frames that arrived meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -27,13 +28,13 @@ const SORTED: usize = 64;
 /// Split connections to reset after the kernel has waited too long for the station.
 #[derive(Debug, Default)]
 pub(super) struct Absence {
-    /// How long the station was absent.
+    /// Duration of the station's absence.
     silence: Span,
     /// Connections that the kernel has reset.
     lost: BTreeMap<FlowKey, Bypass>,
     /// By side: frames that the kernel has forwarded before the packet socket was empty.
     before: [u64; 2],
-    /// By side: frames that it has forwarded since then, and that were not read yet.
+    /// By side: frames that the kernel has forwarded since then, and that the station has not read.
     since: [u64; 2],
 }
 
@@ -126,7 +127,7 @@ impl Station {
         let now = self.clock.monotonic(self.clock.now());
         let Some(plane) = &mut self.plane else { return Ok(()) };
         let silence = plane.silence(now);
-        plane.getting_on(now);
+        plane.report_alive(now);
         if !self.is_behind() {
             return Ok(());
         }
@@ -188,7 +189,7 @@ impl Station {
             self.sort(i, &inbox, sink);
             // The kernel must not reset connections whose frames are processed next.
             let now = self.clock.monotonic(self.clock.now());
-            self.plane.iter_mut().for_each(|plane| plane.getting_on(now));
+            self.plane.iter_mut().for_each(|plane| plane.report_alive(now));
         }
         self.ports[i].inbox = Some(inbox);
         Ok(is_empty)
@@ -245,11 +246,11 @@ impl Station {
         for (flow, seq) in syns {
             self.bypass(flow, Bypass::Passed(seq), sink);
         }
-        self.take_in(i, own.into_iter(), sink);
+        self.pass_frames(i, own.into_iter(), sink);
     }
 
     /// Handles an absence after which the program has forwarded frames that the sockets have received as well.
-    pub(super) fn come_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub(super) fn handle_absence(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let Some(plane) = &self.plane else { return Ok(()) };
         let away = plane.away(self.clock.monotonic(self.clock.now()));
         for i in 0..self.ports.len() {
@@ -264,7 +265,7 @@ impl Station {
                 let count = inbox.frames().len();
                 let (mut late, stale) = (0, count.saturating_sub(ours));
                 if away < AWAY {
-                    self.take_in(i, inbox.frames().take(ours), sink);
+                    self.pass_frames(i, inbox.frames().take(ours), sink);
                 } else {
                     late = count - stale;
                     self.ports[i].taken += late as u64;

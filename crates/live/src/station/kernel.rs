@@ -1,5 +1,5 @@
-//! The station with the kernel as data plane: packets in the program's records enter the path, and packets from the
-//! path are sent unless the kernel has already forwarded them.
+//! The station with the kernel as data plane. Packets in the program's records enter the path. Packets from the
+//! path are sent, unless the kernel has already forwarded them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -108,9 +108,9 @@ impl Station {
     }
 
     /// Records that port `i` was read after `mark` was taken; `empty` is whether no frame is left.
-    pub(super) fn got_on(&mut self, i: usize, mark: Option<[u64; 2]>, empty: bool) {
+    pub(super) fn note_read(&mut self, i: usize, mark: Option<[u64; 2]>, empty: bool) {
         let (Some([own, all]), Some(plane)) = (mark, &mut self.plane) else { return };
-        plane.getting_on(self.clock.monotonic(self.clock.now()));
+        plane.report_alive(self.clock.monotonic(self.clock.now()));
         if empty {
             // All frames before the mark count as read, including those that a full buffer has lost.
             self.ports[i].taken = self.ports[i].taken.max(own);
@@ -125,7 +125,7 @@ impl Station {
         let Some(plane) = &mut self.plane else { return Ok(()) };
         match plane.needs() {
             Needs::Everything if plane.ends() => self.rejoin(sink)?,
-            Needs::Everything if plane.is_stale() => self.come_back(sink)?,
+            Needs::Everything if plane.is_stale() => self.handle_absence(sink)?,
             Needs::Nothing | Needs::Everything => {}
             Needs::Heads | Needs::Duplicates => {
                 plane.awake();
@@ -202,7 +202,7 @@ impl Station {
         let Taken { side, place, forwarded, diverted, .. } = taken;
         let port = self.ports.iter().find(|port| port.side == side);
         let stage = port.map_or(StageId(0), |port| port.stage);
-        // Time does not run backwards: a packet that arrived before the last timer counts as late.
+        // Time must not run backwards: a packet from before the last timer gets the time of that timer.
         self.stage_time = self.stage_time.max(self.clock.from_monotonic(taken.at));
         let stage_time = self.stage_time;
         if let Some(mut packet) = taken.packet {

@@ -1,9 +1,9 @@
 //! Link headers for the packets of split connections.
 //!
-//! A packet of a split connection may have a copy of payload in place of the frame that it arrived in. Payload
-//! can imitate a frame, so it must not define a link header: a remote host could choose addresses and VLAN
-//! tags of frames on the other side. And addresses of third parties may evict an end from the table of
-//! neighbours while both ends are silent. So each connection stores its link headers.
+//! A packet of a split connection may have a copy of payload in place of the frame in which it arrived.
+//! Payload can imitate a frame. If it defined a link header, a remote host could select addresses and VLAN
+//! tags of frames on the other side. In addition, addresses of third parties may evict an end from the table
+//! of neighbours while both ends are silent. So each connection stores its link headers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Hosts: their specification and the made ones.
+//! Hosts of a testbed and their specifications.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -43,7 +43,7 @@ pub struct HostSpec {
     pub v6: Option<Ipv6Addr>,
     /// MTU of its cable, bytes.
     pub mtu: u32,
-    /// Preset of its TCP; `None` keeps the kernel's defaults.
+    /// Preset of its TCP; `None` for the kernel's defaults.
     pub preset: Option<Preset>,
     /// Sysctls below `net.ipv4` with values that override the preset.
     pub sysctls: Vec<(String, String)>,
@@ -51,8 +51,8 @@ pub struct HostSpec {
     pub route: Vec<(String, String)>,
     /// Congestion control that overrides the preset.
     pub congestion: Option<String>,
-    /// Whether the kernel is its TCP. A host with lasthop's TCP has addresses that the others know, but no
-    /// namespace and no cable.
+    /// Whether the kernel is its TCP. A host with lasthop's TCP has addresses in the other hosts'
+    /// neighbour tables, but no namespace and no cable.
     pub kernel: bool,
 }
 

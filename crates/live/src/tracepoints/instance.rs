@@ -1,4 +1,4 @@
-//! A private ring buffer in tracefs, and the removal of those that killed processes left.
+//! A private ring buffer in tracefs, and the removal of buffers that killed processes left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};

@@ -105,7 +105,7 @@ pub fn parse(line: &[u8]) -> Line {
     event(line).unwrap_or(Line::Other)
 }
 
-/// `CPU:0 [LOST 31 EVENTS]`; the kernel says `[LOST EVENTS]` where it did not count.
+/// `CPU:0 [LOST 31 EVENTS]`, or `[LOST EVENTS]` if the kernel did not count them.
 fn lost(line: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(line).ok()?.trim();
     let text = text.strip_prefix("CPU:")?.split_once(" [LOST ")?.1.strip_suffix("EVENTS]")?.trim();

@@ -242,7 +242,7 @@ impl Driver {
         }
     }
 
-    /// Sets the interface's MTU to that of path and session. Keeps the MTU after the peer is lost.
+    /// Sets the interface's MTU to that of path and session. The MTU does not change when the peer is lost.
     fn fit(&mut self, report: &dyn Fn(News)) {
         let mtu = self.tunnel.mtu();
         if mtu == self.mtu || self.peer.is_none() {

@@ -17,7 +17,7 @@ use crate::tunnel;
 /// Datagrams that are read before connections have their turn.
 const DATAGRAMS: usize = 256;
 
-/// Least time between two answers of all probes, so that many connections of probes do not delay others.
+/// Minimum interval at which pending probes are answered, so that many probe connections do not delay others.
 const ECHO_INTERVAL: Span = Span::micros(200);
 
 /// A non-blocking UDP socket at the address of `listener`.
@@ -109,7 +109,7 @@ impl Receiver<'_> {
     }
 
     fn admit(&mut self, role: Role, client: IpAddr, now: Time) -> Result<(), Refusal> {
-        // A limited number of transfers is for transfers only.
+        // A receiver with a limited number of transfers has no roles.
         if self.options.roles.is_none() || self.options.count.is_some() {
             return Err(Refusal::Off);
         }

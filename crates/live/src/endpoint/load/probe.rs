@@ -15,10 +15,10 @@ use crate::endpoint::send::is_later;
 use crate::endpoint::socket::{self, LOOK};
 use crate::endpoint::{Session, TcpInfo};
 
-/// Length of a probe, bytes. One segment holds it and a few delayed ones.
+/// Length of a probe, bytes. One segment has room for it and for a few delayed ones.
 const PROBE: usize = 64;
 
-/// Most probes without an answer; further ones are skipped.
+/// Maximum number of probes without an answer; further ones are skipped.
 const OUTSTANDING: usize = 512;
 
 /// Time limit of the receiver's report.

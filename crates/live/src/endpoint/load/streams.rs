@@ -26,7 +26,7 @@ const SAMPLE: Span = Span::millis(100);
 /// Time limit of the reports of downloads after a phase.
 const PATIENCE: Span = Span::secs(10);
 
-/// Most probes of a connection without an answer; further ones are left out.
+/// Maximum number of probes of a connection without an answer; further ones are skipped.
 const OUTSTANDING: usize = 64;
 
 /// Direction of a bulk connection, from the client's point of view.

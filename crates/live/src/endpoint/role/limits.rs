@@ -25,8 +25,8 @@ pub struct RoleLimits {
 }
 
 impl Default for RoleLimits {
-    /// Two minutes, 64 GiB, datagrams at 100 Mb/s; 256 new roles for each second, 64 of them and 56 at the same time for one client. A
-    /// measurement with 24 streams in each direction needs 50.
+    /// Two minutes, 64 GiB, datagrams at 100 Mb/s, and 256 new roles per second. A client may have 64 of these, and 56
+    /// at the same time: a measurement with 24 streams in each direction needs 50.
     fn default() -> RoleLimits {
         RoleLimits {
             duration: Span::secs(120),
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(admitted, [true, true, false, false, true, true, false]);
     }
 
-    /// A client at its limit leaves the rest to others, and its further requests do not count.
+    /// Requests of a client above its limit do not count, so other clients can use the remaining roles.
     #[test]
     fn a_client_may_use_only_part_of_the_limit() {
         let limits = RoleLimits {

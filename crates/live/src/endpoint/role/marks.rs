@@ -5,7 +5,8 @@
 //! client increases the counter, and the receiver returns each new value in [`MARK`] bytes. So a probe waits in the
 //! same buffers and queues as the data of its connection.
 
-/// Length of a block, bytes. A slow connection waits for its next mark no longer than for one segment.
+/// Length of a block, bytes. It is shorter than a segment, so a slow connection waits for a mark at most as long as for
+/// one segment.
 pub(in crate::endpoint) const BLOCK: usize = 1024;
 
 /// Length of a mark, bytes.

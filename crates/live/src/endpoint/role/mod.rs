@@ -39,7 +39,7 @@ const LONGEST_NAME: usize = 15;
 /// Flag of data with marks.
 const MARKS: u8 = 1;
 
-/// Number of bytes that stands for no limit of a download.
+/// Number of bytes that means a download without a limit.
 const UNLIMITED: u64 = u64::MAX;
 
 /// Use of a connection, named from the client's point of view.
@@ -262,7 +262,7 @@ pub enum Refusal {
     Congestion,
     /// The receiver does not accept UDP.
     Udp,
-    /// A reason that this version does not know.
+    /// A reason unknown to this version.
     Other,
 }
 

@@ -12,7 +12,7 @@ pub const REPORT: usize = 128;
 /// First bytes of a report.
 const REPORT_MAGIC: &[u8; MAGIC] = b"\x8alasthop role report\r\n\x1a\n";
 
-/// Number that stands for an unknown value.
+/// Number that means an unknown value.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Counters of the receiver at the end of a role.

@@ -1,9 +1,9 @@
 //! The receiver's end of a connection with a role.
 //!
-//! Every client may be hostile. A connection has one buffer of little more than [`CHUNK`] bytes and a deadline. The receiver
-//! sends data only over TCP, whose handshake has confirmed the client's address, and datagrams only to an address and port
-//! that send its token. It sends no more bytes than
-//! the limits allow, and in the echo role no more than it has received, apart from answer and report.
+//! Every client may be hostile. A connection has one buffer of little more than [`CHUNK`] bytes and a deadline. The
+//! receiver sends data only over TCP, whose handshake has confirmed the client's address. It sends datagrams only to an
+//! address and port that send its token. It sends no more bytes than the limits allow. In the echo role it sends no
+//! more than it has received, apart from answer and report.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -173,7 +173,7 @@ impl Serving {
             }
             token => serving.udp = token.map(|token| (token, Tally::default())),
         }
-        // An error is found again in the connection's turn.
+        // An error appears again in the connection's own turn.
         let _ = serving.write(now);
         serving
     }
@@ -275,7 +275,7 @@ impl Serving {
 
     /// Answers pending probes of the echo role.
     pub(in crate::endpoint) fn answer(&mut self, now: Time, scratch: &mut [u8]) {
-        // An error or an end is found again in the connection's own turn.
+        // An error or an end appears again in the connection's own turn.
         if self.phase == Phase::Active && self.write(now).is_ok() {
             if let Ok(Some(1..)) = self.read(now, scratch) {
                 let _ = self.write(now);
@@ -436,7 +436,7 @@ impl Serving {
             Some(Role::Download) => marks.arrived += received.len() as u64,
             Some(Role::Upload) => {
                 marks.arrived = marks.reader.read(received).unwrap_or(marks.arrived);
-                // Of a client that reads nothing, one counter waits.
+                // For a client that does not read, at most one counter is buffered.
                 if marks.arrived != marks.returned && self.out.is_empty() {
                     marks.returned = marks.arrived;
                     self.out.extend_from_slice(&marks.arrived.to_be_bytes());

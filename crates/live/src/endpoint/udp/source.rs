@@ -14,8 +14,8 @@ const SILENCE: Span = Span::secs(3);
 /// Datagrams before other connections have their turn.
 const TURN: usize = 64;
 
-/// Sends datagrams to the address from which the client has sent its token. So the client has confirmed address and port, and
-/// a client that disappears receives nothing after [`SILENCE`].
+/// Sends datagrams to the address from which the client has sent its token, so the client has confirmed address and
+/// port. After [`SILENCE`] without a token it sends none.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::endpoint) struct DatagramSource {
     pub(in crate::endpoint) token: Token,

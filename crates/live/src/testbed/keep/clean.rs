@@ -95,7 +95,7 @@ fn remove(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Processes in a testbed's network namespaces, without the one that holds the testbed.
+/// Processes in a testbed's network namespaces, without the process that holds the testbed.
 ///
 /// After the end of that process, the kernel may have given the numbers of its namespaces to another testbed,
 /// in the same order. Then a process counts only with the testbed's token, in its environment or in a file

@@ -81,8 +81,9 @@ pub(super) fn wait(processes: &[Process], most: Duration) -> bool {
     false
 }
 
-/// Ends processes by SIGHUP, SIGTERM and at last SIGKILL. Returns those that remain: the kernel does not end
-/// them, or not within half a minute. The last process of a namespace waits for the namespace's removal.
+/// Ends processes by SIGHUP, SIGTERM and at last SIGKILL. Returns the processes that still run after half a
+/// minute, for example in an uninterruptible call. The last process of a namespace waits for the namespace's
+/// removal.
 pub(super) fn end(processes: &[Process]) -> Vec<Process> {
     for (signal, patience) in
         [(Signal::SIGHUP, 0), (Signal::SIGTERM, 1000), (Signal::SIGKILL, 30_000)]
