@@ -3,12 +3,12 @@
 //! A sender that counts ACKs opens its window slowly when few arrive, and sends a burst at each. This agent
 //! is located between the return link and the sender (RFC 3449 5.3.1; H. Balakrishnan, V. Padmanabhan and R.
 //! Katz, "The Effects of Asymmetry on TCP Performance", MOBICOM 1997). An ACK for more than `thresh` segments
-//! is delayed. ACKs for that many segments each precede it, and it is sent last. They are spread over the
-//! average time between two ACKs of the return link.
+//! is delayed. First the agent sends ACKs for `thresh` segments each, then the delayed ACK. All of them are
+//! spread over the average time between two ACKs of the return link.
 //!
 //! **End to end.** A reconstructed ACK acknowledges less than an ACK of the receiver that has arrived here,
-//! never more. It repeats that ACK's timestamps and window, so it is only made while the window is constant:
-//! its right edge is then one that the receiver has advertised.
+//! never more. It repeats that ACK's timestamps and window. It is made only while the window is constant, so
+//! the receiver has advertised its right edge.
 //!
 //! **Unchanged**: duplicates, ACKs with SACK blocks, ECN marks, notifications or unknown options, window
 //! updates, data, SYN, FIN, RST. Before such a segment the delayed ACK is sent immediately, so the order is
@@ -17,8 +17,8 @@
 //! all of its information.
 //!
 //! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs pass unchanged.
-//! The segment size is that of the longest segment seen in the direction of the data. A connection is removed
-//! after its sender has received the ACK of its FIN, or by a reset.
+//! The segment size is that of the longest segment so far in the direction of the data. A connection is
+//! removed after its sender has received the ACK of its FIN, or by a reset.
 
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ use crate::wire::{Body, Damage, Flags, FlowKey, Packet, Segment, Seq};
 
 /// Weight of a new measurement in the average: 1/4. The specification leaves it open.
 const SHARE: u64 = 4;
-/// ACKs further apart do not clock a sender: the connection paused.
+/// Maximum interval of ACKs that clock a sender; after a longer one the connection has paused.
 const PAUSE: Span = Span::secs(1);
 
 /// Limit of reconstructed ACKs per ACK of the receiver.
@@ -256,7 +256,7 @@ impl AckReconstruction {
         self.hold(now, i, packet, (ack, window), out);
     }
 
-    /// Handles a plain ACK that acknowledges more than all before it.
+    /// Handles a plain ACK that acknowledges more than all earlier ones.
     fn hold(&mut self, now: Time, i: usize, packet: Packet, fields: (Seq, u16), out: &mut Out) {
         let (ack, window) = fields;
         let flow = &mut self.flows[i];

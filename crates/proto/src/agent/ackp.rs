@@ -1,7 +1,7 @@
-//! Partial acknowledgements (west97 3): when to forge one, and its form.
+//! Partial acknowledgements (west97 3): the times at which the base station forges one, and its form.
 //!
-//! A partial ACK notifies the sender that its data has reached the base station, which has trouble with the
-//! wireless link, so that the sender does not time out. It works on top of the cache of [`super::snoop`].
+//! A partial ACK notifies the sender that its data has reached the base station, and that the wireless link
+//! delays it. So the sender does not time out. It works on top of the cache of [`super::snoop`].
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::wire::{
     Ackp, Body, Eln, Flags, FlowKey, Nack, Options, Packet, SackBlocks, Segment, Seq, Timestamps,
 };
 
-/// When a base station forges partial acknowledgements.
+/// Rule for the times at which a base station forges partial acknowledgements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckpMode {
@@ -66,14 +66,14 @@ pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
 pub(super) enum WindowNews {
     /// Equal: the ACK is a duplicate.
     Same,
-    /// The ACK was sent before one with a larger window, and overtaken by it. Linux counts it as a duplicate,
-    /// but it shows no loss.
+    /// A later ACK with a larger window has overtaken this one. Linux counts it as a duplicate, but it shows
+    /// no loss.
     Overtaken,
     /// The window opens or closes.
     Changed,
 }
 
-/// State of a receiver, to write an ACK in its name.
+/// State of a receiver, for ACKs in its name.
 //= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Receiver {

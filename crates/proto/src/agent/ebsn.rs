@@ -1,5 +1,6 @@
-//! Explicit feedback: after each failed attempt of the link layer the base station sends the source a
-//! message, explicit bad state notification (bakshi96 4.2.3) or source quench (bakshi96 4.2.2).
+//! Explicit feedback: after each failed attempt of the link layer, the base station sends a message
+//! to the source. This is explicit bad state notification (bakshi96 4.2.3) or source quench (bakshi96
+//! 4.2.2).
 //!
 //! It has no state per connection: the link layer's signal names the packet, and the message quotes it. Needs
 //! a link layer on the right that signals its attempts ([`Signal::AttemptFailed`]); without one it is a

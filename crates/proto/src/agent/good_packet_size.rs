@@ -1,9 +1,9 @@
 //! A good packet size for the state of the channel (bakshi96 4.1).
 //!
-//! The paper proposes a fixed table at the base station that maps an error characteristic of the wireless
-//! link to its best packet size, and leaves open how sources learn of it. Here the base station lowers the
-//! maximum segment size (MSS) in passing SYNs, in both directions, as current routers do for tunnels. No host
-//! changes, and no state per connection is needed. It affects later connections only.
+//! The paper proposes a fixed table at the base station, which maps an error characteristic of the wireless
+//! link to its best packet size. It does not specify how sources learn this size. Here the base station
+//! lowers the maximum segment size (MSS) in passing SYNs, in both directions, as current routers do for
+//! tunnels. No host changes, and no state per connection is needed. It affects later connections only.
 
 use serde::Serialize;
 
@@ -26,8 +26,8 @@ pub struct PacketSizes {
 }
 
 impl PacketSizes {
-    /// The packet sizes with the highest throughput for a mean good period of 10 s, as far as bakshi96 5.1
-    /// contains them: 512 bytes for a mean bad period of 1 s, 384 for 3 s.
+    /// The packet sizes with the highest throughput for a mean good period of 10 s. bakshi96 5.1 has two:
+    /// 512 bytes for a mean bad period of 1 s, 384 for 3 s.
     pub fn bakshi96() -> PacketSizes {
         PacketSizes {
             table: vec![(Span::secs(1), 512), (Span::secs(3), 384)],

@@ -9,19 +9,20 @@
 //!   outside `SND.UNA - MAX.SND.WND .. SND.NXT` of its receiver (RFC 5961 section 5.2);
 //! - an RST, unless its number is exactly the expected one (RFC 5961 section 3.2);
 //! - a SYN for a known connection: only a SYN-ACK in response shows that it was accepted (section 4.2);
-//! - a segment with a signature (RFC 2385, RFC 5925), which must pass unchanged whatever its numbers are.
+//! - a segment with a signature (RFC 2385, RFC 5925), which must pass unchanged with any numbers.
 //!
-//! A connection is learned from its SYNs, or from the first segment seen. Without SYNs the shift of the
-//! windows is unknown, and the bound is `UNSCALED`. If no acceptable segment arrives for `SILENT`, the
-//! numbers were learned wrongly or the agent was bypassed: it removes the connection and learns it again.
+//! A connection is learned from its SYNs, or from the first segment that the agent receives. Without SYNs
+//! the shift of the windows is unknown, and the bound is `UNSCALED`. If no acceptable segment arrives for
+//! `SILENT`, the learned numbers are wrong or packets have bypassed the agent. Then it removes the
+//! connection and learns it again.
 
 use super::flows::Flows;
 use crate::machine::Side;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, Flags, FlowKey, Packet, Segment, Seq};
 
-/// Assumed window of an end without a seen SYN, bytes: the largest send buffer that Linux gives a socket by
-/// default.
+/// Assumed window of an end whose SYN did not pass, bytes: the largest send buffer that Linux gives a
+/// socket by default.
 const UNSCALED: u32 = 4 << 20;
 
 /// The largest shift of a window.
@@ -77,7 +78,7 @@ impl End {
     }
 }
 
-/// A SYN without an answer yet.
+/// A SYN without an answer.
 #[derive(Clone, Debug)]
 struct Opening {
     from: Side,
@@ -242,7 +243,7 @@ impl Track {
     fn agree(&mut self, from: Side, syn_ack: &Segment, len: u32) {
         self.begin(from, syn_ack, len);
         if self.ends[from.other().index()].next.is_none() {
-            // The SYN was not seen, so the acknowledgement may belong to another one.
+            // The agent has not received this SYN, so the acknowledgement may belong to another one.
             return;
         }
         if shift_of(syn_ack).is_none() {
@@ -414,7 +415,7 @@ mod tests {
             let mut guard = opened();
             let packet = packet(from, Flags::ACK, span, ack);
             assert_eq!(guard.judge(Time(2), from, &packet), standing, "{from:?} {span:?} {ack}");
-            // The rejected segments have changed nothing.
+            // The rejected segments have not changed the state.
             let next = packet_next();
             assert_eq!(guard.judge(Time(3), right, &next), Standing::Good);
         }

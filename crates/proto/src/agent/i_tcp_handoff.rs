@@ -10,17 +10,18 @@
 //! [`BaseStation::take_over`](super::BaseStation::take_over) imports it into another agent of the same kind.
 //! In between it is a [`Handover`], in memory or as bytes. It contains:
 //!
-//! - split connections: both TCPs of each, with state, numbers, windows, round trips, negotiated options,
-//!   bytes behind a hole, and all bytes received from one end and not acknowledged by the other;
-//! - snoop and its variants: the cached packets with their history, the last ACK, the account of duplicate
-//!   ACKs, round trips; for snoop in both directions also the holes of data from the mobile host;
+//! - split connections: both TCPs of each, with state, numbers, windows, round trips, negotiated options
+//!   and bytes behind a hole; and all bytes received from one end that the other end has not
+//!   acknowledged;
+//! - snoop and its variants: the cached packets with their history, the last ACK, the counts of duplicate
+//!   ACKs, and round trips. For snoop in both directions also the holes of data from the mobile host;
 //! - seq-cache: the passed bytes, known losses, round trips.
 //!
 //! It does not contain timers, since clocks of base stations differ, and no measurement in progress. A loss
 //! recovery of a split connection restarts, and its data in flight counts as sent at the time of the import.
 //! Packets in the cache of the new base station's snoop remain.
 //!
-//! The other agents have no state per connection, or none that is worth a packet.
+//! The state of other agents does not move: they have none per connection, or it costs more than it saves.
 
 use super::seq_cache::Flow as CacheFlow;
 use super::snoop::flow::Flow as SnoopFlow;

@@ -6,16 +6,15 @@
 //!   byte while more data is in flight to it. In the other direction the mobile host's data is acknowledged
 //!   after the fixed host has acknowledged it.
 //! - When the mobile host is lost, that byte is acknowledged with a window of zero. A sender with a closed
-//!   window neither times out nor shrinks its congestion window: it probes. 4.4BSD enters persist mode
-//!   although data is in flight, and so do the senders here with its timers; others wait for their timer
+//!   window probes: it does not time out, and does not reduce its congestion window. 4.4BSD probes also
+//!   while data is in flight, and so do senders here with its timers. Other senders wait for their timer
 //!   first.
-//! - When the mobile host returns, an ACK without other information opens the window, and outstanding data on
-//!   the air is retransmitted at once, with the old windows.
+//! - When the mobile host returns, a pure ACK opens the window. Outstanding data towards the mobile host is
+//!   retransmitted at once, with the old windows.
 //!
-//! The mobile host counts as lost when the half towards it would time out, by its own round trips, or when
-//! the radio signals a bad channel (`channel-signals`). It returns with any packet from it, or with a good
-//! channel. While it is lost the oldest outstanding segment is sent to it at an interval (`knock`), and an
-//! answer shows its return.
+//! The mobile host counts as lost when the connection towards it would time out, or when the radio signals
+//! a bad channel (`channel-signals`). Any packet from it, or a good channel, shows its return. While it is
+//! lost, the base station sends the oldest outstanding segment to it at an interval (`knock`).
 //!
 //! Only the abstract of the paper and its authors' summary were available. There the mobile host has a
 //! special TCP, which freezes when its radio reports the disconnection, and contacts the base station on its

@@ -155,13 +155,14 @@ pub trait BaseStation: Machine + Debug {
         let _ = (now, out);
     }
 
-    /// Reports the connections that end here: with `all` each of them, otherwise those that were added or removed since the
-    /// last call. Before the first call with `all` no change is recorded.
+    /// Reports the connections that end here: with `all` each of them, otherwise only changes since the last call.
+    /// Before the first call with `all` no change is recorded.
     fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
         let _ = (all, each);
     }
 
-    /// The data plane reports what it did to a connection without the agent. `flow` is from left to right.
+    /// Handles the report of an action of the data plane on a connection without the agent. `flow` is from left to
+    /// right.
     fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
         let _ = (now, flow, bypass, out);
     }
@@ -201,9 +202,9 @@ pub trait BaseStation: Machine + Debug {
         Err(state)
     }
 
-    /// Reports that originated packets of the data of `flow` have left at `now`, after all packets seen until
-    /// then. Only data planes that show packets after forwarding report this. Otherwise an agent's packets
-    /// leave when they are originated.
+    /// Reports that originated packets with data of `flow` have left at `now`, after all packets received
+    /// until then. Only data planes that forward packets before the agent inspects them report this.
+    /// Otherwise an agent's packets leave at their origination.
     fn overtaken(&mut self, now: Time, flow: FlowKey) {
         let _ = (now, flow);
     }

@@ -95,7 +95,7 @@ enum Loss {
     /// No known loss.
     #[default]
     None,
-    /// Lost, with a notification to the sender; its retransmission has not passed yet.
+    /// Lost. The sender was notified, and its retransmission has not passed.
     Notified,
     /// The retransmission passed. `ahead` packets before it and `after` packets behind it may still cause
     /// duplicate ACKs.
@@ -160,7 +160,7 @@ pub struct SeqCache {
 }
 
 impl SeqCache {
-    /// An agent for at most `flows` flows, without any yet.
+    /// An agent without flows, for at most `flows`.
     pub fn new(flows: usize) -> SeqCache {
         let (guard, flows) = (Guard::new(flows), Flows::new(flows));
         SeqCache { guard, flows, wakes: WakeTree::new(1), peak: 0 }
@@ -258,7 +258,7 @@ impl SeqCache {
             flow.rtt.retransmitted(0, false);
             if start <= flow.acked {
                 flow.loss = match flow.loss {
-                    // It was counted above as one of those ahead, which it is not.
+                    // The count of packets ahead includes this one, which is not ahead.
                     Loss::Notified => {
                         Loss::Resent { ahead: flow.ahead.saturating_sub(pieces), after: 0 }
                     }
@@ -334,7 +334,7 @@ impl SeqCache {
             return None;
         }
         if !flow.runs.has(flow.acked) {
-            // Nothing is outstanding, or the loss is congestive: the sender must react normally.
+            // Without outstanding data, or after a congestive loss, the sender must react normally.
             return None;
         }
         match &mut flow.loss {
@@ -404,7 +404,7 @@ impl Machine for SeqCache {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let mut hidden = None;
-        // Neither data nor numbers of a damaged segment are reliable.
+        // Data and numbers of a damaged segment are unreliable.
         if packet.damage != Damage::Tcp && !(from == Side::Right && is_partial(&packet)) {
             let standing = self.guard.judge(now, from, &packet);
             let flow = packet.flow();

@@ -5,19 +5,20 @@
 //!
 //! - data: cached and forwarded. A packet beyond a hole shows a loss before the base station. A
 //!   retransmission by the sender is recognised, and the ACKs that it causes are not hidden from the sender;
-//! - ACKs: a new one frees the cache and may complete a round-trip sample; an old one is dropped; a duplicate
-//!   is suppressed and causes a local retransmission if the packet is cached, and is forwarded otherwise;
+//! - ACKs: a new one frees the cache and may complete a round-trip sample; an old one is dropped. If the
+//!   packet is cached, a duplicate is suppressed and causes a local retransmission; otherwise it is
+//!   forwarded;
 //! - a local retransmission timer, and a persist timer for a silent flow.
 //!
-//! Choices where accounts of snoop differ: when the sender repeats acknowledged bytes, they are forwarded,
-//! and so is the receiver's answer (the first description forges that ACK instead). With a full cache newer
-//! packets pass uncached, since the oldest is needed next. Data that fills a hole before the sender can have
-//! noticed the hole was overtaken on its way, and is no retransmission: its loss is repaired here. While the
-//! receiver's window is closed, timers stop and duplicate ACKs pass, since they answer the sender's window
-//! probes.
+//! Choices where descriptions of snoop differ: acknowledged bytes that the sender repeats are forwarded, and
+//! so is the receiver's answer (the first description forges that ACK instead). With a full cache, newer
+//! packets pass uncached, since the oldest is needed next. Data may fill a hole before the sender can have
+//! detected the hole. This data was overtaken on its way and is no retransmission, so its loss is repaired
+//! here. While the receiver's window is closed, timers stop and duplicate ACKs pass, since they answer the
+//! sender's window probes.
 //!
-//! With partial acknowledgements (west97 3) the agent also notifies the sender of its trouble; see
-//! `ackp.rs`. With selective acknowledgements it knows the missing packets; see `snoop_smart.rs`.
+//! With partial acknowledgements (west97 3) the agent also notifies the sender of delays of the link; see
+//! `ackp.rs`. With selective acknowledgements it has a list of the missing packets; see `snoop_smart.rs`.
 //! Without suppression of duplicate ACKs it is the LL of balakrishnan97 3.1.1, a link layer that uses TCP's
 //! acknowledgements without their semantics.
 

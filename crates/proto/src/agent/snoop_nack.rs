@@ -5,16 +5,17 @@
 //! have arrived over the air. At the first packet behind a hole it reports the hole to the mobile host: an
 //! ACK in the receiver's name, with the missing ranges in an option. A mobile host that offered the option on
 //! its SYN retransmits them at once without reducing its window ([`crate::tcp::sender::Sender::on_nack`]).
-//! The acknowledgement number is the receiver's last, so no data is acknowledged that has not arrived there.
+//! The acknowledgement number is the receiver's last one, so the message acknowledges only data that has
+//! arrived there.
 //!
 //! The papers name the mechanism and its basis in selective acknowledgements. The choices here:
 //!
-//! - The mobile host sends in order, and the air preserves the order. A reported hole is reported again after
-//!   later requested data has arrived, or after a local timeout of snoop's rule, measured from the report to
-//!   the filling.
+//! - The mobile host sends in order, and the air preserves the order. A hole is reported again after later
+//!   requested data has arrived, or after a local timeout. The timeout follows snoop's rule, with the time
+//!   from a report to the arrival of the data.
 //! - A hole is left to TCP if its first byte passed before the base station saw the connection, or if it
 //!   cannot be stored. So is one that was reported `max_retransmits` times.
-//! - Duplicate ACKs of the fixed host pass: the sender knows which segments were requested.
+//! - Duplicate ACKs of the fixed host pass, since the sender has a record of the requested segments.
 
 mod travel;
 

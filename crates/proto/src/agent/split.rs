@@ -4,19 +4,20 @@
 //! Each of the two is a separate TCP, [`crate::tcp::Connection`], with the addresses and ports of the real
 //! ends, which do not notice. Data, FIN and RST pass from one to the other in both directions.
 //!
-//! - A SYN is forwarded first, and answered after the far end has answered, so the opener also sees a refusal
-//!   or silence of the far end. The far end's answer is acknowledged after the opener has acknowledged its own,
-//!   so the far end accepts no connection of a forged source (RFC 4987).
+//! - A SYN is forwarded first, and answered after the far end has answered. So a refusal or silence of the far
+//!   end also reaches the opener. The far end's answer is acknowledged after the opener has acknowledged the
+//!   base station's answer. So the far end accepts no connection of a forged source (RFC 4987).
 //! - Each half uses the initial sequence number of the end that it represents. So the numbers agree on both
-//!   sides, and a capture, or an end that outlives the base station, sees one stream. Data that was
-//!   acknowledged and lost with the base station is a hole in it.
-//! - Data received from one end and unacknowledged by the other is bounded by the buffer; the advertised
-//!   window is its free space. A buffer that may grow follows the path, see [`SplitConfig::largest`].
-//! - A pair is removed when both halves have finished. No TIME-WAIT fills the table: the end that closed
-//!   first has its own, with the same numbers, and answers late segments. A handshake lasts at most 75 s. If
-//!   the table is full, an old half-open pair is removed to make room (`half_open.rs`), or a pair that was
-//!   silent for long is reset. Otherwise a new connection passes unchanged, as does one whose SYN was not seen.
-//!   A connection that has passed remains unsplit.
+//!   sides: in a capture, or at an end that outlives the base station, there is one stream. Data that was
+//!   acknowledged and lost with the base station is a hole in this stream.
+//! - The buffer has room for data received from one end that the other end has not acknowledged; the
+//!   advertised window is its free space. A buffer that may grow follows the path, see
+//!   [`SplitConfig::largest`].
+//! - A pair is removed when both halves have finished. No TIME-WAIT fills the table: the end that closed first
+//!   has its own, with the same numbers, and answers late segments. A handshake lasts at most 75 s. If the
+//!   table is full, an old half-open pair is removed to make room (`half_open.rs`), or a pair that was silent
+//!   for long is reset. Otherwise a new connection passes unchanged. A connection whose SYN did not pass here
+//!   is not split, and a connection that has passed remains unsplit.
 //! - A SYN with an unknown option, or with flags that do not open a connection, passes unchanged: signatures
 //!   (RFC 2385, RFC 5925) and MPTCP would not survive a split. See `passed.rs`.
 //!
@@ -80,7 +81,7 @@ pub struct SplitConfig {
     pub flows: usize,
     /// Memory limit of the buffers of all connections, bytes.
     pub memory: Bytes,
-    /// Configuration of M-TCP, if it is that.
+    /// Configuration of M-TCP; `None` for an ordinary split connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtcp: Option<MtcpConfig>,
     /// Whether two successive timeouts of full segments reduce the segment size (RFC 4821). On for stations.
@@ -176,7 +177,7 @@ impl Config for SplitConfig {
 /// Default limit of a buffer's growth: the largest send buffer that Linux gives a socket by default.
 const LARGEST: Bytes = Bytes(4 << 20);
 
-/// Silence after which a pair makes room for a new one, if there is none.
+/// Silence after which a pair may be reset to make room for a new one.
 //= rfc5382#section-5: an established connection may be forgotten after 2 hours and 4 minutes, not before
 const SILENT: Span = Span::secs(7440);
 
@@ -208,8 +209,8 @@ pub struct Split {
 
 /// A TCP with the largest buffer as its windows. Clocks start at time zero: there is no randomness here.
 fn end(tcp: &TcpConfig, largest: u32, end_to_end: bool) -> Arc<Settings> {
-    // The ends of M-TCP must be able to continue without the base station, and would reject the other's
-    // timestamps as old.
+    // The ends of M-TCP must be able to continue without the base station. With timestamps of two
+    // base-station TCPs, each end would reject the other end's timestamps as old.
     let timestamps = tcp.timestamps && !end_to_end;
     let tcp = TcpConfig { send_buffer: largest, recv_buffer: largest, timestamps, ..tcp.clone() };
     let beats = Beats::new(&tcp, |period| Beat::new(period, Span::ZERO));
@@ -299,7 +300,7 @@ impl Split {
     fn pass(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         match &mut self.successor {
             Some(next) => next.on_packet(now, from, packet, out),
-            // The imported connection would not know of segments between the ends.
+            // Packets of a connection that will be imported must not pass between its ends.
             None if self.awaited.iter().any(|host| [packet.src, packet.dst].contains(host)) => {
                 out.discard(from.other(), packet, Cause::NoSuchConnection);
             }

@@ -1,5 +1,5 @@
 //! Split connections with selective acknowledgements over the air (balakrishnan97 3.2). The machine is that of
-//! [`super::split`]; its half towards the mobile host has another TCP.
+//! [`super::split`], with another TCP in its half towards the mobile host.
 
 use super::split::SplitConfig;
 use super::{AgentConfig, Read};

@@ -4,8 +4,8 @@
 //! The text was not accessible. The abstracts of this paper, of "Effect of local retransmission at wireless access points
 //! on the round trip time estimation of TCP" (1998) and of the journal's version (2003) specify:
 //!
-//! - the base station buffers data for the mobile host, and acknowledges nothing itself;
-//! - local timeouts and duplicate ACKs show a loss, which is repaired once, until an ACK confirms it; others wait;
+//! - the base station buffers data for the mobile host, and does not acknowledge it;
+//! - local timeouts and duplicate ACKs show a loss. One loss is repaired at a time, until an ACK confirms the repair;
 //! - errors come in bursts, so a local timeout restricts the base station to one packet until an ACK arrives;
 //! - the timestamps of data are changed: the sender does not measure the time that a packet spends at the base station.
 //!
@@ -14,9 +14,10 @@
 //! - The time in the buffer is added to the packet's TSval, in whole configured units of the sender's clock. The queue
 //!   of the radio is behind the buffer, so waiting there remains part of the round trip.
 //! - TSvals to the mobile host never decrease, since it would drop the older ones (PAWS).
-//! - The link keeps the order. So the ACK for a retransmission shows the next loss before it, repaired at once.
+//! - The link preserves the order. So the ACK for a retransmission shows the next earlier loss, which is repaired at
+//!   once.
 //! - Local timeouts are those of snoop in west97, without a backoff, and a limit bounds the attempts.
-//! - Duplicate ACKs are hidden, except for losses before the base station and those that the sender repairs itself.
+//! - Duplicate ACKs are hidden, except for losses before the base station and losses that the sender repairs itself.
 //! - With a full buffer newer packets pass unbuffered. If the sender repeats a packet that waits, all of them are sent.
 
 mod flow;
@@ -300,7 +301,7 @@ impl Wtcp {
             note(out, key, AgentNote::CacheEvicted);
             return Some(packet);
         }
-        // A packet below one that was sent does not wait, so those that wait are the last ones.
+        // A packet below a sent one does not wait, so the waiting packets are the last ones.
         let waits = flow.restricted && flow.buffer.get(at).is_none_or(|next| !next.sent);
         let bytes = packet.wire_len() as usize;
         let entry = Entry::new(span, &packet, now);
@@ -373,7 +374,7 @@ impl Wtcp {
         }
         let flow = &mut self.flows[i];
         flow.timer = None;
-        // An ACK that comes too soon for the retransmission is for the first transmission: nothing was lost.
+        // An ACK that arrives too soon for the retransmission is for the first transmission, which was not lost.
         let confirms = now.since(flow.repeated) >= flow.rtt.usual() / 2;
         let next_lost = confirms && ack < flow.recover && flow.own(&self.config).is_some();
         let outstanding = !flow.buffer.is_empty();
@@ -442,7 +443,7 @@ impl BaseStation for Wtcp {
 impl Machine for Wtcp {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
-        // Neither data nor numbers of a damaged segment are reliable.
+        // Data and numbers of a damaged segment are unreliable.
         if packet.damage == Damage::Tcp || from == Side::Right && is_partial(&packet) {
             return out.send(from.other(), packet);
         }

@@ -37,7 +37,7 @@ impl Snoop {
         let flow = &mut self.flows[i];
         let ack = flow.position(segment.ack)?;
         if flow.complete && ack > flow.top {
-            // Acknowledged data that has not passed here: a stray packet, not from the receiver.
+            // The acknowledged data has not passed here, so this packet is not from the receiver.
             return None;
         }
         flow.touch(now);

@@ -128,8 +128,8 @@ impl Cache {
         true
     }
 
-    /// Adds an entry that no other contains, and removes those that it contains (a sender may use other
-    /// packet boundaries when it retransmits).
+    /// Adds an entry that no other entry contains, and removes all entries within it. A sender may use
+    /// other packet boundaries when it retransmits.
     pub(super) fn insert(&mut self, entry: Entry) {
         self.supers |= entry.packet.piece != 0;
         self.bytes += u64::from(entry.packet.wire_len());

@@ -24,7 +24,7 @@ pub struct SnoopConfig {
     pub dupacks: u32,
     /// Whether selective acknowledgements identify the missing packets; see `snoop_smart.rs`.
     pub selective: bool,
-    /// Whether the sender sees duplicate ACKs of wireless losses.
+    /// Whether duplicate ACKs of wireless losses reach the sender.
     pub dup_acks: DupAcks,
     /// Whether SACK blocks behind a locally repaired hole are removed from advancing ACKs. A sender with SACK
     /// needs no duplicate ACK to detect the hole as a loss. The published agents did not support SACK.
@@ -45,9 +45,9 @@ pub struct SnoopConfig {
     pub rtt_fault: bool,
     /// Whether local retransmissions precede packets that wait for the radio.
     pub priority: bool,
-    /// Whether a packet is timed from its departure from the radio's queue, as if the agent were behind the
-    /// queue, and not from its arrival at the agent. Only a radio hop with medium access or a link layer
-    /// signals the departure.
+    /// Whether a packet is timed from its departure from the radio's queue, and not from its arrival at the
+    /// agent. The agent then measures as if it were behind the queue. Only a radio hop with medium access
+    /// or a link layer signals the departure.
     pub from_departure: bool,
     /// Limit of cached packets per flow; newer ones pass uncached.
     pub flow_packets: usize,
@@ -71,9 +71,9 @@ fn is_false(flag: &bool) -> bool {
 impl SnoopConfig {
     /// The snoop of the testbed of west97: the Berkeley implementation, one duplicate ACK (2.6).
     ///
-    /// The paper specifies no timer. The rule, its minimum of 100 ms, the first timeout (0.1 s plus four
-    /// times 0.25 s) and the absence of a backoff are those of the ns-2 snoop by the authors of the
-    /// implementation. The minimum of the persist timer is that of parsa98 4.
+    /// The paper specifies no timer. The timer here is that of the ns-2 snoop by the authors of the
+    /// implementation: its rule, a minimum of 100 ms, a first timeout of 0.1 s plus four times 0.25 s,
+    /// and no backoff. The minimum of the persist timer is that of parsa98 4.
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,
@@ -100,8 +100,8 @@ impl SnoopConfig {
     /// 200 ms. Its first experiments ran with `rtt_fault` (5.2.2).
     ///
     /// Local retransmissions are sent first, as in the published description that the paper followed. Packets
-    /// are timed from their departure: in Figure 18(b) the local timeout is 60 ms with a window of packets
-    /// waiting, so the paper's round trips exclude that queue.
+    /// are timed from their departure. In Figure 18(b) the local timeout is 60 ms while a window of packets
+    /// waits, so the paper's round trips exclude that queue.
     pub const fn parsa98() -> SnoopConfig {
         SnoopConfig {
             dupacks: 2,
@@ -131,9 +131,9 @@ impl SnoopConfig {
     /// For modern hosts: as [`SnoopConfig::west97`], with local timeouts that permit several attempts within
     /// Linux's minimum RTO of 200 ms. Flows are ignored if their sender does not slow down after losses.
     ///
-    /// The cache holds the windows of long paths. Then most losses at a full queue would be hidden too, so they
-    /// are left to the sender. Local retransmissions are sent first: the sender receives no ACK until a hole is
-    /// filled, and sends its whole window at once afterwards.
+    /// The cache has room for the windows of long paths. Then most losses at a full queue would be hidden too,
+    /// so they are left to the sender. Local retransmissions are sent first, because the sender receives no ACK
+    /// until a hole is filled, and then sends its whole window at once.
     pub const fn linux() -> SnoopConfig {
         SnoopConfig {
             initial_timeout: Span::millis(200),

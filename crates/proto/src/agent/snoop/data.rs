@@ -45,7 +45,7 @@ impl Snoop {
     pub(super) fn on_syn(&mut self, now: Time, key: FlowKey, packet: &Packet, out: &mut Out) {
         let Some(segment) = packet.segment() else { return };
         let i = match self.flows.find(key) {
-            // A retransmitted SYN changes nothing.
+            // A retransmitted SYN does not restart the flow.
             Some(i) if self.flows[i].is_syn_of(segment.seq) => i,
             Some(i) => {
                 self.forget(i, out);
@@ -85,7 +85,7 @@ impl Snoop {
         let by_network = |segment| flow.is_overtaken(start, now, segment, config);
         let overtaken = repeated && packet.segment().is_some_and(by_network);
         if overtaken {
-            // Its duplicate ACKs have other causes until the link is past it.
+            // Until the link has delivered this packet, duplicate ACKs have other causes.
             flow.rtt.retransmitted(end, config.rtt_fault);
         } else if repeated {
             note(out, key, AgentNote::SenderRetransmission);
@@ -106,7 +106,7 @@ impl Snoop {
         if repeated && flow.store_again(span, packet, sent_as) {
             // Already cached; the copy's headers were updated.
         } else if flow.is_alone() {
-            // None of its losses will be repaired.
+            // The flow is ignored, so its packets are not cached.
         } else if flow.cache.len() >= config.flow_packets
             || !self.make_room(i, packet.wire_len().into(), out)
         {

@@ -1,11 +1,11 @@
 //! Occupancy of the radio's queue, from local round trips. A loss at a full queue is congestion, which the
 //! sender must see.
 //!
-//! An agent that repairs and hides all losses removes the limit of the sender's window: the queue remains
-//! full, and repairs are lost in it too. So a loss is left to the sender while
+//! If an agent repairs and hides all losses, no loss limits the sender's window: the queue remains full,
+//! and repairs are lost in it too. So a loss is left to the sender while
 //!
-//! - the queue is as long as its recent maximum, and contains a considerable part of the path's capacity:
-//!   with less in flight the link would still be busy; or
+//! - the queue is as long as its recent maximum, and contains a considerable part of the path's capacity,
+//!   so that the link remains busy with a smaller flight; or
 //! - a large part of all packets is lost at once.
 //!
 //! A round trip is measured with a packet that was never retransmitted, up to the first ACK or SACK block

@@ -15,8 +15,8 @@ use crate::units::{Span, Time};
 use crate::wire::{Packet, Segment, Seq, Smart};
 use gap::Gaps;
 
-/// Position of the first seen sequence number of a flow. Retransmissions of older bytes have lower positions,
-/// and none is ever negative.
+/// Position of the first sequence number of a flow at this agent. Retransmissions of older bytes have lower
+/// positions, but no position is negative.
 const FIRST: u64 = 1 << 32;
 
 /// A flow from a fixed host to a mobile host.
@@ -29,11 +29,11 @@ const FIRST: u64 = 1 << 32;
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Flow {
     origin: Seq,
-    /// Whether the flow was seen from its SYN on, so that all acknowledged data was seen.
+    /// Whether the flow passed here from its SYN on, so that all acknowledged data has passed.
     pub(super) complete: bool,
-    /// Position past the highest byte seen.
+    /// Position past the highest byte that has passed.
     pub(super) top: u64,
-    /// Position of the last ACK seen.
+    /// Position of the last ACK that has passed.
     pub(super) acked: Option<u64>,
     /// Position past the FIN.
     pub(super) fin: Option<u64>,
@@ -73,9 +73,9 @@ pub(in super::super) struct Flow {
 /// Treatment of a duplicate ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// Unrelated to the wireless link: the sender must see it.
+    /// It is unrelated to the wireless link, so it must reach the sender.
     Forward,
-    /// The sender must not see it.
+    /// It must not reach the sender.
     Suppress,
     /// It shows a loss on the wireless link.
     Retransmit,
@@ -319,7 +319,7 @@ impl Flow {
         reaction.data(now, stamps.echo, end, segment.into())
     }
 
-    /// Records that the sender sees a loss or a congestion mark.
+    /// Records that a loss or a congestion mark is visible to the sender.
     pub(super) fn loss_visible(&mut self) {
         self.gaps.dupack_forwarded();
         if let Some(reaction) = &mut self.reaction {
@@ -333,10 +333,10 @@ impl Flow {
             || self.reaction.as_ref().is_some_and(|reaction| reaction.leaves())
     }
 
-    /// Whether an ACK shows a congestive loss, by its blocks (`reported`) or by its number alone. Then the losses
-    /// of all packets sent so far are left to the sender: local repairs would reveal its reduction of the
-    /// window as spurious. The queue continues to overflow until the sender has reduced its window, so further
-    /// losses at the full queue belong to the same congestion.
+    /// Whether an ACK shows a congestive loss, by its blocks (`reported`) or only by its number. Then the losses
+    /// of all packets sent so far are left to the sender: local repairs would reveal its reduction of the window
+    /// as spurious. The queue continues to overflow until the sender has reduced its window, so further losses at
+    /// the full queue belong to the same congestion.
     pub(super) fn meets_congestion(&mut self, reported: bool) -> bool {
         let Some(acked) = self.acked.filter(|acked| *acked < self.top) else { return false };
         if self.reaction.as_ref().is_some_and(|reaction| reaction.leaves()) {
@@ -408,7 +408,7 @@ impl Flow {
         }
     }
 
-    /// Whether the receiver's window is closed: nothing may be sent, and duplicate ACKs answer window probes.
+    /// Whether the receiver's window is closed, so that no data may be sent, and duplicate ACKs answer window probes.
     #[inline]
     pub(super) fn is_shut(&self) -> bool {
         self.receiver.window() == Some(0)
@@ -431,7 +431,7 @@ impl Flow {
         if self.unacknowledged().is_some_and(|acked| first.start > acked) {
             return None;
         }
-        // Silence shorter than the measured round trips has no meaning.
+        // Silence counts only if it is longer than the measured round trips.
         //= parsa98#5.2.2: with the fault the persist timer alone drives retransmissions, whatever the estimate
         let usual = match self.rtt.is_measured() && !config.rtt_fault {
             true => self.rtt.timeout(config),
@@ -452,8 +452,9 @@ mod tests {
     use super::*;
     use crate::wire::{Addr, Body, Flags, Segment};
 
-    /// Two super-packets of two and a half segments each. Only the first is split where only it can be meant,
-    /// both if the receiver reports SACK blocks; of a partly acknowledged packet the rest remains.
+    /// Two super-packets of two and a half segments each. Without SACK blocks, ACKs can refer only to the
+    /// first one, so only this one is split; with SACK blocks, both are split. The unacknowledged part of a
+    /// packet remains.
     #[test]
     fn super_packets_are_cut_as_far_as_an_ack_may_be_about_them() {
         for (all, acked, entries) in

@@ -3,8 +3,8 @@
 //! Hiding losses helps a sender that interprets each loss as congestion (Reno, CUBIC). A sender that follows
 //! the delivery rate (BBR) needs no help: ACKs delayed by local repairs disturb its measurements.
 //!
-//! The evidence is the sender's **flight**: the bytes from the last ACK that the sender had received to the
-//! end of the segment that it sends then. The timestamp that a segment echoes identifies that ACK (RFC 7323
+//! The evidence is the sender's **flight** at each segment: the bytes from the last ACK that the sender has
+//! received to the end of the segment. The timestamp that the segment echoes identifies that ACK (RFC 7323
 //! section 4.1). Without timestamps there is no conclusion, and all losses are repaired.
 //!
 //! 1. **Suspicion.** A window that only losses reduce does not shrink while losses are hidden. BBR drains its
@@ -18,7 +18,7 @@
 //!    without cost. A flow is ignored after [`UNMOVED_TIMES`] successive losses after which its flight
 //!    recovered within [`TRIAL_ROUNDS`].
 //! 4. **Ignored flows.** A flow that passes the test is ignored. If its flight falls below [`FALLEN`] of the
-//!    former level in two periods, the agent repairs its losses again. A failed test is repeated after
+//!    earlier level in two periods, the agent repairs its losses again. A failed test is repeated after
 //!    [`RETRY`], then after twice as long.
 
 use std::collections::VecDeque;
@@ -220,7 +220,7 @@ impl Reaction {
         matches!(self.state, State::Shows { .. } | State::Alone { .. })
     }
 
-    /// Whether the flow is ignored, so that nothing needs to be cached.
+    /// Whether the flow is ignored, so that its packets need not be cached.
     pub(super) fn is_alone(&self) -> bool {
         matches!(self.state, State::Alone { .. })
     }
@@ -244,7 +244,7 @@ impl Reaction {
         self.marks.push_back(Mark { stamp, acked, at: now });
     }
 
-    /// Records that the sender sees a loss or a congestion mark.
+    /// Records that a loss or a congestion mark is visible to the sender.
     pub(super) fn loss_visible(&mut self) {
         self.explained = EXPLAINED_ROUNDS;
         (self.peak, self.low) = (0, 0);

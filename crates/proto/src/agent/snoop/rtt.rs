@@ -6,7 +6,7 @@ use crate::travel::travels;
 use crate::units::{Span, Time};
 
 /// The estimator of one flow. One packet per window is timed, from its arrival at the agent to the ACK that
-/// covers it, so the base station's queue is part of the round trip.
+/// covers it. So the base station's queue is part of the round trip.
 //= parsa98#4: only one round-trip estimate is made per window
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Rtt {
@@ -68,8 +68,9 @@ impl Rtt {
         self.timed = None;
         let rtt = now.since(timed.at);
         if timed.spoiled {
-            // An upper bound of the round trip. A first timeout that is too short for the link would spoil
-            // every sample and remain in use; the bound replaces it until there is an estimate.
+            // An upper bound of the round trip, which replaces the first timeout until there is an
+            // estimate. If the first timeout is too short for the link, retransmissions spoil every
+            // sample, and the timeout would remain in use.
             self.bound = Some(self.bound.map_or(rtt, |bound| bound.min(rtt)));
             return None;
         }

@@ -1,9 +1,9 @@
 //! Half-open connections, and room for new ones.
 //!
 //! A connection is half-open until its opener has acknowledged the SYN-ACK. Before that its source address may be
-//! forged (RFC 4987). Half-open connections occupy at most half of the table. Beyond that the oldest one gives way if
-//! it has lasted longer than a handshake with one lost segment; otherwise the new SYN passes unsplit. So a flood of
-//! SYNs neither removes established connections nor ends handshakes in progress.
+//! forged (RFC 4987). Half-open connections occupy at most half of the table. At this limit, the oldest one is
+//! removed if it has lasted longer than a handshake with one lost segment; otherwise the new SYN passes unsplit. So a
+//! flood of SYNs does not remove established connections, and does not end handshakes in progress.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::event::AgentNote;
 use crate::machine::Out;
 use crate::units::{Span, Time};
 
-/// Age from which a half-open connection gives way to a new one.
+/// Age from which a half-open connection may be removed for a new one.
 //= rfc6298#section-2: a host that retransmitted its SYN continues with a timeout of three seconds (5.7)
 pub(super) const LASTING: Span = Span::secs(3);
 
@@ -69,8 +69,8 @@ impl Split {
         }
     }
 
-    /// Whether another pair with buffers of `bytes` bytes fits, if needed in place of a half-open one that is at
-    /// least `age` old, or of one that was silent for long.
+    /// Whether there is room for another pair with buffers of `bytes` bytes. If needed, removes a half-open pair
+    /// that is at least `age` old, or a pair that was silent for long.
     pub(super) fn has_room(&mut self, now: Time, bytes: u64, age: Span, out: &mut Out) -> bool {
         let fits = |split: &Split| {
             split.pairs.len() < split.most && split.memory.promised + bytes <= split.memory.all

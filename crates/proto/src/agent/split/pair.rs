@@ -51,7 +51,7 @@ pub(super) struct Ends {
     pub(super) buffer: u32,
     /// Whether the buffer grows with the path.
     pub(super) grows: bool,
-    /// Configuration of M-TCP, if it is that.
+    /// Configuration of M-TCP; `None` for ordinary split connections.
     pub(super) mtcp: Option<MtcpConfig>,
     /// Whether losses of full segments may mean that they are too large for the path.
     pub(super) suspects_size: bool,
@@ -244,7 +244,7 @@ impl Pair {
     ) -> Fate {
         self.last_packet = now;
         if out.is_bulk() && self.open_until.is_none() {
-            // The rest of the batch comes first.
+            // The remaining packets of the batch are processed first.
             self.halves.iter_mut().for_each(Half::cork);
             self.uncork = Some(now);
         }
@@ -259,8 +259,8 @@ impl Pair {
             if self.halves[from.index()].leaves_hole(segment, body.len())
                 && self.behind.replace(segment.seq) == Some(segment.seq)
             {
-                // The missing data may have reached the other end directly; then it never arrives here, and
-                // the other end can confirm that.
+                // The missing data may have reached the other end directly. Then it never arrives here, so
+                // the other end is probed for a confirmation.
                 self.halves[from.other().index()].elicit_answer(now, out);
             }
             self.halves[from.index()].on_arrival(now, segment, body, ecn, out);

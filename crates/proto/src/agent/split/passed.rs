@@ -1,7 +1,7 @@
 //! Connections that are permanently unsplit.
 //!
-//! An end that has seen the far end's own SYN-ACK cannot continue with a base station that offers other
-//! options. So a SYN that passed once passes again, even if there is room by then.
+//! An end that has received the far end's own SYN-ACK cannot continue with a base station that offers
+//! other options. So a SYN that passed once passes again, even if there is room meanwhile.
 
 use core::mem::swap;
 use std::collections::BTreeSet;

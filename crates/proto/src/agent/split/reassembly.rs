@@ -2,7 +2,7 @@
 //!
 //! Fragments of TCP wait until their packet is complete. If it belongs to no split connection, the fragments are
 //! forwarded as they arrived. So are fragments that overlap, and those of the oldest packet if there is no room.
-//! A packet that is incomplete after 30 s, as in Linux, is dropped, or if its identification returns.
+//! An incomplete packet is dropped after 30 s, as in Linux, or when its identification returns.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn range(packet: &Packet) -> Option<(u32, u32, bool)> {
     Some((start, start + packet.body.len(), place & 0x2000 == 0))
 }
 
-/// What identifies the fragments of a packet.
+/// Identity of a fragment's packet: addresses and IP identification.
 fn identity(packet: &Packet) -> Option<(Addr, Addr, u16)> {
     match packet.transport {
         Transport::Fragment(fragment) => Some((packet.src, packet.dst, fragment.id)),

@@ -8,7 +8,7 @@ use crate::agent::snoop::rtt::Rtt;
 use crate::units::{Span, Time};
 use crate::wire::{Packet, Segment, Seq, Timestamps, Transport};
 
-/// Position of the first seen sequence number, with room below for retransmissions.
+/// Position of the first sequence number at this agent, with room below for retransmissions.
 pub(super) const FIRST: u64 = 1 << 32;
 
 /// A buffered packet. Positions are 64-bit stream offsets.
@@ -38,7 +38,7 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flow {
     pub(super) origin: Seq,
-    /// Position past the highest byte seen.
+    /// Position past the highest byte that has passed.
     pub(super) top: u64,
     pub(super) acked: Option<u64>,
     pub(super) fin: Option<u64>,
@@ -72,7 +72,7 @@ impl Flow {
         self.receiver.window() == Some(0)
     }
 
-    /// The oldest packet, if it is the one that the receiver waits for and its loss is repaired here.
+    /// The oldest packet, if the receiver waits for it and its loss is repaired here.
     pub(super) fn own(&self, config: &WtcpAgent) -> Option<&Entry> {
         let first = self.buffer.front()?;
         let requested = self.acked.is_none_or(|acked| first.start <= acked);

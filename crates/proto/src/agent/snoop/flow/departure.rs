@@ -36,7 +36,7 @@ impl Flow {
         })
     }
 
-    /// Records that the retransmissions since the last call left at `now`, after all packets seen until then.
+    /// Records that the retransmissions since the last call left at `now`, after all packets received until then.
     pub(in super::super) fn overtaken(&mut self, now: Time, config: &SnoopConfig) {
         let Some(first) = self.unsettled.take() else { return };
         let mut again: Vec<u64> = Vec::new();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(flow.timer, Some(Time(20) + flow.rtt.timeout(&config)));
         flow.overtaken(Time(30), &config);
         assert_eq!((flow.repeated, numbers(&flow)[0]), (Time(20), 7), "said once");
-        // An earlier retransmission keeps its number.
+        // The number of an earlier retransmission does not change.
         flow.retransmit(Time(40), &config);
         let sent_as = flow.transmitted(1);
         let start = super::super::FIRST + 600;

@@ -26,8 +26,9 @@ struct Gap {
 /// The holes that the receiver has not acknowledged yet.
 ///
 /// Data that fills a hole was retransmitted by the sender, or overtaken on its way to the base station. It was
-/// overtaken if the sender cannot have noticed the hole: it received no duplicate ACK, or the data has no
-/// later timestamp than the data behind the hole. No sender's timer is shorter than the minimum local timeout.
+/// overtaken if the sender cannot have detected the hole. This is so if the sender received no duplicate ACK,
+/// or if the timestamp of the data is not later than that of the data behind the hole. No sender's timer is
+/// shorter than the minimum local timeout.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps(VecDeque<Gap>);
 

@@ -149,7 +149,7 @@ mod tests {
         flow.cache.entries().map(|entry| entry.start - FIRST).collect()
     }
 
-    /// State of the old base station, and packets that the next one has seen before the import.
+    /// State of the old base station, and packets that passed the next one before the import.
     #[test]
     fn packets_seen_before_the_import_are_merged_in() {
         let old = [1, 101, 201];
@@ -221,7 +221,7 @@ mod tests {
         assert!(with(&|f| f.dups = u32::MAX / 2 - 1) && !with(&|f| f.dups = u32::MAX / 2));
     }
 
-    /// Data that was sent over the old radio, is unacknowledged, and was neither retransmitted nor reported
+    /// Unacknowledged data that was sent over the old radio, and that was not retransmitted or reported
     /// since.
     #[test]
     fn left_behind_is_the_first_unrepeated_unreported_packet() {

@@ -1,9 +1,9 @@
 //! Attribution of packets to a pair, and evidence that a peer has continued without the base station.
 //!
-//! A third party that knows addresses and ports can send arbitrary numbers. It sees no answer, so it guesses:
-//! about one packet in some thousands has numbers within the windows, one in 2^32 has a certain number. So a
-//! segment is evidence if it has that number, as for a reset (RFC 5961 section 3.2), or if it reports the
-//! byte of a probe as a duplicate (RFC 2883).
+//! A third party with the addresses and ports can send arbitrary numbers. It receives no answer, so it must
+//! guess: one packet in some thousands has numbers within the windows, and one in 2^32 has a certain number.
+//! So a segment is evidence if it has the expected number, as for a reset (RFC 5961 section 3.2). It is
+//! evidence too if it reports the byte of a probe as a duplicate (RFC 2883).
 
 use super::{Half, Pair};
 use crate::machine::{Out, Side};
@@ -64,7 +64,7 @@ pub(in crate::agent) enum Claim {
 }
 
 impl Pair {
-    /// Whether `syn` from `from` begins another connection than the one whose handshake is pending.
+    /// Whether `syn` from `from` begins another connection than the pending handshake.
     pub(in crate::agent) fn is_stale(&self, from: Side, syn: &Segment) -> bool {
         let half = &self.halves[from.index()];
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.any(Flags::ACK | Flags::RST);
@@ -115,7 +115,7 @@ impl Pair {
         rival.or_else(|| self.first.take().map(|first| Box::new(first.syn)))
     }
 
-    /// Stores a SYN that preceded the one of this pair.
+    /// Stores a SYN that arrived before the SYN of this pair.
     pub(in crate::agent) fn set_rival(&mut self, rival: Option<Box<Packet>>) {
         self.rival = rival;
     }
@@ -169,7 +169,7 @@ impl Pair {
     }
 
     /// Whether `segment` from `from`, with `len` bytes of payload, proves that the ends have continued
-    /// without the pair, and nothing is lost by that. A pair with undelivered data remains.
+    /// without the pair, and the pair has no acknowledged data that it must still deliver.
     fn is_bypassed(
         &mut self,
         now: Time,

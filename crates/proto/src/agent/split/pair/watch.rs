@@ -10,7 +10,7 @@ const AIR: usize = 1;
 const WIRE: usize = 0;
 
 impl Pair {
-    /// Checks whether the half towards the mobile host has timed out, or the next probe is due.
+    /// Checks whether the half towards the mobile host has timed out, and whether to send the next probe.
     pub(super) fn look(&mut self, now: Time, out: &mut Out) {
         let Some(every) = self.knocks else { return };
         if self.gone.is_none() && self.halves[AIR].has_timed_out(now) {
