@@ -5,14 +5,14 @@
 //! new mark d doubles; in each later round trip without a mark it decreases by one. The receiver thus treats
 //! its ACKs as a TCP sender treats its data.
 //!
-//! **Bounds.** At least 1. At most half of the sender's window, which the same option conveys: at least two
-//! ACKs are sent for each window, so the sender does not stall. (The paper requires one; the authors'
-//! simulator had the same safety factor of two.) [`AccConfig::most`] is a further bound.
+//! **Bounds.** d is at least 1 and at most half of the sender's window, which the same option conveys. So
+//! the receiver sends at least two ACKs for each window, and the sender does not stall. (The paper requires
+//! one; the authors' simulator had the same safety factor of two.) [`AccConfig::most`] is a further bound.
 //!
-//! **Round trips** are measured by the timestamp option, as in the paper: one is over when the sender echoes
-//! a time at or after the last change of d. Without timestamps the option's copy of the sender's left edge
-//! serves the same purpose. A round trip is then over when the sender has received an acknowledgement sent
-//! after the change.
+//! **Round trips** are measured by the timestamp option, as in the paper. A round trip is over when the
+//! sender echoes a time at or after the last change of d. Without timestamps, it is over when the sender has
+//! received an acknowledgement sent after the change. The option's copy of the sender's left edge shows
+//! this.
 //!
 //! d changes once in a round trip at most, as a sender halves its window once for all marks of a window.
 
@@ -88,7 +88,7 @@ impl AckControl {
         AckControl { config, factor: 1, bound: 1, marks: 0, changed: None }
     }
 
-    /// Number of segments after which an ACK is due.
+    /// Number of segments after which the receiver must send an ACK.
     pub fn every(&self) -> u32 {
         self.factor.min(self.bound)
     }

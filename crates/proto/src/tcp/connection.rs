@@ -93,7 +93,7 @@ pub struct Connection {
     end_to_end: Option<Box<end_to_end_acks::EndToEndAcks>>,
     /// Whether another base station had this connection before.
     resumed: bool,
-    /// Whether this end sends nothing, since the peer is temporarily unreachable.
+    /// Whether this end pauses, since the peer is temporarily unreachable.
     frozen: bool,
     /// Whether due segments wait for [`Connection::uncork`].
     corked: bool,
@@ -170,7 +170,7 @@ struct Agreed {
 }
 
 impl Connection {
-    /// A connection that is not open yet.
+    /// A connection before its opening.
     pub fn new(
         config: Arc<Settings>,
         flow: FlowKey,

@@ -1,7 +1,7 @@
 //! Requests and responses: clients, servers, and the state of a connection between them.
 //!
 //! A server answers as soon as a request is complete. It takes no time, so the duration of an exchange is the
-//! network's. Both ends know all sizes, as if the first bytes of a request contained them.
+//! network's. Both ends have all sizes from the start, as if the first bytes of a request contained them.
 
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ impl Answers {
 }
 
 impl Service {
-    /// Whether it serves the connection `flow`, seen from the server.
+    /// Whether it serves the connection `flow`, which is oriented from the server.
     pub(super) fn takes(&self, flow: FlowKey) -> bool {
         flow.dst == self.client && Exchange::is_at(self.port, flow.src_port)
     }

@@ -8,10 +8,10 @@
 //! This file has the state that a host stores. `connection/opening.rs`, shared with [`t_tcp`](super::t_tcp),
 //! has the behaviour of a connection.
 //!
-//! **Modelled:** request, grant and use of cookies; data in the SYN up to the segment size that the server
-//! offered before; responses before the end of the handshake; retransmission of the SYN without option and
-//! data; a bound of connections with an unfinished handshake. **Not modelled:** keys that change with time;
-//! servers for which a client temporarily avoids Fast Open after a failure.
+//! **Modelled:** request, grant and use of cookies, with a bound of connections with an unfinished
+//! handshake. A SYN has data up to the segment size that the server offered before, and is retransmitted
+//! without option and data. Responses may precede the end of the handshake. **Not modelled:** keys that
+//! change with time; servers for which a client temporarily avoids Fast Open after a failure.
 
 use crate::describe::{Kind, SIM, System};
 use crate::wire::Addr;

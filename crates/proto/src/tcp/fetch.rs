@@ -1,7 +1,7 @@
 //! Requests that contain the size of their response; several may be pending on one connection.
 //!
-//! Both ends know the size of a request. Its first eight bytes are the size of the response, which the server
-//! starts at once; responses follow the order of requests.
+//! Both ends have the size of a request from the start. Its first eight bytes are the size of the response,
+//! which the server starts at once; responses follow the order of requests.
 
 use std::collections::VecDeque;
 

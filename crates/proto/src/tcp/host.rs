@@ -41,8 +41,8 @@ pub struct HostConfig {
     pub tcp: Arc<TcpConfig>,
 }
 
-/// A host. Every port accepts connections and discards received data, like the discard service (RFC 863),
-/// unless [`Host::serve`] was called: then an application must read the data.
+/// A host. Every port accepts connections and discards received data, like the discard service (RFC 863).
+/// After [`Host::serve`] an application must read the data.
 #[derive(Clone, Debug)]
 pub struct Host {
     config: HostConfig,
@@ -81,8 +81,8 @@ pub struct Host {
 /// Maximum number of connections; further passive opens are rejected.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
-/// The flow of the `n`th connection that `from` opens to `to`: source ports above the privileged ones, and
-/// the next destination port when they run out.
+/// The flow of the `n`th connection that `from` opens to `to`. Source ports are above the privileged ones;
+/// when all are used, the next destination port follows.
 pub fn flow_of(from: Addr, to: Addr, port: u16, n: usize) -> FlowKey {
     const PORTS: usize = 65_536 - 1024;
     FlowKey {
@@ -161,7 +161,7 @@ impl Host {
         })
     }
 
-    /// From now on every incoming connection is for an application that writes at most `limit` bytes ahead
+    /// Assigns all further incoming connections to an application that writes at most `limit` bytes ahead
     /// and reads the received data, all by [`Host::act`]. New connections are appended to
     /// [`Host::connections`].
     pub fn serve(&mut self, limit: u32) {
@@ -196,7 +196,7 @@ impl Host {
         self.opened.iter().map(|i| &self.connections[*i as usize])
     }
 
-    /// The connection of `flow`, seen from this host.
+    /// The connection of `flow`, which is oriented from this host.
     pub fn connection(&self, flow: FlowKey) -> Option<&Connection> {
         self.lookup.peek(flow).map(|i| &self.connections[i as usize])
     }
@@ -496,7 +496,7 @@ impl Machine for Host {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        // One connection per call: the driver repeats the call while a time in the past is due.
+        // Handles one connection per call: the driver repeats the call while the next deadline is in the past.
         if self.apps.next().is_some_and(|at| at <= now) {
             self.step(now, out);
             return;

@@ -23,7 +23,7 @@ pub enum CaState {
     Loss,
 }
 
-/// A snapshot of a connection. Counts are in segments unless a name says bytes.
+/// A snapshot of a connection. Counts are in segments, except those with `bytes` in their names.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct TcpInfo {
     /// State in the sense of RFC 9293.

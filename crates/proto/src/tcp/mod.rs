@@ -6,8 +6,8 @@
 //! [`sender::growth`] (growth and reduction of the window). [`words`] lists the combinations by name.
 //!
 //! Modelled: option negotiation, byte sequence numbers that wrap, FIN and RST, zero-window probing, delayed
-//! ACKs, Karn's rule, exponential backoff, PAWS, silly-window avoidance at both ends. Not modelled: urgent
-//! data, which is only passed through, keep-alives, the wait of Nagle's algorithm (senders always push).
+//! ACKs, Karn's rule, exponential backoff, PAWS, silly-window avoidance at both ends. Only [`sockets`] has
+//! keep-alives and the wait of Nagle's algorithm. Not modelled: urgent data, which is only passed through.
 
 pub mod acc;
 pub mod accurate;

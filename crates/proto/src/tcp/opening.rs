@@ -93,7 +93,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// The state of a connection of `config`; `None` if it opens by the handshake alone.
+    /// The state of a connection of `config`; `None` if it opens only by the handshake.
     pub(super) fn new(config: &TcpConfig) -> Option<Box<Opening>> {
         let quick = config.handshake && (config.t_tcp || config.fast_open);
         quick.then(|| Box::new(Opening { carried: 1, carries: 1, ..Opening::default() }))

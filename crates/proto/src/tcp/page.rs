@@ -48,9 +48,9 @@ pub enum Content {
         /// Size of each further object.
         size: Bytes,
     },
-    /// Drawn by the model of NGMN's Radio Access Performance Evaluation Methodology (2008), which is that of
-    /// 3GPP2 C.R1002 and of the evaluation methodology of IEEE 802.16m. Sizes of the first object and of the
-    /// others are log-normal and bounded; the number of others has a truncated Pareto distribution (mean
+    /// Drawn by the model of NGMN's Radio Access Performance Evaluation Methodology (2008). 3GPP2 C.R1002
+    /// and the evaluation methodology of IEEE 802.16m have the same model. Sizes of the first object and of
+    /// the others are log-normal and bounded; the number of others has a truncated Pareto distribution (mean
     /// 5.64). Parameters and bounds are the document's; its means, 10,710 and 7,758 bytes, differ slightly
     /// from the resulting ones, 11,050 and 8,200.
     Ngmn,
@@ -116,7 +116,7 @@ pub(super) struct Browser {
     pub(super) begun: u32,
     /// Its connections, each with its pending and received responses.
     pub(super) lanes: Vec<Lane>,
-    /// Objects that were not requested yet.
+    /// Objects without a request so far.
     pub(super) left: VecDeque<Bytes>,
     /// Whether a page is being loaded.
     pub(super) loading: bool,

@@ -202,8 +202,8 @@ impl TcpConfig {
 
     /// The TCP of ns in December 1996, with the Tahoe, packets and window of bakshi96 3.3.
     ///
-    /// Known: packets carry their send time, and each ACK of new data gives a round-trip time, to the nearest
-    /// beat of 100 ms, without a byte in the header. The averages are whole eighths and quarters. The first
+    /// Known: packets carry their send time without a byte in the header. So each ACK of new data gives a
+    /// round-trip time, to the nearest beat of 100 ms. The averages are whole eighths and quarters. The first
     /// timeout is 3 s, the minimum two beats. The retransmission timer starts before the backoff doubles, so
     /// that the first retransmission waits for an undoubled timeout. An ACK starts it before its round-trip
     /// time is counted. A fast retransmit doubles the timeout as well; a backoff ends with the ACK of a
@@ -226,11 +226,11 @@ impl TcpConfig {
         }
     }
 
-    /// The Reno of the REAL simulator, as parsa98 describes it: the timeout is the estimate plus four times
-    /// its deviation, with a granularity of 500 ms (5.1.4), and every packet is acknowledged.
+    /// The Reno of the REAL simulator, as parsa98 describes it. The timeout is the estimate plus four times
+    /// its deviation, with a granularity of 500 ms (5.1.4). Every packet is acknowledged.
     ///
-    /// A first round trip of less than 500 ms counts as 500 ms and gives 0.5 s + 4 x 0.25 s = 1.5 s: the time
-    /// from the last ACK to the expiry of the timer in Figure 12(a).
+    /// A first round trip of less than 500 ms counts as 500 ms, and gives a timeout of 0.5 s + 4 x 0.25 s =
+    /// 1.5 s. In Figure 12(a), the timer expires after this time from the last ACK.
     //= parsa98#5.1.4: estimated round-trip time plus four times its deviation, with a granularity of 500 ms
     pub fn real() -> TcpConfig {
         TcpConfig {
@@ -252,13 +252,13 @@ impl TcpConfig {
 
     /// The TCP of bakshi96 3.3, which is the Tahoe of the network simulator of LBNL in 1996.
     ///
-    /// From the paper: Tahoe with fast retransmit, a window of 4 KB, packets of 576 bytes with headers of 40,
-    /// a clock of 100 ms and round trips measured to the nearest beat, backoff that ends with an ACK for a
-    /// packet that was not retransmitted. Known of the simulator (ns, later ns-2 before its defaults changed
-    /// in 2004): the third duplicate ACK retransmits, each packet is acknowledged, and one packet is timed at
-    /// a time. The first timeout is 6 s, the minimum two beats of the clock. The window begins with one
-    /// packet, the slow-start threshold with the whole window, and a loss halves the smaller of congestion
-    /// window and window.
+    /// From the paper: Tahoe with fast retransmit, a window of 4 KB, packets of 576 bytes with headers of 40
+    /// bytes. The clock has beats of 100 ms, and round trips are measured to the nearest beat. The backoff
+    /// ends with an ACK for a packet that was not retransmitted. Known of the simulator (ns, later ns-2
+    /// before its defaults changed in 2004): the third duplicate ACK causes a retransmission, each packet is
+    /// acknowledged, and one packet is timed at a time. The first timeout is 6 s, the minimum two beats of
+    /// the clock. The window begins with one packet, the slow-start threshold with the whole window, and a
+    /// loss halves the smaller of congestion window and window.
     ///
     /// Assumed: the maximum timeout of 64 s, as in BSD, and that a source never aborts (255 retries here).
     /// The simulator counted its window in packets; here it is 4096 bytes of payload, which is seven packets

@@ -4,8 +4,8 @@
 //!
 //! The window grows with the data of a round trip (`tcp_rcvbuf_grow`), up to the receiver's buffer.
 //!
-//! **Not modelled:** a full segment with PSH that a program has read is acknowledged at once since Linux 6.6; and for
-//! simulated hosts, which read at once, so is a single partial segment.
+//! **Not modelled:** since Linux 6.6, a full segment with PSH is acknowledged at once after a program has read it.
+//! With programs that read at once, as on simulated hosts, this applies to a single partial segment too.
 
 mod interactive;
 
@@ -17,13 +17,13 @@ const FIRST: u32 = 16;
 /// The first window in bytes, 45 segments of 1448, and the capacity of the first buffer of 128 KiB for such
 /// segments.
 const WINDOW: (u64, u64) = (65_160, 81_928);
-/// Size in bytes of the segment that has just arrived and is not read yet.
+/// Size in bytes of the segment that has just arrived and is unread.
 const SEGMENT: u64 = 1448;
 /// Granularity of the offered window in bytes.
 const STEP: u64 = 128;
 /// Unit of timestamps: a round trip may be longer by one.
 const TICK: Span = Span::millis(1);
-/// Share of a buffer for segments of 1448 bytes, in 256ths: the rest is overhead of the kernel.
+/// Share of a buffer for segments of 1448 bytes, in 256ths. The kernel's overhead occupies the other part.
 const PAYLOAD: u64 = 160;
 /// Initial estimate of the data per round trip: ten segments.
 const SPACE: u64 = 10;
@@ -76,8 +76,8 @@ impl QuickAcks {
         self.since = (Time(now.0.saturating_sub(TICK.0)), next);
     }
 
-    /// Records a data segment that echoes `echo`, sent `rtt` ago. If some data is not `read` yet, the program
-    /// may be slow, and a longer round trip is ignored.
+    /// Records a data segment that echoes `echo`, sent `rtt` ago. If some data is not `read`, the program may
+    /// be slow, and a longer round trip is ignored.
     pub(super) fn sample(&mut self, echo: u32, rtt: Span, read: bool) {
         if self.echo == Some(echo) {
             return;
@@ -202,8 +202,8 @@ impl QuickAcks {
         self.unacked > self.segment.into()
     }
 
-    /// Whether an ACK is due when the program has read all data: after two partial segments, or after one if no
-    /// reply will carry the ACK (`__tcp_cleanup_rbuf`).
+    /// Whether to send an ACK when the program has read all data: after two partial segments, or after one if
+    /// no reply will carry the ACK (`__tcp_cleanup_rbuf`).
     pub(super) fn acks_reading(&self) -> bool {
         self.partial >= 2 || self.partial == 1 && !self.interactive.waits()
     }
@@ -239,7 +239,7 @@ impl QuickAcks {
         self.interactive.longer()
     }
 
-    /// Records a segment after a hole at `next`, and returns when its ACK is due if it is not immediate.
+    /// Records a segment after a hole at `next`, and returns the deadline of its ACK; `None` for an immediate ACK.
     pub(super) fn behind_hole(&mut self, now: Time, next: u64) -> Option<Time> {
         if self.at_once() {
             return None;

@@ -202,8 +202,8 @@ impl Receiver {
     #[inline]
     fn opens(&self) -> u64 {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
-        // The buffer of a proxy grows by its own rule. With both rules each waits for the other: the window of the
-        // host grows only with more data in a round trip, and only up to the buffer.
+        // The buffer of a proxy grows by its own rule. Both rules together would block each other: a host's window
+        // grows only if a round trip has more data, and only up to the buffer.
         let grows = self.quick.as_ref().filter(|_| !self.forwards);
         let free = grows.map_or(free, |quick| quick.offer(self.behind_hole()).min(free));
         (self.nxt + free).saturating_sub(self.edge)

@@ -8,9 +8,9 @@
 //! - The combined congestion window bounds the data of all connections in the network. It opens with each ACK
 //!   for new data as that of one connection would. The connections take turns in filling it, a segment each.
 //! - A segment is lost when its duplicate ACKs, and the ACKs on other connections for later segments, number
-//!   three. A receiver may delay an ACK, but not for two segments, nor for long. Without a duplicate ACK the
-//!   segment is therefore lost only under a further condition: the next segment of the connection is missing
-//!   as well, or a segment sent 400 ms later has arrived.
+//!   three. A receiver may delay an ACK, but not for two segments, nor for long. So a segment without a
+//!   duplicate ACK counts as lost only under a further condition. Either the next segment of the connection
+//!   is missing as well, or a segment sent 400 ms later has arrived.
 //! - The window is halved once for all losses among the segments in flight when the first was detected.
 //! - There is one retransmission timer: ACKs for new data on any connection restart it for all. When it
 //!   expires, everything in flight counts as lost, on every connection, and the combined window restarts with
@@ -357,7 +357,7 @@ impl Integrated {
         self.waiting.retain(|(other, _)| *other != owner);
     }
 
-    /// The connection to call now: one with losses, or the one with the turn if there is room.
+    /// The connection to call now: one with losses, or the next one in order if there is room.
     pub fn due(&self) -> Option<u32> {
         let lost = self.sent.iter().find(|t| t.fate == Fate::Lost).map(|t| t.owner);
         let first = self.waiting.front().filter(|(_, bytes)| self.room(*bytes));

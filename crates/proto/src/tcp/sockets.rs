@@ -1,10 +1,11 @@
 //! Sockets: the interface of a [`Host`] for applications, with listeners, errors and options of single
 //! connections.
 //!
-//! The calls have the semantics of Linux as far as they affect the segments sent: a backlog, `shutdown` in
-//! each direction, `close` with unread data (a reset), with `SO_LINGER` of zero (a reset) or otherwise (a
-//! FIN), Nagle and `TCP_CORK`, `TCP_USER_TIMEOUT`, keepalives, `TCP_MAXSEG`, `TCP_SYNCNT`, buffers and the
-//! congestion control. No call blocks: one that would have to wait returns [`Errno::Again`].
+//! The calls have the semantics of Linux as far as they affect the segments sent. This includes a backlog,
+//! `shutdown` in each direction, Nagle and `TCP_CORK`, `TCP_USER_TIMEOUT`, keepalives, `TCP_MAXSEG`,
+//! `TCP_SYNCNT`, buffers and the congestion control. `close` sends a reset with unread data or a
+//! `SO_LINGER` of zero, and a FIN otherwise. No call blocks: one that would have to wait returns
+//! [`Errno::Again`].
 
 mod errno;
 mod fast_open;

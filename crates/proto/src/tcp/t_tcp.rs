@@ -2,19 +2,19 @@
 //!
 //! Each host numbers its connections. A client sends the number on its SYN, and a server stores the last
 //! number of each client. A SYN with a greater number cannot be an old duplicate, so its data goes to the
-//! application at once without a handshake: the TAO test, for *TCP accelerated open*. All other connections
-//! open as usual, by three segments.
+//! application at once, without a handshake. This is the TAO test, for *TCP accelerated open*. All other
+//! connections open as usual, by three segments.
 //!
 //! This file has the state that a host stores, and the tests on it. `connection/opening.rs`, shared with
 //! [`fast_open`](super::fast_open), has the behaviour of a connection.
 //!
 //! **Modelled:** the three options and their validation; data and FIN on the SYN, answered by one segment;
 //! data of a SYN that fails the test, stored until the handshake is over; half-synchronised states, as a flag
-//! next to the states of RFC 9293; TIME-WAIT shortened to eight timeouts for a connection shorter than the
-//! MSL, which is half of `time-wait`; the next SYN as an acknowledgement of the FIN before it.
+//! next to the states of RFC 9293. TIME-WAIT is eight timeouts for a connection shorter than the MSL, which
+//! is half of `time-wait`. The next SYN acknowledges the FIN before it.
 //!
-//! **Not modelled:** segments that overtake their SYN are dropped; congestion window and round-trip time are
-//! not stored between connections; at most one segment is sent before the SYN is acknowledged.
+//! **Not modelled:** segments that overtake their SYN (they are dropped), a congestion window and round-trip
+//! time stored between connections, and more than one segment before the SYN is acknowledged.
 
 use crate::describe::{Kind, SIM, System};
 use crate::wire::opening::Count;

@@ -96,7 +96,7 @@ impl Sizes {
     }
 }
 
-/// Users who fetch a file, read it, and fetch again, each time on a new connection.
+/// Users that fetch a file, read it, and fetch again, each time on a new connection.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Web {
     /// Number of users.

@@ -73,7 +73,7 @@ impl Serialize for Ladder {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Abr {
-    /// By the buffer level alone: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based
+    /// Only by the buffer level: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based
     /// Approach to Rate Adaptation" (SIGCOMM 2014), algorithm 1.
     Buffer {
         /// Buffer level below which the lowest rate is chosen.
@@ -82,8 +82,9 @@ pub enum Abr {
         /// linear.
         cushion: Span,
     },
-    /// By the speed of the last segments: the highest rate below a share of the harmonic mean, as FESTIVE
-    /// estimates it (Jiang, Sekar and Zhang, CoNEXT 2012), without its delayed and gradual switching.
+    /// By the speed of the last segments: the highest rate below a share of their harmonic mean. The
+    /// estimate is that of FESTIVE (Jiang, Sekar and Zhang, CoNEXT 2012), without its delayed and gradual
+    /// switching.
     Rate {
         /// Number of segments in the mean.
         window: u32,

@@ -1,7 +1,7 @@
 //! Whether an arriving segment may be accepted: its timestamp, its connection count and its acknowledgement.
 //!
-//! Nothing of a segment is stored before all of these hold. A single bad segment could otherwise leave a timestamp
-//! behind by which PAWS drops every segment that follows.
+//! A segment changes the state of a connection only if it passes all of these checks. A single bad segment could
+//! otherwise leave a timestamp behind by which PAWS drops every segment that follows.
 
 use crate::machine::Out;
 use crate::tcp::config::GrowthRule;
@@ -43,9 +43,9 @@ impl Connection {
         now.since(self.ts_recent_at) > TIMESTAMP_VALID
     }
 
-    /// Whether Linux accepts a segment whose timestamp is `age` units older than the last one: one that is a unit
-    /// older (`TCP_PAWS_WINDOW`), and a duplicate ACK that others have overtaken (`tcp_disordered_ack_check`). Such
-    /// an ACK may carry the only report of a segment that came twice.
+    /// Whether Linux accepts a segment whose timestamp is `age` units older than the last one. It accepts an age of
+    /// one unit (`TCP_PAWS_WINDOW`), and a duplicate ACK that others have overtaken (`tcp_disordered_ack_check`).
+    /// Such an ACK may carry the only report of a segment that came twice.
     fn may_be_older(&self, segment: &Segment, body: &Body, age: i32) -> bool {
         if self.config.growth != GrowthRule::Linux {
             return false;
@@ -123,8 +123,8 @@ impl Connection {
             && self.acked_position(segment).is_some_and(|ack| ack <= self.tx.core.window.max)
     }
 
-    /// The acknowledged position of a segment with `len` bytes, if the segment may be accepted. Otherwise it has been
-    /// answered as it must be, and nothing of it may be stored.
+    /// The acknowledged position of a segment with `len` bytes, if the segment may be accepted. Otherwise this
+    /// function has sent the required answer, and the segment must not change the state.
     #[inline]
     pub(super) fn acceptable_ack(
         &mut self,

@@ -17,16 +17,16 @@ pub enum Evidence {
     None,
     /// Its numbers are possible for such a peer, but a third party guesses such numbers within some thousand packets.
     Suspect,
-    /// One of its numbers is exactly the one that is expected here: a guess succeeds once in 2^32 packets.
+    /// One of its numbers is exactly the expected one: a guess succeeds once in 2^32 packets.
     Exact,
-    /// It reports the byte of [`Connection::probe`] as a duplicate, which only its receiver can know.
+    /// It reports the byte of [`Connection::probe`] as a duplicate. Only the receiver of the probe has its number.
     Answer,
 }
 
 impl Connection {
-    /// The evidence in `segment`, with a payload of `len` bytes, that the peer has continued without this end: it
-    /// acknowledges data that this end never sent, or its data lies beyond the window of this end. `probed` is
-    /// whether a probe has requested the peer's numbers.
+    /// The evidence in `segment`, with a payload of `len` bytes, that the peer has continued without this end.
+    /// Such a segment acknowledges data that this end never sent, or has data beyond the window of this end.
+    /// `probed` is whether a probe has requested the peer's numbers.
     pub fn evidence(&self, segment: &Segment, len: u32, probed: bool) -> Evidence {
         let flags = segment.flags;
         if !self.state.is_synchronised() || self.held || flags.any(Flags::SYN | Flags::RST) {

@@ -177,9 +177,9 @@ impl Connection {
         }
     }
 
-    /// Sends ACKs at once where the peer may have a small window, as Linux does: after a `fresh` mark, after CWR, and
-    /// after data without ECT from a peer that uses it, which is probably retransmitted (`tcp_data_ecn_check`,
-    /// `tcp_ecn_accept_cwr`).
+    /// Sends ACKs at once if the peer may have a small window, as Linux does: after a `fresh` mark, and after CWR.
+    /// Also after data without ECT from a peer that uses ECT, since this data is probably retransmitted
+    /// (`tcp_data_ecn_check`, `tcp_ecn_accept_cwr`).
     fn hurry_acks(&mut self, segment: &Segment, fresh: bool) {
         let bits = self.marks.arrived;
         let again = bits == 0 && self.marks.seen;

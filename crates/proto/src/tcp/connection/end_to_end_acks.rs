@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Like [`Connection::on_far_ack`], but sends nothing: the next segment carries the acknowledgement.
+    /// Like [`Connection::on_far_ack`], but sends no segment: the next one carries the acknowledgement.
     pub fn note_far_ack(&mut self, bytes: u64, fin: bool) {
         if let Some(acks) = &mut self.end_to_end {
             acks.far_acked = acks.far_acked.max(1 + bytes + u64::from(fin));

@@ -6,7 +6,7 @@ use crate::machine::Out;
 use crate::units::Time;
 
 impl Connection {
-    /// Whether the retransmission timer has expired and was not handled yet.
+    /// Whether an expiration of the retransmission timer waits to be handled.
     pub fn has_timed_out(&self, now: Time) -> bool {
         let outstanding = self.tx.core.window.una < self.tx.core.window.max;
         outstanding && self.tx.core.timers.rexmt.is_past(now)

@@ -43,7 +43,7 @@ impl Connection {
         self.state == State::Closed && !self.config.handshake && fresh
     }
 
-    /// Passive open: a SYN to a connection that does not exist yet.
+    /// Passive open: a SYN without a connection.
     pub(super) fn on_segment_closed(
         &mut self,
         now: Time,
@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// A segment of an old connection answered our SYN. Its reset ends that connection, so that the SYN may succeed:
-    /// Linux sends it again at once, where it was sent once (`tcp_rcv_synsent_state_process`).
+    /// Linux retransmits the SYN at once if it was sent once (`tcp_rcv_synsent_state_process`).
     fn retry_syn_soon(&mut self, now: Time) {
         if self.config.growth == GrowthRule::Linux && self.tx.core.tally.retries == 0 {
             self.tx.core.timers.rexmt = Due::at(now + TIMEOUT_MIN);
@@ -275,8 +275,8 @@ impl Connection {
         }
     }
 
-    /// Processes the acceptable acknowledgement `ack` of a segment with `len` bytes. Returns false if the rest of the
-    /// segment must not be processed.
+    /// Processes the acceptable acknowledgement `ack` of a segment with `len` bytes. Returns false if the segment
+    /// needs no further processing.
     fn take_ack(
         &mut self,
         now: Time,

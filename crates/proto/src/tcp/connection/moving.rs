@@ -128,7 +128,7 @@ impl Snapshot {
         self.end_to_end.is_some()
     }
 
-    /// Bytes that were delivered, and that the other half has not freed.
+    /// Delivered bytes that the other half has not freed.
     pub fn unread(&self) -> u64 {
         self.inbound.unread
     }
@@ -199,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// Continues a connection that another base station has exported, with buffers of `room` bytes. Sends nothing yet.
+    /// Continues a connection that another base station has exported, with buffers of `room` bytes. Sends no segment.
     pub fn resume(
         now: Time,
         snapshot: Snapshot,
@@ -257,7 +257,7 @@ impl Connection {
             }
         }
         if it.state == State::Closed && it.una > 0 {
-            // A reset arrived after both FINs: this end sends nothing and expects nothing.
+            // A reset arrived after both FINs: this end neither sends nor expects segments.
             c.tx.stop();
             c.rx.stop();
         }
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Each of these changes alone makes the snapshot unsound.
+    /// Each single one of these changes makes the snapshot unsound.
     #[test]
     fn impossible_values_are_not_sound() {
         let all: [Change; 25] = [

@@ -1,7 +1,7 @@
 //! Opening of a connection with data: T/TCP and TCP Fast Open.
 //!
 //! A server may accept the data of a SYN before its own SYN is acknowledged. It then has the state as after the
-//! handshake, and [`Half`] records the missing part. Its SYN is sent with its first byte, or alone.
+//! handshake, and [`Half`] records the missing part. Its SYN is sent with its first byte, or without data.
 
 use crate::event::Cause;
 use crate::machine::Out;
@@ -38,7 +38,7 @@ impl Connection {
         Some(memory)
     }
 
-    /// Whether this end exchanges data although its SYN is not acknowledged yet.
+    /// Whether this end exchanges data while its SYN is unacknowledged.
     #[inline]
     pub(super) fn is_half(&self) -> bool {
         self.opening.as_ref().is_some_and(|opening| opening.half != Half::No)
@@ -227,7 +227,8 @@ impl Connection {
         (w.una, w.nxt, w.max) = (acked, acked, acked);
     }
 
-    /// Processes the rest of a SYN-ACK after establishment: the acknowledged data of this end's SYN, and its own data.
+    /// Processes the other parts of a SYN-ACK after establishment: the acknowledged data of this end's SYN, and the
+    /// SYN-ACK's own data.
     pub(super) fn take_syn_ack(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
         if self.opening.is_none() {
             return;

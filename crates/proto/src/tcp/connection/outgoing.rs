@@ -69,7 +69,7 @@ impl Connection {
         self.tx.core.window.reports = if blocks > 0 { SACK_BASE + 8 * blocks } else { 0 };
     }
 
-    /// Sends an ACK if one is due.
+    /// Sends an ACK if the receiver requires one.
     pub(super) fn send_ack(&mut self, now: Time, out: &mut Out) {
         if self.rx.ack_due() && self.state != State::Closed && !self.owes_syn() {
             if self.acks_end_to_end() && !self.permits_ack() {
@@ -332,7 +332,7 @@ impl Connection {
     }
 
     /// Opens without a handshake: this end assumes that its peer has the same options. Both start with sequence
-    /// number 0, which neither can communicate.
+    /// number 0, since sequence numbers are not exchanged.
     pub(super) fn begin(&mut self, now: Time, through: [Input; 2], out: &mut Out) {
         self.iss = Seq(0);
         let syn = self.syn(now, false);

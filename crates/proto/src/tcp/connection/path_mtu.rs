@@ -1,9 +1,9 @@
 //! Path MTU discovery of a base station's end, which determines its segment size.
 //!
 //! A router answers a too large packet to its source address, which is not the base station's. The base station
-//! forwards these ICMP messages and uses those that quote a segment in flight ([`Connection::on_too_big`], RFC 1191
-//! and RFC 8201). Without a message, a second timeout of full segments reduces their size. Later one larger segment
-//! probes the path ([`Connection::probe_path`], RFC 4821).
+//! forwards these ICMP messages, and uses a message that quotes a segment in flight ([`Connection::on_too_big`],
+//! RFC 1191 and RFC 8201). Without a message, a second timeout of full segments reduces their size. Later one
+//! larger segment probes the path ([`Connection::probe_path`], RFC 4821).
 //!
 //! Ends of hosts have no path MTU discovery: links of the simulator have no MTU below the size of their packets.
 
@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// Limits packets to `mtu` bytes, permits routers to fragment them if `fragments`, and retransmits the data in
-    /// flight. False if this changes nothing.
+    /// flight. Returns false if the size does not change.
     fn shrink(
         &mut self,
         now: Time,
@@ -140,8 +140,8 @@ impl Connection {
         true
     }
 
-    /// Sends a larger segment as a probe if one is due and there is enough data. The caller polls this from time to
-    /// time.
+    /// Sends a larger segment as a probe, if the time for it has come and there is enough data. The caller polls
+    /// this from time to time.
     pub fn probe_path(&mut self, now: Time, out: &mut Out) {
         let Some(mut path) = self.path.as_deref().copied() else { return };
         let troubled = self.tx.retries() > 0 || self.control_block().in_recovery;

@@ -1,9 +1,9 @@
 //! Header prediction: a fast path for the segment that is expected next (Jacobson 1990; agarwal00 3.4, 4.4).
 //!
 //! In a one-way transfer nearly every segment is either the next data or an ACK of data in flight, without other
-//! information. Five comparisons detect it. Such a segment skips the checks that only other segments need: whether it
-//! lies in the window, which flags and options require an action, which part of its payload is new. Its effect is
-//! exactly that of the full procedure.
+//! information. Five comparisons detect it. Such a segment skips the checks that only other segments need. These are
+//! its position in the window, flags and options that require an action, and the new part of its payload. Its effect
+//! is exactly that of the full procedure.
 //!
 //! There is no prediction if the ends have negotiated more than timestamps, window scaling and SACK.
 

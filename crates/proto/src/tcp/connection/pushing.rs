@@ -1,8 +1,8 @@
 //! The PSH flag: on the segment with the last written byte. The TCP of Linux also sets it on the last segment of each
 //! write, and once in each half of the peer's largest window (`tcp_mark_push`, `forced_push`).
 //!
-//! **Not modelled:** Linux marks socket buffers of up to 64 KB, and PSH is on the last segment of such a buffer; here it is on
-//! the segment that holds the last byte.
+//! **Not modelled:** Linux marks socket buffers of up to 64 KB, and sets PSH on the last segment of such a buffer. Here
+//! the segment with the last byte has PSH.
 
 use std::collections::VecDeque;
 

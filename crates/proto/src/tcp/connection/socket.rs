@@ -53,7 +53,8 @@ impl Connection {
         self.tx.outstanding()
     }
 
-    /// Sets when partial segments wait for more data, and sends those that no longer need to wait.
+    /// Sets the conditions for which partial segments wait for more data, and sends segments that need not wait any
+    /// more.
     pub fn set_coalescing(&mut self, coalescing: Coalescing, now: Time, out: &mut Out) {
         self.tx.core.window.coalescing = coalescing;
         self.flush(now, out);
@@ -141,7 +142,7 @@ impl Connection {
         open && seq.unwrap_near(self.iss, una).is_some_and(|at| (from..=to).contains(&at))
     }
 
-    /// Whether this end exchanges data although its SYN is not acknowledged yet.
+    /// Whether this end exchanges data while its SYN is unacknowledged.
     pub(in crate::tcp) fn waits_for_handshake(&self) -> bool {
         self.is_half()
     }

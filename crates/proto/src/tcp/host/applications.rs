@@ -113,7 +113,7 @@ impl Host {
         }
     }
 
-    /// Lets a client send a request or continue after a response; returns when it is due again.
+    /// Lets a client send a request or continue after a response, and returns its next deadline.
     fn step_client(&mut self, now: Time, index: usize, out: &mut Out) -> Option<Time> {
         let full = self.is_full();
         let App::Client(client) = &mut self.apps.all[index] else { return None };
@@ -147,7 +147,7 @@ impl Host {
         self.unless_over(now, index, next, out)
     }
 
-    /// When a client is due next; a finished client closes its persistent connection.
+    /// Next deadline of a client; a finished client closes its persistent connection.
     fn unless_over(
         &mut self,
         now: Time,
@@ -165,7 +165,7 @@ impl Host {
         next
     }
 
-    /// Lets the first application that is due act.
+    /// Calls the application with the earliest deadline.
     pub(super) fn step(&mut self, now: Time, out: &mut Out) {
         let Some((_, index)) = self.apps.wakes.first() else { return };
         let full = self.is_full();

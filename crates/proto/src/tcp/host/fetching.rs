@@ -56,7 +56,7 @@ impl Host {
         Some(self.start(client.dst, client.dst_port, now, stream, begin))
     }
 
-    /// Lets a client continue, and returns when it is due again unless arriving data wakes it.
+    /// Lets a client continue, and returns its next deadline, if it does not wait for data only.
     pub(super) fn step_fetching(&mut self, now: Time, index: usize, out: &mut Out) -> Option<Time> {
         let App::Fetching(slot) = &mut self.apps.all[index] else { return None };
         let mut client = slot.take()?;

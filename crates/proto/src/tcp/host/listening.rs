@@ -41,7 +41,7 @@ impl Host {
         self.listeners.get_or_insert_default().ports.insert(port, listener);
     }
 
-    /// Refuses further connections on `port`; returns those that were not accepted.
+    /// Refuses further connections on `port`, and returns unaccepted ones.
     pub fn stop_listening(&mut self, port: u16) -> Vec<usize> {
         let stopped = self.listeners.as_mut().and_then(|all| all.ports.remove(&port));
         stopped.map_or(Vec::new(), |listener| listener.waiting)

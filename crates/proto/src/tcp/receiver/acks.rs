@@ -54,12 +54,12 @@ impl Receiver {
         free > 0 && free >= 2 * self.edge.saturating_sub(self.nxt)
     }
 
-    /// Requires an ACK now, by a data segment or alone.
+    /// Requires an ACK now, on a data segment or as a pure ACK.
     pub fn demand_ack(&mut self) {
         self.ack_now = true;
     }
 
-    /// Whether an ACK is due.
+    /// Whether the receiver must send an ACK.
     pub fn ack_due(&self) -> bool {
         self.ack_now
     }
@@ -91,8 +91,8 @@ impl Receiver {
         }
     }
 
-    /// Reads `bytes` for the application. An ACK is due if it can open the window far enough beyond the advertised
-    /// edge; only a sent ACK moves that edge.
+    /// Reads `bytes` for the application. The receiver must send an ACK if the ACK can open the window far enough
+    /// beyond the advertised edge. Only a sent ACK moves that edge.
     pub fn read(&mut self, bytes: u64) {
         if self.quick.is_none() || self.behind_hole() > 0 {
             return self.relayed(bytes);

@@ -47,8 +47,9 @@ impl Receiver {
             core::array::from_fn(|i| if i == 0 { from } else { others.next().unwrap_or(u64::MAX) });
     }
 
-    /// Whether a delayed ACK must be sent before the segment from `from` to `to` is stored. It must if the segment
-    /// extends neither of the two newest blocks: the ACK would no longer report them (`TCP_SACK_BLOCKS_EXPECTED`).
+    /// Whether a delayed ACK must be sent before the segment from `from` to `to` is stored. This is necessary if
+    /// the segment extends neither of the two newest blocks, since the next ACK would not report these blocks any
+    /// more (`TCP_SACK_BLOCKS_EXPECTED`).
     pub fn crowds(&self, from: u64, to: u64) -> bool {
         if self.quick.is_none() || !self.ack_at.is_set() || from <= self.nxt {
             return false;
@@ -102,8 +103,8 @@ impl Receiver {
         self.report_duplicate(from, to);
     }
 
-    /// Records that the positions `from` to `to` of a segment arrived twice, and the rest is new. Linux acknowledges
-    /// such a segment like other data (`tcp_data_queue`).
+    /// Records that the positions `from` to `to` of a segment arrived twice; its other bytes are new. Linux
+    /// acknowledges such a segment like other data (`tcp_data_queue`).
     pub fn note_overlap(&mut self, from: u64, to: u64) {
         if self.quick.is_some() {
             self.report_duplicate(from, to);

@@ -58,7 +58,7 @@ fn sack_blocks_include_the_fin() {
         other.resume(Time(0), r.inbound());
         let last = expected.iter().max().unwrap();
         assert!(blocks(&other).contains(last), "{segments:?} at another base station");
-        // The hole is filled up to the FIN: nothing is left to report.
+        // The hole is filled up to the FIN, so no block remains to be reported.
         let end = segments.iter().map(|s| s.0 + u64::from(s.1)).max().unwrap();
         let taken = r.take(Time(0), 1, body(1, (end - 1) as u32), false);
         assert!(taken.fin && !taken.corrupted, "{segments:?}");
@@ -105,11 +105,11 @@ fn a_corrupted_byte_is_detected() {
 fn only_the_first_consistent_fin_ends_the_stream() {
     let mut r = receiver();
     r.take(Time(0), 2001, body(2001, 1000), false);
-    // Data came from behind this one.
+    // Data beyond this FIN has arrived, so the FIN is inconsistent.
     let taken = r.take(Time(0), 1, body(1, 500), true);
     assert!(!taken.fin && taken.delivered == 500);
     assert_eq!(r.take(Time(0), 501, body(501, 1500), false).delivered, 2500);
-    // Behind a hole there is an end; what lies behind it is ignored, and so is another end.
+    // A FIN behind a hole: data beyond it is ignored, and so is another FIN.
     r.take(Time(0), 3501, body(3501, 500), true);
     r.take(Time(0), 3801, body(3801, 1000), true);
     r.take(Time(0), 5001, body(5001, 1000), false);
@@ -121,7 +121,7 @@ fn only_the_first_consistent_fin_ends_the_stream() {
     assert!(r.inbound().is_sound(65_535), "{:?}", r.inbound());
 }
 
-/// A receiver with this buffer whose program reads nothing, and that has taken in so many segments of 1000 bytes.
+/// A receiver with this buffer that has accepted `segments` segments of 1000 bytes, which its program has not read.
 fn unread(buffer: u32, segments: u64) -> Receiver {
     let mut r = receiver();
     let config = TcpConfig { recv_buffer: buffer, ..TcpConfig::rfc() };
@@ -181,7 +181,7 @@ fn every_second_segment_is_acknowledged_and_a_lone_one_by_the_timer() {
     r.on_wake(at);
     assert!(r.ack_due() && r.next_wake().is_none());
     r.acked();
-    // The count begins anew.
+    // The count restarts.
     r.take(at, 1001, body(1001, 1000), false);
     assert!(!r.ack_due() && r.next_wake() == Some(at + timeout));
     r.take(at, 2001, body(2001, 1000), false);

@@ -27,7 +27,7 @@ const BUFFER: u64 = 65_536;
 pub(super) struct Bursts {
     /// Time of the last transmission.
     last: Option<Time>,
-    /// Segments of the current burst that were not sent yet.
+    /// Unsent segments of the current burst.
     left: u64,
     /// Start position of the first full socket buffer, and the size of each in bytes.
     buffers: Option<(u64, u64)>,
@@ -180,7 +180,7 @@ pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
 mod tests {
     use super::*;
 
-    /// The rest of the peer's window, from zero to a full segment.
+    /// The remaining part of the peer's window, from zero to a full segment.
     #[test]
     fn a_burst_takes_a_part_of_a_segment_along_and_nothing_else() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });

@@ -8,8 +8,8 @@ use super::{Sender, Verdict};
 
 impl Sender {
     /// Reduces the window after an echoed mark as after a loss, at most once for each window of data, without a
-    /// retransmission. A `counted` mark is reported only once and takes effect at once; an echo is repeated, so it is
-    /// ignored while no data is in flight.
+    /// retransmission. A `counted` mark is reported only once, and takes effect at once. An echo is repeated, so it
+    /// is ignored while no data is in flight.
     //= rfc3168#section-6.1.2: react as to a loss, at most once per window of data
     pub fn on_congestion_echo(&mut self, now: Time, counted: bool) -> Verdict {
         let w = &mut self.core.window;
@@ -23,8 +23,8 @@ impl Sender {
         Some(TcpKind::CongestionEchoed)
     }
 
-    /// Number of segments that an ACK of the position `ack` newly reports, without those that duplicate ACKs or SACK
-    /// blocks have reported before.
+    /// Number of segments that an ACK of the position `ack` newly reports, without segments that duplicate ACKs or
+    /// SACK blocks have reported before.
     pub fn newly_reported(&self, ack: u64) -> u32 {
         let w = &self.core.window;
         let all = ack.saturating_sub(w.una).div_ceil(w.mss.into());

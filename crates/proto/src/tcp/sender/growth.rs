@@ -167,7 +167,7 @@ pub trait Growth {
         let _ = (window, lost);
     }
 
-    /// Records that a segment is sent while no other is outstanding. `idle` is whether the application had nothing to
+    /// Records that a segment is sent while no other is outstanding. `idle` is whether the application had no data to
     /// send before.
     fn restart(&mut self, now: Time, idle: bool) {
         let _ = (now, idle);

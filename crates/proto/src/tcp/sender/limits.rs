@@ -1,5 +1,5 @@
-//! Times for which each limit stops a sender: those of Linux' `tcp_info` (busy, `rwnd_limited`, `sndbuf_limited`),
-//! and the limits that it does not report.
+//! Times for which each limit stops a sender. They include those of Linux' `tcp_info` (busy, `rwnd_limited`,
+//! `sndbuf_limited`) and limits that Linux does not report.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::units::{Span, Time};
 
 use super::Window;
 
-/// The reason that a sender sends nothing.
+/// The reason why a sender does not send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {

@@ -3,8 +3,8 @@
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 //!
 //! - [`systems`] has a file for each sender of the registry.
-//! - [`growth`] and [`recovery`] have the two parts of a sender and what several senders use: window growth, and loss
-//!   detection with recovery.
+//! - [`growth`] has window growth, and [`recovery`] has loss detection with recovery, including parts that several
+//!   senders share.
 //! - The other modules are the same for all senders.
 
 mod ack;

@@ -1,5 +1,5 @@
-//! Reactions to notices of a base station: explicit bad state notification (bakshi96 4.2.3 and its appendix), source
-//! quench (bakshi96 4.2.2), and partial acknowledgements (west97 3.4).
+//! Reactions to messages of a base station. These are explicit bad state notification (bakshi96 4.2.3 and its
+//! appendix), source quench (bakshi96 4.2.2), and partial acknowledgements (west97 3.4).
 
 use crate::describe::{Kind, SIM, System};
 use crate::event::{Cause, TcpKind};
@@ -58,7 +58,7 @@ impl Sender {
         }
     }
 
-    /// Restarts the timer with the current timeout, including its backoff, and changes nothing else. No timer runs
+    /// Restarts the timer with the current timeout, including its backoff. No other state changes. No timer runs
     /// while a closed window is probed.
     //= bakshi96#4.2.3: the previous timeout is cancelled and a new one put in place, identical to it
     fn on_bad_state(&mut self, now: Time) -> Option<TcpKind> {

@@ -121,8 +121,8 @@ impl<R: Recovery> SenderWith<'_, R> {
         chunk
     }
 
-    /// Starts window probes if the peer's window is the reason that nothing is sent, and no ACK in flight could open
-    /// it. A peer may also have withdrawn its window; the data in flight then counts as lost after a timeout.
+    /// Starts window probes if the peer's window is the only limit, and no ACK in flight could open it. A peer may
+    /// also have withdrawn its window; the data in flight then counts as lost after a timeout.
     ///
     /// 4.4BSD probes a completely withdrawn window at once: the retransmission timer stops, and the data in flight is
     /// retransmitted when the window opens.

@@ -108,11 +108,11 @@ pub struct Outstanding {
 pub enum Choice {
     /// Send this segment.
     Send(Chunk),
-    /// Send nothing now.
+    /// Send no segment now.
     Wait,
     /// Send new data as the windows allow.
     Window,
-    /// Send nothing: the windows allow no segment.
+    /// Send no segment, since the windows do not allow one.
     Idle,
 }
 
@@ -167,7 +167,7 @@ pub trait Recovery {
     /// bytes that may still be in flight, which are added to the new window. With `None` everything is retransmitted.
     fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64>;
 
-    /// Whether the window was reduced for a loss that is not repaired yet. A timeout then does not lower the
+    /// Whether the window was reduced for a loss that is still unrepaired. A timeout then does not lower the
     /// threshold again.
     fn unrepaired(&self, window: &Window) -> bool {
         let _ = window;

@@ -1,10 +1,10 @@
 //! The registry of senders: a sender is one file and one line here.
 //!
 //! A line has the module of the file, the constants with its keywords ([`Word`](crate::tcp::word::Word)), and the part
-//! that the file implements: a `recovery` ([`Recovery`](super::recovery::Recovery)), which names its loss detection, or
-//! a `growth` of the window ([`Growth`](super::growth::Growth)). A sender that combines parts of others has keywords
-//! alone. Everything else follows from the line: the module, the variant of
-//! [`Variant`] or [`Congestion`], the machine and its constructor `new(&TcpConfig)`, and the entry of
+//! that the file implements. This is a `recovery` ([`Recovery`](super::recovery::Recovery)), which names its loss
+//! detection, or a `growth` of the window ([`Growth`](super::growth::Growth)). A sender that combines parts of others
+//! has only keywords. Macros derive everything else from the line: the module, the variant of [`Variant`] or
+//! [`Congestion`], the machine with its constructor `new(&TcpConfig)`, and the entry of
 //! [`TCPS`](crate::tcp::words::TCPS).
 
 use serde::Serialize;

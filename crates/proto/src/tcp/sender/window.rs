@@ -140,8 +140,8 @@ impl Window {
         self.path_mss
     }
 
-    /// The segment size. In Linux it is at most half of the peer's largest window, so that a receiver with a small
-    /// buffer gets two segments and does not delay its ACK (`tcp_bound_to_half_wnd`).
+    /// The segment size. In Linux it is at most half of the peer's largest window (`tcp_bound_to_half_wnd`). So a
+    /// receiver with a small buffer gets two segments, and does not delay its ACK.
     fn bounded_mss(&self) -> u32 {
         let most = if self.peer_max > TINY_WINDOW { self.peer_max / 2 } else { self.peer_max };
         match self.linux && most > 0 {

@@ -46,14 +46,14 @@ pub struct SocketOptions {
     pub recv_buffer: Option<u32>,
     /// Size of the send buffer in bytes.
     pub send_buffer: Option<u32>,
-    /// `TCP_NOTSENT_LOWAT`: number of unsent bytes above which a write accepts only the rest of a segment
+    /// `TCP_NOTSENT_LOWAT`: number of unsent bytes above which a write only fills the present segment
     /// buffer.
     pub notsent_lowat: Option<u32>,
     /// `TCP_CONGESTION`.
     pub congestion: Option<&'static Word>,
     /// `SO_LINGER`, if it is on.
     pub linger: Option<Span>,
-    /// Whether the connection opens with data where it can (`MSG_FASTOPEN`, `TCP_FASTOPEN`).
+    /// Whether the connection opens with data if possible (`MSG_FASTOPEN`, `TCP_FASTOPEN`).
     pub fast_open: Option<bool>,
     /// Whether ECN is offered, or accepted by a listener.
     pub ecn: Option<bool>,
@@ -62,8 +62,8 @@ pub struct SocketOptions {
 /// Retransmissions of a SYN if `count` of them are set and the first `linear` timeouts do not double the
 /// next.
 ///
-/// Linux counts only those that double, and stops earlier once `count` doubling ones would have taken as
-/// long.
+/// Linux counts only retransmissions with a doubled timeout. It also stops when `count` doublings would
+/// have taken the same time.
 fn syn_retries(count: u32, linear: u32) -> u32 {
     let most = (2u64 << count.min(32)) - 1;
     let all = count.saturating_add(linear);

@@ -49,7 +49,7 @@ impl Sockets {
         let gives_up = timeout.zip(since).is_some_and(|(span, since)| since + span <= now);
         let keep = socket.options.keepalive.unwrap_or_default();
         if since.is_some() && !gives_up {
-            // The timer of the data shows whether the peer lives.
+            // While data is outstanding, its retransmission timer detects a dead peer.
             socket.probe_at = Some(now + keep.idle);
             return;
         }

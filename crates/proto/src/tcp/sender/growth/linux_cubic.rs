@@ -1,5 +1,5 @@
-//! CUBIC as Linux computes it: in whole segments and ticks of 4 ms, with a Reno-friendly window in segments and the
-//! original HyStart (Ha and Rhee 2011), which ends slow start by trains of ACKs as well as by delay.
+//! CUBIC as Linux computes it: in whole segments and ticks of 4 ms, with a Reno-friendly window in segments. Slow
+//! start ends by the original HyStart (Ha and Rhee 2011), which evaluates trains of ACKs and delays.
 
 use crate::units::{Span, Time};
 
@@ -396,8 +396,9 @@ mod tests {
         assert!(ends(&w, Span::millis(90)));
     }
 
-    /// Half of the shortest round trip and of what a burst of 256 KiB takes at the pace of slow start, a millisecond at
-    /// most: twice the window a round trip, 1.2 times from half the threshold on.
+    /// The longest ACK train has half of the shortest round trip, plus half of the time of a burst of 256 KiB at the
+    /// pacing rate, at most a millisecond. The rate is twice the window per round trip, and 1.2 times from half of the
+    /// threshold on.
     #[test]
     fn ack_trains_of_half_an_rtt_end_slow_start() {
         let rtt = Span::millis(40);

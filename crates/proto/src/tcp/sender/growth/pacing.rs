@@ -30,7 +30,7 @@ const LINUX: [u64; 2] = [200, 120];
 pub struct Pacer {
     /// Segments that may be sent back to back.
     burst: u32,
-    /// Exact smoothed round trip; the one of the timers is coarser.
+    /// Exact smoothed round trip; that of the timers is coarser.
     srtt: Option<Span>,
     /// Rate in percent of a window per round trip, below half of the threshold and above it.
     percent: [u64; 2],
@@ -40,7 +40,7 @@ pub struct Pacer {
     slack: Span,
     /// When the next segment may be sent, if one waits.
     pub(in crate::tcp::sender) waits: Due,
-    /// Segments of the current burst that were not sent yet.
+    /// Unsent segments of the current burst.
     left: u32,
 }
 
@@ -78,8 +78,8 @@ impl Pacer {
         self.waits.is_set()
     }
 
-    /// Starts a burst of `segments`, if there is none: they are sent together, and the next ones wait for the transmission
-    /// time of the burst at the rate.
+    /// Starts a burst of `segments`, if there is none. They are sent together. Later segments wait for the transmission
+    /// time of the burst at the pacing rate.
     pub(in crate::tcp::sender) fn begin_burst(&mut self, segments: u32) {
         if self.left == 0 {
             self.left = segments;
@@ -170,11 +170,11 @@ mod tests {
         let left = departures(pacer(4), 20);
         assert_eq!(left[0], (0, 4));
         assert!(left[1..].iter().all(|(_, count)| *count <= 4));
-        // The last segment is due after 19 intervals and may leave three earlier.
+        // The last segment has its time after 19 intervals, and may leave three intervals earlier.
         assert_eq!(left.last().unwrap().0, 160_000_000);
     }
 
-    /// Four segments leave together and take four intervals; what follows an interrupted burst waits.
+    /// Four segments leave together and use four intervals; segments after an interrupted burst wait.
     #[test]
     fn a_burst_leaves_together_and_the_next_one_waits_for_its_time() {
         let mut pacer = pacer(2);

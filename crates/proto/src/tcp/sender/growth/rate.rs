@@ -1,5 +1,5 @@
-//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, as in Linux' `tcp_rate.c`): the
-//! number of bytes that arrive between the transmission of a segment and its acknowledgement.
+//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, as in Linux' `tcp_rate.c`). A
+//! sample counts the bytes that arrive between the transmission of a segment and its acknowledgement.
 
 use crate::units::{Rate, Span, Time};
 
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(sample.rate().unwrap().bps(), 1_294_117);
     }
 
-    /// Ten segments leave in 45 ms and all of their ACKs come at once: what counts is the time of sending.
+    /// Ten segments leave in 45 ms, and all of their ACKs arrive at once: the sample uses the time of sending.
     #[test]
     fn compressed_acks_do_not_inflate_the_rate() {
         let mut f = Line::default();
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// The segment that was sent with the most delivered before, or else the latest, is the one that is measured by.
+    /// The sample is that of the segment before which most bytes were delivered; of equal ones, the latest.
     #[test]
     fn the_most_recently_sent_delivered_segment_is_sampled() {
         let stamp = |delivered, flight| Stamp { delivered, flight, ..Stamp::default() };

@@ -70,8 +70,8 @@ impl Growth for SlowStartAvoidance {
 mod tests {
     use super::*;
 
-    /// An ACK that crosses the threshold counts with each part where it belongs: 501 bytes up to one above the
-    /// threshold, the others for the window that then has to arrive.
+    /// An ACK that crosses the threshold counts in both phases: 501 bytes open the window to one byte above
+    /// the threshold, and the other bytes count for congestion avoidance.
     #[test]
     fn an_ack_that_crosses_the_threshold_counts_on_both_sides_of_it() {
         let config = TcpConfig { mss: 1000, byte_counting: 2, ..TcpConfig::rfc() };

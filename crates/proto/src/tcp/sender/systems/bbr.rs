@@ -142,8 +142,8 @@ impl Bbr {
         self.policed.rate().unwrap_or_else(|| self.rate.get())
     }
 
-    /// The target for the bytes in flight: the product of the rate `bps`, the round trip and `gain`, plus `extra` bytes, plus
-    /// room for bursts and delayed ACKs.
+    /// The target for the bytes in flight: the product of the rate `bps`, the round trip and `gain`, plus `extra` bytes
+    /// and an allowance for bursts and delayed ACKs.
     fn target(&self, w: &Window, bps: u64, gain: u64, extra: u64) -> u64 {
         let mss = u64::from(w.mss.max(1));
         let Some(min_rtt) = self.min_rtt else { return mss * u64::from(self.initial_window) };
@@ -216,7 +216,7 @@ impl Bbr {
 
     fn probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // The draft selects the phase at random, except the one that drains a queue, since there is none.
+        // The draft selects the phase at random. It excludes the phase that drains a queue, since there is no queue.
         self.phase = CYCLE.len() - 1 - (scattered(now) % 7) as usize;
         self.next_phase(now);
     }

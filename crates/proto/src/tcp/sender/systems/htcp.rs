@@ -133,7 +133,7 @@ impl Htcp {
         let factor = UNIT + UNIT * (10 * ms + ms * ms / 4000) / 1000;
         let rtt = self.shortest.map_or(REFERENCE.0, |rtt| rtt.0);
         let rtt = rtt.clamp(REFERENCE.0 / 10, 2 * REFERENCE.0);
-        // In the first second it is Reno's whatever the round trip.
+        // In the first second it is Reno's for every round trip.
         let factor = (factor * (rtt / 1000) / (REFERENCE.0 / 1000)).max(UNIT);
         //= leith04: 2 (1 - ratio), so that the mean window does not depend on the ratio
         (2 * factor * (UNIT - self.ratio) / UNIT).max(1)

@@ -7,8 +7,8 @@
 //! times that of the reference, and the rates are equal.
 //!
 //! The keyword includes the paper's pacing and Hoe's threshold: the first slow start ends at the product of the arrival
-//! rate of the first flight's ACKs and the shortest round trip. Until this product is known the window grows as Reno's;
-//! this costs nothing, since the rest of the flight is still unacknowledged.
+//! rate of the first flight's ACKs and the shortest round trip. Until this product is known, the window grows as
+//! Reno's. This has no disadvantage, since most of the first flight is still unacknowledged.
 //!
 //! Choices here: the round trip is the shortest one, as in Linux, so that queues do not increase the growth. In slow
 //! start `rho` is at most 16.
@@ -175,8 +175,8 @@ mod tests {
             .collect()
     }
 
-    /// The paper's equation: the rate in segments per second is (t / RTT0 + gamma) / RTT0, whatever the round trip.
-    /// In steps as long as a round trip of 500 ms it is somewhat less, since the window grows between the ACKs.
+    /// The paper's equation: the rate in segments per second is (t / RTT0 + gamma) / RTT0 for every round trip. In
+    /// steps as long as a round trip of 500 ms it is somewhat less, since the window grows between the ACKs.
     #[test]
     fn the_rate_does_not_depend_on_the_round_trip() {
         let reference = rates(25);
@@ -223,7 +223,8 @@ mod tests {
         assert_eq!(w.ssthresh, 300_000);
     }
 
-    /// A loss ends the first flight, whatever has come of it: slow start opens by `2^rho - 1` from then on.
+    /// A loss ends the first flight, also if a part of it is unacknowledged: slow start opens by `2^rho - 1` from then
+    /// on.
     #[test]
     fn a_loss_halves_and_ends_the_first_flight() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });

@@ -5,13 +5,13 @@
 //! round trip with marks reduces the window by the share alpha / 2. Unmarked data grows it by a segment per round
 //! trip. For a share p the equilibrium is a window of 2 / p segments. A loss halves the window.
 //!
-//! From 500 rounds after slow start on, round trips below 25 ms count as 25 ms: the average and the reduction wait for
-//! this time, and growth is multiplied by (RTT / 25 ms)^2, so that the rate is that of a flow with 25 ms. Packets carry
+//! From 500 rounds after slow start on, round trips below 25 ms count as 25 ms. The average and the reduction then wait
+//! for 25 ms, and growth is multiplied by (RTT / 25 ms)^2. So the rate equals that of a flow with 25 ms. Packets carry
 //! ECT(1). The pacing rate is one window per round trip, or twice that below half of the threshold.
 //!
 //! It needs a peer with accurate ECN and SACK; otherwise it is Reno with RACK. Where the draft is open, it follows
 //! Linux' `tcp_prague.c` (L4STeam). Not modelled: the detection of queues that mark as in RFC 3168, which the draft
-//! requires and Linux disables. A loss in a window that was reduced for marks halves the rest.
+//! requires and Linux disables. A loss in a window that was already reduced for marks halves the reduced window.
 
 use crate::tcp::accurate::AccurateEcn;
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
@@ -278,8 +278,8 @@ mod tests {
         assert_eq!(fresh.prague.alpha(), WHOLE);
     }
 
-    /// The published law: with a share p of marks the window is 2 / p segments. Exactly it is 2 (1 - p) / p, since what
-    /// is marked opens nothing.
+    /// The published law: with a share p of marks the window is 2 / p segments. The exact value is 2 (1 - p) / p, since
+    /// marked segments do not open the window.
     #[test]
     fn the_window_is_two_over_the_share() {
         for every in [10u64, 20, 50, 100] {
@@ -291,8 +291,8 @@ mod tests {
         }
     }
 
-    /// Once it has lasted, a round trip of 10 ms counts as 25 ms: the window is (10 / 25) of what it was, and
-    /// reductions are 25 ms apart.
+    /// After 500 rounds a round trip of 10 ms counts as 25 ms: the window falls to 10 / 25 of its previous
+    /// size, and reductions are at least 25 ms apart.
     #[test]
     fn short_round_trips_count_as_the_target() {
         let mut flow = Flow::new(10, 60, 20);

@@ -271,8 +271,8 @@ impl Recovery for Rack {
     fn unrepaired(&self, w: &Window) -> bool {
         w.una < self.recover
     }
-    /// In Linux the threshold is lowered once for each window, by a loss, marks or a timeout; and again at a timeout
-    /// if the left edge has moved since the last one (`tcp_enter_loss`).
+    /// In Linux a loss, marks or a timeout lower the threshold once for each window. A timeout lowers it again if
+    /// the left edge has moved since the last timeout (`tcp_enter_loss`).
     fn lowers_at_timeout(&mut self, core: &Core) -> Option<bool> {
         let w = &core.window;
         let again = self.after_timeout(w);

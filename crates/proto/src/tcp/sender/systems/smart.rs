@@ -56,8 +56,8 @@ impl Smart {
 
     /// Records that the segment from `from` on has caused an ACK. Returns whether this is new.
     ///
-    /// The path does not reorder, so a report about a segment that was sent twice refers to the second transmission:
-    /// the first would have arrived before the segment that showed its loss.
+    /// The path does not reorder, so a report about a segment that was sent twice refers to the second transmission.
+    /// The first one would have arrived before the segment that showed its loss.
     fn on_cause(&mut self, w: &Window, from: u64) -> bool {
         let Smart { named: Named { flight, latest, .. }, repeat } = self;
         flight.acknowledge(w.una, |_, _| {});

@@ -6,8 +6,8 @@
 //!   segments the window grows by one, above beta it shrinks by one.
 //! - In slow start the window doubles in every other round trip and is constant in between. Slow start ends when the
 //!   backlog exceeds gamma.
-//! - The time of each segment is stored. The first or second duplicate ACK causes a retransmission of the left edge if it
-//!   has waited longer than a fine-grained timeout, and so do the first two ACKs after a repair.
+//! - The time of each segment is stored. If the left edge has waited longer than a fine-grained timeout, the first or
+//!   second duplicate ACK causes its retransmission. So does one of the first two ACKs after a repair.
 //! - A loss reduces the window only if the segment was sent after the last reduction.
 //!
 //! Choices where the paper is open: the window halves, as in Reno; the fine timeout is `srtt + 4 rttvar`; a window that

@@ -3,9 +3,9 @@
 //! Vegas TCP Congestion Control*, ACM CCR 34(2), 2004): after a loss the window is the product of the measured bandwidth
 //! and the shortest round trip, not half of the previous window.
 //!
-//! The acknowledged bytes of a round trip, at least 50 ms, are a sample of the bandwidth. Samples pass a low-pass filter
-//! twice, as in Linux. A random loss on a path with an empty queue then costs nothing: the product equals the window.
-//! After a timeout slow start ends at the product.
+//! The acknowledged bytes of a round trip, at least 50 ms, are a sample of the bandwidth. Samples pass a low-pass
+//! filter twice, as in Linux. So a random loss on a path with an empty queue does not reduce the window: the product
+//! equals it. After a timeout slow start ends at the product.
 //!
 //! Choices here: a sample is the movement of the left edge, so that data of a recovery counts at its end. At a loss that
 //! ACKs have shown, the product never increases the window.

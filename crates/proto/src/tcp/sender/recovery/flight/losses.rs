@@ -144,9 +144,9 @@ impl Flight {
         (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
     }
 
-    /// Marks segments as lost after a timeout: the first one, and those that `verdict` declares lost. Calls `each`
-    /// for those that were in the network. If the first one was reported, the receiver has discarded the reported
-    /// data, so all reports are removed.
+    /// Marks segments as lost after a timeout: the first one, and others for which `verdict` is true. Calls `each`
+    /// for marked segments that were in the network. If the first one was reported, the receiver has discarded the
+    /// reported data, so all reports are removed.
     //= rfc2018#section-8: a timeout with the first segment reported shows that the receiver has reneged
     //= rfc8985#section-6.3: the first segment, and those sent more than a round trip and the reordering window ago
     pub fn expire(

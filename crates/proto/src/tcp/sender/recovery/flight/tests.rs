@@ -20,7 +20,7 @@ fn a_segment_counts_as_sacked_only_when_fully_reported() {
     assert_eq!((reported, f.pipe(), f.sacked_segments()), (vec![1001], 2000, 1));
 }
 
-/// A segment that ends at the limit stays whole. A segment beyond it is cut there, and the rest waits.
+/// A segment that ends at the limit stays whole. A segment beyond it is divided there, and its second part waits.
 #[test]
 fn a_lost_segment_beyond_the_limit_is_split_there() {
     let mut f = flight(3);
@@ -74,7 +74,7 @@ fn a_timeout_detects_a_receiver_that_reneged() {
 }
 
 proptest! {
-    /// Every byte outstanding is in exactly one of three states, and the counters say how many are in each.
+    /// Every outstanding byte is in exactly one of three states, and the counters have the number of bytes in each.
     #[test]
     fn flight_counters_match_the_segment_records(steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..9), 1..80)) {
         let mut f = Flight::default();

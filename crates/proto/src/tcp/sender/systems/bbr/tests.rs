@@ -21,8 +21,8 @@ impl Path {
         Path { bbr: Bbr::new(&config), w, now: 0, total: 0, flight: 10_000 }
     }
 
-    /// One ACK ends a round trip of `rtt` ms; it covers what the path has carried. Then follows what window and
-    /// pace allow.
+    /// Ends a round trip of `rtt` ms by one ACK for all data that the path has carried. Then sends as much data
+    /// as window and pacing rate allow.
     fn round(&mut self, rtt: u64, lost: u32, repair: Repair) {
         let prior = self.total;
         let before = self.flight;
@@ -183,7 +183,8 @@ fn each_phase_ends_by_its_duration_flight_or_losses() {
     }
 }
 
-/// The window opens by what arrives, up to its target; before the path is full also beyond it, for the first window.
+/// The window opens by the arriving bytes, up to its target. Before the path is full, the first window may exceed the
+/// target.
 #[test]
 fn the_window_grows_with_deliveries_up_to_its_target() {
     let settled = Path::settled();
@@ -332,7 +333,7 @@ fn losses_save_the_window_and_timeouts_reset_full_pipe() {
         assert_eq!(bbr.after_loss(Time(0), &w, loss), w.ssthresh);
         assert_eq!((bbr.prior_cwnd, bbr.repair, bbr.full), (10_000, repair, full));
     }
-    // During a repair, or while the round trip is measured, the largest is kept.
+    // During a repair, or while the round trip is measured, the saved window is the largest one.
     for (repair, mode) in [(Repair::Recovery, Mode::Startup), (Repair::None, Mode::ProbeRtt)] {
         let Path { mut bbr, mut w, .. } = Path::new();
         (bbr.repair, bbr.mode, bbr.prior_cwnd, w.cwnd) = (repair, mode, 20_000, 10_000);

@@ -277,7 +277,7 @@ mod tests {
         Lost { now, from, bytes, in_flight: 100_000, lost, app_limited: false, total }
     }
 
-    /// Where the two percent were passed within the segment.
+    /// The flight at which, within this segment, the loss rate exceeded two percent.
     //= draft-ietf-ccwg-bbr-06#section-5.5.10.2: lost_prefix = (BBR.LossThresh * inflight_prev - lost_prev) / (1 - LossThresh)
     #[test]
     fn excessive_loss_is_located_where_it_passes_two_percent() {

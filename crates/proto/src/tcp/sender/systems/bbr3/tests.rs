@@ -50,8 +50,8 @@ impl Path {
         }
     }
 
-    /// A round trip in which these segments were lost, of so many in flight when they were sent. Then follows what window
-    /// and pace allow.
+    /// A round trip that loses `lost` segments of the present flight. Then sends as much data as window and pacing rate
+    /// allow.
     fn round(&mut self, lost: u64, repair: Repair) {
         let before = self.flight;
         let sample = self.sample(1000 * lost, repair);
@@ -98,11 +98,11 @@ fn startup_ends_after_three_flat_rounds_then_drains() {
     assert!((6..=8).contains(&(path.now / 40)), "{}", path.now);
     assert_eq!((path.bbr.max_rate(), path.bbr.long), (RATE, NONE));
     let seen = path.until(State::Cruise);
-    // One ACK for a round trip: what ends the one ends the other.
+    // With one ACK for each round trip, the states Drain and Down end at the same time.
     assert_eq!(seen, [State::Drain, State::Cruise]);
 }
 
-/// The draft's example: three rounds, whatever is in flight.
+/// The draft's example: three rounds with any flight.
 #[test]
 fn drain_lasts_three_rounds_at_most() {
     let mut path = Path::new();
@@ -195,7 +195,7 @@ fn a_lossy_probe_bounds_the_next_cautious_probe() {
     // 15 % are left to others.
     assert!(path.flight <= 59_183 * 85 / 100 + 1, "{}", path.flight);
     assert_eq!(u64::from(path.w.cwnd), 59_183 - 59_183 * 15 / 100);
-    // The next probe ends where this one lost, and the one after that follows at once.
+    // The next probe ends at the flight of this loss, and another probe follows at once.
     path.until(State::Up);
     let seen = path.until(State::Refill);
     assert_eq!(seen, [State::Up, State::Down, State::Refill]);
@@ -230,7 +230,7 @@ fn a_timeout_resets_full_pipe_and_the_window_recovers() {
 }
 
 impl Path {
-    /// A round trip in which so many percent of the bytes arrive marked.
+    /// A round trip in which `percent` percent of the bytes arrive marked.
     fn marked(&mut self, percent: u32) {
         let mut sample = self.sample(0, Repair::None);
         sample.ce_bytes = sample.delivered * percent / 100;
@@ -283,7 +283,7 @@ fn heavy_marks_end_probes_and_ceased_marks_start_one() {
     assert!(matches!(path.bbr.state, State::Refill | State::Up), "{:?}", path.bbr.state);
 }
 
-/// It does not say how much is marked.
+/// Such an echo has no number of marked bytes.
 #[test]
 fn an_echo_of_a_mark_without_a_count_is_a_loss() {
     let mut path = Path::cruising();

@@ -9,7 +9,7 @@ use crate::units::Time;
 
 use super::Rack;
 
-/// Lost segments that were not reported to the window growth yet.
+/// Lost segments that the window growth has not processed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses(Vec<Lost>);
 

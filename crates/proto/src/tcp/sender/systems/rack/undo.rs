@@ -1,6 +1,6 @@
 //! Reverting spurious reactions to losses, as in Linux. A reaction is spurious if all retransmissions were needless
-//! (DSACK, RFC 3708), or if an ACK answers a segment from before the first retransmission (Eifel, RFC 3522), or,
-//! after a timeout, if data arrives that was not retransmitted (F-RTO, RFC 5682).
+//! (DSACK, RFC 3708), or if an ACK answers a segment from before the first retransmission (Eifel, RFC 3522). After
+//! a timeout, it is also spurious if data arrives that was not retransmitted (F-RTO, RFC 5682).
 
 use crate::tcp::rtt::RttEstimator;
 use crate::tcp::sender::growth::Growth as _;
