@@ -411,13 +411,13 @@ pub enum StallCause {
 /// One mark in a time-sequence plot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Point {
-    /// When.
+    /// Time of the packet.
     pub at: Time,
     /// Position in the sequence.
     pub offset: i64,
     /// Number of bytes from there; zero for ACKs.
     pub len: u32,
-    /// What.
+    /// Kind of the mark.
     pub kind: PointKind,
 }
 

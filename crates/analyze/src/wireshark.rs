@@ -216,8 +216,8 @@ fn forward(
     }
 }
 
-/// Marks an ACK of bytes that are not in the capture, once for each gap, and once for all ACKs beyond the captured data
-/// until this side acknowledges new data.
+/// Marks an ACK of bytes that are not in the capture: one ACK for each gap. Of the ACKs beyond the captured data, only
+/// the first one is marked, until this side acknowledges new data.
 fn acked_unseen(marks: &mut Marks, rev: &mut Flow, ack: Seq) {
     let Some((contiguous, (next, _))) = rev.contiguous.zip(rev.next) else { return };
     if !contiguous.lt(ack) {

@@ -1,7 +1,7 @@
-//! Worlds 2 and 3: the protocol machines on real packets.
+//! The protocol machines on real packets.
 //!
-//! The stages of the simulator run here between two network interfaces, as a bump in the wire: in a testbed
-//! of network namespaces with real Linux TCP hosts, and on a router.
+//! The stages of the simulator run here between two network interfaces and forward the frames. This happens
+//! in a testbed of network namespaces with real Linux TCP hosts, and on a router.
 #![cfg(target_os = "linux")]
 
 mod alarm;

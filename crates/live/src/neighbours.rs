@@ -82,9 +82,9 @@ impl Neighbours {
     }
 
     /// Learns that the sender of a frame from `side` with this link-layer header (addresses, tags, type) is
-    /// `addr`. A frame with a forged source address does not move the host while frames from the other side
-    /// are addressed to the known neighbour: a bridge would deliver them there. After a move of the host, the
-    /// hosts of the other side find its new link-layer address themselves.
+    /// `addr`. A frame with a forged source address does not change the entry while frames from the other
+    /// side are addressed to the known neighbour, because a bridge would deliver them there. After a move of
+    /// the host, the hosts of the other side find its new link-layer address themselves.
     pub fn learn(&mut self, side: Side, addr: Addr, link: &[u8]) {
         let Some(neighbour) = Neighbour::of(link, 6) else { return };
         if self.last == Some((side, addr, neighbour)) {

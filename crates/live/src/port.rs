@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     /// If the kernel forwards, its count of arrived frames is the number of received ones. The sent frames
-    /// are those that it forwarded from the other side, plus the station's own.
+    /// are the frames that it forwarded from the other side, and the station's own.
     #[test]
     fn kernel_forwarded_frames_count_on_both_ports() {
         let own = PortCounts {

@@ -14,9 +14,10 @@ pub enum Reason {
     Finished,
     /// The scenario's horizon was reached.
     Horizon,
-    /// No event was left although a transfer is not over.
+    /// No deadline is left, but a transfer is not over.
     Idle,
-    /// A million deadlines, or four million packets within one, without progress of time: a fault of a machine.
+    /// A million deadlines passed without progress of time, or one deadline caused four million packets. This is a
+    /// fault of a machine.
     Stuck,
 }
 

@@ -49,10 +49,11 @@ pub(crate) struct Engine<S> {
     path: Path,
     now: Time,
     wakes: u64,
-    standing: u32,
+    /// Deadlines since time last advanced.
+    wakes_now: u32,
     /// Every transfer is over at the host that opened it.
     finished: bool,
-    /// The run waits for packets that no host waits for: datagrams, which are not acknowledged.
+    /// The run ends only after all packets have left the path: it has datagrams, for which no host waits.
     drains: bool,
     ended: Option<Reason>,
 }
@@ -63,7 +64,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let path = Path::with_ends(scenario.borrow(), seed, interest, ours, ends);
         let drains = scenario.borrow().datagrams().next().is_some();
         let (now, finished) = (Time::ZERO, false);
-        Engine { scenario, path, now, wakes: 0, standing: 0, finished, drains, ended: None }
+        Engine { scenario, path, now, wakes: 0, wakes_now: 0, finished, drains, ended: None }
     }
 
     /// A copy in the same state; `None` if a host has another protocol stack.
@@ -76,7 +77,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
             path: self.path.fork()?,
             now: self.now,
             wakes: self.wakes,
-            standing: self.standing,
+            wakes_now: self.wakes_now,
             finished: self.finished,
             drains: self.drains,
             ended: self.ended,
@@ -91,8 +92,8 @@ impl<S: Borrow<Scenario>> Engine<S> {
         &mut self.path
     }
 
-    /// Continues after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
-    /// left.
+    /// Continues after the end of the transfers until no deadline is left, for at most `patience`. True if no deadline
+    /// is left.
     pub(crate) fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
         let limit = self.now + patience;
         let mut outside = Void(sink);
@@ -106,13 +107,13 @@ impl<S: Borrow<Scenario>> Engine<S> {
         true
     }
 
-    /// Runs until `until`. `goes_on`, if given, is called with the sink and the path after each deadline; false ends the
-    /// call.
+    /// Runs until `until`. `may_continue`, if given, is called with the sink and the path after each deadline; false
+    /// ends this call.
     pub(crate) fn run_while<T: Sink>(
         &mut self,
         until: Time,
         sink: &mut T,
-        goes_on: Option<impl Fn(&T, &Path) -> bool>,
+        may_continue: Option<impl Fn(&T, &Path) -> bool>,
     ) {
         if self.ended.is_some() {
             return;
@@ -120,9 +121,9 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let horizon = Time::ZERO + self.scenario.borrow().horizon;
         let limit = horizon.min(until);
         let mut outside = Void(sink);
-        let (mut now, mut standing, mut wakes) = (self.now, self.standing, self.wakes);
+        let (mut now, mut wakes_now, mut wakes) = (self.now, self.wakes_now, self.wakes);
         // A stage may run ahead up to the limit, unless the caller checks after each deadline.
-        let free = if goes_on.is_some() { 0 } else { limit.0.saturating_add(1) };
+        let free = if may_continue.is_some() { 0 } else { limit.0.saturating_add(1) };
         self.path.set_free(Time(free));
         let reason = loop {
             let over = |otherwise| if self.finished { Reason::Finished } else { otherwise };
@@ -133,10 +134,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
             }
             if at > now {
                 now = at;
-                standing = 0;
+                wakes_now = 0;
             } else {
-                standing += 1;
-                if standing > STUCK {
+                wakes_now += 1;
+                if wakes_now > STUCK {
                     break Some(Reason::Stuck);
                 }
             }
@@ -152,11 +153,11 @@ impl<S: Borrow<Scenario>> Engine<S> {
             if self.finished && !(self.drains && self.path.has_packets()) {
                 break Some(Reason::Finished);
             }
-            if goes_on.as_ref().is_some_and(|goes_on| !goes_on(outside.0, &self.path)) {
+            if may_continue.as_ref().is_some_and(|check| !check(outside.0, &self.path)) {
                 break None;
             }
         };
-        (self.now, self.standing, self.wakes, self.ended) = (now, standing, wakes, reason);
+        (self.now, self.wakes_now, self.wakes, self.ended) = (now, wakes_now, wakes, reason);
     }
 
     /// The end of the run; an unfinished one is cut off here.

@@ -1,7 +1,8 @@
-//! World 1: a deterministic simulator.
+//! The simulator, which is deterministic.
 //!
-//! It uses machines only by their contract. It calls the stage with the earliest deadline, forwards its packets to its
-//! neighbours, and advances time to the next deadline. A plain FIFO queue needs one deadline per packet and hop.
+//! It uses machines only by their contract ([`lasthop_proto::machine`]). It calls the stage with the earliest
+//! deadline, forwards the packets of this stage to the neighbouring stages, and advances time to the next deadline. A
+//! plain FIFO queue needs one deadline per packet and hop.
 //!
 //! ```text
 //! left hosts | stage 0 | stage 1 | ... | right hosts

@@ -1,9 +1,9 @@
 //! Policer: it drops packets that exceed a rate and a burst, and delays none.
 //!
 //! The method is that of Flach et al. (SIGCOMM 2016). A token bucket is filled at the rate between the first and
-//! the last loss. Three signs show a policer: this bucket is empty when a packet is lost, it is not empty when one
-//! passes, and round trips before losses are not longer than others. Comparisons replace two thresholds of the
-//! paper:
+//! the last loss. Three signs together show a policer: the bucket is empty when a packet is lost; it is not empty
+//! when a packet passes; and round trips before losses are not longer than others. Comparisons replace two
+//! thresholds of the paper:
 //!
 //! - A queue of the burst's size loses the same packets, but delays the packets before them. So round trips at losses
 //!   are compared with the time in which such a queue drains.

@@ -1,6 +1,6 @@
 //! The segment size of a sender whose path MTU is smaller than the handshake allows.
 //!
-//! A sender that knows the path MTU (RFC 1191, RFC 8201) sends smaller segments than both ends announced. Such a
+//! After path MTU discovery (RFC 1191, RFC 8201) a sender sends smaller segments than both ends announced. Such a
 //! segment is full, but looks like a small write of an application. If several of these segments leave at once, the
 //! application is not the limit.
 

@@ -112,8 +112,8 @@ fn lower_line(mut points: Vec<(i64, i64)>, begin: i64) -> Option<Line> {
 mod tests {
     use super::*;
 
-    /// Packets each 20 ms for a minute: the second clock is 3 s ahead and runs 40 ppm fast; a queue that fills and
-    /// empties delays what goes forth.
+    /// Packets each 20 ms for a minute. The second clock is 3 s ahead and runs 40 ppm fast. In the forward
+    /// direction a queue that fills and empties delays the packets.
     fn points(back: bool) -> Vec<(i64, i64)> {
         (0..3000i64)
             .map(|i| {

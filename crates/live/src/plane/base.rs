@@ -1,7 +1,8 @@
 //! The base filter: forwards between two interfaces, with or without a station.
 //!
-//! It is a classic filter of the traffic control at the ingress of both interfaces (clsact, cls_bpf), set by netlink
-//! (rtnetlink(7)), so it remains when its process dies. The programs of a running station are executed before it.
+//! It is a filter of the traffic control at the ingress of both interfaces (clsact, cls_bpf), not a tcx link. The
+//! station sets it by netlink (rtnetlink(7)), so it remains when the process of the station ends. The kernel
+//! executes the programs of a running station before it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};

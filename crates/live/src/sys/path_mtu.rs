@@ -17,8 +17,8 @@ fn set(socket: &UdpSocket, level: i32, name: i32, value: libc::c_int) -> io::Res
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sets whether the kernel may fragment datagrams that exceed the path MTU. Otherwise it sends them whole,
-/// whatever ICMP reports, and refuses those beyond the interface's MTU with `EMSGSIZE`.
+/// Sets whether the kernel may fragment datagrams that exceed the path MTU. Otherwise it sends them whole and
+/// ignores reports by ICMP. It refuses datagrams beyond the interface's MTU with `EMSGSIZE`.
 ///
 /// # Errors
 /// Errors of the system.

@@ -35,8 +35,8 @@ impl PacketSizes {
         }
     }
 
-    /// The good packet size for the present state of the channel, bytes: the last row not beyond it, or the
-    /// first row for shorter bad periods.
+    /// The good packet size for the present mean bad period, in bytes. It is in the last row whose period
+    /// is not longer than this one, or in the first row if all are longer.
     pub fn now(&self) -> u32 {
         let row = self.table.iter().rev().find(|(period, _)| *period <= self.bad_period);
         row.or(self.table.first()).map_or(u32::MAX, |(_, size)| *size)

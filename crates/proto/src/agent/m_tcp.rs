@@ -6,9 +6,9 @@
 //!   byte while more data is in flight to it. In the other direction the mobile host's data is acknowledged
 //!   after the fixed host has acknowledged it.
 //! - When the mobile host is lost, that byte is acknowledged with a window of zero. A sender with a closed
-//!   window probes: it does not time out, and does not reduce its congestion window. 4.4BSD probes also
-//!   while data is in flight, and so do senders here with its timers. Other senders wait for their timer
-//!   first.
+//!   window sends probes. It does not time out, and does not reduce its congestion window. 4.4BSD sends
+//!   probes also while data is in flight, and senders with the timers of 4.4BSD do so here. Other senders
+//!   wait for their timer first.
 //! - When the mobile host returns, a pure ACK opens the window. Outstanding data towards the mobile host is
 //!   retransmitted at once, with the old windows.
 //!

@@ -12,10 +12,10 @@
 //!
 //! Choices where descriptions of snoop differ: acknowledged bytes that the sender repeats are forwarded, and
 //! so is the receiver's answer (the first description forges that ACK instead). With a full cache, newer
-//! packets pass uncached, since the oldest is needed next. Data may fill a hole before the sender can have
-//! detected the hole. This data was overtaken on its way and is no retransmission, so its loss is repaired
-//! here. While the receiver's window is closed, timers stop and duplicate ACKs pass, since they answer the
-//! sender's window probes.
+//! packets pass uncached, since the oldest packet is the next one that may have to be retransmitted. Data
+//! may fill a hole before the sender can have detected the hole. This data was overtaken on its way and is
+//! no retransmission, so its loss is repaired here. While the receiver's window is closed, timers stop and
+//! duplicate ACKs pass, since they answer the sender's window probes.
 //!
 //! With partial acknowledgements (west97 3) the agent also notifies the sender of delays of the link; see
 //! `ackp.rs`. With selective acknowledgements it has a list of the missing packets; see `snoop_smart.rs`.

@@ -254,16 +254,17 @@ impl TcpConfig {
     ///
     /// From the paper: Tahoe with fast retransmit, a window of 4 KB, packets of 576 bytes with headers of 40
     /// bytes. The clock has beats of 100 ms, and round trips are measured to the nearest beat. The backoff
-    /// ends with an ACK for a packet that was not retransmitted. Known of the simulator (ns, later ns-2
-    /// before its defaults changed in 2004): the third duplicate ACK causes a retransmission, each packet is
+    /// ends with an ACK for a packet that was not retransmitted. From the simulator (ns, later ns-2 before
+    /// its defaults changed in 2004): the third duplicate ACK causes a retransmission, each packet is
     /// acknowledged, and one packet is timed at a time. The first timeout is 6 s, the minimum two beats of
     /// the clock. The window begins with one packet, the slow-start threshold with the whole window, and a
     /// loss halves the smaller of congestion window and window.
     ///
     /// Assumed: the maximum timeout of 64 s, as in BSD, and that a source never aborts (255 retries here).
-    /// The simulator counted its window in packets; here it is 4096 bytes of payload, which is seven packets
-    /// of 576 bytes as in the paper's figure 3. Unlike the simulator's, these connections begin with a
-    /// handshake. Its round trip, short compared with that of a packet at these rates, is not measured.
+    /// The simulator counted its window in packets. Here the window is 4096 bytes of payload, which is seven
+    /// packets of 576 bytes as in the paper's figure 3. These connections begin with a handshake, which the
+    /// simulator did not have. Its round trip is not measured; it is short compared with the round trip of a
+    /// data packet at these rates.
     pub fn bakshi96() -> TcpConfig {
         TcpConfig {
             variant: Variant::Tahoe,
@@ -326,7 +327,7 @@ impl TcpConfig {
             rto_max: Span::secs(120),
             max_retries: 15,
             giving_up: GivingUp::Time,
-            // `tcp_syn_retries` counts only those whose timeout doubles.
+            // `tcp_syn_retries` counts only the retransmissions whose timeout doubles.
             syn_retries: Some(10),
             syn_ack_retries: Some(5),
             syn_linear: 4,

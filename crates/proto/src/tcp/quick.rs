@@ -1,6 +1,7 @@
-//! Immediate ACKs of a receiver, as in Linux: for each of the first segments, and for each one while the
-//! window may still grow (`tcp_incr_quickack`, `tcp_grow_window`, `tcp_rcv_space_adjust`). After a hole the
-//! first three ACKs are immediate, later ones are compressed (`tcp_ack_snd_check`).
+//! Immediate ACKs of a receiver, as in Linux. It acknowledges each of the first segments at once, and each
+//! segment while the window may still grow (`tcp_incr_quickack`, `tcp_grow_window`,
+//! `tcp_rcv_space_adjust`). After a hole the first three ACKs are immediate, later ones are compressed
+//! (`tcp_ack_snd_check`).
 //!
 //! The window grows with the data of a round trip (`tcp_rcvbuf_grow`), up to the receiver's buffer.
 //!

@@ -1,9 +1,8 @@
 //! A range of a byte stream in pieces.
 //!
 //! Pieces are shared, not copied: a pattern has no bytes, and real bytes remain in the frame in which they
-//! arrived. Only a slice across pieces is copied. Two measures keep small pieces of large frames from
-//! occupying much more memory than their bytes: a small part of a frame is copied out, and small neighbours
-//! are joined.
+//! arrived. Only a slice across pieces is copied. A small piece of a large frame would occupy much more
+//! memory than its bytes. Therefore a small part of a frame is copied, and small neighbours are joined.
 
 use std::collections::VecDeque;
 

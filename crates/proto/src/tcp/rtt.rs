@@ -46,8 +46,8 @@ pub struct Timing {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. Truncation
-    /// keeps a LAN's timeout at three ticks, so it influenced the results of the papers.
+    /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. By truncation
+    /// the timeout on a LAN remains three ticks, which influenced the results of the papers.
     Ticks { beat: Beat },
     /// The simulators of LBNL: the same arithmetic in units of the granularity, with independent timers.
     Integer { beat: Beat, rounding: Rounding },
@@ -238,8 +238,8 @@ impl RttEstimator {
         };
     }
 
-    /// Records a handshake without a measurement because its timer expired: the backoff ends, and the timeout
-    /// is at least three seconds until the first measurement.
+    /// Records a handshake whose timer expired, so that it gives no measurement. The backoff ends, and the
+    /// timeout is at least three seconds until the first measurement.
     //= rfc6298#section-5.7
     pub fn handshake_timed_out(&mut self) {
         let short = self.timing().initial < AFTER_LOST_SYN;

@@ -8,10 +8,10 @@
 //! This file has the state that a host stores, and the tests on it. `connection/opening.rs`, shared with
 //! [`fast_open`](super::fast_open), has the behaviour of a connection.
 //!
-//! **Modelled:** the three options and their validation; data and FIN on the SYN, answered by one segment;
-//! data of a SYN that fails the test, stored until the handshake is over; half-synchronised states, as a flag
-//! next to the states of RFC 9293. TIME-WAIT is eight timeouts for a connection shorter than the MSL, which
-//! is half of `time-wait`. The next SYN acknowledges the FIN before it.
+//! **Modelled:** the three options and their validation; data and FIN on the SYN, answered by one segment.
+//! Data of a SYN that fails the test is stored until the handshake is over. Half-synchronised states are a
+//! flag next to the states of RFC 9293. TIME-WAIT is eight timeouts for a connection shorter than the MSL,
+//! which is half of `time-wait`. The next SYN acknowledges the FIN before it.
 //!
 //! **Not modelled:** segments that overtake their SYN (they are dropped), a congestion window and round-trip
 //! time stored between connections, and more than one segment before the SYN is acknowledged.

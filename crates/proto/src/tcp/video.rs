@@ -1,5 +1,5 @@
-//! Video by segments: a client fetches segments in order over a connection that stays open, chooses a rate
-//! from a ladder for each, and plays the received ones.
+//! Video by segments. A client fetches segments in order over a connection that stays open, and plays the
+//! received ones. For each segment it chooses a rate from a ladder.
 //!
 //! All segments have the same duration, and each has exactly the bytes of its rate: varying sizes within a
 //! film are not modelled.

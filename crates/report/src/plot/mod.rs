@@ -1,5 +1,5 @@
-//! Plots as SVG, in three forms: inside a page (colours from the page's variables), as a separate file (light and dark
-//! by the reader's preference, or in one theme), and as PNG or PDF (in one theme).
+//! Plots as SVG, in three forms. Inside a page, colours come from the page's variables. A separate file is light or
+//! dark by the reader's preference, or in one theme. PNG and PDF have one theme.
 
 mod axis;
 mod bars;

@@ -1,9 +1,9 @@
 //! Settings of Linux for the keys of a testbed host whose TCP is the kernel's.
 //!
-//! There are four cases: a setting of Linux applies a key, the key matches the fixed behaviour of Linux, it
-//! is rejected with the reason, or it is reported as not applied. A key unknown to this file is compared with
-//! the preset `linux`; a warning names it if it changes the preset. So scenarios of the papers run with real
-//! kernels, and no key is ignored silently.
+//! For each key there are four cases. A setting of Linux applies it; its value is the fixed behaviour of
+//! Linux; it is rejected with the reason; or it is reported as not applied. A key unknown to this file is
+//! compared with the preset `linux`; a warning names it if it changes the preset. So scenarios of the papers
+//! run with real kernels, and no key is ignored silently.
 
 use lasthop_proto::tcp::{TcpConfig, words};
 use lasthop_proto::units::Span;

@@ -279,9 +279,9 @@ fn end(reader: &Reader<'_>, key: &str, name: &str, hosts: &[HostSpec]) -> Result
 
 /// Gives each host its side and address.
 ///
-/// The side is determined in this order: the file; left for a name that begins with `fixed` and right for one
-/// with `mobile`; the opposite side of a host with which it exchanges data; left for the first host that is
-/// still undecided, and so on.
+/// The first rule that applies determines the side: (1) the side in the file; (2) left for a name that begins
+/// with `fixed`, right for `mobile`; (3) opposite to a host with which it exchanges data. If no rule applies
+/// to any host, the first undecided host is on the left, and rule 3 applies again.
 pub(super) fn assign_sides(
     specs: &mut [HostSpec],
     transfers: &[TransferSpec],

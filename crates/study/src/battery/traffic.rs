@@ -272,7 +272,8 @@ mod tests {
 
     #[test]
     fn at_the_edge_the_timer_of_coap_expires_before_the_answer_comes() {
-        // 624 ms to send, twice 3.02 s: an answer after 6.7 s, where the timer expires after 2 to 3 s and 6 to 9 s.
+        // Sending takes 624 ms, and each direction 3.02 s, so the answer arrives after 6.7 s. The timer expires after 2
+        // to 3 s, and again after 6 to 9 s.
         let copies = sent(&coap(EDGE));
         assert!(copies == 2 || copies == 3, "{copies}");
     }

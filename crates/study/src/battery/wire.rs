@@ -1,8 +1,8 @@
 //! Messages of a report: requests and answers above UDP or TCP.
 //!
-//! Sizes of handshakes and records are those of draft-ietf-iotops-security-protocol-comparison-07 (DTLS 1.3 and TLS
-//! 1.3, secp256r1, ECDSA, CCM_8; raw public keys at both ends, or a pre-shared key with ECDHE for a resumption).
-//! Certificate chains would add one to three kilobytes to a full handshake.
+//! Sizes of handshakes and records are from draft-ietf-iotops-security-protocol-comparison-07, for DTLS 1.3 and TLS
+//! 1.3 with secp256r1, ECDSA and CCM_8. A full handshake has raw public keys at both ends, a resumption a
+//! pre-shared key with ECDHE. Certificate chains would add one to three kilobytes to a full handshake.
 
 use serde::Serialize;
 

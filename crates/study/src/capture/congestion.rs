@@ -4,8 +4,8 @@
 //!
 //! - **the response to a loss**: the ratio of the windows after and before a recovery. Reno halves (RFC 5681 section
 //!   3.1), CUBIC reduces to 0.7 (RFC 9438 section 4.6), BBR returns to its previous window;
-//! - **the growth until the next loss**: Reno grows by a segment per round trip, CUBIC by a cubic function of time, but
-//!   at least by its Reno-friendly 0.53 segments per round trip (sections 4.2 and 4.3), BBR does not grow;
+//! - **the growth until the next loss**: Reno grows by a segment per round trip. CUBIC grows by a cubic function of
+//!   time, but at least by its Reno-friendly 0.53 segments per round trip (sections 4.2 and 4.3). BBR does not grow;
 //! - **pacing**: without it data is sent immediately when an ACK arrives. BBR requires pacing, others may have it.
 //!
 //! Each loss is evidence for or against each candidate, and against an unknown control, which predicts no values. The

@@ -1,10 +1,10 @@
 //! Shares of the variance of a result that each parameter explains (I. Sobol 1993).
 //!
-//! The *main effect* is the share of the parameter alone: the variance of the means over its parts (its values, or
-//! quarters of its range), divided by the total variance. The *total effect* is the share that would remain if all
-//! other parameters were fixed: half of the mean square of the change in a block when this parameter is drawn again (M.
-//! Jansen 1999), divided by the same variance. It includes interactions, and chance in runs of finite length: a
-//! parameter that only shifts random draws has a total effect and no main effect.
+//! The *main effect* is the share of the parameter alone. It is the variance of the means over its parts (its values,
+//! or quarters of its range), divided by the total variance. The *total effect* is the share that would remain if all
+//! other parameters were fixed. It is half of the mean square of the change in a block when this parameter is drawn
+//! again (M. Jansen 1999), divided by the total variance. It includes interactions, and chance in runs of finite
+//! length: a parameter that only shifts random draws has a total effect and no main effect.
 //!
 //! Intervals are from blocks drawn with replacement (basic bootstrap, B. Efron), which also removes the bias of means
 //! over few sets.

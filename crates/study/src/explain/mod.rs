@@ -1,5 +1,5 @@
-//! Explains a claim: the open parameters of its paper that decide its conditions, the common values of the best
-//! sets, and the conditions that no set meets together.
+//! Explains a claim. It finds the open parameters of the paper that decide the claim's conditions, the common
+//! values of the best sets, and the conditions that no set meets together.
 //!
 //! [`design`] lays out the sets; the caller runs them, and [`answer`] evaluates the results.
 

@@ -1,16 +1,16 @@
 //! Lays out the sets of parameter values.
 //!
-//! Positions of parameters are numbers from 0 to 1. Half of the sets are random. The others are in blocks after A.
-//! Saltelli et al. 2010 ("Variance based sensitivity analysis of model output", Computer Physics Communications 181): a
-//! random set, and for each parameter the same set with this parameter drawn again. All draws are Latin hypercubes (M.
-//! McKay et al. 1979): a range has as many parts as there are sets, and each part is used once.
+//! Positions of parameters are numbers from 0 to 1. Half of the sets are random. The others are in blocks (A. Saltelli
+//! et al. 2010, "Variance based sensitivity analysis of model output", Computer Physics Communications 181). A block
+//! has a random set and, for each parameter, the same set with this parameter drawn again. All draws are Latin
+//! hypercubes (M. McKay et al. 1979): a range has as many parts as there are sets, and each part is used once.
 
 use core::iter::once;
 
 use lasthop_proto::rng::Stream;
 
-/// At most `count` sets over `parameters` parameters: blocks of one set and of one with each parameter drawn again,
-/// then single sets as blocks of one.
+/// At most `count` sets of `parameters` parameters. First are the blocks of one set and its copies, each with one
+/// parameter drawn again. Then follow single sets, each as a block.
 pub fn design(seed: u64, parameters: usize, count: usize) -> Vec<Vec<Vec<f64>>> {
     let blocks = count / 2 / (parameters + 1);
     let first = hypercube(seed, "first", parameters, blocks);

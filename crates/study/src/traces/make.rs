@@ -23,9 +23,9 @@ pub enum Model {
         dwell: Span,
     },
     /// A cellular link: opportunities are a Poisson process whose rate is a random walk between zero and the peak. It
-    /// leaves zero once per second on average. This is the model of Sprout (Winstein et al., NSDI 2013). Its walk has a
-    /// standard deviation of 200 packets per second after one second, at a peak of 1000 packets per second; here the
-    /// deviation is a fifth of any peak.
+    /// leaves zero once per second on average. This is the model of Sprout (Winstein et al., NSDI 2013). There, at a
+    /// peak of 1000 packets per second, the walk has a standard deviation of 200 packets per second after one second.
+    /// Here the deviation is a fifth of any peak.
     Lte {
         /// The highest rate.
         peak: Rate,

@@ -230,7 +230,7 @@ impl Stream {
         }
     }
 
-    /// Updates the number of payload bytes: of an upload, those that the peer's kernel has acknowledged.
+    /// Updates the number of payload bytes. For an upload it counts the bytes acknowledged by the peer's kernel.
     fn count(&mut self) {
         let waiting = match (self.direction, &self.stream) {
             (Direction::Up, Some(stream)) => unacknowledged(stream.as_fd()).ok(),

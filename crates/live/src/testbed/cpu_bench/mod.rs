@@ -18,7 +18,7 @@
 //! A `veth` receives by NAPI only if GRO is on and its other end does not send super-packets (TSO), so
 //!
 //! - without offloads GRO is on but must not merge (`gro_max_size 1`), and TCP must not make super-packets
-//!   (`gso_max_segs 1`: since Linux 4.17 it makes them even for interfaces without TSO);
+//!   (`gso_max_segs 1`). Since Linux 4.17 TCP makes them even for interfaces without TSO;
 //! - with offloads GSO and GRO are on, and TSO is off, as with most wireless cards.
 //!
 //! A congestion window of at most [`FLIGHT`] segments stays below the 256 packets of a `veth`'s queue, so no

@@ -1,5 +1,5 @@
-//! Occupancy of the radio's queue, from local round trips. A loss at a full queue is congestion, which the
-//! sender must see.
+//! Occupancy of the radio's queue, from local round trips. A loss at a full queue is congestion, to which
+//! the sender must react.
 //!
 //! If an agent repairs and hides all losses, no loss limits the sender's window: the queue remains full,
 //! and repairs are lost in it too. So a loss is left to the sender while

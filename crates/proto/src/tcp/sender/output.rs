@@ -116,7 +116,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             Choice::Idle => None,
         };
         if chunk.is_none() {
-            self.rest(now);
+            self.start_window_probes(now);
         }
         chunk
     }
@@ -127,7 +127,7 @@ impl<R: Recovery> SenderWith<'_, R> {
     /// 4.4BSD probes a completely withdrawn window at once: the retransmission timer stops, and the data in flight is
     /// retransmitted when the window opens.
     //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks
-    fn rest(&mut self, now: Time) {
+    fn start_window_probes(&mut self, now: Time) {
         let withdrawn = self.core.window_withdrawn();
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         if withdrawn && !timers.persist.is_set() {

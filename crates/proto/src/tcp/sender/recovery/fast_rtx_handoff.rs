@@ -1,10 +1,10 @@
 //! Fast retransmission after a handoff (Caceres and Iftode 1995): the mobile host notifies its TCP of the new cell,
 //! and TCP retransmits at once instead of waiting for its timer.
 //!
-//! A sender treats all data in flight as lost: it retransmits the oldest segment, and the window grows by slow start,
-//! as after the fast retransmit of TCPs of that time. After a timeout during the handoff the threshold is not lowered
-//! again, and the timer's backoff persists until an ACK arrives. A receiver repeats its last ACK as a number of
-//! duplicate ACKs that makes an unmodified peer retransmit at once
+//! A sender treats all data in flight as lost and retransmits the oldest segment. Then the window grows by slow
+//! start, as after a fast retransmit in the TCPs of 1995. After a timeout during the handoff the threshold is not
+//! lowered again, and the timer's backoff persists until an ACK arrives. A receiver repeats its last ACK as a number
+//! of duplicate ACKs that makes an unmodified peer retransmit at once
 //! ([`Connection::on_handoff`](crate::tcp::Connection::on_handoff)).
 //!
 //! Not modelled: how the host detects its new cell. The simulator notifies it when it is reachable there.

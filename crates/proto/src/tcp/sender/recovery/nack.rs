@@ -1,5 +1,5 @@
-//! Reaction to negative ACKs of a base station, which name the bytes that the radio has lost (west97 2.6): the sender
-//! retransmits them at once and does not change the congestion window.
+//! Reaction to negative ACKs of a base station (west97 2.6). A negative ACK names bytes that the radio has lost. The
+//! sender retransmits them at once and does not change the congestion window.
 
 use crate::event::{Cause, TcpKind};
 use crate::units::Time;

@@ -1,5 +1,5 @@
-//! Proportional rate reduction (RFC 6937): in recovery the window decreases to the threshold in proportion to the
-//! arriving data, and is never filled faster than in slow start.
+//! Proportional rate reduction (RFC 6937). In recovery the data in flight decreases to the threshold in
+//! proportion to the data that arrives. If it is below the threshold, it grows at most as fast as in slow start.
 
 /// Counters of a recovery that determine how much may be sent.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
-//! The tail loss probe (RFC 8985 section 7): two round trips after the last ACK one segment is sent, so that a loss of
-//! the last segments is repaired without a timeout.
+//! The tail loss probe (RFC 8985 section 7): two round trips after the last ACK the sender sends one segment. The
+//! answer to it shows a loss of the last segments, which is then repaired without a timeout.
 
 use crate::units::{Span, Time};
 
 /// Time that a receiver may delay the ACK of a single segment.
 //= rfc8985#section-7.2: TLP.max_ack_delay; RFC 5681 allows 500 ms, modern receivers wait at most 200 ms
 const ACK_DELAY: Span = Span::millis(200);
-/// Addition to the wait: timers of Linux have a resolution of one millisecond and wait for two.
+/// Time that is added to the wait. Timers of Linux have a resolution of one millisecond and expire after two.
 const LEAST: Span = Span::millis(2);
 
 /// A probe and its timer.

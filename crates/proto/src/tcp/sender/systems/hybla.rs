@@ -1,14 +1,14 @@
 //! Hybla (Caini and Firrincieli, *TCP Hybla: a TCP enhancement for heterogeneous networks*, International Journal of
-//! Satellite Communications and Networking 22(5), 2004): the rate grows as fast as that of a connection with a short
-//! round trip.
+//! Satellite Communications and Networking 22(5), 2004). The rate grows as fast as the rate of a connection with a
+//! short round trip.
 //!
 //! `rho` is the round trip divided by that of a reference connection (25 ms), at least 1. The ACK of a segment grows the
 //! window by `2^rho - 1` segments in slow start, and by `rho^2 / cwnd` segments above. The window is then always `rho`
 //! times that of the reference, and the rates are equal.
 //!
-//! The keyword includes the paper's pacing and Hoe's threshold: the first slow start ends at the product of the arrival
-//! rate of the first flight's ACKs and the shortest round trip. Until this product is known, the window grows as
-//! Reno's. This has no disadvantage, since most of the first flight is still unacknowledged.
+//! The keyword includes the paper's pacing and Hoe's threshold. With this threshold the first slow start ends at the
+//! product of the shortest round trip and the rate at which the first flight's ACKs arrive. Until this product is
+//! known, the window grows as Reno's. This has no disadvantage, since most of the first flight is still unacknowledged.
 //!
 //! Choices here: the round trip is the shortest one, as in Linux, so that queues do not increase the growth. In slow
 //! start `rho` is at most 16.

@@ -1,5 +1,5 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control; De Schepper, Tilmans, Briscoe and Goel): the window decreases
-//! by half of the share of marked bytes, so that queues may mark often and remain short (L4S, RFC 9330).
+//! Prague (draft-briscoe-iccrg-prague-congestion-control; De Schepper, Tilmans, Briscoe and Goel). The window decreases
+//! by half of the share of marked bytes. So queues may mark often and remain short (L4S, RFC 9330).
 //!
 //! Alpha is a moving average of the marked share of each round trip, with a gain of 1/16 and the initial value 1. A
 //! round trip with marks reduces the window by the share alpha / 2. Unmarked data grows it by a segment per round

@@ -10,8 +10,8 @@
 //!   second duplicate ACK causes its retransmission. So does one of the first two ACKs after a repair.
 //! - A loss reduces the window only if the segment was sent after the last reduction.
 //!
-//! Choices where the paper is open: the window halves, as in Reno; the fine timeout is `srtt + 4 rttvar`; a window that
-//! the application or the peer does not fill does not grow.
+//! Choices that the paper does not specify: the window halves, as in Reno, and the fine timeout is `srtt + 4 rttvar`.
+//! The window does not grow if the application or the peer's window is the limit.
 
 use crate::tcp::config::{Congestion, TcpConfig, Variant, VegasRule};
 use crate::tcp::word::{Deployment, Linux, Word};

@@ -1,7 +1,7 @@
-//! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, *TCP Westwood: Bandwidth Estimation for Enhanced Transport over
-//! Wireless Links*, MobiCom 2001; Grieco and Mascolo, *Performance Evaluation and Comparison of Westwood+, New Reno, and
-//! Vegas TCP Congestion Control*, ACM CCR 34(2), 2004): after a loss the window is the product of the measured bandwidth
-//! and the shortest round trip, not half of the previous window.
+//! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, *TCP Westwood: Bandwidth Estimation for Enhanced Transport
+//! over Wireless Links*, MobiCom 2001; Grieco and Mascolo, *Performance Evaluation and Comparison of Westwood+, New
+//! Reno, and Vegas TCP Congestion Control*, ACM CCR 34(2), 2004). After a loss the window is the product of the
+//! measured bandwidth and the shortest round trip, not half of the previous window.
 //!
 //! The acknowledged bytes of a round trip, at least 50 ms, are a sample of the bandwidth. Samples pass a low-pass
 //! filter twice, as in Linux. So a random loss on a path with an empty queue does not reduce the window: the product

@@ -1,5 +1,5 @@
-//! Room for aggregated ACKs (Linux' `tcp_bbr.c`, `bbr_update_ack_aggregation`): the acknowledged bytes in excess of the
-//! rate are added to the window, so that it lasts until the next group of ACKs.
+//! Room for aggregated ACKs (Linux' `tcp_bbr.c`, `bbr_update_ack_aggregation`). The window is increased by the bytes
+//! that were acknowledged in excess of the rate. So the sender can send until the next group of ACKs arrives.
 
 use crate::units::{Span, Time};
 

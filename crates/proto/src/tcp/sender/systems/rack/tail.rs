@@ -48,8 +48,9 @@ impl Rack {
         }
     }
 
-    /// Cancels a probe that is due in the place of a segment beyond the peer's window, as Linux does
-    /// (`tcp_send_loss_probe`): the timeout of the oldest segment counts from its last transmission.
+    /// Cancels a due probe if its segment, the last one in flight, is beyond the peer's window, as
+    /// Linux does (`tcp_send_loss_probe`). Then the timeout of the oldest segment counts from its
+    /// last transmission.
     pub(super) fn cancels_probe(&mut self, now: Time, core: &mut Core) -> bool {
         let w = &core.window;
         let limit = w.una + u64::from(w.peer);
