@@ -135,6 +135,18 @@ fn every_snap_length_of_every_tunnel() {
     }
 }
 
+#[test]
+fn every_snap_length_of_every_link() {
+    for (link, v6) in (0..LINKS).flat_map(|link| [(link, false), (link, true)]) {
+        for (snap, seed) in (1..120).flat_map(|snap| [(snap, 1), (snap, 2), (snap, 3)]) {
+            check_cut(
+                &Plan { v6, tunnels: Vec::new(), link, fragmented: false, big: false, seed },
+                snap,
+            );
+        }
+    }
+}
+
 /// A snap length may hide headers, and is then reported; no packet disappears.
 fn check_cut(plan: &Plan, snap: usize) {
     let (plain, packets) = transfer(plan.v6);

@@ -170,6 +170,8 @@ fn network_identifier(rest: Part<'_>) -> Step<'_> {
 pub(super) fn hdlc(rest: Part<'_>) -> Step<'_> {
     match rest.bytes {
         [0x0f | 0x8f, 0x00, ..] => Ok((Layer::CiscoHdlc, rest)),
+        // The second byte distinguishes the two.
+        [0x0f | 0x8f] => Err(rest.missing(2)),
         _ => Ok((Layer::Ppp, rest)),
     }
 }
