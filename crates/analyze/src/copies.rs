@@ -25,7 +25,7 @@ use store::{Slot, Store};
 /// Maximum time of a packet between two interfaces of a router.
 const WITHIN: Span = Span::secs(1);
 
-/// Maximum time by which packets of two taps may be in the wrong order.
+/// Maximum time by which packets of two taps may be in the wrong order, if only time distinguishes copies from retransmissions.
 const SWAPPED: Span = Span::millis(2);
 
 /// Time before which no SYN is retransmitted.
@@ -169,7 +169,9 @@ impl Copies {
     ) -> bool {
         let own = Slot::new(packet);
         if let Some(slot) = self.store.find(&own) {
-            if let Some(after) = slot.until(&own) {
+            let sure = packet.identified || packet.opens;
+            let swapped = if sure { ELSEWHERE } else { SWAPPED };
+            if let Some(after) = slot.until(&own, swapped) {
                 let elsewhere = packet.is_elsewhere(slot);
                 let found = Found { slot, after, elsewhere };
                 if doubling.is_copy(back, packet, &found, adjacent, feedback()) {

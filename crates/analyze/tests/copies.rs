@@ -165,6 +165,34 @@ proptest! {
         prop_assert_eq!(duplicate_acks(&copied), duplicate_acks(&plain));
     }
 
+    /// Two taps write to one file, and the clock of the farther one is behind by up to 90 ms: a copy has an earlier time
+    /// than its original.
+    #[test]
+    fn any_copies_with_earlier_times(
+        member in member(), behind in 0.0f64..90.0, random in any::<bool>(), hops in 0u8..2,
+        ids in proptest::array::uniform2(1u16..60_000),
+    ) {
+        let ids = if random { Ids::Random(ids[0]) } else { Ids::Counted(ids) };
+        let member = Member { ids, ..member };
+        let mut sorted = member.packets();
+        sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
+        let mut s = Script::new();
+        s.isn = member.isn;
+        s.stamps = member.stamped.then_some((5, 6));
+        for packet in sorted {
+            for (at, ttl) in [(packet.at + 100.0, 64), (packet.at + 100.0 - behind, 64 - hops)] {
+                (s.ids, s.ttl) = (packet.ids, ttl);
+                let Packet { from, flags, seq, len, ack, .. } = packet;
+                s.send(at, from, flags, seq, len, ack);
+            }
+        }
+        let plain = member.analyze(member.packets());
+        let copied = s.analyze();
+        prop_assert_eq!(copied.copied_packets, plain.tcp_packets);
+        prop_assert_eq!(faults(one(&copied)), member.losses());
+        prop_assert_eq!(duplicate_acks(&copied), duplicate_acks(&plain));
+    }
+
     /// Only the ACKs were captured, each twice: most of the copies are found, and no duplicate ACK is one of them.
     #[test]
     fn any_copies_of_acks_alone(member in member(), after in 0.001f64..0.01, count in 40u32..200) {

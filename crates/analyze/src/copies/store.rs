@@ -2,7 +2,7 @@
 
 use core::cmp::Reverse;
 
-use super::{Print, SWAPPED, WITHIN};
+use super::{ELSEWHERE, Print, WITHIN};
 use lasthop_proto::units::Span;
 
 /// Initial and maximum number of sets of stored packets: at most 512 KiB of slots and 64 KiB of tags.
@@ -56,17 +56,17 @@ impl Slot {
 
     /// Whether there is a packet that was captured so shortly before `later` that a copy may follow.
     fn may_have_copy(&self, later: &Slot) -> bool {
-        self.print != 0 && self.until(later).is_some_and(|after| after <= WITHIN)
+        self.print != 0 && self.until(later, ELSEWHERE).is_some_and(|after| after <= WITHIN)
     }
 
-    /// The time between this packet and `later`; `None` if their times are in the wrong order by more than two taps
-    /// can cause.
-    pub(super) fn until(&self, later: &Slot) -> Option<Span> {
+    /// The time between this packet and `later`, in either order; `None` if their times are in the wrong order by more
+    /// than `swapped`.
+    pub(super) fn until(&self, later: &Slot, swapped: Span) -> Option<Span> {
         let span = |units: u32| Span(u64::from(units) << 10);
         let after = later.at.wrapping_sub(self.at);
         match after <= u32::MAX / 2 {
             true => Some(span(after)),
-            false => Some(span(after.wrapping_neg())).filter(|before| *before <= SWAPPED),
+            false => Some(span(after.wrapping_neg())).filter(|before| *before <= swapped),
         }
     }
 }
