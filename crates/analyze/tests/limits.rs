@@ -56,6 +56,25 @@ proptest! {
         prop_assert!(congestion_window > 0.8, "{congestion_window}");
     }
 
+    /// Loopback interfaces have segments that are larger than the window.
+    #[test]
+    fn a_window_below_a_segment_does_not_limit_messages(
+        isn in any_numbers(), v6 in any::<bool>(), len in 10u32..20_000, pause in 0.1f64..900.0,
+    ) {
+        let mut s = Script::new();
+        (s.isn, s.v6) = (isn, v6);
+        (s.mss, s.window) = ([Some(65_483); 2], [43_690; 2]);
+        s.handshake(0.0, 0.03);
+        for n in 0..25 {
+            let at = 1.0 + f64::from(n) * pause;
+            s.data(at, 1 + n * len, len);
+            s.ack(at + 0.01, 1 + (n + 1) * len);
+        }
+        let [receive_window, _, application, _] = shares(&limit(&s.analyze()));
+        prop_assert!(receive_window < 0.2, "{receive_window}");
+        prop_assert!(application > 0.8, "{application}");
+    }
+
     /// The application writes messages of one size, and each leaves at once.
     #[test]
     fn messages_of_one_size_are_those_of_an_application(

@@ -78,7 +78,9 @@ pub(super) struct Shares {
 impl Flight {
     fn waits_for(&self) -> Wait {
         let flight = (self.next - self.una).max(0) as u64;
-        let limit = self.window.filter(|window| flight + u64::from(self.full) > *window);
+        //= rfc1122#section-4.2.3.4: the room for a full segment, or for half of the largest window, suffices to send
+        let room = |window: u64| u64::from(self.full).min(self.largest.max(window) / 2).max(1);
+        let limit = self.window.filter(|window| flight + room(*window) > *window);
         if let Some(window) = limit {
             if window * 2 < self.largest { Wait::Receiver } else { Wait::ReceiveWindow }
         } else if self.partial || flight == 0 {
