@@ -7,6 +7,8 @@ use lasthop_proto::wire::{Flags, Segment, Seq};
 pub(crate) struct Side {
     /// One past the highest number that it sent; SYN and FIN count.
     end: Option<Seq>,
+    /// Whether it sent payload, a SYN or a FIN.
+    sent: bool,
     ack: Option<Seq>,
     /// The window in its last packet with an ACK, in bytes where its scale is known.
     window: Option<u64>,
@@ -47,6 +49,13 @@ impl Side {
     ) -> Signs {
         let flags = segment.flags;
         let plain = !flags.any(Flags::SYN | Flags::FIN | Flags::RST);
+        // The first keep-alive of a capture does not show the byte that it repeats; the ACK of the peer does.
+        if let (Some(end), Some(ack)) = (self.end, peer.ack)
+            && ack == end + 1
+            && !self.sent
+        {
+            self.end = Some(ack);
+        }
         let expected = self.end == Some(segment.seq);
         // A keep-alive repeats an acknowledged byte. A byte that is still outstanding is retransmitted data.
         let acked = peer.ack.zip(self.end).is_none_or(|(ack, end)| end.le(ack));
@@ -59,6 +68,7 @@ impl Side {
             ..Signs::default()
         };
         (self.probed, self.kept_alive) = (signs.probe, signs.keep_alive);
+        self.sent |= !signs.keep_alive && (len > 0 || flags.any(Flags::SYN | Flags::FIN));
         if !signs.probe && !flags.has(Flags::RST) {
             let end = segment.seq + len + u32::from(flags.any(Flags::SYN | Flags::FIN));
             if self.end.is_none_or(|known| known.lt(end)) {

@@ -240,7 +240,9 @@ impl Conn {
         let handshake = &self.handshake;
         self.watch.packet(side, step, || Conn::path(handshake));
         let again = len > 0 && self.sides[side].is_behind(segment.seq);
-        let round_trip = if again { self.round_trip() } else { None };
+        let plain = len == 0 && !segment.flags.any(Flags::SYN | Flags::FIN | Flags::RST);
+        let path = if again || !plain { self.round_trip() } else { None };
+        let round_trip = path.filter(|_| again);
         let first_rtt = if len > 0 { self.handshake.rtt() } else { None };
         let full = self.watch.full(side);
         let [a, b] = &mut self.sides;
@@ -277,7 +279,7 @@ impl Conn {
             }
             let echo = segment.timestamps.map(|timestamps| timestamps.echo);
             let (ack, duplicate, answer) = (segment.ack, signs.duplicate, len > 0);
-            peer.acked(config, Acked { at, ack, echo, duplicate, answer, window });
+            peer.acked(config, Acked { at, ack, echo, duplicate, answer, plain, path, window });
             if syn {
                 peer.declines(ack);
             }

@@ -6,8 +6,10 @@ mod lost;
 mod memory;
 mod order;
 mod repairs;
+mod round_trips;
 mod sacked;
 mod space;
+mod verdict;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +17,7 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Seq;
 
 use crate::config::Config;
-use crate::over_time::{InFlight, MeasuredBy, RoundTrip, Volume};
+use crate::over_time::{InFlight, Volume};
 use crate::reading::{Direction, Point, PointKind, Retransmission, Stall, StallCause};
 use crate::stats::{Series, Spread};
 use crate::verdict::{Label, Trials};
@@ -107,8 +109,12 @@ pub(crate) struct Tracker {
     latest_ack: Option<Time>,
     /// The latest duplicate ACK.
     latest_duplicate_ack: Option<Time>,
+    /// Duplicate ACKs since the latest new one.
+    duplicates: u32,
     /// Whether the packet with the latest new ACK carried payload: an answer.
     answered: bool,
+    /// Whether the capture has an ACK without payload for data of this side.
+    plainly_acked: bool,
     /// The highest offset in SACK blocks of the peer.
     sacked: i64,
     any_sack: bool,
@@ -334,6 +340,10 @@ impl Tracker {
             Some(Retransmission::Timeout) => StallCause::Timeout,
             // The peer has answered, so this data is a new request.
             None if idle && self.answered => StallCause::ApplicationIdle,
+            // A sender without an ACK retransmits: the ACK is not in the capture.
+            None if self.lacks_acks(gap, (rtt > 0.0).then(|| Span::from_secs_f64(rtt))) => {
+                StallCause::ApplicationIdle
+            }
             // The ACK that ended the wait came just before this packet.
             None if acked.is_some_and(|acked| at.since(acked) * 4 < gap) => StallCause::AckDelayed,
             None if idle => StallCause::ApplicationIdle,
@@ -349,7 +359,7 @@ impl Tracker {
 
     /// The peer acknowledged.
     pub(crate) fn acked(&mut self, config: &Config, acked: Acked) {
-        let Acked { at, ack, echo, .. } = acked;
+        let Acked { at, ack, .. } = acked;
         self.confirms(ack);
         if self.origin.is_none() {
             // An ACK before any data of this side: the capture may have only the other direction.
@@ -362,12 +372,13 @@ impl Tracker {
         self.latest_ack = Some(at);
         if acked.duplicate {
             self.latest_duplicate_ack = Some(at);
+            self.duplicates = self.duplicates.saturating_add(1);
             self.point(config, at, ack, 0, PointKind::DuplicateAck);
         }
         self.window = acked.window;
         if ack > self.una {
             self.answered = acked.answer;
-            self.advance(config, at, ack, echo);
+            self.advance(config, acked, ack);
         }
         // A window before the first data gives no information on the flight.
         if self.first_data.is_some() {
@@ -375,19 +386,15 @@ impl Tracker {
         }
     }
 
-    fn advance(&mut self, config: &Config, at: Time, ack: i64, echo: Option<u32>) {
-        self.una = ack;
+    fn advance(&mut self, config: &Config, acked: Acked, ack: i64) {
+        let Acked { at, echo, .. } = acked;
+        (self.una, self.duplicates) = (ack, 0);
         self.lost_segments.acked(ack);
         self.arrived.acked(ack);
         self.acked_at = Some(at);
         self.point(config, at, ack, 0, PointKind::Ack);
         self.settle_up_to(at, ack, echo);
-        let by_timestamp = echo.and_then(|echo| self.reading.over_time.echoed(at, echo));
-        let measured = self.sample(config, at, ack);
-        if let Some(rtt) = by_timestamp.filter(|_| !measured) {
-            let sample = RoundTrip { at, rtt: rtt.as_secs_f64(), by: MeasuredBy::Timestamp };
-            self.reading.over_time.round_trip(config.points, sample);
-        }
+        self.measure(config, acked, ack);
         if self.episode.is_some_and(|episode| ack >= episode.recover) {
             self.episode = None;
         }
@@ -400,43 +407,6 @@ impl Tracker {
                 self.reading.retransmissions.spurious_by_timestamps += 1;
             }
         }
-    }
-
-    /// Measures the round trip of the newest acknowledged segment. Returns whether Karn's rule permits it.
-    fn sample(&mut self, config: &Config, at: Time, ack: i64) -> bool {
-        let (mut newest, mut spent) = (None, false);
-        while let Some(&sent) = self.outstanding.front()
-            && sent.end <= ack
-        {
-            self.outstanding.pop_front();
-            spent |= sent.spent;
-            newest = Some(sent.at);
-            if !sent.again {
-                self.trials.arrived(sent.at, sent.label);
-            }
-        }
-        //= rfc6298#section-3: no sample from segments that were retransmitted
-        let Some(sent) = newest.filter(|_| !spent) else { return false };
-        self.measured(config, at, ack, at.since(sent));
-        true
-    }
-
-    fn measured(&mut self, config: &Config, at: Time, end: i64, rtt: Span) {
-        // Simple packet blocks of pcapng have no times.
-        if at == Time::ZERO {
-            return;
-        }
-        let rtt = rtt.as_secs_f64();
-        let sample = RoundTrip { at, rtt, by: MeasuredBy::Segment };
-        self.reading.over_time.round_trip(config.points, sample);
-        if self.samples.len() >= SAMPLES {
-            self.samples.pop_front();
-        }
-        let behind = self.samples.iter().rev().take_while(|(other, _)| *other > end).count();
-        self.samples.insert(self.samples.len() - behind, (end, rtt));
-        self.rtt.add(rtt);
-        self.last_rtt = Some(rtt);
-        self.trials.measured(at, rtt);
     }
 
     /// The peer's SACK blocks, in its ACK of `ack`. True if the first reports a duplicate.
@@ -496,7 +466,7 @@ impl Tracker {
         }
         let mut disproved = self.disproved.iter();
         self.reading.losses.retain(|_| disproved.next() != Some(&true));
-        self.reading.verdict = self.trials.verdict(self.lost, self.unseen);
+        self.reading.verdict = self.verdict();
         self.reading.missed_bytes = self.missed_bytes();
         let reading = &mut self.reading;
         reading.over_time.finish();

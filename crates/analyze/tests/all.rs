@@ -19,6 +19,7 @@ mod field;
 mod kinds;
 mod limits;
 mod matched;
+mod missing;
 mod openings;
 mod over_time;
 mod pieces;

@@ -49,6 +49,11 @@ impl Gaps {
         gaps.filter(|len| *len > 1).map(|len| len as u64).sum()
     }
 
+    /// Bytes of gaps that no ACK up to `una` covers.
+    pub(super) fn open(&self, una: i64) -> u64 {
+        self.0.iter().map(|(from, (to, _))| (to - una.max(*from)).max(0) as u64).sum()
+    }
+
     pub(super) fn add(&mut self, from: i64, to: i64, behind: Behind) {
         if self.0.len() >= GAPS {
             self.0.pop_first();

@@ -34,6 +34,10 @@ pub(crate) struct Acked {
     pub(crate) duplicate: bool,
     /// The packet has payload as well.
     pub(crate) answer: bool,
+    /// The packet only acknowledges: it has neither payload nor SYN, FIN or RST.
+    pub(crate) plain: bool,
+    /// For packets that are not plain: the round trip of the whole path, if it is known.
+    pub(crate) path: Option<Span>,
     /// The peer's window in bytes, if its scale is known.
     pub(crate) window: Option<u64>,
 }

@@ -10,7 +10,7 @@ use crate::reading::{Loss, LossLocation, Retransmission};
 use crate::verdict::Label;
 
 /// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).
-const DUPLICATES: u32 = 3;
+pub(super) const DUPLICATES: u32 = 3;
 
 /// A sender answers the last duplicate ACK within this time, or within a quarter of the round trip.
 const AT_ONCE: Span = Span::millis(20);
