@@ -77,4 +77,32 @@ proptest! {
         });
         prop_assert_eq!(hole, Some((1460, Some(200))));
     }
+
+    /// Without the handshake the packets of a super-segment have an unknown size. Super-segments are lost, and a later
+    /// retransmission of single packets arrives.
+    #[test]
+    fn lost_super_segments_of_unknown_packets_are_no_black_hole(
+        isn in any_numbers(), v6 in any::<bool>(), rtt in 5.0f64..300.0, size in 700u32..1460, packets in 3u32..8,
+        repeats in 1u32..5,
+    ) {
+        let mut s = Script::new();
+        (s.isn, s.v6) = (isn, v6);
+        s.data(1.0, 1, size);
+        s.ack(1.0 + rtt, 1 + size);
+        let first = 1 + size;
+        let mut at = rtt + 2.0;
+        for n in 0..repeats {
+            (0..2).for_each(|m| s.data(at, first + m * packets * size, packets * size));
+            at += 300.0 * f64::from(1 << n);
+        }
+        for n in 0..2 * packets {
+            s.data(at, first + n * size, size);
+            s.ack(at + rtt, first + (n + 1) * size);
+            at += rtt + 1.0;
+        }
+        let analysis = s.analyze();
+        let mut diagnoses = one(&analysis).to_server.diagnoses.iter();
+        let hole = diagnoses.find(|d| matches!(d.finding, Finding::MtuBlackHole { .. }));
+        prop_assert_eq!(hole, None);
+    }
 }

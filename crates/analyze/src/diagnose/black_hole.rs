@@ -67,22 +67,24 @@ pub(super) struct BlackHole {
 }
 
 impl BlackHole {
-    /// Records the transmission of bytes `start..end` in packets of at most `full` bytes.
-    pub(super) fn sent(&mut self, start: i64, end: i64, full: u32) {
+    /// Records the transmission of bytes `start..end` in packets of at most `full` bytes. `opened` is whether the handshake shows this
+    /// size; otherwise packets of a super-segment have an unknown one.
+    pub(super) fn sent(&mut self, start: i64, end: i64, full: u32, opened: bool) {
+        let unknown = !opened && end - start > i64::from(full);
         let size = (end - start).min(i64::from(full)) as u32;
         let mut again = false;
         // New data lies behind all segments.
         let known = if start < self.next { self.from(start)..self.sent.len() } else { 0..0 };
         for sent in self.sent.range_mut(known).take_while(|sent| sent.start < end) {
             again = true;
-            if size < sent.size {
+            if size < sent.size && !unknown {
                 sent.cut = sent.cut.max(Some(size));
             } else {
-                sent.merged |= size > sent.size;
+                sent.merged |= unknown || size > sent.size;
                 sent.sends = sent.sends.saturating_add(1);
             }
         }
-        if !again && start >= self.next && self.sent.len() < FOLLOWED {
+        if !again && !unknown && start >= self.next && self.sent.len() < FOLLOWED {
             let packets = ((end - start) as u32).div_ceil(size.max(1)).max(1);
             self.sent.push_back(SentSegment {
                 start,

@@ -155,7 +155,7 @@ impl Watch {
         if segment.flags.has(Flags::SYN) {
             self.full = Some([0, 1].map(|side| self.negotiated(side)));
         }
-        let full = self.full(side);
+        let (full, opened) = (self.full(side), self.full.is_some());
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
         own.answers.packet(segment, step.len, step.ttl);
@@ -169,7 +169,7 @@ impl Watch {
         if step.len > 0 {
             let end = start + i64::from(step.len);
             own.timeouts.sent(step.at, start, end);
-            own.hole.sent(start, end, full);
+            own.hole.sent(start, end, full, opened);
             let path = path();
             if start >= edge {
                 let round_trip = path.rtt.unwrap_or(Span::ZERO);
