@@ -316,3 +316,32 @@ fn a_window_is_unknown_without_the_answer_to_its_syn() {
     s.data(11.0, 1, 1000);
     assert_eq!(one(&s.analyze()).to_server.window_max, None);
 }
+
+/// The last segment of a flight is repeated by a timeout, and a DSACK block shows that the first one had arrived.
+#[test]
+fn a_needless_timeout_repairs_no_tail_loss() {
+    let tail = |needless: bool, late: bool| {
+        let mut s = Script::new();
+        s.sack_permitted = [true; 2];
+        s.handshake(0.0, 50.0);
+        s.data(60.0, 1, 500);
+        s.ack(110.0, 501);
+        s.data(120.0, 501, 500);
+        s.data(500.0, 501, 500);
+        match (needless, late) {
+            (true, false) => s.ack_sack(550.0, 1001, &[(501, 1001)]),
+            (true, true) => {
+                s.ack(510.0, 1001);
+                s.ack_sack(550.0, 1001, &[(501, 1001)]);
+            }
+            (false, _) => s.ack(550.0, 1001),
+        }
+        let analysis = s.analyze();
+        let sent = &one(&analysis).to_server;
+        assert_eq!(sent.retransmissions.needless, u64::from(needless));
+        sent.diagnoses.iter().any(|d| matches!(d.finding, Finding::TailLoss { .. }))
+    };
+    assert!(tail(false, false));
+    assert!(!tail(true, true));
+    assert!(!tail(true, false));
+}

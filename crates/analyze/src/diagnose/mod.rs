@@ -193,6 +193,12 @@ impl Watch {
         for (n, &(left, right)) in options.sack.as_slice().iter().enumerate() {
             let inside = peer.numbers.block(left, right);
             peer.blocks.seen(n == 0, inside.is_some());
+            //= rfc2883#section-4: a first block below the ACK is a DSACK
+            if n == 0
+                && let Some((left, right)) = inside.filter(|(_, right)| *right <= ack)
+            {
+                peer.timeouts.received_twice(left, right);
+            }
             if let Some((left, right)) = inside.filter(|(_, right)| *right > ack) {
                 peer.hole.sacked(left, right);
             }

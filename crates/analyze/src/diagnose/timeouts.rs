@@ -53,6 +53,8 @@ pub(super) struct Timeouts {
     /// End position of the outstanding data at the start of a fast retransmission.
     recovery: Option<i64>,
     pending: Option<Pending>,
+    /// The latest one whose retransmission was acknowledged.
+    repaired: Option<Pending>,
     /// The sender has probed the tail since the latest ACK of new data.
     probed: bool,
     causes: TimeoutCauses,
@@ -77,11 +79,24 @@ impl Timeouts {
         (self.una, self.active, self.probed) = (ack, Some(at), false);
         self.recovery = self.recovery.filter(|end| ack < *end);
         if let Some(pending) = self.pending.filter(|pending| ack >= pending.end) {
-            self.pending = None;
+            (self.pending, self.repaired) = (None, Some(pending));
             if pending.tail {
                 self.tails += 1;
                 self.tail_wait += pending.wait;
             }
+        }
+    }
+
+    /// The peer reports that bytes `left..right` arrived twice: their timeout repaired no loss.
+    pub(super) fn received_twice(&mut self, left: i64, right: i64) {
+        let covers = |pending: &Pending| pending.start < right && left < pending.end;
+        if let Some(pending) = self.pending.as_mut().filter(|pending| covers(pending)) {
+            pending.tail = false;
+        } else if let Some(repaired) = self.repaired.take_if(|repaired| covers(repaired))
+            && repaired.tail
+        {
+            self.tails -= 1;
+            self.tail_wait -= repaired.wait;
         }
     }
 
