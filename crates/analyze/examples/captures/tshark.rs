@@ -27,8 +27,10 @@ pub struct Theirs {
     syn_acks: u64,
     /// Packets whose TCP header was cut off, or makes no sense.
     malformed: bool,
-    /// Packets that are longer by their IP header than the frame.
+    /// Packets of the connection that are longer by their IP header than the frame.
     longer: bool,
+    /// Packets with an option of Multipath TCP.
+    multipath: bool,
     /// The headers of its first packet.
     protocols: String,
 }
@@ -54,6 +56,7 @@ pub fn directions(file: &str) -> Option<Found> {
         "_ws.malformed",
         "ip.bogus_ip_length",
         "frame.protocols",
+        "tcp.options.mptcp.subtype",
     ];
     let filter = "tcp and not icmp and not icmpv6 or _ws.malformed and not tcp";
     // In a tunnel the innermost headers count.
@@ -86,10 +89,14 @@ pub fn directions(file: &str) -> Option<Found> {
         theirs.syn_acks += u64::from(flags & 0x12 == 0x12);
         theirs.malformed |= !cells[6].is_empty();
         theirs.longer |= !cells[7].is_empty();
+        theirs.multipath |= !cells[9].is_empty();
         for (count, cell) in theirs.counts.iter_mut().zip(&cells[head.len()..]) {
             *count += u64::from(!cell.is_empty());
         }
     }
+    let longer: BTreeSet<u32> =
+        all.iter().filter(|(_, theirs)| theirs.longer).map(|(key, _)| key.0).collect();
+    all.iter_mut().for_each(|(key, theirs)| theirs.longer |= longer.contains(&key.0));
     Some(Found { all, malformed })
 }
 
@@ -172,6 +179,9 @@ fn differences(
             () if theirs.malformed => "tshark stops at a header that was cut off",
             () if theirs.longer => {
                 "the frame is shorter than its IP packet: lasthop takes the length of the IP header"
+            }
+            () if field == "duplicate_ack" && theirs.multipath => {
+                "tshark counts no duplicate ACK with an option of Multipath TCP (RFC 8684)"
             }
             () if field == "window_update" && ours.connection.opening != Opening::Handshake => {
                 "tshark takes zero for number, ACK and window of a side before its first packet"
