@@ -199,7 +199,8 @@ impl Wrapper {
                 let words = self.choices.below(4) as u8 * 2;
                 let ethernet = tunnel == Tunnel::GeneveEthernet;
                 let kind = if ethernet { [0x65, 0x58] } else { kind };
-                let mut header = vec![words, 0, kind[0], kind[1], 0, 0, 7, 0];
+                let reserved = self.choices.below(3) as u8;
+                let mut header = vec![words, 0, kind[0], kind[1], 0, 0, 7, reserved];
                 for _ in 0..words / 2 {
                     header.extend([1, 2, 0x80, 1, 9, 9, 9, 9]);
                 }

@@ -168,10 +168,12 @@ pub(super) fn service_header(rest: Part<'_>) -> Step<'_> {
     }
 }
 
-/// Geneve (RFC 8926), with options.
+/// Geneve (RFC 8926), with options. Receivers ignore the reserved bits. If some are set, the content must be Ethernet or
+/// IP.
 fn geneve(rest: Part<'_>) -> Option<Step<'_>> {
     let (first, kind) = (rest.byte(0).ok()?, rest.be16(2).ok()?);
-    if first >> 6 != 0 || rest.byte(7).ok()? != 0 {
+    let usual = matches!(kind, 0x6558 | 0x0800 | 0x86dd);
+    if first >> 6 != 0 || rest.byte(7).ok()? != 0 && !usual {
         return None;
     }
     let len = 8 + 4 * usize::from(first & 0x3f);
