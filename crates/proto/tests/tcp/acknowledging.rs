@@ -13,10 +13,7 @@ fn every_second_segment_is_acknowledged_at_once() {
     check(
         &fine(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < . 1+1000 ack 1
         20ms   note Delivered { bytes: 1000 }
         21ms   < . 1001+1000 ack 1
@@ -36,10 +33,7 @@ fn bsd_sends_delayed_acks_on_the_fast_tick() {
     check(
         &bsd(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         60ms   < . 1+1000 ack 1
         60ms   note Delivered { bytes: 1000 }
         70ms   > . ack 1001
@@ -56,10 +50,7 @@ fn a_receiver_may_acknowledge_each_segment() {
     check(
         &TcpConfig { delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO }, ..fine() },
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < . 1+1000 ack 1
         20ms   note Delivered { bytes: 1000 }
         20ms   > . ack 1001
@@ -76,10 +67,7 @@ fn disorder_and_the_end_of_it_are_acknowledged_at_once() {
     check(
         &fine(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < . 1001+1000 ack 1
         20ms   > . ack 1
         21ms   < . 3001+1000 ack 1
@@ -103,10 +91,7 @@ fn sack_blocks_are_newest_first_and_sent_three_times() {
     check(
         &TcpConfig { sack: true, ..fine() },
         "
-        0ms    < S mss 1000 sackok
-        0ms    > S. ack 1 mss 1000 sackok
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted sackok
         20ms   < . 1001+1000 ack 1
         20ms   > . ack 1 sack 1001-2001
         21ms   < . 3001+1000 ack 1
@@ -226,10 +211,7 @@ fn by_time_alone_segments_wait_together() {
     check(
         &by_time(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < . 1+1000 ack 1
         20ms   note Delivered { bytes: 1000 }
         21ms   < . 1001+1000 ack 1
@@ -250,10 +232,7 @@ fn by_time_alone_a_window_that_is_half_used_up_is_opened_at_once() {
     check(
         &by_time(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < . 1+1000 ack 1
         20ms   note Delivered { bytes: 1000 }
         21ms   < . 1001+1000 ack 1
@@ -288,10 +267,7 @@ fn by_time_alone_disorder_and_the_last_segment_do_not_wait() {
     check(
         &by_time(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < . 1001+1000 ack 1
         20ms   > . ack 1
         30ms   < . 1+1000 ack 1
@@ -315,10 +291,7 @@ fn bsd_acknowledges_two_of_its_own_segments_however_many_those_of_the_peer_are()
     check(
         &by_bytes(),
         "
-        0ms    < S mss 1400
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted / mss 1400
         20ms   < . 1+1400 ack 1
         20ms   note Delivered { bytes: 1400 }
         21ms   < . 1401+1400 ack 1      # 2800 bytes are less than 2920
@@ -339,10 +312,7 @@ fn bsd_acknowledges_half_of_its_buffer_however_large_its_segments_are() {
     check(
         &TcpConfig { recv_buffer: 4000, ..by_bytes() },
         "
-        0ms    < S mss 1400
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted / mss 1400
         20ms   < . 1+1400 ack 1
         20ms   note Delivered { bytes: 1400 }
         21ms   < . 1401+1400 ack 1
@@ -376,10 +346,7 @@ fn the_segment_size_that_bytes_are_counted_by_is_that_of_each_connection() {
     check(
         &TcpConfig { maxseg: MaxSeg::Mss, ..fine() },
         "
-        0ms    < S mss 512
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted / mss 512
         20ms   < . 1+512 ack 1
         20ms   note Delivered { bytes: 512 }
         21ms   < . 513+512 ack 1
@@ -426,10 +393,7 @@ fn data_overlapping_buffered_data_is_reported_as_duplicate() {
     check(
         &TcpConfig { sack: true, dsack: true, ..fine() },
         "
-        0ms    < S mss 1000 sackok
-        0ms    > S. ack 1 mss 1000 sackok
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted sackok
         20ms   < . 1001+1000 ack 1
         20ms   > . ack 1 sack 1001-2001
         30ms   < . 1+1500 ack 1

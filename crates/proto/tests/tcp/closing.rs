@@ -53,10 +53,7 @@ fn the_side_that_closes_second_does_not() {
     check(
         &fine(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < F. 1+500 ack 1
         20ms   note Delivered { bytes: 500 }
         20ms   > F. ack 502 win 31499
@@ -111,10 +108,7 @@ fn a_fin_before_its_data_waits_for_it() {
     check(
         &fine(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < F. at 1001 ack 1
         20ms   > . ack 1
         30ms   < . 1+1000 ack 1
@@ -169,10 +163,7 @@ fn linux_accepts_two_other_resets() {
     check(
         &config,
         "
-        0ms    < S mss 1000 sackok
-        0ms    > S. ack 1 mss 1000 sackok
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted sackok
         20ms   < . 1001+1000 ack 1
         20ms   > . ack 1 sack 1001-2001
         21ms   < R at 2001
@@ -183,10 +174,7 @@ fn linux_accepts_two_other_resets() {
     check(
         &config,
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < F. 1+500 ack 1
         20ms   note Delivered { bytes: 500 }
         20ms   > F. ack 502 win 31499
@@ -203,10 +191,7 @@ fn a_syn_in_a_connection_is_challenged_wherever_it_points() {
     check(
         &fine(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < S at 0
         20ms   > . ack 1
         21ms   < S at 100
@@ -255,10 +240,7 @@ fn segments_without_data_are_answered_twice_a_second() {
     check(
         &fine(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < . at 3000000000 ack 1   # from a peer that is elsewhere, which answers our answer
         20ms   > . ack 1
         21ms   < . at 3000000000 ack 1
@@ -319,10 +301,7 @@ fn data_after_the_peers_fin_is_not_taken() {
     check(
         &fine(),
         "
-        0ms    < S mss 1000
-        0ms    > S. ack 1 mss 1000
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted
         20ms   < F. 1+500 ack 1
         20ms   note Delivered { bytes: 500 }
         20ms   > F. ack 502 win 31499

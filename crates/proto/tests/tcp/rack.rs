@@ -276,10 +276,7 @@ fn a_duplicate_is_reported_once_in_the_first_block() {
     let script = |inside: &str, outside: &str| {
         format!(
             "
-        0ms    < S at 0 mss 1000 sackok
-        0ms    > S. ack 1 mss 1000 sackok
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted sackok
         20ms   < . 1+100 ack 1
         20ms   note Delivered {{ bytes: 100 }}
         30ms   < . 1+100 ack 1
@@ -305,10 +302,7 @@ fn of_two_parts_that_came_twice_the_first_is_reported() {
     check(
         &TcpConfig { sack: true, dsack: true, ..fine() },
         "
-        0ms    < S at 0 mss 1000 sackok
-        0ms    > S. ack 1 mss 1000 sackok
-        10ms   < . ack 1
-        10ms   note Established
+        10ms   accepted sackok
         20ms   < . 301+100 ack 1
         20ms   > . ack 1 sack 301-401
         30ms   < . 501+100 ack 1

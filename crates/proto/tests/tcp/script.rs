@@ -27,11 +27,12 @@
 //! that open: `cc N`, `ccnew N`, `ccecho N` (counts of T/TCP), `cookie HEX` and `cookie ask` (Fast Open). The
 //! text after `=>` on a `>` line is the cause of a retransmission. `#` begins a comment.
 //!
-//! Two kinds of lines are abbreviations:
+//! Three kinds of lines are abbreviations:
 //!
 //! ```text
 //! 10ms   established 5000 sackok     `open 5000` and a SYN at 0, the answer now; both with `mss 1000 sackok`
 //! 10ms   established ackp / win 2000 the peer's answer has `mss 1000 win 2000` instead
+//! 10ms   accepted sackok / marks     the peer's SYN at 0 with `mss 1000 marks`, our SYN-ACK, and the ACK now
 //! 10ms   > . 1+1000 x3 ack 1         1+1000, 1001+1000 and 2001+1000
 //! ```
 
@@ -82,6 +83,7 @@ fn full(script: &str) -> Vec<String> {
     for line in lines(script) {
         match &words(line)[..] {
             [at, "established", more @ ..] => full.extend(established(at, more)),
+            [at, "accepted", more @ ..] => full.extend(accepted(at, more)),
             [at, ">", flags, span, times, more @ ..] if times.starts_with('x') => {
                 let (first, len) = span.split_once('+').expect(line);
                 let (first, len): (u32, u32) = (first.parse().unwrap(), len.parse().unwrap());
@@ -103,15 +105,32 @@ fn established(at: &str, words: &[&str]) -> [String; 4] {
         [end, options @ ..] if end.parse::<u64>().is_ok() => (format!(" {end}"), options),
         options => (String::new(), options),
     };
-    let mut ends = options.split(|word| *word == "/");
-    let own = ends.next().unwrap_or_default();
-    let options = |of: &[&str]| of.iter().map(|word| format!(" {word}")).collect::<String>();
+    let [own, peer] = options_of_ends(options);
     [
         format!("0ms open{end}"),
-        format!("0ms > S mss 1000{}", options(own)),
-        format!("{at} < S. ack 1 mss 1000{}", options(ends.next().unwrap_or(own))),
+        format!("0ms > S mss 1000{own}"),
+        format!("{at} < S. ack 1 mss 1000{peer}"),
         format!("{at} note Established"),
     ]
+}
+
+/// The handshake of a connection that the peer opens, which ends at `at`.
+fn accepted(at: &str, options: &[&str]) -> [String; 4] {
+    let [own, peer] = options_of_ends(options);
+    [
+        format!("0ms < S mss 1000{peer}"),
+        format!("0ms > S. ack 1 mss 1000{own}"),
+        format!("{at} < . ack 1"),
+        format!("{at} note Established"),
+    ]
+}
+
+/// The connection's options and the peer's, which follow a slash if they differ.
+fn options_of_ends(words: &[&str]) -> [String; 2] {
+    let mut ends = words.split(|word| *word == "/");
+    let own = ends.next().unwrap_or_default();
+    let peer = ends.next().unwrap_or(own);
+    [own, peer].map(|of| of.iter().map(|word| format!(" {word}")).collect())
 }
 
 fn stamp(at: Time) -> String {
