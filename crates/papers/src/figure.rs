@@ -3,7 +3,7 @@
 use lasthop_observe::sequence::Series;
 use lasthop_report::model::Figure;
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, LineChart, LineSeries, Pen, Plot, Point,
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, LineChart, LineSeries, Pen, Point,
     TimeSequence,
 };
 
@@ -11,10 +11,6 @@ use crate::{Bench, Estimate, Interrupted};
 
 pub(crate) const BANDS: &str = "Bands are 95 % confidence intervals.";
 pub(crate) const WHISKERS: &str = "Whiskers are 95 % confidence intervals.";
-
-pub(crate) fn figure(plot: &Plot, title: &str, caption: &str) -> Figure {
-    Figure::new(plot, title, caption)
-}
 
 /// Titles of the axes; the horizontal one may be logarithmic.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +51,7 @@ pub(crate) fn lines(title: &str, axes: Axes<'_>, series: Vec<LineSeries>, captio
         log_x: axes.log_x,
         series,
     };
-    figure(&chart.plot(), title, caption)
+    Figure::new(&chart.plot(), title, caption)
 }
 
 /// A chart of curves, each with its own pen.
@@ -67,7 +63,7 @@ pub(crate) fn curves(title: &str, axes: Axes<'_>, curves: Vec<Curve>, caption: &
         log_x: axes.log_x,
         curves,
     };
-    figure(&plot.plot(), title, caption)
+    Figure::new(&plot.plot(), title, caption)
 }
 
 /// Progress of a transfer, with a published point, on the testbed `text`, for each case of a name and its changes: acknowledged packets of
@@ -128,7 +124,7 @@ pub(crate) fn bars<S: Into<String>, G: Into<String>>(
             .collect(),
         groups: groups.map(|(label, bars)| BarGroup { label: label.into(), bars }).collect(),
     };
-    figure(&chart.plot(), title, caption)
+    Figure::new(&chart.plot(), title, caption)
 }
 
 /// The time-sequence plot of a transfer, or of a part of it in seconds.
@@ -138,5 +134,5 @@ pub(crate) fn sequence(
     part: Option<(f64, f64)>,
     caption: &str,
 ) -> Figure {
-    figure(&TimeSequence { title, series, part }.plot(), title, caption)
+    Figure::new(&TimeSequence { title, series, part }.plot(), title, caption)
 }

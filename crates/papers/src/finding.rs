@@ -3,7 +3,7 @@
 use core::fmt::{self, Display};
 
 use lasthop_report::model::{ConditionFigure, Figure, MeasuredFigure, Table, Verdict};
-use lasthop_report::number::with_interval;
+use lasthop_report::number::{short, with_interval};
 
 use crate::Estimate;
 
@@ -282,11 +282,6 @@ impl Finding {
     pub fn judged(&self) -> Vec<ConditionFigure> {
         self.conditions.iter().map(Condition::figure).collect()
     }
-}
-
-/// A number for a sentence, with a suitable number of digits.
-pub fn short(value: f64) -> String {
-    lasthop_report::number::short(value)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub use open::{Open, Testbed, Values};
 pub use record::{Record, Recorded, record};
 
 pub(crate) use bench::scenario;
-pub(crate) use finding::short;
+pub(crate) use lasthop_report::number::short;
 
 use lasthop_report::model::ClaimResult;
 

@@ -22,11 +22,6 @@ pub(crate) fn row(cells: &[&dyn Cell]) -> Vec<String> {
     cells.iter().map(|cell| cell.cell()).collect()
 }
 
-/// `measured ± interval`.
-pub(crate) fn mean_and_interval(summary: &Summary) -> String {
-    number::summary(summary)
-}
-
 /// A value of a cell.
 pub(crate) trait Cell {
     fn cell(&self) -> String;
@@ -58,7 +53,7 @@ impl Cell for f64 {
 
 impl Cell for Summary {
     fn cell(&self) -> String {
-        mean_and_interval(self)
+        number::summary(self)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::model::{
     Again, Assumption, ClaimResult, Column, Events, Figure, Page, Section, Table, Verdict,
 };
 use crate::number::plural;
-use crate::plot::{Theme, page_css, page_variables};
+use crate::plot::{Theme, escape, page_css, variables as plot_variables};
 use crate::script;
 use crate::table::{claim_conditions, claim_figures};
 use crate::wrap::columns;
@@ -66,11 +66,6 @@ pub fn render(page: &Page) -> String {
     out
 }
 
-/// Text for an element or an attribute.
-pub fn escape(text: &str) -> String {
-    crate::plot::escape(text)
-}
-
 fn css() -> String {
     let variables = |theme: Theme| {
         let ground: String = GROUND
@@ -79,7 +74,7 @@ fn css() -> String {
                 format!("--lh-{name}:{};", if theme == Theme::Light { light } else { dark })
             })
             .collect();
-        page_variables(theme) + &ground
+        plot_variables(theme) + &ground
     };
     format!(
         ":root{{color-scheme:light dark;{}}}@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}{}{CSS}",

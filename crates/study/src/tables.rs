@@ -2,7 +2,7 @@
 
 use lasthop_observe::stats::Summary;
 use lasthop_report::html;
-use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
+use lasthop_report::model::{Again, Column, Page, Section, Table};
 use lasthop_report::number::{plural, summary};
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, Plot};
 use lasthop_scenario::LeftOut;
@@ -123,10 +123,6 @@ fn judged(standing: &Standing) -> &'static str {
         Judgement::Tie => "no difference",
         Judgement::Unknown => "not known",
     }
-}
-
-pub(crate) fn figure(plot: &Plot, title: impl Into<String>, caption: impl Into<String>) -> Figure {
-    Figure::new(plot, title, caption)
 }
 
 /// Path and transfers, as facts of a page.

@@ -1,6 +1,7 @@
 //! Section 5.10: retransmissions of TCP after successful retransmissions of 802.11.
 
 use lasthop_observe::metrics::RunMetrics;
+use lasthop_report::number;
 
 use super::calibration::whole_run;
 use super::cases::{
@@ -8,7 +9,7 @@ use super::cases::{
 };
 use super::range::LONG as CLAIM;
 use crate::measure::kbps;
-use crate::table::{mean_and_interval, row, table};
+use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, short};
 
 /// Channels other than that of the testbed.
@@ -71,7 +72,7 @@ fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     for ((name, _), runs) in CHANNELS.iter().zip(&runs) {
         let count = runs.summary(retransmissions);
         if (5.0..=500.0).contains(&count.mean) {
-            within.push(format!("{name} ({})", mean_and_interval(&count)));
+            within.push(format!("{name} ({})", number::summary(&count)));
         }
         let (damaged, given_up) = (runs.summary(damaged), runs.summary(given_up));
         let expired = runs.summary(expirations);

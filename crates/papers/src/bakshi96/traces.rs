@@ -8,7 +8,6 @@ use lasthop_report::plot::PacketTrace;
 use super::range::CLAIM;
 use super::recovery::BACKOFFS;
 use super::setup::{Scheme, WAN};
-use crate::figure::figure;
 use crate::measure::kbps;
 use crate::table::{Cell, row, table};
 use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted};
@@ -115,7 +114,7 @@ fn drawn(trace: &Trace, scheme: Scheme, number: u32) -> Figure {
     let plot =
         PacketTrace { title: &title, series: &trace.series, payload: PAYLOAD, modulo: MODULO }
             .plot();
-    figure(
+    Figure::new(
         &plot,
         &title,
         "A mark for each packet that the source sends, the first seed. Packets of 576 bytes, window of 4 KB; \

@@ -2,12 +2,13 @@
 
 use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_proto::event::Cause;
+use lasthop_report::number;
 
 use super::range::SIMULATED as CLAIM;
 use super::simulations::FIGURE_5;
 use crate::figure::{bar, bars, progress, published_bar};
 use crate::measure::{count, dropped, flow_kbps, lost_acks, mbps, timeouts};
-use crate::table::{Cell, mean_and_interval, row, table};
+use crate::table::{Cell, row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted, Runs};
 
 /// A treatment of ACKs: its name and settings.
@@ -133,7 +134,7 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
             finding.compare(&label, measured, "Mb/s", *published);
             finding.near(format!("{label} in Mb/s"), measured, *published, 0.2);
             means.push(runs.clone());
-            row.extend([mean_and_interval(&measured), format!("{published:.2}")]);
+            row.extend([number::summary(&measured), format!("{published:.2}")]);
             group.extend([bar(measured), published_bar(*published)]);
             acks.rows.push(causes(label, &runs));
         }

@@ -1,8 +1,10 @@
 //! The testbed of sections 2 and 3, and the comparison of protocols on it.
 
+use lasthop_report::number;
+
 use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::measure::{count, mbps, wired, wireless};
-use crate::table::{mean_and_interval, row, table};
+use crate::table::{row, table};
 use crate::{Bench, Estimate, Finding, Interrupted, Runs};
 
 /// Fixed host, Ethernet, base station, WaveLAN, mobile host.
@@ -98,7 +100,7 @@ impl Rows {
             let throughput = runs.summary(mbps);
             finding.compare(format!("{title}, {name}"), throughput, "Mb/s", *published);
             let published = published.map_or(String::new(), |p| format!(" ({p})"));
-            let throughput = format!("{}{published}", mean_and_interval(&throughput));
+            let throughput = format!("{}{published}", number::summary(&throughput));
             let (wired, wireless) = (runs.summary(wired), runs.summary(wireless));
             let fast = runs.summary(count(|f| f.fast_retransmits));
             let expired = runs.timeouts();

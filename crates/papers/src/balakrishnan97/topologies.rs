@@ -2,12 +2,13 @@
 
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::Summary;
+use lasthop_report::number;
 
 use super::range::SIMULATED as CLAIM;
 use super::simulations::{ASYMMETRIC, RADIO};
 use crate::figure::{Axes, line, lines};
 use crate::measure::{jain, lost_acks, mbps};
-use crate::table::{mean_and_interval, row, table};
+use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
 /// Socket buffers in KB (Figure 6: 8 to 64).
@@ -77,7 +78,7 @@ fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             let quantity = format!("{} over {} at {buffer} KB", channels[pair], channels[pair + 1]);
             finding.above(quantity, means[pair][i].mean / means[pair + 1][i].mean, 1.0);
         }
-        let cells = means.iter().map(|row| mean_and_interval(&row[i]));
+        let cells = means.iter().map(|row| number::summary(&row[i]));
         rows.rows.push(core::iter::once(buffer.to_string()).chain(cells).collect());
     }
     finding.tables.push(rows);

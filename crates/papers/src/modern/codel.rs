@@ -1,6 +1,7 @@
 //! Nichols and Jacobson 2013: utilization and waiting times under CoDel.
 
 use lasthop_observe::metrics::RunMetrics;
+use lasthop_report::number;
 
 use super::{CLAIM, TOLERANCE, quarter, utilization};
 use crate::figure::{Axes, line, lines};
@@ -139,7 +140,7 @@ fn by_target(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
         let all = bench.batch(LINK, &cases)?;
         let means: Vec<_> = all.iter().map(|runs| runs.summary(used)).collect();
         let mut cells = vec![format!("{trip} ms")];
-        cells.extend(means.iter().map(crate::table::mean_and_interval));
+        cells.extend(means.iter().map(number::summary));
         rows.rows.push(cells);
         let [least, _, five, _, most] = &all[..] else { continue };
         suffers.push(five.difference(least, used));

@@ -1,6 +1,7 @@
 //! RFC 9330 and RFC 9332: waiting times and shares of L4S traffic.
 
 use lasthop_observe::metrics::RunMetrics;
+use lasthop_report::number;
 
 use super::{CLAIM, delivered, utilization};
 use crate::figure::{WHISKERS, bar, bars, published_bar};
@@ -155,7 +156,7 @@ fn l4s(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
             let cells = row(&[&queue, &flows, &mean, &long, &runs.summary(&used)]);
             rows.rows.push(cells);
         };
-        let text = crate::table::mean_and_interval;
+        let text = number::summary;
         add("DualPI2, L4S", dual, text(&mean), text(&long));
         let classic = [dual.summary(mean_wait(1)), dual.summary(long_wait(1))];
         add("DualPI2, classic", dual, text(&classic[0]), text(&classic[1]));

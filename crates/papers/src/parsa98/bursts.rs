@@ -1,12 +1,14 @@
 //! Burst losses and fading: Table 2, Figures 18 and 19 (5.3).
 
+use lasthop_report::number;
+
 use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, case, delay, deviation, run, timeouts};
 use super::range::CLAIM;
 use super::setup::TESTBED;
 use crate::figure::{WHISKERS, bar, bars, published_bar, sequence};
 use crate::measure::kbps;
-use crate::table::{Cell, mean_and_interval, table};
+use crate::table::{Cell, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted};
 
 /// Bursts of `packets` data packets, one in every 64 KB on average, uniformly distributed. The handshake of medium
@@ -56,7 +58,7 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             for (i, (quantity, unit)) in
                 [("throughput", "kb/s"), ("delay", "ms"), ("deviation", "ms")].iter().enumerate()
             {
-                row.push(format!("{} ({})", mean_and_interval(&got[i]), published[i]));
+                row.push(format!("{} ({})", number::summary(&got[i]), published[i]));
                 finding.compare(format!("{name}, {quantity}"), got[i], unit, published[i]);
             }
             row.push(runs.summary(timeouts).cell());

@@ -9,9 +9,9 @@ use lasthop_proto::link::frame::{Frame, Header, Load, Timing};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+use lasthop_report::model::Figure;
 use lasthop_report::plot::{Message, Messages};
 
-use crate::figure::figure;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
@@ -238,7 +238,7 @@ fn f6(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     };
     let caption = "As measured here: packets to the right, acknowledgements with their bit vectors to the left, \
                    retransmission lists R at the base station, released packets at the mobile.";
-    finding.figures.push(figure(&plot.plot(), &title, caption));
+    finding.figures.push(Figure::new(&plot.plot(), &title, caption));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Throughput and goodput: Figures 9, 10, 11 and 15, Table 1 (5.1.1, 5.1.2, 5.2.1).
 
 use lasthop_report::model::Figure;
+use lasthop_report::number;
 use lasthop_report::plot::{Curve, Pen};
 
 use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, TulipPlain, Unaided};
@@ -11,7 +12,7 @@ use super::range::CLAIM;
 use super::setup::TESTBED;
 use crate::figure::{Axes, BANDS, curves, progress, published_line};
 use crate::measure::{count, kbps, transfer_time};
-use crate::table::{Cell, mean_and_interval, row, table};
+use crate::table::{Cell, row, table};
 use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
 
 /// Error rates of experiment 1, in bits per million.
@@ -201,9 +202,7 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             runs.summary(count(|f| f.redundant)),
         ];
         let mut row = vec![name.to_owned()];
-        row.extend(
-            got.iter().zip(published).map(|(s, p)| format!("{} ({p})", mean_and_interval(s))),
-        );
+        row.extend(got.iter().zip(published).map(|(s, p)| format!("{} ({p})", number::summary(s))));
         rows.rows.push(row);
         for (i, quantity, unit) in [
             (1, "ideal goodput", ""),

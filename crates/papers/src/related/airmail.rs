@@ -2,9 +2,10 @@
 
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_proto::machine::Side;
+use lasthop_report::number;
 
 use super::setup::{CLAIM, built_in, rate};
-use crate::table::{mean_and_interval, table};
+use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
 
 pub(super) const AIRMAIL: Claim = Claim {
@@ -91,7 +92,7 @@ fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
             let (rate, frames) = (runs.summary(rate), runs.mean(answers));
             finding.measure(format!("{channel}, {layer}"), rate, "KB/s");
             let frames = if frames.is_nan() { String::new() } else { format!(", {frames:.2}") };
-            cells.push(mean_and_interval(&rate) + &frames);
+            cells.push(number::summary(&rate) + &frames);
         }
         all.push(of_channel);
     }

@@ -2,9 +2,10 @@
 
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::{Summary, jain_index};
+use lasthop_report::number;
 
 use super::setup::{CLAIM, built_in, rate};
-use crate::table::{mean_and_interval, table};
+use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
 
 pub(super) const SCHEDULING: Claim = Claim {
@@ -72,7 +73,7 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
         let all = cases(bench, hosts)?;
         for (policy, ways) in POLICIES.iter().zip(all.chunks(WAYS.len())) {
             let cell = |runs: &Runs| {
-                format!("{}, {:.2}", mean_and_interval(&runs.summary(rate)), runs.mean(fairness))
+                format!("{}, {:.2}", number::summary(&runs.summary(rate)), runs.mean(fairness))
             };
             let cells = [hosts.to_string(), (*policy).to_owned()].into_iter();
             rows.rows.push(cells.chain(ways.iter().map(cell)).collect());

@@ -11,7 +11,6 @@ use lasthop_proto::wire::{Ackp, Addr, Body, Flags, Packet, Segment, Seq};
 use lasthop_report::model::Figure;
 use lasthop_report::plot::{Message, Messages};
 
-use crate::figure::figure;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
@@ -219,5 +218,5 @@ fn diagram(title: &str, script: &Script) -> Figure {
     let plot = Messages { title: title.to_owned(), parties, messages };
     let caption =
         "Packets to the base station, those that it forwards or retransmits, and partial ACKs.";
-    figure(&plot.plot(), title, caption)
+    Figure::new(&plot.plot(), title, caption)
 }

@@ -3,12 +3,13 @@
 
 use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
+use lasthop_report::number;
 
 use super::range::CLAIM;
 use super::range::{CROWD, FAR};
 use super::setup::{ACKP, ACKP_FULL, BURSTS, MANY, SATELLITE, SNOOP};
 use crate::measure::{dropped, jain, throughput, wired};
-use crate::table::{Cell, mean_and_interval, row, table};
+use crate::table::{Cell, row, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
@@ -129,7 +130,7 @@ fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
                 .require(complete == all, format!("{complete} of {all} runs of {case} completed"));
             line.push(format!(
                 "{name} {} KB/s, Jain {:.2}",
-                mean_and_interval(&aggregate),
+                number::summary(&aggregate),
                 jain.mean
             ));
         }

@@ -34,7 +34,7 @@ pub use panels::{Panel, Panels};
 pub use ranks::{Estimate, Ranks};
 pub use sequence::TimeSequence;
 pub use style::Theme;
-pub(crate) use style::{page_css, page_variables};
+pub(crate) use style::{page_css, variables};
 pub use trace::PacketTrace;
 
 #[derive(Clone, PartialEq, Debug)]

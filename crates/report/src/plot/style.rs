@@ -77,13 +77,9 @@ fn pick(theme: Theme, name: &str) -> &'static str {
     colour.map_or("#808080", |(_, light, dark)| if theme == Theme::Light { light } else { dark })
 }
 
-fn variables(theme: Theme) -> String {
+/// Definitions of the colour variables.
+pub(crate) fn variables(theme: Theme) -> String {
     COLOURS.iter().map(|(name, _, _)| format!("--lh-{name}:{};", pick(theme, name))).collect()
-}
-
-/// Definitions of the colour variables for a page with inline plots.
-pub(crate) fn page_variables(theme: Theme) -> String {
-    variables(theme)
 }
 
 /// The rules for a page with inline plots; they apply within plots only.

@@ -12,7 +12,6 @@ use lasthop_report::plot::{Plot, TimeSequence};
 
 use super::matched::{self, Pair};
 use super::{Capture, DESCRIBED, Transfer, over_time, seconds, tables};
-use crate::tables::figure;
 
 /// Maximum number of losses listed per transfer.
 const LISTED: usize = 20;
@@ -72,7 +71,7 @@ fn pair(pair: &Pair) -> Section {
         figures: crossings
             .iter()
             .map(|crossing| {
-                figure(&pair.plot(crossing), "", "Time by the clock of the first capture.")
+                Figure::new(&pair.plot(crossing), "", "Time by the clock of the first capture.")
             })
             .collect(),
         ..Section::default()
@@ -92,7 +91,7 @@ fn figures(transfer: &Transfer<'_>) -> [Figure; 2] {
 fn pictures(transfer: &Transfer<'_>) -> [Figure; 2] {
     let (number, file) = (transfer.connection.number, transfer.file_name());
     [
-        figure(
+        Figure::new(
             &plot(transfer),
             "",
             format!(
@@ -100,7 +99,7 @@ fn pictures(transfer: &Transfer<'_>) -> [Figure; 2] {
                  Numbers: {file}.csv"
             ),
         ),
-        figure(
+        Figure::new(
             &over_time(transfer),
             "",
             format!(

@@ -1,13 +1,13 @@
 //! A comparison as one page: bars, curves over the loss rate, and tables.
 
-use lasthop_report::model::Section;
+use lasthop_report::model::{Figure, Section};
 use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{Cross, Crosses, Curve, Curves, Pen, Plot};
 
 use super::tables::{self, BOUNDS, words};
 use super::{PointRanking, Points, Row};
 use crate::Document;
-use crate::tables::{figure, page as rendered};
+use crate::tables::page as rendered;
 
 /// Maximum number of bars that fit.
 const MOST_BARS: usize = 16;
@@ -29,7 +29,7 @@ pub fn page(document: &Document<Points>, units: Units) -> String {
                     .to_owned(),
             ],
             tables: vec![tables::matrix(axis.as_deref().unwrap_or(""), points)],
-            figures: vec![figure(
+            figures: vec![Figure::new(
                 &curves(document, units),
                 "throughput against losses",
                 "Means over runs with 95 % confidence intervals: bands, or whiskers side by side. \
@@ -52,12 +52,12 @@ fn section(document: &Document<Points>, place: &PointRanking, units: Units) -> S
         text: vec![tables::theory(place, units) + ".", tables::note(units).replace('\n', " ")],
         tables: vec![tables::ranking(place, units), words(units).sets(&place.schemes)],
         figures: vec![
-            figure(
+            Figure::new(
                 &bars(document, place, units),
                 "throughput",
                 "Means over runs, the best first; whiskers are 95 % confidence intervals.",
             ),
-            figure(
+            Figure::new(
                 &crosses(document, place, units),
                 "throughput against delay",
                 "Means over runs of what packets of data took from end to end; crosses are 95 % confidence intervals.",

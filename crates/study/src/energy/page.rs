@@ -1,12 +1,12 @@
 //! The page of an energy study.
 
-use lasthop_report::model::{Column, Section, Table};
+use lasthop_report::model::{Column, Figure, Section, Table};
 use lasthop_report::plot::{BarChart, BarGroup, BarSeries, Plot};
 
 use super::Energy;
 use super::tables::{self, WORDS};
 use crate::Document;
-use crate::tables::{bar, figure, page as rendered};
+use crate::tables::{bar, page as rendered};
 
 pub fn page(document: &Document<Energy>) -> String {
     let energy = &document.results;
@@ -19,7 +19,7 @@ pub fn page(document: &Document<Energy>) -> String {
                 .to_owned(),
         ],
         tables: vec![tables::hosts(&energy.hosts), parts(energy)],
-        figures: vec![figure(
+        figures: vec![Figure::new(
             &where_to(document),
             "mean power",
             "Means over runs; whiskers are 95 % confidence intervals.",
@@ -31,7 +31,7 @@ pub fn page(document: &Document<Energy>) -> String {
             title: "What would save most".to_owned(),
             text: vec![tables::verdict(energy) + ".", tables::NOTE.replace('\n', " ")],
             tables: vec![tables::ranking(energy), WORDS.sets(&energy.changes)],
-            figures: vec![figure(
+            figures: vec![Figure::new(
                 &ranking(document),
                 "bytes for a joule",
                 "The best first; whiskers are 95 % confidence intervals of each mean alone. Runs of the same seed \

@@ -1,11 +1,10 @@
 //! An explanation as one page, with its plot.
 
 use lasthop_report::html;
-use lasthop_report::model::{Again, Assumption, Page};
+use lasthop_report::model::{Again, Assumption, Figure, Page};
 use lasthop_report::plot::{Estimate, Plot, Ranks};
 
 use super::{Explanation, Share, sections};
-use crate::tables::figure;
 
 /// Maximum number of parameters in the plot.
 const MOST_ROWS: usize = 16;
@@ -15,7 +14,7 @@ pub fn page(explained: &Explanation, command: &str) -> String {
     let experiment = &explained.asked;
     let mut sections = sections(explained);
     if let Some(first) = sections.first_mut() {
-        first.figures.push(figure(
+        first.figures.push(Figure::new(
             &picture(explained),
             "What decides",
             "Shares of the variance of how many conditions are met. Lines are 95 % confidence intervals.",

@@ -11,7 +11,7 @@ use lasthop_runs::{CellResults, Results};
 
 use super::explanation::MAX_CELLS as MAX_EXPLAINED;
 use super::{Room, chart, events, explanations, note, remarks, table};
-use crate::tables::{facts, figure, seeds};
+use crate::tables::{facts, seeds};
 
 /// Maximum number of time-sequence plots on the page; the others are separate files.
 const MOST_SEQUENCES: usize = 24;
@@ -46,7 +46,7 @@ pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String 
         text,
         events: listed_events(results, recorded, &sequences),
         tables: vec![table(results, Room::Wide, units)],
-        figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
+        figures: charts.map(|(plot, title, caption)| Figure::new(&plot, title, caption)).collect(),
         ..Section::default()
     }];
     sections.extend((!sequences.figures.is_empty()).then_some(sequences));
@@ -114,7 +114,7 @@ fn overlay(results: &Results, recorded: &[CellSeries]) -> Option<Figure> {
     let plot = Curves { title, x_label, y_label, log_x: false, curves }.plot();
     let caption =
         "What the first connection had acknowledged; numbers in the folders of the cells.";
-    Some(figure(&plot, "", caption))
+    Some(Figure::new(&plot, "", caption))
 }
 
 fn sequences(results: &Results, recorded: &[CellSeries]) -> Section {
@@ -137,7 +137,7 @@ fn sequences(results: &Results, recorded: &[CellSeries]) -> Section {
             // The curves share one time axis.
             let series = &Series { end_s: longest, ..one.clone() };
             let plot = TimeSequence { title: &heading, series, part: None }.plot();
-            let figure = figure(&plot, "", format!("{}; files in {folder}", one.flow));
+            let figure = Figure::new(&plot, "", format!("{}; files in {folder}", one.flow));
             figures.push(Figure { anchor: anchor(cell_index, i), ..figure });
         }
     }

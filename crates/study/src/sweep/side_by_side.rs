@@ -9,7 +9,7 @@ use lasthop_runs::{CellResults, Results, Setup};
 use lasthop_scenario::Axis;
 
 use super::{CellSeries, Room, chart, note, remarks, table, usual_units};
-use crate::tables::{facts, figure, seeds};
+use crate::tables::{facts, seeds};
 
 /// The additional last axis that distinguishes the results.
 const AXIS: &str = "results";
@@ -53,7 +53,7 @@ pub fn page(all: &[NamedResults]) -> Result<String, Incomparable> {
         title: "Results".to_owned(),
         text: text.collect(),
         tables: vec![table(&joined, Room::Wide, units)],
-        figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
+        figures: charts.map(|(plot, title, caption)| Figure::new(&plot, title, caption)).collect(),
         ..Section::default()
     }];
     sections.extend(over_time(all, &joined));
@@ -173,12 +173,12 @@ fn over_time(all: &[NamedResults], joined: &Results) -> Option<Section> {
         let title = if title.is_empty() { joined.name.clone() } else { title };
         let end_s = series.iter().map(|(_, series)| series.end_s).fold(0.0, f64::max);
         let words = "What the first connection of each had acknowledged, and its window.";
-        let mut of_group = vec![figure(&overlay(&title, &series, end_s), "", words)];
+        let mut of_group = vec![Figure::new(&overlay(&title, &series, end_s), "", words)];
         for (name, series) in &series {
             let heading = format!("{title}, {name}");
             let shown = Series { end_s, ..series.clone() };
             let plot = TimeSequence { title: &heading, series: &shown, part: None }.plot();
-            of_group.push(figure(&plot, "", series.flow.clone()));
+            of_group.push(Figure::new(&plot, "", series.flow.clone()));
         }
         for one in &mut of_group {
             one.group = group.to_string();
