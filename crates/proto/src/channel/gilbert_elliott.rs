@@ -51,10 +51,6 @@ impl Model for GilbertElliott {
     fn errors(&self, stream: Stream, _: Option<Stream>) -> Chain {
         Chain { config: self.clone(), stream, good: true }
     }
-
-    fn has_states(&self) -> bool {
-        true
-    }
 }
 
 fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {

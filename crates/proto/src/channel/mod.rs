@@ -52,11 +52,6 @@ pub trait Model {
         false
     }
 
-    /// Whether it has a good and a bad state, whose changes can be reported.
-    fn has_states(&self) -> bool {
-        false
-    }
-
     /// Whether it loses whole packets only, without damaged bytes that a code could correct.
     fn loses_whole_packets(&self) -> bool {
         false
@@ -144,11 +139,6 @@ impl ErrorModel {
     /// state.
     pub fn goes_by_time(&self) -> bool {
         each!(config self, model => model.goes_by_time())
-    }
-
-    /// Whether it has a good and a bad state, whose changes can be reported.
-    pub fn has_states(&self) -> bool {
-        each!(config self, model => model.has_states())
     }
 
     /// Whether it loses whole packets only, without damaged bytes that a code could correct.

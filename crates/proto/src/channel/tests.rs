@@ -172,8 +172,8 @@ fn the_draws_of_every_model_are_pinned() {
 const PINNED: [(u32, u64); 6] =
     [(172, 130_326), (173, 128_590), (136, 106_833), (308, 76_002), (207, 107_706), (106, 0)];
 
-/// Both directions can share a state that depends on time; changes of a state are reported; a code corrects
-/// nothing in a model of whole packets.
+/// Both directions can share a state that depends on time; a code corrects nothing in a model of whole
+/// packets.
 #[test]
 fn each_error_model_reports_its_properties() {
     let p = Probability::new(0.5).unwrap();
@@ -186,21 +186,20 @@ fn each_error_model_reports_its_properties() {
         snr: Decibels::new(1.0).unwrap(),
         modulation: Modulation::Dbpsk,
     };
-    for (model, by_time, states, packets) in [
-        (ErrorModel::Exponential(Exponential { mean: m }), false, false, false),
-        (ErrorModel::BitErrors(BitErrors { ber: p }), false, false, false),
-        (ErrorModel::PacketLoss(PacketLoss { p }), false, false, true),
+    for (model, by_time, packets) in [
+        (ErrorModel::Exponential(Exponential { mean: m }), false, false),
+        (ErrorModel::BitErrors(BitErrors { ber: p }), false, false),
+        (ErrorModel::PacketLoss(PacketLoss { p }), false, true),
         (
             ErrorModel::PacketBursts(PacketBursts { packets: 1, mean: m, uniform: false }),
             false,
-            false,
             true,
         ),
-        (ErrorModel::TwoState(two_state), true, true, false),
-        (ErrorModel::TwoStateBits(bits), false, true, false),
-        (ErrorModel::Rayleigh(rayleigh), true, false, false),
+        (ErrorModel::TwoState(two_state), true, false),
+        (ErrorModel::TwoStateBits(bits), false, false),
+        (ErrorModel::Rayleigh(rayleigh), true, false),
     ] {
-        let properties = (model.goes_by_time(), model.has_states(), model.loses_whole_packets());
-        assert_eq!(properties, (by_time, states, packets), "{model:?}");
+        let properties = (model.goes_by_time(), model.loses_whole_packets());
+        assert_eq!(properties, (by_time, packets), "{model:?}");
     }
 }

@@ -53,10 +53,6 @@ impl Model for TwoState {
     fn goes_by_time(&self) -> bool {
         true
     }
-
-    fn has_states(&self) -> bool {
-        true
-    }
 }
 
 /// Three ways to specify the durations of the states, each with its keys: by bits, by time, by speed.

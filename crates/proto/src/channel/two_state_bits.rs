@@ -31,10 +31,6 @@ impl Model for TwoStateBits {
         let bits = [self.good_bits, self.bad_bits];
         TwoStateBitErrors::new(bits, [self.ber_good, self.ber_bad], stream)
     }
-
-    fn has_states(&self) -> bool {
-        true
-    }
 }
 
 /// A Markov channel whose state may change after every sent bit, and only then (parsa98 5.3.2). The error

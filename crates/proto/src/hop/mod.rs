@@ -175,11 +175,6 @@ impl Hop {
         hop
     }
 
-    /// The ends of the link layer, by station.
-    pub fn ends(&self) -> &[LinkLayer] {
-        &self.ends
-    }
-
     /// Counts of the base station's scheduler for each station, itself first; empty without a scheduler.
     pub fn served(&self) -> Vec<Tally> {
         match &self.uppers[0].waiting {

@@ -246,26 +246,6 @@ impl<O: Order> Order for Red<O> {
     }
 }
 
-impl Discipline {
-    /// The options of random early detection, if it is part of this discipline.
-    pub fn red(self) -> Option<RedConfig> {
-        match self {
-            Discipline::Red(red) | Discipline::RedAcksFirst(red) => Some(red),
-            _ => None,
-        }
-    }
-
-    /// Replaces the options of random early detection, if it is part of this discipline.
-    #[must_use]
-    pub fn with_red(self, red: RedConfig) -> Discipline {
-        match self {
-            Discipline::Red(_) => Discipline::Red(red),
-            Discipline::RedAcksFirst(_) => Discipline::RedAcksFirst(red),
-            other => other,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,7 +65,6 @@ struct Socket {
 pub struct Sockets {
     host: Host,
     sockets: Vec<Socket>,
-    side: Side,
     /// Whether later connections send no tail loss probes.
     no_probes: bool,
 }
@@ -73,10 +72,9 @@ pub struct Sockets {
 impl Sockets {
     /// Creates a host without listening ports.
     pub fn new(config: HostConfig, seed: u64) -> Sockets {
-        let side = config.side;
         let mut host = Host::new(config, seed);
         host.refuse_by_default();
-        Sockets { host, sockets: Vec::new(), side, no_probes: false }
+        Sockets { host, sockets: Vec::new(), no_probes: false }
     }
 
     /// The host.

@@ -107,12 +107,6 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
-/// The checksum after one 32-bit field at an even offset changed from `old` to `new`.
-pub fn update_long(checksum: u16, old: u32, new: u32) -> u16 {
-    let high = update(checksum, (old >> 16) as u16, (new >> 16) as u16);
-    update(high, old as u16, new as u16)
-}
-
 fn fold(mut total: u64) -> u16 {
     total = (total >> 32) + (total & 0xffff_ffff);
     total = (total >> 16) + (total & 0xffff);
@@ -319,21 +313,15 @@ mod tests {
         fn an_update_equals_a_new_sum(
             mut bytes in prop::collection::vec(any::<u8>(), 4..64),
             at in 0usize..64,
-            new in any::<u32>(),
+            new in any::<u16>(),
         ) {
             // The one case that the method cannot distinguish: all zero.
             bytes[0] |= 1;
             let at = (2 + at % (bytes.len() - 3)) & !1;
             let before = checksum(&bytes);
             let old = u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-            bytes[at..at + 2].copy_from_slice(&(new as u16).to_be_bytes());
-            prop_assert_eq!(update(before, old, new as u16), checksum(&bytes));
-            if at + 4 <= bytes.len() {
-                let before = checksum(&bytes);
-                let old = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
-                bytes[at..at + 4].copy_from_slice(&new.to_be_bytes());
-                prop_assert_eq!(update_long(before, old, new), checksum(&bytes));
-            }
+            bytes[at..at + 2].copy_from_slice(&new.to_be_bytes());
+            prop_assert_eq!(update(before, old, new), checksum(&bytes));
         }
 
         #[test]

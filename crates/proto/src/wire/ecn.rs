@@ -9,8 +9,6 @@ use super::Flags;
 pub const KIND_ACCECN0: u8 = 172;
 /// The AccECN option whose first counter is that of ECT(1) (RFC 9768 section 3.2.3).
 pub const KIND_ACCECN1: u8 = 174;
-/// Length of the option with all three counters: kind, length, three numbers of 24 bits.
-pub const COUNTS_LEN: u32 = 11;
 
 impl Flags {
     /// The flags with the field AE, CWR, ECE replaced by `ace`.

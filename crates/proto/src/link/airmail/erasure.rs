@@ -1,11 +1,12 @@
-//! An erasure code over packets: any `k` of `k` packets and `r` parity packets restore all `k`.
+//! An erasure code over packets: any `k` of `k` packets and `r` parity packets restore all `k`. It verifies
+//! the rule of `parity.rs`.
 //!
 //! Each byte of parity is a sum over GF(256) of the packets' bytes at the same offset, weighted by a Cauchy
 //! matrix. Every square submatrix is invertible, so any parity packet can replace any packet. All packets
 //! have the length of the longest, padded with zeros.
 
 /// Limit of packets and parity packets together.
-pub const MOST: usize = 256;
+const MOST: usize = 256;
 
 /// The field's polynomial x^8 + x^4 + x^3 + x^2 + 1, of which x is a generator.
 const POLYNOMIAL: u16 = 0x11d;
@@ -55,7 +56,7 @@ fn add(to: &mut [u8], factor: u8, from: &[u8]) {
 ///
 /// # Panics
 /// If there are more than [`MOST`] packets and parity packets.
-pub fn encode(packets: &[&[u8]], index: u8) -> Vec<u8> {
+fn encode(packets: &[&[u8]], index: u8) -> Vec<u8> {
     assert!(packets.len() + usize::from(index) < MOST, "more packets than the field has elements");
     let longest = packets.iter().map(|packet| packet.len()).max().unwrap_or(0);
     let mut parity = vec![0; longest];
@@ -67,7 +68,7 @@ pub fn encode(packets: &[&[u8]], index: u8) -> Vec<u8> {
 
 /// Restores the missing packets, with the length of the parity packets, which have their indices. `None` if
 /// there are not enough of them.
-pub fn decode(packets: &[Option<&[u8]>], parity: &[(u8, &[u8])]) -> Option<Vec<Vec<u8>>> {
+fn decode(packets: &[Option<&[u8]>], parity: &[(u8, &[u8])]) -> Option<Vec<Vec<u8>>> {
     let missing: Vec<u8> =
         (0..packets.len()).filter(|i| packets[*i].is_none()).map(|i| i as u8).collect();
     let count = missing.len();

@@ -36,7 +36,8 @@
 //! | 2 | check |
 
 mod base;
-pub mod erasure;
+#[cfg(test)]
+mod erasure;
 pub mod levels;
 mod mobile;
 pub mod parity;

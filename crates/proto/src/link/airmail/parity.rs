@@ -1,7 +1,7 @@
 //! Parity packets after a window: content, sufficiency, and their optimal number.
 //!
 //! As elsewhere in this model (see [`crate::link::fec`]), an end uses the numbers of the code and not its
-//! bytes. [`super::erasure`] is the code, and its test verifies the rule [`suffices`].
+//! bytes. The tests contain the code and verify the rule [`suffices`] with it.
 
 use std::collections::VecDeque;
 

@@ -134,11 +134,6 @@ pub struct Stretch<T> {
 }
 
 impl<T: Level> Course<T> {
-    /// A constant value.
-    pub fn constant(value: T) -> Course<T> {
-        Course { points: [Point { at: Span::ZERO, value, ramp: false }].into(), period: None }
-    }
-
     /// Parses a course in the notation of a scenario.
     ///
     /// # Errors

@@ -55,11 +55,6 @@ impl Connection {
         self.rx.inbox.get_or_insert_default();
     }
 
-    /// Whether an application is attached.
-    pub fn is_attached(&self) -> bool {
-        self.outbox.is_some()
-    }
-
     /// Opens actively at `at`, to send the application's data.
     pub fn connect(&mut self, at: Time) {
         self.open_at = Due::at(at);

@@ -12,11 +12,6 @@ impl Connection {
         outstanding && self.tx.core.timers.rexmt.is_past(now)
     }
 
-    /// Whether this end is frozen: [`Connection::freeze`].
-    pub fn is_frozen(&self) -> bool {
-        self.frozen
-    }
-
     /// Stops sending and all timers while the peer is unreachable. The windows do not change.
     pub fn freeze(&mut self) {
         self.frozen = true;

@@ -1,6 +1,5 @@
 //! Queries of applications to sockets: readiness, room, snapshots.
 
-use crate::machine::Side;
 use crate::tcp::connection::Connection;
 use crate::tcp::info::TcpInfo;
 use crate::tcp::state::State;
@@ -79,10 +78,5 @@ impl Sockets {
     pub fn has_waiting(&mut self, port: u16) -> bool {
         let waiting = self.host.listener(port).map(|l| l.waiting.clone()).unwrap_or_default();
         waiting.iter().any(|index| self.host.connections()[*index].state().is_synchronised())
-    }
-
-    /// The direction of its peers.
-    pub fn side(&self) -> Side {
-        self.side
     }
 }

@@ -46,68 +46,53 @@ pub struct Agreed {
     pub caller: bool,
 }
 
-macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counts of datagrams and sessions; each dropped datagram is counted by its reason.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-        #[serde(rename_all = "kebab-case")]
-        pub struct SessionCounts {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl SessionCounts {
-            /// Each count with its name.
-            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name),)*].into_iter()
-            }
-        }
-    };
-}
-
-counts! {
+/// Counts of datagrams and sessions; each dropped datagram is counted by its reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SessionCounts {
     /// Sessions that have begun.
-    sessions,
+    pub sessions: u64,
     /// Sessions that replaced an established one: the peer has restarted.
-    restarts,
+    pub restarts: u64,
     /// Renewals of the keys of a session that continued.
-    renewed,
+    pub renewed: u64,
     /// Sessions that ended because the peer was silent.
-    vanished,
+    pub vanished: u64,
     /// Sessions that ended because the peer said goodbye.
-    goodbyes,
+    pub goodbyes: u64,
     /// Sessions that ended because their counter was near its limit.
-    worn,
+    pub worn: u64,
     /// Sessions that ended because the peer had lost them: it was restarted.
-    forgotten,
+    pub forgotten: u64,
     /// Changes of the peer's address; later messages go to the new one.
-    moved,
+    pub moved: u64,
     /// Handshakes that received a welcome and no further message.
-    unconfirmed,
+    pub unconfirmed: u64,
     /// Dropped: the length does not match its kind.
-    bad_length,
+    pub bad_length: u64,
     /// Dropped: another version of the protocol.
-    bad_version,
+    pub bad_version: u64,
     /// Dropped: unknown kind of message.
-    bad_kind,
+    pub bad_kind: u64,
     /// Dropped: the tag was not created with this key.
-    bad_tag,
+    pub bad_tag: u64,
     /// Dropped: a message of this end, sent back.
-    reflected,
+    pub reflected: u64,
     /// Hellos that were answered with a request for a cookie, and hellos with a cookie that were dropped
     /// above the limit.
-    flooded,
+    pub flooded: u64,
     /// Dropped: of another or an earlier session.
-    other_session,
+    pub other_session: u64,
     /// Dropped: received before.
-    replayed,
+    pub replayed: u64,
     /// Dropped: too far behind the newest to detect a replay.
-    too_old,
+    pub too_old: u64,
     /// Dropped: a welcome, a cookie or a refusal that matches no pending hello.
-    stale,
+    pub stale: u64,
     /// Dropped: sealed by the peer, but unreadable.
-    bad_body,
+    pub bad_body: u64,
     /// Dropped: not expected in this state.
-    unexpected,
+    pub unexpected: u64,
 }
 
 /// A notice for the user about other ends. Each kind is emitted at most once in ten minutes.
