@@ -1,5 +1,8 @@
 //! The kinds of values: quantities with units, numbers and words.
 
+use core::fmt::Display;
+use core::str::FromStr;
+
 use lasthop_proto::queue::Limit;
 use lasthop_proto::units::{
     Bytes, Charge, Current, Decibels, Energy, Frequency, Power, Probability, Rate, Span, Speed,
@@ -12,21 +15,17 @@ use crate::error::Source;
 use crate::spelling;
 
 /// A value that can be shown in "may be ... to ...".
-pub(crate) trait Limits {
-    fn in_message(&self) -> String;
-}
-
-impl Limits for Span {
+pub(crate) trait Limits: Display {
     fn in_message(&self) -> String {
         format!("`{self}`")
     }
 }
 
-impl Limits for Bytes {
-    fn in_message(&self) -> String {
-        format!("`{self}`")
-    }
-}
+impl Limits for Span {}
+impl Limits for Bytes {}
+impl Limits for Speed {}
+impl Limits for Frequency {}
+impl Limits for Decibels {}
 
 impl Limits for u64 {
     fn in_message(&self) -> String {
@@ -37,24 +36,6 @@ impl Limits for u64 {
 impl Limits for f64 {
     fn in_message(&self) -> String {
         self.to_string()
-    }
-}
-
-impl Limits for Speed {
-    fn in_message(&self) -> String {
-        format!("`{self}`")
-    }
-}
-
-impl Limits for Frequency {
-    fn in_message(&self) -> String {
-        format!("`{self}`")
-    }
-}
-
-impl Limits for Decibels {
-    fn in_message(&self) -> String {
-        format!("`{self}`")
     }
 }
 
@@ -82,121 +63,104 @@ pub(super) fn in_quotes(word: String) -> String {
 }
 
 /// A quantity is a string; a bare number has no unit and is rejected, unless it is zero.
-fn quantity<T: core::str::FromStr<Err = UnitError>>(node: &Node) -> Result<T, Trouble> {
-    match &node.value {
-        Value::String(word) => word.parse().map_err(unit_trouble),
-        Value::Integer(_, text) | Value::Float(_, text) => text.parse().map_err(unit_trouble),
-        _ => Err(bad(format!("this is {}", node.kind()))),
+trait Quantity: FromStr<Err = UnitError> {
+    /// As [`Word::EXPECTED`].
+    const EXPECTED: &'static str;
+    /// As [`Word::EXAMPLE`].
+    const EXAMPLE: &'static str;
+
+    /// The most likely quantity of a refused word, without quotes.
+    fn corrected(_: &str) -> Option<String> {
+        None
     }
 }
 
-impl Word for Span {
+impl<T: Quantity> Word for T {
+    const EXPECTED: &'static str = T::EXPECTED;
+    const EXAMPLE: &'static str = T::EXAMPLE;
+    fn read(node: &Node) -> Result<T, Trouble> {
+        match &node.value {
+            Value::String(word) => word.parse().map_err(unit_trouble),
+            Value::Integer(_, text) | Value::Float(_, text) => text.parse().map_err(unit_trouble),
+            _ => Err(bad(format!("this is {}", node.kind()))),
+        }
+    }
+    fn corrected(word: &str) -> Option<String> {
+        T::corrected(word).map(in_quotes)
+    }
+}
+
+impl Quantity for Span {
     const EXPECTED: &'static str = "a time with its unit (s, ms, us or ns)";
     const EXAMPLE: &'static str = "\"20ms\"";
-    fn read(node: &Node) -> Result<Span, Trouble> {
-        quantity(node)
-    }
     fn corrected(word: &str) -> Option<String> {
-        spelling::time(word).map(in_quotes)
+        spelling::time(word)
     }
 }
 
-impl Word for Rate {
+impl Quantity for Rate {
     const EXPECTED: &'static str = "a rate with its unit (bit, kbit, mbit or gbit)";
     const EXAMPLE: &'static str = "\"2mbit\"";
-    fn read(node: &Node) -> Result<Rate, Trouble> {
-        quantity(node)
-    }
     fn corrected(word: &str) -> Option<String> {
-        spelling::rate(word).map(in_quotes)
+        spelling::rate(word)
     }
 }
 
-impl Word for Bytes {
+impl Quantity for Bytes {
     const EXPECTED: &'static str = "a size in bytes or with its unit (KiB, MiB, kB, MB)";
     const EXAMPLE: &'static str = "\"64KiB\"";
-    fn read(node: &Node) -> Result<Bytes, Trouble> {
-        quantity(node)
-    }
     fn corrected(word: &str) -> Option<String> {
-        spelling::size(word).map(in_quotes)
+        spelling::size(word)
     }
 }
 
-impl Word for Probability {
+impl Quantity for Probability {
     const EXPECTED: &'static str = "a probability from 0 to 1 or a percentage";
     const EXAMPLE: &'static str = "\"0.4%\"";
-    fn read(node: &Node) -> Result<Probability, Trouble> {
-        quantity(node)
-    }
     fn corrected(word: &str) -> Option<String> {
-        spelling::probability(word).map(in_quotes)
+        spelling::probability(word)
     }
 }
 
-impl Word for Speed {
+impl Quantity for Speed {
     const EXPECTED: &'static str = "a speed with its unit (km/h or m/s)";
     const EXAMPLE: &'static str = "\"2km/h\"";
-    fn read(node: &Node) -> Result<Speed, Trouble> {
-        quantity(node)
-    }
 }
 
-impl Word for Frequency {
+impl Quantity for Frequency {
     const EXPECTED: &'static str = "a frequency with its unit (MHz or GHz)";
     const EXAMPLE: &'static str = "\"2.4GHz\"";
-    fn read(node: &Node) -> Result<Frequency, Trouble> {
-        quantity(node)
-    }
 }
 
-impl Word for Decibels {
+impl Quantity for Decibels {
     const EXPECTED: &'static str = "a ratio in decibels";
     const EXAMPLE: &'static str = "\"10dB\"";
-    fn read(node: &Node) -> Result<Decibels, Trouble> {
-        quantity(node)
-    }
 }
 
-impl Word for Energy {
+impl Quantity for Energy {
     const EXPECTED: &'static str = "an energy with its unit (J, kJ, mJ or Wh)";
     const EXAMPLE: &'static str = "\"30Wh\"";
-    fn read(node: &Node) -> Result<Energy, Trouble> {
-        quantity(node)
-    }
 }
 
-impl Word for Power {
+impl Quantity for Power {
     const EXPECTED: &'static str =
         "a power with its unit (W or mW), or a current (mA) where there is a `supply`";
     const EXAMPLE: &'static str = "\"0.9W\"";
-    fn read(node: &Node) -> Result<Power, Trouble> {
-        quantity(node)
-    }
 }
 
-impl Word for Voltage {
+impl Quantity for Voltage {
     const EXPECTED: &'static str = "a voltage with its unit (V or mV)";
     const EXAMPLE: &'static str = "\"5V\"";
-    fn read(node: &Node) -> Result<Voltage, Trouble> {
-        quantity(node)
-    }
 }
 
-impl Word for Current {
+impl Quantity for Current {
     const EXPECTED: &'static str = "a current with its unit (mA or A)";
     const EXAMPLE: &'static str = "\"180mA\"";
-    fn read(node: &Node) -> Result<Current, Trouble> {
-        quantity(node)
-    }
 }
 
-impl Word for Charge {
+impl Quantity for Charge {
     const EXPECTED: &'static str = "a charge with its unit (Ah or mAh)";
     const EXAMPLE: &'static str = "\"2.8Ah\"";
-    fn read(node: &Node) -> Result<Charge, Trouble> {
-        quantity(node)
-    }
 }
 
 impl Word for bool {

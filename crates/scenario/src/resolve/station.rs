@@ -157,18 +157,14 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
     let mut forward_after_stop = false;
     let description = "whether the kernel continues to forward after the station has stopped";
     k.flag("forward-after-stop", &mut forward_after_stop, description);
-    let limits = limits(k);
-    let shared = shared(k);
-    let capture = captures(k);
-    let subscribers = subscribers(k);
     StationValues {
         left,
         right,
         seed,
-        shared,
-        capture,
-        subscribers,
-        limits,
+        limits: limits(k),
+        shared: shared(k),
+        capture: captures(k),
+        subscribers: subscribers(k),
         plane,
         forward_after_stop,
     }
@@ -179,30 +175,18 @@ pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Er
     let values = read_values(&document)?;
     let (stages, warnings) = stages(&document)?;
     let path = LivePath::of_station(document, stages);
-    let StationValues {
-        left,
-        right,
-        seed,
-        shared,
-        capture,
-        subscribers,
-        limits,
-        plane,
-        forward_after_stop,
-    } = values;
-    let Shared { socket, metrics } = shared;
     let station = StationFile {
-        left,
-        right,
-        seed,
+        left: values.left,
+        right: values.right,
+        seed: values.seed,
         path,
-        socket,
-        metrics,
-        capture,
-        subscribers,
-        limits,
-        plane,
-        forward_after_stop,
+        socket: values.shared.socket,
+        metrics: values.shared.metrics,
+        capture: values.capture,
+        subscribers: values.subscribers,
+        limits: values.limits,
+        plane: values.plane,
+        forward_after_stop: values.forward_after_stop,
     };
     Ok((station, warnings))
 }
