@@ -90,9 +90,4 @@ impl Provenance {
         let named = Provenance { commit: None, ..self.clone() };
         Digest::default().bytes(serde_json::to_string(&named).unwrap_or_default().as_bytes())
     }
-
-    /// The version in error messages.
-    pub fn version(&self) -> String {
-        format!("{} (results {})", self.lasthop, self.results)
-    }
 }

@@ -86,10 +86,6 @@ impl Runs {
     pub fn complete(&self) -> usize {
         self.all().iter().filter(|run| run.metrics.complete()).count()
     }
-
-    pub fn all_complete(&self) -> bool {
-        self.complete() == self.count
-    }
 }
 
 pub struct Bench<'a> {

@@ -34,10 +34,6 @@ pub fn systems() -> Vec<System> {
     all
 }
 
-pub fn system(key: &str) -> Option<System> {
-    systems().into_iter().find(|system| system.key == key)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! The content of a page. The caller supplies all of it, and this module computes nothing from traces.
 
-use lasthop_observe::stats::Summary;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
@@ -44,24 +43,6 @@ pub struct MeasuredFigure {
     pub unit: String,
     /// The published number, in the same unit.
     pub published: Option<f64>,
-}
-
-impl MeasuredFigure {
-    /// The mean of `summary` with its interval.
-    pub fn new(
-        label: impl Into<String>,
-        summary: &Summary,
-        unit: impl Into<String>,
-        published: Option<f64>,
-    ) -> MeasuredFigure {
-        MeasuredFigure {
-            label: label.into(),
-            mean: summary.mean,
-            ci: (summary.n > 1).then_some(summary.ci95),
-            unit: unit.into(),
-            published,
-        }
-    }
 }
 
 /// [`MeasuredFigure`] in JSON, with both bounds of the interval, so that readers need not know that `ci` is half of its

@@ -97,12 +97,6 @@ impl LinkType {
     pub const SWITCH_MARVELL: LinkType = LinkType(284);
     /// The same with an EtherType of its own before the tag (EDSA).
     pub const SWITCH_MARVELL_TYPED: LinkType = LinkType(285);
-
-    /// Whether packets behind this link layer can be found.
-    pub fn is_known(self) -> bool {
-        let empty = Part::new(&[], 0);
-        first(self, empty) != Err(Stop::Unread(Reason::LinkType(self.0)))
-    }
 }
 
 /// VLAN tags that count for [`id`].
