@@ -1,16 +1,11 @@
 //! Hosts with access links: different round trips on one path.
 
-use lasthop_observe::metrics::{Metrics, RunMetrics};
-use lasthop_scenario::parse;
-use lasthop_sim::{layout, run};
+use lasthop_observe::metrics::RunMetrics;
+
+use crate::parsed::{metrics, scenario};
 
 fn measured(text: &str, seed: u64) -> RunMetrics {
-    let (plan, _) = parse(text, "access", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(layout(scenario));
-    let end = run(scenario, seed, &mut metrics);
-    assert!(end.stages.iter().all(|(_, count)| count.is_conserved()), "{:?}", end.stages);
-    metrics.finish(end.at)
+    metrics(&scenario(text), seed)
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use lasthop_observe::Sink;
 use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Event, EventKind, Interest};
-use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
+
+use crate::parsed::scenario_with;
 
 /// The host changes between two cells every second; packets follow it.
 const TEXT: &str = r#"
@@ -50,18 +51,12 @@ impl Sink for Moves {
     }
 }
 
-fn scenario(text: &str, changes: &[&str]) -> Scenario {
-    let arguments: Vec<_> = changes.iter().map(|c| Argument::Set((*c).to_owned())).collect();
-    let (plan, _) = parse(text, "follow", &arguments).unwrap_or_else(|error| panic!("{error}"));
-    plan.cells[0].scenario.clone()
-}
-
 fn go(changes: &[&str], seed: u64) -> (Moves, RunEnd, RunMetrics) {
     go_by(TEXT, changes, seed)
 }
 
 fn go_by(text: &str, changes: &[&str], seed: u64) -> (Moves, RunEnd, RunMetrics) {
-    let scenario = scenario(text, changes);
+    let scenario = scenario_with(text, changes);
     let mut sink = (Moves::default(), Metrics::new(layout(&scenario)));
     let end = run(&scenario, seed, &mut sink);
     for (stage, count) in &end.stages {

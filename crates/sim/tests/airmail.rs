@@ -2,8 +2,10 @@
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest};
-use lasthop_scenario::{Argument, example, parse};
+use lasthop_scenario::example;
 use lasthop_sim::run;
+
+use crate::parsed::scenario_with;
 
 /// Link layers with their settings.
 const LAYERS: [(&str, &str); 7] = [
@@ -61,12 +63,11 @@ fn runs(layer: &str, channel: &str, seeds: u64) -> Vec<(f64, f64)> {
         _ => "",
     };
     let set = format!("{layer}{full_duplex} {channel} horizon=120s");
-    let set: Vec<Argument> = set.split(' ').map(|set| Argument::Set(set.to_owned())).collect();
-    let (plan, _) =
-        parse(&text, "tulip", &set).unwrap_or_else(|e| panic!("{layer} {channel}: {e}"));
+    let set: Vec<&str> = set.split(' ').collect();
+    let scenario = scenario_with(&text, &set);
     let one = |seed| {
         let mut seen = FrameCounts::default();
-        let end = run(&plan.cells[0].scenario, seed, &mut seen);
+        let end = run(&scenario, seed, &mut seen);
         let bytes: u64 = end.transfers.iter().map(|transfer| transfer.delivered).sum();
         let [base, mobile] = seen.frames.map(|frames| frames as f64);
         (bytes as f64 / end.at.as_secs_f64() / 1024.0, mobile / base)

@@ -23,6 +23,7 @@ mod limits;
 mod manual_table;
 mod modern;
 mod moving;
+mod parsed;
 mod power_save;
 mod queues_of_today;
 mod radios;

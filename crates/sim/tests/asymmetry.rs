@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
-use lasthop_scenario::{Argument, example, parse};
+use lasthop_scenario::example;
 use lasthop_sim::{RunEnd, run};
+
+use crate::parsed::scenario_and_warnings;
 
 /// Counts drops by cause.
 #[derive(Default)]
@@ -34,12 +36,11 @@ const UPLOAD: &str =
 /// The scenario `slow-return` with `set` and the text `more`, under one discipline.
 fn slow_return(discipline: &str, set: &[&str], more: &str) -> (RunEnd, Drops) {
     let text = format!("{}\n{more}", example("slow-return").unwrap().text);
-    let mut arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    arguments.push(Argument::Set(format!("path.return.link.discipline-left={discipline}")));
-    let (plan, warnings) = parse(&text, "slow-return", &arguments).unwrap();
-    assert!(warnings.is_empty() && plan.cells.len() == 1);
+    let discipline = format!("path.return.link.discipline-left={discipline}");
+    let (scenario, warnings) = scenario_and_warnings(&text, &[set, &[&discipline]].concat());
+    assert_eq!(warnings, []);
     let mut drops = Drops::default();
-    let end = run(&plan.cells[0].scenario, 1, &mut drops);
+    let end = run(&scenario, 1, &mut drops);
     (end, drops)
 }
 

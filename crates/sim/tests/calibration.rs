@@ -6,10 +6,10 @@
 //!
 //!     capacity = (base + idle) * 223 min = (base + radio + processing) * 110 min
 
-use lasthop_observe::metrics::{Metrics, NodeEnergy};
+use lasthop_observe::metrics::NodeEnergy;
 use lasthop_proto::energy::Preset;
-use lasthop_scenario::{Argument, parse};
-use lasthop_sim::{layout, run};
+
+use crate::parsed::{metrics, scenario_with};
 
 /// Linux 2.2 as it came, over one hop of 802.11b without RTS: MTU 1500, timestamps, SACK and window scale.
 const STOCK: &str = r#"
@@ -33,12 +33,7 @@ const IDLE_S: f64 = 223.0 * 60.0;
 const SENDING_S: f64 = 110.0 * 60.0;
 
 fn sender(set: &[&str]) -> NodeEnergy {
-    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    let (plan, _) = parse(STOCK, "stock", &arguments).unwrap();
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(layout(scenario));
-    let end = run(scenario, 1, &mut metrics).at;
-    metrics.finish(end).energy.remove(0)
+    metrics(&scenario_with(STOCK, set), 1).energy.remove(0)
 }
 
 #[test]

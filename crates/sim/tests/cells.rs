@@ -7,8 +7,9 @@ use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
-use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
+
+use crate::parsed::{metrics, scenario_with};
 
 /// Two cells, each on a separate line, and one handoff at 2 s during a transfer.
 const TEXT: &str = r#"
@@ -83,14 +84,8 @@ impl PacketEvents {
     }
 }
 
-fn scenario(changes: &[&str]) -> Scenario {
-    let arguments: Vec<_> = changes.iter().map(|c| Argument::Set((*c).to_owned())).collect();
-    let (plan, _) = parse(TEXT, "cells", &arguments).unwrap_or_else(|error| panic!("{error}"));
-    plan.cells[0].scenario.clone()
-}
-
 fn see(changes: &[&str]) -> (PacketEvents, RunEnd, RunMetrics) {
-    let scenario = scenario(changes);
+    let scenario = scenario_with(TEXT, changes);
     let layout = layout(&scenario);
     let names = layout.stages.iter().map(|stage| stage.name.clone()).collect();
     let mut sink = (PacketEvents { names, ..PacketEvents::default() }, Metrics::new(layout));
@@ -219,12 +214,7 @@ fn signals_of_a_cell_stay_in_it() {
     let bad = "errors = { model = \"packet-loss\", p = 0.3 }\n";
     let at = text.find("radio").unwrap();
     let text = format!("{}{bad}{}", &text[..at], &text[at..]).replace("2s\" }]", "40s\" }]");
-    let arguments = [Argument::Set("ebsn=true".to_owned())];
-    let (plan, _) = parse(&text, "cells", &arguments).unwrap_or_else(|e| panic!("{e}: {}", e.help));
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(layout(scenario));
-    let end = run(scenario, 1, &mut metrics);
-    let run = metrics.finish(end.at);
+    let run = metrics(&scenario_with(&text, &["ebsn=true"]), 1);
     let notices = |name: &str| {
         let stages = run.stages.iter().filter(|stage| stage.name == name);
         stages.map(|s| s.originated.get(Cause::BadStateNotification)).sum::<u64>()

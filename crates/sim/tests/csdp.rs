@@ -2,8 +2,10 @@
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
-use lasthop_scenario::{Argument, Scenario, example, parse};
+use lasthop_scenario::{Scenario, example};
 use lasthop_sim::run;
+
+use crate::parsed::scenario_and_warnings;
 
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
 /// Attempts for an RTS, and for a frame after it: those of 802.11, and a number so large that nothing is dropped.
@@ -31,10 +33,9 @@ fn scenario(phones: usize, policy: &str, channel: &str, retries: [u8; 2]) -> Sce
         format!("dcf.short-retries={}", retries[0]),
         format!("dcf.long-retries={}", retries[1]),
     ];
-    let set: Vec<Argument> = set.into_iter().map(Argument::Set).collect();
-    let (plan, warnings) = parse(&file, "csdp", &set).unwrap();
+    let (scenario, warnings) = scenario_and_warnings(&file, &set);
     assert_eq!(warnings, []);
-    plan.cells[0].scenario.clone()
+    scenario
 }
 
 /// Drops at the base station.

@@ -5,8 +5,9 @@ use lasthop_observe::metrics::{Metrics, NodeEnergy};
 use lasthop_proto::energy::{Operation, costs};
 use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::machine::StageId;
-use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{layout, run};
+
+use crate::parsed::{metrics, scenario, scenario_with};
 
 /// Two laptops, one hop of 802.11b (agarwal00 5).
 const TEXT: &str = r#"
@@ -30,12 +31,7 @@ mac = "dcf"
 "#;
 
 fn measured(set: &[&str]) -> (Vec<NodeEnergy>, f64) {
-    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    let (plan, _) = parse(TEXT, "energy", &arguments).unwrap();
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(layout(scenario));
-    let end = run(scenario, 1, &mut metrics).at;
-    let metrics = metrics.finish(end);
+    let metrics = metrics(&scenario_with(TEXT, set), 1);
     (metrics.energy, metrics.aggregate_throughput)
 }
 
@@ -66,8 +62,7 @@ fn both_ends_of_a_hop_share_its_air() {
 fn nothing_is_measured_and_nothing_changes_without_a_battery() {
     let with = measured(&[]).1;
     let text = TEXT.replace("battery = \"sens-800\"\n", "");
-    let (plan, _) = parse(&text, "energy", &[]).unwrap();
-    let scenario = &plan.cells[0].scenario;
+    let scenario = &scenario(&text);
     let mut metrics = Metrics::new(layout(scenario));
     assert!(!metrics.interest().has(Interest::WORK));
     let end = run(scenario, 1, &mut metrics).at;
@@ -102,8 +97,7 @@ fn a_third_station_costs_those_that_receive_it() {
          { from = \"other\", to = \"receiver\", bytes = \"unlimited\", cross = true }]",
         1,
     ) + "[host.other]\nside = \"right\"\npreset = \"rfc\"\n";
-    let (plan, _) = parse(&text, "energy", &[]).unwrap();
-    let scenario = &plan.cells[0].scenario;
+    let scenario = &scenario(&text);
     let layout = layout(scenario);
     let stations: Vec<_> =
         layout.powered.iter().map(|p| p.radio.map(|(_, antenna)| antenna.station.0)).collect();
@@ -120,8 +114,7 @@ fn a_third_station_costs_those_that_receive_it() {
 fn a_host_behind_a_wire_has_no_radio() {
     let text =
         TEXT.replace("[[path]]\nradio", "[[path]]\nlink = { rate = \"10mbit\" }\n[[path]]\nradio");
-    let (plan, _) = parse(&text, "energy", &[]).unwrap();
-    let layout = layout(&plan.cells[0].scenario);
+    let layout = layout(&scenario(&text));
     assert_eq!(layout.powered[0].radio, None);
     assert_eq!(layout.powered[1].radio.map(|(stage, _)| stage), Some(StageId(2)));
 }
@@ -129,13 +122,7 @@ fn a_host_behind_a_wire_has_no_radio() {
 #[test]
 fn a_plain_radio_carries_the_same_with_a_battery_and_without() {
     let plain = TEXT.replace("mac = \"dcf\"\n", "");
-    let delivered = |text: &str| {
-        let (plan, _) = parse(text, "energy", &[]).unwrap();
-        let scenario = &plan.cells[0].scenario;
-        let mut metrics = Metrics::new(layout(scenario));
-        let end = run(scenario, 1, &mut metrics).at;
-        metrics.finish(end)
-    };
+    let delivered = |text: &str| metrics(&scenario(text), 1);
     let with = delivered(&plain);
     let without = delivered(&plain.replace("battery = \"sens-800\"\n", ""));
     assert_eq!(with.aggregate_throughput, without.aggregate_throughput);
@@ -165,9 +152,8 @@ impl Sink for Sends {
 
 #[test]
 fn base_cost_is_that_of_a_full_timestamped_segment() {
-    let (plan, _) = parse(TEXT, "energy", &[Argument::Set("horizon=1s".to_owned())]).unwrap();
     let mut sends = Sends::default();
-    run(&plan.cells[0].scenario, 1, &mut sends);
+    run(&scenario_with(TEXT, &["horizon=1s"]), 1, &mut sends);
     let mut full = sends.0.iter().filter(|work| work.count(Operation::CopiedSummedByte) == 1448);
     assert!(full.clone().count() > 300);
     assert!(

@@ -8,8 +8,10 @@ use lasthop_proto::tcp::Variant;
 use lasthop_proto::tcp::words::{TCPS, Word};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Addr;
-use lasthop_scenario::{Argument, Scenario, StageKind, parse};
+use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::run;
+
+use crate::parsed::scenario_with;
 
 /// Senders with time-based loss detection, for which one report suffices.
 fn by_time() -> impl Iterator<Item = &'static Word> {
@@ -18,12 +20,6 @@ fn by_time() -> impl Iterator<Item = &'static Word> {
         (word.apply)(&mut config);
         config.variant == Variant::Rack
     })
-}
-
-fn scenario(text: &str, set: &[String]) -> Scenario {
-    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set(s.clone())).collect();
-    let (mut plan, _) = parse(text, "test", &arguments).unwrap_or_else(|e| panic!("{set:?}: {e}"));
-    plan.cells.remove(0).scenario
 }
 
 /// Timeouts, and the time when all transfers were over.
@@ -90,7 +86,7 @@ fn a_loss_before_the_fin_segment_causes_no_timeout() {
                     format!("loss.cross.drop-data={}", segments - 1),
                     format!("base.agent={agent}"),
                 ];
-                let seen = outcome(&scenario(SHORT, &set));
+                let seen = outcome(&scenario_with(SHORT, &set));
                 assert!(seen.complete > 0 && seen.timeouts == 0, "{set:?}: {seen:?}");
             }
         }
@@ -132,8 +128,8 @@ fn negative_acknowledgements_change_nothing_for_senders_that_do_not_act_on_them(
                         format!("base.agent={agent}"),
                     ]
                 };
-                let plain = scenario(UPLOAD, &set("snoop"));
-                let nack = scenario(UPLOAD, &set("snoop-nack"));
+                let plain = scenario_with(UPLOAD, &set("snoop"));
+                let nack = scenario_with(UPLOAD, &set("snoop-nack"));
                 let differ = |s: &Scenario| {
                     s.path.iter().any(|stage| {
                         matches!(stage.kind, StageKind::Agent(AgentConfig::SnoopNack(_)))
@@ -190,7 +186,7 @@ fn server(text: &str, set: &[String]) -> Sender {
 }
 
 fn server_of(text: &str, set: &[String], seed: u64) -> Sender {
-    let scenario = scenario(text, set);
+    let scenario = scenario_with(text, set);
     let host = scenario.hosts.iter().find(|host| host.name == "server").expect("a server");
     let mut seen = Sender { addr: Some(host.addr), ..Sender::default() };
     run(&scenario, seed, &mut seen);

@@ -1,8 +1,8 @@
 //! Requests and responses over paths without losses, with exactly known times.
 
-use lasthop_observe::metrics::{Exchanges, Metrics, RunMetrics};
-use lasthop_scenario::{Argument, parse};
-use lasthop_sim::run;
+use lasthop_observe::metrics::{Exchanges, RunMetrics};
+
+use crate::parsed::{self, scenario};
 
 /// A round trip of 100 ms without transmission times.
 fn text(transfer: &str, hosts: &str) -> String {
@@ -13,12 +13,7 @@ fn text(transfer: &str, hosts: &str) -> String {
 }
 
 fn metrics(text: &str) -> RunMetrics {
-    let (plan, _) = parse(text, "test", &[] as &[Argument])
-        .unwrap_or_else(|error| panic!("{error}: {}\n{text}", error.help));
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(lasthop_path::layout(scenario));
-    let end = run(scenario, 1, &mut metrics);
-    metrics.finish(end.at)
+    parsed::metrics(&scenario(text), 1)
 }
 
 fn run_exchanges(keys: &str, hosts: &str) -> Exchanges {

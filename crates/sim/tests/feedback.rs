@@ -13,8 +13,10 @@ use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Side, Signal, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet, Seq};
-use lasthop_scenario::{Argument, Scenario, StageKind, parse};
+use lasthop_scenario::StageKind;
 use lasthop_sim::layout;
+
+use crate::parsed::{scenario_and_warnings, scenario_with};
 
 const TEXT: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "100KB" }
@@ -84,10 +86,7 @@ impl Outside for World {
 
 /// Runs the scenario with `settings`; from 30 s on the air is in a bad state.
 fn run(settings: &[&str]) -> (FlowMetrics, World) {
-    let arguments: Vec<Argument> =
-        settings.iter().map(|set| Argument::Set((*set).to_owned())).collect();
-    let (plan, _) = parse(TEXT, "feedback", &arguments).expect("a scenario");
-    let scenario: &Scenario = &plan.cells[0].scenario;
+    let scenario = &scenario_with(TEXT, settings);
     let mut path = Path::of_scenario(scenario, 1, Interest::EVERYTHING, |_| HostKind::Ours);
     let mut world = World {
         metrics: Metrics::new(layout(scenario)),
@@ -196,10 +195,7 @@ fn packets_have_the_good_size_from_the_first_one_on() {
             460,
         ),
     ] {
-        let arguments: Vec<Argument> =
-            settings.iter().map(|set| Argument::Set((*set).to_owned())).collect();
-        let (plan, warnings) = parse(TEXT, "sizes", &arguments).expect("a scenario");
-        let scenario = &plan.cells[0].scenario;
+        let (scenario, warnings) = scenario_and_warnings(TEXT, settings);
         // The air of this scenario is a link, which causes a warning next to an agent.
         assert!(warnings.len() <= 1, "{warnings:?}");
         #[derive(Default)]
@@ -214,8 +210,8 @@ fn packets_have_the_good_size_from_the_first_one_on() {
                 }
             }
         }
-        let mut sinks = (Largest::default(), Metrics::new(layout(scenario)));
-        let end = lasthop_sim::run(scenario, 1, &mut sinks);
+        let mut sinks = (Largest::default(), Metrics::new(layout(&scenario)));
+        let end = lasthop_sim::run(&scenario, 1, &mut sinks);
         let flow = sinks.1.finish(end.at).flows.remove(0);
         assert_eq!((sinks.0.0, flow.mss, flow.complete), (size, mss, true), "{settings:?}");
         assert_eq!(flow.wired_goodput, Some(1.0), "{settings:?}");

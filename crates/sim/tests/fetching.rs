@@ -1,16 +1,11 @@
 //! Pages and videos over paths with exactly known times.
 
-use lasthop_observe::metrics::{Exchanges, Metrics, Pages, RunMetrics, Videos};
-use lasthop_scenario::{Argument, parse};
-use lasthop_sim::run;
+use lasthop_observe::metrics::{Exchanges, Pages, RunMetrics, Videos};
+
+use crate::parsed::{self, scenario};
 
 fn metrics(text: &str) -> RunMetrics {
-    let (plan, _) = parse(text, "test", &[] as &[Argument])
-        .unwrap_or_else(|error| panic!("{error}: {}\n{text}", error.help));
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(lasthop_path::layout(scenario));
-    let end = run(scenario, 1, &mut metrics);
-    let metrics = metrics.finish(end.at);
+    let metrics = parsed::metrics(&scenario(text), 1);
     assert_eq!(metrics.corrupted, 0, "{text}");
     metrics
 }

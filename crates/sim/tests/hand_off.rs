@@ -12,10 +12,11 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, FlowKey, Packet};
-use lasthop_scenario::{Argument, Scenario, StageKind, parse};
+use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::layout;
 
 use crate::manual_table::check;
+use crate::parsed::scenario_with;
 
 /// Two megabytes over a radio that loses one packet in eighty. After five seconds it has an outage of 200 ms.
 const HAND_OFF: &str = r#"
@@ -120,14 +121,6 @@ struct RunOutcome {
     delivered: u64,
     /// Bytes of the transferred state.
     state: u64,
-}
-
-fn scenario(text: &str, sets: &[&str]) -> Scenario {
-    let arguments: Vec<Argument> =
-        sets.iter().map(|set| Argument::Set((*set).to_owned())).collect();
-    let (plan, _) =
-        parse(text, "hand-off", &arguments).unwrap_or_else(|e| panic!("{sets:?}: {e:?}"));
-    plan.cells[0].scenario.clone()
 }
 
 fn agent(stage: &mut Stage) -> &mut Agent {
@@ -236,7 +229,7 @@ fn hand_off(sets: &[&str], back: bool, fate: Fate) -> RunOutcome {
         // No handoff: the radio stays as it is.
         sets.push("errors.good=1000s");
     }
-    run(scenario(HAND_OFF, &sets), fate, LEAVES)
+    run(scenario_with(HAND_OFF, &sets), fate, LEAVES)
 }
 
 /// Whether all bytes arrived, and the longest pause.
@@ -290,7 +283,7 @@ fn m_tcp_preserves_the_window_through_a_disconnection() {
             let outage = bad.parse::<Span>().unwrap();
             let sets = [format!("errors.bad={bad}"), format!("agent={agent}")];
             let sets = sets.each_ref().map(String::as_str);
-            let seen = run(scenario(OUTAGES, &sets), Fate::Stays, Time::NEVER);
+            let seen = run(scenario_with(OUTAGES, &sets), Fate::Stays, Time::NEVER);
             assert!(seen.complete && !seen.world.corrupted, "{bad} {agent}");
             // The first outage: after ten seconds.
             let leaves = Time::ZERO + Span::secs(10);

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
-use lasthop_scenario::{Argument, example, parse};
+use lasthop_scenario::example;
 use lasthop_sim::run;
+
+use crate::parsed::scenario_and_warnings;
 
 /// Drops by cause, and packets on the return line.
 #[derive(Default)]
@@ -34,12 +36,11 @@ impl Sink for ReturnLine {
 fn slow_return(set: &[&str]) -> (f64, ReturnLine) {
     let mut all = vec!["path.return.link.discipline-left=fifo".to_owned()];
     all.extend(set.iter().map(|set| format!("path.return.link.{set}")));
-    let arguments: Vec<Argument> = all.into_iter().map(Argument::Set).collect();
     let text = example("slow-return").unwrap().text;
-    let (plan, warnings) = parse(text, "slow-return", &arguments).unwrap();
-    assert!(warnings.is_empty() && plan.cells.len() == 1);
+    let (scenario, warnings) = scenario_and_warnings(text, &all);
+    assert_eq!(warnings, []);
     let mut seen = ReturnLine::default();
-    let end = run(&plan.cells[0].scenario, 1, &mut seen);
+    let end = run(&scenario, 1, &mut seen);
     (end.transfers[0].acknowledged as f64 * 8.0 / end.at.as_secs_f64() / 1e6, seen)
 }
 

@@ -2,8 +2,9 @@
 
 use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::units::Span;
-use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::{Reason, layout, run};
+
+use crate::parsed::{metrics, scenario_with};
 
 const ROUTER: &str = r#"
 horizon = "20s"
@@ -32,22 +33,10 @@ name = "router"
 link = { rate = "1.5mbit", delay = "50ms", queue = "3p" }
 "#;
 
-fn scenario(text: &str, changes: &[&str]) -> Scenario {
-    let arguments: Vec<Argument> = changes.iter().map(|c| Argument::Set((*c).to_owned())).collect();
-    let (mut plan, _) = parse(text, "test", &arguments).unwrap_or_else(|error| panic!("{error}"));
-    plan.cells.swap_remove(0).scenario
-}
-
-fn measure(scenario: &Scenario, seed: u64) -> RunMetrics {
-    let mut metrics = Metrics::new(layout(scenario));
-    let end = run(scenario, seed, &mut metrics);
-    metrics.finish(end.at)
-}
-
 /// The mean over five seeds of a number of the router's runs.
 fn mean(changes: &[&str], of: impl Fn(&RunMetrics) -> f64) -> f64 {
-    let scenario = scenario(ROUTER, changes);
-    (1..=5).map(|seed| of(&measure(&scenario, seed))).sum::<f64>() / 5.0
+    let scenario = scenario_with(ROUTER, changes);
+    (1..=5).map(|seed| of(&metrics(&scenario, seed))).sum::<f64>() / 5.0
 }
 
 fn timeouts(m: &RunMetrics) -> f64 {
@@ -110,7 +99,7 @@ fn without_the_right_edge_the_time_outs_come_back() {
 fn a_stopped_transfer_delivers_all_sent_data_and_closes() {
     let one = r#"transfer={ from = "s", to = "r1", stop = "3s" }"#;
     for tcp in ["reno", "sack", "tcp-int"] {
-        let scenario = scenario(ROUTER, &[one, &format!("host.s.tcp={tcp}")]);
+        let scenario = scenario_with(ROUTER, &[one, &format!("host.s.tcp={tcp}")]);
         let mut metrics = Metrics::new(layout(&scenario));
         let end = run(&scenario, 1, &mut metrics);
         assert_eq!(end.reason, Reason::Finished, "{tcp}");
@@ -125,7 +114,7 @@ fn a_stopped_transfer_delivers_all_sent_data_and_closes() {
 #[test]
 fn a_bounded_transfer_may_be_over_before_it_is_stopped() {
     let one = r#"transfer={ from = "s", to = "r1", bytes = "50kB", stop = "15s" }"#;
-    let m = measure(&scenario(ROUTER, &[one]), 1);
+    let m = metrics(&scenario_with(ROUTER, &[one]), 1);
     assert_eq!(m.flows[0].delivered, 50_000);
     assert!(m.flows[0].completed_s.unwrap() < 14.0);
 }
@@ -139,7 +128,7 @@ const WEB: &str = concat!(
 fn users_fetch_the_same_sizes_on_any_network() {
     let sizes = |changes: &[&str]| {
         let changes = [changes, &["horizon=200s", WEB]].concat();
-        let end = run(&scenario(ROUTER, &changes), 3, &mut lasthop_observe::Nothing);
+        let end = run(&scenario_with(ROUTER, &changes), 3, &mut lasthop_observe::Nothing);
         assert_eq!(end.reason, Reason::Finished);
         assert!(end.transfers.iter().all(|t| t.complete));
         let mut sizes: Vec<u64> = end.transfers.iter().map(|t| t.wanted.unwrap().0).collect();
@@ -155,8 +144,8 @@ fn users_fetch_the_same_sizes_on_any_network() {
 
 #[test]
 fn short_transfers_are_reported_together() {
-    let scenario = scenario(ROUTER, &["horizon=60s", WEB]);
-    let m = measure(&scenario, 1);
+    let scenario = scenario_with(ROUTER, &["horizon=60s", WEB]);
+    let m = metrics(&scenario, 1);
     assert!(m.flows.is_empty());
     let [short] = &m.short[..] else { panic!("{:?}", m.short) };
     assert!(short.begun > 200 && short.begun - short.complete <= 4, "{short:?}");
@@ -172,7 +161,7 @@ fn a_source_is_on_and_off() {
             r#"transfer={{ from = "s", to = "r1", on-off = {{ {periods} }}, stop = "100s" }}"#
         );
         let changes = [&one[..], "horizon=120s", "path.router.link.queue=50p"];
-        let m = measure(&scenario(ROUTER, &changes), 1);
+        let m = metrics(&scenario_with(ROUTER, &changes), 1);
         assert!(m.complete());
         m.flows[0].delivered as f64
     };
@@ -189,7 +178,7 @@ fn cross_traffic_is_measured_separately() {
         r#"transfer=[{ from = "s", to = "r1", bytes = "500kB" }, "#,
         r#"{ from = "s", to = "r2", count = 3, stop = "20s", cross = true }]"#
     );
-    let m = measure(&scenario(ROUTER, &[transfers, "horizon=60s"]), 1);
+    let m = metrics(&scenario_with(ROUTER, &[transfers, "horizon=60s"]), 1);
     assert_eq!(m.flows.len(), 4);
     assert_eq!(m.ours().count(), 1);
     assert_eq!(m.jain_index, 1.0);
@@ -205,7 +194,7 @@ fn all_connections_to_an_unreachable_peer_are_aborted() {
     // The bottleneck loses everything: each connection is aborted, and no run hangs.
     let four = r#"transfer=[{ from = "s", to = "r1", bytes = "100kB", count = 4 }]"#;
     let changes = [four, "host.s.tcp=tcp-int", "host.s.max-retries=4", "horizon=100000s"];
-    let mut scenario = scenario(ROUTER, &changes);
+    let mut scenario = scenario_with(ROUTER, &changes);
     let dead = scenario.path[1].clone();
     scenario.path.push(dead);
     let last = scenario.path.last_mut().unwrap();

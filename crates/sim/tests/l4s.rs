@@ -3,8 +3,9 @@
 use lasthop_observe::Sink;
 use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
-use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
+
+use crate::parsed::{self, metrics, scenario_and_warnings};
 
 /// Two downloads of a minute through one queue of 40 Mb/s, 10 ms there and back, and a probe of each kind.
 fn scenario(hosts: &str, queue: &str) -> String {
@@ -38,13 +39,9 @@ fn hosts(one: &str, two: &str, home: &str) -> String {
 }
 
 fn measured(text: &str, seed: u64) -> RunMetrics {
-    let (plan, warnings) = parse(text, "l4s", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
-    assert!(warnings.is_empty(), "{warnings:?}");
-    let cell = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(layout(cell));
-    let end = run(cell, seed, &mut metrics);
-    assert!(end.stages.iter().all(|(_, count)| count.is_conserved()), "{:?}", end.stages);
-    metrics.finish(end.at)
+    let (scenario, warnings) = scenario_and_warnings::<&str>(text, &[]);
+    assert_eq!(warnings, []);
+    metrics(&scenario, seed)
 }
 
 /// Throughput of both, in Mb/s.
@@ -110,8 +107,7 @@ fn without_counts_prague_is_reno() {
         let [prague, reno] =
             ["tcp = \"prague\"", "tcp = \"rack\"\npacing = true\nrto-rule = \"linux\"\necn = true"]
                 .map(|tcp| {
-                    let (plan, _) = parse(&text(tcp), "l4s", &[]).unwrap();
-                    let cell = &plan.cells[0].scenario;
+                    let cell = &parsed::scenario(&text(tcp));
                     let mut sinks = (Metrics::new(layout(cell)), Bits::default());
                     let end = run(cell, 1, &mut sinks);
                     (rates(&sinks.0.finish(end.at)), sinks.1.0)

@@ -4,8 +4,9 @@ use lasthop_observe::Nothing;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::sender::limits::Limit;
 use lasthop_proto::tcp::words::TCPS;
-use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
+
+use crate::parsed::scenario_with;
 
 /// The share of each limit over 20 s on the path of `link`.
 fn shares(transfer: &str, link: &str, set: &[String]) -> [f64; 5] {
@@ -15,9 +16,7 @@ fn shares(transfer: &str, link: &str, set: &[String]) -> [f64; 5] {
          [host.client]\npreset = \"linux\"\nrecv-buffer = \"8MB\"\nsmart = true\nsnack = true\n\
          [[path]]\nlink = {{ {link} }}\n"
     );
-    let set: Vec<Argument> = set.iter().map(|set| Argument::Set(set.clone())).collect();
-    let (plan, _) = parse(&text, "limits", &set).unwrap_or_else(|e| panic!("{set:?}: {e}"));
-    let end = run(&plan.cells[0].scenario, 1, &mut Nothing);
+    let end = run(&scenario_with(&text, set), 1, &mut Nothing);
     let shares = end.limits.expect("data was sent").0.map(|part| f64::from(part) / 1e6);
     let sum: f64 = shares.iter().sum();
     assert!((0.9999..=1.0).contains(&sum), "{set:?}: {shares:?}");

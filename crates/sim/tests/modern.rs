@@ -9,8 +9,9 @@ use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::tcp::words::{Deployment, TCPS};
 use lasthop_proto::units::Time;
-use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{RunEnd, run};
+
+use crate::parsed::scenario_with;
 
 const TEXT: &str = r#"
 transfer = { from = "server", to = "client", bytes = "unlimited" }
@@ -70,10 +71,8 @@ impl Sink for Course {
 
 /// One run with `set`, and its throughput in Mb/s.
 fn course(seed: u64, set: &[&str]) -> (Course, RunEnd, f64) {
-    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    let (plan, _) = parse(TEXT, "modern", &arguments).unwrap();
     let mut course = Course::default();
-    let end = run(&plan.cells[0].scenario, seed, &mut course);
+    let end = run(&scenario_with(TEXT, set), seed, &mut course);
     let rate = end.transfers[0].acknowledged as f64 * 8.0 / end.at.as_secs_f64() / 1e6;
     (course, end, rate)
 }

@@ -1,18 +1,14 @@
 //! Power saving of 802.11 in whole runs: effects on TCP and on a battery.
 
-use lasthop_observe::metrics::{Metrics, RunMetrics};
-use lasthop_scenario::{Argument, example, parse};
-use lasthop_sim::{layout, run};
+use lasthop_observe::metrics::RunMetrics;
+use lasthop_scenario::example;
+
+use crate::parsed::{metrics, scenario_with};
 
 /// The first run of a built-in scenario with changes.
 fn measured(name: &str, set: &[&str]) -> RunMetrics {
-    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let text = example(name).expect("it is built in").text;
-    let (plan, _) = parse(text, name, &arguments).unwrap();
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(layout(scenario));
-    let end = run(scenario, 1, &mut metrics).at;
-    metrics.finish(end)
+    metrics(&scenario_with(text, set), 1)
 }
 
 fn scalar(metrics: &RunMetrics, name: &str) -> f64 {

@@ -1,14 +1,15 @@
 //! Delay-based queue disciplines: effects on a transfer and its neighbours, and times of their events.
 
 use lasthop_observe::Sink;
-use lasthop_observe::metrics::{Metrics, RunMetrics};
+use lasthop_observe::metrics::RunMetrics;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
 use lasthop_proto::units::{Span, Time};
-use lasthop_scenario::parse;
-use lasthop_sim::{layout, run};
+use lasthop_sim::run;
+
+use crate::parsed::{metrics, scenario, scenario_and_warnings};
 
 /// Eight transfers and a small exchange every 100 ms over 10 Mb/s with a queue of 200 packets; 40 ms there and back.
-fn scenario(discipline: &str) -> String {
+fn text(discipline: &str) -> String {
     let bulk =
         "[[transfer]]\nfrom = \"server\"\nto = \"home\"\nbytes = \"unlimited\"\nstop = \"20s\"\n"
             .repeat(8);
@@ -33,12 +34,9 @@ fn scenario(discipline: &str) -> String {
 }
 
 fn measured(discipline: &str) -> RunMetrics {
-    let (plan, warnings) = parse(&scenario(discipline), "bufferbloat", &[]).unwrap();
-    assert!(warnings.is_empty(), "{warnings:?}");
-    let cell = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(layout(cell));
-    let end = run(cell, 1, &mut metrics);
-    metrics.finish(end.at)
+    let (scenario, warnings) = scenario_and_warnings::<&str>(&text(discipline), &[]);
+    assert_eq!(warnings, []);
+    metrics(&scenario, 1)
 }
 
 fn value(metrics: &RunMetrics, name: &str) -> f64 {
@@ -89,9 +87,8 @@ impl Sink for Times {
 
 #[test]
 fn codel_reports_drops_when_the_next_packet_is_sent() {
-    let (plan, _) = parse(&scenario("codel"), "bufferbloat", &[]).unwrap();
     let mut times = Times::default();
-    run(&plan.cells[0].scenario, 1, &mut times);
+    run(&scenario(&text("codel")), 1, &mut times);
     assert!(times.drops.len() > 100, "{}", times.drops.len());
     // 1500 bytes at 10 Mb/s, and the delay of the line.
     let later = Span::micros(1200) + Span::millis(20);

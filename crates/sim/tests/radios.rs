@@ -1,9 +1,10 @@
 //! Radios whose rate, delay, losses and outages vary, from frame to frame.
 
-use lasthop_observe::metrics::{Datagrams, Metrics, RunMetrics};
+use lasthop_observe::metrics::{Datagrams, RunMetrics};
 use lasthop_proto::event::Cause;
 use lasthop_scenario::{Argument, parse};
-use lasthop_sim::run;
+
+use crate::parsed::{self, scenario};
 
 /// A datagram of 1000 bytes each tenth of a second until `stop`, over a radio of 1 Mbit/s: 8 ms each. The run ends when
 /// the last one has arrived.
@@ -13,13 +14,7 @@ fn metrics(radio: &str, stop: &str) -> RunMetrics {
          udp = {{ rate = \"80kbit\", size = 1000 }}\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
          [[path]]\nradio = {{ rate = \"1mbit\", {radio} }}\n"
     );
-    let (plan, _) = parse(&text, "test", &[] as &[Argument])
-        .unwrap_or_else(|error| panic!("{error}: {}\n{text}", error.help));
-    let scenario = &plan.cells[0].scenario;
-    let mut metrics = Metrics::new(lasthop_path::layout(scenario));
-    let end = run(scenario, 1, &mut metrics);
-    assert!(end.stages.iter().all(|(_, count)| count.is_conserved()), "{radio}");
-    metrics.finish(end.at)
+    parsed::metrics(&scenario(&text), 1)
 }
 
 fn datagrams(radio: &str, stop: &str) -> Datagrams {
@@ -102,13 +97,9 @@ fn tcp_completes_over_a_varying_radio() {
                 [[path]]\nradio = { rate = \"2mbit\", delay = \"2ms\", \
                 rates = \"0s 4mbit, 2s to 0bit, 3s 4mbit, 4s again\", losses = \"0s 0%, 1s 2%, 2s again\", \
                 outages = \"1.5s-1.7s, 4s again\" }\nerrors = { model = \"exponential\", mean = \"1MiB\" }\n";
-    let (plan, _) = parse(text, "test", &[] as &[Argument]).unwrap();
-    let scenario = &plan.cells[0].scenario;
+    let scenario = &scenario(text);
     for seed in 1..=20 {
-        let mut metrics = Metrics::new(lasthop_path::layout(scenario));
-        let end = run(scenario, seed, &mut metrics);
-        assert!(end.stages.iter().all(|(_, count)| count.is_conserved()), "seed {seed}");
-        let metrics = metrics.finish(end.at);
+        let metrics = parsed::metrics(scenario, seed);
         assert!(metrics.complete() && metrics.corrupted == 0, "seed {seed}: {metrics:?}");
     }
 }

@@ -2,8 +2,9 @@
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
-use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
+
+use crate::parsed::scenario_and_warnings;
 
 /// The figures of one run's sender.
 #[derive(Default, Debug)]
@@ -67,13 +68,12 @@ fn runs(text: &str, set: &[&str]) -> SenderFigures {
 
 /// The same for a scenario with warnings.
 fn runs_with(text: &str, set: &[&str], warned: usize) -> SenderFigures {
-    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    let (plan, warnings) = parse(text, "test", &arguments).unwrap();
+    let (scenario, warnings) = scenario_and_warnings(text, set);
     assert_eq!(warnings.len(), warned, "{warnings:?}");
     let mut sum = SenderFigures::default();
     for seed in 1..=5 {
         let mut seen = SenderFigures::default();
-        run(&plan.cells[0].scenario, seed, &mut seen);
+        run(&scenario, seed, &mut seen);
         assert!(seen.took > 0, "{set:?}, seed {seed}: not complete");
         sum.timeouts += seen.timeouts;
         sum.fast += seen.fast;
@@ -111,9 +111,7 @@ fn marks_spare_the_window() {
     assert!(eln.took < reno.took, "{eln:?} against {reno:?}");
     // Without a receiver that marks, it has no effect.
     let deaf = "host.mobile.eln=off";
-    let text = LAN.to_owned();
-    let arguments = ["host.fixed.tcp=eln", deaf].map(|s| Argument::Set(s.to_owned()));
-    let (_, warnings) = parse(&text, "test", &arguments).unwrap();
+    let (_, warnings) = scenario_and_warnings(LAN, &["host.fixed.tcp=eln", deaf]);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
 }
 

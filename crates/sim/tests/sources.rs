@@ -1,10 +1,11 @@
 //! Sources of datagrams, compared with queueing theory.
 
 use lasthop_observe::layout::Role;
-use lasthop_observe::metrics::{Datagrams, Grade, Metrics, RunMetrics};
+use lasthop_observe::metrics::{Datagrams, Grade};
 use lasthop_proto::machine::Side;
-use lasthop_scenario::{Scenario, parse};
-use lasthop_sim::{layout, run};
+use lasthop_scenario::Scenario;
+
+use crate::parsed::{self, metrics};
 
 fn scenario(udp: &str, link: &str, horizon: &str) -> Scenario {
     let text = format!(
@@ -13,19 +14,11 @@ fn scenario(udp: &str, link: &str, horizon: &str) -> Scenario {
          [host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
          [[path]]\nlink = {{ {link} }}\n"
     );
-    let (plan, _) = parse(&text, "sources", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
-    plan.cells[0].scenario.clone()
-}
-
-fn measured(scenario: &Scenario, seed: u64) -> RunMetrics {
-    let mut metrics = Metrics::new(layout(scenario));
-    let end = run(scenario, seed, &mut metrics);
-    assert!(end.stages.iter().all(|(_, count)| count.is_conserved()), "{:?}", end.stages);
-    metrics.finish(end.at)
+    parsed::scenario(&text)
 }
 
 fn datagrams(scenario: &Scenario, seed: u64) -> Datagrams {
-    measured(scenario, seed).datagrams.remove(0)
+    metrics(scenario, seed).datagrams.remove(0)
 }
 
 /// Mean and standard error over runs with these seeds.
@@ -90,7 +83,7 @@ fn a_constant_source_alone_has_a_constant_delay() {
 }
 
 #[test]
-fn effects_of_a_line_on_datagrams_are_measured() {
+fn effects_of_a_line_on_datagrams_are_metrics() {
     let link =
         "rate = \"8mbit\", delay = \"15ms\", jitter = \"6ms\", loss = \"5%\", duplicate = \"10%\"";
     let n = 20_000.0_f64;
@@ -120,7 +113,7 @@ fn the_same_seed_gives_the_same_run_and_another_one_does_not() {
 
 #[test]
 fn scalars_include_datagrams() {
-    let run = measured(&scenario("rate = \"4mbit\"", "rate = \"2mbit\"", "10s"), 1);
+    let run = metrics(&scenario("rate = \"4mbit\"", "rate = \"2mbit\"", "10s"), 1);
     let of = |name| run.scalars().into_iter().find(|s| s.name == name).unwrap().value;
     // Half of the datagrams do not fit.
     assert!((of("datagram_loss") - 0.5).abs() < 0.02, "{}", of("datagram_loss"));
@@ -139,9 +132,9 @@ fn tcp_delivers_all_bytes_despite_netem_impairments() {
                 [host.fixed]\npreset = \"linux\"\n[host.mobile]\npreset = \"linux\"\n[[path]]\n\
                 link = { rate = \"5mbit\", netem = \"delay 20ms 10ms 25% distribution pareto loss gemodel 1% 30% \
                 duplicate 3% corrupt 1% reorder 5%\" }\n";
-    let (plan, _) = parse(text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
+    let scenario = parsed::scenario(text);
     for seed in 1..=10 {
-        let run = measured(&plan.cells[0].scenario, seed);
+        let run = metrics(&scenario, seed);
         assert!(run.complete() && run.corrupted == 0, "seed {seed}");
         let towards_right = run
             .stages
@@ -198,9 +191,7 @@ fn load_adds_the_delay_of_the_queue() {
         )
     };
     let run = |queue: &str| {
-        let (plan, _) =
-            parse(&text(queue), "load", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
-        let run = measured(&plan.cells[0].scenario, 1);
+        let run = metrics(&parsed::scenario(&text(queue)), 1);
         let load = run.datagrams[0].load.unwrap();
         // 64 bytes at 10 Mbit/s and 10 ms, twice.
         assert!((load.idle_s - 0.020_102_4).abs() < 1e-9, "{load:?}");

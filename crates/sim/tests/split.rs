@@ -7,8 +7,9 @@ use lasthop_observe::sequence::{SendKind, Sequence, Series, Watch};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::FlowKey;
-use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
+
+use crate::parsed::{scenario, scenario_with};
 
 const TEXT: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "500kB" }
@@ -67,10 +68,8 @@ fn see(arguments: &[(&str, &str)]) -> SplitRun {
 }
 
 fn watch(text: &str, arguments: &[(&str, &str)]) -> SplitRun {
-    let arguments: Vec<Argument> =
-        arguments.iter().map(|(key, value)| Argument::Set(format!("{key}={value}"))).collect();
-    let (plan, _) = parse(text, "split", &arguments).expect("a scenario");
-    let scenario = &plan.cells[0].scenario;
+    let sets: Vec<String> = arguments.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let scenario = &scenario_with(text, &sets);
     let layout = layout(scenario);
     let key = layout.flows[0].key;
     let mut sinks = (
@@ -130,8 +129,7 @@ fn unsplit_connections_are_measured_by_host_segments() {
             .replace("mss = 536", &format!("mss = {hosts}"))
             .replace("agent = \"split\"", "agent = \"split\"\nflows = 1")
             .replace("freebsd-2.1", preset);
-        let (plan, _) = parse(&text, "split", &[]).expect("a scenario");
-        let scenario = &plan.cells[0].scenario;
+        let scenario = &scenario(&text);
         let mut metrics = Metrics::new(layout(scenario));
         let end = run(scenario, 1, &mut metrics);
         let run = metrics.finish(end.at);

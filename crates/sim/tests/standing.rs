@@ -1,8 +1,9 @@
 //! Regressions: runs that once ended in an endless loop.
 
 use lasthop_observe::Nothing;
-use lasthop_scenario::parse;
 use lasthop_sim::{Reason, run};
+
+use crate::parsed::scenario;
 
 /// A paced sender whose TIME-WAIT ends before the pacer's next deadline: `mobile1` was called for it forever.
 const CLOSED_WHILE_PACED: &str = r#"
@@ -44,8 +45,7 @@ errors = { model = "packet-loss", p = 0.01 }
 
 #[test]
 fn a_closed_connection_is_not_woken() {
-    let (plan, _) = parse(CLOSED_WHILE_PACED, "standing", &[]).unwrap();
-    let scenario = &plan.cells[0].scenario;
+    let scenario = &scenario(CLOSED_WHILE_PACED);
     let end = run(scenario, scenario.first_seed + 1, &mut Nothing);
     assert_eq!((end.reason, end.stuck), (Reason::Finished, None));
 }

@@ -1,8 +1,10 @@
 //! A run ends when nothing is in flight, however its transfers stop.
 
 use lasthop_observe::metrics::{Metrics, RunMetrics};
-use lasthop_scenario::{Scenario, parse};
+use lasthop_scenario::Scenario;
 use lasthop_sim::{Reason, RunEnd, layout, run};
+
+use crate::parsed;
 
 /// Transfers that stop after a moment, over a slow path with half a second of delay: all their data is still in flight
 /// then.
@@ -13,8 +15,7 @@ fn scenario(transfer: &str, rest: &str) -> Scenario {
          [host.server]\npreset = \"rfc\"\nside = \"left\"\n[host.client]\npreset = \"rfc\"\n\
          [[path]]\nlink = {{ rate = \"1mbit\", delay = \"500ms\", queue = \"2000p\" }}\n{rest}"
     );
-    let (plan, _) = parse(&text, "stops", &[]).unwrap_or_else(|e| panic!("{transfer}: {e}"));
-    plan.cells[0].scenario.clone()
+    parsed::scenario(&text)
 }
 
 fn measured(scenario: &Scenario) -> (RunEnd, RunMetrics) {

@@ -3,8 +3,10 @@
 use lasthop_observe::Sink;
 use lasthop_proto::air::FrameKind;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
-use lasthop_scenario::{Argument, example, parse};
+use lasthop_scenario::example;
 use lasthop_sim::{RunEnd, run};
+
+use crate::parsed::scenario_with;
 
 /// Events of the senders and on the air.
 #[derive(Default)]
@@ -37,10 +39,8 @@ impl Sink for TulipEvents {
 }
 
 fn simulate(text: &str, set: &[&str], seed: u64) -> (RunEnd, TulipEvents) {
-    let arguments: Vec<_> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    let (plan, _) = parse(text, "tulip", &arguments).unwrap();
     let mut seen = TulipEvents::default();
-    let end = run(&plan.cells[0].scenario, seed, &mut seen);
+    let end = run(&scenario_with(text, set), seed, &mut seen);
     (end, seen)
 }
 

@@ -9,10 +9,11 @@ use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
-use lasthop_scenario::{HostSide, Scenario, Stage, StageKind, parse};
+use lasthop_scenario::{HostSide, Scenario, Stage, StageKind};
 use lasthop_sim::run;
 
 use crate::common::Dice;
+use crate::parsed;
 
 /// The account of one connection of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,8 +141,7 @@ fn scenario(tcp: &str, agent: &str, errors: &str) -> Scenario {
         errors = {errors}
         "#
     );
-    let (plan, _) = parse(&text, "witness", &[]).unwrap_or_else(|error| panic!("{error:?}"));
-    plan.cells[0].scenario.clone()
+    parsed::scenario(&text)
 }
 
 /// Retransmissions, those with the right cause, and episodes by both accounts.

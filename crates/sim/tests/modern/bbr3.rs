@@ -4,6 +4,8 @@ use lasthop_observe::stats::Summary;
 
 use super::*;
 
+use crate::parsed::scenario;
+
 /// 50 Mb/s and a round trip of 20 ms: 83 segments, and a queue of two such products.
 const FAST: [&str; 3] =
     ["path.wire.link.rate=50mbit", "path.wire.link.queue=170p", "path.wire.link.delay=10ms"];
@@ -57,8 +59,7 @@ fn cubic_rate_next_to(tcp: &str, queue: u32) -> f64 {
         host("d", ""),
         format!("[[path]]\nlink = {{ rate = \"50mbit\", delay = \"10ms\", queue = \"{queue}p\" }}"),
     ];
-    let (plan, _) = parse(&text.join("\n"), "beside", &[]).unwrap();
-    let end = run(&plan.cells[0].scenario, 1, &mut Course::default());
+    let end = run(&scenario(&text.join("\n")), 1, &mut Course::default());
     end.transfers[1].acknowledged as f64 * 8.0 / 120.0 / 1e6
 }
 

@@ -3,10 +3,11 @@
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::units::Time;
-use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 
 use super::current_senders;
+
+use crate::parsed::scenario_with;
 
 const TEXT: &str = r#"
 transfer = { from = "client", to = "server", request = "300B", response = "5kB", every = "300ms", persistent = true, exchanges = 40 }
@@ -47,10 +48,9 @@ impl Sink for Answers {
 #[test]
 fn short_answers_with_pauses_take_a_round_trip_with_every_sender() {
     for sender in current_senders() {
-        let argument = Argument::Set(format!("host.server.tcp={sender}"));
-        let (plan, _) = parse(TEXT, "paused", &[argument]).unwrap();
+        let scenario = scenario_with(TEXT, &[format!("host.server.tcp={sender}")]);
         let mut answers = Answers::default();
-        run(&plan.cells[0].scenario, 1, &mut answers);
+        run(&scenario, 1, &mut answers);
         assert_eq!((answers.requested.len(), answers.answered.len()), (40, 40), "{sender}");
         let times = answers.requested.iter().zip(&answers.answered).map(|(from, to)| to - from);
         let later: Vec<f64> = times.skip(5).collect();

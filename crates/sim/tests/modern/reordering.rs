@@ -2,10 +2,11 @@
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
-use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 
 use super::current_senders;
+
+use crate::parsed::scenario_with;
 
 const TEXT: &str = r#"
 transfer = { from = "server", to = "client", bytes = "unlimited" }
@@ -53,13 +54,12 @@ const RUNS: u64 = 6;
 /// Retransmissions of [`RUNS`] runs of `sender` on this link, and all data segments.
 fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
     let sender = format!("host.server.tcp={sender}");
-    let set = link.iter().copied().chain([sender.as_str(), "host.client.dsack=true"]);
-    let arguments: Vec<Argument> = set.map(|s| Argument::Set(s.to_owned())).collect();
-    let (plan, _) = parse(TEXT, "reordering", &arguments).unwrap();
+    let set = [link, &[sender.as_str(), "host.client.dsack=true"]].concat();
+    let scenario = scenario_with(TEXT, &set);
     let mut total = (0, 0);
     for seed in 1..=RUNS {
         let mut sink = Repeats::default();
-        run(&plan.cells[0].scenario, seed, &mut sink);
+        run(&scenario, seed, &mut sink);
         assert_eq!(sink.drops, 0, "{link:?}");
         total = (total.0 + sink.repeats, total.1 + sink.data);
     }
