@@ -6,7 +6,10 @@
 use super::simulations::{ASYMMETRIC, FIGURE_5, RADIO as PACKET_RADIO};
 use super::testbed::{LAN, WAN};
 use super::web;
-use crate::testbed::WEST97_LAN;
+use crate::testbed::{
+    BSD_DEFLATION, BSD_EXIT_GROWTH, BSD_GROWTH, BSD_HALVING, BSD_RTO_MIN, BSD_RTT_FROM_SYN,
+    WEST97_LAN,
+};
 use crate::{Claim, Open, Testbed, Values};
 
 const PLAIN: Claim = Claim::of("balakrishnan97");
@@ -44,48 +47,12 @@ const OPEN: &[Open] = &[
               Receivers that answer each segment were known; the second is RFC 5681's, the third 4.4BSD's where its \
               own segments have 1460 bytes, the fourth that of three such segments.",
     },
-    Open {
-        keys: &["host.fixed.growth", "host.mobile.growth"],
-        assumed: "rfc5681",
-        values: Values::Words(&["rfc5681", "bsd"]),
-        assumption: HOSTS,
-        why: "4.4BSD added an eighth of a segment for each ACK.",
-    },
-    Open {
-        keys: &["host.fixed.exit-growth", "host.mobile.exit-growth"],
-        assumed: "false",
-        values: Values::Words(&["false", "true"]),
-        assumption: "Hosts acknowledge in bytes",
-        why: "4.4BSD's window also grew on the ACK that ends a recovery.",
-    },
-    Open {
-        keys: &["host.fixed.deflation", "host.mobile.deflation"],
-        assumed: "always",
-        values: Values::Words(&["always", "past-threshold"]),
-        assumption: "Hosts acknowledge in bytes",
-        why: "4.4BSD's window stayed inflated where exactly three duplicate ACKs had come.",
-    },
-    Open {
-        keys: &["host.fixed.halving", "host.mobile.halving"],
-        assumed: "window",
-        values: Values::Words(&["window", "flight"]),
-        assumption: HOSTS,
-        why: "4.4BSD halves the smaller of the windows, RFC 5681 what is in flight.",
-    },
-    Open {
-        keys: &["host.fixed.rto-min", "host.mobile.rto-min"],
-        assumed: "1s",
-        values: Values::Words(&["500ms", "1s", "1500ms"]),
-        assumption: HOSTS,
-        why: "One to three ticks of 500 ms; 4.4BSD has two.",
-    },
-    Open {
-        keys: &["host.fixed.rtt-from-syn", "host.mobile.rtt-from-syn"],
-        assumed: "true",
-        values: Values::Words(&["false", "true"]),
-        assumption: HOSTS,
-        why: "Systems of the time differed in whether the handshake's round trip counts.",
-    },
+    Open { assumption: HOSTS, ..BSD_GROWTH },
+    Open { assumption: "Hosts acknowledge in bytes", ..BSD_EXIT_GROWTH },
+    Open { assumption: "Hosts acknowledge in bytes", ..BSD_DEFLATION },
+    Open { assumption: HOSTS, ..BSD_HALVING },
+    Open { assumption: HOSTS, ..BSD_RTO_MIN },
+    Open { assumption: HOSTS, ..BSD_RTT_FROM_SYN },
     Open {
         keys: &["host.fixed.timestamps", "host.mobile.timestamps"],
         assumed: "false",
@@ -375,11 +342,5 @@ const WHEN_KILLED: &[Open] = &[
         assumption: BORROWED,
         why: "west97's buffers, and this paper's.",
     },
-    Open {
-        keys: &["host.fixed.rto-min", "host.mobile.rto-min"],
-        assumed: "1s",
-        values: Values::Words(&["500ms", "1s", "1500ms"]),
-        assumption: BORROWED,
-        why: "One to three ticks of 500 ms; 4.4BSD has two.",
-    },
+    Open { assumption: BORROWED, ..BSD_RTO_MIN },
 ];

@@ -1,7 +1,10 @@
 //! Alternatives to the assumptions.
 
 use super::setup::{MANY, SATELLITE, SLOW, WAN};
-use crate::testbed::WEST97_LAN as LAN;
+use crate::testbed::{
+    BSD_DEFLATION, BSD_EXIT_GROWTH, BSD_GROWTH, BSD_HALVING, BSD_RTO_MIN, BSD_RTT_FROM_SYN,
+    WEST97_LAN as LAN,
+};
 use crate::{Claim, Open, Testbed, Values};
 
 const SNOOP: &str = "Snoop retransmits on one duplicate ACK";
@@ -78,48 +81,12 @@ const OPEN: &[Open] = &[
         assumption: SNOOP,
         why: "The paper does not say whether repeated packets go before those that wait for the radio.",
     },
-    Open {
-        keys: &["host.fixed.growth", "host.mobile.growth"],
-        assumed: "rfc5681",
-        values: Values::Words(&["rfc5681", "bsd"]),
-        assumption: "The congestion window opens by one segment",
-        why: "4.4BSD added an eighth of a segment for each ACK.",
-    },
-    Open {
-        keys: &["host.fixed.exit-growth", "host.mobile.exit-growth"],
-        assumed: "false",
-        values: Values::Words(&["false", "true"]),
-        assumption: "The congestion window opens by one segment",
-        why: "4.4BSD's window also grew on the ACK that ends a recovery.",
-    },
-    Open {
-        keys: &["host.fixed.deflation", "host.mobile.deflation"],
-        assumed: "always",
-        values: Values::Words(&["always", "past-threshold"]),
-        assumption: "The congestion window opens by one segment",
-        why: "4.4BSD's window stayed inflated where exactly three duplicate ACKs had come.",
-    },
-    Open {
-        keys: &["host.fixed.halving", "host.mobile.halving"],
-        assumed: "window",
-        values: Values::Words(&["window", "flight"]),
-        assumption: TIMERS,
-        why: "4.4BSD halves the smaller of the windows, RFC 5681 what is in flight.",
-    },
-    Open {
-        keys: &["host.fixed.rto-min", "host.mobile.rto-min"],
-        assumed: "1s",
-        values: Values::Words(&["500ms", "1s", "1500ms"]),
-        assumption: TIMERS,
-        why: "One to three ticks of 500 ms; 4.4BSD has two.",
-    },
-    Open {
-        keys: &["host.fixed.rtt-from-syn", "host.mobile.rtt-from-syn"],
-        assumed: "true",
-        values: Values::Words(&["false", "true"]),
-        assumption: TIMERS,
-        why: "Systems of the time differed in whether the handshake's round trip counts.",
-    },
+    Open { assumption: "The congestion window opens by one segment", ..BSD_GROWTH },
+    Open { assumption: "The congestion window opens by one segment", ..BSD_EXIT_GROWTH },
+    Open { assumption: "The congestion window opens by one segment", ..BSD_DEFLATION },
+    Open { assumption: TIMERS, ..BSD_HALVING },
+    Open { assumption: TIMERS, ..BSD_RTO_MIN },
+    Open { assumption: TIMERS, ..BSD_RTT_FROM_SYN },
     Open {
         keys: &["host.fixed.delayed-ack.every", "host.mobile.delayed-ack.every"],
         assumed: "2",
