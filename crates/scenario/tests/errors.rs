@@ -3,8 +3,8 @@
 use lasthop_scenario::{Argument, Code, Error, Source, parse};
 
 /// A valid scenario, in pieces that the tests replace.
-const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
-const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
+pub const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
+pub const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
 const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n[[path]]\nagent = \"snoop\"\n\
                     [[path]]\nradio = { rate = \"2mbit\" }\n";
 
@@ -15,7 +15,7 @@ fn fault(text: &str) -> Error {
 /// Asserts code and key, that the error points at `pointed`, and that message, label and help together
 /// contain all of `expected`.
 #[track_caller]
-fn refused(text: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
+pub fn refused(text: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
     let error = fault(text);
     let all = format!("{} | {} | {}", error.message, error.label, error.help);
     assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
@@ -28,7 +28,7 @@ fn refused(text: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) 
 
 /// The same for a path.
 #[track_caller]
-fn path_refused(path: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
+pub fn path_refused(path: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
     refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, expected);
 }
 

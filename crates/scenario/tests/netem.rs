@@ -5,28 +5,9 @@ use lasthop_proto::queue::Limit;
 use lasthop_proto::units::{Rate, Span};
 use lasthop_scenario::{Code, StageKind, Warning, parse};
 
-const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
-const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
+use crate::errors::{HEAD, HOSTS, path_refused, refused};
+
 const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n";
-
-/// Asserts code and key, that the error points at `pointed`, and that message, label and help together contain all of
-/// `expected`.
-#[track_caller]
-fn refused(text: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
-    let error = parse(text, "test", &[]).map(|_| text).expect_err("this should be refused");
-    let all = format!("{} | {} | {}", error.message, error.label, error.help);
-    assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
-    assert_eq!(text.get(error.at.span.clone()), Some(pointed), "{all}");
-    for words in expected {
-        assert!(all.contains(words), "`{words}` is not said in: {all}");
-    }
-}
-
-/// The same for a separate path.
-#[track_caller]
-fn path_refused(path: &str, code: Code, key: &str, pointed: &str, expected: &[&str]) {
-    refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, expected);
-}
 
 #[test]
 fn invalid_netem_combinations_are_refused() {
