@@ -39,17 +39,11 @@ impl Preset {
 }
 
 pub(super) const fn joules(joules: f64) -> Energy {
-    match Energy::joules(joules) {
-        Some(energy) => energy,
-        None => panic!("an energy"),
-    }
+    Energy::joules(joules).expect("an energy")
 }
 
 pub(super) const fn watts(watts: f64) -> Power {
-    match Power::watts(watts) {
-        Some(power) => power,
-        None => panic!("a power"),
-    }
+    Power::watts(watts).expect("a power")
 }
 
 /// Doze, idle, receive and transmit current in milliamperes at `volts`.

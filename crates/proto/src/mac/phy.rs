@@ -36,10 +36,7 @@ pub struct Phy {
     pub coding: Coding,
 }
 
-const MEGABIT: Rate = match Rate::from_bps(1_000_000) {
-    Some(rate) => rate,
-    None => unreachable!(),
-};
+const MEGABIT: Rate = Rate::from_bps(1_000_000).expect("a rate");
 
 impl Phy {
     /// IEEE 802.11-1999 DSSS (clause 15; clause 18 for 5.5 and 11 Mb/s): long preamble of 192 us, slot 20 us, SIFS

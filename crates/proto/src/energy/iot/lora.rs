@@ -91,10 +91,7 @@ pub struct Lora {
 }
 
 const fn spreading(factor: u8) -> Spreading {
-    match Spreading::new(factor) {
-        Some(spreading) => spreading,
-        None => panic!("7 to 12"),
-    }
+    Spreading::new(factor).expect("7 to 12")
 }
 
 /// One chip at two spreading factors, at 3.3 V, processor included. The data sheet does not cover other work

@@ -8,10 +8,7 @@ use crate::units::{Rate, Span, Time};
 const SECOND: u128 = 1_000_000_000;
 
 /// The rate for lists of keys.
-pub(super) const LISTED: Rate = match Rate::from_bps(1_000_000) {
-    Some(rate) => rate,
-    None => unreachable!(),
-};
+pub(super) const LISTED: Rate = Rate::from_bps(1_000_000).expect("a rate");
 
 /// Length of a packet for a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
