@@ -97,30 +97,23 @@ impl Capture {
                 if a.copied_packets == 1 { "is here" } else { "are here" }
             ));
         }
-        let early = |connection: &Connection| {
-            connection.to_server.acked_before_seen + connection.to_client.acked_before_seen
-        };
-        let early: u64 = connections.iter().map(early).sum();
+        let directions = || connections.iter().flat_map(|c| [&c.to_server, &c.to_client]);
+        let total = |of: fn(&Direction) -> u64| directions().map(of).sum::<u64>();
+        let early = total(|direction| direction.acked_before_seen);
         if early > 0 {
             lines.push(format!(
                 "note: {} with data behind the ACK that covers it: the order in the file is not that on the wire",
                 plural(early, "packet")
             ));
         }
-        let missed = |connection: &Connection| {
-            connection.to_server.missed_bytes + connection.to_client.missed_bytes
-        };
-        let missed: u64 = connections.iter().map(missed).sum();
+        let missed = total(|direction| direction.missed_bytes);
         if missed > 0 {
             lines.push(format!(
                 "note: {missed} B were acknowledged and are not in the capture, which has missed packets: volumes and rates are \
                  too low"
             ));
         }
-        let cut = |connection: &Connection| {
-            connection.to_server.options_cut + connection.to_client.options_cut
-        };
-        let cut: u64 = connections.iter().map(cut).sum();
+        let cut = total(|direction| direction.options_cut);
         if cut > 0 {
             lines.push(format!(
                 "note: the TCP options of {} are cut off by the snap length (capture with `-s 128`), or malformed",
