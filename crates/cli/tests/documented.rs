@@ -39,15 +39,19 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("delay.json", "reads a file of another program: tests/trace.rs"),
 ];
 
-/// Reduces the number of seeds by the option that the pages show for a quick look, unless the command sets
-/// it.
+/// Reduces the number of seeds to two at most, by the option that the pages show for a quick look.
 fn scaled(command: &str) -> String {
     let few = ["run", "compare", "advise", "energy"].map(|word| format!("lasthop {word} "));
-    let mut scaled =
-        command.replace("--seeds 1000", "--seeds 2").replace("--seeds 100", "--seeds 2");
-    if few.iter().any(|word| command.starts_with(word)) && !command.contains("--seeds") {
-        scaled += " --seeds 2";
-    }
+    let mut scaled = match command.split_once("--seeds ") {
+        Some((before, after)) => {
+            let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+            let (seeds, rest) = after.split_at(digits);
+            let seeds = seeds.parse().map_or(2, |seeds: u32| seeds.min(2));
+            format!("{before}--seeds {seeds}{rest}")
+        }
+        None if few.iter().any(|word| command.starts_with(word)) => format!("{command} --seeds 2"),
+        None => command.to_owned(),
+    };
     if command.starts_with("lasthop advise") && !command.contains("--quick") {
         scaled += " --quick";
     }
