@@ -13,7 +13,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Several runs have the throughput of all their bytes over all their time. Changed after figures had \
          been seen: \
-         by the mean of each run's throughput basic TCP has 5.4 kb/s at 1536 B and 4 s, and EBSN 1.5 times that.",
+         by the mean of each run's throughput basic TCP has 5.3 kb/s at 1536 B and 4 s, and EBSN 1.5 times that.",
         "1: throughput is \"the ratio of the total data received by the end user and the connection time\". A run in \
          good luck is short and has a high rate, so that the mean of rates exceeds what a user gets on average.",
     ),
