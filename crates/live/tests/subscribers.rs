@@ -35,6 +35,9 @@ const LENGTH: usize = 6_000_000;
 /// Payload of a full segment with timestamps, bytes.
 const SEGMENT: f64 = 1448.0;
 
+/// Maximum number of segments that others overtake between the cores of this machine. They count as missing too.
+const OVERTAKEN: f64 = 10.0;
+
 /// A row of namespaces with cables between them.
 fn wire_row() {
     for name in ["fh", "ls", "bs", "rs", "mh"] {
@@ -198,9 +201,9 @@ fn download(by: By, stage: fn() -> Stage, repairs: bool) {
         let (least, most) = (share(lost), share(counted + 1));
         assert!(loss >= 0.98 * least && loss <= 1.02 * most, "{least} <= {loss} <= {most}");
     }
-    // Packets can overtake each other between the cores of this machine. None was lost there: the sender's kernel has
-    // retransmitted only data that the station had seen.
-    assert!(row.total.missing_before as f64 <= 10.0 * SEGMENT, "{}", row.total.missing_before);
+    // None was lost before the station: the sender's kernel has retransmitted only data that the station had seen.
+    let missing = row.total.missing_before as f64 / SEGMENT;
+    assert!(missing <= OVERTAKEN, "{missing}");
     // 10 ms in each direction; less than the round trip of the whole path.
     let radio = row.radio.unwrap();
     assert!(near(radio.min_s, 0.02, 0.009) && radio.median_s >= radio.min_s, "{radio:?}");
@@ -220,8 +223,8 @@ fn upload_row(by: By) {
     };
     assert_eq!((by, upload.arrived), (By::Sockets, LENGTH as u64));
     // A segment that was lost twice is missing once: more than four of some 40 are in one of 100,000 runs.
-    let missing = upload.missing as f64 / SEGMENT;
-    assert!((lost as f64 - 4.0..=lost as f64).contains(&missing), "{missing} of {lost}");
+    let (missing, lost) = (upload.missing as f64 / SEGMENT, lost as f64);
+    assert!((lost - 4.0..=lost + OVERTAKEN).contains(&missing), "{missing} of {lost}");
 }
 
 #[test]
