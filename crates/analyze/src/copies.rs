@@ -25,7 +25,7 @@ use store::{Slot, Store};
 /// Maximum time of a packet between two interfaces of a router.
 const WITHIN: Span = Span::secs(1);
 
-/// Maximum time by which packets of two taps may be in the wrong order, if only time distinguishes copies from retransmissions.
+/// Maximum time by which a copy may precede its original, if only time distinguishes copies from retransmissions.
 const SWAPPED: Span = Span::millis(2);
 
 /// Time before which no SYN is retransmitted.

@@ -250,7 +250,7 @@ impl Comparison {
 
 fn stages(document: &Table) -> Vec<&Table> {
     let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
-    // Stands in for a stage that is not a table, which is reported elsewhere.
+    // The parser of paths reports a stage that is not a table. Here such a stage counts as empty.
     static NOTHING: Table = Table { entries: Vec::new(), inline: false };
     items.iter().map(|item| item.as_table().unwrap_or(&NOTHING)).collect()
 }

@@ -76,7 +76,7 @@ impl Helper {
                 all.extend(words(&format!(
                     "-a {near} -n 255.255.255.0 -g {gateway} --dns-forward {resolver}"
                 )));
-                // As root, pasta would change to the user `nobody`, which must not enter the network.
+                // As root, pasta would change to the user `nobody`, which has no access to the namespace.
                 if at.is_root {
                     all.extend(words("--runas 0:0"));
                 }

@@ -24,7 +24,7 @@ pub struct Parameter {
     pub name: String,
     /// The assumed value.
     pub assumed: String,
-    /// All possible values besides the assumed one, as text.
+    /// All values except the assumed one, as text.
     pub range: String,
     /// Its values, or parts of its range. The index of a part is the position in the range times the number of parts.
     pub parts: Vec<String>,
