@@ -199,8 +199,13 @@ pub fn run(
         }
     })?;
     manager.say("READY=1");
-    let ended = station.run(&mut sink, &mut |_, _, now| {
+    let mut stuck = None;
+    let ended = station.run(&mut sink, &mut |station, _, now| {
         manager.alive(now);
+        if let Some(stage) = station.path().stuck().filter(|stage| stuck != Some(*stage)) {
+            stuck = Some(stage);
+            report(News::Warning(endless(stage)));
+        }
         true
     });
     manager.say("STOPPING=1");
@@ -218,6 +223,14 @@ pub fn run(
         Some(plane) => Ok(plane.clear()?),
         None => Ok(()),
     }
+}
+
+/// Warning that a stage has ended an endless loop.
+fn endless(stage: StageId) -> String {
+    let place = format!("stage {} of the path", stage.0);
+    format!(
+        "{place} ended an endless loop: a fault of lasthop; please report it with the configuration"
+    )
 }
 
 /// Resets the ends of connections of a dead station at these interfaces. The service manager may have stored its map;

@@ -98,7 +98,7 @@ pub struct Path {
     branches: bool,
     /// The host, by index into [`Path::host_stages`], that last had unfinished transfers.
     busy: usize,
-    /// The stage of a forwarding loop.
+    /// The stage of an endless loop, which was ended.
     stuck: Option<StageId>,
 }
 
@@ -197,7 +197,19 @@ impl Path {
             }
             _ => {}
         }
-        self.call(now, i, outside, |stage, out| stage.on_wake(now, out));
+        let wakes = &mut self.wakes;
+        self.now = now;
+        self.out.begin(StageId(i as u16), now);
+        self.stages[i].on_wake(now, &mut self.out);
+        let mut wake = self.stages[i].next_wake().unwrap_or(Time::NEVER);
+        // A host handles one connection per call.
+        if wake <= now && matches!(self.stages[i], Stage::Agent(_)) {
+            wakes.set(i, Some(wake));
+            self.out.require_later(wakes, i, now);
+            wake = wakes.get(i);
+        }
+        self.collect_output(i, wake, outside);
+        self.forward_all(i, outside);
     }
 
     /// Line `i` forwards a single packet without buffering it in the output.
@@ -265,7 +277,12 @@ impl Path {
     #[inline]
     fn settle<O: Outside>(&mut self, i: usize, outside: &mut O) {
         self.collect_next(i, outside);
-        // Many deadlines cause no output.
+        self.forward_all(i, outside);
+    }
+
+    /// Forwards the collected output of stage `i`, if there is any: many deadlines cause none.
+    #[inline]
+    fn forward_all<O: Outside>(&mut self, i: usize, outside: &mut O) {
         if !(self.out.sends.is_empty() && self.moving.is_empty()) {
             self.forward(i, outside);
         }
@@ -404,6 +421,9 @@ impl Path {
         count.originated += tally.originated;
         count.ended += tally.discarded;
         count.departed += sent;
+        if tally.faults > 0 {
+            (self.host_called, self.stuck) = (true, Some(stage));
+        }
         match &self.stages[i] {
             Stage::Host(_) | Stage::End(_) => self.host_called = true,
             Stage::Line(_)

@@ -10,6 +10,7 @@
 use crate::event::{Cause, Event, EventKind, Interest, Op};
 pub use crate::side::{Side, StageId};
 use crate::units::Time;
+use crate::wake::WakeTree;
 use crate::wire::{Body, FlowKey, Packet, PacketId, Parts, Seq};
 
 /// A message between neighbours other than a packet.
@@ -45,6 +46,9 @@ pub trait Machine {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out);
 
     /// Handles the deadline of [`Machine::next_wake`]. A call without a due deadline must have no effect.
+    ///
+    /// Each due deadline is handled once: a call sends a bounded number of packets, and no timer expires twice without
+    /// time passing. A machine that finds itself in an endless loop ends it with [`Out::fault`].
     fn on_wake(&mut self, now: Time, out: &mut Out);
 
     /// The next deadline; a time in the past means immediately.
@@ -128,13 +132,15 @@ pub struct Out {
 /// Limit of discarded packets stored for reuse.
 const SPARE_MAX: usize = 1 << 12;
 
-/// Number of packets that a machine originated and discarded since the last query.
+/// Counts of a machine since the last query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Originated packets.
     pub originated: u64,
     /// Discarded packets, each with a cause.
     pub discarded: u64,
+    /// Endless loops that were ended.
+    pub faults: u64,
 }
 
 impl Out {
@@ -200,7 +206,7 @@ impl Out {
     pub fn is_empty(&self) -> bool {
         let Out { sends, signals, events, briefs, tally, .. } = self;
         let lengths = sends.len() | signals.len() | events.len() | briefs.len();
-        lengths == 0 && (tally.originated | tally.discarded) == 0
+        lengths == 0 && (tally.originated | tally.discarded | tally.faults) == 0
     }
 
     /// Sets stage and time of the following call.
@@ -311,7 +317,23 @@ impl Out {
         self.tally.discarded += 1;
     }
 
-    /// Number of packets originated and discarded since the last call.
+    /// Reports that the machine has ended an endless loop: a fault of its program. With debug assertions it panics.
+    #[cold]
+    pub fn fault(&mut self, what: &str) {
+        debug_assert!(false, "{what} at {} in stage {}", self.now, self.stage.0);
+        self.tally.faults += 1;
+    }
+
+    /// Requires that sleeper `i` of `wakes`, which was called at `now`, has a later deadline. Otherwise its caller would
+    /// call it without end.
+    #[inline]
+    pub fn require_later(&mut self, wakes: &mut WakeTree, i: usize, now: Time) {
+        if wakes.defer(i, now) {
+            self.fault("a timer expires again without time passing");
+        }
+    }
+
+    /// Number of packets originated and discarded, and of faults, since the last call.
     #[inline]
     pub fn take_tally(&mut self) -> Tally {
         core::mem::take(&mut self.tally)
@@ -427,11 +449,27 @@ mod tests {
         }
     }
 
+    /// A sleeper that is due again without time passing is a fault of its machine. Without debug assertions it is postponed.
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic(expected = "without time passing"))]
+    fn a_timer_that_expires_again_at_once_is_postponed() {
+        let (now, later) = (Time(5), Time(6));
+        let mut wakes = WakeTree::new(20);
+        let mut out = Out::new(Interest::NOTHING);
+        wakes.set(3, Some(later));
+        out.require_later(&mut wakes, 3, now);
+        assert_eq!((wakes.first(), out.take_tally()), (Some((later, 3)), Tally::default()));
+        wakes.set(3, Some(now));
+        out.require_later(&mut wakes, 3, now);
+        assert!(wakes.first().is_some_and(|(at, _)| at > later));
+        assert_eq!(out.take_tally(), Tally { faults: 1, ..Tally::default() });
+    }
+
     /// Each possible effect of a call, alone and combined: the output is never empty.
     #[test]
     fn an_output_with_any_effect_is_not_empty() {
         type Thing = (&'static str, fn(&mut Out));
-        let things: [Thing; 6] = [
+        let things: [Thing; 7] = [
             ("sent", |out| out.send(Side::Right, Packet::new(parts()))),
             ("a signal", |out| out.signals.push((Side::Left, Signal::ChannelGood(true)))),
             ("an event", |out| out.event(EventKind::Channel { side: Side::Left, good: true })),
@@ -441,6 +479,7 @@ mod tests {
             }),
             ("made", |out| out.tally.originated += 1),
             ("ended", |out| out.tally.discarded += 1),
+            ("a fault", |out| out.tally.faults += 1),
         ];
         let empty = || Out::compact(Interest::METRICS);
         assert!(empty().is_empty());
@@ -457,7 +496,7 @@ mod tests {
         let mut out = empty();
         let packet = Packet::new(parts());
         out.discard(Side::Right, packet, Cause::QueueFull);
-        assert_eq!(out.take_tally(), Tally { originated: 0, discarded: 1 });
+        assert_eq!(out.take_tally(), Tally { discarded: 1, ..Tally::default() });
         assert_eq!(out.take_tally(), Tally::default(), "it was reset");
     }
 }

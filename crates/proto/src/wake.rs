@@ -1,6 +1,6 @@
 //! Next deadline of a set of sleepers, by a tournament tree.
 
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// A winner tree: the deadlines of `n` sleepers, with the earliest one at its root. Changing one entry costs
 /// log2(n) comparisons, and only growth allocates. Equal times are resolved in favour of the lower index, so
@@ -18,6 +18,9 @@ pub struct WakeTree {
     /// Capacity of the tree; zero without a tree.
     leaves: usize,
 }
+
+/// Time until a sleeper is called again that was due without time passing.
+const PAUSE: Span = Span::millis(1);
 
 /// Maximum number of sleepers for a linear search.
 const FEW: usize = 8;
@@ -66,6 +69,22 @@ impl WakeTree {
             self.due[i] = at;
             self.replay(i, at);
         }
+    }
+
+    /// Current deadline of sleeper `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> Time {
+        if self.leaves == 0 { self.few[i] } else { self.due[i] }
+    }
+
+    /// Postpones a deadline of sleeper `i` that is not later than `now`. Returns whether it was one.
+    #[inline]
+    pub fn defer(&mut self, i: usize, now: Time) -> bool {
+        let late = self.get(i) <= now;
+        if late {
+            self.set(i, Some(now + PAUSE));
+        }
+        late
     }
 
     /// Like [`WakeTree::set`], for deadlines that are mostly postponed, as a retransmission timer is by each

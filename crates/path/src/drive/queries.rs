@@ -75,7 +75,7 @@ impl Path {
             || self.retired.iter().any(|(_, old)| old.holds() > 0)
     }
 
-    /// The stage of a forwarding loop, if there was one; its packets were dropped.
+    /// The stage of an endless loop, if there was one: of packets, which were dropped, or of a timer, which was postponed.
     pub fn stuck(&self) -> Option<StageId> {
         self.stuck
     }

@@ -438,6 +438,7 @@ impl Machine for SeqCache {
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
             self.expire(now, i, out);
+            out.require_later(&mut self.wakes, i, now);
         }
     }
 

@@ -426,6 +426,7 @@ impl Machine for SnoopNack {
             self.send_request(now, i, |_| true, out);
             let due = self.flows[i].due;
             self.wakes.set(i, due);
+            out.require_later(&mut self.wakes, i, now);
         }
         self.snoop.on_wake(now, out);
     }

@@ -481,6 +481,7 @@ impl Machine for Split {
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
             self.act(i, out, |pair, shared, out| pair.on_wake(now, shared, out));
+            out.require_later(&mut self.wakes, i, now);
         }
         self.reassembly.on_wake(now, out);
         if let Some(next) = &mut self.successor {

@@ -504,6 +504,7 @@ impl Machine for Host {
         if let Some((at, index)) = self.wakes.first() {
             if at <= now {
                 self.act(index, |connection| connection.on_wake(now, out));
+                out.require_later(&mut self.wakes, index, now);
             }
         }
     }

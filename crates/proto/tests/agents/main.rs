@@ -18,6 +18,7 @@ mod properties;
 mod record;
 mod script;
 mod seq_cache;
+mod silence;
 mod snoop;
 mod snoop_acks;
 mod snoop_flows;

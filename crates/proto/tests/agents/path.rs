@@ -73,6 +73,10 @@ pub struct Path {
     pub last: [Option<Packet>; 2],
     /// Resets that left each stage.
     pub resets: [u64; 3],
+    /// By wire and direction: whether all packets are lost.
+    pub cut: [[bool; 2]; 2],
+    /// By wire and direction: number of packets so far, lost ones included.
+    pub carried: [[u64; 2]; 2],
 }
 
 impl Path {
@@ -102,7 +106,14 @@ impl Path {
             narrow: None,
             last: [None, None],
             resets: [0; 3],
+            cut: [[false; 2]; 2],
+            carried: [[0; 2]; 2],
         }
+    }
+
+    /// Cuts both directions of a wire, or repairs them.
+    pub fn silence(&mut self, wire: usize, cut: bool) {
+        self.cut[wire] = [cut; 2];
     }
 
     /// The base station may send super-packets, and collect its output until a batch is over.
@@ -124,7 +135,12 @@ impl Path {
             self.out.begin(StageId(i.min(2) as u16), self.now);
             let stage = match i {
                 0 => self.call(0, |machine, now, out| machine.on_wake(now, out)),
-                1 => self.call(1, |machine, now, out| machine.on_wake(now, out)),
+                1 => {
+                    self.call(1, |machine, now, out| machine.on_wake(now, out));
+                    let next = self.agent.next_wake();
+                    assert!(next.is_none_or(|at| at > self.now), "due again at {:?}", self.now);
+                    1
+                }
                 2 => self.call(2, |machine, now, out| machine.on_wake(now, out)),
                 _ => {
                     let (_, (stage, from, packet)) = self.moving.pop_first().unwrap();
@@ -216,6 +232,10 @@ impl Path {
             };
             if packet.segment().is_some_and(|segment| segment.flags.has(Flags::RST)) {
                 self.resets[i] += 1;
+            }
+            self.carried[wire][side.index()] += 1;
+            if self.cut[wire][side.index()] {
+                continue;
             }
             if let Some(narrow) = self.narrow.filter(|narrow| narrow.wire == wire)
                 && packet.wire_len() > narrow.mtu

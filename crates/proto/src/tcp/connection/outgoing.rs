@@ -38,15 +38,30 @@ impl Connection {
             // Segmentation offload would treat the counter of accurate ECN as flags.
             self.reserve_reports();
             let reports = self.tx.core.window.reports > 0;
+            let mut allowance = self.tx.core.window.allowance();
             if out.is_bulk() && !self.marks.is_accurate() && !reports {
-                self.send_in_bulk(now, out);
+                self.send_in_bulk(now, &mut allowance, out);
             }
-            while let Some(chunk) = self.tx.poll(now) {
+            while let Some(chunk) = self.next_chunk(now, &mut allowance, out) {
                 self.send_chunk(now, chunk, out);
                 self.reserve_reports();
             }
         }
         self.send_ack(now, out);
+    }
+
+    /// The next segment to send. `allowance` is the number of bytes that this call may still send: more would be an
+    /// endless loop.
+    fn next_chunk(&mut self, now: Time, allowance: &mut u64, out: &mut Out) -> Option<Chunk> {
+        let chunk = self.tx.poll(now)?;
+        match allowance.checked_sub(u64::from(chunk.len).max(1)) {
+            Some(rest) => *allowance = rest,
+            None => {
+                out.fault("a sender exceeds its windows");
+                return None;
+            }
+        }
+        Some(chunk)
     }
 
     /// Sequence position of a pure ACK. In Linux that of new data does not fall with a timeout, and lies in the peer's
@@ -88,11 +103,11 @@ impl Connection {
     }
 
     /// Sends the data that the windows allow, new data in super-packets.
-    fn send_in_bulk(&mut self, now: Time, out: &mut Out) {
+    fn send_in_bulk(&mut self, now: Time, allowance: &mut u64, out: &mut Out) {
         let mss = self.tx.core.window.mss;
         let most = BULK / mss * mss;
         let mut waiting: Option<Chunk> = None;
-        while let Some(next) = self.tx.poll(now) {
+        while let Some(next) = self.next_chunk(now, allowance, out) {
             let joined = waiting.as_mut().is_some_and(|chunk| {
                 let follows = next.from == chunk.end() && next.len > 0;
                 // Segmentation offload cannot split a segment with an urgent pointer.

@@ -235,6 +235,22 @@ impl Window {
         self.chunk_at(from, cause).cut(to)
     }
 
+    /// Shortens a retransmission that leaves no room for SACK blocks.
+    pub fn with_room(&self, chunk: Chunk) -> Chunk {
+        if chunk.len > self.payload() {
+            chunk.cut(chunk.from + u64::from(self.payload()))
+        } else {
+            chunk
+        }
+    }
+
+    /// Upper bound of the bytes that one call can send: each position in flight twice, as a repair and in order, and new
+    /// data up to the peer's window.
+    pub fn allowance(&self) -> u64 {
+        let window = u64::from(self.peer.min(self.send_buffer));
+        2 * window.max(self.max - self.una) + 4 * u64::from(self.mss)
+    }
+
     /// A window probe: one byte beyond a closed window, or the content of a small window that has not grown for a
     /// long time.
     //= rfc9293#section-3.8.6.1: zero-window probing

@@ -242,10 +242,18 @@ impl Flight {
     }
 
     /// Like [`Flight::sent`]; `probe` is whether it is a tail loss probe.
+    ///
+    /// A record that is only sent in part is divided. Without room for another record it counts as sent: otherwise the
+    /// same part would be the next one to send, without end.
     pub fn sent_as(&mut self, now: Time, (from, to): (u64, u64), stamp: Stamp, probe: bool) {
         let end = self.records.back().map_or(from, |r| r.to());
         let mut i = self.index(from);
-        while let Some(r) = self.records.get_mut(i).filter(|r| r.to() <= to) {
+        if let Some(last) =
+            self.records.get(self.index(to)).filter(|r| !r.sacked && (from..to).contains(&r.from))
+        {
+            self.divide(last.from, (to - last.from) as u32);
+        }
+        while let Some(r) = self.records.get_mut(i).filter(|r| r.from < to) {
             i += 1;
             if r.from < from || r.sacked {
                 continue;

@@ -477,7 +477,7 @@ impl Recovery for Rack {
                 false => Cause::FastRetransmit,
             };
             let chunk = w.chunk_at(from, cause).cut(to);
-            return Choice::Send(self.with_room(w, chunk));
+            return Choice::Send(w.with_room(chunk));
         }
         self.new_data(now, rtt, w, usage).map_or(Choice::Idle, Choice::Send)
     }

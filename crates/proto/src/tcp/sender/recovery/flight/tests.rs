@@ -122,3 +122,28 @@ fn a_divided_segment_is_resent_in_two_parts() {
     f.sent(Time(50), 1, 989, Stamp::default());
     assert_eq!((f.lost(), f.next_lost(u64::MAX)), (12, Some((989, 1001))));
 }
+
+/// A smaller segment size cuts a retransmission: the sent part is in the network, and the rest waits for its own.
+#[test]
+fn a_lost_segment_that_is_sent_in_part_advances() {
+    let mut f = flight(2);
+    f.expire(|_| true, |_| {});
+    for (from, to) in [(1, 701), (701, 1001), (1001, 1701), (1701, 2001)] {
+        assert_eq!(f.next_lost(u64::MAX).map(|(start, _)| start), Some(from));
+        f.sent(Time(9), from, to, Stamp::default());
+    }
+    assert_eq!((f.next_lost(u64::MAX), f.lost(), f.pipe()), (None, 0, 2000));
+}
+
+/// Without room for another record the whole segment counts as sent.
+#[test]
+fn a_full_record_does_not_return_without_end() {
+    let mut f = Flight::default();
+    for i in 0..RECORDS_MAX as u64 {
+        f.sent(Time(i), 1 + i * 10, 11 + i * 10, Stamp::default());
+    }
+    assert!(f.is_full());
+    f.expire(|_| false, |_| {});
+    f.sent(Time(99), 1, 6, Stamp::default());
+    assert_eq!((f.next_lost(u64::MAX), f.lost(), f.segments()), (None, 0, RECORDS_MAX));
+}

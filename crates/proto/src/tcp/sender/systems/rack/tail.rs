@@ -78,15 +78,6 @@ impl Rack {
         }
     }
 
-    /// Shortens a retransmission that leaves no room for SACK blocks.
-    pub(super) fn with_room(&mut self, w: &Window, chunk: Chunk) -> Chunk {
-        let most = w.payload();
-        match chunk.len > most && self.flight.divide(chunk.from, most) {
-            true => chunk.cut(chunk.from + u64::from(most)),
-            false => chunk,
-        }
-    }
-
     /// The due probe.
     //= rfc8985#section-7.3: new data if there is any, otherwise the last segment
     pub(super) fn tail_probe(&mut self, w: &mut Window) -> Option<Chunk> {
@@ -105,6 +96,6 @@ impl Rack {
         let (from, to) = self.flight.last().map(|r| (r.from, r.to()))?;
         self.probe.sent(w.nxt, true);
         let chunk = w.chunk_at(from, Cause::TailLossProbe).cut(to);
-        Some(self.with_room(w, chunk))
+        Some(w.with_room(chunk))
     }
 }
