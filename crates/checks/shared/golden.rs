@@ -9,6 +9,11 @@
 //! CHECKS has two hexadecimal digits for each run of the block (`-` without runs), so that a failure names the runs that
 //! differ, each by its seed. The figures themselves are not stored: `make figures-diff` computes them for a base commit
 //! and for the working tree, and shows the difference.
+//!
+//! A block belongs to one system, under its key, and depends on no other entry of a registry: a new system adds lines
+//! and changes none. So figures contain neither positions in a registry nor lists of its names, and random draws come
+//! from streams that are named by the key. Figures are bytes of packets and files, JSON, or text for users; `Debug`
+//! shows names and fields of the implementation.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

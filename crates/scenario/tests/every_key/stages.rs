@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use lasthop_proto::queue;
+use lasthop_scenario::keys::{Listed, list};
+
 use super::{braces, check, part, stage};
 
 /// A token-bucket stage without a key and with it, next to a link.
@@ -44,6 +47,13 @@ fn shaper(kind: &str, key: &str, value: &str) -> (String, String) {
     (text(&before), text(&after))
 }
 
+/// The discipline with the table of options `key`.
+fn discipline_with(key: &str) -> Option<&'static str> {
+    let mut words = queue::words();
+    let has = |keys: &[Listed]| keys.iter().any(|listed| listed.key.name == key);
+    words.find(|word| has(&list(|k| (word.read)(k, None)))).map(|word| word.word)
+}
+
 #[test]
 fn keys_in_the_braces_of_a_stage() {
     let mut done = BTreeSet::new();
@@ -70,18 +80,15 @@ fn keys_in_the_braces_of_a_stage() {
                 ("link" | "radio", ["outage-packets"]) => {
                     ("rate = \"1mbit\", ", "outages = \"4s-5s\", ")
                 }
-                (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
-                (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
-                (_, ["codel", _]) => ("rate = \"1mbit\", ", "discipline = \"codel\", "),
-                (_, ["fq-codel", _]) => ("rate = \"1mbit\", ", "discipline = \"fq-codel\", "),
-                (_, ["pie", _]) => ("rate = \"1mbit\", ", "discipline = \"pie\", "),
-                (_, ["dualpi2", _]) => ("rate = \"1mbit\", ", "discipline = \"dualpi2\", "),
                 (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
                 (_, ["compression-slots"]) => {
                     ("rate = \"1mbit\", ", "header-compression = \"vj\", ")
                 }
                 _ => ("rate = \"1mbit\", ", ""),
             };
+            let discipline = discipline_with(way[0]);
+            let others =
+                &*discipline.map_or(others.to_owned(), |word| format!("discipline = \"{word}\", "));
             let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
             let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
             // It takes no time itself, and one stage must.

@@ -1,12 +1,18 @@
 //! Scenario files with one system, at its defaults and with its keys at other values.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use lasthop_proto::describe::{Form, Value};
 use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Rate, Span};
-use lasthop_scenario::keys::Listed;
+use lasthop_proto::{agent, channel, link, mac, queue};
+use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
 use lasthop_scenario::{Scenario, Source, parse};
 
+use super::forms::position;
 use super::run_figures::RunFigures;
 
 /// A scenario file in parts; the keys of a system belong to one part.
@@ -172,12 +178,7 @@ impl Draft {
                 let _ = warnings;
                 Ok(cell.scenario)
             }
-            Err(error) => Err(format!(
-                "{} {:?} {error}: {}",
-                error.key,
-                error.at.line_column(&text),
-                error.help
-            )),
+            Err(error) => Err(position(&error, &text)),
         }
     }
 
@@ -205,6 +206,47 @@ impl Draft {
     }
 }
 
+/// The names of each family of systems.
+static FAMILIES: LazyLock<[BTreeSet<&'static str>; 6]> = LazyLock::new(|| {
+    [
+        TCPS.iter().map(|tcp| tcp.key).collect(),
+        agent::words().map(|word| word.word).collect(),
+        queue::words().map(|word| word.word).collect(),
+        channel::words().map(|word| word.word).collect(),
+        mac::all_words().map(|word| word.word).collect(),
+        link::layer::words().map(|word| word.word).collect(),
+    ]
+});
+
+/// The keys of systems that share a table with the keys of others.
+static OPTIONS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    let queues = queue::words().flat_map(|word| list(|k| (word.read)(k, None)));
+    let macs = mac::all_words().flat_map(|word| list(word.read));
+    let layers = link::layer::words().flat_map(|word| list(|k| (word.read)(k, None)));
+    queues.chain(macs).chain(layers).map(|listed| listed.key.name).collect()
+});
+
+/// Whether a key selects a system of a family: it accepts all of its names, or all but one.
+fn selects_a_system(form: &Form) -> bool {
+    match form {
+        Form::Word(words) => FAMILIES
+            .iter()
+            .any(|family| family.iter().filter(|name| !words.contains(name)).count() <= 1),
+        Form::Or(_, form) | Form::TableOr(form) => selects_a_system(form),
+        _ => false,
+    }
+}
+
+/// Whether the blocks of systems cover this key of a scenario: each system has runs of its own.
+pub fn belongs_to_a_system(listed: &Listed) -> bool {
+    OPTIONS.contains(listed.key.name) || selects_a_system(&listed.key.form)
+}
+
+/// A number in the notation of TOML.
+fn decimal(number: f64) -> String {
+    written(&Value::Number(number)).expect("a number")
+}
+
 /// Valid values of a key other than its default, in TOML: two, or each of its names.
 pub fn values(form: &Form, default: &Value) -> Vec<String> {
     let text = |value: Value| written(&value);
@@ -220,13 +262,12 @@ pub fn values(form: &Form, default: &Value) -> Vec<String> {
             two((least + 2).min(*most).to_string(), (least + 9).min(*most).to_string())
         }
         (Form::Number(least, most), Value::Number(number)) => two(
-            format!("{:?}", (number * 1.5).clamp(*least, *most)),
-            format!("{:?}", (number * 0.5).clamp(*least, *most)),
+            decimal((number * 1.5).clamp(*least, *most)),
+            decimal((number * 0.5).clamp(*least, *most)),
         ),
-        (Form::Number(least, most), _) => two(
-            format!("{:?}", (least + 0.25).min(*most)),
-            format!("{:?}", (least + 1.5).min(*most)),
-        ),
+        (Form::Number(least, most), _) => {
+            two(decimal((least + 0.25).min(*most)), decimal((least + 1.5).min(*most)))
+        }
         (Form::Time(least, most), Value::Time(time)) if time.0 > 0 => {
             let of = |n: u64| text(Value::Time(Span(n.clamp(least.0, most.0))));
             [of(time.0 * 3), of(time.0 / 3)].into_iter().flatten().collect()
@@ -278,6 +319,9 @@ pub fn settings(keys: &[Listed], before: &str, into: &mut Vec<Vec<String>>) {
         if matches!(name.as_str(), "name" | "from" | "to" | "side" | "runs" | "seed") {
             continue;
         }
+        if selects_a_system(&key.form) {
+            continue;
+        }
         if !inner.is_empty() && key.form != Form::Tables {
             settings(inner, &format!("{name}."), into);
         }
@@ -310,9 +354,9 @@ pub fn vary(
 ) {
     let mut all = Vec::new();
     settings(keys, before, &mut all);
-    let mut seed = 0;
-    let mut take = |figures: &mut RunFigures, draft: &Draft, most| {
-        seed += 1;
+    // The seed belongs to the line, not to its number.
+    let take = |figures: &mut RunFigures, draft: &Draft, line: &str, most| {
+        let seed = Stream::new(0, line).below(1 << 16);
         match draft.scenario() {
             Ok(scenario) => figures.run(&scenario, seed, most),
             Err(why) => figures.refuse(&why),
@@ -321,17 +365,18 @@ pub fn vary(
     if let Err(why) = draft.scenario() {
         panic!("{why}\n{}", draft.text());
     }
-    take(figures, draft, size.drawn);
+    take(figures, draft, "", size.drawn);
     for lines in all.iter().filter(|_| size.single > 0) {
         for line in lines {
-            take(figures, &draft.clone().with(at, line), size.single);
+            take(figures, &draft.clone().with(at, line), line, size.single);
         }
     }
     for number in 0..if all.is_empty() { 0 } else { size.draws } {
-        let mut dice = Stream::new(number, "net");
         let mut drawn = draft.clone();
         let mut free = Vec::new();
         for lines in &all {
+            let key = lines[0].split(" =").next().unwrap_or_default();
+            let mut dice = Stream::new(number, key);
             if dice.below(4) == 0 {
                 let line = &lines[dice.below(lines.len() as u64) as usize];
                 drawn.set(at, line);

@@ -2,6 +2,7 @@
 //! the blocks and runs that differ; see the head of `crates/checks/shared/golden.rs`.
 
 mod cases;
+mod forms;
 #[path = "../../../../checks/shared/golden.rs"]
 mod golden;
 mod run_figures;
@@ -9,7 +10,41 @@ mod systems;
 mod texts;
 mod traces;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use golden::{Block, Digest, check, differences};
+use lasthop_scenario::Example;
+
+/// Applies `block` to each of `systems` on all processors; the blocks are in the order of `systems`.
+fn each<T: Sync>(systems: &[T], block: impl Fn(&T) -> Block + Sync) -> Vec<Block> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((i, system)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, systems.get(i)?)))
+        {
+            done.push((i, block(system)));
+        }
+        done
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut blocks: Vec<(usize, Block)> = thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        all.into_iter().flat_map(|thread| thread.join().expect("its panic is shown")).collect()
+    });
+    blocks.sort_by_key(|(i, _)| *i);
+    blocks.into_iter().map(|(_, block)| block).collect()
+}
+
+/// The examples, without the one whose axes list every system: each system has a block of its own.
+fn examples() -> Vec<Example> {
+    lasthop_scenario::examples()
+        .iter()
+        .filter(|example| example.name != "explore")
+        .copied()
+        .collect()
+}
 
 #[test]
 fn a_difference_is_named_by_block_and_seed() {

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lasthop_observe::Sink;
+use lasthop_observe::csv::{EventCsv, TcbCsv};
 use lasthop_observe::metrics::Metrics;
-use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
+use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::{Session, layout};
 
+use super::forms::{headers, json};
 use super::{Block, Digest};
 
 /// The figures of the runs of one system.
@@ -21,100 +23,89 @@ pub struct RunFigures {
     acknowledged: u64,
     end: f64,
     ended: BTreeMap<String, u64>,
-    counts: Counts,
+    /// Rows of the table of events, by event and cause.
+    rows: BTreeMap<String, u64>,
     refusals: Digest,
     /// Seed and figures of each run.
     runs: Vec<(u64, String)>,
 }
 
-/// Events by kind, and a digest of all events of a run.
+/// The parts of events that the tables of a run omit: headers of packets, and control blocks of split connections.
 #[derive(Default)]
-struct Counts {
-    packets: BTreeMap<String, u64>,
-    tcp: BTreeMap<String, u64>,
-    others: BTreeMap<String, u64>,
-    digest: Digest,
-}
+struct Headers(Digest);
 
-/// The first word of the debug output.
-fn word(of: &impl std::fmt::Debug) -> String {
-    let text = format!("{of:?}");
-    text.split([' ', '{']).next().unwrap_or_default().to_owned()
+impl Sink for Headers {
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Packet { packet, .. } => headers(packet, &mut self.0),
+            EventKind::Split(tcp) => self.0.bytes(json(&tcp.tcb).as_bytes()),
+            _ => {}
+        }
+    }
 }
 
 fn add(to: &mut BTreeMap<String, u64>, name: String) {
     *to.entry(name).or_default() += 1;
 }
 
-impl Sink for Counts {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING.union(Interest::WORK)
-    }
-
-    fn event(&mut self, event: &Event) {
-        let _ = writeln!(self.digest, "{event:?}");
-        match &event.kind {
-            EventKind::Packet { op: Op::Received | Op::Transmitted, .. } => {}
-            EventKind::Packet { op, .. } => add(&mut self.packets, format!("{op:?}")),
-            EventKind::Tcp(tcp) | EventKind::Split(tcp) => match tcp.kind {
-                TcpKind::Acked | TcpKind::Delivered { .. } => {}
-                kind => add(&mut self.tcp, word(&kind)),
-            },
-            EventKind::Agent { note, .. } => add(&mut self.others, word(note)),
-            EventKind::Link { note, .. } => add(&mut self.others, word(note)),
-            EventKind::Air(_) | EventKind::Work(_) | EventKind::Channel { .. } => {}
-            other => add(&mut self.others, word(other)),
-        }
-    }
-}
-
 impl RunFigures {
     /// Runs `scenario` until `most` events have happened.
     pub fn run(&mut self, scenario: &Scenario, seed: u64, most: u64) {
-        self.counts.digest = Digest::default();
         let metrics = Metrics::new(layout(scenario));
-        let mut sink = (core::mem::take(&mut self.counts), metrics);
+        let tables = (EventCsv::new(&layout(scenario), Vec::new()), TcbCsv::new(Vec::new()));
+        let mut sink = (tables, (Headers::default(), metrics));
         let mut session = Session::with_ends(scenario, seed, &lasthop_quic::end, &sink);
         let events = session.run_bounded(most, &mut sink);
         let over = session.ended();
         let end = session.finish();
-        self.counts = sink.0;
+        let ((table, blocks), (Headers(mut digest), metrics)) = sink;
+        let table = table.finish().expect("it is written");
+        let text = std::str::from_utf8(&table).expect("text");
+        for row in text.lines().skip(1) {
+            let kind: Vec<&str> = row.split(',').skip(1).take(2).collect();
+            add(&mut self.rows, kind.join(" ").trim_end().to_owned());
+        }
+        digest.bytes(&table);
+        digest.bytes(&blocks.finish().expect("it is written"));
         self.events += events;
         self.wakes += end.wakes;
         self.end += end.at.as_secs_f64();
-        let ended = over.map_or("cut off".to_owned(), |over| word(&over).to_lowercase());
+        let ended = over.map_or("cut off".to_owned(), |over| json(&over).replace('"', ""));
         add(&mut self.ended, ended.clone());
         for transfer in &end.transfers {
             self.delivered += transfer.delivered;
             self.acknowledged += transfer.acknowledged;
         }
-        let metrics = sink.1.finish(end.at);
+        let metrics = metrics.finish(end.at);
         // A sink of metrics alone subscribes to fewer events; its results must be the same.
         let mut brief = Metrics::new(layout(scenario));
         let mut session = Session::with_ends(scenario, seed, &lasthop_quic::end, &brief);
         session.run_until(end.at, &mut brief);
         let short = session.finish();
         let same = short.at == end.at && over.is_some();
-        let alone = format!("{:?}", brief.finish(end.at));
-        assert!(!same || alone == format!("{metrics:?}"), "metrics depend on other sinks");
+        assert!(!same || brief.finish(end.at) == metrics, "metrics depend on other sinks");
         let mut scalars = Digest::default();
         for stage in &scenario.path {
             if let StageKind::Agent(agent) = &stage.kind {
                 let _ = write!(scalars, "{} {}", agent.word(), agent.plan());
             }
         }
-        let _ = writeln!(scalars, "{end:?} {metrics:?}");
-        let _ = writeln!(scalars, "{:?}", metrics.scalars());
-        let (at, wakes) = (end.at, end.wakes);
-        let digests = (self.counts.digest.text(), scalars.text());
+        let _ = writeln!(scalars, "{} {}", json(&end), json(&metrics));
+        let _ = writeln!(scalars, "{}", json(&metrics.scalars()));
+        let (at, wakes) = (end.at.0, end.wakes);
+        let digests = (digest.text(), scalars.text());
         let figures = format!(
-            "{ended} at {at:?}, {events} events {}, {wakes} wakes, metrics {}",
+            "{ended} at {at} ns, {events} events {}, {wakes} wakes, metrics {}",
             digests.0, digests.1
         );
         self.runs.push((seed, figures));
     }
 
-    /// Counts a refused scenario, with the text of its error.
+    /// Counts a refused scenario, with its error.
     pub fn refuse(&mut self, error: &str) {
         self.refused += 1;
         let _ = writeln!(self.refusals, "{error}");
@@ -139,12 +130,7 @@ impl RunFigures {
         block.put("time of all ends", format!("{:.6} s", self.end));
         block.put("bytes delivered", self.delivered);
         block.put("bytes acknowledged", self.acknowledged);
-        let Counts { packets, tcp, others, .. } = self.counts;
-        for (name, counts) in [("packets", packets), ("connections", tcp), ("others", others)] {
-            if !counts.is_empty() {
-                block.put(name, list(&counts));
-            }
-        }
+        block.put("rows", list(&self.rows));
         block.put("digest of refusals", self.refusals.text());
         for (seed, figures) in self.runs {
             block.run(seed, figures);

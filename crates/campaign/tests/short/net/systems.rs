@@ -1,15 +1,14 @@
 //! Golden figures of each system of the registries, and of each key.
 
-use lasthop_campaign::text;
 use lasthop_proto::tcp::presets::PRESETS;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::{agent, channel, link, mac, queue};
 use lasthop_scenario::keys::{Listed, list};
-use lasthop_scenario::{PARTS, examples, keys_of_hosts, parse};
+use lasthop_scenario::{PARTS, keys_of_hosts, parse};
 
-use super::cases::{At, Draft, Size, any_rate, vary};
+use super::cases::{At, Draft, Size, any_rate, belongs_to_a_system, vary};
 use super::run_figures::RunFigures;
-use super::{Block, check};
+use super::{Block, check, each, examples};
 
 const SIZE: Size = Size { single: 4_000, drawn: 12_000, draws: 12 };
 
@@ -40,9 +39,15 @@ fn senders() {
         let line = format!("tcp = \"{word}\"");
         let mut drafts: Vec<Draft> = environments().map(|draft| both(draft, &line)).into();
         drafts.extend(environments().map(|draft| both(both(draft, "preset = \"linux\""), &line)));
+        // As the sender of a base station, where one exists.
+        for agent in ["split", "split-sack", "m-tcp"] {
+            let draft = Draft::lossy().with(At::Between, &format!("agent = \"{agent}\""));
+            let draft = draft.with(At::Between, &format!("split-tcp = \"{word}\""));
+            drafts.extend(draft.scenario().is_ok().then_some(draft));
+        }
         runs(&format!("tcp {word}"), &drafts, 20_000)
     };
-    check("senders.txt", &TCPS.iter().map(|tcp| word(tcp.key)).collect::<Vec<_>>());
+    check("senders.txt", &each(TCPS, |tcp| word(tcp.key)));
 }
 
 #[test]
@@ -55,23 +60,21 @@ fn presets() {
     check("presets.txt", &PRESETS.map(|(name, _)| preset(name)));
 }
 
-/// A block for each key of a host with one sender. Each sender is a separate test, so that tests run in parallel.
+/// A block for each key of a host with one sender.
 fn host(file: &str, preset: &str, tcp: &str, at: At, draft: Draft) {
-    let mut blocks = Vec::new();
-    for listed in &keys_of_hosts("rfc") {
+    let mut keys = keys_of_hosts("rfc");
+    keys.retain(|listed| !matches!(listed.key.name, "preset" | "tcp"));
+    let blocks = each(&keys, |listed| {
         let mut figures = RunFigures::default();
         let mut draft = draft.clone();
         for host in [At::Fixed, At::Mobile] {
             draft.set(host, &format!("preset = \"{preset}\""));
             draft.set(host, &format!("tcp = \"{tcp}\""));
         }
-        if matches!(listed.key.name, "preset" | "tcp") {
-            continue;
-        }
         let size = Size { single: 3_000, drawn: 3_000, draws: 0 };
         vary(&mut figures, &draft, core::slice::from_ref(listed), "", at, size);
-        blocks.push(figures.block(&format!("host {}", listed.key.name)));
-    }
+        figures.block(&format!("host {}", listed.key.name))
+    });
     check(file, &blocks);
 }
 
@@ -92,14 +95,14 @@ fn keys_of_hosts_with_rack() {
 
 #[test]
 fn keys_of_hosts_together() {
-    let mut blocks = Vec::new();
-    for (preset, tcp) in [
+    let hosts = [
         ("freebsd-2.1", "reno"),
         ("freebsd-2.1", "sack"),
         ("linux", "rack"),
         ("linux", "cubic"),
         ("linux", "bbr"),
-    ] {
+    ];
+    let blocks = each(&hosts, |(preset, tcp)| {
         let mut figures = RunFigures::default();
         for at in [At::Fixed, At::Mobile] {
             let mut draft = Draft::lossy();
@@ -112,8 +115,8 @@ fn keys_of_hosts_together() {
             let size = Size { single: 0, drawn: 5_000, draws: 60 };
             vary(&mut figures, &draft, &keys, "", at, size);
         }
-        blocks.push(figures.block(&format!("{preset} {tcp}")));
-    }
+        figures.block(&format!("{preset} {tcp}"))
+    });
     check("host-together.txt", &blocks);
 }
 
@@ -126,15 +129,17 @@ fn partner(agent: &str) -> &'static str {
     }
 }
 
-fn agents(file: &str, of: impl Fn(usize) -> bool) {
-    let mut blocks = Vec::new();
-    for (i, word) in agent::words().enumerate().filter(|(i, _)| of(*i)) {
+#[test]
+fn agents() {
+    let words: Vec<_> = agent::words().collect();
+    let blocks = each(&words, |word| {
         let mut figures = RunFigures::default();
-        let mut draft = if i % 2 == 0 { Draft::lossy() } else { Draft::dead() };
-        draft.set(At::Between, &format!("agent = \"{}\"", word.word));
-        draft.set(At::Fixed, &format!("tcp = \"{}\"", partner(word.word)));
-        let keys = list(word.read);
-        vary(&mut figures, &draft, &keys, "", At::Between, SIZE);
+        for mut draft in [Draft::lossy(), Draft::dead()] {
+            draft.set(At::Between, &format!("agent = \"{}\"", word.word));
+            draft.set(At::Fixed, &format!("tcp = \"{}\"", partner(word.word)));
+            let size = Size { single: 2_000, drawn: 6_000, draws: 6 };
+            vary(&mut figures, &draft, &list(word.read), "", At::Between, size);
+        }
         for mut draft in environments() {
             draft.set(At::Between, &format!("agent = \"{}\"", word.word));
             draft.set(At::Fixed, "preset = \"linux\"");
@@ -153,62 +158,54 @@ fn agents(file: &str, of: impl Fn(usize) -> bool) {
                 Err(why) => figures.refuse(&why),
             }
         }
-        blocks.push(figures.block(&format!("agent {}", word.word)));
-    }
-    check(file, &blocks);
-}
-
-#[test]
-fn agents_of_even_number() {
-    agents("agents-even.txt", |i| i % 2 == 0);
-}
-
-#[test]
-fn agents_of_odd_number() {
-    agents("agents-odd.txt", |i| i % 2 == 1);
+        figures.block(&format!("agent {}", word.word))
+    });
+    check("agents.txt", &blocks);
 }
 
 #[test]
 fn link_layers() {
-    let mut blocks = Vec::new();
-    for word in link::layer::words() {
+    let words: Vec<_> = link::layer::words().collect();
+    let mut blocks = each(&words, |word| {
         let mut figures = RunFigures::default();
         for environment in environments() {
             let draft = environment.with(At::Radio, &format!("link-layer = \"{}\"", word.word));
             let keys = list(|k| (word.read)(k, None));
             vary(&mut figures, &draft, &keys, "", At::Radio, SIZE);
         }
-        for mac in mac::all_words() {
-            let mut draft = Draft::lossy().with(At::Radio, &format!("mac = \"{}\"", mac.word));
-            draft.set(At::Radio, &format!("link-layer = \"{}\"", word.word));
-            match draft.scenario() {
-                Ok(scenario) => figures.run(&scenario, 5, 4_000),
-                Err(why) => figures.refuse(&why),
-            }
+        figures.block(&format!("link layer {}", word.word))
+    });
+    let macs = mac::all_words().map(|mac| mac.word);
+    let pairs = macs.flat_map(|mac| words.iter().map(move |word| (mac, word.word)));
+    blocks.extend(each(&pairs.collect::<Vec<_>>(), |(mac, layer)| {
+        let mut figures = RunFigures::default();
+        let mut draft = Draft::lossy().with(At::Radio, &format!("mac = \"{mac}\""));
+        draft.set(At::Radio, &format!("link-layer = \"{layer}\""));
+        match draft.scenario() {
+            Ok(scenario) => figures.run(&scenario, 5, 4_000),
+            Err(why) => figures.refuse(&why),
         }
-        blocks.push(figures.block(&format!("link layer {}", word.word)));
-    }
+        figures.block(&format!("link layer {layer}, medium access {mac}"))
+    }));
     check("link-layers.txt", &blocks);
 }
 
 #[test]
 fn medium_access() {
-    let mut blocks = Vec::new();
-    for word in mac::all_words() {
+    let blocks = each(&mac::all_words().collect::<Vec<_>>(), |word| {
         let mut figures = RunFigures::default();
         for environment in [Draft::lossy(), Draft::crowded()] {
             let draft = environment.with(At::Radio, &format!("mac = \"{}\"", word.word));
             vary(&mut figures, &draft, &list(word.read), "", At::Radio, SIZE);
         }
-        blocks.push(figures.block(&format!("medium access {}", word.word)));
-    }
+        figures.block(&format!("medium access {}", word.word))
+    });
     check("medium-access.txt", &blocks);
 }
 
 #[test]
 fn queues() {
-    let mut blocks = Vec::new();
-    for word in queue::words() {
+    let blocks = each(&queue::words().collect::<Vec<_>>(), |word| {
         let mut figures = RunFigures::default();
         for (environment, at, of) in
             [(Draft::crowded(), At::Wire, "link"), (Draft::lossy(), At::Radio, "radio")]
@@ -222,15 +219,14 @@ fn queues() {
                 figures.run(&scenario, 3, 6_000);
             }
         }
-        blocks.push(figures.block(&format!("queue {}", word.word)));
-    }
+        figures.block(&format!("queue {}", word.word))
+    });
     check("queues.txt", &blocks);
 }
 
 #[test]
 fn channels() {
-    let mut blocks = Vec::new();
-    for word in channel::words() {
+    let blocks = each(&channel::words().collect::<Vec<_>>(), |word| {
         let mut figures = RunFigures::default();
         for mac in ["", "mac = \"dcf\""] {
             let mut draft = Draft::crowded();
@@ -252,8 +248,8 @@ fn channels() {
             let draft = if whole.scenario().is_ok() { whole } else { draft };
             vary(&mut figures, &draft, &keys, "errors.", At::Radio, SIZE);
         }
-        blocks.push(figures.block(&format!("channel {}", word.word)));
-    }
+        figures.block(&format!("channel {}", word.word))
+    });
     check("channels.txt", &blocks);
 }
 
@@ -261,7 +257,7 @@ fn channels() {
 fn keys(file: &str, parts: &[(&str, &str, At, Draft)]) {
     let mut blocks = Vec::new();
     for (name, before, at, draft) in parts {
-        for listed in part(name) {
+        for listed in part(name).iter().filter(|listed| !belongs_to_a_system(listed)) {
             let mut figures = RunFigures::default();
             vary(&mut figures, draft, core::slice::from_ref(listed), before, *at, SIZE);
             if !figures.is_empty() {
@@ -337,43 +333,17 @@ fn moves() {
     check("moves.txt", &blocks);
 }
 
-#[test]
-fn hostile_scenarios() {
-    let mut blocks = Vec::new();
-    for first in (0..480).step_by(40) {
-        let mut figures = RunFigures::default();
-        for case in first..first + 40 {
-            match text::case(case) {
-                Some((_, scenario)) => figures.run(&scenario, case, 3_000),
-                None => figures.refuse(""),
-            }
-        }
-        blocks.push(figures.block(&format!("cases from {first}")));
-    }
-    check("hostile.txt", &blocks);
-}
-
 /// Each example in some of its combinations, with more events than the cases of single keys.
-fn of_examples(file: &str, first: usize) {
-    let mut blocks = Vec::new();
-    for example in examples().iter().skip(first).step_by(2) {
+#[test]
+fn runs_of_examples() {
+    let blocks = each(&examples(), |example| {
         let (plan, _) = parse(example.text, example.name, &[]).expect("an example");
         let mut figures = RunFigures::default();
         let step = plan.cells.len().div_ceil(6);
         for cell in plan.cells.iter().step_by(step) {
             figures.run(&cell.scenario, 2, 12_000);
         }
-        blocks.push(figures.block(example.name));
-    }
-    check(file, &blocks);
-}
-
-#[test]
-fn runs_of_examples() {
-    of_examples("runs.txt", 0);
-}
-
-#[test]
-fn runs_of_other_examples() {
-    of_examples("runs-others.txt", 1);
+        figures.block(example.name)
+    });
+    check("runs.txt", &blocks);
 }

@@ -4,66 +4,76 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lasthop_scenario::{
-    Argument, Comparison, File, Grid, LivePath, PARTS, SchemeChoice, compare, examples,
-    json_schema, parse, parse_station, parse_tunnel, schemes_of, sliders,
+    Argument, Comparison, Diagnostic, Grid, LivePath, PARTS, SchemeChoice, compare, parse,
+    parse_station, parse_tunnel, schemes, schemes_of, sliders,
 };
 
 use super::cases::{At, Draft, settings};
-use super::{Block, Digest, check};
+use super::forms::{json, position};
+use super::{Block, Digest, check, each, examples};
 
 /// Maximum number of cells of a plan that are digested.
 const CELLS: usize = 6;
+
+fn positions(warnings: &[Diagnostic], text: &str) -> String {
+    warnings.iter().map(|warning| position(warning, text) + "; ").collect()
+}
 
 #[test]
 fn plans_of_examples() {
     let mut blocks = Vec::new();
     for example in examples() {
+        let text = example.text;
         let mut block = Block::new(example.name);
-        let (plan, warnings) = parse(example.text, example.name, &[]).expect("an example");
+        let (plan, warnings) = parse(text, example.name, &[]).expect("an example");
         block.put("cells", plan.cells.len());
         block.put("runs", plan.count());
-        block.put("warnings", warnings.len());
+        block.put("warnings", positions(&warnings, text));
         let mut digest = Digest::default();
-        let _ = write!(digest, "{} {:?} {warnings:?}", plan.name, plan.axes);
+        let _ = write!(digest, "{} {}", plan.name, json(&plan.axes));
         for (i, cell) in plan.cells.iter().enumerate().take(CELLS) {
-            let _ = write!(digest, "{:?} {}", cell.scenario, cell.title(&plan.axes));
+            let _ = write!(digest, "{} {}", json(&cell.scenario), cell.title(&plan.axes));
             for run in cell.runs(i).take(2) {
-                let _ = write!(digest, "{run:?}");
+                let _ = write!(digest, "{}", json(&run));
             }
         }
         block.put("digest of cells", digest.text());
         let mut digest = Digest::default();
-        if let Ok((grid, warnings)) = Grid::parse(example.text, example.name, &[], None) {
+        if let Ok((grid, warnings)) = Grid::parse(text, example.name, &[], None) {
             block.put("cells of the grid", grid.cells());
-            let (axes, seeds, runs) = (grid.axes(), grid.seeds(), grid.runs());
-            let _ = write!(digest, "{axes:?} {seeds} {runs} {:?} {warnings:?}", grid.first());
+            let (axes, seeds, runs) = (json(&grid.axes()), grid.seeds(), grid.runs());
+            let warnings = positions(&warnings, text);
+            let _ = write!(digest, "{axes} {seeds} {runs} {} {warnings}", json(grid.first()));
             for i in [0, 1, grid.cells() / 2, grid.cells() - 1] {
-                let _ = write!(digest, "{:?}", grid.cell(i.min(grid.cells() - 1)));
+                let cell = grid.cell(i.min(grid.cells() - 1)).expect("a cell of an example");
+                let _ = write!(digest, "{}", json(&cell));
             }
         }
         block.put("digest of the grid", digest.text());
         let mut digest = Digest::default();
-        match LivePath::of_scenario(example.text, example.name, &[]) {
+        match LivePath::of_scenario(text, example.name, &[]) {
             Ok((path, _)) => {
                 for (i, stage) in path.stages().iter().enumerate() {
                     let lines = path.stage_lines(i);
-                    let _ = write!(digest, "{stage:?} {lines:?}");
+                    let _ = write!(digest, "{} {}", json(stage), json(&lines));
                     for key in lines.iter().filter_map(|line| line.split_once(" = ")) {
                         let key = format!("path.{}.{}", i + 1, key.0);
-                        let _ = write!(digest, "{:?}", path.get(&key));
-                        let set = path.set(&[format!("{key}=3")]);
-                        let _ = match set {
+                        let value = path.get(&key).expect("a key of the path");
+                        let _ = write!(digest, "{}", value.unwrap_or_default());
+                        let set = format!("{key}=3");
+                        let _ = match path.set(core::slice::from_ref(&set)) {
                             Ok((other, settings, warnings)) => {
-                                let back = other.changes_to(&path);
-                                write!(digest, "{settings:?} {warnings:?} {back:?}")
+                                let back = json(&other.changes_to(&path));
+                                let warnings = positions(&warnings, &set);
+                                write!(digest, "{} {warnings} {back}", json(&settings))
                             }
-                            Err(error) => write!(digest, "{error} {}", error.help),
+                            Err(error) => write!(digest, "{}", position(&error, &set)),
                         };
                     }
                 }
             }
             Err(error) => {
-                let _ = write!(digest, "{error} {}", error.help);
+                let _ = write!(digest, "{}", position(&error, text));
             }
         }
         block.put("digest of the live path", digest.text());
@@ -81,75 +91,68 @@ fn sliders_of_examples() {
         block.put("sliders", all.len());
         block.put("to show first", all.iter().filter(|slider| slider.first).count());
         let mut digest = Digest::default();
-        let _ = write!(digest, "{all:?}");
+        let _ = write!(digest, "{}", json(&all));
         block.put("digest", digest.text());
         blocks.push(block);
     }
     check("sliders.txt", &blocks);
 }
 
-fn write_comparison(comparison: &Comparison, digest: &mut Digest) {
+fn write_comparison(comparison: &Comparison, text: &str, digest: &mut Digest) {
     let Comparison { plan, schemes, baseline, left_out, warnings } = comparison;
-    let _ = write!(digest, "{} {:?} {baseline} {left_out:?} {warnings:?}", plan.name, plan.axes);
+    let (axes, warnings) = (json(&plan.axes), positions(warnings, text));
+    let _ = write!(digest, "{} {axes} {baseline} {} {warnings}", plan.name, json(left_out));
     for scheme in schemes {
-        let _ = write!(digest, "{scheme:?}");
+        let _ = write!(digest, "{}", json(scheme));
         for (key, value) in scheme.settings() {
-            let _ = write!(digest, "{key} {value} {:?}", scheme.written(key));
+            let written = scheme.written(key).unwrap_or_default();
+            let _ = write!(digest, "{key} {value} {written}");
         }
     }
     for cell in &plan.cells {
-        let _ = write!(digest, "{:?} {}", cell.scenario, cell.title(&plan.axes));
+        let _ = write!(digest, "{} {}", json(&cell.scenario), cell.title(&plan.axes));
     }
 }
 
-/// Every fourth example, from `first`.
-fn comparisons(file: &str, first: usize) {
-    let mut blocks = Vec::new();
-    for example in examples().iter().skip(first).step_by(4) {
-        let mut block = Block::new(example.name);
-        let schemes = schemes_of(example.text).expect("its schemes");
-        block.put("schemes", schemes.len());
-        let handoffs = "every=7s,gap=80ms".parse().expect("hand-offs");
-        let errors = ["1%".to_owned(), "none".to_owned(), "0.05".to_owned()];
-        let named =
-            SchemeChoice::Named(vec!["snoop".to_owned(), "as-is".to_owned(), "sack".to_owned()]);
-        let comparisons = [
-            ("own", SchemeChoice::Own, &errors[..0], None),
-            ("all", SchemeChoice::All, &errors[..0], None),
-            ("all with errors", SchemeChoice::All, &errors[..], None),
-            ("all with hand-offs", SchemeChoice::All, &errors[..1], Some(&handoffs)),
-            ("named", named, &errors[..2], None),
-        ];
-        for (label, choice, errors, handoffs) in comparisons {
-            let mut digest = Digest::default();
-            let done = compare(example.text, example.name, &[], &choice, errors, None, handoffs);
-            match done {
-                Ok(comparison) => {
-                    let (compared, left) = (comparison.schemes.len(), comparison.left_out.len());
-                    let points = comparison.points();
-                    write_comparison(&comparison, &mut digest);
-                    let digest = digest.text();
-                    let value = format!("{compared}, left out {left}, points {points}, {digest}");
-                    block.put(label, value);
-                }
-                Err(error) => {
-                    block.put(label, format!("{error}: {}", error.help).replace('\n', " "));
-                }
-            }
-        }
-        blocks.push(block);
-    }
-    check(file, &blocks);
-}
-
+/// A block for each scheme, over every second example, and one for each example with schemes of its own.
 #[test]
 fn comparisons_of_examples() {
-    comparisons("compared.txt", 0);
-}
-
-#[test]
-fn comparisons_of_other_examples() {
-    comparisons("compared-others.txt", 2);
+    let every_second: Vec<_> = examples().into_iter().step_by(2).collect();
+    let compared = |example: &lasthop_scenario::Example, choice: &SchemeChoice, label: &str| {
+        let handoffs = "every=7s,gap=80ms".parse().expect("hand-offs");
+        let errors = match label {
+            "errors" => ["1%".to_owned(), "none".to_owned(), "0.05".to_owned()].to_vec(),
+            _ => Vec::new(),
+        };
+        let handoffs = (label == "hand-offs").then_some(&handoffs);
+        let (text, name) = (example.text, example.name);
+        match compare(text, name, &[], choice, &errors, None, handoffs) {
+            Ok(comparison) => {
+                let mut digest = Digest::default();
+                write_comparison(&comparison, text, &mut digest);
+                let (schemes, points) = (comparison.schemes.len(), comparison.points());
+                format!("{schemes} schemes, {points} points, {}", digest.text())
+            }
+            Err(error) => position(&error, text),
+        }
+    };
+    let mut blocks = each(&schemes(), |scheme| {
+        let mut block = Block::new(&scheme.name);
+        let named = SchemeChoice::Named(vec!["as-is".to_owned(), scheme.name.clone()]);
+        for example in &every_second {
+            for label in ["plain", "errors", "hand-offs"] {
+                let name = format!("{} {label}", example.name);
+                block.put(&name, compared(example, &named, label));
+            }
+        }
+        block
+    });
+    blocks.extend(each(&every_second, |example| {
+        let mut block = Block::new(&format!("own schemes of {}", example.name));
+        block.put("compared", compared(example, &SchemeChoice::Own, "plain"));
+        block
+    }));
+    check("compared.txt", &blocks);
 }
 
 /// The line with fault number `which`; `None` if it has no key.
@@ -185,9 +188,7 @@ impl Faults {
             Ok(_) => self.accepted += 1,
             Err(error) => {
                 *self.codes.entry(error.code.to_string()).or_default() += 1;
-                let position = error.at.line_column(text);
-                let _ = writeln!(self.digest, "{position:?} {} {error}: {}", error.key, error.help);
-                let _ = writeln!(self.digest, "{:?}", *error);
+                let _ = writeln!(self.digest, "{}", position(&error, text));
             }
         }
     }
@@ -198,15 +199,14 @@ impl Faults {
         for (code, count) in self.codes {
             block.put(&code, count);
         }
-        block.put("digest of messages", self.digest.text());
+        block.put("digest of positions", self.digest.text());
         block
     }
 }
 
 #[test]
 fn faults_in_examples() {
-    let mut blocks = Vec::new();
-    for example in examples() {
+    let blocks = each(&examples(), |example| {
         let mut faults = Faults::default();
         let lines: Vec<&str> = example.text.lines().collect();
         for (i, line) in lines.iter().enumerate() {
@@ -218,8 +218,8 @@ fn faults_in_examples() {
                 faults.note(&text, LivePath::of_scenario(&text, example.name, &[]));
             }
         }
-        blocks.push(faults.block(example.name));
-    }
+        faults.block(example.name)
+    });
     check("faults.txt", &blocks);
 }
 
@@ -281,7 +281,8 @@ fn lines_of_netem() {
         let text = draft.with(At::Wire, &format!("link.netem = \"{line}\"")).text();
         let read = parse(&text, "netem", &[]);
         if let Ok((plan, warnings)) = &read {
-            let _ = write!(faults.digest, "{:?} {warnings:?}", plan.cells[0].scenario.path);
+            let path = json(&plan.cells[0].scenario.path);
+            let _ = write!(faults.digest, "{path} {}", positions(warnings, &text));
         }
         faults.note(&text, read);
     }
@@ -305,25 +306,26 @@ fn schemes_of_a_file() {
         let mut digest = Digest::default();
         match schemes_of(&text) {
             Ok(schemes) => {
-                for scheme in &schemes {
-                    let _ = write!(digest, "{scheme:?}");
+                // Those of the program are compared in `compared.txt`.
+                let own =
+                    schemes.iter().filter(|scheme| own.contains(&format!("{} = {{", scheme.name)));
+                for scheme in own {
+                    let _ = write!(digest, "{}", json(scheme));
                     for (key, value) in scheme.settings() {
-                        let _ = write!(digest, "{key} {value} {:?}", scheme.written(key));
+                        let written = scheme.written(key).unwrap_or_default();
+                        let _ = write!(digest, "{key} {value} {written}");
                     }
                 }
-                block.put("schemes", schemes.len());
             }
-            Err(error) => block.put("error", format!("{error}: {}", error.help).replace('\n', " ")),
+            Err(error) => block.put("error", position(&error, &text)),
         }
         let named =
             SchemeChoice::Named(vec!["eager".to_owned(), "big".to_owned(), "bad".to_owned()]);
-        for (choice, baseline) in
-            [(SchemeChoice::Own, None), (SchemeChoice::All, Some("eager")), (named, Some("big"))]
-        {
+        for (choice, baseline) in [(SchemeChoice::Own, None), (named, Some("big"))] {
             match compare(&text, name, &[], &choice, &[], baseline, None) {
-                Ok(comparison) => write_comparison(&comparison, &mut digest),
+                Ok(comparison) => write_comparison(&comparison, &text, &mut digest),
                 Err(error) => {
-                    let _ = write!(digest, "{error} {}", error.help);
+                    let _ = write!(digest, "{}", position(&error, &text));
                 }
             }
         }
@@ -374,10 +376,11 @@ fn arguments_of_examples() {
             for given in [Argument::Set(argument.to_owned()), Argument::Vary(argument.to_owned())] {
                 let read = parse(example.text, name, core::slice::from_ref(&given));
                 if let Ok((plan, warnings)) = &read {
-                    let cells = plan.cells.len();
-                    let _ = write!(faults.digest, "{:?} {cells} {warnings:?}", plan.axes);
+                    let (axes, cells) = (json(&plan.axes), plan.cells.len());
+                    let warnings = positions(warnings, given.text());
+                    let _ = write!(faults.digest, "{axes} {cells} {warnings}");
                     for cell in plan.cells.iter().take(3) {
-                        let _ = write!(faults.digest, "{:?}", cell.scenario);
+                        let _ = write!(faults.digest, "{}", json(&cell.scenario));
                     }
                 }
                 faults.note(given.text(), read);
@@ -418,13 +421,17 @@ fn files_of_stations_and_tunnels() {
             if is_tunnel {
                 let read = parse_tunnel(text);
                 if let Ok(file) = &read {
-                    let _ = write!(faults.digest, "{file:?}");
+                    let (tun, listen, window) = (&file.tun, file.listen, file.window);
+                    let (queue, addresses) = (file.queue, json(&file.addresses));
+                    let _ = write!(faults.digest, "{tun} {addresses} {listen} {window} {queue}");
                 }
                 faults.note(text, read);
             } else {
                 let read = parse_station(text);
                 if let Ok((file, warnings)) = &read {
-                    let _ = write!(faults.digest, "{file:?} {warnings:?}");
+                    let (left, right, seed) = (&file.left, &file.right, file.seed);
+                    let (stages, warnings) = (json(&file.path.stages()), positions(warnings, text));
+                    let _ = write!(faults.digest, "{left} {right} {seed} {stages} {warnings}");
                 }
                 faults.note(text, read);
             }
@@ -448,14 +455,5 @@ fn files_of_stations_and_tunnels() {
         }
         blocks.push(faults.block(name));
     }
-    let mut block = Block::new("schemas");
-    for (name, file) in
-        [("scenario", File::Scenario), ("station", File::Station), ("tunnel", File::Tunnel)]
-    {
-        let mut digest = Digest::default();
-        let _ = write!(digest, "{}", json_schema(file));
-        block.put(name, digest.text());
-    }
-    blocks.push(block);
     check("live-files.txt", &blocks);
 }

@@ -18,11 +18,12 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::Transport;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, parse as parse_packet, view};
-use lasthop_scenario::{Scenario, example, examples, parse};
+use lasthop_scenario::{Scenario, example, parse};
 use lasthop_sim::{Session, layout};
 
 use super::cases::{At, Draft};
-use super::{Block, Digest, check};
+use super::forms::{headers, json, viewed};
+use super::{Block, Digest, check, each, examples};
 
 /// Passes the recorded events to `sink`.
 fn replay(record: &Record, sink: &mut impl Sink) {
@@ -44,7 +45,7 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     session.run_bounded(most, &mut record);
     let end = session.finish();
     block.put("events", record.events().len());
-    block.put("end", format!("{:?}", end.at));
+    block.put("end", end.at.0);
 
     let mut csv = EventCsv::new(&layout, Vec::new());
     replay(&record, &mut csv);
@@ -68,7 +69,9 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
         let mut sink = sink.expect("it begins");
         replay(&record, &mut sink);
         let captures = sink.finish().expect("it is written");
-        block.put(&format!("captures of {payload} bytes"), format!("{:?}", captures.stats));
+        let stats = captures.stats;
+        let counts = [stats.packets, stats.unwritable, stats.elsewhere, stats.lost_damage];
+        block.put(&format!("captures of {payload} bytes"), json(&counts));
         let mut all = Digest::default();
         let mut read = Digest::default();
         let files = captures.links.iter().map(|(_, file)| file).chain([&captures.drops]);
@@ -76,12 +79,22 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
             all.bytes(file);
             let mut capture = capture::open(file).expect("a capture");
             for frame in capture.by_ref() {
-                let _ = match frame {
-                    Ok(frame) => write!(read, "{frame:?} {:?}", frame.view(true)),
-                    Err(error) => write!(read, "{error}"),
-                };
+                match frame {
+                    Ok(frame) => {
+                        let (number, at, interface) = (frame.number, frame.at.0, frame.interface);
+                        let (len, comment) = (frame.wire_len, frame.comment.unwrap_or_default());
+                        let _ = write!(read, "{number} {at} {interface} {len} {comment}");
+                        read.bytes(frame.bytes);
+                        match frame.view(true) {
+                            Some(Ok(view)) => viewed(&view, &mut read),
+                            Some(Err(error)) => read.bytes(error.to_string().as_bytes()),
+                            None => read.bytes(b"no packet"),
+                        }
+                    }
+                    Err(error) => read.bytes(error.to_string().as_bytes()),
+                }
             }
-            let _ = write!(read, "{} {:?}", capture.packets(), capture.interfaces());
+            let _ = write!(read, "{} {}", capture.packets(), json(&capture.interfaces()));
         }
         block.put(&format!("digest of captures of {payload} bytes"), all.text());
         block.put(&format!("read again of {payload} bytes"), read.text());
@@ -97,7 +110,7 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
             replay(&record, &mut sequence);
             let series_of_flow = sequence.finish(end.at);
             points += series_of_flow.sent.len();
-            let _ = write!(series, "{} {series_of_flow:?}", flow_name(&flow.key));
+            let _ = write!(series, "{} {}", flow_name(&flow.key), json(&series_of_flow));
         }
     }
     block.put("segments of sequence plots", points);
@@ -113,43 +126,43 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
         block.put(scalar.name, format!("{} {}", scalar.value, scalar.unit));
     }
     let mut all = Digest::default();
-    let _ = write!(
-        all,
-        "{metrics:?} {:?}",
-        metrics_until(end.at + lasthop_proto::units::Span::secs(1))
-    );
+    let later = metrics_until(end.at + lasthop_proto::units::Span::secs(1));
+    let _ = write!(all, "{} {}", json(&metrics), json(&later));
     let _ =
         write!(all, "{} {} {}", metrics.complete(), metrics.mean_delay_s(), metrics.delay_sd_s());
     block.put("digest of metrics", all.text());
     let mut books = Conservation::default();
     replay(&record, &mut books);
     block.put("packets in flight", books.in_flight());
-    block.put("books", format!("{:?}", books.check(books.in_flight())));
+    let balance =
+        |books: &Conservation, held| format!("{} {}", books.check(held).is_ok(), books.in_flight());
+    block.put("books", balance(&books, books.in_flight()));
     // Some events twice, some missing.
     let mut wrong = Conservation::default();
     for (i, event) in record.events().enumerate().filter(|(i, _)| i % 11 != 5) {
         (0..=usize::from(i % 7 == 0)).for_each(|_| wrong.event(&event));
     }
-    block.put("wrong books", format!("{:?}, {} in flight", wrong.check(3), wrong.in_flight()));
+    block.put("wrong books", balance(&wrong, 3));
     let mut halved = Conservation::default();
     let half = record.events().len() / 2;
     record.events().take(half).for_each(|event| halved.event(&event));
-    block.put("books of the first half", format!("{:?}", halved.check(0)));
+    block.put("books of the first half", balance(&halved, 0));
 }
 
 /// Adds to `digest` how the bytes are parsed: in each mode, and emitted again.
 fn read_packet(bytes: &[u8], digest: &mut Digest) {
     let captured = Mode { verify: true, wire_len: Some(bytes.len() + 40) };
     for mode in [Mode::WHOLE, Mode { verify: false, wire_len: None }, captured] {
-        let _ = write!(digest, "{:?}", view(bytes, mode));
+        match view(bytes, mode) {
+            Ok(view) => viewed(&view, digest),
+            Err(error) => digest.bytes(error.to_string().as_bytes()),
+        }
     }
     let frame: Arc<[u8]> = bytes.into();
     match parse_packet(&frame, 0, true) {
         Ok(packet) => {
-            let mut again = Vec::new();
-            let written = emit(&packet, &mut again);
-            let _ = write!(digest, "{packet:?} {written:?} {:?}", packet.wire_len());
-            digest.bytes(&again);
+            headers(&packet, digest);
+            let _ = write!(digest, "{}", packet.wire_len());
         }
         Err(error) => {
             let _ = write!(digest, "{error}");
@@ -160,11 +173,10 @@ fn read_packet(bytes: &[u8], digest: &mut Digest) {
 /// Packets with each kind of header, each byte of their headers changed in turn.
 #[test]
 fn parsed_changed_packets() {
-    let mut kinds_so_far = BTreeSet::new();
-    let mut blocks = Vec::new();
-    for tcp in TCPS {
+    let blocks = each(TCPS, |tcp| {
         let mut block = Block::new(tcp.key);
-        let (mut kinds, mut digest) = (0, Digest::default());
+        let mut kinds_so_far = BTreeSet::new();
+        let mut digest = Digest::default();
         for (preset, address) in [("linux", "10.0.0.1"), ("freebsd-2.1", "fd00::1")] {
             let line = format!("tcp = \"{}\"", tcp.key);
             let preset = format!("preset = \"{preset}\"");
@@ -191,13 +203,12 @@ fn parsed_changed_packets() {
                 }
                 let header = bytes.len() - packet.body.len() as usize;
                 let kind = match &packet.transport {
-                    Transport::Tcp(segment) => format!("{} {:?}", header, segment.flags),
+                    Transport::Tcp(segment) => format!("{header} {}", segment.flags),
                     _ => format!("{header}"),
                 };
                 if !kinds_so_far.insert(kind) {
                     continue;
                 }
-                kinds += 1;
                 bytes.truncate(header + 20.min(packet.body.len() as usize));
                 read_packet(&bytes, &mut digest);
                 for at in 0..bytes.len() {
@@ -210,10 +221,10 @@ fn parsed_changed_packets() {
                 }
             }
         }
-        block.put("kinds of packets", kinds);
+        block.put("kinds of packets", kinds_so_far.len());
         block.put("digest", digest.text());
-        blocks.push(block);
-    }
+        block
+    });
     check("changed-packets.txt", &blocks);
 }
 
@@ -263,40 +274,21 @@ fn nested_sinks_receive_the_same_events() {
     }
 }
 
-/// Every fourth example, from `first`.
-fn examples_from(file: &str, first: usize) {
-    let mut blocks = Vec::new();
-    for example in examples().iter().skip(first).step_by(4) {
-        let (plan, _) = parse(example.text, example.name, &[]).expect("an example");
-        let last = plan.cells.len() - 1;
-        for i in [0, last] {
-            let mut block = Block::new(&format!("{} {i}", example.name));
-            written(&mut block, &plan.cells[i].scenario, 2_500);
-            blocks.push(block);
-            if last == 0 {
-                break;
-            }
-        }
-    }
-    check(file, &blocks);
-}
-
 #[test]
 fn outputs_of_examples() {
-    examples_from("written-1.txt", 0);
-}
-
-#[test]
-fn outputs_of_examples_of_the_second_quarter() {
-    examples_from("written-2.txt", 1);
-}
-
-#[test]
-fn outputs_of_examples_of_the_third_quarter() {
-    examples_from("written-3.txt", 2);
-}
-
-#[test]
-fn outputs_of_examples_of_the_last_quarter() {
-    examples_from("written-4.txt", 3);
+    let plans = examples();
+    let mut cells = Vec::new();
+    for example in &plans {
+        let (plan, _) = parse(example.text, example.name, &[]).expect("an example");
+        let last = plan.cells.len() - 1;
+        let numbers: BTreeSet<usize> = [0, last].into();
+        let name = |i| format!("{} {i}", example.name);
+        cells.extend(numbers.into_iter().map(|i| (name(i), plan.cells[i].scenario.clone())));
+    }
+    let blocks = each(&cells, |(name, cell)| {
+        let mut block = Block::new(name);
+        written(&mut block, cell, 2_500);
+        block
+    });
+    check("written.txt", &blocks);
 }
