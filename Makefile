@@ -65,7 +65,7 @@ figures: ## Regenerate the figures of the manual from runs of the program
 golden:
 	$(CARGO) test --locked --package lasthop-campaign --test short $(or $(FIGURES),net::)
 ifeq ($(FIGURES),)
-	$(CARGO) test --locked --package lasthop-live --test frames what_becomes_of_bytes
+	$(CARGO) test --locked --package lasthop-live --test live what_becomes_of_bytes
 	$(CARGO) test --locked --package lasthop-proto --lib tunnel::net
 	$(CARGO) test --locked --package lasthop-proto --test agents handoff_net
 endif
@@ -109,7 +109,7 @@ manual: ## Regenerate the tables of the manual from the definitions of systems, 
 
 readme: ## Regenerate the samples and pictures of README.md from runs of the program
 	mkdir -p docs/pictures
-	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --test readme
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --test cli readme::
 
 papers: ## Reproduce all claims of the papers, and regenerate the record of their verdicts and the pages of the papers
 	$(CARGO) build --locked --profile quick --package lasthop
@@ -119,7 +119,7 @@ papers: ## Reproduce all claims of the papers, and regenerate the record of thei
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-papers --test pages the_pages
 
 schemas: ## Regenerate the schemas of JSON answers from answers of the program
-	LASTHOP_WRITE_SCHEMAS=1 $(CARGO) test --locked --package lasthop --test schemas
+	LASTHOP_WRITE_SCHEMAS=1 $(CARGO) test --locked --package lasthop --test cli schemas::
 
 captures: ## Compare the analysis of the captures in DIR with tshark and tcptrace
 	$(CARGO) run --locked --release --quiet --package lasthop-analyze --example captures -- '$(DIR)'
@@ -153,7 +153,7 @@ code-tests: ## Run all tests of the code, including purity and licences
 ATTACK ?= 1000000
 attack: ## Attack connections through every agent with ATTACK=1000000 packets from each side, in separate namespaces
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --profile quick --package lasthop-proto --test agents attacks:: -- --nocapture
-	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --profile quick --package lasthop-live --test attack -- --nocapture --test-threads=1
+	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --profile quick --package lasthop-live --test live attack:: -- --nocapture --test-threads=1
 
 EXPLORE = $(TARGET)/quick/lasthop explore
 EXPLORED = $(TARGET)/explored
@@ -215,7 +215,7 @@ ifdef WITHOUT_PYTHON
 else
 	@$(MAKE) --no-print-directory '$(PYTHON)'
 	$(CARGO) clippy --locked --quiet --package lasthop-python -- $(DENY)
-	$(CARGO) test --locked --workspace --no-run --quiet --test commands
+	$(CARGO) test --locked --workspace --no-run --quiet --test cli
 	rm -rf '$(TARGET)/wheels-dev'
 	cd python && CARGO='$(CURDIR)/.ci/cargo-of-tests' \
 		'$(VENV)/bin/maturin' build --quiet --locked --profile dev --out '$(TARGET)/wheels-dev'
@@ -276,7 +276,7 @@ ifdef WITHOUT_BROWSER
 	@test -z "$$CI"
 else
 	@$(MAKE) --no-print-directory web
-	$(CARGO) test --locked --workspace --no-run --quiet --test commands
+	$(CARGO) test --locked --workspace --no-run --quiet --test cli
 	cd web && $(NODE) npm run --silent check
 	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) npm run --silent test
 endif

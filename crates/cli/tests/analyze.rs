@@ -1,9 +1,6 @@
 //! `lasthop analyze` on files: compression, selected connections, and written files.
 
 #[cfg(live)]
-#[path = "../../checks/shared/can_run.rs"]
-mod can_run;
-
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -131,7 +128,7 @@ fn live_traffic_of_an_interface_is_analysed() {
     use std::io::{Read as _, Write as _};
     let allowed = analyze(&["-i", "lo", "--for", "1ms"]);
     let denied = String::from_utf8_lossy(&allowed.stderr).contains("CAP_NET_RAW");
-    if !can_run::can_run(!denied, "CAP_NET_RAW") {
+    if !crate::can_run::can_run(!denied, "CAP_NET_RAW") {
         return;
     }
     stdout(&allowed);

@@ -5,9 +5,6 @@
 
 mod lab;
 #[cfg(live)]
-#[path = "support/width.rs"]
-mod width;
-
 use std::process::{Command, Output, Stdio};
 
 fn lasthop(arguments: &[&str]) -> Output {

@@ -1,16 +1,13 @@
 //! `lasthop testbed cpu`, as root and without. Times are not tested.
-#![cfg(live)]
-
-mod support;
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
+use crate::support::{NOBODY, User, World, each, text_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use support::{NOBODY, User, World, each, text_of};
 
 /// Numbers of this world's measuring processes.
 fn measuring(world: &World) -> Vec<i32> {
@@ -62,7 +59,10 @@ fn every_case_has_its_medians() {
         let output =
             world.json(&["testbed", "cpu", "--mss", "500,1460,500", "-n", "6", "--bytes", "100KB"]);
         assert_eq!((output["bytes"].as_u64(), output["rounds"].as_u64()), (Some(100_000), Some(6)));
-        assert_eq!(output["kernel_threads_pinned"], world.user == User::Root && support::is_root());
+        assert_eq!(
+            output["kernel_threads_pinned"],
+            world.user == User::Root && crate::support::is_root()
+        );
         let (results, samples) = (array(&output, "results"), array(&output, "samples"));
         assert_eq!((results.len(), samples.len()), (2 * 14, 6 * 2 * 14));
         assert!(samples.iter().all(|sample| sample["bytes"] == 100_000));

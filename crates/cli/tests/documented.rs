@@ -2,15 +2,12 @@
 //! name. The table below lists exceptions. A test next to the definition of the arguments parses all
 //! commands, including those.
 
-#[path = "support/doc_commands.rs"]
-mod doc_commands;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use doc_commands::{DocCommand, commands, root};
+use crate::doc_commands::{DocCommand, commands, root};
 use serde_json::Value;
 
 /// Parts of commands that cannot run here, with reasons.

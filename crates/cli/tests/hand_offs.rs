@@ -1,14 +1,11 @@
 //! Hosts that move between the cells of a testbed: Linux hosts, both base stations with their agents in one
 //! process, and a comparison of every byte.
-#![cfg(live)]
-
-mod support;
 
 use std::thread;
 
 use serde_json::Value;
 
-use support::{User, World, is_root};
+use crate::support::{User, World, is_root};
 
 /// Longer runs hang.
 const HORIZON: &str = "horizon=300s";

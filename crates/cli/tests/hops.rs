@@ -1,15 +1,12 @@
 //! Radio hops with medium access and link layers, explicit feedback and header compression on real packets.
 //! Every byte is compared, and the operations on packets are counted.
-#![cfg(live)]
-
-mod support;
 
 use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
 
-use support::{User, World, is_root};
+use crate::support::{User, World, is_root};
 
 /// A world that can read `scenario` as the file `FILE`.
 fn world(test: &str, scenario: &str) -> (World, String) {

@@ -1,6 +1,4 @@
 //! `lasthop load`, `send -R`, `send -u` and `advise --measured` against a receiver over loopback.
-#![cfg(live)]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

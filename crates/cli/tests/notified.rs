@@ -1,12 +1,9 @@
 //! Loss notifications on real packets: a base station or a receiver notifies lasthop's sender of losses on
 //! the radio.
-#![cfg(live)]
-
-mod support;
 
 use serde_json::Value;
 
-use support::{User, World, is_root};
+use crate::support::{User, World, is_root};
 
 /// Counts of the flow over all runs with one agent.
 #[derive(Debug, Default)]

@@ -3,11 +3,6 @@
 //!
 //! There is one test per system; its three kinds of errors are three concurrent testbeds. A failure is
 //! reported with its combination and the commands to repeat it, and its files remain.
-#![cfg(live)]
-
-#[path = "../../checks/shared/can_run.rs"]
-mod can_run;
-mod support;
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -21,8 +16,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use can_run::can_run;
-use support::{NOBODY, User, World, is_root, text_of};
+use crate::can_run::can_run;
+use crate::support::{NOBODY, User, World, is_root, text_of};
 
 /// Bytes per transfer: several errors at a mean of one per 64 KiB.
 const BYTES: usize = 300_000;

@@ -1,8 +1,5 @@
 //! The quick start of an ordinary user: a built-in scenario on real packets. It leaves nothing behind,
 //! however it ends.
-#![cfg(live)]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -14,7 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use support::{NOBODY, User, World, text_of};
+use crate::support::{NOBODY, User, World, text_of};
 
 const RUN: [&str; 6] = ["run", "west97-lan", "--world", "testbed", "--set", "transfer.bytes=300kB"];
 

@@ -3,15 +3,11 @@
 //! A comment `<!-- COMMAND; lines A-B -->` above a block names the command and the lines of its output.
 //! `make readme` regenerates blocks and pictures.
 
-#[path = "support/doc_commands.rs"]
-#[allow(dead_code, reason = "only the root is used")]
-mod doc_commands;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use doc_commands::root;
+use crate::doc_commands::root;
 
 fn output(dir: &Path, command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().skip(1).collect();

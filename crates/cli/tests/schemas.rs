@@ -333,7 +333,7 @@ fn answers_fit_their_schemas() {
             let errors = faults(&answer, &schema, "");
             assert!(
                 errors.is_empty(),
-                "{words}: {errors:?}\nmeant? LASTHOP_WRITE_SCHEMAS=1 cargo test -p lasthop --test schemas; a member that was \
+                "{words}: {errors:?}\nmeant? LASTHOP_WRITE_SCHEMAS=1 cargo test -p lasthop --test cli schemas::; a member that was \
                  removed or means something else raises the version of its format"
             );
         }

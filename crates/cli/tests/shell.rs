@@ -1,9 +1,4 @@
 //! Programs behind a link, as root and without.
-#![cfg(live)]
-
-#[path = "../../checks/shared/can_run.rs"]
-mod can_run;
-mod support;
 
 use std::fs;
 use std::io::Write as _;
@@ -12,9 +7,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use can_run::can_run;
+use crate::can_run::can_run;
+use crate::support::{NOBODY, User, World, each, text_of};
 use serde_json::Value;
-use support::{NOBODY, User, World, each, text_of};
 
 /// Time limit of a program.
 const PATIENCE: Duration = Duration::from_secs(180);

@@ -1,10 +1,8 @@
 //! Accuracy and cost of a shell's link on this machine. Needs a minute, iperf3 and an idle machine:
 //!
 //! ```text
-//! cargo test --release -p lasthop --test shell_accuracy -- --ignored --nocapture
+//! cargo test --release -p lasthop --test cli shell_accuracy:: -- --ignored --nocapture
 //! ```
-#![cfg(live)]
-
 use std::process::Command;
 
 use serde_json::Value;

@@ -1,14 +1,11 @@
 //! Transfers between the kernel's TCP and lasthop's on real packets, in both directions, from handshake to
 //! FIN. Every byte is compared.
-#![cfg(live)]
-
-mod support;
 
 use std::thread;
 
 use serde_json::Value;
 
-use support::{User, World, is_root};
+use crate::support::{User, World, is_root};
 
 /// A path with short transfers.
 const PATH: [&str; 4] =

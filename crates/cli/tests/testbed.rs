@@ -1,14 +1,11 @@
 //! Persistent testbeds, as root and without.
-#![cfg(live)]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, Stdio};
 
-use support::{NOBODY, User, World, each, inside, namespaces, sleeper, text_of};
+use crate::support::{NOBODY, User, World, each, inside, namespaces, sleeper, text_of};
 
 #[test]
 fn up_exec_and_down() {

@@ -1,10 +1,5 @@
 //! Events of a kernel sender, from tracepoints as root and from TCP_INFO otherwise, compared with the
 //! kernel's counters and with the packets on the links.
-#![cfg(live)]
-
-#[path = "../../checks/shared/can_run.rs"]
-mod can_run;
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,8 +9,8 @@ use std::thread;
 
 use serde_json::Value;
 
-use can_run::can_run;
-use support::{User, World, is_root};
+use crate::can_run::can_run;
+use crate::support::{User, World, is_root};
 
 /// Losses of whole windows: there are too few duplicate ACKs, so the timer must expire.
 const LOSSY: [&str; 7] = [

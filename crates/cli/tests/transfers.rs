@@ -1,6 +1,4 @@
 //! `lasthop send` and `lasthop discard` over loopback.
-#![cfg(live)]
-
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

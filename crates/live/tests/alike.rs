@@ -1,12 +1,10 @@
 //! The same packets repair the same losses in virtual time and on both data planes.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::ends::{Hosts, Read};
-use common::losses::losses;
-use common::*;
+use crate::common::ends::{Hosts, Read};
+use crate::common::losses::losses;
+use crate::common::*;
 use lasthop_live::sys::packet_socket::Inbox;
 use lasthop_observe::Nothing;
 use lasthop_path::Stage;

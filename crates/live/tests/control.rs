@@ -27,9 +27,8 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::parse_station;
 use nix::unistd::Uid;
 
-#[path = "../../checks/shared/can_run.rs"]
-mod can_run;
-use can_run::can_run;
+use crate::common::can_run::can_run;
+use crate::common::rerun::only;
 
 const FILE: &str = r#"
 left = "eth0"
@@ -279,7 +278,8 @@ fn only_root_and_the_owner_are_served() {
     // Runs this program again as the user `nobody`, by a name that needs no access to its file.
     let name = "only_root_and_the_owner_are_served";
     let output = Command::new("/proc/self/exe")
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .args(only(name))
+        .args(["--nocapture", "--test-threads=1"])
         .env(SOCKET_VARIABLE, world.socket())
         .gid(65_534)
         .uid(65_534)

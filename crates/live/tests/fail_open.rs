@@ -4,8 +4,6 @@
 //! No test depends on the speed of the machine. A connection that the kernel passed immediately has not retransmitted its SYN.
 //! Times are compared with the longest delay of another thread in the same period.
 
-mod common;
-
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
@@ -14,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use common::far::{self, Far};
-use common::*;
+use crate::common::far::{self, Far};
+use crate::common::*;
 use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::TcpInfo;
 use lasthop_live::plane::{LIMIT_OTHERS, base};

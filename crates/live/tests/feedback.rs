@@ -5,13 +5,11 @@
 //! fh: our host 10.9.0.77 on fl --- bs: bl | EBSN | radio | br --- mh: mr 10.9.0.2, the kernel
 //! ```
 
-mod common;
-
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
 
-use common::*;
+use crate::common::*;
 use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::Pattern;
 use lasthop_live::station::{Port, Station};

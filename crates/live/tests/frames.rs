@@ -1,10 +1,6 @@
 //! Frames that no stage changes leave byte for byte as they arrived.
 
-mod common;
-#[path = "support/frames_net.rs"]
-mod frames_net;
-
-use common::*;
+use crate::common::*;
 use lasthop_live::header::{VNET, VnetHeader};
 use lasthop_path::Stage;
 use lasthop_proto::wire::checksum::{Sum, checksum};
@@ -523,5 +519,5 @@ fn frame_processing_matches_the_stored_figures() {
             super_packet(v4(PLAIN, 17, &datagram), &[], 5, 200),
         ));
     }
-    frames_net::net(&all);
+    crate::frames_net::net(&all);
 }

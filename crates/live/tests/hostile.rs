@@ -1,13 +1,12 @@
 //! Packets of attackers use no more memory than the configuration allows, and break no connection.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
-use common::flood::{flood, frame_of, garbage, mac, spoofed_connections, spoofed_data};
-use common::*;
+use crate::common::flood::{flood, frame_of, garbage, mac, spoofed_connections, spoofed_data};
+use crate::common::rerun::only;
+use crate::common::*;
 use lasthop_live::header::VNET;
 use lasthop_live::sys::packet_socket::Inbox;
 use lasthop_observe::Nothing;
@@ -221,7 +220,8 @@ fn ten_thousand_connections_at_once_all_work() {
         let mut server = Command::new("ip")
             .args(["netns", "exec", "mh"])
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", NAME, "--nocapture", "--test-threads=1"])
+            .args(only(NAME))
+            .args(["--nocapture", "--test-threads=1"])
             .env("LASTHOP_TEST_SERVE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,10 +1,8 @@
 //! Real hosts on both sides: data, damage and interface changes.
 
-mod common;
-
 use std::net::UdpSocket;
 
-use common::*;
+use crate::common::*;
 use lasthop_live::station::Station;
 use lasthop_observe::Sink;
 use lasthop_path::Stage;

@@ -1,13 +1,11 @@
 //! Latency under load across a link whose rate, delay and queue are known.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use common::*;
+use crate::common::*;
 use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::{
     DiscardOptions, LoadOptions, LoadReport, Phase, SendOptions, Session, discard, listen, load,

@@ -1,15 +1,13 @@
 //! Both data planes treat connections alike for all initial sequence numbers, and read no field without its
 //! flag.
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 
-use common::ends::Hosts;
-use common::losses::Losses;
-use common::*;
+use crate::common::ends::Hosts;
+use crate::common::losses::Losses;
+use crate::common::*;
 use lasthop_observe::Nothing;
 use lasthop_proto::wire::Flags;
 use nix::time::{ClockId, clock_gettime};

@@ -1,13 +1,11 @@
 //! The kernel as data plane: the same bytes pass, agents have the same effects, and packets still flow when
 //! the station does not run.
 
-mod common;
-
 use std::process::Command;
 
-use common::far::{self, Far};
-use common::losses::{Losses, losses_of};
-use common::*;
+use crate::common::far::{self, Far};
+use crate::common::losses::{Losses, losses_of};
+use crate::common::*;
 use lasthop_live::header::VNET;
 use lasthop_live::plane::base;
 use lasthop_live::sys::flags::promiscuous;

@@ -7,14 +7,12 @@
 //!
 //! The links are stations too, in namespaces of their own, since not each kernel has netem.
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
-use common::*;
+use crate::common::*;
 use lasthop_live::clock::Clock;
 use lasthop_live::control::client::Client;
 use lasthop_live::control::protocol::{Request, Response};

@@ -2,14 +2,11 @@
 //!
 //! Needs tshark.
 
-#[path = "../../checks/shared/can_run.rs"]
-mod can_run;
-
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
-use can_run::can_run;
+use crate::can_run::can_run;
 use lasthop_observe::pcapng::{Interface, Writer};
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;

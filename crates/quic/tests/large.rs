@@ -1,10 +1,8 @@
 //! Memory use of a transfer of a hundred megabytes, alone in its process.
 
-mod common;
-
 use std::time::Instant;
 
-use common::scenario;
+use crate::common::scenario;
 use lasthop_observe::Nothing;
 use lasthop_sim::run_with;
 

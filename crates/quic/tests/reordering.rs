@@ -1,10 +1,8 @@
 //! Reordered and unsolicited packets between two hosts without a path.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::lossy;
+use crate::common::lossy;
 use lasthop_path::End;
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};

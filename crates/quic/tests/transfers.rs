@@ -1,8 +1,6 @@
 //! Transfers by QUIC in the simulator: they complete, repeat exactly, and have correct events.
 
-mod common;
-
-use common::{CompletedRun, lossy, run, scenario};
+use crate::common::{CompletedRun, lossy, run, scenario};
 use lasthop_proto::event::{Cause, EventKind, Op, TcpKind};
 use lasthop_sim::Reason;
 

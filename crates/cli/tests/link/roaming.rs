@@ -12,8 +12,8 @@ use lasthop_proto::wire::checksum::checksum;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn};
 use nix::sys::socket::{sendto, socket};
 
-use crate::there_and_back;
-use crate::world::{LASTHOP, count, inside, link, on, sh, station, status, until, world};
+use super::there_and_back;
+use super::world::{LASTHOP, count, inside, link, on, sh, station, status, until, world};
 
 #[test]
 fn an_end_that_moves_is_followed() {

@@ -13,6 +13,7 @@ use nix::unistd::{Pid, Uid};
 use serde_json::Value;
 
 use crate::can_run::can_run;
+use crate::rerun::only;
 
 pub const LASTHOP: &str = env!("CARGO_BIN_EXE_lasthop");
 
@@ -35,7 +36,8 @@ pub fn inside(test: &str, body: impl FnOnce()) {
     let done = Command::new("unshare")
         .arg("-nm")
         .arg(std::env::current_exe().expect("a test has a file"))
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .args(only(test))
+        .args(["--nocapture", "--test-threads=1"])
         .env(INSIDE, test)
         .output()
         .expect("unshare (util-linux) is there");

@@ -13,8 +13,8 @@ use std::time::Duration;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, send};
 use serde_json::Value;
 
-use super::can_run::can_run;
 use super::world::{Running, World, enter, inside, start};
+use crate::can_run::can_run;
 
 /// A connection between the kernels of `a` and `b`, idle unless the test sends data.
 struct Quiet {

@@ -7,9 +7,9 @@ use std::thread;
 use lasthop_observe::stats::Summary;
 use lasthop_scenario::parse;
 
-use super::quic as quinn_ends;
 use super::through::timed;
 use super::world::{World, enter, inside};
+use crate::quic as quinn_ends;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
@@ -114,7 +114,7 @@ fn mean_text(rates: &[f64]) -> String {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test -p lasthop --test station -- --ignored --nocapture quic_beside"]
+#[ignore = "takes minutes: cargo test -p lasthop --test cli station:: -- --ignored --nocapture quic_beside"]
 fn quic_in_the_simulator_is_compared_with_sockets() {
     inside("quic_beside::quic_in_the_simulator_is_compared_with_sockets", || {
         let world = World::new("");

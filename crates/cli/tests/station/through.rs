@@ -15,8 +15,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::can_run::can_run;
 use super::world::{Running, World, inside};
+use crate::can_run::can_run;
 use servers::Servers;
 
 /// Servers and clients, ready for a station or a bridge between them.
@@ -218,7 +218,7 @@ fn packet_sockets_carry_files_for_every_agent() {
 
 /// Run times of programs with a kernel bridge and with stations, interleaved.
 #[test]
-#[ignore = "takes minutes: cargo test --profile quick -p lasthop --test station -- --ignored --nocapture programs_take"]
+#[ignore = "takes minutes: cargo test --profile quick -p lasthop --test cli station:: -- --ignored --nocapture programs_take"]
 fn how_long_programs_take() {
     inside("through::how_long_programs_take", || {
         let bytes = 40_000_000;

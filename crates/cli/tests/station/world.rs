@@ -15,6 +15,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use serde_json::Value;
 
+use crate::rerun::only;
+
 const LASTHOP: &str = env!("CARGO_BIN_EXE_lasthop");
 
 /// Environment variable with the test that runs inside its namespaces.
@@ -30,7 +32,8 @@ pub fn inside(test: &str, body: impl FnOnce()) {
     let done = Command::new("unshare")
         .arg(kinds)
         .arg(std::env::current_exe().expect("a test has a file"))
-        .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
+        .args(only(test))
+        .args(["--include-ignored", "--nocapture", "--test-threads=1"])
         .env(INSIDE, test)
         .output()
         .expect("unshare (util-linux) is there");

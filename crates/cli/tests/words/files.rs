@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::Workdir;
+use super::Workdir;
 
 #[test]
 fn missing_files_have_a_suggestion() {

@@ -1,6 +1,6 @@
 //! Commands, options and keys by the names of other programs.
 
-use crate::Workdir;
+use super::Workdir;
 
 #[test]
 fn commands_of_other_programs_lead_to_ours() {

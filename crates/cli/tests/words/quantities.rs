@@ -1,6 +1,6 @@
 //! Quantities: units of another kind, commas, characters of other keyboards, and values out of range.
 
-use crate::Workdir;
+use super::Workdir;
 
 #[test]
 fn a_unit_of_another_quantity_is_named() {

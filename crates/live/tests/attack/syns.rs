@@ -12,9 +12,9 @@ use lasthop_observe::Nothing;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
 
-use super::common::flood::{flood, frame_of, mac};
-use super::common::*;
 use super::{FORGED, all_of, packets};
+use crate::common::flood::{flood, frame_of, mac};
+use crate::common::*;
 
 /// Ports that a client has at most, so that a third party hits one of them.
 const PORTS: std::ops::Range<u16> = 40_000..40_016;

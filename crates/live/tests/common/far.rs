@@ -12,6 +12,7 @@ use lasthop_proto::machine::{Side, StageId};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::rerun::only;
 use super::{link, none, path_of, pause, snoop, split, until};
 
 const STAGE: &str = "LASTHOP_TEST_STAGE";
@@ -47,7 +48,8 @@ impl Far {
         let mut child = Command::new("nsenter")
             .arg("--net=/run/netns/bs")
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", TEST, "--nocapture"])
+            .args(only(TEST))
+            .arg("--nocapture")
             .env(STAGE, stage)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

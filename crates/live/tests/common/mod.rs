@@ -42,7 +42,10 @@ pub mod ends;
 pub mod far;
 pub mod flood;
 pub mod losses;
+#[path = "../../../checks/shared/rerun.rs"]
+pub mod rerun;
 use can_run::can_run;
+use rerun::only;
 
 const INSIDE: &str = "LASTHOP_TEST_INSIDE";
 
@@ -62,7 +65,8 @@ fn run_alone(name: &str, namespaces: &[&str], test: impl FnOnce()) {
         .args(namespaces)
         .arg("--")
         .arg(program)
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .args(only(name))
+        .args(["--nocapture", "--test-threads=1"])
         .env(INSIDE, "1")
         .output()
         .expect("needs `unshare` of util-linux");

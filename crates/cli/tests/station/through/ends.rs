@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::super::quic as quinn_ends;
 use super::super::world::enter;
 use super::servers::noise;
 use super::{FILES, Found, Scale, on, served};
+use crate::quic as quinn_ends;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);

@@ -2,8 +2,6 @@
 //! ports, and sends arbitrary packets. `crates/proto/tests/agents/attacks.rs` has the same for all agents in
 //! virtual time.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod syns;
 
 use std::io::{self, Read as _, Write as _};
@@ -14,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use common::flood::{frame_of, mac};
-use common::losses::Losses;
-use common::*;
+use crate::common::flood::{frame_of, mac};
+use crate::common::losses::Losses;
+use crate::common::*;
 use lasthop_live::header::VNET;
 use lasthop_live::owner;
 use lasthop_live::sys::packet_socket::Inbox;

@@ -5,12 +5,6 @@
 //! ```
 //!
 //! It needs root and /dev/net/tun; otherwise it tests refusals only.
-#![cfg(live)]
-
-#[path = "../../../checks/shared/can_run.rs"]
-mod can_run;
-#[path = "../support/quic.rs"]
-mod quic;
 mod roaming;
 mod world;
 
@@ -118,8 +112,8 @@ fn files_arrive_at_loss_rates_up_to_30_percent() {
 fn there_and_back_by_quic(address: SocketAddr, bytes: usize, seed: u64) {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let echo = on("b", move || {
-        quic::runtime().block_on(async {
-            let (endpoint, certificate) = quic::serve(address);
+        crate::quic::runtime().block_on(async {
+            let (endpoint, certificate) = crate::quic::serve(address);
             ready.send(certificate).unwrap();
             let connection = endpoint.accept().await.expect("a client connects");
             let connection = connection.await.expect("a handshake");
@@ -132,8 +126,8 @@ fn there_and_back_by_quic(address: SocketAddr, bytes: usize, seed: u64) {
     });
     let certificate = is_ready.recv().expect("the server is there");
     let digests = on("a", move || {
-        quic::runtime().block_on(async {
-            let (endpoint, connection) = quic::call(address, certificate).await;
+        crate::quic::runtime().block_on(async {
+            let (endpoint, connection) = crate::quic::call(address, certificate).await;
             let (mut send, mut receive) = connection.open_bi().await.expect("a stream");
             let sent = noise(bytes, seed);
             send.write_all(&sent).await.expect("it is written");

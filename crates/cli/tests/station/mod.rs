@@ -2,13 +2,7 @@
 //!
 //! Every test runs in its own namespaces, which end with it; without them it fails. As root it needs a mount
 //! and a network namespace, otherwise a user namespace as well.
-#![cfg(live)]
-
-#[path = "../../../checks/shared/can_run.rs"]
-mod can_run;
 mod endings;
-#[path = "../support/quic.rs"]
-mod quic;
 mod quic_beside;
 mod soft_state;
 mod subscribers;
@@ -275,7 +269,7 @@ fn a_station_that_cannot_run_reports_the_reason() {
 #[test]
 fn the_kernel_forwards_for_an_unprivileged_station() {
     let may = lasthop_live::plane::probe().is_ok();
-    if !can_run::can_run(may, "root, and Linux 6.6 with eBPF") {
+    if !crate::can_run::can_run(may, "root, and Linux 6.6 with eBPF") {
         return;
     }
     inside("the_kernel_forwards_for_an_unprivileged_station", || {
