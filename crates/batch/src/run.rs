@@ -2,6 +2,7 @@
 //!
 //! A pool per call is needed because a forked child cannot use the pool of its parent.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -44,20 +45,28 @@ impl Work<'_> {
         Work { jobs, stop: &|| false, progress: &|_| () }
     }
 
-    /// The threads of one call.
+    /// Number of threads for `runs` runs: the wanted ones, but at most one for each run and four for each processor.
+    pub fn threads(&self, runs: usize) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let wanted = if self.jobs == 0 { processors } else { self.jobs };
+        wanted.min(4 * processors).min(runs).max(1)
+    }
+
+    /// The [threads](Work::threads) of one call for `runs` runs.
     ///
     /// # Errors
     ///
     /// The system refuses threads.
-    pub fn pool(&self) -> Result<Pool, Error> {
+    pub fn pool(&self, runs: usize) -> Result<Pool, Error> {
         let threads = rayon::ThreadPoolBuilder::new();
         if cfg!(target_os = "emscripten") {
             // Later calls fail, and the pool of the first one remains.
             let _ = threads.num_threads(1).use_current_thread().build_global();
             return Ok(Pool(None));
         }
-        threads.num_threads(self.jobs).build().map(|pool| Pool(Some(pool))).map_err(|error| {
-            Error::input(format!("cannot start {} threads: {error}", self.jobs), "ask for fewer")
+        let count = self.threads(runs);
+        threads.num_threads(count).build().map(|pool| Pool(Some(pool))).map_err(|error| {
+            Error::input(format!("cannot start {count} threads: {error}"), "use fewer `jobs`")
         })
     }
 }
@@ -127,7 +136,7 @@ pub fn measure<E: From<Error> + Send>(
         broken: AtomicBool::new(false),
         failure: Mutex::new(None),
     };
-    let measured = work.pool()?.install(|| lasthop_runs::measure_all(&jobs, &keeper));
+    let measured = work.pool(jobs.len())?.install(|| lasthop_runs::measure_all(&jobs, &keeper));
     match keeper.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(failure) => Err(failure),
         None => Ok(measured),
@@ -159,5 +168,19 @@ impl<E: Send> Observer for ResultForwarder<'_, E> {
 
     fn stop(&self) -> bool {
         self.broken.load(Ordering::Relaxed) || (self.work.stop)()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_and_a_quarter_of_a_processor_have_at_most_one_thread() {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = |jobs, runs| Work::new(jobs).threads(runs);
+        assert_eq!((threads(9999, 1), threads(9999, 3)), (1, 3));
+        assert_eq!(threads(9999, 9999), 4 * processors);
+        assert_eq!((threads(0, 9999), threads(1, 9999), threads(1, 0)), (processors, 1, 1));
     }
 }

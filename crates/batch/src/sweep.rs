@@ -211,7 +211,7 @@ impl<'a> Batches<'a> {
         };
         let rows = match self.custom {
             Some(_) => (0..planned.runs.len()).map(|i| planned.row(i, work, &progress)).collect(),
-            None => work.pool()?.install(|| measured(&planned, work, &progress)),
+            None => work.pool(planned.runs.len())?.install(|| measured(&planned, work, &progress)),
         };
         let Some(rows) = rows else { return Ok(false) };
         // A custom control that fails interrupts, possibly in the last run.
@@ -317,7 +317,7 @@ pub fn sweep(
     if batches.custom.is_some() {
         return one_by_one(batches, store, work, &missing, swept);
     }
-    work.pool()?.install(|| -> Result<SweepSummary, Error> {
+    work.pool(of as usize)?.install(|| -> Result<SweepSummary, Error> {
         // One batch is written while the next one is made.
         let mut last: Option<(BatchPlan, Vec<Row>)> = None;
         let mut indices = missing.into_iter();

@@ -302,7 +302,7 @@ pub fn reproduce(
     })?;
     answer(py, jobs, progress, move |work| {
         let watch = Watch(work);
-        let results: Vec<_> = work.pool()?.install(|| {
+        let results: Vec<_> = work.pool(usize::MAX)?.install(|| {
             let mut bench = Bench::new(seeds, &watch);
             let done = chosen.iter().map_while(|claim| evaluate(claim, &mut bench).ok());
             done.map(|evaluated| evaluated.result).collect()
@@ -340,7 +340,7 @@ pub fn explain(
     let question = Question { sets, sample, seeds, again, fit, ..question };
     answer(py, jobs, progress, move |work| {
         let watch = Watch(work);
-        let pool = work.pool()?;
+        let pool = work.pool(usize::MAX)?;
         let explained = question.answer(&mut |trial: &Trial<'_>, sets: &[Vec<String>]| {
             let (done, of) = (AtomicU64::new(0), sets.len() as u64);
             let step = |cell: usize| {

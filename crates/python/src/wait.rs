@@ -146,7 +146,7 @@ fn no_result() -> String {
 pub fn fail(py: Python<'_>, message: String) -> PyResult<()> {
     let waiting = Waiting { jobs: 1, progress: None, control: None };
     waiting.on(py, move |work| {
-        work.pool()?.install(|| panic!("{}", message));
+        work.pool(1)?.install(|| panic!("{}", message));
         Ok(())
     })
 }

@@ -67,7 +67,7 @@ pub fn run(
         ));
     }
     let runs: Vec<Run> = plan.runs().collect();
-    let counted = Work::new(jobs).pool()?.install(|| {
+    let counted = Work::new(jobs).pool(runs.len())?.install(|| {
         spread(runs.len(), |i| {
             let Run { cell, seed, .. } = runs[i];
             (!stop.requested()).then(|| {

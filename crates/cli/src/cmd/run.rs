@@ -288,7 +288,7 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
         }
     }
     job.progress.restart(selected.len() as u64, "traces");
-    Work::new(job.jobs).pool()?.install(|| {
+    Work::new(job.jobs).pool(selected.len())?.install(|| {
         selected.par_iter().try_for_each(|(run, folder)| {
             if !job.stop.requested() {
                 files::write(folder, job.plan, run, job.most_each())?;

@@ -70,7 +70,8 @@ impl Job<'_> {
         self.progress.begin_at((runs.len() - missing.len() - live.len()) as u64);
         note::detail(|| {
             let (cells, stored) = (self.plan.cells.len(), runs.len() - missing.len() - live.len());
-            let (sim, real, jobs) = (missing.len(), live.len(), self.jobs);
+            let (sim, real) = (missing.len(), live.len());
+            let jobs = Work::new(self.jobs).threads(sim);
             format!(
                 "{}: {cells} cells, {} runs: {stored} stored, {sim} to simulate on {jobs} threads, {real} on real packets",
                 self.plan.name,

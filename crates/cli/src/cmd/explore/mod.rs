@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use lasthop_batch::Work;
 use lasthop_explore::{Exploration, Method, Options, Pattern, deciders, resume};
 use lasthop_proto::link::Fate;
 use lasthop_report::number::plural;
@@ -166,7 +167,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if json {
         output::print_json(format::EXPLORE, &answer)?;
     } else {
-        let speed = page::speed(made, took, args.jobs.count());
+        let speed = page::speed(made, took, Work::new(args.jobs.count()).threads(usize::MAX));
         output::print(&page(&plan, args, &answer, &speed))?;
     }
     Ok(match (answer.complete, answer.violations) {
@@ -195,8 +196,7 @@ fn explore_cells(
     progress: &Progress,
     store: &Store,
 ) -> Result<(Vec<Exploration>, u64), Failure> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.count()).build();
-    let pool = pool.map_err(|error| Failure::input(format!("no threads: {error}"), ""))?;
+    let pool = Work::new(args.jobs.count()).pool(usize::MAX)?;
     let runs = AtomicU64::new(0);
     let done = |made: u64| {
         let all = runs.fetch_add(made, Ordering::Relaxed) + made;
