@@ -138,7 +138,7 @@ small: ## Check that the command compiles without optional parts, and with `live
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv: ## Check that the command and the protocols compile with the oldest supported Rust (installs it by rustup; not part of `make test`)
 	rustup toolchain install $(MSRV) --profile minimal --no-self-update
-	rustup run $(MSRV) cargo check --locked --package lasthop --package lasthop-proto --package lasthop-behind
+	rustup run $(MSRV) cargo check --locked --package lasthop --package lasthop-proto
 
 PUBLISHED = $(shell grep -l '^publish = true' crates/*/Cargo.toml | sed 's:crates/\(.*\)/Cargo.toml:--package lasthop-\1:')
 publish-check: ## Check that crates.io would accept the published crates (not part of `make test`)
@@ -310,17 +310,14 @@ CASES ?= 100000
 campaign: ## Run 100,000 hostile scenarios (CASES=N; `make test` has only a short form, which takes seconds)
 	$(CARGO) run --locked --profile campaign --package lasthop-campaign -- scenarios --count $(CASES)
 
-# A sample of MUTANTS mutants, drawn by MUTANTS_SEED. It takes at most MUTANTS_MINUTES after the tests are built.
-MUTANTS ?= 300
+MUTANTS ?= 20
 MUTANTS_SEED ?= 1
-MUTANTS_MINUTES ?= 120
-MUTANTS_OF ?= proto,scenario,path,observe,live
-MUTANTS_ALSO ?= sim,campaign,cli,analyze,study
-mutants: ## Find mutants of the source that no test detects, in a sample of 300 (MUTANTS=N; half an hour; needs cargo-mutants)
+MUTANTS_OF ?= proto scenario path observe live
+MUTANTS_ALSO ?= campaign
+mutants: ## Test MUTANTS=20 random changes of the source, and list those that no test detects (minutes each; needs cargo-mutants)
 	@cargo mutants --version >/dev/null 2>&1 || { \
 		echo 'cargo-mutants 27.1 or later is missing: run cargo install --locked cargo-mutants' >&2; exit 1; }
-	$(CARGO) run --locked --package lasthop-mutants -- --count $(MUTANTS) --seed $(MUTANTS_SEED) --minutes $(MUTANTS_MINUTES) \
-		--crates $(MUTANTS_OF) --also $(MUTANTS_ALSO) --dir '$(TARGET)/mutants'
+	.ci/mutants '$(MUTANTS)' '$(MUTANTS_SEED)' '$(MUTANTS_OF)' '$(MUTANTS_ALSO)'
 
 instructions: ## Count the instructions of the stack, for the table of energy::costs (needs valgrind)
 	@command -v valgrind >/dev/null || { \
