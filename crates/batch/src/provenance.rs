@@ -69,8 +69,8 @@ impl Provenance {
     ) -> Provenance {
         let both = |a: &Argument| [a.option().to_owned(), a.text().to_owned()];
         Provenance {
-            lasthop: lasthop_version::VERSION.to_owned(),
-            commit: lasthop_version::COMMIT.map(str::to_owned),
+            lasthop: lasthop_sim::version::VERSION.to_owned(),
+            commit: lasthop_sim::version::COMMIT.map(str::to_owned),
             results: RESULTS,
             name: first.map_or(String::new(), |scenario| scenario.name.clone()),
             text: text.to_owned(),

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use lasthop_runs::{Observer, Results, RunResult, Setup};
 use lasthop_scenario::{Plan, Run, Scenario, World};
+use lasthop_sim::runs::{Observer, Results, RunResult, Setup};
 
 use crate::Error;
 
@@ -136,7 +136,7 @@ pub fn measure<E: From<Error> + Send>(
         broken: AtomicBool::new(false),
         failure: Mutex::new(None),
     };
-    let measured = work.pool(jobs.len())?.install(|| lasthop_runs::measure_all(&jobs, &keeper));
+    let measured = work.pool(jobs.len())?.install(|| lasthop_sim::runs::measure_all(&jobs, &keeper));
     match keeper.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(failure) => Err(failure),
         None => Ok(measured),

@@ -1,7 +1,7 @@
 //! Studies with the thread pool of this crate. The caller shows the results.
 
-use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan};
+use lasthop_sim::runs::{Results, Setup};
 use lasthop_study::advise::{self, Advice, Estimate, Link, LinkOptions, Remedy};
 use lasthop_study::{Document, Source, compare, energy};
 

@@ -246,7 +246,7 @@ fn measured(
     work: &Work<'_>,
     progress: &(dyn Fn(&Run) + Sync),
 ) -> Option<Vec<Row>> {
-    let rows = lasthop_runs::spread(planned.runs.len(), |i| planned.row(i, work, progress));
+    let rows = lasthop_sim::runs::spread(planned.runs.len(), |i| planned.row(i, work, progress));
     rows.into_iter().collect()
 }
 
@@ -257,7 +257,7 @@ impl BatchPlan {
             return None;
         }
         let (cell, run) = &self.runs[i];
-        let row = Row::new(run, &lasthop_runs::measure(&self.cells[*cell].scenario, run.seed));
+        let row = Row::new(run, &lasthop_sim::runs::measure(&self.cells[*cell].scenario, run.seed));
         progress(run);
         Some(row)
     }

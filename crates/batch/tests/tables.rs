@@ -93,7 +93,7 @@ fn all_example_scalars_are_in_the_list_in_order() {
         else {
             continue;
         };
-        let scalars = lasthop_runs::measure(&cell.scenario, 1).metrics.scalars();
+        let scalars = lasthop_sim::runs::measure(&cell.scenario, 1).metrics.scalars();
         let place = |name: &str| SCALARS.iter().position(|(known, _)| *known == name);
         let places: Vec<_> = scalars.iter().map(|s| place(s.name).expect("in the list")).collect();
         assert!(places.is_sorted(), "{}: {scalars:?}", example.name);
@@ -146,7 +146,7 @@ fn one_run_is_recorded_as_it_is_measured() {
     let (plan, provenance) = plan("west97-lan", &TINY);
     let cell = &plan.cells[1];
     let seen = recorded(cell, 2, &provenance).expect("tables");
-    assert_eq!(seen.recording.result, lasthop_runs::measure(&cell.scenario, 2));
+    assert_eq!(seen.recording.result, lasthop_sim::runs::measure(&cell.scenario, 2));
     assert_eq!(names(&seen.series), SERIES_COLUMNS);
     let series = &seen.recording.series[0];
     let points = series.sent.len() + series.acked.len() + series.lost.len() + series.timeouts.len();

@@ -57,7 +57,7 @@ pub struct Examined {
 pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Examined, String> {
     let books = Books(Conservation::default(), layout(scenario));
     let mut watch = (Watch::default(), books);
-    let ends = &lasthop_quic::end;
+    let ends = &lasthop_sim::quic::end;
     let mut session = match bounds.books {
         true => Session::with_ends(scenario, seed, ends, &watch),
         false => Session::with_ends(scenario, seed, ends, &watch.0),

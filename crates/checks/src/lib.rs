@@ -11,8 +11,8 @@ use lasthop_observe::Sink;
 use lasthop_observe::metrics::Metrics;
 use lasthop_observe::stats::Summary;
 use lasthop_proto::event::{Event, Interest};
-use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, example, parse};
+use lasthop_sim::runs::{Results, Setup};
 use lasthop_study::compare::{self, Options};
 use lasthop_study::{Error, Source, Units};
 

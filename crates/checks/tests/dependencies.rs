@@ -144,7 +144,7 @@ fn every_dependency_comes_from_the_registry() {
 }
 
 /// All packages that the normal dependencies of `roots` reach, with the features requested there. Features
-/// enabled by other parts of the workspace, such as the QUIC stack in `runs`, do not count. Build
+/// enabled by other parts of the workspace, such as the QUIC stack in `sim`, do not count. Build
 /// dependencies and macros run elsewhere.
 fn reached(roots: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
@@ -168,5 +168,5 @@ fn the_pure_crates_bring_no_chance_and_no_clock() {
     let ambient: Vec<&&str> = AMBIENT.iter().filter(|name| reached.contains(**name)).collect();
     assert!(ambient.is_empty(), "the pure crates depend on {ambient:?}");
     // Real randomness is found.
-    assert!(self::reached(&["lasthop-quic"]).contains("rand"));
+    assert!(self::reached(&["lasthop-campaign"]).contains("rand"));
 }

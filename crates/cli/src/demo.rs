@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use lasthop_observe::Nothing;
 use lasthop_observe::sequence::Series;
 use lasthop_report::number::{KB, plural, short};
-use lasthop_runs::{CellResults, Recording, Results};
 use lasthop_scenario::Plan;
+use lasthop_sim::runs::{CellResults, Recording, Results};
 
 use crate::braille::Dots;
 use crate::style;
@@ -29,7 +29,9 @@ pub fn story(plan: &Plan, results: &Results) -> String {
     let recorded: Vec<Recording> = plan
         .cells
         .iter()
-        .map(|cell| lasthop_runs::record(&cell.scenario, cell.scenario.first_seed, &mut Nothing))
+        .map(|cell| {
+            lasthop_sim::runs::record(&cell.scenario, cell.scenario.first_seed, &mut Nothing)
+        })
         .collect();
     let longest = recorded.iter().map(end).fold(0.0, f64::max);
     for (cell, recording) in results.cells.iter().zip(&recorded) {

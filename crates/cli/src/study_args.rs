@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_report::number::Units;
-use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan};
+use lasthop_sim::runs::{Results, Setup};
 use lasthop_study::Document;
 
 use crate::failure::Failure;

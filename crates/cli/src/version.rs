@@ -1,13 +1,13 @@
 //! The output of `--version`.
 
-use lasthop_version::{COMMIT, VERSION};
+use lasthop_sim::version::{COMMIT, VERSION};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::{features, format, output};
 
 /// Version and commit, in one line.
-pub const LINE: &str = lasthop_version::LINE;
+pub const LINE: &str = lasthop_sim::version::LINE;
 
 /// Prints version, commit and features of this build in JSON.
 pub fn print_json() -> Result<(), Failure> {

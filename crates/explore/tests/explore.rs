@@ -24,7 +24,13 @@ fn plan(set: &[&str]) -> Plan {
 }
 
 fn options(faults: u32, first: u64) -> Options {
-    Options { faults, first, fates: ALL.to_vec(), method: Method::Fork, ends: lasthop_quic::end }
+    Options {
+        faults,
+        first,
+        fates: ALL.to_vec(),
+        method: Method::Fork,
+        ends: lasthop_sim::quic::end,
+    }
 }
 
 fn found(plan: &Plan, options: &Options) -> Exploration {

@@ -141,7 +141,7 @@ fn each_transfer_is_received_and_reported_separately() {
         let mut record = RunRecord::new(layout);
         let stop = AtomicBool::new(false);
         let end =
-            world.run(&scenario, seed, &lasthop_quic::end, &mut record, &stop).expect("a run");
+            world.run(&scenario, seed, &lasthop_sim::quic::end, &mut record, &stop).expect("a run");
         assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
         assert_eq!(end.wrong, [""; 0], "the received data differs from the sent data");
         let measured = record.metrics.finish(Time(end.at_ns));

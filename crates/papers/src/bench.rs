@@ -7,8 +7,8 @@ use std::sync::Arc;
 use lasthop_observe::Nothing;
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::Summary;
-use lasthop_runs::{Observer, Recording, RunResult, measure, measure_all, record};
 use lasthop_scenario::{Argument, Scenario, parse};
+use lasthop_sim::runs::{Observer, Recording, RunResult, measure, measure_all, record};
 
 use crate::Estimate;
 use crate::live::Live;

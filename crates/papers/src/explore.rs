@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use lasthop_runs::Observer;
+use lasthop_sim::runs::Observer;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
@@ -93,7 +93,7 @@ impl Trial<'_> {
         observer: &dyn Observer,
         done: &(dyn Fn(usize, &[ConditionResult]) + Sync),
     ) -> Vec<Option<Vec<ConditionResult>>> {
-        lasthop_runs::spread(sets.len(), |i| {
+        lasthop_sim::runs::spread(sets.len(), |i| {
             let judged = self.judge(&sets[i], observer).ok()?;
             done(i, &judged);
             Some(judged)

@@ -15,13 +15,13 @@ use crate::error;
 /// The version of lasthop.
 #[pyfunction]
 pub fn version() -> &'static str {
-    lasthop_version::VERSION
+    lasthop_sim::version::VERSION
 }
 
 /// The commit that this version was built from, if that is known.
 #[pyfunction]
 pub fn commit() -> Option<&'static str> {
-    lasthop_version::COMMIT
+    lasthop_sim::version::COMMIT
 }
 
 /// Names and texts of the built-in scenarios.

@@ -6,8 +6,8 @@ use arrow_array::RecordBatch;
 use lasthop_batch::{Done, Provenance, Work, tables};
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::machine::StageId;
-use lasthop_runs::Setup;
 use lasthop_scenario::Cell;
+use lasthop_sim::runs::Setup;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -21,7 +21,7 @@ use crate::wait::Waiting;
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub struct Results {
     plan: Arc<lasthop_scenario::Plan>,
-    results: lasthop_runs::Results,
+    results: lasthop_sim::runs::Results,
     provenance: Provenance,
 }
 
@@ -56,16 +56,16 @@ pub fn run(
 }
 
 /// All runs in the calling thread, as a Python control requires.
-fn one_by_one(plan: &lasthop_scenario::Plan, work: &Work<'_>) -> lasthop_runs::Results {
+fn one_by_one(plan: &lasthop_scenario::Plan, work: &Work<'_>) -> lasthop_sim::runs::Results {
     let of = plan.count();
     let runs = plan.runs().zip(1..).map(|(run, runs)| {
         let result = (!(work.stop)())
-            .then(|| lasthop_runs::measure(&plan.cells[run.cell].scenario, run.seed))?;
+            .then(|| lasthop_sim::runs::measure(&plan.cells[run.cell].scenario, run.seed))?;
         (work.progress)(Done { runs, of, cell: run.cell });
         Some(result)
     });
     let runs = runs.collect();
-    lasthop_runs::Results::new(plan, Setup::new(String::new(), plan), runs)
+    lasthop_sim::runs::Results::new(plan, Setup::new(String::new(), plan), runs)
 }
 
 /// Makes and records the run of one cell with `seed`.
@@ -85,9 +85,9 @@ pub fn record(py: Python<'_>, plan: &Plan, cell: usize, seed: u64) -> PyResult<R
 /// The results of a plan, from their JSON.
 #[pyfunction]
 pub fn restore_results(py: Python<'_>, plan: &Plan, json: &str) -> PyResult<Results> {
-    let results: lasthop_runs::Results = serde_json::from_str(json)
+    let results: lasthop_sim::runs::Results = serde_json::from_str(json)
         .map_err(|e| error::argument(py, &format!("these are no results: {e}"), ""))?;
-    let ours = lasthop_version::VERSION;
+    let ours = lasthop_sim::version::VERSION;
     if results.lasthop != ours {
         let message =
             format!("these results are of lasthop {}, and this is {ours}", results.lasthop);
@@ -157,7 +157,7 @@ impl Results {
 
 type Tabled = fn(
     &lasthop_scenario::Plan,
-    &lasthop_runs::Results,
+    &lasthop_sim::runs::Results,
     &Provenance,
 ) -> Result<RecordBatch, lasthop_batch::Error>;
 
@@ -212,7 +212,7 @@ impl Recording {
     /// Names of the stages that carry packets.
     #[getter]
     fn links(&self) -> Vec<String> {
-        let stages = lasthop_runs::layout(&self.cell.scenario).stages.into_iter();
+        let stages = lasthop_sim::runs::layout(&self.cell.scenario).stages.into_iter();
         stages.filter(|stage| stage.role.is_link()).map(|stage| stage.name).collect()
     }
 
@@ -226,14 +226,14 @@ impl Recording {
 impl Recording {
     fn capture(&self, link: Option<&str>) -> std::io::Result<Vec<u8>> {
         let scenario = &self.cell.scenario;
-        let layout = lasthop_runs::layout(scenario);
+        let layout = lasthop_sim::runs::layout(scenario);
         let stages = layout.stages.iter().enumerate().map(|(i, stage)| CapturePoint {
             stage: StageId(i as u16),
             name: stage.name.clone(),
             is_link: stage.role.is_link(),
         });
         let mut sink = CaptureSink::new(&stages.collect::<Vec<_>>(), 0, |_| Ok(Vec::new()))?;
-        lasthop_runs::simulate(scenario, self.seed, &mut sink);
+        lasthop_sim::runs::simulate(scenario, self.seed, &mut sink);
         let captures = sink.finish()?;
         let Some(link) = link else { return Ok(captures.drops) };
         let is_it = |id: &StageId| layout.stages[usize::from(id.0)].name == link;

@@ -7,12 +7,19 @@
 //! ```text
 //! left hosts | stage 0 | stage 1 | ... | right hosts
 //! ```
+//!
+//! [`runs`] makes many runs: on all processors with the feature `threads`. The feature `quic` adds hosts with QUIC, which
+//! are not pure. Without both the crate is pure.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod end;
 mod engine;
+#[cfg(feature = "quic")]
+pub mod quic;
+pub mod runs;
 mod session;
+pub mod version;
 
 pub use end::{Limits, Reason, RunEnd, TransferEnd};
 pub use lasthop_path::{ChoicePoint, End, Ends, StageCount, layout, no_ends};

@@ -2,8 +2,8 @@
 
 use lasthop_observe::metrics::NodeEnergy;
 use lasthop_observe::stats::Summary;
-use lasthop_runs::CellResults;
 use lasthop_scenario::Plan;
+use lasthop_sim::runs::CellResults;
 use serde::Serialize;
 
 use crate::{Error, Runner};

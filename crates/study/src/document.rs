@@ -1,7 +1,7 @@
 //! The common result of all studies that rank alternatives.
 
-use lasthop_runs::Setup;
 use lasthop_scenario::{Family, LeftOut, Scheme};
+use lasthop_sim::runs::Setup;
 use serde::Serialize;
 
 use crate::ranking::{Judgement, Standing, standings_of_looks};
@@ -149,8 +149,8 @@ impl<S> Document<S> {
     pub(crate) fn new(name: &str, setup: &Setup, seeds: Vec<u64>, results: S) -> Document<S> {
         let Setup { command, path, transfers, .. } = setup.clone();
         Document {
-            lasthop: lasthop_version::VERSION.to_owned(),
-            commit: lasthop_version::COMMIT,
+            lasthop: lasthop_sim::version::VERSION.to_owned(),
+            commit: lasthop_sim::version::COMMIT,
             name: name.to_owned(),
             command,
             path,

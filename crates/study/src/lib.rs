@@ -6,7 +6,7 @@
 //! make the runs one after the other:
 //!
 //! ```
-//! use lasthop_runs::{Results, Setup};
+//! use lasthop_sim::runs::{Results, Setup};
 //! use lasthop_study::{Error, Source, compare};
 //!
 //! let text = lasthop_scenario::example("rivals").map(|example| example.text).unwrap_or_default();
@@ -42,8 +42,8 @@ pub mod traces;
 pub use document::{Alternative, Document, Ranked, rank};
 pub use lasthop_report::number::Units;
 
-use lasthop_runs::Results;
 use lasthop_scenario::{Argument, Plan, Warning};
+use lasthop_sim::runs::Results;
 
 /// Makes the runs of a plan. Fewer results than runs mean that the user interrupted.
 pub type Runner<'a, E> = dyn FnMut(&Plan) -> Result<Results, E> + 'a;

@@ -154,7 +154,7 @@ pub(crate) fn page<S>(
         again: Again {
             commands: vec![document.command.clone()],
             seeds: seeds(document.seeds.iter().copied()),
-            version: lasthop_version::LINE.to_owned(),
+            version: lasthop_sim::version::LINE.to_owned(),
         },
     })
 }

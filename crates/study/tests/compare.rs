@@ -1,8 +1,8 @@
 //! Schemes on one scenario: the same channel for all of them, and its benefit.
 
 use lasthop_observe::stats::Summary;
-use lasthop_runs::{Results, RunResult, Setup, measure, measure_all};
 use lasthop_scenario::{Argument, Comparison, Scenario, SchemeChoice, compare, example};
+use lasthop_sim::runs::{Results, RunResult, Setup, measure, measure_all};
 use lasthop_study::Source;
 use lasthop_study::compare::{Options, answer, lay_out, pictures};
 use lasthop_study::ranking::{Judgement, standings};
@@ -66,7 +66,7 @@ fn the_nth_packet_has_one_fate_under_all_schemes() {
         .iter()
         .map(|cell| {
             let mut fates = Fates::default();
-            lasthop_runs::simulate(&cell.scenario, 1, &mut fates);
+            lasthop_sim::runs::simulate(&cell.scenario, 1, &mut fates);
             fates.0
         })
         .collect();

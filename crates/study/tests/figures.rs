@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lasthop_observe::stats::Summary;
-use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Scenario, example, parse};
+use lasthop_sim::runs::measure_all;
 use serde::{Deserialize, Serialize};
 
 const PAGES: [&str; 3] =

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
-use lasthop_runs::measure_all;
 use lasthop_scenario::{Scenario, parse};
+use lasthop_sim::runs::measure_all;
 use serde::{Deserialize, Serialize};
 
 const FILES: [(&str, &str); 3] = [

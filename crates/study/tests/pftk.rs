@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use lasthop_runs::{RunResult, measure_all};
 use lasthop_scenario::{Scenario, parse};
+use lasthop_sim::runs::{RunResult, measure_all};
 use lasthop_study::theory::{TcpPath, backoff, pftk, timeout_share};
 
 const MSS: f64 = 1460.0;

@@ -2,8 +2,8 @@
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{AgentNote, Event, EventKind, Interest};
-use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Scenario, example, parse};
+use lasthop_sim::runs::measure_all;
 
 const LOSSES: [&str; 4] = ["0%", "0.1%", "1%", "3%"];
 /// One-way delays of the wired path.
@@ -120,7 +120,7 @@ fn notes(tcp: &str, delay: &str) -> Notes {
     let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     sets.push(format!("wired.link.delay={delay}"));
     let mut notes = Notes::default();
-    lasthop_runs::simulate(&scenario(&sets), 1, &mut notes);
+    lasthop_sim::runs::simulate(&scenario(&sets), 1, &mut notes);
     notes
 }
 

@@ -2,7 +2,7 @@
 
 use lasthop_observe::Nothing;
 use lasthop_observe::stats::Summary;
-use lasthop_runs::{layout, record_by};
+use lasthop_sim::runs::{layout, record_by};
 use serde_json::json;
 
 use crate::ask::{ErrorAnswer, RunRequest};

@@ -5,7 +5,7 @@ use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpEvent};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
-use lasthop_runs::layout;
+use lasthop_sim::runs::layout;
 use serde_json::{Value, json};
 
 use crate::ask::{ErrorAnswer, RunRequest};

@@ -3,7 +3,7 @@
 use lasthop_observe::csv::EventCsv;
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::machine::StageId;
-use lasthop_runs::layout;
+use lasthop_sim::runs::layout;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -8,7 +8,7 @@ use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Packet;
-use lasthop_runs::layout;
+use lasthop_sim::runs::layout;
 use serde_json::{Value, json};
 
 use crate::ask::{ErrorAnswer, RunRequest};

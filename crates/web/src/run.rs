@@ -2,8 +2,8 @@
 
 use lasthop_observe::Sink;
 use lasthop_proto::units::Time;
-use lasthop_runs::{Recording, layout, record_by};
 use lasthop_scenario::Scenario;
+use lasthop_sim::runs::{Recording, layout, record_by};
 use lasthop_sim::{RunEnd, Session, no_ends};
 use serde_json::{Value, json};
 

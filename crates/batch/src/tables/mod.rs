@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use lasthop_runs::{Results, RunResult};
 use lasthop_scenario::{Plan, Run};
+use lasthop_sim::runs::{Results, RunResult};
 use serde::Serialize;
 
 pub use numbers::AxisNumbers;

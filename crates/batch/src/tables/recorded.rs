@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use lasthop_observe::csv::{EventCsv, TcbCsv};
 use lasthop_observe::sequence::Series;
-use lasthop_runs::{Recording, record};
 use lasthop_scenario::Cell;
+use lasthop_sim::runs::{Recording, record};
 
 use super::{Columns, unit};
 use crate::{Error, Provenance};
@@ -36,7 +36,7 @@ pub struct RecordedRun {
 ///
 /// The tables exceed memory limits.
 pub fn recorded(cell: &Cell, seed: u64, provenance: &Provenance) -> Result<RecordedRun, Error> {
-    let layout = lasthop_runs::layout(&cell.scenario);
+    let layout = lasthop_sim::runs::layout(&cell.scenario);
     let (events, tcb) = (Text::default(), Text::default());
     let mut sinks = (EventCsv::new(&layout, events), TcbCsv::new(tcb));
     let recording = record(&cell.scenario, seed, &mut sinks);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow_array::{BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use lasthop_observe::metrics::{SCALARS, Scalar};
-use lasthop_runs::RunResult;
 use lasthop_scenario::{Run, RunKey};
+use lasthop_sim::runs::RunResult;
 
 use super::{Columns, push_place};
 use crate::Error;

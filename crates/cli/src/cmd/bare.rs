@@ -3,8 +3,8 @@
 use lasthop_batch::Work;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::table::render_lean;
-use lasthop_runs::{Reason, RunEnd, run_unmeasured, spread};
 use lasthop_scenario::{Plan, Run, World};
+use lasthop_sim::runs::{Reason, RunEnd, run_unmeasured, spread};
 use serde::Serialize;
 
 use crate::failure::Failure;

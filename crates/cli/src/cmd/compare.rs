@@ -1,8 +1,8 @@
 //! `lasthop compare`: any set of schemes on one scenario, under the same channel.
 
 use lasthop_report::number::Units;
-use lasthop_runs::Setup;
 use lasthop_scenario::Handoffs;
+use lasthop_sim::runs::Setup;
 use lasthop_study::compare;
 
 use crate::failure::Failure;

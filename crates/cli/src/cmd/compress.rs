@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{plural, short};
 use lasthop_report::table::render;
-use lasthop_runs::{Results, Setup};
 use lasthop_scenario::Axis;
+use lasthop_sim::runs::{Results, Setup};
 use lasthop_study::compress::{Cell, LevelMeasurement, ProcessorOverrides, answer};
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! `lasthop energy`: the lifetime of a battery, its consumers, and the most effective savings.
 
 use lasthop_proto::energy::{PRESETS, Preset};
-use lasthop_runs::Setup;
+use lasthop_sim::runs::Setup;
 use lasthop_study::energy::{self, Question};
 
 use crate::failure::Failure;

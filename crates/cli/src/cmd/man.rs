@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     output::prepare(&args.dir)?;
     for command in commands() {
-        let man = Man::new(command).source(format!("lasthop {}", lasthop_version::VERSION));
+        let man = Man::new(command).source(format!("lasthop {}", lasthop_sim::version::VERSION));
         let mut page = Vec::new();
         man.render(&mut page).map_err(Failure::Output)?;
         output::write(&args.dir.join(man.get_filename()), &page)?;

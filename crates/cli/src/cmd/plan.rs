@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::plural;
 use lasthop_report::table::render_lean;
-use lasthop_runs::Setup;
 use lasthop_scenario::{Plan, Run, Scenario};
+use lasthop_sim::runs::Setup;
 use serde::Serialize;
 
 use crate::style;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_runs::Results;
+use lasthop_sim::runs::Results;
 use lasthop_study::sweep::side_by_side::{self, NamedResults};
 use lasthop_study::sweep::usual_units;
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use lasthop_batch::{Provenance, Work};
 use lasthop_report::number::{Units, plural};
-use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, Run, Warning, World};
+use lasthop_sim::runs::{Results, Setup};
 use rayon::prelude::*;
 
 use super::{bare, plan};

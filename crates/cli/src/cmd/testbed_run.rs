@@ -22,8 +22,8 @@ use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet};
-use lasthop_runs::{RunResult, Testbed, ends};
 use lasthop_scenario::Scenario;
+use lasthop_sim::runs::{RunResult, Testbed, ends};
 use lasthop_study::replay::Watch;
 
 /// Runs the command.

@@ -3,7 +3,7 @@
 use lasthop_report::number::Units;
 use lasthop_report::table::{Look, render, render_lean};
 use lasthop_report::wrap::columns;
-use lasthop_runs::Results;
+use lasthop_sim::runs::Results;
 use lasthop_study::sweep::{self, Room, remarks, table};
 
 use super::notes::note;

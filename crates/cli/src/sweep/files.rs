@@ -15,8 +15,8 @@ use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
-use lasthop_runs::Results;
 use lasthop_scenario::{Plan, Run};
+use lasthop_sim::runs::Results;
 use lasthop_study::sweep::{CellSeries, heading};
 
 use super::bound::{self, Bounded, CountedFile};
@@ -77,9 +77,9 @@ pub fn write(folder: &Path, plan: &Plan, run: &Run, most: Option<u64>) -> Result
     }
     let cell = &plan.cells[run.cell];
     let temporary = temporary(folder);
-    let layout = lasthop_runs::layout(&cell.scenario);
+    let layout = lasthop_sim::runs::layout(&cell.scenario);
     let traced = contents(&temporary, &layout, &title(plan, run), most, |sink| {
-        lasthop_runs::simulate(&cell.scenario, run.seed, sink)
+        lasthop_sim::runs::simulate(&cell.scenario, run.seed, sink)
     });
     keep(folder, &temporary, run, traced)
 }
@@ -141,7 +141,7 @@ pub fn contents(
     let events_csv = EventCsv::new(layout, create("events.csv")?);
     let sink = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
     let mut sinks = Bounded { sink, bytes: bytes.clone(), most, ends: None };
-    let series = lasthop_runs::watched(layout, &mut sinks, run);
+    let series = lasthop_sim::runs::watched(layout, &mut sinks, run);
     sinks.note(dir)?;
     let ((events_csv, tcb_csv), captures) = sinks.sink;
     events_csv.finish()?.flush()?;

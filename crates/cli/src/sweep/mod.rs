@@ -8,8 +8,8 @@ pub mod testbed;
 use std::path::Path;
 
 use lasthop_batch::{Done, Work};
-use lasthop_runs::RunResult;
 use lasthop_scenario::{Plan, Run, World};
+use lasthop_sim::runs::RunResult;
 
 use crate::failure::Failure;
 use crate::note;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use lasthop_batch::files::remove_abandoned;
-use lasthop_runs::RunResult;
 use lasthop_scenario::Run;
+use lasthop_sim::runs::RunResult;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

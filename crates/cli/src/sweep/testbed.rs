@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use lasthop_runs::RunResult;
 use lasthop_scenario::{Argument, Scenario};
+use lasthop_sim::runs::RunResult;
 use lasthop_study::replay;
 use serde::{Deserialize, Serialize};
 

@@ -49,7 +49,7 @@ impl Link {
             self.path()
         );
         let (plan, _) = parse(&text, "quic", &[]).expect("a scenario");
-        let measured = |seed| lasthop_runs::measure(&plan.cells[0].scenario, seed);
+        let measured = |seed| lasthop_sim::runs::measure(&plan.cells[0].scenario, seed);
         (1..=SIMULATED).map(|seed| measured(seed).metrics.flows[0].throughput * 8e-6).collect()
     }
 

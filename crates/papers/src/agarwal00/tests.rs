@@ -13,7 +13,7 @@ use crate::scenario;
 /// Two simulated seconds of a case.
 fn metrics(mtu: u32, parts: &[Changes]) -> RunMetrics {
     let case = Case::new(mtu, parts).with(&["horizon=2s"]);
-    lasthop_runs::measure(&scenario(TESTBED, case.changes()), 1).metrics
+    lasthop_sim::runs::measure(&scenario(TESTBED, case.changes()), 1).metrics
 }
 
 fn instructions(m: &RunMetrics, host: &str) -> f64 {

@@ -92,10 +92,10 @@ fn repaired_twice(
     changes: &[&str],
 ) -> Result<Summary, Interrupted> {
     let scenario = bench.scenario(testbed, changes);
-    let flow = lasthop_runs::layout(&scenario).flows[0].key;
+    let flow = lasthop_sim::runs::layout(&scenario).flows[0].key;
     let shares = bench.each_seed(bench.seeds, |seed| {
         let mut repairs = Repairs { flow, lost: BTreeMap::new() };
-        lasthop_runs::simulate(&scenario, seed, &mut repairs);
+        lasthop_sim::runs::simulate(&scenario, seed, &mut repairs);
         let twice = repairs.lost.values().filter(|(base, source)| *base && *source).count();
         100.0 * twice as f64 / repairs.lost.len().max(1) as f64
     });

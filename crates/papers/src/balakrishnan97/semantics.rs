@@ -75,7 +75,7 @@ impl Sink for Promise {
 /// Bytes acknowledged but never delivered when the base station is killed in the middle of the transfer, and the
 /// maximum for any other time.
 fn killed(scenario: &Scenario, seed: u64) -> (f64, f64) {
-    let layout = lasthop_runs::layout(scenario);
+    let layout = lasthop_sim::runs::layout(scenario);
     let mut promise = Promise {
         flow: layout.flows[0].key,
         sender: StageId(0),
@@ -86,7 +86,7 @@ fn killed(scenario: &Scenario, seed: u64) -> (f64, f64) {
         ahead: 0,
         lost: None,
     };
-    lasthop_runs::simulate(scenario, seed, &mut promise);
+    lasthop_sim::runs::simulate(scenario, seed, &mut promise);
     // A transfer that never reached this point shows nothing, and the claim fails.
     (promise.lost.unwrap_or(0) as f64, promise.ahead as f64)
 }

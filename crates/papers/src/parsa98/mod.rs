@@ -73,7 +73,7 @@ mod tests {
     fn with_acceleration_acks_travel_with_the_answers() {
         let mut changes = cases::case(cases::Protocol::Tulip, cases::Window::Large, "errors=none");
         changes.push("transfer.bytes=500kB".to_owned());
-        let metrics = lasthop_runs::measure(&scenario(TESTBED, &changes), 1).metrics;
+        let metrics = lasthop_sim::runs::measure(&scenario(TESTBED, &changes), 1).metrics;
         assert!(metrics.complete());
         assert_eq!(metrics.flows[0].repeated.total(), 0);
         let back = metrics.stages.iter().filter(|s| s.towards == Some(Side::Left));

@@ -103,7 +103,7 @@ impl Sink for Trips {
 fn trips(bench: &Bench<'_>, seed: u64) -> Vec<Trip> {
     let changes = case(Tulip, Window::Large, &bit_errors(15.0));
     let scenario = bench.scenario(TESTBED, &changes);
-    let layout = lasthop_runs::layout(&scenario);
+    let layout = lasthop_sim::runs::layout(&scenario);
     let mut sink = Trips {
         flow: layout.flows[0].key,
         sender: StageId(0),
@@ -112,7 +112,7 @@ fn trips(bench: &Bench<'_>, seed: u64) -> Vec<Trip> {
         timed: None,
         trips: Vec::new(),
     };
-    lasthop_runs::simulate(&scenario, seed, &mut sink);
+    lasthop_sim::runs::simulate(&scenario, seed, &mut sink);
     sink.trips
 }
 

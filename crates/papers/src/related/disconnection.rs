@@ -1,6 +1,6 @@
 //! Brown and Singh 1997, M-TCP: a window that survives a disconnection.
 
-use lasthop_runs::Recording;
+use lasthop_sim::runs::Recording;
 
 use super::setup::{CLAIM, built_in};
 use crate::table::{row, table};

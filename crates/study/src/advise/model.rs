@@ -3,7 +3,7 @@
 use lasthop_analyze::Cause;
 use lasthop_observe::stats::Summary;
 use lasthop_proto::units::{Probability, Rate};
-use lasthop_runs::CellResults;
+use lasthop_sim::runs::CellResults;
 use serde::Serialize;
 
 use super::estimate::CapturedSender;
@@ -43,11 +43,11 @@ impl Figures {
 
     /// Means over the runs of a cell.
     fn of(cell: &CellResults) -> Figures {
-        let mean = |of: &dyn Fn(&lasthop_runs::RunResult) -> f64| {
+        let mean = |of: &dyn Fn(&lasthop_sim::runs::RunResult) -> f64| {
             Summary::of(&cell.runs.iter().map(of).collect::<Vec<f64>>()).mean
         };
         let flow = |sum: fn(&lasthop_observe::metrics::FlowMetrics) -> f64| {
-            move |run: &lasthop_runs::RunResult| run.metrics.flows.iter().map(sum).sum::<f64>()
+            move |run: &lasthop_sim::runs::RunResult| run.metrics.flows.iter().map(sum).sum::<f64>()
         };
         let sent = mean(&flow(|f| f.originated.total() as f64));
         let lost = mean(&flow(|f| f.dropped.total() as f64));

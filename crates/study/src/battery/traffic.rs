@@ -8,8 +8,8 @@ use lasthop_proto::link::varied::{Impairments, Loss};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};
-use lasthop_runs::layout;
 use lasthop_scenario::{Argument, Scenario, StageKind, example};
+use lasthop_sim::runs::layout;
 
 use super::wire::{Over, Session, Step};
 use crate::{Error, Source};
@@ -165,7 +165,7 @@ fn connection(scenario: &Scenario, seed: u64, after: Time) -> Vec<Activity> {
     let layout = layout(scenario);
     let host = layout.stages.iter().position(|stage| stage.name == METER);
     let mut watch = Watch { host: host.map(|place| StageId(place as u16)), seen: Vec::new() };
-    lasthop_runs::simulate(scenario, seed, &mut watch);
+    lasthop_sim::runs::simulate(scenario, seed, &mut watch);
     let pause = |pair: &[(Time, u64, bool)]| pair[1].0.since(pair[0].0).0 > APART.0 / 2;
     let first = watch.seen.windows(2).position(pause).map_or(0, |place| place + 1);
     let seen = &watch.seen[first..];

@@ -47,7 +47,7 @@ pub fn page(captures: &[Capture], pairs: &[Pair], command: String) -> String {
         again: Again {
             commands: vec![command],
             seeds: String::new(),
-            version: lasthop_version::LINE.to_owned(),
+            version: lasthop_sim::version::LINE.to_owned(),
         },
         ..Page::default()
     })

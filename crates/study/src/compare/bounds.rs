@@ -7,8 +7,8 @@ use lasthop_proto::link::varied::Course;
 use lasthop_proto::machine::Side;
 use lasthop_proto::tcp::config::{Clock, Congestion, DelayedAck, TcpConfig};
 use lasthop_proto::units::{Rate, Span};
-use lasthop_runs::RunResult;
 use lasthop_scenario::{HostSide, Scenario, StageKind};
+use lasthop_sim::runs::RunResult;
 use serde::Serialize;
 
 use crate::theory::{TcpPath, capacity, cubic, mathis, pftk};

@@ -6,8 +6,8 @@ mod race;
 mod tables;
 
 use lasthop_observe::stats::Summary;
-use lasthop_runs::{CellResults, Results, RunResult};
 use lasthop_scenario::{Argument, Code, Comparison, Handoffs, SchemeChoice, schemes_of};
+use lasthop_sim::runs::{CellResults, Results, RunResult};
 use serde::Serialize;
 
 use crate::document::rank_of_looks;

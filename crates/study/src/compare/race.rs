@@ -1,8 +1,8 @@
 //! A comparison in two stages: a few runs of every scheme, then more runs of those near the top.
 
 use lasthop_observe::stats::Summary;
-use lasthop_runs::{CellResults, Results};
 use lasthop_scenario::{Comparison, Plan};
+use lasthop_sim::runs::{CellResults, Results};
 
 use super::{Points, applies, ranked};
 use crate::{Document, Error, Runner};

@@ -7,8 +7,8 @@ mod tables;
 
 use lasthop_observe::metrics::NodeEnergy;
 use lasthop_observe::stats::Summary;
-use lasthop_runs::{CellResults, Setup};
 use lasthop_scenario::{Axis, Cell, LeftOut, Plan, Scenario};
+use lasthop_sim::runs::{CellResults, Setup};
 use serde::Serialize;
 
 use crate::ranking::{Ratio, standings};

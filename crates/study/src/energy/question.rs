@@ -128,7 +128,7 @@ fn on_air(
         tried.insert(0, battery(name, USUAL));
     }
     let scenario = one(source, &tried)?;
-    let layout = lasthop_runs::layout(&scenario);
+    let layout = lasthop_sim::runs::layout(&scenario);
     let with_radio =
         powered(&scenario).zip(&layout.powered).filter(|(_, info)| info.radio.is_some());
     let found: Vec<&str> = with_radio.map(|(host, _)| host.name.as_str()).collect();

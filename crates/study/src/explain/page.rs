@@ -40,7 +40,7 @@ pub fn page(explained: &Explanation, command: &str) -> String {
         again: Again {
             commands: vec![command.to_owned()],
             seeds: format!("1..{}", experiment.seeds),
-            version: lasthop_version::LINE.to_owned(),
+            version: lasthop_sim::version::LINE.to_owned(),
         },
     })
 }

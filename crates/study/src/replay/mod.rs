@@ -13,8 +13,8 @@ pub use order::{Order, SentSegment, Watch, parse_runs, runs};
 pub use pattern::Pattern;
 pub use recording::{KernelOrders, Recording};
 
-use lasthop_runs::layout;
 use lasthop_scenario::{Argument, Scenario};
+use lasthop_sim::runs::layout;
 use serde::Serialize;
 
 use crate::{Error, Source};
@@ -63,7 +63,7 @@ pub fn simulated(word: &str, pattern: &Pattern) -> Result<Scenario, Error> {
 pub fn simulate(word: &str, pattern: &Pattern) -> Result<Order, Error> {
     let scenario = simulated(word, pattern)?;
     let mut watch = Watch::new(&layout(&scenario));
-    lasthop_runs::simulate(&scenario, 1, &mut watch);
+    lasthop_sim::runs::simulate(&scenario, 1, &mut watch);
     Ok(watch.finish())
 }
 

@@ -4,7 +4,7 @@ use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point,
 };
-use lasthop_runs::{CellResults, Results};
+use lasthop_sim::runs::{CellResults, Results};
 
 use super::amount::{Amount, amount};
 
@@ -179,7 +179,7 @@ mod tests {
     fn axis(labels: &[&str]) -> Option<NumericAxis> {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         let axes = vec![lasthop_scenario::Axis { name: "x".to_owned(), labels }];
-        let setup = lasthop_runs::Setup::default();
+        let setup = lasthop_sim::runs::Setup::default();
         let (lasthop, name) = (String::new(), String::new());
         numeric_axis(&Results { lasthop, commit: None, name, setup, axes, cells: Vec::new() })
     }

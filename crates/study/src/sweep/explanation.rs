@@ -3,7 +3,7 @@
 use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_observe::timeouts::TimeoutCauses;
 use lasthop_report::number::plural;
-use lasthop_runs::{CellResults, Results};
+use lasthop_sim::runs::{CellResults, Results};
 
 /// Maximum number of cells that are explained below a table.
 pub(super) const MAX_CELLS: usize = 8;

@@ -11,7 +11,7 @@ pub mod single;
 use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{self, Units, plural};
-use lasthop_runs::{CellResults, Results, RunResult};
+use lasthop_sim::runs::{CellResults, Results, RunResult};
 
 pub use explanation::explanations;
 pub use page::{CellSeries, heading, page};

@@ -7,7 +7,7 @@ use lasthop_report::model::{Again, Events, Figure, Page, Section};
 use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
-use lasthop_runs::{CellResults, Results};
+use lasthop_sim::runs::{CellResults, Results};
 
 use super::explanation::MAX_CELLS as MAX_EXPLAINED;
 use super::{Room, chart, events, explanations, note, remarks, table};

@@ -5,8 +5,8 @@ use lasthop_report::html;
 use lasthop_report::model::{Again, Figure, Page, Section};
 use lasthop_report::number::{KB, plural};
 use lasthop_report::plot::{Curve, Panel, Panels, Pen, TimeSequence};
-use lasthop_runs::{CellResults, Results, Setup};
 use lasthop_scenario::Axis;
+use lasthop_sim::runs::{CellResults, Results, Setup};
 
 use super::{CellSeries, Room, chart, note, remarks, table, usual_units};
 use crate::tables::{facts, seeds};

@@ -4,7 +4,7 @@ use lasthop_observe::metrics::SCALARS;
 use lasthop_observe::sequence::{SendKind, Series};
 use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Estimate, Pen, Plot, Ranks, TimeSequence};
-use lasthop_runs::{CellResults, Results};
+use lasthop_sim::runs::{CellResults, Results};
 
 use super::page::CellSeries;
 use super::{chart, heading};
@@ -226,7 +226,7 @@ fn round_trips(series: &Series) -> Vec<(f64, f64)> {
 
 /// The scalar of each run, in ascending order.
 fn values(cell: &CellResults, scalar: &str) -> Vec<f64> {
-    let of_run = |run: &lasthop_runs::RunResult| {
+    let of_run = |run: &lasthop_sim::runs::RunResult| {
         run.metrics.scalars().into_iter().find(|one| one.name == scalar).map(|one| one.value)
     };
     let mut values: Vec<f64> =

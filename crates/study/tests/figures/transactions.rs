@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use lasthop_observe::metrics::Scalar;
 use lasthop_observe::stats::Summary;
-use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Cell, example, parse};
+use lasthop_sim::runs::measure_all;
 
 const PAGE: &str = "docs/reference/systems/t-tcp.md";
 const BEGIN: &str = "<!-- figures: transactions -->\n";

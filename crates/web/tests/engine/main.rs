@@ -1,7 +1,7 @@
 //! The engine from outside: its answers, their determinism, and its robustness.
 
-use lasthop_runs::measure;
 use lasthop_scenario::{SchemeChoice, compare, example, examples};
+use lasthop_sim::runs::measure;
 use lasthop_web::{answer, envelope};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -58,7 +58,7 @@ impl RunFigures {
         let metrics = Metrics::new(layout(scenario));
         let tables = (EventCsv::new(&layout(scenario), Vec::new()), TcbCsv::new(Vec::new()));
         let mut sink = (tables, (Headers::default(), metrics));
-        let mut session = Session::with_ends(scenario, seed, &lasthop_quic::end, &sink);
+        let mut session = Session::with_ends(scenario, seed, &lasthop_sim::quic::end, &sink);
         let events = session.run_bounded(most, &mut sink);
         let over = session.ended();
         let end = session.finish();
@@ -83,7 +83,7 @@ impl RunFigures {
         let metrics = metrics.finish(end.at);
         // A sink of metrics alone subscribes to fewer events; its results must be the same.
         let mut brief = Metrics::new(layout(scenario));
-        let mut session = Session::with_ends(scenario, seed, &lasthop_quic::end, &brief);
+        let mut session = Session::with_ends(scenario, seed, &lasthop_sim::quic::end, &brief);
         session.run_until(end.at, &mut brief);
         let short = session.finish();
         let same = short.at == end.at && over.is_some();

@@ -41,7 +41,7 @@ fn digest(bytes: &[u8]) -> String {
 fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     let layout = layout(scenario);
     let mut record = Record::default();
-    let mut session = Session::with_ends(scenario, 1, &lasthop_quic::end, &record);
+    let mut session = Session::with_ends(scenario, 1, &lasthop_sim::quic::end, &record);
     session.run_bounded(most, &mut record);
     let end = session.finish();
     block.put("events", record.events().len());
@@ -193,7 +193,7 @@ fn parsed_changed_packets() {
             }
             let Ok(scenario) = draft.scenario() else { continue };
             let mut record = Record::default();
-            Session::with_ends(&scenario, 1, &lasthop_quic::end, &record)
+            Session::with_ends(&scenario, 1, &lasthop_sim::quic::end, &record)
                 .run_bounded(4_000, &mut record);
             for event in record.events() {
                 let EventKind::Packet { packet, .. } = &event.kind else { continue };

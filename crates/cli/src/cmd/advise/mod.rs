@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::Units;
-use lasthop_runs::Setup;
 use lasthop_scenario::Handoffs;
+use lasthop_sim::runs::Setup;
 use lasthop_study::advise::{
     Direction, Duplex, Estimate, Fault, LinkOptions, PARTIES, Question, ask, is_decided, remedies,
 };

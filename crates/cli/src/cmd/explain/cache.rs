@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use lasthop_papers::{Claim, ConditionResult, Trial};
-use lasthop_runs::Observer;
+use lasthop_sim::runs::Observer;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

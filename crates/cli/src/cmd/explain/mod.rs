@@ -8,7 +8,7 @@ use lasthop_batch::explain::Question;
 use lasthop_papers::Trial;
 use lasthop_report::table;
 use lasthop_report::wrap::wrap;
-use lasthop_runs::Observer;
+use lasthop_sim::runs::Observer;
 use lasthop_study::explain::{Explanation, Parameter, page, picture, sections};
 use serde::Serialize;
 
@@ -115,8 +115,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     };
     let command = command(args);
     let document = Document {
-        lasthop: lasthop_version::VERSION,
-        commit: lasthop_version::COMMIT,
+        lasthop: lasthop_sim::version::VERSION,
+        commit: lasthop_sim::version::COMMIT,
         command: &command,
         explained: &explained,
     };

@@ -134,7 +134,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         false => args.fates.iter().filter_map(|word| Fate::parse(word)).collect(),
     };
     let method = if args.replay { Method::Replay } else { Method::Fork };
-    let ends = lasthop_runs::ends;
+    let ends = lasthop_sim::runs::ends;
     let options = Options { faults: args.faults, first: args.first, fates, method, ends };
     let store = Store::open(args.out.as_deref(), args.seed, &options)?;
     let stop = Stop::listen()?;

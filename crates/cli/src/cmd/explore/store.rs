@@ -30,7 +30,7 @@ impl Store {
     pub fn open(path: Option<&Path>, seed: u64, options: &Options) -> Result<Store, Failure> {
         let Options { faults, first, fates, .. } = options;
         let words: Vec<&str> = fates.iter().map(|fate| fate.word()).collect();
-        let text = format!("{faults} {first} {words:?} {}", lasthop_version::LINE);
+        let text = format!("{faults} {first} {words:?} {}", lasthop_sim::version::LINE);
         let suffix = Digest::default().bytes(text.as_bytes()).to_string();
         let results = path.map_or(Ok(BTreeMap::new()), read)?;
         Ok(Store { path: path.map(Path::to_owned), suffix, seed, results: Mutex::new(results) })

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use lasthop_papers::{Bench, Claim, all_claims, evaluate, works};
 use lasthop_report::model::Verdict;
-use lasthop_runs::{Observer, RunResult};
 use lasthop_scenario::synonyms::meaning;
+use lasthop_sim::runs::{Observer, RunResult};
 
 use crate::cpu::ForClaims;
 use crate::failure::Failure;
@@ -126,7 +126,7 @@ impl Observer for Watch {
         let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
         self.progress.show(format!("{at}, run {runs}"));
         if let Some(place) = &result.stuck {
-            let (seed, version) = (result.seed, lasthop_version::LINE);
+            let (seed, version) = (result.seed, lasthop_sim::version::LINE);
             let line = format!("lasthop reproduce: {at}, seed {seed}, {place}, lasthop {version}");
             self.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }

@@ -43,7 +43,7 @@ impl Origin {
             let written = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
             Ok(format!("{:x}-{:x}", file.len(), written.as_nanos()))
         });
-        let lasthop = lasthop_version::LINE.to_owned();
+        let lasthop = lasthop_sim::version::LINE.to_owned();
         Origin { seeds, first_seed, lasthop, build: build.unwrap_or_default() }
     }
 

@@ -6,7 +6,7 @@ use lasthop_observe::stats::Summary;
 use lasthop_scenario::{Axis, Plan};
 use serde::{Deserialize, Serialize};
 
-use crate::{RunResult, measure_all, words};
+use super::{RunResult, measure_all, words};
 
 /// The results of a sweep. Equal plans give equal documents, for any number of threads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -94,8 +94,8 @@ impl Results {
             })
             .collect();
         Results {
-            lasthop: lasthop_version::VERSION.to_owned(),
-            commit: lasthop_version::COMMIT.map(str::to_owned),
+            lasthop: crate::version::VERSION.to_owned(),
+            commit: crate::version::COMMIT.map(str::to_owned),
             name: plan.name.clone(),
             setup,
             axes: plan.axes.clone(),

@@ -5,15 +5,13 @@
 //! with our TCP, and all links, radios, link layers, queues and agents work with it. Streams, loss recovery,
 //! acknowledgements, pacing, path MTU discovery and congestion control are quinn's own code.
 //!
-//! This crate adds the clock of the run, random draws from its seed, a sending application, a receiving application
+//! This module adds the clock of the run, random draws from its seed, a sending application, a receiving application
 //! that checks the data, datagrams in IP, and events. It replaces the cryptography (`plain.rs`), and derives connection
 //! ids from the seed.
 //!
-//! The crate is not pure, since quinn is not: it uses the standard library's `Instant`, whose origin is a clock, and
+//! It is not pure, since quinn is not: it uses the standard library's `Instant`, whose origin is a clock, and
 //! its CUBIC computes cube roots with the platform's library. Only differences of `Instant` matter here, so a run
 //! repeats exactly on one machine.
-
-#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod connection;
 mod datagram;

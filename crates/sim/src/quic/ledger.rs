@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use lasthop_observe::ranges::Ranges;
 
-use crate::frames::{Frames, widen};
+use crate::quic::frames::{Frames, widen};
 
 /// Bytes of a stream in a packet.
 #[derive(Clone, Copy, Debug)]

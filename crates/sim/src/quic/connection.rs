@@ -11,12 +11,12 @@ use quinn_proto::{
     Connection, ConnectionEvent, ConnectionHandle, Endpoint, Event, StreamEvent, VarInt,
 };
 
-use crate::datagram;
-use crate::frames::Frames;
-use crate::host::Clock;
-use crate::ledger::StreamData;
-use crate::receiver::Receiver;
-use crate::sender::Sender;
+use crate::quic::datagram;
+use crate::quic::frames::Frames;
+use crate::quic::host::Clock;
+use crate::quic::ledger::StreamData;
+use crate::quic::receiver::Receiver;
+use crate::quic::sender::Sender;
 
 /// Maximum number of datagrams that the stack may write in one batch, as real stacks do with segmentation offload
 /// (`MAX_TRANSMIT_SEGMENTS` of quinn).

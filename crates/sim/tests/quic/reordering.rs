@@ -8,7 +8,7 @@ use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Body, Packet, Transport};
-use lasthop_quic::QuicHost;
+use lasthop_sim::quic::QuicHost;
 
 /// Two hosts, 10 ms apart.
 struct Net {

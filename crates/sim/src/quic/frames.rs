@@ -1,8 +1,8 @@
 //! Parses packets as far as needed for the cause of their transmission.
 //!
-//! Packets are not encrypted ([`crate::plain`]), so this reads the stack's frames directly.
+//! Packets are not encrypted ([`crate::quic::plain`]), so this reads the stack's frames directly.
 
-use crate::plain::TAG;
+use crate::quic::plain::TAG;
 
 /// Length of the connection ids of our hosts.
 pub(crate) const CID: usize = 8;

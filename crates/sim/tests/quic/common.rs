@@ -34,7 +34,7 @@ pub fn lossy(loss: f64, link: &str, transfer: &str) -> Scenario {
 /// Runs `scenario` with `seed`.
 pub fn run(scenario: &Scenario, seed: u64) -> CompletedRun {
     let mut sinks = (Record::default(), Metrics::new(layout(scenario)));
-    let end = run_with(scenario, seed, &lasthop_quic::end, &mut sinks);
+    let end = run_with(scenario, seed, &lasthop_sim::quic::end, &mut sinks);
     let (record, metrics) = sinks;
     CompletedRun { metrics: metrics.finish(end.at), end, record }
 }

@@ -3,7 +3,7 @@
 use lasthop_proto::event::TcpKind;
 use quinn_proto::{Connection, Dir, ReadError, StreamId};
 
-use crate::pattern;
+use crate::quic::pattern;
 
 /// Received data of one connection.
 #[derive(Default, Debug)]

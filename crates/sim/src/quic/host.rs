@@ -24,11 +24,11 @@ use quinn_proto::{
     ServerConfig, TransportConfig, VarInt,
 };
 
-use crate::connection::{HostConnection, Role};
-use crate::datagram;
-use crate::frames::CID;
-use crate::plain::{Handshake, ResetKey};
-use crate::sender::Sender;
+use crate::quic::connection::{HostConnection, Role};
+use crate::quic::datagram;
+use crate::quic::frames::CID;
+use crate::quic::plain::{Handshake, ResetKey};
+use crate::quic::sender::Sender;
 
 /// A QUIC host. It opens its transfers of the scenario, and accepts those of others.
 pub struct QuicHost {

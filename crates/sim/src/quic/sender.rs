@@ -4,8 +4,8 @@ use lasthop_proto::units::{Bytes, Time};
 use lasthop_scenario::Quic;
 use quinn_proto::{Connection, Dir, StreamId};
 
-use crate::ledger::Ledger;
-use crate::pattern;
+use crate::quic::ledger::Ledger;
+use crate::quic::pattern;
 
 /// A transfer at its sender.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ fn a_hundred_megabytes_go_through_in_little_memory() {
         ))
     };
     let delivered = |bytes: &str| {
-        let end = run_with(&transfer(bytes), 1, &lasthop_quic::end, &mut Nothing);
+        let end = run_with(&transfer(bytes), 1, &lasthop_sim::quic::end, &mut Nothing);
         (end.transfers[0].delivered, end.hops)
     };
     assert_eq!(delivered("5MB").0, 5_000_000);

@@ -1,10 +1,7 @@
 //! Runs in parallel: from a plan to results.
 //!
-//! A run is pure and single-threaded. This crate distributes runs over threads and returns their results in the order
-//! of the seeds, so results do not depend on the number of threads. Without the feature `threads` runs are sequential,
-//! and the crate is as pure as the simulator. The feature `quic` adds QUIC hosts, which are not pure.
-
-#![allow(missing_docs, reason = "only crates of this workspace use it")]
+//! A run is pure and single-threaded. This module distributes runs over threads and returns their results in the order
+//! of the seeds, so results do not depend on the number of threads. Without the feature `threads` runs are sequential.
 
 mod results;
 mod words;
@@ -18,16 +15,17 @@ use lasthop_observe::metrics::{Limits, Metrics, RunMetrics};
 use lasthop_observe::sequence::{Sequence, Series, Watch};
 use lasthop_observe::{Nothing, Sink};
 use lasthop_proto::units::Time;
-#[cfg(feature = "quic")]
-pub use lasthop_quic::end as ends;
 use lasthop_scenario::Scenario;
-#[cfg(not(feature = "quic"))]
-pub use lasthop_sim::no_ends as ends;
-use lasthop_sim::run_with;
-pub use lasthop_sim::{Reason, RunEnd, layout};
 #[cfg(feature = "threads")]
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+#[cfg(not(feature = "quic"))]
+pub use crate::no_ends as ends;
+#[cfg(feature = "quic")]
+pub use crate::quic::end as ends;
+use crate::run_with;
+pub use crate::{Reason, RunEnd, layout};
 
 /// The result of a finished run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -99,7 +97,7 @@ pub fn run_unmeasured(scenario: &Scenario, seed: u64) -> RunEnd {
 }
 
 fn result(seed: u64, end: &RunEnd, layout: &Layout, mut metrics: RunMetrics) -> RunResult {
-    metrics.limits = end.limits.map(|lasthop_sim::Limits(parts)| {
+    metrics.limits = end.limits.map(|crate::Limits(parts)| {
         let [application, send_buffer, receive_window, congestion_window, pacing] =
             parts.map(|part| f64::from(part) / 1e6);
         let pacing = Some(pacing);
