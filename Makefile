@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test python-and-web setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
+.PHONY: help test python-and-web setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
 .PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
 help: ## Show this list
@@ -117,6 +117,9 @@ papers: ## Reproduce all claims of the papers, and regenerate the record of thei
 	$(TARGET)/quick/lasthop reproduce --fresh --json -o target/papers > target/papers/answer.json
 	LASTHOP_PAPERS=$$PWD/target/papers/answer.json $(CARGO) test --locked --package lasthop-papers --test pages the_pages
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-papers --test pages the_pages
+
+kernel-cpu: ## Record the CPU time of this machine's TCP for A-LIVE (ten minutes as root; needs iperf3, perf, ethtool)
+	crates/papers/src/agarwal00/kernel_cpu.py
 
 schemas: ## Regenerate the schemas of JSON answers from answers of the program
 	LASTHOP_WRITE_SCHEMAS=1 $(CARGO) test --locked --package lasthop --test cli schemas::

@@ -17,7 +17,7 @@ from .control import Ack, CongestionControl
 from .results import Recording, Results, Table, record, run, run_points
 from .scenario import Scenario
 from .studies import Document, advise, analyze, battery, claims, compare, energy, explain, left_open, reproduce
-from .sweeps import merge, sweep
+from .sweeps import sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ __all__ = [
     "explain",
     "gym",
     "left_open",
-    "merge",
     "record",
     "reproduce",
     "run",

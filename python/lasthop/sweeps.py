@@ -1,4 +1,4 @@
-"""Sweeps of any size: many processes can make batches of runs and put them into one store."""
+"""Sweeps of any size: many processes can make batches of runs and put them into one directory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
     from typing import Any
 
-    from .stores import Store
-
-    Places = str | os.PathLike[str] | Store
     Control = tuple[type, str, str, str | None]
 
 #: Number of batches that an executor has at a time: enough for a thousand workers.
@@ -27,19 +24,18 @@ WINDOW = 4096
 
 def sweep(
     scenario: Scenario,
-    store: Places,
+    store: str | os.PathLike[str],
     *,
     executor: Executor | None = None,
     points: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]] | Any = None,
     seeds: int | None = None,
-    storage_options: Mapping[str, Any] | None = None,
     jobs: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Document:
     """Makes the runs of a scenario that are missing in a store, in batches of about a second (``lasthop sweep``).
 
-    After an interruption the same call continues the sweep: it does not repeat the runs in the store. :func:`merge`
-    converts the store to one table.
+    After an interruption the same call continues the sweep: it does not repeat the runs in the store. The store has a
+    Parquet file for each batch, which DuckDB and polars read as one table (``STORE/*.parquet``).
 
     >>> import lasthop as lh, tempfile
     >>> s = lh.Scenario.example("west97-lan").set("transfer.bytes", "50kB")
@@ -48,15 +44,13 @@ def sweep(
 
     Args:
         scenario: What to run.
-        store: A directory, the address of a bucket such as ``s3://bucket/results`` (needs ``lasthop[s3]``), or an
-            object with the methods of :class:`lasthop.stores.Store`. All workers must reach it.
+        store: A directory that all workers reach.
         executor: The executor of the batches: any :class:`concurrent.futures.Executor`, such as a process pool or
             ``dask.distributed.Client(...).get_executor()``. By default threads of this process run them.
             Workers need this package in the same version.
         points: A table of settings instead of axes, as of :func:`lasthop.run_points`, with any number of rows. Each row
             sets the same keys.
         seeds: As of :func:`lasthop.run`.
-        storage_options: Options of fsspec for a bucket.
         jobs: As of :func:`lasthop.run`; ignored with an executor, which has its own workers.
         progress: Called repeatedly with the number of finished runs, and of all missing runs.
 
@@ -78,45 +72,15 @@ def sweep(
     control = _control(scenario)
     table = None if points is None else _csv(points)
     laid = _lasthop.Sweep(scenario.text, scenario.name, scenario.origin, list(scenario.changes), table, control)
-    place = _place(store, storage_options)
+    place = _place(store)
     if executor is None:
         return Document(_loads(laid.make_all(place, jobs, progress)))
     return _distributed(laid, place, executor, control, progress)
 
 
-def merge(
-    *stores: Places,
-    out: str | os.PathLike[str] | None = None,
-    csv: bool = False,
-    storage_options: Mapping[str, Any] | None = None,
-) -> Document:
-    """Merges stores into one table, sorted by cell and seed (``lasthop merge``).
-
-    Args:
-        stores: As of :func:`sweep`.
-        out: A directory for ``runs.parquet``; by default nothing is written.
-        csv: Whether to write ``runs.csv`` there as well.
-        storage_options: As of :func:`sweep`.
-
-    Returns:
-        The number of ``runs``, and ``of`` how many in all, the ``digest`` of the table, and the provenance of all
-        ``sweeps``. Equal runs have equal digests on every machine.
-
-    Raises:
-        ScenarioError: A store is invalid or has another version, a batch is damaged, or equal runs have different
-            results.
-    """
-    if not stores:
-        raise ScenarioError("there are no stores", help="give at least one, such as a directory")
-    if out is not None and not isinstance(out, (str, os.PathLike)):
-        raise ScenarioError(f"out is {out!r}", key="out", help="give a directory")
-    places = [_place(store, storage_options) for store in stores]
-    return Document(_loads(_lasthop.merge(places, None if out is None else os.fspath(out), csv)))
-
-
 def _distributed(
     laid: _lasthop.Sweep,
-    place: str | Store,
+    place: str,
     executor: Executor,
     control: Control | None,
     progress: Callable[[int, int], object] | None,
@@ -167,16 +131,18 @@ _laid: dict[str, _lasthop.Sweep] = {}
 
 
 def _make(
-    place: str | Store, sweep: str, index: int, control: Control | None, call: str, version: str
+    place: str, sweep: str, index: int, control: Control | None, call: str, version: str
 ) -> bool:
     """The task of a worker: reads the sweep from the store and makes a batch of it."""
     _same(_lasthop.identity(), version)
     laid = _laid.get(sweep)
     if laid is None:
-        found = _read(place, f"sweep-{sweep}.json")
-        if found is None:
-            raise ScenarioError(f"a worker finds no sweep-{sweep}.json", help="use a store that all workers can reach")
-        description = _loads(found.decode())
+        try:
+            with open(os.path.join(place, f"sweep-{sweep}.json"), encoding="utf-8") as file:
+                description = _loads(file.read())
+        except FileNotFoundError as error:
+            help = "use a store that all workers can reach"
+            raise ScenarioError(f"a worker finds no sweep-{sweep}.json", help=help) from error
         changes = [(option.removeprefix("--"), change) for option, change in description["arguments"]]
         name = description["name"]
         laid = _lasthop.Sweep(description["text"], name, name, changes, description.get("points"), control)
@@ -186,31 +152,11 @@ def _make(
     return laid.make(index, place)
 
 
-def _read(place: str | Store, name: str) -> bytes | None:
-    if not isinstance(place, str):
-        return place.get(name)
-    try:
-        with open(os.path.join(place, name), "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def _place(store: Places, options: Mapping[str, Any] | None) -> str | Store:
-    """A store as workers can open it: directories get absolute paths."""
-    if isinstance(store, str) and "://" in store:
-        from .stores import Bucket
-
-        return Bucket(store, options)
-    if isinstance(store, (str, os.PathLike)):
-        if options:
-            help = "leave them out: only addresses such as s3://bucket have options"
-            raise ScenarioError("a directory has no storage_options", help=help)
-        return os.path.abspath(os.fspath(store))
-    if not hasattr(store, "put_if_absent"):
-        help = "give a directory, s3://BUCKET/PREFIX, or an object with the methods of lasthop.stores.Store"
-        raise ScenarioError(f"store is {_toml.brief(store)}", key="store", help=help)
-    return store
+def _place(store: str | os.PathLike[str]) -> str:
+    """A directory as workers can open it: by its absolute path."""
+    if not isinstance(store, (str, os.PathLike)):
+        raise ScenarioError(f"store is {_toml.brief(store)}", key="store", help="give a directory")
+    return os.path.abspath(os.fspath(store))
 
 
 def _control(scenario: Scenario) -> Control | None:

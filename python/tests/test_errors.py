@@ -70,7 +70,6 @@ BAD = {
     "a condition": (lambda: lh.explain("W-T4", fit=["x"]), "fit=x", "claim"),
     "progress": (lambda: lh.run(LAN, progress=3), "progress is 3", "function"),
     "points": (lambda: lh.run_points(LAN, 3), "points is 3", "list of dicts"),
-    "a folder for a table": (lambda: lh.merge("x", out=3), "out is 3", "directory"),
     "a number for a store": (lambda: lh.sweep(LAN, 3), "store is int 3", "directory"),
     "no claim": (lambda: lh.reproduce("W-T999"), "W-T999", "claims()"),
     "no capture": (lambda: lh.analyze(io.BytesIO(b"hello")), "capture", "tcpdump"),

@@ -1,7 +1,7 @@
 """Sweeps: the table does not depend on executors, stores, or killed workers."""
 
 import concurrent.futures
-import json
+import hashlib
 import multiprocessing
 import os
 import pathlib
@@ -12,11 +12,8 @@ import sys
 
 import lasthop as lh
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 from dask.distributed import Client, LocalCluster
-from lasthop import stores
-from moto.server import ThreadedMotoServer
 
 # The estimate of a run is 375 MB, so ten runs make a batch; with these errors it transfers less.
 TEXT = """
@@ -63,9 +60,8 @@ def wanted(command, tmp_path_factory) -> str:
     for shard in ("2/2", "1/2"):
         arguments = [command, "sweep", "tiny.toml", "--store", "store", "--shard", shard]
         subprocess.run(arguments, check=True, capture_output=True, cwd=place)
-    merged = json.loads(subprocess.run([command, "merge", "store", "--json"], check=True, capture_output=True, cwd=place).stdout)
-    assert merged["runs"] == merged["of"] == RUNS
-    return merged["digest"]
+    assert rows(place / "store").height == RUNS
+    return digest(place / "store")
 
 
 @pytest.fixture(scope="module")
@@ -74,22 +70,19 @@ def cluster():
         yield made
 
 
-@pytest.fixture(scope="module")
-def bucket():
-    """Starts an S3 server on this machine, and returns the options of its bucket `results`."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = {"key": "anybody", "secret": "anything", "endpoint_url": f"http://{host}:{port}"}
-    import s3fs
-
-    s3fs.S3FileSystem(**options).mkdir("results")
-    yield options
-    server.stop()
-
-
 def batches(store: pathlib.Path) -> list[pathlib.Path]:
     return sorted(path for path in store.iterdir() if path.suffix == ".parquet")
+
+
+def rows(store: pathlib.Path | str) -> pl.DataFrame:
+    """The table of a store, as the manual reads it."""
+    return pl.scan_parquet(f"{store}/*.parquet", missing_columns="insert", extra_columns="ignore").sort("cell", "seed").collect()
+
+
+def digest(store: pathlib.Path | str) -> str:
+    """Equal batches are equal files."""
+    hashes = [hashlib.sha256(path.name.encode() + path.read_bytes()) for path in batches(pathlib.Path(store))]
+    return " ".join(one.hexdigest() for one in hashes)
 
 
 def test_threads_of_this_process(tmp_path, wanted):
@@ -97,11 +90,8 @@ def test_threads_of_this_process(tmp_path, wanted):
     swept = lh.sweep(TINY, tmp_path, progress=lambda done, of: calls.append((done, of)))
     assert swept == {"batches": BATCHES, "found": 0, "made": BATCHES, "runs": RUNS, "complete": True}
     assert calls[-1] == (RUNS, RUNS) and calls == sorted(calls) and {of for _, of in calls} == {RUNS}
-    merged = lh.merge(tmp_path, out=tmp_path / "out", csv=True)
-    assert (merged["digest"], merged["runs"], merged["of"]) == (wanted, RUNS, RUNS)
-    df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
-    assert df["throughput"].to_list() == lh.run(TINY).runs["throughput"]
-    assert len(pl.read_csv(tmp_path / "out" / "runs.csv")) == RUNS
+    assert digest(tmp_path) == wanted
+    assert rows(tmp_path)["throughput"].to_list() == lh.run(TINY).runs["throughput"]
     again = lh.sweep(TINY, tmp_path)
     assert (again["found"], again["made"]) == (BATCHES, 0)
 
@@ -115,14 +105,14 @@ def test_a_pool_of_processes(tmp_path, wanted, method):
         assert (swept["made"], swept["runs"], swept["complete"]) == (BATCHES, RUNS, True)
         assert calls[-1] == (RUNS, RUNS) and calls == sorted(calls)
         assert lh.sweep(TINY, tmp_path, executor=pool)["found"] == BATCHES
-    assert lh.merge(tmp_path)["digest"] == wanted
+    assert digest(tmp_path) == wanted
 
 
 def test_a_pool_of_threads_and_a_relative_path(tmp_path, wanted, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         lh.sweep(TINY, "store", executor=pool)
-    assert lh.merge("store")["digest"] == wanted
+    assert digest("store") == wanted
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -141,7 +131,7 @@ def test_a_dask_cluster_with_a_worker_killed_at_a_third(tmp_path, wanted, cluste
         assert lh.sweep(TINY, tmp_path, executor=client.get_executor())["made"] == 1
     assert killed and killed[0] != os.getpid()
     assert swept["complete"] and swept["made"] == BATCHES
-    assert lh.merge(tmp_path)["digest"] == wanted
+    assert digest(tmp_path) == wanted
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -162,7 +152,7 @@ def test_a_driver_killed_at_two_thirds_and_started_again(tmp_path, wanted, clust
     with Client(cluster) as client:
         swept = lh.sweep(TINY, store, executor=client.get_executor())
     assert swept["found"] >= there and swept["complete"]
-    assert lh.merge(store)["digest"] == wanted
+    assert digest(store) == wanted
 
 
 def test_dead_workers_that_nobody_replaces_are_an_error_and_the_same_call_goes_on(tmp_path, wanted):
@@ -180,7 +170,7 @@ def test_dead_workers_that_nobody_replaces_are_an_error_and_the_same_call_goes_o
     there = len(batches(tmp_path))
     assert BATCHES / 3 <= there < BATCHES
     assert lh.sweep(TINY, tmp_path)["found"] == there
-    assert lh.merge(tmp_path)["digest"] == wanted
+    assert digest(tmp_path) == wanted
 
 
 @pytest.mark.parametrize("pooled", [False, True])
@@ -197,77 +187,30 @@ def test_ctrl_c_ends_a_sweep_which_then_goes_on(tmp_path, wanted, pooled):
         signal.signal(signal.SIGINT, before)
     assert 0 < len(batches(tmp_path)) < BATCHES
     assert lh.sweep(TINY, tmp_path)["complete"]
-    assert lh.merge(tmp_path)["digest"] == wanted
+    assert digest(tmp_path) == wanted
 
 
-def test_a_bucket(bucket, wanted, tmp_path):
-    place = "s3://results/one"
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        swept = lh.sweep(TINY, place, executor=pool, storage_options=bucket)
-    assert swept["made"] == BATCHES
-    assert lh.merge(place, storage_options=bucket)["digest"] == wanted
-    assert lh.sweep(TINY, place, storage_options=bucket)["found"] == BATCHES
-    # Merged with a directory: batches that both have count once.
+def test_duckdb_queries_a_store(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
     lh.sweep(TINY, tmp_path)
-    assert lh.merge(stores.Bucket(place, bucket), tmp_path)["digest"] == wanted
+    query = f"SELECT agent, avg(throughput), count(*) FROM read_parquet('{tmp_path}/*.parquet', union_by_name = true) GROUP BY agent"
+    found = {agent: (mean, count) for agent, mean, count in duckdb.sql(query).fetchall()}
+    df = pl.DataFrame(lh.run(TINY).runs)
+    for agent, (mean, count) in found.items():
+        own = df.filter(pl.col("agent") == agent)
+        assert count == own.height and mean == pytest.approx(own["throughput"].mean())
 
 
-def test_two_writers_of_the_same_batches_of_a_bucket(bucket, wanted):
-    place = "s3://results/two"
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(lh.sweep, TINY, place, storage_options=bucket, jobs=1) for _ in range(2)]
-        assert all(swept.result()["complete"] for swept in both)
-    assert lh.merge(place, storage_options=bucket)["digest"] == wanted
-
-
-@pytest.mark.parametrize("address", ["memory://results/a", "s3://results/three"])
-def test_an_object_is_put_once(bucket, address):
-    store = stores.Bucket(address, bucket if address.startswith("s3") else None)
-    assert store.list() == [] and store.get("x") is None and not store.has("x")
-    assert store.put_if_absent("x", b"1") and not store.put_if_absent("x", b"2")
-    assert store.get("x") == b"1" and store.has("x") and store.list() == ["x"]
-    other = pickle.loads(pickle.dumps(store))
-    assert other.title() == store.title() == address and other.get("x") == b"1"
-
-
-class Late(stores.Bucket):
-    """A store to which another process writes first: batches become visible only when they are put."""
-
-    def has(self, name):
-        return not name.endswith(".parquet") and super().has(name)
-
-    def list(self):
-        return []
-
-
-def test_equal_keys_with_different_results_are_a_loud_error(bucket, tmp_path):
-    true, lie = stores.Bucket("s3://results/true", bucket), Late("s3://results/lie", bucket)
+def test_equal_keys_with_different_results_are_a_loud_error(tmp_path):
     few = TINY.cell({"agent": "none", "link.delay": "1ms"})
-    lh.sweep(few, true, seeds=20)
-    names = [name for name in true.list() if name.endswith(".parquet")]
-    assert len(names) == 2
-    # The rows of another batch under this name simulate a machine with different results.
-    for name in true.list():
-        lie.put_if_absent(name, true.get(names[1] if name == names[0] else name))
-    with pytest.raises(lh.ScenarioError, match="different results") as caught:
-        lh.sweep(few, lie, seeds=20)
-    assert names[0] in str(caught.value)
-    with pytest.raises(lh.ScenarioError, match="different results"):
-        lh.merge(true, stores.Bucket("s3://results/lie", bucket))
-    # Equal rows of two writers are no conflict.
-    assert lh.sweep(few, Late("s3://results/true", bucket), seeds=20)["complete"]
-
-
-class Broken(stores.Bucket):
-    def put_if_absent(self, name, data):
-        raise PermissionError(f"no writing to {name}")
-
-
-@pytest.mark.parametrize("pooled", [False, True])
-def test_what_a_store_raises_comes_back(pooled):
-    with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(PermissionError, match="no writing to"):
-        lh.sweep(TINY, Broken("memory://broken"), executor=pool if pooled else None)
+    lh.sweep(few, tmp_path, seeds=20)
+    first, second = batches(tmp_path)
+    # Another process that writes first is simulated by a batch that appears while its runs are made.
+    data = second.read_bytes()
+    first.unlink()
+    with pytest.raises(lh.ScenarioError, match="other results") as caught:
+        lh.sweep(few, tmp_path, seeds=20, progress=lambda done, of: first.exists() or first.write_bytes(data))
+    assert first.name in str(caught.value)
 
 
 class Elsewhere(concurrent.futures.ThreadPoolExecutor):
@@ -296,12 +239,10 @@ def test_points_take_the_place_of_axes(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         lh.sweep(s, tmp_path / "a", points=points, seeds=4, executor=pool)
     lh.sweep(s, tmp_path / "b", points=pl.DataFrame(points), seeds=4)
-    merged = [lh.merge(tmp_path / store, out=tmp_path / "out") for store in "ab"]
-    assert merged[0] == merged[1]
-    df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+    df = rows(tmp_path / "a")
     assert df["agent"].to_list() == ["snoop"] * 4 + ["none"] * 4
-    assert df["errors.mean"].to_list() == [16384] * 4 + [65536] * 4
-    assert pq.read_schema(tmp_path / "out" / "runs.parquet").field("errors.mean").metadata == {b"unit": b"B"}
+    assert df["errors.mean"].to_list() == ["16KiB"] * 4 + ["64KiB"] * 4
     assert df["key"].to_list() == lh.run_points(s, points, seeds=4).runs["key"]
 
 
@@ -318,9 +259,8 @@ def test_a_rule_in_python_is_swept(tmp_path):
     lh.sweep(s, tmp_path / "a", seeds=3)
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         lh.sweep(s, tmp_path / "b", seeds=3, executor=pool)
-    merged = [lh.merge(tmp_path / store, out=tmp_path / "out") for store in "ab"]
-    assert merged[0] == merged[1] and merged[0]["sweeps"][0]["control"] == ["Window", "1", "fixed"]
-    df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+    df = rows(tmp_path / "a")
     assert df["key"].to_list() == lh.run(s, seeds=3).runs["key"]
 
 
@@ -344,12 +284,6 @@ def test_a_rule_without_a_version_is_refused(tmp_path):
     with pytest.raises(lh.ScenarioError, match="no version"):
         lh.sweep(s, tmp_path / "store")
     assert not (tmp_path / "store").exists()
-    # A merge also rejects a store without a version.
-    lh.sweep(s.with_control(Window), tmp_path / "known", seeds=1)
-    (description,) = (tmp_path / "known").glob("sweep-*.json")
-    description.write_text(description.read_text().replace('"1"', '""', 1))
-    with pytest.raises(lh.ScenarioError, match="no version"):
-        lh.merge(tmp_path / "known")
 
 
 def test_a_task_is_small_and_costs_little():
@@ -362,9 +296,6 @@ def test_a_task_is_small_and_costs_little():
 
 BAD = {
     "a store that is none": (lambda: lh.sweep(TINY, 3), "store is int 3", "directory"),
-    "no such place": (lambda: lh.sweep(TINY, "nowhere://x"), "nowhere", "s3://bucket"),
-    "options of a directory": (lambda: lh.sweep(TINY, "x", storage_options={"key": "k"}), "no storage_options", "s3://"),
-    "no stores": (lambda: lh.merge(), "no stores", "at least one"),
     "points of other keys": (lambda: lh.sweep(TINY, "x", points=[{"mss": 500}, {"agent": "none"}]), "one point sets mss", "every key"),
     "a wrong point": (lambda: lh.sweep(TINY, "x", points=[{"errors.maen": "1KiB"}]), "errors.maen", "did you mean"),
     "real packets": (lambda: lh.sweep(TINY.set("world", "testbed"), "x"), "simulator", "world=sim"),
@@ -384,8 +315,3 @@ def test_a_wrong_cell_is_found_when_it_is_built_and_quoted(tmp_path):
     with pytest.raises(lh.ScenarioError) as caught:
         lh.sweep(TINY, tmp_path, points=points)
     assert caught.value.source == "points" and caught.value.line == 5 and "furlongs" in caught.value.quoted
-    with pytest.raises(lh.ScenarioError, match="is no store"):
-        (tmp_path / "empty").mkdir()
-        lh.merge(tmp_path / "empty")
-    with pytest.raises(OSError, match="no such directory"):
-        lh.merge(tmp_path / "missing")

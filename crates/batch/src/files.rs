@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use atomic::{AtomicFile, remove_abandoned};
 #[cfg(feature = "parquet")]
-pub use tables::{Parquet, csv_heading, csv_rows, parquet, write};
+pub use tables::{parquet, write};
 
 /// Help where a file cannot be written.
 #[cfg(feature = "parquet")]

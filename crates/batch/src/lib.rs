@@ -23,8 +23,6 @@
 mod error;
 pub mod explain;
 pub mod files;
-#[cfg(feature = "parquet")]
-pub mod merge;
 mod provenance;
 mod run;
 #[cfg(feature = "parquet")]

@@ -136,7 +136,8 @@ pub fn measure<E: From<Error> + Send>(
         broken: AtomicBool::new(false),
         failure: Mutex::new(None),
     };
-    let measured = work.pool(jobs.len())?.install(|| lasthop_sim::runs::measure_all(&jobs, &keeper));
+    let measured =
+        work.pool(jobs.len())?.install(|| lasthop_sim::runs::measure_all(&jobs, &keeper));
     match keeper.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(failure) => Err(failure),
         None => Ok(measured),

@@ -1,7 +1,6 @@
-//! Stores of batches, which allow many processes and machines to work on one sweep.
+//! The directory of a sweep, which allows many processes and machines to work on it.
 //!
-//! A store holds immutable objects by name. If an object exists already, the writer compares. [`Directory`] is a store
-//! on any file system, possibly shared by several machines. Other stores, such as a bucket, implement [`Store`].
+//! It has immutable files by name, most of them batches in Parquet. If a file exists already, the writer compares.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,72 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Immutable objects by name.
-pub trait Store: Sync {
-    /// Its name in messages.
-    fn title(&self) -> String;
-
-    /// An object with this name exists.
-    ///
-    /// # Errors
-    ///
-    /// Those of the store.
-    fn has(&self, name: &str) -> io::Result<bool>;
-
-    /// The names of all objects, in any order.
-    ///
-    /// # Errors
-    ///
-    /// Those of the store.
-    fn list(&self) -> io::Result<Vec<String>>;
-
-    /// An object; `None` if it does not exist.
-    ///
-    /// # Errors
-    ///
-    /// Those of the store.
-    fn get(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
-
-    /// Writes an object atomically. Returns false, without a change, if the name exists.
-    ///
-    /// # Errors
-    ///
-    /// Those of the store.
-    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool>;
-}
-
-/// A directory as a store.
+/// A directory, on any file system, possibly shared by several machines.
 #[derive(Clone, Debug)]
-pub struct Directory(PathBuf);
+pub struct Store(PathBuf);
 
-impl Directory {
-    /// An existing store.
-    ///
-    /// # Errors
-    ///
-    /// There is no such directory.
-    pub fn open(dir: &Path) -> Result<Directory, Error> {
-        if !dir.is_dir() {
-            let message = "there is no such directory";
-            let error = io::Error::new(io::ErrorKind::NotFound, message);
-            return Err(Error::file(
-                dir,
-                error,
-                "give a directory that `lasthop sweep --store` wrote to",
-            ));
-        }
-        Ok(Directory(dir.to_owned()))
-    }
-
+impl Store {
     /// A store, created if needed.
     ///
     /// # Errors
     ///
     /// The directory cannot be created.
-    pub fn create(dir: &Path) -> Result<Directory, Error> {
+    pub fn create(dir: &Path) -> Result<Store, Error> {
         fs::create_dir_all(dir)
             .map_err(|error| Error::file(dir, error, "choose another directory for the store"))?;
-        Ok(Directory(dir.to_owned()))
+        Ok(Store(dir.to_owned()))
     }
 
     /// An own temporary file: two processes, possibly on two machines, never write to the same one.
@@ -92,24 +39,23 @@ impl Directory {
         }
         Err(io::Error::from(io::ErrorKind::AlreadyExists))
     }
-}
 
-impl Store for Directory {
-    fn title(&self) -> String {
+    /// Its name in messages.
+    pub fn title(&self) -> String {
         self.0.display().to_string()
     }
 
-    fn has(&self, name: &str) -> io::Result<bool> {
+    pub(crate) fn has(&self, name: &str) -> io::Result<bool> {
         self.0.join(name).try_exists()
     }
 
-    fn list(&self) -> io::Result<Vec<String>> {
+    pub(crate) fn list(&self) -> io::Result<Vec<String>> {
         let names = fs::read_dir(&self.0)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
         let names: Vec<Option<String>> = names.collect::<io::Result<_>>()?;
         Ok(names.into_iter().flatten().filter(|name| !name.starts_with('.')).collect())
     }
 
-    fn get(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn get(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match fs::read(self.0.join(name)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -117,7 +63,8 @@ impl Store for Directory {
         }
     }
 
-    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+    /// Writes a file atomically. Returns false, without a change, if the name exists.
+    pub(crate) fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let target = self.0.join(name);
         let (temporary, mut file) = self.aside(name)?;
         // A hard link fails if the name exists. Some file systems have no hard links.
@@ -135,7 +82,7 @@ impl Store for Directory {
     }
 }
 
-/// The object with the version of a store.
+/// The file with the version of a store.
 pub const MARK: &str = "lasthop-store.json";
 
 /// The version of a store's results.
@@ -162,34 +109,25 @@ pub fn version() -> String {
     Version::ours().to_string()
 }
 
-/// The error of a store for an object.
-pub(crate) fn failed(store: &dyn Store, name: &str, error: io::Error) -> Error {
+/// The error of a store for a file.
+pub(crate) fn failed(store: &Store, name: &str, error: io::Error) -> Error {
     let help = "what is in the store stays; is there room, and may you read and write there?";
     Error::file(&Path::new(&store.title()).join(name), error, help)
 }
 
-/// Checks that a store has results of this version, or none. `mark` writes the version to a new store.
+/// Checks that a store has results of this version, and writes the version to a new store.
 ///
 /// # Errors
 ///
 /// The store has another version; the message has both.
-pub(crate) fn same_version(store: &dyn Store, mark: bool) -> Result<(), Error> {
+pub(crate) fn same_version(store: &Store) -> Result<(), Error> {
     let wrong = |error| failed(store, MARK, error);
     let ours = Version::ours();
-    let found = match store.get(MARK).map_err(wrong)? {
-        None if mark => {
-            let text = serde_json::to_vec(&ours).map_err(|error| wrong(error.into()))?;
-            if store.put_if_absent(MARK, &text).map_err(wrong)? {
-                return Ok(());
-            }
-            store.get(MARK).map_err(wrong)?
-        }
-        found => found,
-    };
-    let Some(found) = found else {
-        let help = "a store is what `lasthop sweep --store` writes to";
-        return Err(Error::input(format!("{} is no store: it has no {MARK}", store.title()), help));
-    };
+    if store.get(MARK).map_err(wrong)?.is_none() {
+        let text = serde_json::to_vec(&ours).map_err(|error| wrong(error.into()))?;
+        store.put_if_absent(MARK, &text).map_err(wrong)?;
+    }
+    let found = store.get(MARK).map_err(wrong)?.unwrap_or_default();
     let theirs: Version = serde_json::from_slice(&found).map_err(|error| wrong(error.into()))?;
     if theirs != ours {
         return Err(Error::input(

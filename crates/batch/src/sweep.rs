@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::{Store, Version, failed, same_version};
 use crate::tables::{Row, row};
-use crate::{Done, Error, Provenance, Work, files, merge};
+use crate::{Done, Error, Provenance, Work, files};
 
 /// Target size of a batch, in transferred bytes: about a second of one core.
 const TARGET: u64 = 2_500_000_000;
@@ -133,7 +133,7 @@ impl<'a> Batches<'a> {
     /// # Errors
     ///
     /// The store cannot be read or has another version, or a cell cannot be built.
-    pub fn missing(&self, store: &dyn Store, shard: Shard) -> Result<Vec<u64>, Error> {
+    pub fn missing(&self, store: &Store, shard: Shard) -> Result<Vec<u64>, Error> {
         self.mark(store)?;
         let there = store.list().map_err(|error| failed(store, "", error))?;
         let there: BTreeSet<String> = there.into_iter().collect();
@@ -178,8 +178,8 @@ impl<'a> Batches<'a> {
     }
 
     /// Writes the sweep's provenance to the store.
-    fn mark(&self, store: &dyn Store) -> Result<(), Error> {
-        same_version(store, true)?;
+    fn mark(&self, store: &Store) -> Result<(), Error> {
+        same_version(store)?;
         let name = format!("sweep-{}.json", self.sweep);
         let wrong = |error| failed(store, &name, error);
         if !store.has(&name).map_err(wrong)? {
@@ -197,7 +197,7 @@ impl<'a> Batches<'a> {
     ///
     /// The store has another version or is not writable, a cell cannot be built, or the existing batch has other
     /// results.
-    pub fn make(&self, index: u64, store: &dyn Store, work: &Work<'_>) -> Result<bool, Error> {
+    pub fn make(&self, index: u64, store: &Store, work: &Work<'_>) -> Result<bool, Error> {
         self.mark(store)?;
         let planned = self.planned(index)?;
         let wrong = |error| failed(store, &planned.name, error);
@@ -222,7 +222,7 @@ impl<'a> Batches<'a> {
         Ok(true)
     }
 
-    fn put(&self, planned: &BatchPlan, rows: &[Row], store: &dyn Store) -> Result<(), Error> {
+    fn put(&self, planned: &BatchPlan, rows: &[Row], store: &Store) -> Result<(), Error> {
         let wrong = |error| failed(store, &planned.name, error);
         let first = rows.first().map_or((0, 0), |row| (row.cell as u32, row.seed));
         let about = BatchInfo { version: Version::ours(), sweep: self.sweep.clone(), first };
@@ -234,7 +234,17 @@ impl<'a> Batches<'a> {
         let bytes = files::parquet(&table).map_err(wrong)?;
         if !store.put_if_absent(&planned.name, &bytes).map_err(wrong)? {
             let there = store.get(&planned.name).map_err(wrong)?.unwrap_or_default();
-            merge::alike(&planned.name, &store.title(), &there, &bytes)?;
+            if there != bytes {
+                let name = &planned.name;
+                return Err(Error::input(
+                    format!(
+                        "the batch {name} in {} has other results than were found just now",
+                        store.title()
+                    ),
+                    "it is damaged, or one of both is of a broken machine, of another program, or of a machine with another word \
+                     size: make these runs again on two machines, and remove the wrong batch",
+                ));
+            }
         }
         Ok(())
     }
@@ -300,7 +310,7 @@ impl SweepSummary {
 /// As [`Batches::make`].
 pub fn sweep(
     batches: &Batches<'_>,
-    store: &dyn Store,
+    store: &Store,
     shard: Shard,
     work: &Work<'_>,
 ) -> Result<SweepSummary, Error> {
@@ -353,7 +363,7 @@ pub fn sweep(
 /// Like [`sweep`], in the calling thread, as a custom control requires.
 fn one_by_one(
     batches: &Batches<'_>,
-    store: &dyn Store,
+    store: &Store,
     work: &Work<'_>,
     missing: &[u64],
     mut swept: SweepSummary,

@@ -24,7 +24,6 @@ pub const WRITERS: &[Writer] = &[
         name: "sweep",
         words: &["sweep", "IN/small.toml", "--store", "OUT/s", "--seeds", "40"],
     },
-    Writer { name: "merge", words: &["merge", "IN/store", "-o", "OUT/m"] },
     Writer { name: "compare", words: &["compare", "IN/small.toml", "-o", "OUT/c", "--seeds", "2"] },
     Writer { name: "analyze", words: &["analyze", "IN/link.pcapng", "-o", "OUT/a"] },
     Writer { name: "report", words: &["report", "IN/run", "-o", "OUT/page.html"] },
@@ -40,7 +39,7 @@ pub const WRITERS: &[Writer] = &[
         name: "trace convert",
         words: &["trace", "convert", "IN/link.pcapng", "-o", "OUT/link.up"],
     },
-    Writer { name: "man", words: &["man", "OUT/man"] },
+    Writer { name: "generate man", words: &["generate", "man", "OUT/man"] },
     Writer { name: "link --keygen", words: &["link", "--keygen", "OUT/link.key"] },
 ];
 
@@ -130,9 +129,8 @@ impl Bench {
         let input = bench.base.join("in");
         fs::write(input.join("small.toml"), SMALL)?;
         let path = |name: &str| input.join(name).display().to_string();
-        let (small, run, store) = (path("small.toml"), path("run"), path("store"));
+        let (small, run) = (path("small.toml"), path("run"));
         bench.plainly(&["run", &small, "-o", &run, "--trace", "all"])?;
-        bench.plainly(&["sweep", &small, "--store", &store, "--seeds", "40"])?;
         let mut written = Tree::new();
         read(&input, &input, &mut written)?;
         let capture = written.iter().find(|(name, _)| name.ends_with("link.pcapng"));

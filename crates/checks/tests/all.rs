@@ -10,3 +10,4 @@ mod modules;
 mod purity;
 mod requirements;
 mod schema;
+mod size;

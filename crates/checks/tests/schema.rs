@@ -1,4 +1,4 @@
-//! The JSON Schema of `lasthop schema` agrees with the reader: each scenario of the repository conforms to
+//! The JSON Schema of `lasthop generate schema` agrees with the reader: each scenario of the repository conforms to
 //! it, and typical mistakes do not.
 
 use std::fs;

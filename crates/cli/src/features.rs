@@ -7,11 +7,11 @@ use crate::failure::Failure;
 /// Features that this build does not have, with the commands of each.
 pub const ABSENT: &[(&str, &[&str])] = &[
     #[cfg(not(feature = "live"))]
-    ("live", &["shell", "testbed", "send", "discard", "load", "station", "link", "ctl"]),
+    ("live", &["shell", "testbed", "send", "discard", "station", "link", "ctl"]),
     #[cfg(not(feature = "lab"))]
     ("lab", &["lab"]),
     #[cfg(not(feature = "parquet"))]
-    ("parquet", &["sweep", "merge"]),
+    ("parquet", &["sweep"]),
     #[cfg(not(feature = "zstd"))]
     ("zstd", &["compress"]),
     #[cfg(not(feature = "quic"))]

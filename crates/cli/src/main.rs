@@ -18,7 +18,6 @@ mod child;
 mod cmd;
 #[cfg(feature = "zstd")]
 mod compress;
-mod cpu;
 mod demo;
 mod failure;
 mod features;
@@ -91,8 +90,6 @@ enum Command {
     Run(cmd::run::Args),
     #[cfg(feature = "parquet")]
     Sweep(cmd::sweep::Args),
-    #[cfg(feature = "parquet")]
-    Merge(cmd::sweep::MergeArgs),
     Compare(cmd::compare::Args),
     #[cfg(feature = "zstd")]
     Compress(cmd::compress::Args),
@@ -112,8 +109,6 @@ enum Command {
     Send(cmd::send::Args),
     #[cfg(live)]
     Discard(cmd::discard::Args),
-    #[cfg(live)]
-    Load(cmd::load::Args),
     #[cfg(feature = "lab")]
     Lab(cmd::lab::Args),
     List(cmd::list::Args),
@@ -128,9 +123,7 @@ enum Command {
     Link(cmd::link::Args),
     #[cfg(live)]
     Ctl(cmd::ctl::Args),
-    Schema(cmd::schema::Args),
-    Completions(cmd::completions::Args),
-    Man(cmd::man::Args),
+    Generate(cmd::generate::Args),
     #[cfg(live)]
     #[command(hide = true)]
     TestbedRun,
@@ -189,8 +182,6 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Run(args) => cmd::run::run(&args, json),
         #[cfg(feature = "parquet")]
         Command::Sweep(args) => cmd::sweep::run(&args, json),
-        #[cfg(feature = "parquet")]
-        Command::Merge(args) => cmd::sweep::run_merge(&args, json),
         Command::Advise(args) => cmd::advise::run(&args, json),
         Command::Energy(args) => cmd::energy::run(&args, json),
         Command::Battery(args) => cmd::battery::run(&args, json),
@@ -210,8 +201,6 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Send(args) => cmd::send::run(&args, json),
         #[cfg(live)]
         Command::Discard(args) => cmd::discard::run(&args, json),
-        #[cfg(live)]
-        Command::Load(args) => cmd::load::run(&args, json),
         #[cfg(feature = "lab")]
         Command::Lab(args) => cmd::lab::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
@@ -226,9 +215,7 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Link(args) => cmd::link::run(&args, json),
         #[cfg(live)]
         Command::Ctl(args) => cmd::ctl::run(&args, json),
-        Command::Schema(args) => cmd::schema::run(&args),
-        Command::Completions(args) => cmd::completions::run(&args),
-        Command::Man(args) => cmd::man::run(&args),
+        Command::Generate(args) => cmd::generate::run(&args),
         #[cfg(live)]
         Command::TestbedRun => cmd::testbed_run::run(),
         #[cfg(live)]
@@ -244,6 +231,7 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
 
 // Only on Linux, which has all documented commands.
 #[cfg(all(test, live))]
+#[path = "../tests/support/commands_page.rs"]
 mod commands_page;
 #[cfg(all(test, live))]
 #[path = "../tests/support/doc_commands.rs"]

@@ -3,8 +3,6 @@
 mod analyze;
 mod commands;
 mod compare;
-#[cfg(live)]
-mod cpu;
 mod documented;
 mod energy;
 mod explain;
@@ -14,8 +12,6 @@ mod hand_offs;
 mod hops;
 #[cfg(live)]
 mod link;
-#[cfg(live)]
-mod load;
 #[cfg(live)]
 mod notified;
 mod packetdrill;

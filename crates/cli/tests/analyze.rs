@@ -69,7 +69,7 @@ fn connections_are_chosen_by_number_address_and_port() {
 fn every_plot_has_a_csv_file_with_its_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
-    stdout(&analyze(&[CAPTURE, "-o", out, "--xplot"]));
+    stdout(&analyze(&[CAPTURE, "-o", out]));
     let of = |name: &str| lines(&dir.path().join(name));
     let sum = |rows: &[String], column: usize| -> u64 {
         let cell = |row: &String| row.split(',').nth(column).unwrap().parse::<u64>().unwrap();
@@ -84,9 +84,6 @@ fn every_plot_has_a_csv_file_with_its_numbers() {
     let connections = of("connections.csv");
     assert_eq!(connections.len(), 3, "a row for each direction");
     assert!(connections[1].contains(",1000000,24,"), "{connections:?}");
-    let xplot = of("connection-0-to-server.xpl");
-    assert_eq!((xplot[0].as_str(), xplot.last().unwrap().as_str()), ("dtime signed", "go"));
-    assert_eq!(xplot.iter().filter(|line| *line == "R").count(), 24);
     for name in ["connection-0-to-server", "connection-0-to-server-over-time"] {
         for end in ["svg", "png"] {
             assert!(dir.path().join(format!("{name}.{end}")).exists(), "{name}.{end}");
@@ -120,46 +117,6 @@ fn two_captures_show_the_losses_between_them() {
     assert_eq!(lost, [dropped as u64, 0]);
     let text = stdout(&analyze(&[files[0], files[1]]));
     assert!(text.contains("if the least delays of both directions are equal"), "{text}");
-}
-
-#[cfg(live)]
-#[test]
-fn live_traffic_of_an_interface_is_analysed() {
-    use std::io::{Read as _, Write as _};
-    let allowed = analyze(&["-i", "lo", "--for", "1ms"]);
-    let denied = String::from_utf8_lossy(&allowed.stderr).contains("CAP_NET_RAW");
-    if !crate::can_run::can_run(!denied, "CAP_NET_RAW") {
-        return;
-    }
-    stdout(&allowed);
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let mut sender = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let answer = dir.path().join("answer.json");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop"))
-        .args(["analyze", "-i", "lo", "--for", "500ms", "--json", "--port", &port.to_string()])
-        .stdout(std::fs::File::create(&answer).unwrap())
-        .spawn()
-        .expect("the program starts");
-    let (mut sent, mut buffer) = (0_u64, [7; 1000]);
-    while child.try_wait().unwrap().is_none() {
-        sender.write_all(&buffer).unwrap();
-        receiver.read_exact(&mut buffer).unwrap();
-        sent += buffer.len() as u64;
-    }
-    let answer = std::fs::read_to_string(&answer).unwrap();
-    let answer: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
-    let capture = &answer["captures"][0];
-    assert_eq!(capture["file"], "lo");
-    // The capture does not contain the handshake.
-    let ways = ["to_server", "to_client"].map(|way| &capture["connections"][0][way]);
-    let bytes: u64 = ways.iter().map(|way| way["unique_bytes"].as_u64().unwrap()).sum();
-    assert!(bytes > 0 && bytes <= sent && bytes.is_multiple_of(1000), "{bytes} of {sent}");
-    let nowhere = analyze(&["-i", "nowhere0", "--for", "1ms"]);
-    assert_eq!(nowhere.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("there is no interface `nowhere0`"));
 }
 
 /// A capture of `frames` of raw IP or of another link type.

@@ -65,11 +65,9 @@ snapshot! {
     help_send: "send", "--help";
     help_shell: "shell", "--help";
     help_discard: "discard", "--help";
-    help_load: "load", "--help";
     help_testbed: "testbed", "--help";
     help_testbed_up: "testbed", "up", "--help";
     help_testbed_exec: "testbed", "exec", "--help";
-    help_testbed_cpu: "testbed", "cpu", "--help";
     help_station: "station", "--help";
     help_ctl: "ctl", "--help";
     station_without_file: "station", "no-such-file.toml";
@@ -151,14 +149,15 @@ fn a_scenario_may_come_from_a_pipe() {
 #[test]
 fn completions_contain_the_commands() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let output = lasthop(&["completions", shell]);
+        let output = lasthop(&["generate", "completions", shell]);
         assert!(String::from_utf8_lossy(&output.stdout).contains("reproduce"), "{shell}");
     }
 }
 
 /// Completions of bash for the last of `words`.
 fn offered(words: &[&str]) -> Vec<String> {
-    let script = String::from_utf8(lasthop(&["completions", "bash"]).stdout).expect("text");
+    let script =
+        String::from_utf8(lasthop(&["generate", "completions", "bash"]).stdout).expect("text");
     let line = ["lasthop"].iter().chain(words).map(|word| format!("'{word}'"));
     let line = line.collect::<Vec<_>>().join(" ");
     let (last, before) = (words[words.len() - 1], words.get(words.len().wrapping_sub(2)));
@@ -177,7 +176,7 @@ fn completions_offer_the_scenarios() {
     assert_eq!(offered(&["run", "west97-w"]), ["west97-wan"]);
     assert_eq!(offered(&["compare", "quick"]), ["quickstart"]);
     assert!(offered(&["run", "no-such"]).iter().all(String::is_empty), "then it is a file");
-    let zsh = lasthop(&["completions", "zsh"]);
+    let zsh = lasthop(&["generate", "completions", "zsh"]);
     let zsh = String::from_utf8_lossy(&zsh.stdout);
     assert!(
         zsh.contains("_alternative \"scenarios:scenario:(") && zsh.contains("files:file:_files")

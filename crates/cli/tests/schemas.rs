@@ -1,4 +1,4 @@
-//! Schemas of JSON answers (`lasthop schema --output`), validated against answers of the program.
+//! Schemas of JSON answers (`lasthop generate schema --output`), validated against answers of the program.
 //! python/tests does the same with another implementation of JSON Schema.
 //!
 //! `LASTHOP_WRITE_SCHEMAS=1` generates them from the first answers of each command. Members in all of these
@@ -7,44 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-const ANSWERS: &[&str] = &[
-    "run",
-    "advise",
-    "analyze",
-    "battery",
-    "list",
-    "doctor",
-    #[cfg(live)]
-    "load",
-];
-
-/// Members of `load` that no answer over loopback has both with a value and without, with the type of the value.
-const NULLABLE: &[(&str, &str)] = &[
-    ("failed", "string"),
-    ("congestion", "string"),
-    ("grade", "string"),
-    ("goodput", "number"),
-    ("retransmissions", "number"),
-    ("retransmitted", "number"),
-    ("answer_retransmissions", "number"),
-    ("bytes_sent", "number"),
-    ("bytes_retransmitted", "number"),
-    ("timeouts", "number"),
-    ("srtt_s", "number"),
-    ("min_rtt_s", "number"),
-    ("increase_s", "number"),
-    ("round_trip", "object"),
-    ("handshake", "object"),
-    ("request", "object"),
-    ("error", "string"),
-    ("responsiveness_rpm", "number"),
-];
+const ANSWERS: &[&str] = &["run", "advise", "analyze", "battery", "list", "doctor"];
 
 /// Members with arbitrary keys, whose values all have one form.
 const MAPS: &[&str] = &[
@@ -60,36 +28,6 @@ const MAPS: &[&str] = &[
 
 /// A directory with scenarios, captures and results.
 struct Workdir(tempfile::TempDir);
-
-/// A receiver for `lasthop load` on a port that it selects.
-struct Receiver {
-    child: Child,
-    address: String,
-}
-
-impl Receiver {
-    fn new() -> Receiver {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop"))
-            .args(["discard", "--listen", "127.0.0.1:0", "--quiet"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let mut line = String::new();
-        let errors = child.stderr.take().expect("a pipe");
-        BufReader::new(errors).read_line(&mut line).expect("a line");
-        let address = line.trim().strip_prefix("listening on ").expect("an address").to_owned();
-        Receiver { child, address }
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 impl Workdir {
     fn new() -> Workdir {
@@ -108,9 +46,6 @@ impl Workdir {
     }
 
     fn answer(&self, words: &str) -> Value {
-        let receiver = words.contains("RECEIVER").then(Receiver::new);
-        let address = receiver.as_ref().map_or("", |receiver| receiver.address.as_str());
-        let words = &words.replace("RECEIVER", address);
         let output = Command::new(env!("CARGO_BIN_EXE_lasthop"))
             .args(words.split_whitespace())
             .arg("--json")
@@ -192,13 +127,6 @@ fn commands(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
             ],
             &["list scenarios --show west97-lan"],
         ),
-        "load" => (
-            &[
-                "load RECEIVER --seconds 1 --streams 2",
-                "load RECEIVER --seconds 1 --down --congestion reno",
-            ],
-            &["load RECEIVER --seconds 1 --both --every 100ms"],
-        ),
         "doctor" => (&["doctor"], &["doctor -o /proc/nowhere"]),
         _ => unreachable!("{name}"),
     }
@@ -274,22 +202,6 @@ impl Form {
     }
 }
 
-/// Permits `null` and a value for the members of [`NULLABLE`] anywhere in a schema.
-fn widen(schema: &mut Value) {
-    let Some(keywords) = schema.as_object_mut() else { return };
-    if let Some(members) = keywords.get_mut("properties").and_then(Value::as_object_mut) {
-        for (name, member) in members {
-            if let Some((_, kind)) = NULLABLE.iter().find(|(known, _)| known == name) {
-                member["type"] = json!(["null", kind]);
-            }
-            widen(member);
-        }
-    }
-    if let Some(items) = keywords.get_mut("items") {
-        widen(items);
-    }
-}
-
 fn file(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/cmd/schema/{name}.json"))
 }
@@ -301,9 +213,6 @@ fn write(workdir: &Workdir) {
             form.take(&workdir.answer(words), "");
         }
         let mut schema = form.schema();
-        if *name == "load" {
-            widen(&mut schema);
-        }
         let head = schema.as_object_mut().expect("an object");
         head.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
         head.insert("title".to_owned(), json!(format!("what `lasthop {name} --json` prints")));
@@ -394,7 +303,7 @@ fn faults(value: &Value, schema: &Value, at: &str) -> Vec<String> {
 
 fn place_schema(name: &str) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_lasthop"))
-        .args(["schema", "--output", name])
+        .args(["generate", "schema", "--output", name])
         .output()
         .expect("the program starts");
     serde_json::from_slice(&output.stdout).expect("JSON")
@@ -411,7 +320,6 @@ fn every_answer_has_a_format() {
         ("compare quickstart --schemes snoop --seeds 2", "lasthop-compare"),
         ("energy quickstart --set agent=none --hardware sens-800 --seeds 2", "lasthop-energy"),
         ("sweep quickstart --seeds 2 --store store", "lasthop-sweep"),
-        ("merge store", "lasthop-merge"),
         ("report DIR", "lasthop-report"),
         ("trace show rates.csv", "lasthop-trace"),
         ("explain W-F10 --open", "lasthop-explain"),

@@ -1,5 +1,5 @@
 //! `lasthop send` and `lasthop discard` over loopback.
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
@@ -148,40 +148,4 @@ fn ctrl_c_prints_incomplete_transfers_at_both_ends() {
     let mut rest = String::new();
     errors.read_to_string(&mut rest).expect("text");
     assert!(rest.contains("1 transfer,") && rest.contains("1 of them incomplete"), "{rest}");
-}
-
-#[test]
-fn the_menu_on_a_terminal() {
-    let state = tempfile::tempdir().expect("a directory");
-    let settings = state.path().join("lasthop/send.toml");
-    fs::create_dir_all(settings.parent().expect("a directory")).expect("made");
-    fs::write(&settings, "version = 99").expect("written");
-    let (receiving, _errors, to) = receiver(&state, &["--once", "--verify"]);
-    let pty = nix::pty::openpty(None, None).expect("a pseudo-terminal");
-    let slave = || Stdio::from(pty.slave.try_clone().expect("a handle"));
-    let mut command = lasthop(&state, &["send"]);
-    let mut child =
-        command.stdin(slave()).stdout(slave()).env("TERM", "dumb").spawn().expect("it starts");
-    drop(command);
-    let mut master = File::from(pty.master.try_clone().expect("a handle"));
-    write!(master, "1\n{to}\n2\n64KiB\n4\n5\n").expect("written");
-    // The terminal's buffer has space for all output, which is read after the program has ended.
-    let status = child.wait().expect("it ends");
-    let mut shown = vec![0; 1 << 16];
-    let count = master.read(&mut shown).expect("what was shown");
-    let mut shown = text(&shown[..count]);
-    let mut errors = String::new();
-    child.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
-    assert!(status.success(), "{errors}");
-    assert!(errors.contains("version 99"), "{errors}");
-    assert!(ended(receiving).status.success());
-    drop(pty.slave);
-    let mut rest = Vec::new();
-    // Linux reports the end of a pseudo-terminal as an error.
-    let _ = master.read_to_end(&mut rest);
-    shown += &text(&rest);
-    assert!(shown.contains("1  destination  none yet"), "{shown}");
-    assert!(shown.contains("complete"), "{shown}");
-    let remembered = fs::read_to_string(&settings).expect("settings");
-    assert!(remembered.contains(&to) && remembered.contains("64KiB"), "{remembered}");
 }

@@ -24,7 +24,6 @@ pub mod recorder;
 pub mod service;
 pub mod shell;
 mod shortage;
-pub mod sniff;
 pub mod station;
 pub mod status;
 pub mod subscribers;

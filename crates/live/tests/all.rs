@@ -10,11 +10,9 @@ mod feedback;
 mod frames;
 mod hostile;
 mod hosts;
-mod load;
 mod numbers;
 mod plane;
 mod properties;
-mod roles;
 mod subscribers;
 mod tamper;
 

@@ -6,7 +6,6 @@ pub mod capture;
 mod completion;
 pub mod conservation;
 pub mod counts;
-pub mod cpu_time;
 pub mod csv;
 mod gaps;
 pub mod grade;
@@ -21,6 +20,7 @@ pub mod stalls;
 pub mod stats;
 pub mod subscribers;
 #[cfg(test)]
+#[path = "../tests/support/testing.rs"]
 mod testing;
 pub mod timeouts;
 pub mod tools;

@@ -11,7 +11,6 @@ use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_sim::runs::{Observer, Recording, RunResult, measure, measure_all, record};
 
 use crate::Estimate;
-use crate::live::Live;
 use crate::measure::{throughput, timeouts};
 use crate::open::fitting;
 
@@ -93,8 +92,6 @@ pub struct Bench<'a> {
     pub seeds: u32,
     /// The first of them.
     pub first_seed: u64,
-    /// Measurements on this machine's kernel; `None` where impossible.
-    pub live: Option<&'a dyn Live>,
     /// Factor of seeds for comparisons that `seeds` cannot decide.
     pub many: u32,
     /// Settings that shorten the runs.
@@ -114,7 +111,6 @@ impl<'a> Bench<'a> {
         Bench {
             seeds,
             first_seed: 1,
-            live: None,
             many: 10,
             shorter: &[],
             set: Vec::new(),

@@ -15,7 +15,6 @@ mod estimate;
 mod explore;
 mod figure;
 mod finding;
-pub mod live;
 mod measure;
 mod modern;
 mod open;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record};
-use lasthop_report::model::{ClaimResult, ConditionFigure, Verdict};
-use lasthop_report::number::{plural, short, with_interval};
+use lasthop_report::model::{ClaimResult, ConditionFigure, MeasuredFigure, Verdict};
+use lasthop_report::number::{short, with_interval};
 use serde_json::Value;
 
 /// Set by `make papers` to the answer of `lasthop reproduce --json`.
@@ -72,88 +72,58 @@ fn section(place: &str) -> Vec<u32> {
     number.split('.').filter_map(|part| part.parse().ok()).filter(|part| *part > 0).collect()
 }
 
-/// The built-in scenario that is closest to a claim, for the laboratory.
-fn scenario(claim: &Claim) -> Option<&'static str> {
-    Some(match claim.id {
-        "W-ACKP-SCENARIOS" | "T-F6" | "A-CHECKSUM" | "A-LOOKUP" | "A-LIVE" => return None,
-        "W-T2" => "west97-lan-bursts",
-        "W-T3" | "W-T4" => "west97-slow",
-        "W-F12" | "W-F13" | "W-WINDOWS" => "west97-wan",
-        "W-SATELLITE" => "satellite",
-        "W-MULTI" => "many-flows",
-        "D-F2-WAN" | "D-F3-WAN" => "daedalus-wan",
-        "D-T1" | "D-K" | "D-2WAY" => "slow-return",
-        "D-F6" => "cable-modem",
-        "D-MAC" => "packet-radio",
-        "D-F7" | "D-F8-F9" | "D-F11-F12" => "integrated",
-        "D-TIMEOUTS" => "web",
-        "A-T5.1" => "interference",
-        id if id.starts_with("W-") => "west97-lan",
-        id if id.starts_with("T-") => "tulip",
-        id if id.starts_with("B-") => "ebsn",
-        id if id.starts_with("D-") => "daedalus-lan",
-        _ => "agarwal00",
-    })
-}
-
 /// A cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
 }
 
-fn condition(c: &ConditionFigure) -> String {
-    let (measured, wanted) = match c.wanted.as_str() {
-        "true" => (String::new(), String::new()),
-        wanted => (with_interval(c.value, c.ci.unwrap_or(0.0)), wanted.to_owned()),
-    };
-    let verdict = match c.verdict {
-        Verdict::Fails => "**fails**",
-        Verdict::Undecided => "*undecided*",
-        other => other.word(),
-    };
-    format!("| {} | {wanted} | {measured} | {verdict} |\n", cell(&c.what))
-}
-
+/// The number of conditions that hold.
 fn holding(result: &ClaimResult) -> usize {
     result.conditions.iter().filter(|c| c.verdict == Verdict::Holds).count()
 }
 
-fn entry(claim: &Claim, result: &ClaimResult) -> String {
-    let (verdict, held) = (result.verdict.word(), holding(result));
-    let of = plural(result.conditions.len() as u64, "condition");
-    let mut text = format!(
-        "## {}\n\n{}: **{verdict}** ({held} of {of}).\n\nPublished: {}.\n\nSetup: {}.\n\n",
-        claim.id,
-        cell(claim.place),
-        cell(claim.published),
-        cell(claim.setup)
-    );
-    let published = result.measured.iter().filter_map(|m| Some((m, m.published?)));
-    let rows: String = published
-        .map(|(m, given)| {
-            let measured = with_interval(m.mean, m.ci.unwrap_or(0.0));
-            format!("| {} | {} | {measured} | {} |\n", cell(&m.label), short(given), cell(&m.unit))
-        })
-        .collect();
-    if !rows.is_empty() {
-        text += &format!(
-            "Figures:\n\n| figure | published | measured | unit |\n|---|---|---|---|\n{rows}\n"
-        );
+/// A table with a heading, unless it has no rows.
+fn section_of(heading: &str, columns: &str, rows: String) -> String {
+    let rule = "---|".repeat(columns.matches('|').count() - 1);
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!("## {heading}\n\n{columns}\n|{rule}\n{rows}\n"),
     }
-    let rows: String = result.conditions.iter().map(condition).collect();
-    text += &format!(
-        "Conditions:\n\n| condition | wanted | measured | verdict |\n|---|---|---|---|\n{rows}\n"
-    );
-    for note in &result.notes {
-        let mut chars = note.trim_end_matches('.').chars();
-        let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-        let _ = writeln!(text, "{first}{}.\n", cell(chars.as_str()));
+}
+
+/// Figures with a published value.
+fn published(result: &ClaimResult) -> String {
+    let given = result.measured.iter().filter_map(|m| Some((m, m.published?)));
+    let row = |(m, given): (&MeasuredFigure, f64)| {
+        let measured = with_interval(m.mean, m.ci.unwrap_or(0.0));
+        let (label, unit) = (cell(&m.label), cell(&m.unit));
+        let row = format!("| {} | {label} | {} | {measured} {unit}", result.id, short(given));
+        format!("{} |\n", row.trim_end())
+    };
+    given.map(row).collect()
+}
+
+/// Conditions that do not hold.
+fn broken(result: &ClaimResult) -> String {
+    let broken = result.conditions.iter().filter(|c| c.verdict != Verdict::Holds);
+    let row = |c: &ConditionFigure| {
+        let (measured, wanted) = match c.wanted.as_str() {
+            "true" => (String::new(), String::new()),
+            wanted => (with_interval(c.value, c.ci.unwrap_or(0.0)), wanted.to_owned()),
+        };
+        let (what, verdict) = (cell(&c.what), c.verdict.word());
+        format!("| {} | {what} | {wanted} | {measured} | {verdict} |\n", result.id)
+    };
+    broken.map(row).collect()
+}
+
+/// Explanations of a verdict that is not `holds`.
+fn explained(result: &ClaimResult) -> String {
+    if result.verdict == Verdict::Holds || result.notes.is_empty() {
+        return String::new();
     }
-    let _ = writeln!(text, "    lasthop reproduce {} --verbose", claim.id);
-    if let Some(name) = scenario(claim) {
-        let _ = writeln!(text, "    lasthop lab {name}");
-    }
-    text + "\n"
+    let notes: Vec<&str> = result.notes.iter().map(|note| note.trim_end_matches('.')).collect();
+    format!("- **{}**: {}.\n", result.id, cell(&notes.join(". ")))
 }
 
 /// The results of a paper's claims, in the order of the paper.
@@ -182,21 +152,33 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
         record.lasthop,
         record.seeds()
     );
-    text += "| claim | place | verdict | conditions that hold |\n|---|---|---|---|\n";
+    text += "`lasthop reproduce CLAIM --verbose` prints its setup and all conditions.\n\n";
+    text += "| claim | place | published | verdict |\n|---|---|---|---|\n";
     for (claim, result) in &all {
         let _ = writeln!(
             text,
-            "| [{}](#{}) | {} | {} | {} of {} |",
+            "| {} | {} | {} | {} ({} of {}) |",
             claim.id,
-            claim.id.to_lowercase().replace('.', ""),
             cell(claim.place),
+            cell(claim.published),
             result.verdict.word(),
             holding(result),
             result.conditions.len()
         );
     }
     text.push('\n');
-    all.iter().for_each(|(claim, result)| text += &entry(claim, result));
+    let each =
+        |rows: fn(&ClaimResult) -> String| all.iter().map(|(_, result)| rows(result)).collect();
+    text += &section_of("Figures", "| claim | figure | published | measured |", each(published));
+    text += &section_of(
+        "Conditions that do not hold",
+        "| claim | condition | wanted | measured | verdict |",
+        each(broken),
+    );
+    let notes: String = each(explained);
+    if !notes.is_empty() {
+        text += &format!("{notes}\n");
+    }
     text += "## Sentences that no claim tests\n\n| section | sentence | why |\n|---|---|---|\n";
     for sentence in paper.untested {
         let (says, why) = (cell(sentence.says), cell(sentence.why));

@@ -36,7 +36,7 @@ mod _lasthop {
         advise, all_claims, analyze, battery, compare, energy, explain, left_open, reproduce,
     };
     #[pymodule_export]
-    use super::sweep::{Sweep, identity, merge};
+    use super::sweep::{Sweep, identity};
     #[pymodule_export]
     use super::table::{Table, amount, read_table};
     #[pymodule_export]

@@ -5,7 +5,6 @@
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 
-pub mod cpu_tables;
 pub mod data;
 pub mod html;
 pub mod model;

@@ -1,6 +1,6 @@
 //! Numbers formatted for readers.
 
-use lasthop_observe::stats::{Middle, Summary};
+use lasthop_observe::stats::Summary;
 
 /// Bytes of a KB, in the papers' tables and in ours.
 pub const KB: f64 = 1024.0;
@@ -109,14 +109,6 @@ pub fn with_interval(mean: f64, ci95: f64) -> String {
 /// `mean ± half-width`.
 pub fn summary(s: &Summary) -> String {
     if s.n == 0 { "–".to_owned() } else { with_interval(s.mean, s.ci95) }
-}
-
-/// `median (low to high)`; the median alone without an interval.
-pub fn middle(m: &Middle) -> String {
-    match m.interval {
-        Some((low, high)) => format!("{} ({} to {})", short(m.median), short(low), short(high)),
-        None => short(m.median),
-    }
 }
 
 /// Inserts thin spaces between groups of three digits from ten thousand on, and uses a true minus sign.

@@ -1,7 +1,6 @@
 //! Dotted keys of `--set`, `--vary` and `[vary]`: `host.fixed.tcp`, `errors.mean` or `agent`.
 
 mod routes;
-mod settings;
 
 use crate::document::{Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
@@ -9,7 +8,6 @@ use crate::schema;
 use crate::synonyms::{KEYS, Synonyms, meaning, remark, same};
 
 pub(crate) use routes::{find, set};
-pub use settings::{settings, settings_like};
 
 /// Maximum depth of a key; also bounds the recursion of [`set`].
 const MAX_SEGMENTS: usize = 8;

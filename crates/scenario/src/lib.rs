@@ -45,12 +45,10 @@ pub mod roaming;
 mod schema;
 mod schemes;
 mod sliders;
-pub mod spelling;
 pub mod synonyms;
 mod syntax;
 mod vary;
 
-pub use address::{settings, settings_like};
 pub use compare::{AS_IS, Comparison, Handoffs, LeftOut, SchemeChoice, compare};
 pub use error::{Code, Diagnostic, Error, Location, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};

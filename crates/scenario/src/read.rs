@@ -2,12 +2,11 @@
 
 mod values;
 
-use crate::document::{Entry, Node, Table, Value};
+use crate::document::{Entry, Node, Table};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
+use crate::schema;
 use crate::synonyms::{KEYS, meaning, same};
-use crate::{schema, spelling};
 pub(crate) use values::Limits;
-use values::in_quotes;
 
 /// A value that can be written in a scenario.
 pub(crate) trait Word: Sized {
@@ -22,13 +21,6 @@ pub(crate) trait Word: Sized {
     /// The most likely value of a refused word, as after `key = `.
     fn corrected(_: &str) -> Option<String> {
         None
-    }
-
-    /// The value of a word that is one, or its most likely value, as after `key = `.
-    fn valid(word: &str) -> Option<String> {
-        let value = Value::String(word.to_owned());
-        let is_valid = Self::read(&Node { at: Location::file(0..0), value }).is_ok();
-        if is_valid { Some(in_quotes(word.to_owned())) } else { Self::corrected(word) }
     }
 }
 
@@ -245,22 +237,9 @@ pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Err
         let word = node.brief();
         let correctable = code == Code::BadValue && node.as_array().is_none();
         let corrected = T::corrected(&word).filter(|_| correctable);
-        let readings = spelling::readings(&word).map(|both| both.map(|one| T::valid(&one)));
-        let help = match (&corrected, readings) {
-            (Some(meant), _) => format!("did you mean `{key} = {meant}`?"),
-            (None, Some([Some(decimal), Some(thousands)])) => format!(
-                "a comma may separate decimals or thousands: write `{key} = {decimal}` or `{key} = {thousands}`"
-            ),
-            _ => format!("for example `{key} = {}`{}", T::EXAMPLE, axis_hint(node)),
-        };
-        let why = match spelling::kind(&word) {
-            _ if corrected.is_some() || !UNKNOWN.iter().any(|end| why.ends_with(end)) => why,
-            // The unit is right, so the number is wrong.
-            Some(kind) if T::EXPECTED.starts_with(kind) => {
-                format!("`{}` is out of range", shortened(&word))
-            }
-            Some(kind) => format!("`{}` is {kind}", shortened(&word)),
-            _ => why,
+        let help = match &corrected {
+            Some(meant) => format!("did you mean `{key} = {meant}`?"),
+            None => format!("for example `{key} = {}`{}", T::EXAMPLE, axis_hint(node)),
         };
         Diagnostic::new(code, path, &node.at)
             .message(format!("`{path}`: {why}"))
@@ -269,10 +248,6 @@ pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Err
             .into()
     })
 }
-
-/// Ends of messages for a number with a unit of another quantity.
-const UNKNOWN: [&str; 2] = [UNKNOWN_UNIT, "is not one number with a unit"];
-const UNKNOWN_UNIT: &str = "has no known unit";
 
 /// Remedy for a list in place of a value.
 fn axis_hint(node: &Node) -> &'static str {

@@ -31,7 +31,6 @@ pub mod compress;
 mod document;
 pub mod energy;
 pub mod explain;
-pub mod load;
 pub mod ranking;
 pub mod replay;
 pub mod sweep;

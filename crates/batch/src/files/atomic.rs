@@ -1,6 +1,6 @@
 //! Atomic files.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,24 +23,6 @@ impl AtomicFile {
     ///
     /// Those of the system.
     pub fn create(target: &Path) -> io::Result<AtomicFile> {
-        AtomicFile::with(target, File::options().write(true).create(true).truncate(true))
-    }
-
-    /// Like [`AtomicFile::create`], readable by the owner only.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system.
-    #[cfg(target_os = "linux")]
-    pub fn create_private(target: &Path) -> io::Result<AtomicFile> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        AtomicFile::with(
-            target,
-            File::options().write(true).create(true).truncate(true).mode(0o600),
-        )
-    }
-
-    fn with(target: &Path, options: &OpenOptions) -> io::Result<AtomicFile> {
         if fs::metadata(target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let file = Some(BufWriter::new(File::options().write(true).open(target)?));
             return Ok(AtomicFile { file, temporary: None, target: target.to_owned() });
@@ -48,7 +30,7 @@ impl AtomicFile {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         // Two programs that write the same result must not write the same temporary file.
         let temporary = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let file = Some(BufWriter::new(options.open(&temporary)?));
+        let file = Some(BufWriter::new(File::create(&temporary)?));
         Ok(AtomicFile { file, temporary: Some(temporary), target: target.to_owned() })
     }
 

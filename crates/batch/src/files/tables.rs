@@ -18,63 +18,26 @@ use crate::Error;
 /// Rows of a group, which are buffered before they are written.
 const GROUP: usize = 1 << 16;
 
-/// A table as one Parquet file. Equal rows give equal bytes, for any division into pieces.
-pub struct Parquet<W: Write + Send>(ArrowWriter<W>);
-
-impl<W: Write + Send> Parquet<W> {
-    /// Begins a table.
-    ///
-    /// # Errors
-    ///
-    /// Those of the writer.
-    pub fn new(schema: SchemaRef, to: W) -> io::Result<Parquet<W>> {
-        let level = ZstdLevel::try_new(3).map_err(io::Error::other)?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
-            .set_writer_version(WriterVersion::PARQUET_2_0)
-            .set_created_by(concat!("lasthop ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_max_row_group_row_count(Some(GROUP))
-            // All keys differ.
-            .set_column_dictionary_enabled("key".into(), false)
-            .build();
-        ArrowWriter::try_new(to, schema, Some(properties)).map(Parquet).map_err(io::Error::other)
-    }
-
-    /// More rows.
-    ///
-    /// # Errors
-    ///
-    /// Those of the writer.
-    pub fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
-        self.0.write(rows).map_err(io::Error::other)
-    }
-
-    /// The end; gives the writer back.
-    ///
-    /// # Errors
-    ///
-    /// Those of the writer.
-    pub fn finish(self) -> io::Result<W> {
-        self.0.into_inner().map_err(io::Error::other)
-    }
-}
-
-impl<W: Write + Send> core::fmt::Debug for Parquet<W> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Parquet")
-    }
-}
-
-/// A table as the bytes of a Parquet file.
+/// A table as the bytes of a Parquet file. Equal rows give equal bytes.
 ///
 /// # Errors
 ///
 /// Where it cannot be one.
 pub fn parquet(table: &RecordBatch) -> io::Result<Vec<u8>> {
-    let mut file = Parquet::new(table.schema(), Vec::new())?;
-    file.write(table)?;
-    file.finish()
+    let level = ZstdLevel::try_new(3).map_err(io::Error::other)?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(level))
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_created_by(concat!("lasthop ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(GROUP))
+        // All keys differ.
+        .set_column_dictionary_enabled("key".into(), false)
+        .build();
+    let mut file = ArrowWriter::try_new(Vec::new(), table.schema(), Some(properties))
+        .map_err(io::Error::other)?;
+    file.write(table).map_err(io::Error::other)?;
+    file.into_inner().map_err(io::Error::other)
 }
 
 /// Writes the heading of a table as CSV (RFC 4180, lines end in a line feed).
@@ -82,7 +45,7 @@ pub fn parquet(table: &RecordBatch) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// Those of the writer.
-pub fn csv_heading(schema: &SchemaRef, to: &mut impl Write) -> io::Result<()> {
+fn csv_heading(schema: &SchemaRef, to: &mut impl Write) -> io::Result<()> {
     let mut line = String::new();
     for (i, field) in schema.fields().iter().enumerate() {
         line.extend((i > 0).then_some(','));
@@ -96,7 +59,7 @@ pub fn csv_heading(schema: &SchemaRef, to: &mut impl Write) -> io::Result<()> {
 /// # Errors
 ///
 /// Those of the writer, and a table with columns that are neither numbers, truth values nor text.
-pub fn csv_rows(table: &RecordBatch, to: &mut impl Write) -> io::Result<()> {
+fn csv_rows(table: &RecordBatch, to: &mut impl Write) -> io::Result<()> {
     let mut line = String::new();
     for row in 0..table.num_rows() {
         line.clear();

@@ -59,7 +59,7 @@ impl AxisNumbers {
     /// # Errors
     ///
     /// The table lacks the column of an axis.
-    pub fn schema(&self, schema: &Schema) -> Result<SchemaRef, Error> {
+    fn schema(&self, schema: &Schema) -> Result<SchemaRef, Error> {
         let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
         for axis in &self.0 {
             let index = schema.index_of(&axis.column).map_err(|error| wrong(&error))?;

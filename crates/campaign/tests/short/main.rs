@@ -124,8 +124,7 @@ fn records_of_one_fuzz_target_are_summed() {
 const CARELESS: &str = r#"#!/bin/sh
 case $1 in
 run) mkdir -p "$4" && echo capture > "$4/link.pcapng" ;;
-sweep) mkdir -p "$4" && echo batch > "$4/batch" ;;
-man) mkdir -p "$2"; head -c 40000 /dev/zero > "$2/page.1" 2>/dev/null; exit 0 ;;
+generate) mkdir -p "$3"; head -c 40000 /dev/zero > "$3/page.1" 2>/dev/null; exit 0 ;;
 link) mkdir -p "${3%/*}" && echo key > "$3" || { rm -f "$3"; echo "error: $3" >&2; exit 2; } ;;
 esac
 "#;
@@ -148,7 +147,7 @@ fn a_file_that_a_full_disk_cuts_short_is_noticed() {
         let writer = WRITERS.iter().find(|writer| writer.name == name).expect("it is a writer");
         bench.fill(writer, 4).unwrap_or_else(|e| panic!("{e}"))
     };
-    let (careless, careful) = (fill("man"), fill("link --keygen"));
+    let (careless, careful) = (fill("generate man"), fill("link --keygen"));
     let cut = careless.wrong.iter().filter(|message| message.contains("other content")).count();
     // On disks of a quarter, a half and three quarters of the needed size.
     assert!(cut >= 3 && careless.wrong.len() > cut, "{careless:?}");

@@ -1,4 +1,4 @@
-//! `lasthop completions`: a completion script for a shell.
+//! `lasthop generate completions`: a completion script for a shell.
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
@@ -9,9 +9,9 @@ use crate::{Cli, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop completions bash > ~/.local/share/bash-completion/completions/lasthop
-  lasthop completions zsh > ~/.zfunc/_lasthop
-  lasthop completions fish > ~/.config/fish/completions/lasthop.fish";
+  lasthop generate completions bash > ~/.local/share/bash-completion/completions/lasthop
+  lasthop generate completions zsh > ~/.zfunc/_lasthop
+  lasthop generate completions fish > ~/.config/fish/completions/lasthop.fish";
 
 /// Print a completion script for a shell
 #[derive(clap::Args, Debug)]

@@ -1,14 +1,13 @@
 //! `lasthop discard`: receives the data of the test sender, counts it, and discards it.
 
-use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::{
-    DEFAULT_PORT, DiscardObserver, DiscardOptions, Pattern, Received, RoleLimits, Served, Session,
-    discard, listen, listen_everywhere,
+    DEFAULT_PORT, DiscardObserver, DiscardOptions, Pattern, Received, Session, discard, listen,
+    listen_everywhere,
 };
 use lasthop_proto::units::Span;
 use lasthop_report::number::{Units, plural};
@@ -17,7 +16,7 @@ use crate::failure::Failure;
 use crate::stop::Stop;
 use crate::study_args;
 use crate::transfer::shown;
-use crate::{Outcome, note, output};
+use crate::{Outcome, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,11 +24,8 @@ Examples:
   lasthop discard --once --verify               one transfer, each byte compared
   lasthop discard --listen 10.0.1.1:9           one address, the port of the discard service (as root)
   lasthop discard --output received --count 3   store received data as files
-  lasthop discard --udp                         datagrams of `lasthop send -u` too
 
 Any sender will do; --verify compares with what `lasthop send --bytes` sends.
-Clients of `lasthop load` and `send -R` receive data, on each connection at most for two minutes and
-64 GiB: --plain refuses them. A client has at most 56 such connections.
 Exit code 1 if a transfer was not complete or had a wrong byte, 130 after Ctrl-C.";
 
 /// Receive and throw away: the other end of `lasthop send`
@@ -54,12 +50,6 @@ pub struct Args {
     /// Connections at the same time; further ones wait
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     at_once: u16,
-    /// Only receive: refuse `lasthop load`, `send -R` and `send -u`. --once and --count do the same
-    #[arg(long)]
-    plain: bool,
-    /// Receive UDP datagrams of `lasthop send -u` too, at the same address and port
-    #[arg(long, conflicts_with_all = ["plain", "once", "count"])]
-    udp: bool,
     /// Give a connection up when nothing came for so long
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
@@ -110,8 +100,6 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         verify: args.verify.then_some(Pattern { stream: 0 }),
         directory: args.output.clone(),
         idle: Some(args.idle),
-        roles: (!args.plain).then(RoleLimits::default),
-        udp: args.udp,
     };
     let session = Session { clock: Clock::start(), stop: stop.flag() };
     let mut printer = TransferPrinter {
@@ -165,15 +153,6 @@ impl DiscardObserver for TransferPrinter<'_> {
             // The reader of the output has exited.
             self.error.get_or_insert(error);
             self.stop.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn served(&mut self, served: &Served) {
-        // On stderr: programs read transfers from stdout.
-        if !self.json && !note::is_quiet() {
-            let Some(line) = shown::served_line(served, self.units) else { return };
-            // A closed stderr does not end the receiver.
-            let _ = io::stderr().write_all(line.as_bytes());
         }
     }
 }

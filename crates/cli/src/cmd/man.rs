@@ -1,4 +1,4 @@
-//! `lasthop man`: manual pages, generated from the definition of the arguments.
+//! `lasthop generate man`: manual pages, generated from the definition of the arguments.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use crate::{Cli, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop man man1                              then `man man1/lasthop-run.1`
-  lasthop man ~/.local/share/man/man1           where `man lasthop-run` finds them";
+  lasthop generate man man1                              then `man man1/lasthop-run.1`
+  lasthop generate man ~/.local/share/man/man1           where `man lasthop-run` finds them";
 
 /// Write the manual pages: one of the program and one of each command
 #[derive(clap::Args, Debug)]
@@ -30,9 +30,9 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         args.dir.to_str().filter(|name| Cli::command().find_subcommand(name).is_some())
     {
         return Err(Failure::input(
-            format!("`{name}` is a command, and `lasthop man` needs a directory"),
+            format!("`{name}` is a command, and `lasthop generate man` needs a directory"),
             format!(
-                "`lasthop help {name}` explains the command; `lasthop man ./{name}` writes the pages of all commands \
+                "`lasthop help {name}` explains the command; `lasthop generate man ./{name}` writes the pages of all commands \
                  to a directory of this name"
             ),
         ));

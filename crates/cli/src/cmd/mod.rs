@@ -5,7 +5,7 @@ pub mod analyze;
 mod bare;
 pub mod battery;
 pub mod compare;
-pub mod completions;
+mod completions;
 #[cfg(feature = "zstd")]
 pub mod compress;
 #[cfg(live)]
@@ -16,14 +16,13 @@ pub mod doctor;
 pub mod energy;
 pub mod explain;
 pub mod explore;
+pub mod generate;
 mod hardware;
 #[cfg(feature = "lab")]
 pub mod lab;
 #[cfg(live)]
 pub mod link;
 pub mod list;
-#[cfg(live)]
-pub mod load;
 pub mod man;
 pub mod packetdrill;
 pub(crate) mod plan;
@@ -33,7 +32,7 @@ pub mod replay;
 pub mod report;
 pub mod reproduce;
 pub mod run;
-pub mod schema;
+mod schema;
 #[cfg(live)]
 pub mod send;
 #[cfg(live)]

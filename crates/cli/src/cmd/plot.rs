@@ -16,7 +16,7 @@ use crate::{format, output, study_args};
 const EXAMPLES: &str = "\
 Examples:
   lasthop run west97-lan -o results
-  lasthop plot sequence results --cell agent=snoop -o snoop.pdf
+  lasthop plot sequence results --cell agent=snoop -o snoop.svg && rsvg-convert -f pdf -o snoop.pdf snoop.svg
   lasthop plot window results
   lasthop plot cdf results --of transfer_time
   lasthop plot ranking results --of timeouts -o timeouts.svg
@@ -29,7 +29,7 @@ Kinds:
   sweep     means with 95 % confidence intervals: lines over a numeric axis, else bars
   ranking   cells in the order of their means, with 95 % confidence intervals
 
-The ending of the file chooses the form: .svg, .pdf or .png. Reads results.json and the series under trace/; nothing is run again.";
+The ending of the file chooses the form: .svg or .png. Reads results.json and the series under trace/; nothing is run again.";
 
 /// Names of the kinds.
 fn kinds() -> impl TypedValueParser<Value = Kind> {
@@ -64,7 +64,7 @@ pub struct Args {
     /// Light figures on a dark background
     #[arg(long)]
     dark: bool,
-    /// The file: .svg, .pdf or .png [default: KIND.svg in the directory]
+    /// The file: .svg or .png [default: KIND.svg in the directory]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -110,7 +110,6 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Form {
     Svg,
-    Pdf,
     Png,
 }
 
@@ -120,11 +119,13 @@ impl Form {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         match ending.to_str() {
             Some("svg") => Ok(Form::Svg),
-            Some("pdf") => Ok(Form::Pdf),
             Some("png") => Ok(Form::Png),
             _ => {
                 let message = format!("{}: the ending names no form of figures", path.display());
-                Err(Failure::input(message, "write FILE.svg, FILE.pdf or FILE.png"))
+                Err(Failure::input(
+                    message,
+                    "write FILE.svg or FILE.png; `rsvg-convert -f pdf` makes a PDF of an .svg",
+                ))
             }
         }
     }
@@ -133,7 +134,6 @@ impl Form {
     pub(super) fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
         let drawn = match self {
             Form::Svg => return Ok(plot.figure(theme).into_bytes()),
-            Form::Pdf => plot.pdf(theme),
             Form::Png => plot.png(theme, 2.0),
         };
         drawn.map_err(|error| Failure::input(error.to_string(), "write an .svg instead"))

@@ -1,4 +1,4 @@
-//! `lasthop schema`: JSON Schema of the files, for editors.
+//! `lasthop generate schema`: JSON Schema of the files, for editors.
 
 use clap::ValueEnum;
 use lasthop_scenario::{File, json_schema};
@@ -9,9 +9,9 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop schema > scenario.schema.json           for scenarios
-  lasthop schema station > station.schema.json    for the file of a station
-  lasthop schema --output run > run.schema.json   for what `lasthop run --json` prints
+  lasthop generate schema > scenario.schema.json           for scenarios
+  lasthop generate schema station > station.schema.json    for the file of a station
+  lasthop generate schema --output run > run.schema.json   for what `lasthop run --json` prints
 
 An editor with Taplo (Even Better TOML) completes and checks a file that begins with
   #:schema ./scenario.schema.json";
@@ -42,8 +42,6 @@ enum JsonOutput {
     List,
     /// `lasthop doctor`
     Doctor,
-    /// `lasthop load`
-    Load,
 }
 
 impl JsonOutput {
@@ -57,7 +55,6 @@ impl JsonOutput {
             JsonOutput::Battery => include_str!("schema/battery.json"),
             JsonOutput::List => include_str!("schema/list.json"),
             JsonOutput::Doctor => include_str!("schema/doctor.json"),
-            JsonOutput::Load => include_str!("schema/load.json"),
         }
     }
 }

@@ -1,11 +1,7 @@
 //! `lasthop send`: the test sender, bulk transfers over the kernel's TCP.
 
-mod interval;
-mod reverse;
-mod udp;
-
 use std::fs::File;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -14,31 +10,28 @@ use std::thread;
 
 use lasthop_live::clock::Clock;
 use lasthop_live::endpoint::{
-    DEFAULT_PORT, End, EndpointError, Pattern, Progress as Sent, SendObserver, SendOptions,
-    SendReport, Session, Source, send,
+    End, EndpointError, Pattern, Progress as Sent, SendObserver, SendOptions, SendReport, Session,
+    Source, send,
 };
 use lasthop_observe::Sink as _;
 use lasthop_observe::csv::TcbCsv;
 use lasthop_proto::event::Event;
-use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::units::{Bytes, Span};
 use lasthop_report::number::Units;
 
-use self::interval::Intervals;
 use crate::failure::Failure;
 use crate::output::AtomicFile;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::study_args;
-use crate::transfer::menu::{self, Choice, Terminal};
-use crate::transfer::settings::{self, AMOUNT, Settings};
 use crate::transfer::{Destination, Family, shown};
 use crate::{Outcome, format, output};
 
 /// Interval of the control block's samples with `--debug`.
 const SAMPLE: Span = Span::millis(2);
 
-/// File name of the menu's traces.
-const TRACE: &str = "lasthop-send-tcb.csv";
+/// Default size of a transfer.
+const AMOUNT: Bytes = Bytes(2_000_000);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,10 +40,6 @@ Examples:
   lasthop send laptop --file image.iso              a file; `-` instead of it reads stdin
   lasthop send laptop --congestion reno --debug tcb.csv
   lasthop send laptop --count 4 --repeat 10 --every 30s --json
-  lasthop send laptop --bytes 1GB --interval 1s     a line for each second
-  lasthop send laptop -R                            the receiver sends
-  lasthop send laptop -u --rate 2mbit --time 30s    datagrams, with -R from the receiver
-  lasthop send                                      a menu with the last settings
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.
 --debug writes the sender's control block every 2 ms, in the columns of `lasthop run -o`.
@@ -60,9 +49,9 @@ Exit code 1 if a transfer broke off, 130 after Ctrl-C.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Receiver; the default port is 9009 [default: a menu, on a terminal]
+    /// Receiver; the default port is 9009
     #[arg(value_name = "HOST[:PORT]")]
-    destination: Option<Destination>,
+    destination: Destination,
     /// Send the data from stdin
     #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["bytes", "file"])]
     stdin: Option<String>,
@@ -72,24 +61,6 @@ pub struct Args {
     /// Send a file
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Receive instead: the other end sends the pattern, with --congestion
-    #[arg(long, short = 'R', conflicts_with_all = ["file", "stdin", "mss", "send_buffer", "no_delay", "debug"])]
-    reverse: bool,
-    /// Send UDP datagrams at a constant rate, which the receiver counts; with -R it sends them
-    #[arg(long, short, conflicts_with_all = ["bytes", "file", "stdin", "mss", "send_buffer", "no_delay", "debug", "congestion", "count", "repeat"])]
-    udp: bool,
-    /// Rate of the payload of datagrams [default: 1mbit]
-    #[arg(long, value_name = "RATE", requires = "udp")]
-    rate: Option<Rate>,
-    /// Payload of a datagram in bytes [default: 1200]
-    #[arg(long, value_name = "BYTES", requires = "udp", value_parser = clap::value_parser!(u16).range(32..=65_507))]
-    length: Option<u16>,
-    /// How long datagrams are sent [default: 10s]
-    #[arg(long, value_name = "TIME", requires = "udp", value_parser = sending_time)]
-    time: Option<Span>,
-    /// Print the bytes, the rate and the retransmissions of each interval
-    #[arg(long, value_name = "TIME", value_parser = interval_length)]
-    interval: Option<Span>,
     /// Number of simultaneous transfers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     count: u16,
@@ -147,25 +118,6 @@ fn collect<R>(results: Vec<Result<R, EndpointError>>, reports: &mut Vec<R>) -> R
     first
 }
 
-/// A time that the receiver grants to datagrams.
-fn sending_time(word: &str) -> Result<Span, String> {
-    let span = word.parse::<Span>().map_err(|error| error.to_string())?;
-    if (Span::millis(100)..=Span::secs(90)).contains(&span) {
-        Ok(span)
-    } else {
-        Err("out of range; from 100ms to 90s, for example 10s".to_owned())
-    }
-}
-
-/// Progress is known to a twentieth of a second.
-fn interval_length(word: &str) -> Result<Span, String> {
-    let span = word.parse::<Span>().map_err(|error| error.to_string())?;
-    if span < Span::millis(100) {
-        return Err("too short; at least 100ms, for example 1s".to_owned());
-    }
-    Ok(span)
-}
-
 impl Args {
     fn family(&self) -> Family {
         match (self.ipv4, self.ipv6) {
@@ -173,12 +125,6 @@ impl Args {
             (_, true) => Family::V6,
             _ => Family::Any,
         }
-    }
-
-    /// The intervals of `--interval`, from now on.
-    fn intervals(&self, session: &Session<'_>, json: bool) -> Option<Intervals> {
-        let units = (!json).then_some(self.units);
-        self.interval.map(|every| Intervals::new(every, session.clock, units))
     }
 }
 
@@ -211,96 +157,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             "leave out --count and --repeat, or send a file: --file FILE",
         ));
     }
-    let Some(destination) = &args.destination else {
-        let other = args.reverse || args.udp;
-        if !json && !other && io::stdin().is_terminal() && io::stdout().is_terminal() {
-            return with_menu(args);
-        }
-        return Err(Failure::input(
-            "no destination: HOST[:PORT] is missing",
-            format!(
-                "name it: lasthop send laptop:{DEFAULT_PORT}. On a terminal `lasthop send` shows a menu"
-            ),
-        ));
-    };
-    if args.reverse || args.udp {
-        let addresses = destination.addresses(args.family())?;
-        let stop = Stop::listen()?;
-        let session = Session { clock: Clock::start(), stop: stop.flag() };
-        let run = if args.udp { udp::run } else { reverse::run };
-        return run(args, &addresses, &session, json);
-    }
-    let job = Job {
-        args,
-        destination,
-        amount: args.bytes.unwrap_or(AMOUNT),
-        debug: args.debug.as_deref(),
-        json,
-    };
+    let job = Job { args, json };
     let stop = Stop::listen()?;
-    let outcome = job.run(&Session { clock: Clock::start(), stop: stop.flag() });
-    let settings = Settings {
-        destination: Some(destination.clone()),
-        amount: job.amount,
-        debugging: args.debug.is_some(),
-    };
-    remember(&settings, json);
-    outcome
-}
-
-/// Shows the menu, sends, and repeats.
-fn with_menu(args: &Args) -> Result<Outcome, Failure> {
-    let mut settings = settings::path().map_or_else(Settings::default, |path| {
-        Settings::load(&path).unwrap_or_else(|why| {
-            eprintln!("{} is ignored: {why}", path.display());
-            Settings::default()
-        })
-    });
-    settings.amount = args.bytes.unwrap_or(settings.amount);
-    settings.debugging |= args.debug.is_some();
-    let trace = args.debug.as_deref().unwrap_or(Path::new(TRACE));
-    let stop = Stop::listen()?;
-    let session = Session { clock: Clock::start(), stop: stop.flag() };
-    let mut answers = Terminal::new(session);
-    loop {
-        let shown_trace = trace.display().to_string();
-        let mut out = io::stdout().lock();
-        let choice = menu::choose(&mut settings, &shown_trace, &mut answers, &mut out);
-        drop(out);
-        match (choice.map_err(Failure::Output)?, &settings.destination) {
-            (Choice::Interrupted, _) => return Ok(Outcome::Interrupted),
-            (Choice::Quit, _) | (Choice::Start, None) => {
-                remember(&settings, false);
-                return Ok(Outcome::Done);
-            }
-            (Choice::Start, Some(destination)) => {
-                remember(&settings, false);
-                let job = Job {
-                    args,
-                    destination,
-                    amount: settings.amount,
-                    debug: settings.debugging.then_some(trace),
-                    json: false,
-                };
-                match job.run(&session) {
-                    Ok(Outcome::Interrupted) => return Ok(Outcome::Interrupted),
-                    Ok(_) => {}
-                    Err(failure @ Failure::Output(_)) => return Err(failure),
-                    Err(failure) => failure.show(false),
-                }
-            }
-        }
-    }
-}
-
-/// Stores the settings for the next time. A failure is only a warning.
-fn remember(settings: &Settings, json: bool) {
-    let Some(path) = settings::path() else { return };
-    if let Err(error) = settings.save(&path) {
-        if !json {
-            eprintln!("cannot remember the destination in {}: {error}", path.display());
-        }
-    }
+    job.run(&Session { clock: Clock::start(), stop: stop.flag() })
 }
 
 /// The trace, shared by simultaneous transfers.
@@ -309,19 +168,16 @@ type Trace = Mutex<TcbCsv<AtomicFile>>;
 /// The size and form of the transfer.
 struct Job<'a> {
     args: &'a Args,
-    destination: &'a Destination,
-    amount: Bytes,
-    debug: Option<&'a Path>,
     json: bool,
 }
 
 impl Job<'_> {
     /// Makes all transfers and prints the results.
     fn run(&self, session: &Session<'_>) -> Result<Outcome, Failure> {
-        let addresses = self.destination.addresses(self.args.family())?;
+        let addresses = self.args.destination.addresses(self.args.family())?;
         let help = "choose a file that you may write, with --debug FILE";
         let debug = |error, path: &Path| Failure::file(path, error, help);
-        let trace = match self.debug {
+        let trace = match &self.args.debug {
             Some(path) => {
                 let file = AtomicFile::create(path).map_err(|error| debug(error, path))?;
                 Some(Mutex::new(TcbCsv::new(file)))
@@ -329,18 +185,15 @@ impl Job<'_> {
             None => None,
         };
         let mut reports = Vec::new();
-        let intervals = self.args.intervals(session, self.json);
-        let watched = Watched { trace: trace.as_ref(), intervals: intervals.as_ref() };
-        let result = self.rounds(&addresses, session, watched, &mut reports);
-        let intervals = intervals.map(Intervals::finish);
-        if let (Some(trace), Some(path)) = (trace, self.debug) {
+        let result = self.rounds(&addresses, session, trace.as_ref(), &mut reports);
+        if let (Some(trace), Some(path)) = (trace, &self.args.debug) {
             let csv = trace.into_inner().unwrap_or_else(PoisonError::into_inner);
             csv.finish()
                 .and_then(AtomicFile::commit_unsynced)
                 .map_err(|error| debug(error, path))?;
         }
         if result.is_ok() || !reports.is_empty() {
-            self.show(&reports, intervals)?;
+            self.show(&reports)?;
         }
         result?;
         let stopped = session.stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -357,7 +210,7 @@ impl Job<'_> {
         &self,
         addresses: &[SocketAddr],
         session: &Session<'_>,
-        watched: Watched<'_>,
+        trace: Option<&Trace>,
         reports: &mut Vec<SendReport>,
     ) -> Result<(), Failure> {
         let mut next = session.clock.now();
@@ -367,7 +220,7 @@ impl Job<'_> {
                 return Ok(());
             }
             next = session.clock.now() + self.args.every.unwrap_or(Span::ZERO);
-            self.round(addresses, session, watched, reports)?;
+            self.round(addresses, session, trace, reports)?;
         }
         Ok(())
     }
@@ -377,7 +230,7 @@ impl Job<'_> {
         &self,
         addresses: &[SocketAddr],
         session: &Session<'_>,
-        watched: Watched<'_>,
+        trace: Option<&Trace>,
         reports: &mut Vec<SendReport>,
     ) -> Result<(), Failure> {
         let sources: Vec<Source> =
@@ -386,8 +239,7 @@ impl Job<'_> {
         let progress = Progress::of_bytes(total, self.json);
         let results: Vec<_> = thread::scope(|scope| {
             let begin = |source| {
-                let mut watch =
-                    Watch { progress: &progress, acked: 0, retransmissions: 0, watched };
+                let mut watch = Watch { progress: &progress, acked: 0, trace };
                 scope.spawn(move || self.transfer(addresses, source, session, &mut watch))
             };
             let threads: Vec<_> = sources.into_iter().map(begin).collect();
@@ -406,7 +258,10 @@ impl Job<'_> {
                 .map_err(|error| Failure::file(Path::new("stdin"), error, help));
         }
         let Some(path) = &self.args.file else {
-            return Ok(Source::Pattern { pattern: Pattern { stream: 0 }, bytes: self.amount.0 });
+            return Ok(Source::Pattern {
+                pattern: Pattern { stream: 0 },
+                bytes: self.args.bytes.unwrap_or(AMOUNT).0,
+            });
         };
         let file = File::open(path).and_then(|file| {
             if file.metadata()?.is_dir() {
@@ -441,25 +296,20 @@ impl Job<'_> {
                 no_delay: self.args.no_delay,
                 connect_timeout: self.args.connect_timeout,
                 idle: Some(self.args.idle),
-                sample: watch.watched.trace.map(|_| SAMPLE),
+                sample: watch.trace.map(|_| SAMPLE),
                 ..SendOptions::new(address)
             };
             send(&options, &mut source, session, watch)
         })
     }
 
-    fn show(
-        &self,
-        reports: &[SendReport],
-        intervals: Option<serde_json::Value>,
-    ) -> Result<(), Failure> {
+    fn show(&self, reports: &[SendReport]) -> Result<(), Failure> {
         if self.json {
             let transfers: Vec<_> = reports.iter().map(shown::sent).collect();
-            let mut document = serde_json::json!({ "transfers": transfers });
-            if let Some(intervals) = intervals {
-                document["intervals"] = intervals;
-            }
-            return output::print_json(format::SEND, &document);
+            return output::print_json(
+                format::SEND,
+                &serde_json::json!({ "transfers": transfers }),
+            );
         }
         if reports.is_empty() {
             return Ok(());
@@ -468,19 +318,11 @@ impl Job<'_> {
     }
 }
 
-/// Recorders that all transfers share.
-#[derive(Clone, Copy)]
-struct Watched<'a> {
-    trace: Option<&'a Trace>,
-    intervals: Option<&'a Intervals>,
-}
-
-/// Shows progress, counts intervals and writes the trace.
+/// Shows progress and writes the trace.
 struct Watch<'a> {
     progress: &'a Progress,
     acked: u64,
-    retransmissions: u64,
-    watched: Watched<'a>,
+    trace: Option<&'a Trace>,
 }
 
 impl SendObserver for Watch<'_> {
@@ -488,16 +330,10 @@ impl SendObserver for Watch<'_> {
         let more = sent.acked - self.acked;
         self.acked = sent.acked;
         self.progress.advance(more);
-        if let Some(intervals) = self.watched.intervals {
-            let before = self.retransmissions;
-            self.retransmissions = sent.retransmissions.unwrap_or(before);
-            let again = sent.retransmissions.map(|all| all.saturating_sub(before));
-            intervals.count(more, again, self.progress);
-        }
     }
 
     fn event(&mut self, event: &Event) {
-        if let Some(trace) = self.watched.trace {
+        if let Some(trace) = self.trace {
             trace.lock().unwrap_or_else(PoisonError::into_inner).event(event);
         }
     }

@@ -1,9 +1,8 @@
-//! `lasthop sweep` and `lasthop merge`: sweeps too large for one call or one machine.
+//! `lasthop sweep`: sweeps too large for one call or one machine.
 
 use std::path::{Path, PathBuf};
 
-use lasthop_batch::merge::merge;
-use lasthop_batch::store::{Directory, Store};
+use lasthop_batch::store::Store;
 use lasthop_batch::sweep::{Batches, Shard, sweep};
 use lasthop_batch::{Done, Provenance, Work};
 use lasthop_report::number::plural;
@@ -23,11 +22,10 @@ Examples:
   lasthop sweep my.toml --store s                       all runs; repeated: continues
   lasthop sweep my.toml --store s --shard 3/16          every 16th batch
   lasthop sweep my.toml --store s --points design.csv   sets in place of axes
-  lasthop merge s -o out                                one table, runs.parquet
 
-Runs are made in batches, each put into the store whole or not at all. Machines
-may share a store, or have one each that are merged. docs/how-to/scale.md gives
-the limits.";
+Runs are made in batches, each put into the store whole or not at all. They are
+Parquet files, which DuckDB and Polars query together. docs/how-to/scale.md has
+queries and limits.";
 
 /// Make a sweep of any size, in batches that many machines may share
 #[derive(clap::Args, Debug)]
@@ -54,20 +52,6 @@ pub struct Args {
     pub jobs: Jobs,
 }
 
-/// Merge stores of sweeps into one table, and print its digest
-#[derive(clap::Args, Debug)]
-pub struct MergeArgs {
-    /// Directories that `lasthop sweep --store` wrote to
-    #[arg(value_name = "DIR", required = true)]
-    pub stores: Vec<PathBuf>,
-    /// Write runs.parquet to this directory
-    #[arg(long, short, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Write runs.csv as well
-    #[arg(long, requires = "output")]
-    pub csv: bool,
-}
-
 /// Runs `lasthop sweep`.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let mut arguments = args.changes.arguments();
@@ -88,7 +72,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         error => error.into(),
     };
     let batches = Batches::new(&grid, provenance).map_err(failed)?;
-    let store = Directory::create(&args.store).map_err(failed)?;
+    let store = Store::create(&args.store).map_err(failed)?;
     let stop = Stop::listen()?;
     let progress = Progress::of_runs(grid.runs(), json);
     let (stopped, step) = (|| stop.requested(), |done: Done| progress.at(done.runs, done.of));
@@ -121,23 +105,4 @@ fn points(path: &Path) -> Result<String, Failure> {
     let help = "a table of points is a CSV file";
     let mut file = std::fs::File::open(path).map_err(|error| Failure::file(path, error, help))?;
     read(&mut file, path, help)
-}
-
-/// Runs `lasthop merge`.
-pub fn run_merge(args: &MergeArgs, json: bool) -> Result<Outcome, Failure> {
-    let stores =
-        args.stores.iter().map(|dir| Directory::open(dir)).collect::<Result<Vec<_>, _>>()?;
-    let stores: Vec<&dyn Store> = stores.iter().map(|store| store as &dyn Store).collect();
-    let merged = merge(&stores, args.output.as_deref(), args.csv)?;
-    if json {
-        output::print_json(format::MERGE, &merged.document())?;
-    } else {
-        let mut text =
-            format!("{} of {}, digest {}\n", merged.rows, plural(merged.of, "run"), merged.digest);
-        if let Some(dir) = &args.output {
-            text += &format!("runs.parquet is in {}\n", dir.display());
-        }
-        output::print(&text)?;
-    }
-    Ok(Outcome::Done)
 }

@@ -1,7 +1,5 @@
 //! Addresses and errors of end points, for `send` and `discard`.
 
-pub mod menu;
-pub mod settings;
 pub mod shown;
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Stored results of `run`, of `sweep` and `merge` (`stores.rs`), and of `explore` (`exploration.rs`).
+//! Stored results of `run`, of `sweep` (`stores.rs`), and of `explore` (`exploration.rs`).
 
 mod exploration;
 mod stores;

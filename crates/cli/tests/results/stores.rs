@@ -1,11 +1,9 @@
-//! Sweeps with a store: shards, merging, points, resumption, and stores of earlier versions.
+//! Sweeps with a store: shards, points, resumption, and stores of earlier versions.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 #[cfg(unix)]
-use std::{path::PathBuf, process::Stdio};
-
-use serde_json::Value;
+use std::process::Stdio;
 
 use super::{Workdir, files, json, stored_lines, text};
 #[cfg(unix)]
@@ -27,14 +25,16 @@ fn sweep<'a>(store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["sweep", "tiny.toml", "--store", store, "--json"][..], &LARGE[..], more].concat()
 }
 
-fn digest(workdir: &Workdir, stores: &[&str]) -> (Value, Value) {
-    let merged = json(&workdir.good(&[&["merge", "--json"], stores].concat()).stdout);
-    assert_eq!(merged["sweeps"].as_array().map(Vec::len), Some(1));
-    (merged["digest"].clone(), merged["runs"].clone())
+/// The names and bytes of all batches.
+fn batches(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let all =
+        files(dir).into_iter().filter(|file| file.extension().is_some_and(|e| e == "parquet"));
+    let relative = |file: &Path| file.strip_prefix(dir).expect("it is below").to_owned();
+    all.map(|file| (relative(&file), fs::read(&file).expect("read"))).collect()
 }
 
 #[test]
-fn shards_of_a_sweep_and_the_whole_are_one_table() {
+fn shards_of_a_sweep_have_the_files_of_the_whole() {
     let workdir = Workdir::new();
     let swept = json(&workdir.good(&sweep("whole", &["-n", "30"])).stdout);
     assert_eq!(
@@ -49,21 +49,7 @@ fn shards_of_a_sweep_and_the_whole_are_one_table() {
     for shard in ["2/3", "3/3", "1/3"] {
         workdir.good(&sweep("parts", &["-n", "30", "--shard", shard]));
     }
-    workdir.good(&sweep("half", &["-n", "30", "--shard", "1/2"]));
-    workdir.good(&sweep("rest", &["-n", "30", "--shard", "2/2"]));
-    let parts = digest(&workdir, &["parts"]);
-    assert_eq!(parts.1, 60);
-    assert_eq!(digest(&workdir, &["rest", "half"]), parts);
-    assert_ne!(digest(&workdir, &["half"]).0, parts.0);
-
-    let shown = text(&workdir.good(&["merge", "parts", "-o", "out", "--csv"]));
-    assert!(shown.contains("60 of 60 runs") && shown.contains("runs.parquet is in out"), "{shown}");
-    let run = workdir.run(
-        &[&["run", "tiny.toml", "-n", "30", "-o", "run", "--trace", "none"], &LARGE[..]].concat(),
-    );
-    assert_eq!(run.status.code(), Some(1), "nothing comes across in that time");
-    let table = |dir: &str| fs::read(workdir.path(dir).join("runs.csv")).expect("a table");
-    assert_eq!(table("out"), table("run"), "a sweep is a run of any size");
+    assert_eq!(batches(&workdir.path("parts")), batches(&workdir.path("whole")));
 }
 
 #[test]
@@ -71,10 +57,7 @@ fn points_are_cells() {
     let workdir = Workdir::new();
     fs::write(workdir.path("points.csv"), "errors.mean,agent\n16KiB,snoop\n64KiB,none\n").unwrap();
     workdir.good(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
-    workdir.good(&["merge", "s", "-o", "out", "--csv"]);
-    let table = fs::read_to_string(workdir.path("out/runs.csv")).expect("a table");
-    assert!(table.starts_with("cell,errors.mean,agent,seed,key,"), "{table}");
-    assert_eq!(table.matches(",16KiB,snoop,").count(), 3);
+    assert!(!batches(&workdir.path("s")).is_empty());
     fs::write(workdir.path("points.csv"), "errors.mean\n16KiB\n16 furlongs\n").unwrap();
     let output = workdir.run(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -85,16 +68,12 @@ fn points_are_cells() {
 #[test]
 fn invalid_sweeps_and_stores_are_refused() {
     let workdir = Workdir::new();
-    fs::create_dir(workdir.path("empty")).expect("made");
     for (arguments, expected) in [
         (&["sweep", "tiny.toml", "--store", "s", "--shard", "4/3"][..], "K/N"),
         (&["sweep", "tiny.toml"], "--store"),
         (&["sweep", "tiny.toml", "--store", "tiny.toml"], "tiny.toml"),
         (&["sweep", "nothing.toml", "--store", "s"], "nothing.toml"),
         (&["sweep", "tiny.toml", "--store", "s", "--set", "world=testbed"], "simulator"),
-        (&["merge", "nowhere"], "nowhere"),
-        (&["merge", "empty"], "is no store"),
-        (&["merge", "empty", "--csv"], "--output"),
     ] {
         let output = workdir.run(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -103,10 +82,9 @@ fn invalid_sweeps_and_stores_are_refused() {
     }
     workdir.good(&["sweep", "tiny.toml", "--store", "s"]);
     fs::write(workdir.path("s/lasthop-store.json"), r#"{"lasthop":"0.0.9","results":7}"#).unwrap();
-    for arguments in [&["merge", "s"][..], &["sweep", "tiny.toml", "--store", "s"]] {
-        let errors = String::from_utf8_lossy(&workdir.run(arguments).stderr).into_owned();
-        assert!(errors.contains("lasthop 0.0.9 (results 7)"), "{errors}");
-    }
+    let output = workdir.run(&["sweep", "tiny.toml", "--store", "s"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("lasthop 0.0.9 (results 7)"), "{errors}");
 }
 
 #[cfg(unix)]
@@ -114,16 +92,13 @@ fn invalid_sweeps_and_stores_are_refused() {
 fn an_interrupted_sweep_of_a_store_continues() {
     let workdir = Workdir::new();
     let arguments = sweep("store", &["-n", "400", "--jobs", "1"]);
-    let batches = || -> Vec<PathBuf> {
-        if !workdir.path("store").is_dir() {
-            return Vec::new();
-        }
-        let all = files(&workdir.path("store")).into_iter();
-        all.filter(|file| file.extension().is_some_and(|e| e == "parquet")).collect()
+    let there = || match workdir.path("store").is_dir() {
+        true => batches(&workdir.path("store")).len(),
+        false => 0,
     };
     let mut child =
         workdir.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while batches().len() < 3 {
+    while there() < 3 {
         assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
         std::thread::yield_now();
     }
@@ -132,12 +107,12 @@ fn an_interrupted_sweep_of_a_store_continues() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let result = json(&output.stdout);
     assert_eq!((&result["complete"], result["batches"].as_u64()), (&false.into(), Some(80)));
-    let there = batches();
-    assert!((3..80).contains(&there.len()));
+    let there = there();
+    assert!((3..80).contains(&there));
     let rest = json(&workdir.good(&sweep("store", &["-n", "400"])).stdout);
-    assert_eq!(rest["found"].as_u64(), Some(there.len() as u64));
+    assert_eq!(rest["found"].as_u64(), Some(there as u64));
     workdir.good(&sweep("fresh", &["-n", "400"]));
-    assert_eq!(digest(&workdir, &["store"]), digest(&workdir, &["fresh"]));
+    assert_eq!(batches(&workdir.path("store")), batches(&workdir.path("fresh")));
     no_temporary_files(&workdir.path("store"));
 }
 
@@ -162,8 +137,6 @@ fn old_version_results_are_read_or_refused_with_reason() {
     assert_eq!(before.len(), 2);
     workdir.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
     assert_eq!(stored_lines(&workdir.path("kept/results")), before, "no run is made again");
-    let merged = text(&workdir.good(&["merge", "kept/store", "-o", "merged"]));
-    assert!(merged.contains("4 of 4 runs, digest ae8d8362c8ca64f54f4c063d040077ec"), "{merged}");
     // A sweep continues from it.
     let printed =
         text(&workdir.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
@@ -171,14 +144,8 @@ fn old_version_results_are_read_or_refused_with_reason() {
 
     let mark = workdir.path("kept/store/lasthop-store.json");
     fs::write(&mark, "{\"lasthop\":\"0.1.0\",\"results\":1}").expect("written");
-    for words in [
-        &["merge", "kept/store", "-o", "other"][..],
-        &["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"],
-    ] {
-        let output = workdir.run(words);
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {errors}");
-        assert!(errors.contains("0.1.0") && errors.contains("versions do not mix"), "{errors}");
-    }
-    assert!(!workdir.path("other").join("runs.parquet").exists());
+    let output = workdir.run(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("0.1.0") && errors.contains("versions do not mix"), "{errors}");
 }

@@ -169,8 +169,8 @@ fn output_for_programs_ignores_the_terminal_width() {
         &["list", "schemes", "--json"][..],
         &["battery", "lte-m", "--seeds", "1", "--json"],
         &["list", "scenarios", "--show", "quickstart"],
-        &["completions", "bash"],
-        &["schema"],
+        &["generate", "completions", "bash"],
+        &["generate", "schema"],
     ] {
         let piped = command(dir.path(), arguments).output().expect("it runs").stdout;
         assert_eq!(

@@ -1,12 +1,7 @@
 //! The discard receiver (RFC 863): accepts connections, reads, counts and discards.
-//!
-//! A connection that begins with a request has a role ([`super::role`]). The first bytes of a connection are
-//! counted as data until they are a complete request, so a plain connection is never delayed.
-
-mod roles;
 
 use std::io::{self, ErrorKind, Read as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
@@ -16,9 +11,6 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::part::Part;
-use super::role::REQUEST;
-use super::role::limits::{Admission, RoleLimits};
-use super::role::serve::{Served, Serving};
 use super::socket::{self, LOOK};
 use super::{CHUNK, End, Pattern, Session, hex};
 
@@ -38,15 +30,11 @@ pub struct DiscardOptions {
     pub directory: Option<PathBuf>,
     /// Time without data after which a connection is dropped.
     pub idle: Option<Span>,
-    /// Limits of connections with a role; `None` refuses them.
-    pub roles: Option<RoleLimits>,
-    /// Whether UDP datagrams are received at the listener's address.
-    pub udp: bool,
 }
 
 impl Default for DiscardOptions {
-    /// At most 64 connections at a time, no limit of transfers, five minutes without data, no comparison, no
-    /// files, roles with the default limits, and no UDP.
+    /// At most 64 connections at a time, no limit of transfers, five minutes without data, no comparison and
+    /// no files.
     fn default() -> DiscardOptions {
         DiscardOptions {
             at_once: 64,
@@ -54,8 +42,6 @@ impl Default for DiscardOptions {
             verify: None,
             directory: None,
             idle: Some(Span::secs(300)),
-            roles: Some(RoleLimits::default()),
-            udp: false,
         }
     }
 }
@@ -118,10 +104,6 @@ pub trait DiscardObserver {
     }
     /// Called at the end of a transfer.
     fn received(&mut self, transfer: &Received);
-    /// Called at the end of a connection with a role, which is no transfer.
-    fn served(&mut self, served: &Served) {
-        let _ = served;
-    }
 }
 
 impl DiscardObserver for Vec<Received> {
@@ -146,22 +128,15 @@ pub struct Totals {
 ///
 /// # Errors
 ///
-/// Errors of the listener and of the UDP socket. Errors of a connection appear in its report.
+/// Errors of the listener. Errors of a connection appear in its report.
 pub fn discard(
     listener: &TcpListener,
     options: &DiscardOptions,
     session: &Session<'_>,
     observer: &mut dyn DiscardObserver,
 ) -> io::Result<Totals> {
-    let udp = options.udp.then(|| roles::datagrams(listener)).transpose()?;
-    let limits = options.roles.unwrap_or_default();
     let mut receiver = Receiver {
         options,
-        udp,
-        serving: Vec::new(),
-        admission: Admission::new(),
-        echoed: Time::ZERO,
-        limits,
         session,
         observer,
         open: Vec::new(),
@@ -178,9 +153,6 @@ pub fn discard(
     for connection in std::mem::take(&mut receiver.open) {
         receiver.report(connection, End::Stopped);
     }
-    for serving in std::mem::take(&mut receiver.serving) {
-        receiver.served(serving, End::Stopped);
-    }
     Ok(receiver.totals)
 }
 
@@ -188,14 +160,7 @@ struct Receiver<'a> {
     options: &'a DiscardOptions,
     session: &'a Session<'a>,
     observer: &'a mut dyn DiscardObserver,
-    udp: Option<UdpSocket>,
-    limits: RoleLimits,
-    admission: Admission,
-    /// Time after the last answers to probes.
-    echoed: Time,
     open: Vec<Connection>,
-    /// Connections with a role.
-    serving: Vec<Serving>,
     accepted: u64,
     totals: Totals,
     /// No connection is accepted before this time.
@@ -216,10 +181,6 @@ struct Connection {
     sha: Sha256,
     wrong: Option<Wrong>,
     part: Option<Part>,
-    /// First bytes, at most [`REQUEST`]; `None` after the connection was recognised as plain.
-    first_bytes: Option<Vec<u8>>,
-    /// Bytes after a request that arrived together with it.
-    rest: Vec<u8>,
 }
 
 impl Receiver<'_> {
@@ -227,34 +188,25 @@ impl Receiver<'_> {
     fn turn(&mut self, listener: &TcpListener) -> io::Result<()> {
         let now = self.session.clock.now();
         let transfers = self.totals.transfers + self.open.len() as u64;
-        let room = self.open.len() + self.serving.len() < self.options.at_once.max(1)
+        let room = self.open.len() < self.options.at_once.max(1)
             && self.options.count.is_none_or(|count| transfers < count)
             && now >= self.paused;
         let connections = self.open.iter().map(|connection| connection.stream.as_fd());
         let mut watched: Vec<_> =
             connections.map(|stream| PollFd::new(stream, PollFlags::POLLIN)).collect();
-        watched.extend(self.serving.iter().map(Serving::watched));
-        watched.extend(self.udp.iter().map(|udp| PollFd::new(udp.as_fd(), PollFlags::POLLIN)));
         if room {
             watched.push(PollFd::new(listener.as_fd(), PollFlags::POLLIN));
         }
-        socket::wait(&mut watched, self.patience(now))?;
+        socket::wait(&mut watched, LOOK)?;
         let events = |one: &PollFd<'_>| one.revents().unwrap_or(PollFlags::empty());
         let mut ready: Vec<PollFlags> = watched.iter().map(events).collect();
         drop(watched);
         let is_ready = |events: Option<PollFlags>| events.is_some_and(|events| !events.is_empty());
         let accepts = room && is_ready(ready.pop());
-        let datagrams = self.udp.is_some() && is_ready(ready.pop());
-        let roles = ready.split_off(self.open.len());
         let now = self.session.clock.now();
-        // In descending order, so that a removal does not change the indices to come. A new role is appended
-        // to `serving`, behind the indices of `roles`.
+        // In descending order, so that a removal does not change the indices to come.
         for (index, ready) in ready.into_iter().enumerate().rev() {
             let end = if ready.is_empty() { None } else { self.read(index) };
-            if let Some(request) = self.request(index) {
-                self.begin(index, request)?;
-                continue;
-            }
             let idle = now.since(self.open[index].last);
             let end =
                 end.or(self.options.idle.is_some_and(|most| idle >= most).then_some(End::Idle));
@@ -262,22 +214,6 @@ impl Receiver<'_> {
                 let connection = self.open.swap_remove(index);
                 self.report(connection, end);
             }
-            self.echo();
-        }
-        if datagrams {
-            self.count_datagrams();
-        }
-        self.send_datagrams();
-        for (index, ready) in roles.into_iter().enumerate().rev() {
-            let now = self.session.clock.now();
-            let serving = &mut self.serving[index];
-            let end =
-                if ready.is_empty() { None } else { serving.act(now, ready, &mut self.piece) };
-            if let Some(end) = end.or_else(|| serving.expire(now)) {
-                let serving = self.serving.remove(index);
-                self.served(serving, end);
-            }
-            self.echo();
         }
         if accepts {
             self.accept(listener, now)?;
@@ -314,8 +250,6 @@ impl Receiver<'_> {
             sha: Sha256::new(),
             wrong: None,
             part: None,
-            first_bytes: Some(Vec::with_capacity(REQUEST)),
-            rest: Vec::new(),
             stream,
         };
         let file = self.options.directory.as_deref();
@@ -353,9 +287,6 @@ impl Receiver<'_> {
                 connection.wrong = difference(connection.bytes, piece, &self.expected);
             }
             connection.bytes += count as u64;
-            if connection.is_request(&self.piece[..count]) {
-                return None;
-            }
             if let Some(part) = &mut connection.part {
                 if let Err(error) = part.write(&self.piece[..count]) {
                     return Some(failed("cannot write the file: ", error));
@@ -399,7 +330,7 @@ impl Receiver<'_> {
 }
 
 /// The first difference between `got`, which begins at `position`, and `expected`.
-pub(super) fn difference(position: u64, got: &[u8], expected: &[u8]) -> Option<Wrong> {
+fn difference(position: u64, got: &[u8], expected: &[u8]) -> Option<Wrong> {
     if got == expected {
         return None;
     }

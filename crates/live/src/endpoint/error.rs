@@ -5,8 +5,6 @@ use std::net::SocketAddr;
 
 use lasthop_proto::units::Span;
 
-use super::role::Refusal;
-
 /// Reason why an end point cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
@@ -56,25 +54,6 @@ pub enum EndpointError {
     Address {
         /// The requested address.
         address: SocketAddr,
-        /// Error of the system.
-        error: io::Error,
-    },
-    /// The receiver has no roles, or did not answer the request for one.
-    #[error("{0} did not answer as `lasthop discard` of this version does")]
-    NoRoles(SocketAddr),
-    /// The receiver refuses a role.
-    #[error("{to} refused: {refusal}")]
-    Role {
-        /// Destination.
-        to: SocketAddr,
-        /// Reason.
-        refusal: Refusal,
-    },
-    /// A connection broke after it was established.
-    #[error("the connection to {to} broke: {error}")]
-    Broken {
-        /// Destination.
-        to: SocketAddr,
         /// Error of the system.
         error: io::Error,
     },
@@ -135,28 +114,6 @@ impl EndpointError {
             ),
             EndpointError::Address { .. } => {
                 "give an address of this machine; `ip address` lists them".to_owned()
-            }
-            EndpointError::NoRoles(to) => format!(
-                "start it there: lasthop discard --listen {}. Older versions and other discard services only receive; \
-                 a receiver with too few --at-once answers late",
-                crate::endpoint::socket::any_at(*to)
-            ),
-            EndpointError::Role { refusal, .. } => match refusal {
-                Refusal::Version | Refusal::Role | Refusal::Other => {
-                    "install the same version of lasthop at both ends"
-                }
-                Refusal::Off => "start it without --plain, --once and --count",
-                Refusal::Busy => "try again in a second",
-                Refusal::Client => "wait for the end of other measurements from here, or take fewer --streams",
-                Refusal::Congestion => {
-                    "`modprobe tcp_NAME` there loads it; without root, it must be in \
-                     net.ipv4.tcp_allowed_congestion_control"
-                }
-                Refusal::Udp => "start it with --udp",
-            }
-            .to_owned(),
-            EndpointError::Broken { .. } => {
-                "was the receiver stopped, or the link down? Measure again".to_owned()
             }
             EndpointError::Socket(_) => String::new(),
         }

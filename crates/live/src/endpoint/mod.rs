@@ -2,33 +2,23 @@
 //!
 //! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so
 //! that its times cover delivery. [`discard()`] accepts any number of connections, reads and counts.
-//! Its clients may select a role of a connection: [`load()`] measures round trips under load, [`receive()`]
-//! receives, [`send_udp()`] and [`receive_udp()`] transfer datagrams. [`ask()`] and [`answer()`] exchange requests and responses.
-//! Each is one loop in the calling thread, so a thread that has entered a network namespace remains in it. The
-//! threads of [`load()`] inherit the namespace. All stop within a tenth of a second after their flag is raised.
+//! [`ask()`] and [`answer()`] exchange requests and responses. Each is one loop in the calling thread, so a thread that has
+//! entered a network namespace remains in it. All stop within a tenth of a second after their flag is raised.
 
 mod discard;
 mod error;
 mod exchange;
-mod load;
-mod open;
 mod part;
-mod reverse;
-mod role;
 mod sample;
 mod send;
 mod socket;
 mod source;
 mod tcp_info;
-mod udp;
-mod unsent;
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_proto::units::{Span, Time};
-use nix::poll::{PollFd, PollFlags};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -37,22 +27,13 @@ use crate::clock::Clock;
 pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, discard};
 pub use error::EndpointError;
 pub use exchange::{Client, answer, ask};
-pub use load::{
-    Bulk, ConnectionSample, LoadObserver, LoadOptions, LoadReport, Phase, PhaseReport, ProbeSample,
-    Probes, StreamReport, load,
-};
-pub use reverse::{ReverseReport, receive};
-pub use role::limits::RoleLimits;
-pub use role::serve::Served;
-pub use role::{Recognition, Refusal, Reply, Report, Request, Role, recognize};
 pub use sample::Sampler;
 pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
 pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
-pub(crate) use socket::{LOOK, connected, wait};
+pub(crate) use socket::{LOOK, wait};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};
-pub use udp::{UdpOptions, UdpReport, receive_udp, send_udp};
 
 /// Clock and stop flag of a sender or receiver.
 #[derive(Clone, Copy, Debug)]
@@ -80,22 +61,6 @@ impl Session<'_> {
                 return Ok(true);
             }
             wait(&mut [], left.min(LOOK))?;
-        }
-        Ok(false)
-    }
-
-    /// Waits until `file` is readable or at its end. Returns false if the session was stopped before.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the system.
-    pub fn wait_for(&self, file: &impl AsFd) -> io::Result<bool> {
-        while !self.stopped() {
-            let mut watched = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
-            wait(&mut watched, LOOK)?;
-            if watched[0].any() == Some(true) {
-                return Ok(true);
-            }
         }
         Ok(false)
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use lasthop_proto::units::Span;
@@ -58,29 +58,12 @@ fn bound(socket: &OwnedFd, address: SocketAddr) -> Result<(), EndpointError> {
     })
 }
 
-/// Attempts to find a port that both TCP and UDP can use.
-const PORT_ATTEMPTS: u32 = 16;
-
-/// Listens on one address; `[::]` includes IPv4. The listener is non-blocking. Port 0 becomes a port that is free for
-/// UDP too, since a receiver of datagrams binds the same one.
+/// Listens on one address; `[::]` includes IPv4. The listener is non-blocking.
 ///
 /// # Errors
 ///
 /// [`EndpointError`] with the problem of the address and its remedy.
 pub fn listen(address: SocketAddr) -> Result<TcpListener, EndpointError> {
-    let attempts = if address.port() == 0 { PORT_ATTEMPTS } else { 1 };
-    let mut listener = listening(address)?;
-    for _ in 1..attempts {
-        let chosen = listener.local_addr().map_err(EndpointError::Socket)?;
-        if UdpSocket::bind(chosen).is_ok() {
-            break;
-        }
-        listener = listening(address)?;
-    }
-    Ok(listener)
-}
-
-fn listening(address: SocketAddr) -> Result<TcpListener, EndpointError> {
     let socket = new(address).map_err(|error| match error {
         Errno::EAFNOSUPPORT => EndpointError::Address { address, error: error.into() },
         other => EndpointError::Socket(other.into()),
@@ -151,7 +134,7 @@ pub(super) fn connecting(options: &SendOptions) -> Result<TcpStream, EndpointErr
 }
 
 /// Establishes a connection. Calls `opened` after the SYN was sent.
-pub(crate) fn connected(
+pub(super) fn connected(
     options: &SendOptions,
     session: &Session<'_>,
     mut opened: impl FnMut(&TcpStream),

@@ -496,8 +496,10 @@ impl Plane {
 }
 
 #[cfg(test)]
+#[path = "../../tests/plane_unit/guarded.rs"]
 mod guarded;
 #[cfg(test)]
+#[path = "../../tests/plane_unit/resets.rs"]
 mod resets;
 #[cfg(test)]
 mod tests;

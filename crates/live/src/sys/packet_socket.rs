@@ -78,20 +78,6 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// A passive socket at the interface with this index. It receives frames that arrive for this machine,
-    /// and with `also_sent` frames that are sent there.
-    ///
-    /// # Errors
-    /// As [`PacketSocket::open`].
-    pub fn looking_on(ifindex: u32, also_sent: bool) -> io::Result<PacketSocket> {
-        let socket = PacketSocket::unbound(ifindex)?;
-        if !also_sent {
-            option(socket.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &ON)?;
-        }
-        socket.listen(true)?;
-        Ok(socket)
-    }
-
     /// A socket for the interface that does not receive yet.
     fn unbound(ifindex: u32) -> io::Result<PacketSocket> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;

@@ -16,7 +16,6 @@
 //! namespaces; otherwise an error names the obstacle.
 
 pub mod counters;
-pub mod cpu_bench;
 pub(crate) mod enter;
 pub(crate) mod error;
 mod host;

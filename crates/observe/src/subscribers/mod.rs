@@ -18,7 +18,7 @@
 //!   retransmission counts as a loss.
 //! - **Loss from the subscriber**, and **before the station**: bytes that arrive after later ones, as a share of new ones.
 //!   Reordering counts as a loss.
-//! - **Grade**: that of `lasthop load` ([`Grade`]) for the median round trip on the radio side less the least one.
+//! - **Grade**: [`Grade`] of the median round trip on the radio side less the least one.
 //!
 //! Only segments that the hosts would accept count ([`Guard`]). State is created by segments from the right, so that
 //! strangers on the left cannot fill the tables. Both tables have a fixed limit and evict the least recently seen.

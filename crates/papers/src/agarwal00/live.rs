@@ -1,317 +1,191 @@
-//! CPU cost of the options in the TCP of this machine's kernel (section 5 as a whole).
+//! CPU cost of the options in a current Linux kernel (section 5 as a whole).
 //!
-//! The thesis measured batteries, dominated by radio and display. This experiment measures CPU time per byte, of sender
-//! and receiver.
+//! The thesis measured batteries, dominated by radio and display. The record is of CPU time per byte, of both ends together:
+//! `kernel_cpu.py` next to this file measures it with iperf3 and perf.
 
-use lasthop_observe::cpu_time::{Case, Change, Ends, Measurement, Wire};
 use lasthop_observe::stats::{Middle, Summary};
-use lasthop_report::cpu_tables as report;
 use lasthop_report::model::Table;
+use serde::Deserialize;
 
 use super::setup::CLAIM;
-use crate::live::{NoMeasurement, SIZES};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, short};
-
-/// Bytes of each transfer.
-const BYTES: u64 = 8_000_000;
-
-/// Repetitions: the fewest whose interval by ranks excludes the highest and the lowest ratio.
-const ROUNDS: u32 = 9;
 
 pub(super) const LIVE: Claim = Claim {
     id: "A-LIVE",
     place: "5 as a whole, on a current kernel",
-    setup: "CPU cycles (or CPU time) per byte of the real Linux sender and receiver for the same options \
-            and MSS values",
+    setup: "CPU time per byte of the real Linux sender and receiver for the same options and MSS values",
     published: "-",
-    cost: 111,
-    of_this_machine: true,
+    cost: 1,
     run: Some(live),
     ..CLAIM
 };
 
-fn live(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let measured = match bench.live {
-        Some(live) => live.cpu(&SIZES, BYTES, ROUNDS),
-        None => Err(NoMeasurement::Impossible("this program has no testbed".to_owned())),
-    };
-    match measured {
-        Ok(measured) => judge(&measured, finding),
-        Err(NoMeasurement::Interrupted) => return Err(Interrupted),
-        Err(NoMeasurement::Impossible(why)) => {
-            finding.runs = 0;
-            finding.note(format!("not measured here: {why}"));
+const RECORD: &str = include_str!("kernel_cpu.json");
+
+/// Segment size of the thesis's best case, at which options are changed.
+const CHANGED: u16 = 2296;
+
+#[derive(Deserialize)]
+struct Record {
+    kernel: String,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    mss: u16,
+    offloads: bool,
+    /// The changed option; empty for the kernel's defaults.
+    change: String,
+    /// One number for each round.
+    seconds_per_gb: Vec<f64>,
+}
+
+impl Record {
+    fn case(&self, mss: u16, offloads: bool, change: &str) -> &[f64] {
+        let is_it =
+            |case: &&Case| case.mss == mss && case.offloads == offloads && case.change == change;
+        self.cases.iter().find(is_it).map_or(&[], |case| &case.seconds_per_gb)
+    }
+
+    /// Ratio of two cases within each round, as a change.
+    fn change(&self, offloads: bool, (mss, change): (u16, &str), base: u16) -> String {
+        let pairs = self.case(mss, offloads, change).iter().zip(self.case(base, offloads, ""));
+        let ratios: Vec<f64> = pairs.map(|(case, base)| case / base).collect();
+        let percent =
+            |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0)).replace('-', "\u{2212}");
+        match Middle::of(&ratios) {
+            Some(Middle { median, interval: Some((low, high)), .. }) => {
+                format!("{} % ({} to {})", percent(median), percent(low), percent(high))
+            }
+            _ => "–".to_owned(),
         }
+    }
+}
+
+/// Results of the thesis, by changed option.
+const FOUND: [(&str, &str); 5] = [
+    ("timestamps off", "5.4: \"quite significant\": 115 instead of 111 min, and more bytes"),
+    ("SACK off", "5.2: more bytes at an MSS of 2296 only, fewer below"),
+    ("window scaling off", "5.3: no saving"),
+    (
+        "an ACK for each segment",
+        "5.6: fewer ACKs, one in 500 ms instead of one for two segments, carry more bytes in the same 106 min",
+    ),
+    ("nothing (the same again)", "–"),
+];
+
+fn live(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    match serde_json::from_str(RECORD) {
+        Ok(record) => judge(&record, finding),
+        Err(error) => finding.require(false, format!("the record is damaged: {error}")),
     }
     Ok(())
 }
 
-/// Results of the thesis, and the change that each is compared with.
-const FOUND: [(&str, Change, &str); 4] = [
-    (
-        "timestamps off",
-        Change::NoTimestamps,
-        "5.4: \"quite significant\": 115 instead of 111 min, and more bytes",
-    ),
-    ("SACK off", Change::NoSack, "5.2: more bytes at an MSS of 2296 only, fewer below"),
-    ("window scaling off", Change::NoScaling, "5.3: no saving"),
-    (
-        "an ACK for each segment",
-        Change::QuickAcks,
-        "5.6: fewer ACKs, one in 500 ms instead of one for two segments, carry more bytes in the same 106 min",
-    ),
-];
-
-fn judge(measured: &Measurement, finding: &mut Finding) {
-    finding.runs = measured.rounds();
-    let count = |holds: fn(&Middle) -> bool| {
-        let of = |case: &&Case| {
-            let seconds = measured.seconds_per_gb(**case, Ends::Both).is_some_and(|m| holds(&m));
-            let ratio = measured.ratio_to_base(**case, Ends::Both).is_some_and(|m| holds(&m));
-            seconds && ratio
-        };
-        measured.cases.iter().filter(of).count()
-    };
-    let expected = lasthop_observe::cpu_time::cases(&SIZES);
-    let (all, wanted) = (count(|m| m.interval.is_some()), expected.len());
+fn judge(record: &Record, finding: &mut Finding) {
+    finding.runs =
+        record.cases.iter().map(|case| case.seconds_per_gb.len()).min().unwrap_or(0) as u32;
+    let middles = record.cases.iter().map(|case| (case, Middle::of(&case.seconds_per_gb)));
+    let (mut with_interval, mut median) = (0, Vec::new());
+    for (case, middle) in middles {
+        let Some(middle) = middle else { continue };
+        with_interval += usize::from(middle.interval.is_some());
+        if case.change.is_empty() {
+            let wire = if case.offloads { "offloads on" } else { "offloads off" };
+            let summary =
+                Summary { mean: middle.median, ci95: middle.half(), ..Summary::default() };
+            finding.measure(format!("both ends, MSS {}, {wire}", case.mss), summary, "CPU s/GB");
+            median.push(((case.mss, case.offloads), middle.median));
+        }
+    }
+    let all = record.cases.len();
     finding.require(
-        all == wanted && measured.cases == expected,
-        format!("{all} of {wanted} cases have a median with its 95 % interval"),
+        all > 0 && with_interval == all,
+        format!("{with_interval} of {all} cases have a median with its 95 % interval"),
     );
-    for wire in [Wire::Plain, Wire::Offloads] {
-        for mss in SIZES {
-            for ends in [Ends::Sender, Ends::Receiver] {
-                let case = Case { mss, wire, change: Change::Base };
-                let label = format!("{}, MSS {mss}, {}", ends.name(), wire.name());
-                if let Some(middle) = measured.seconds_per_gb(case, ends) {
-                    // The interval by ranks is asymmetric around the median; this is half of its width.
-                    let (mean, ci95) = (middle.median, middle.half());
-                    finding.measure(
-                        label,
-                        Summary { mean, ci95, ..Summary::default() },
-                        "CPU s/GB",
-                    );
-                }
-            }
-        }
-    }
-    finding.tables.push(comparison_table(measured));
-    finding.tables.extend(report::tables(measured));
-    finding.figures.extend(report::figures(measured));
-    changed(measured, finding);
-    notes(measured, finding);
+    finding.tables.push(comparison(record));
+    let of = |mss, offloads| {
+        median
+            .iter()
+            .find(|(case, _)| *case == (mss, offloads))
+            .map_or(f64::NAN, |(_, median)| *median)
+    };
+    finding.note(format!(
+        "On Linux {} a byte in segments of 500 costs {} times as much CPU time as in segments of 8960 without offloads, and \
+         {} times with them: what the thesis saved by larger segments is saved today by handling many segments at once \
+         (GSO, GRO). Header prediction cannot be switched in Linux",
+        record.kernel,
+        short(of(500, false) / of(8960, false)),
+        short(of(500, true) / of(8960, true)),
+    ));
 }
 
-fn percent(middle: Option<Middle>) -> String {
-    let as_change = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0)).replace('-', "\u{2212}");
-    match middle {
-        None => "–".to_owned(),
-        Some(Middle { median, interval: None, .. }) => format!("{} %", as_change(median)),
-        Some(Middle { median, interval: Some((low, high)), .. }) => {
-            format!("{} % ({} to {})", as_change(median), as_change(low), as_change(high))
-        }
-    }
-}
-
-/// The thesis compared with this machine.
-fn comparison_table(measured: &Measurement) -> Table {
-    let cells = |change, mss| {
-        let of = |wire| percent(measured.ratio_to_base(Case { mss, wire, change }, Ends::Both));
-        [of(Wire::Plain), of(Wire::Offloads)]
-    };
-    let larger = |wire| {
-        let of = |mss| Case { mss, wire, change: Change::Base };
-        percent(measured.ratio(of(2296), of(500), Ends::Both))
-    };
+/// The thesis compared with the record.
+fn comparison(record: &Record) -> Table {
     let mut rows = table(
-        "What the thesis found of batteries, and CPU time for a byte of both ends on this kernel, MSS 2296",
+        "What the thesis found of batteries, and CPU time for a byte of both ends, MSS 2296",
         "<changed | <2000 | CPU time, offloads off | CPU time, offloads on",
     );
-    let mut add = |changed: &str, found: &str, [plain, offloads]: [String; 2]| {
+    let mut add = |changed: &str, found: &str, case, base| {
+        let [plain, offloads] = [false, true].map(|on| record.change(on, case, base));
         rows.rows.push(row(&[&changed, &found, &plain, &offloads]));
     };
-    add(
-        "MSS 2296 instead of 500",
-        "5.1: more bytes, \"maximum power saving\"",
-        [Wire::Plain, Wire::Offloads].map(larger),
-    );
-    for (name, change, published) in FOUND {
-        add(name, published, cells(change, 2296));
+    add("MSS 2296 instead of 500", "5.1: more bytes, \"maximum power saving\"", (CHANGED, ""), 500);
+    for (name, published) in FOUND {
+        add(name, published, (CHANGED, name), CHANGED);
     }
-    let never = ["cannot be switched in Linux"; 2].map(str::to_owned);
-    add("header prediction before PAWS", "5.5: 114 instead of 111 min", never);
-    add("nothing (the same again)", "–", cells(Change::Again, 2296));
     rows
-}
-
-/// Costs of segment sizes, ACKs and windows on this machine, as text.
-fn changed(measured: &Measurement, finding: &mut Finding) {
-    let both = |mss, wire| {
-        let case = Case { mss, wire, change: Change::Base };
-        measured.seconds_per_gb(case, Ends::Both).map_or(f64::NAN, |m| m.median)
-    };
-    let per_ack = |wire| {
-        let case = Case { mss: 1460, wire, change: Change::Base };
-        measured
-            .middle(case, |s| s.segments as f64 / s.acks.max(1) as f64)
-            .map_or(f64::NAN, |m| m.median)
-    };
-    let window = |change| {
-        let case = Case { mss: 1460, wire: Wire::Plain, change };
-        measured.middle(case, |s| f64::from(s.window)).map_or(f64::NAN, |m| m.median)
-    };
-    let option = |mss, change| {
-        let case = Case { mss, wire: Wire::Plain, change };
-        measured.ratio_to_base(case, Ends::Both).map_or(f64::NAN, |m| m.median)
-    };
-    finding.note(format!(
-        "On Linux {} a byte in segments of 500 costs {} times as much CPU time as in segments of 8960 without \
-         offloads, {} times with them and {} times with TSO: what the thesis saved by larger segments is saved today \
-         by handling many segments at once",
-        measured.about.kernel,
-        short(both(500, Wire::Plain) / both(8960, Wire::Plain)),
-        short(both(500, Wire::Offloads) / both(8960, Wire::Offloads)),
-        short(both(500, Wire::Whole) / both(8960, Wire::Whole)),
-    ));
-    finding.note(format!(
-        "Changes since the thesis: the kernel segments late and coalesces early (GSO, GRO), so one pass of its stack \
-         handles many segments. ACKs have become rare by themselves: one for {} segments with offloads and for {} \
-         without, since a receiver delays them until its reader has made room, and processes the data that arrives \
-         meanwhile together; the thesis wanted one every 500 ms, which Linux cannot be set to (it waits 200 ms at \
-         most). With offloads the hardware computes checksums, and a veth needs none. The window grows by itself, here \
-         to {} bytes at an MSS of 1460; without scaling it ends at {}, and more wakeups for less data cost {} times \
-         as much there. At an MSS of 500 the bound of 200 segments holds both to about the same \
-         window, and the factor is {}: the option itself, as in the thesis, costs little. Header prediction cannot \
-         be switched in Linux",
-        short(per_ack(Wire::Offloads)),
-        short(per_ack(Wire::Plain)),
-        short(window(Change::Base)),
-        short(window(Change::NoScaling)),
-        short(option(8960, Change::NoScaling)),
-        short(option(500, Change::NoScaling)),
-    ));
-}
-
-/// Limits of the accuracy.
-fn notes(measured: &Measurement, finding: &mut Finding) {
-    let chance: Vec<bool> = measured
-        .cases
-        .iter()
-        .filter(|case| case.change == Change::Again)
-        .filter_map(|case| Some(measured.ratio_to_base(*case, Ends::Both)?.holds(1.0)))
-        .collect();
-    finding.note(format!(
-        "A case compared with itself: {} of {} intervals contain 1 (by chance, one of 25 does not)",
-        chance.iter().filter(|holds| **holds).count(),
-        chance.len()
-    ));
-    let rate = |apart| measured.softirqs_per_packet(apart).map_or("–".to_owned(), short);
-    finding.note(format!(
-        "Softirqs that received packets: {} for each packet on cables that separate the ends, where threads with \
-         counted time did all of the work, and {} on the others",
-        rate(true),
-        rate(false)
-    ));
-    if let Some(share) = measured.share_of_busy() {
-        finding.note(format!(
-            "{} % of the busy time of all processors is counted here; other programs used the rest",
-            short((1000.0 * share).round() / 10.0)
-        ));
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use lasthop_observe::cpu_time::{ENOUGH, Sample, Spent, cases};
     use lasthop_report::model::Verdict;
 
     use super::*;
-    use crate::live::Live;
 
-    /// A machine on which everything costs the same except the named changes.
-    struct Machine {
-        dear: Option<Change>,
-        rounds: Option<u32>,
-        forbidden: Option<NoMeasurement>,
+    fn record(rounds: usize, slow: &str) -> Record {
+        let case = |mss, offloads, change: &str| Case {
+            mss,
+            offloads,
+            change: change.to_owned(),
+            seconds_per_gb: vec![if change == slow { 4.0 } else { 2.0 }; rounds],
+        };
+        let mut cases: Vec<Case> = [500, CHANGED, 8960].map(|mss| case(mss, false, "")).into();
+        cases.extend(FOUND.map(|(change, _)| case(CHANGED, false, change)));
+        Record { kernel: "6.0".to_owned(), cases }
     }
 
-    impl Live for Machine {
-        fn cpu(
-            &self,
-            sizes: &[u16],
-            bytes: u64,
-            rounds: u32,
-        ) -> Result<Measurement, NoMeasurement> {
-            if let Some(why) = &self.forbidden {
-                return Err(why.clone());
-            }
-            let cases = cases(sizes);
-            let mut samples = Vec::new();
-            for round in 0..self.rounds.unwrap_or(rounds) {
-                for (i, case) in cases.iter().enumerate() {
-                    let ns = if self.dear == Some(case.change) { 2 * bytes } else { bytes };
-                    let spent = Spent { caller_ns: ns, kernel_ns: 0 };
-                    samples.push(Sample {
-                        case: i,
-                        round,
-                        bytes,
-                        sender: spent,
-                        receiver: spent,
-                        wall_ns: ns,
-                        busy_ns: 2 * ns,
-                        softirqs: 0,
-                        payload: 488,
-                        segments: 20,
-                        acks: 10,
-                        retransmitted: 0,
-                        window: 65_535,
-                    });
-                }
-            }
-            Ok(Measurement { bytes, cases, samples, ..Measurement::default() })
-        }
-    }
-
-    const PLAIN: Machine = Machine { dear: None, rounds: None, forbidden: None };
-
-    fn find(machine: &Machine) -> Result<Finding, Interrupted> {
-        let mut bench = Bench::new(1, &());
-        bench.live = Some(machine);
-        let mut finding = Finding::new(bench.seeds);
-        live(&mut bench, &mut finding).map(|()| finding)
+    fn find(record: &Record) -> Finding {
+        let mut finding = Finding::new(1);
+        judge(record, &mut finding);
+        finding
     }
 
     #[test]
     fn the_claim_holds_if_all_cases_have_an_interval() {
-        let finding = find(&PLAIN).unwrap();
-        assert_eq!((finding.verdict(), finding.runs), (Verdict::Holds, ROUNDS));
-        assert_eq!((finding.measured.len(), finding.figures.len()), (20, 3));
-        assert!(finding.reason().contains("10 of 10 intervals contain 1"), "{}", finding.reason());
-        let few = find(&Machine { rounds: Some(ENOUGH - 1), ..PLAIN }).unwrap();
+        assert_eq!(find(&record(9, "-")).verdict(), Verdict::Holds);
+        let few = find(&record(5, "-"));
         assert_eq!(few.verdict(), Verdict::Fails);
-        assert!(few.reason().contains("0 of 70 cases have a median"), "{}", few.reason());
+        assert!(few.reason().contains("0 of 8 cases"), "{}", few.reason());
+        assert_eq!(find(&record(0, "-")).verdict(), Verdict::Fails);
     }
 
     #[test]
-    fn the_comparison_table_has_the_cost_of_each_option() {
-        let quick = find(&Machine { dear: Some(Change::QuickAcks), ..PLAIN }).unwrap();
-        let row =
-            |name: &str| quick.tables[0].rows.iter().find(|row| row[0] == name).unwrap()[2].clone();
-        assert_eq!(row("an ACK for each segment"), "+100.0 % (+100.0 to +100.0)");
-        assert_eq!(row("timestamps off"), "+0.0 % (+0.0 to +0.0)");
+    fn the_table_has_the_cost_of_each_option() {
+        let finding = find(&record(9, "an ACK for each segment"));
+        let cell = |name: &str| {
+            finding.tables[0].rows.iter().find(|row| row[0] == name).unwrap()[2].clone()
+        };
+        assert_eq!(cell("an ACK for each segment"), "+100.0 % (+100.0 to +100.0)");
+        assert_eq!(cell("timestamps off"), "+0.0 % (+0.0 to +0.0)");
     }
 
     #[test]
-    fn without_a_testbed_nothing_is_claimed() {
-        let why = NoMeasurement::Impossible("sysctl user.max_user_namespaces is 0".to_owned());
-        let finding = find(&Machine { forbidden: Some(why), ..PLAIN }).unwrap();
-        assert_eq!(finding.verdict(), Verdict::NotRun);
-        assert_eq!(finding.reason(), "not measured here: sysctl user.max_user_namespaces is 0");
-        let stopped = find(&Machine { forbidden: Some(NoMeasurement::Interrupted), ..PLAIN });
-        assert_eq!(stopped.unwrap_err(), Interrupted);
-        let mut bare = Finding::new(1);
-        live(&mut Bench::new(1, &()), &mut bare).unwrap();
-        assert_eq!((bare.verdict(), bare.runs), (Verdict::NotRun, 0));
+    fn the_record_can_be_read() {
+        let record: Record = serde_json::from_str(RECORD).unwrap();
+        assert_eq!(record.cases.len(), 20);
+        assert!(FOUND.iter().all(|(change, _)| record.case(CHANGED, true, change).len() >= 6));
     }
 }

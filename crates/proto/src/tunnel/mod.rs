@@ -15,12 +15,14 @@
 //! flight are lost and counted, and queued packets wait for the next session.
 
 #[cfg(test)]
+#[path = "../../tests/tunnel/attacks.rs"]
 mod attacks;
 pub mod discovery;
 mod fit;
 pub mod limit;
 pub mod message;
 #[cfg(test)]
+#[path = "../../tests/tunnel/net.rs"]
 mod net;
 pub mod replay;
 pub mod seal;

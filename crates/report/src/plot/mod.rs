@@ -9,8 +9,6 @@ mod curves;
 mod lines;
 mod messages;
 mod panels;
-#[cfg(feature = "png")]
-mod pdf;
 mod ranks;
 mod sequence;
 mod style;
@@ -113,16 +111,6 @@ impl Plot {
         let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
         usvg::Tree::from_str(&self.wrap(&style, &size), &options)
             .map_err(|e| DrawError(e.to_string()))
-    }
-
-    /// A PDF of one page with the size of the SVG in points. Text becomes outlines, so no viewer replaces its font.
-    ///
-    /// # Errors
-    ///
-    /// The renderer refuses the plot.
-    #[cfg(feature = "png")]
-    pub fn pdf(&self, theme: Theme) -> Result<Vec<u8>, DrawError> {
-        Ok(pdf::document(&self.tree(theme)?))
     }
 
     /// A PNG; `scale` 1 has the size of the SVG, 2 twice the resolution. It needs no font on the machine.

@@ -9,10 +9,9 @@ use lasthop_proto::units::{
     UnitError, Voltage, not_a_number,
 };
 
-use super::{Trouble, UNKNOWN_UNIT, Word, bad, beyond};
+use super::{Trouble, Word, bad, beyond};
 use crate::document::{Node, Value};
 use crate::error::Source;
-use crate::spelling;
 
 /// A value that can be shown in "may be ... to ...".
 pub(crate) trait Limits: Display {
@@ -52,14 +51,10 @@ fn unit_trouble(error: UnitError) -> Trouble {
         {
             bad(format!("`{word}` has no unit"))
         }
-        UnitError::UnknownUnit(word, _) => bad(format!("`{word}` {UNKNOWN_UNIT}")),
+        UnitError::UnknownUnit(word, _) => bad(format!("`{word}` has no known unit")),
         other @ (UnitError::Ambiguous(..) | UnitError::Octets(..)) => bad(other.to_string()),
         other @ (UnitError::Nothing(_) | UnitError::Percentage(_)) => beyond(other.to_string()),
     }
-}
-
-pub(super) fn in_quotes(word: String) -> String {
-    format!("\"{word}\"")
 }
 
 /// A quantity is a string; a bare number has no unit and is rejected, unless it is zero.
@@ -68,11 +63,6 @@ trait Quantity: FromStr<Err = UnitError> {
     const EXPECTED: &'static str;
     /// As [`Word::EXAMPLE`].
     const EXAMPLE: &'static str;
-
-    /// The most likely quantity of a refused word, without quotes.
-    fn corrected(_: &str) -> Option<String> {
-        None
-    }
 }
 
 impl<T: Quantity> Word for T {
@@ -85,41 +75,26 @@ impl<T: Quantity> Word for T {
             _ => Err(bad(format!("this is {}", node.kind()))),
         }
     }
-    fn corrected(word: &str) -> Option<String> {
-        T::corrected(word).map(in_quotes)
-    }
 }
 
 impl Quantity for Span {
     const EXPECTED: &'static str = "a time with its unit (s, ms, us or ns)";
     const EXAMPLE: &'static str = "\"20ms\"";
-    fn corrected(word: &str) -> Option<String> {
-        spelling::time(word)
-    }
 }
 
 impl Quantity for Rate {
     const EXPECTED: &'static str = "a rate with its unit (bit, kbit, mbit or gbit)";
     const EXAMPLE: &'static str = "\"2mbit\"";
-    fn corrected(word: &str) -> Option<String> {
-        spelling::rate(word)
-    }
 }
 
 impl Quantity for Bytes {
     const EXPECTED: &'static str = "a size in bytes or with its unit (KiB, MiB, kB, MB)";
     const EXAMPLE: &'static str = "\"64KiB\"";
-    fn corrected(word: &str) -> Option<String> {
-        spelling::size(word)
-    }
 }
 
 impl Quantity for Probability {
     const EXPECTED: &'static str = "a probability from 0 to 1 or a percentage";
     const EXAMPLE: &'static str = "\"0.4%\"";
-    fn corrected(word: &str) -> Option<String> {
-        spelling::probability(word)
-    }
 }
 
 impl Quantity for Speed {
@@ -203,9 +178,6 @@ impl Word for u64 {
             _ => Err(bad(format!("this is {}", node.kind()))),
         }
     }
-    fn corrected(word: &str) -> Option<String> {
-        spelling::count(word)
-    }
 }
 
 impl Word for f64 {
@@ -265,8 +237,5 @@ impl Word for Limit {
             }
             None => word.parse().map(Limit::Bytes).map_err(unit_trouble),
         }
-    }
-    fn corrected(word: &str) -> Option<String> {
-        spelling::queue(word).map(in_quotes)
     }
 }

@@ -10,11 +10,8 @@ use serde::Serialize;
 use crate::Error;
 
 /// Other names of senders.
-const SENDERS: &Synonyms = &[
-    ("linux", &["kernel", "default"]),
-    ("bbr", &["bbr1", "bbrv1", "bbr2", "bbrv2"]),
-    ("westwood", &["westwood+", "westwoodplus"]),
-];
+const SENDERS: &Synonyms =
+    &[("linux", "kernel default"), ("bbr", "bbrv1 bbrv2"), ("westwood", "westwood+")];
 /// Bytes of IP and TCP headers without options.
 const HEADERS: u32 = 40;
 /// The frame of time division duplex: a packet waits at most 5 ms.

@@ -1,4 +1,6 @@
-//! Estimates the parameters of a link from a measurement of `lasthop load`.
+//! Estimates the parameters of a link from the JSON of iperf3, flent or networkQuality.
+
+use std::collections::BTreeMap;
 
 use lasthop_observe::stats::quantile;
 use lasthop_proto::units::{Probability, Rate, Span};
@@ -7,7 +9,6 @@ use serde::Deserialize;
 use super::estimate::Estimate;
 use super::link::Direction;
 use crate::Error;
-use crate::load::{FORMAT, Measurement, Phase, Stream, Transfer, VERSION};
 
 /// IP packet and payload of a full segment with timestamps, bytes.
 const PACKET: f64 = 1500.0;
@@ -16,96 +17,264 @@ const PAYLOAD: f64 = 1448.0;
 /// A shorter queue, in packets, is noise of the round trip.
 const LEAST_QUEUE: f64 = 5.0;
 
-/// Increase of the median round trip, in seconds, up to which no full queue explains retransmissions.
+/// Increase of the round trip, in seconds, up to which no full queue explains retransmissions.
 const NO_QUEUE: f64 = 0.005;
 
-/// The remedy for a file that is no measurement.
-const HELP: &str = "give what `lasthop load HOST --json` printed, or the load.json of its -o";
+/// Quantile of the round trips under load that counts as that of a full queue.
+const FULL: f64 = 0.95;
 
-/// First members of every answer.
+const HELP: &str = "give what `iperf3 -c HOST --json`, flent or `networkQuality -c` wrote; docs/how-to/load.md shows how to measure";
+
+/// A measurement, in bytes per second and seconds.
+#[derive(Default)]
+struct Measured {
+    tool: &'static str,
+    /// Payload rates towards the host that measured, and from it.
+    down: Option<f64>,
+    up: Option<f64>,
+    /// The shortest round trip.
+    shortest: Option<f64>,
+    /// Nearly the longest round trips while data was sent, down and up.
+    down_trip: Option<f64>,
+    up_trip: Option<f64>,
+    /// Retransmitted segments per segment, down and up.
+    down_again: Option<f64>,
+    up_again: Option<f64>,
+}
+
 #[derive(Deserialize)]
-struct Head {
-    format: Option<String>,
-    format_version: Option<u32>,
+#[serde(untagged)]
+enum File {
+    Iperf3 { start: Start, end: End, error: Option<String> },
+    Flent { results: BTreeMap<String, Vec<Option<f64>>> },
+    NetworkQuality(NetworkQuality),
+}
+
+#[derive(Deserialize)]
+struct Start {
+    test_start: TestStart,
+    tcp_mss: Option<f64>,
+    tcp_mss_default: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct TestStart {
+    protocol: String,
+    #[serde(default)]
+    reverse: u32,
+}
+
+#[derive(Deserialize, Default)]
+struct End {
+    #[serde(default)]
+    streams: Vec<Stream>,
+    sum_sent: Option<Sum>,
+    sum_received: Option<Sum>,
+    sum_sent_bidir_reverse: Option<Sum>,
+    sum_received_bidir_reverse: Option<Sum>,
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    bits_per_second: f64,
+    bytes: f64,
+    retransmits: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Stream {
+    sender: Option<Sender>,
+}
+
+/// Smoothed round trips of the sending kernel, microseconds; zero if it is the other host's.
+#[derive(Deserialize)]
+struct Sender {
+    #[serde(default)]
+    min_rtt: f64,
+    #[serde(default)]
+    max_rtt: f64,
+}
+
+/// Rates in bits per second, times in milliseconds.
+#[derive(Deserialize)]
+struct NetworkQuality {
+    dl_throughput: Option<f64>,
+    ul_throughput: Option<f64>,
+    base_rtt: f64,
+    #[serde(default)]
+    lud_self_dl_h2: Vec<f64>,
+    #[serde(default)]
+    lud_self_ul_h2: Vec<f64>,
+}
+
+fn iperf3(start: &Start, end: &End) -> Result<Measured, String> {
+    if start.test_start.protocol != "TCP" {
+        return Err(
+            "datagrams at a fixed rate show no rate of the link: measure with TCP".to_owned()
+        );
+    }
+    let segment = start.tcp_mss.or(start.tcp_mss_default).unwrap_or(PAYLOAD);
+    let rate = |sum: &Option<Sum>| sum.as_ref().map(|sum| sum.bits_per_second / 8.0);
+    let again = |sum: &Option<Sum>| {
+        let sum = sum.as_ref()?;
+        Some(sum.retransmits? * segment / sum.bytes).filter(|share| share.is_finite())
+    };
+    let mut measured = Measured { tool: "iperf3", ..Measured::default() };
+    let (first, again_first) = (rate(&end.sum_received), again(&end.sum_sent));
+    if start.test_start.reverse == 0 {
+        (measured.up, measured.up_again) = (first, again_first);
+        measured.down = rate(&end.sum_received_bidir_reverse);
+        measured.down_again = again(&end.sum_sent_bidir_reverse);
+    } else {
+        (measured.down, measured.down_again) = (first, again_first);
+    }
+    // Only the own kernel's round trips are known, so they are those of uploads.
+    let own = end.streams.iter().filter_map(|stream| stream.sender.as_ref());
+    let own: Vec<&Sender> = own.filter(|sender| sender.min_rtt > 0.0).collect();
+    measured.shortest = own.iter().map(|sender| sender.min_rtt / 1e6).reduce(f64::min);
+    measured.up_trip = own.iter().map(|sender| sender.max_rtt / 1e6).reduce(f64::max);
+    Ok(measured)
+}
+
+fn flent(results: &BTreeMap<String, Vec<Option<f64>>>) -> Measured {
+    let streams = |word: &'static str| {
+        let sums = ["sum", "avg", "totals"];
+        results.iter().filter(move |(name, _)| {
+            name.starts_with("TCP")
+                && name.contains(word)
+                && !name.contains("::tcp_")
+                && !sums.iter().any(|sum| name.ends_with(sum))
+        })
+    };
+    let length = results.values().map(Vec::len).max().unwrap_or(0);
+    let at = |series: &[Option<f64>], i: usize| series.get(i).copied().flatten();
+    // The streams together, megabits per second, at each instant.
+    let total = |word| -> Vec<f64> {
+        let instant = |i| streams(word).filter_map(|(_, series)| at(series, i)).sum();
+        (0..length).map(instant).collect()
+    };
+    let pings: Vec<f64> = (0..length)
+        .map(|i| {
+            let of = results
+                .iter()
+                .filter(|(name, _)| name.starts_with("Ping") && !name.ends_with("avg"));
+            of.filter_map(|(_, series)| at(series, i)).fold(f64::NAN, f64::max) / 1e3
+        })
+        .collect();
+    let rate = |total: &[f64]| {
+        let loaded: Vec<f64> = total.iter().copied().filter(|rate| *rate > 0.0).collect();
+        quantile(&loaded, 0.5).map(|megabits| megabits * 1e6 / 8.0)
+    };
+    let trip = |total: &[f64]| {
+        let loaded =
+            total.iter().zip(&pings).filter(|(rate, ping)| **rate > 0.0 && ping.is_finite());
+        quantile(&loaded.map(|(_, ping)| *ping).collect::<Vec<_>>(), FULL)
+    };
+    let (down, up) = (total("download"), total("upload"));
+    Measured {
+        tool: "flent",
+        down: rate(&down),
+        up: rate(&up),
+        shortest: pings.iter().copied().filter(|ping| ping.is_finite()).reduce(f64::min),
+        down_trip: trip(&down),
+        up_trip: trip(&up),
+        ..Measured::default()
+    }
+}
+
+fn network_quality(found: &NetworkQuality) -> Measured {
+    let rate = |bits: Option<f64>| bits.map(|bits| bits / 8.0);
+    let trip = |trips: &[f64]| quantile(trips, FULL).map(|trip| trip / 1e3);
+    Measured {
+        tool: "networkQuality",
+        down: rate(found.dl_throughput),
+        up: rate(found.ul_throughput),
+        shortest: Some(found.base_rtt / 1e3),
+        down_trip: trip(&found.lud_self_dl_h2),
+        up_trip: trip(&found.lud_self_ul_h2),
+        ..Measured::default()
+    }
 }
 
 impl Estimate {
-    /// Estimates from the JSON of `lasthop load`, which ran on the host behind the link; `name` is that of the file.
+    /// Estimates from a measurement on the host behind the link; `name` is that of the file.
     ///
     /// # Errors
     ///
-    /// The text is no measurement, or has no phase with load in `direction`.
+    /// The text is no measurement, or has no data in `direction`.
     pub fn of_measurement(text: &str, name: &str, direction: Direction) -> Result<Estimate, Error> {
         let wrong = |message: String| Error::input(format!("{name}: {message}"), HELP);
-        let head: Head = serde_json::from_str(text)
-            .map_err(|error| wrong(format!("not JSON of lasthop: {error}")))?;
-        match (head.format.as_deref(), head.format_version) {
-            (Some(FORMAT), Some(VERSION)) => {}
-            (Some(FORMAT), version) => {
-                let version =
-                    version.map_or_else(|| "none".to_owned(), |version| version.to_string());
-                return Err(wrong(format!(
-                    "version {version} of the format; this program reads {VERSION}"
-                )));
-            }
-            (Some(other), _) => return Err(wrong(format!("it is `{other}`, not `{FORMAT}`"))),
-            (None, _) => return Err(wrong("no measurement of lasthop".to_owned())),
-        }
-        let measured: Measurement =
-            serde_json::from_str(text).map_err(|error| wrong(format!("damaged: {error}")))?;
-        of(&measured, direction).map_err(wrong)
+        let file: File = serde_json::from_str(text).map_err(|error| {
+            let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+            wrong(if json {
+                "no result of iperf3, flent or networkQuality".to_owned()
+            } else {
+                format!("no JSON: {error}")
+            })
+        })?;
+        let measured = match file {
+            File::Iperf3 { error: Some(error), .. } => Err(format!("iperf3 failed: {error}")),
+            File::Iperf3 { start, end, .. } => iperf3(&start, &end),
+            File::Flent { results } => Ok(flent(&results)),
+            File::NetworkQuality(found) => Ok(network_quality(&found)),
+        };
+        of(&measured.map_err(wrong)?, direction).map_err(wrong)
     }
 }
 
-/// The word of a phase, and its transfers, for one direction.
-type Way = (&'static str, fn(&Phase) -> Option<&Transfer>);
-
-const UP: Way = ("up", |phase| phase.up.as_ref());
-const DOWN: Way = ("down", |phase| phase.down.as_ref());
-
-fn of(measured: &Measurement, direction: Direction) -> Result<Estimate, String> {
-    let (data, back) = match direction {
-        Direction::Download => (DOWN, UP),
-        Direction::Upload => (UP, DOWN),
+fn of(measured: &Measured, direction: Direction) -> Result<Estimate, String> {
+    let Measured { tool, .. } = *measured;
+    let (down, up) = (
+        (measured.down, measured.down_trip, measured.down_again),
+        (measured.up, measured.up_trip, measured.up_again),
+    );
+    let ((goodput, trip, again), (back, ..), word, option) = match direction {
+        Direction::Download => (down, up, "download", " -R"),
+        Direction::Upload => (up, down, "upload", ""),
     };
-    let named = |name: &str| measured.phases.iter().find(|phase| phase.phase == name);
-    let loaded = named(data.0).ok_or_else(|| {
-        format!("no phase `{0}`; measure it: lasthop load HOST --{0} --json", data.0)
+    let goodput = goodput.filter(|goodput| *goodput > 0.0).ok_or_else(|| {
+        format!("no data of a {word}; measure it, for example with iperf3 -c HOST{option} --json, or change --direction")
     })?;
-    let transfer =
-        (data.1)(loaded).ok_or_else(|| format!("no transfers in the phase `{}`", data.0))?;
-    let goodput = transfer.goodput.filter(|goodput| *goodput > 0.0);
-    let goodput = goodput.ok_or_else(|| format!("nothing arrived in the phase `{}`", data.0))?;
     let rate = link_rate(goodput).ok_or_else(|| format!("a rate of {goodput} B/s"))?;
-    let how = |phase: &str, transfer: &Transfer| {
-        format!(
-            "payload of {} streams in the phase `{phase}`, with headers",
-            transfer.streams.len()
-        )
-    };
-    let mut estimate =
-        Estimate { rate: Some((rate, how(data.0, transfer))), ..Estimate::default() };
-    if let Some(transfer) = named(back.0).and_then(back.1) {
-        let rate = transfer.goodput.and_then(link_rate);
-        estimate.rate_back = rate.map(|rate| (rate, how(back.0, transfer)));
-    }
-    let idle = named("idle").and_then(|phase| phase.round_trip);
-    if let Some(idle) = idle {
-        let delay = Span::from_secs_f64(idle.min_s / 2.0);
-        estimate.delay = Some((delay, "half of the shortest round trip without load".to_owned()));
-    }
-    queue(loaded, transfer, idle.map(|idle| idle.min_s), &mut estimate);
-    loss(loaded, transfer, &mut estimate);
+    let how = |word: &str| format!("payload of the {word} by {tool}, with headers");
+    let mut estimate = Estimate { rate: Some((rate, how(word))), ..Estimate::default() };
+    let other = if word == "upload" { "download" } else { "upload" };
+    estimate.rate_back = back.and_then(link_rate).map(|rate| (rate, how(other)));
+    let shortest = measured.shortest.filter(|shortest| *shortest > 0.0 && shortest.is_finite());
+    estimate.delay = shortest.map(|shortest| {
+        (Span::from_secs_f64(shortest / 2.0), "half of the shortest round trip".to_owned())
+    });
+    let waited = shortest.zip(trip).map(|(shortest, trip)| (trip - shortest).max(0.0));
     let notes = &mut estimate.notes;
-    notes.push(format!("measured from the host behind the link, to {}", measured.to));
+    if let Some(waited) = waited {
+        let packets = (waited * goodput / PAYLOAD).ceil();
+        if packets >= LEAST_QUEUE && waited > NO_QUEUE {
+            let how = format!("round trips under load are up to {:.0} ms longer", waited * 1e3);
+            estimate.queue = Some((format!("{packets:.0}p"), how));
+        } else {
+            notes.push("no queue builds up under load: it is short, managed, or separate for each connection".to_owned());
+        }
+    } else {
+        notes.push(format!(
+            "{tool} has no round trips of the {word}, so the queue is not known: give --queue"
+        ));
+    }
+    match again {
+        Some(share) if share <= 0.0 || waited.is_some_and(|waited| waited <= NO_QUEUE) => {
+            let how = format!("{:.2} % of the segments were retransmitted", share * 100.0);
+            estimate.loss = Probability::new(share).map(|p| (p, how));
+        }
+        Some(share) => notes.push(format!(
+            "{:.2} % of the segments were retransmitted: drops of a full queue and losses of the radio look alike, so no loss \
+             is assumed. If you know the loss, give --loss",
+            share * 100.0
+        )),
+        None => notes.push(format!("{tool} has no retransmissions: give --loss")),
+    }
     notes.push(
-        "not known from it: bursts of losses, the discipline of the queue, link layers, and the share of the delay on the \
-         link itself"
+        "not known from it: bursts of losses, the discipline of the queue, link layers, and the share of the delay on the link itself"
             .to_owned(),
     );
-    if !measured.complete {
-        notes.push("the measurement is not complete".to_owned());
-    }
     Ok(estimate)
 }
 
@@ -114,192 +283,85 @@ fn link_rate(goodput: f64) -> Option<Rate> {
     Rate::from_bps((goodput * 8.0 * PACKET / PAYLOAD) as u64)
 }
 
-/// The queue: the 95th percentile of round trips under load, less the shortest without load.
-fn queue(loaded: &Phase, transfer: &Transfer, shortest: Option<f64>, estimate: &mut Estimate) {
-    let Some((shortest, trips)) = shortest.zip(loaded.round_trip) else {
-        estimate.notes.push("no round trips, so the queue is not known".to_owned());
-        return;
-    };
-    let waited = (trips.p95_s - shortest).max(0.0);
-    let packets = (waited * transfer.goodput.unwrap_or(0.0) / PAYLOAD).ceil();
-    if packets >= LEAST_QUEUE && loaded.increase_s.is_none_or(|increase| increase > NO_QUEUE) {
-        let how =
-            format!("95 % of the round trips under load are at most {:.0} ms longer", waited * 1e3);
-        estimate.queue = Some((format!("{packets:.0}p"), how));
-        return;
-    }
-    estimate.notes.push(match waiting(transfer) {
-        Some(longer) if longer > NO_QUEUE => format!(
-            "data waits {:.0} ms in a queue, and probes on another connection do not: the queue serves each connection \
-             separately. Name it, for example --discipline fq-codel",
-            longer * 1e3
-        ),
-        Some(_) => "no queue builds up under load: it is short or managed".to_owned(),
-        None => "no queue builds up under load: it is short, managed, or separate for each connection".to_owned(),
-    });
-}
-
-/// Time of the data in queues, in seconds: the median of the smoothed round trips of the sending kernels, less the shortest.
-fn waiting(transfer: &Transfer) -> Option<f64> {
-    let of = |stream: &Stream| Some(stream.srtt_s? - stream.min_rtt_s?);
-    let all: Vec<f64> = transfer.streams.iter().filter_map(of).collect();
-    quantile(&all, 0.5)
-}
-
-/// Losses, where no full queue explains the retransmissions.
-fn loss(loaded: &Phase, transfer: &Transfer, estimate: &mut Estimate) {
-    let Some(share) = transfer.retransmitted else {
-        estimate
-            .notes
-            .push("the senders' kernels did not report retransmissions: give --loss".to_owned());
-        return;
-    };
-    let percent = share * 100.0;
-    let queues = loaded.increase_s.is_none_or(|increase| increase > NO_QUEUE)
-        || waiting(transfer).is_some_and(|waiting| waiting > NO_QUEUE);
-    if share > 0.0 && queues {
-        estimate.notes.push(format!(
-            "{percent:.2} % of the bytes were retransmitted while data waited in a queue: its drops and the losses of the radio look \
-             alike, so no loss is assumed. If you know the loss, give --loss"
-        ));
-        return;
-    }
-    let how = format!("{percent:.2} % of the bytes were retransmitted, without a standing queue");
-    estimate.loss = Probability::new(share).map(|p| (p, how));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Connections, ProbeCounts, RoundTrips};
 
-    fn trips(ms: f64) -> Option<RoundTrips> {
-        let s = ms / 1e3;
-        Some(RoundTrips { n: 100, min_s: s, median_s: s, p95_s: s, max_s: s, rpm: 60.0 / s })
+    fn estimate(text: &str, direction: Direction) -> Estimate {
+        Estimate::of_measurement(text, "file", direction).unwrap()
     }
 
-    fn transfer(goodput: f64, again: u64) -> Option<Transfer> {
-        let stream = Stream {
-            goodput: Some(goodput),
-            bytes: 1000,
-            congestion: None,
-            failed: None,
-            retransmissions: Some(again),
-            bytes_sent: Some(1000),
-            bytes_retransmitted: Some(again),
-            timeouts: None,
-            srtt_s: None,
-            min_rtt_s: None,
-        };
-        Some(Transfer::new(vec![stream], Vec::new()))
-    }
+    /// 10 Mbit/s of payload, and a queue of 100 ms over 40 ms.
+    const IPERF3: &str = r#"{"start": {"tcp_mss": 1448, "test_start": {"protocol": "TCP", "reverse": 0}},
+        "intervals": [], "end": {"streams": [{"sender": {"min_rtt": 40000, "max_rtt": 140000}}],
+        "sum_sent": {"bits_per_second": 1.1e7, "bytes": 1448000, "retransmits": 20},
+        "sum_received": {"bits_per_second": 1e7, "bytes": 1448000}}}"#;
 
-    fn phase(name: &str, ms: f64, up: Option<Transfer>, down: Option<Transfer>) -> Phase {
-        Phase {
-            phase: name.to_owned(),
-            began_s: 0.0,
-            seconds: 10.0,
-            steady_from_s: 2.5,
-            up,
-            down,
-            round_trip: trips(ms),
-            increase_s: None,
-            grade: None,
-            responsiveness_rpm: None,
-            connections: Connections::default(),
-            probes: ProbeCounts::default(),
-            round_trips_s: Vec::new(),
-        }
-    }
-
-    fn measured(ms: f64, again: u64) -> Measurement {
-        let mut measured = Measurement {
-            to: "192.0.2.1:9009".to_owned(),
-            streams: 1,
-            seconds: 10.0,
-            interval_s: 0.02,
-            congestion: None,
-            complete: true,
-            failed: None,
-            grade: None,
-            phases: vec![
-                phase("idle", 40.0, None, None),
-                phase("up", 50.0, transfer(125e3, 0), None),
-                phase("down", ms, None, transfer(1.25e6, again)),
-            ],
-        };
-        measured.judge();
-        measured
-    }
-
-    fn text(measured: &Measurement) -> String {
-        let mut value = serde_json::to_value(measured).unwrap();
-        value["format"] = FORMAT.into();
-        value["format_version"] = VERSION.into();
-        value["a_later_member"] = true.into();
-        value.to_string()
+    #[test]
+    fn iperf3_gives_rate_delay_and_queue() {
+        let found = estimate(IPERF3, Direction::Upload);
+        assert_eq!(found.rate.unwrap().0.bps(), 10_359_116);
+        assert_eq!(found.delay.unwrap().0, Span::millis(20));
+        assert_eq!(found.queue.unwrap().0, "87p");
+        // 2 % with a full queue are no loss of the link.
+        assert!(found.loss.is_none() && found.notes.iter().any(|note| note.contains("2.00 %")));
+        let short = IPERF3.replace("140000", "41000");
+        assert_eq!(estimate(&short, Direction::Upload).loss.unwrap().0.get(), 0.02);
     }
 
     #[test]
-    fn rates_delay_and_queue() {
-        let text = text(&measured(140.0, 0));
-        let estimate = Estimate::of_measurement(&text, "load.json", Direction::Download).unwrap();
-        let (rate, back) = (estimate.rate.unwrap().0, estimate.rate_back.unwrap().0);
-        assert_eq!((rate.bps(), back.bps()), (10_359_116, 1_035_911));
-        assert_eq!(estimate.delay.unwrap().0, Span::millis(20));
-        // 100 ms at 1.25 MB/s.
-        assert_eq!(estimate.queue.unwrap().0, "87p");
-        assert_eq!(estimate.loss.unwrap().0, Probability::ZERO);
-        let estimate = Estimate::of_measurement(&text, "load.json", Direction::Upload).unwrap();
-        assert_eq!(estimate.rate.unwrap().0.bps(), 1_035_911);
+    fn a_direction_without_data_is_named() {
+        let error = Estimate::of_measurement(IPERF3, "file", Direction::Download).unwrap_err();
+        assert!(error.to_string().contains("-R"), "{error}");
+        let reverse = IPERF3.replace("\"reverse\": 0", "\"reverse\": 1").replace("40000", "0");
+        let found = estimate(&reverse, Direction::Download);
+        assert!(found.rate.is_some() && found.delay.is_none() && found.queue.is_none());
+        let both = IPERF3.replace("\"sum_sent\"", "\"sum_received_bidir_reverse\": {\"bits_per_second\": 2e6, \"bytes\": 1}, \"sum_sent\"");
+        assert_eq!(estimate(&both, Direction::Download).rate.unwrap().0.bps(), 2_071_823);
+        assert_eq!(estimate(&both, Direction::Upload).rate_back.unwrap().0.bps(), 2_071_823);
     }
 
-    /// Probes on another connection do not see the queue of a bulk connection, whose drops are no losses of the link.
+    /// Sums and averages of streams are not streams; `null` is an instant without a value.
     #[test]
-    fn a_queue_for_each_connection_is_recognised() {
-        let estimate = |srtt_s: f64| {
-            let mut measured = measured(41.0, 20);
-            let stream = &mut measured.phases[2].down.as_mut().unwrap().streams[0];
-            (stream.srtt_s, stream.min_rtt_s) = (Some(srtt_s), Some(0.04));
-            let text = text(&measured);
-            Estimate::of_measurement(&text, "x", Direction::Download).unwrap()
-        };
-        let fair = estimate(0.06);
-        assert!(fair.queue.is_none() && fair.loss.is_none());
-        let notes = fair.notes.join("\n");
-        assert!(notes.contains("data waits 20 ms") && notes.contains("--loss"), "{notes}");
-        let lossy = estimate(0.041);
-        assert!(lossy.notes.iter().any(|note| note.contains("short or managed")));
-        assert_eq!(lossy.loss.unwrap().0.get(), 0.02);
+    fn flent_gives_the_sum_of_streams() {
+        let text = r#"{"version": 4, "metadata": {}, "x_values": [0, 1, 2], "results": {
+            "TCP download BE": [null, 4.0, 4.0], "TCP download BK": [null, 4.0, 4.0], "TCP download sum": [null, 8.0, 8.0],
+            "TCP totals": [null, 9.0, 9.0], "TCP upload::1": [null, 1.0, 1.0], "Ping (ms) ICMP": [20.0, 70.0, 70.0],
+            "Ping (ms) avg": [1.0, 1.0, 1.0], "TCP upload::1::tcp_cwnd": [null, 900.0, 900.0]}}"#;
+        let found = estimate(text, Direction::Download);
+        assert_eq!(found.rate.unwrap().0.bps(), 8_287_292);
+        assert_eq!(found.rate_back.unwrap().0.bps(), 1_035_911);
+        assert_eq!(found.delay.unwrap().0, Span::millis(10));
+        assert_eq!(found.queue.unwrap().0, "35p");
+        assert!(found.loss.is_none());
     }
 
     #[test]
-    fn losses_are_known_without_a_queue_only() {
-        let of = |ms, again| {
-            Estimate::of_measurement(&text(&measured(ms, again)), "x", Direction::Download).unwrap()
-        };
-        assert_eq!(of(41.0, 20).loss.unwrap().0.get(), 0.02);
-        let full = of(140.0, 20);
-        assert!(full.loss.is_none());
-        assert!(full.notes.iter().any(|note| note.contains("--loss")), "{:?}", full.notes);
+    fn network_quality_gives_both_rates() {
+        let text = r#"{"base_rtt": 30.0, "dl_throughput": 80000000, "ul_throughput": 8000000, "responsiveness": 300,
+            "lud_self_dl_h2": [130.0, 130.0]}"#;
+        let found = estimate(text, Direction::Download);
+        assert_eq!(found.rate.unwrap().0.bps(), 82_872_928);
+        assert_eq!(found.delay.unwrap().0, Span::millis(15));
+        assert_eq!(found.queue.unwrap().0, "691p");
+        assert!(estimate(text, Direction::Upload).queue.is_none());
     }
 
     #[test]
     fn other_files_are_refused() {
-        let good = text(&measured(140.0, 0));
+        let udp = IPERF3.replace("\"TCP\"", "\"UDP\"");
+        let failed = IPERF3.replace("\"intervals\"", "\"error\": \"refused\", \"intervals\"");
         for (text, part) in [
-            ("", "not JSON"),
-            ("[]", "not JSON"),
-            ("{}", "no measurement"),
-            (r#"{"format":"lasthop-run","format_version":1}"#, "`lasthop-run`"),
-            (r#"{"format":"lasthop-load","format_version":9}"#, "version 9"),
-            (r#"{"format":"lasthop-load","format_version":1}"#, "damaged"),
+            ("", "no JSON"),
+            ("[]", "no result"),
+            ("{}", "no result"),
+            (r#"{"format":"lasthop-run","format_version":1}"#, "no result"),
+            (r#"{"results": {}}"#, "no data"),
+            (&udp, "datagrams"),
+            (&failed, "refused"),
         ] {
             let error = Estimate::of_measurement(text, "x", Direction::Download).unwrap_err();
             assert!(error.to_string().contains(part), "{text}: {error}");
         }
-        let without = good.replace("\"down\"", "\"later\"");
-        let error = Estimate::of_measurement(&without, "x", Direction::Download).unwrap_err();
-        assert!(error.to_string().contains("--down"), "{error}");
     }
 }

@@ -6,7 +6,6 @@ pub mod matched;
 mod over_time;
 mod page;
 mod tables;
-mod xplot;
 
 use lasthop_analyze::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Opening, OrderEvidence,
@@ -22,7 +21,6 @@ pub use filter::Filter;
 pub use over_time::over_time;
 pub use page::{page, plot, series};
 pub use tables::{over_time_csv, sequence_csv, summary, summary_csv, volumes_csv};
-pub use xplot::xplot;
 
 /// Maximum number of transfers described individually.
 pub const DESCRIBED: usize = 8;

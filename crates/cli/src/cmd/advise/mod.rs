@@ -33,7 +33,7 @@ Examples:
   lasthop advise --rate 20mbit --delay 20ms --handoff every=15s,gap=80ms   another base station every 15 s
   lasthop advise --capture slow.pcap                                  a capture at the sender
   lasthop advise --capture slow.pcap --rate 20mbit                    a capture, and the known rate of the link
-  lasthop advise --measured load.json                                 a measurement of lasthop load --json
+  lasthop advise --measured down.json                                 what iperf3 -c HOST -R --json wrote
   lasthop advise --rate 20mbit --loss 1% --duplex half --can sender   half duplex, and only the sender can change
   lasthop advise --station /run/lasthop/base.sock --rate 20mbit       the counts of a running station
   lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  write the files and the scenario
@@ -106,7 +106,7 @@ pub struct Args {
         help_heading = "Figures from elsewhere"
     )]
     pub capture: Option<PathBuf>,
-    /// Estimate the link from the JSON of `lasthop load`, which ran on the host behind the link
+    /// Estimate the link from the JSON of iperf3, flent or networkQuality, measured on the host behind the link
     #[arg(
         long,
         value_name = "FILE",
@@ -356,16 +356,21 @@ fn capture(path: &Path) -> Result<Estimate, Failure> {
     Ok(Estimate::of(&capture, help)?)
 }
 
-/// Estimates the link from a measurement of `lasthop load`.
+/// Estimates the link from a measurement of another tool; flent compresses its files.
 fn measurement(path: &Path, way: Way) -> Result<Estimate, Failure> {
-    let help = "measure first: lasthop load HOST --json > load.json";
-    let file = File::open(path).map_err(|error| Failure::file(path, error, help))?;
-    let mut text = String::new();
-    // The largest measurement, with 60 s for each phase and a probe for each millisecond, is smaller.
-    let limited = file.take(LARGEST_MEASUREMENT).read_to_string(&mut text);
-    limited.map_err(|error| Failure::file(path, error, help))?;
-    let name = path.display().to_string();
-    Ok(Estimate::of_measurement(&text, &name, way.into())?)
+    let help = "measure first: iperf3 -c HOST -R --json > down.json";
+    let failed = |error| Failure::file(path, error, help);
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(LARGEST_MEASUREMENT).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut plain = Vec::new();
+        let decoder = flate2::read::GzDecoder::new(bytes.as_slice());
+        decoder.take(LARGEST_MEASUREMENT).read_to_end(&mut plain).map_err(failed)?;
+        bytes = plain;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(Estimate::of_measurement(&text, &path.display().to_string(), way.into())?)
 }
 
 #[cfg(live)]

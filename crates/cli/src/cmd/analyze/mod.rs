@@ -1,20 +1,16 @@
 //! `lasthop analyze`: what happened to TCP in a capture.
 
 mod file;
-#[cfg(live)]
-mod live;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use lasthop_analyze::{Config, OverTime, match_captures};
-#[cfg(live)]
-use lasthop_proto::units::Span;
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::capture::matched::Pair;
 use lasthop_study::capture::{
     Capture, DESCRIBED, Filter, Transfer, over_time, over_time_csv, page, plot, sequence_csv,
-    summary_csv, unread, volumes_csv, xplot,
+    summary_csv, unread, volumes_csv,
 };
 
 use crate::failure::Failure;
@@ -30,9 +26,8 @@ Examples:
   lasthop analyze wired.pcap wireless.pcap        both sides of a base station: also what was lost in between
   lasthop analyze trace.pcap.gz -o out            also plots, a page and every number
   ssh router tcpdump -i wan -w - | lasthop analyze -    a capture from the standard input
-  lasthop analyze -i eth0 --for 10s               what passes an interface now, as root
+  sudo timeout 10 tcpdump -i eth0 -s 200 -w - | lasthop analyze -    what passes an interface now
   lasthop analyze trace.pcap --port 443           the connections of one port; --connection, --address
-  lasthop analyze trace.pcap -o out --xplot       time-sequence plots for xplot, as tcptrace makes them
   lasthop analyze trace.pcap --json | jq '.captures[0].connections[].to_client.losses'
 
 A capture at the sender shows most: packets lost after it appear as retransmissions. --json leaves
@@ -47,18 +42,8 @@ pub const GIB: u64 = 1 << 30;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Captures in pcap or pcapng form, plain, gzip or zstd; `-` is the standard input
-    #[cfg_attr(live, arg(required_unless_present = "interface"))]
-    #[cfg_attr(not(live), arg(required = true))]
-    #[arg(value_name = "CAPTURE")]
+    #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
-    /// Capture at this interface instead; needs the capability CAP_NET_RAW. Ctrl-C ends it
-    #[cfg(live)]
-    #[arg(long, short, value_name = "NAME", conflicts_with = "captures")]
-    pub interface: Option<String>,
-    /// With -i: end after this time, such as 10s
-    #[cfg(live)]
-    #[arg(long = "for", value_name = "TIME", requires = "interface")]
-    pub length: Option<Span>,
     /// Also write tables and plots to this directory
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -77,9 +62,6 @@ pub struct Args {
     /// With --json: also what changes over time
     #[arg(long, requires = "json")]
     pub over_time: bool,
-    /// With -o: also time-sequence plots for xplot
-    #[arg(long, requires = "output")]
-    pub xplot: bool,
     /// Largest of several captures, unpacked: where they are matched, two are held in memory as a whole
     #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024), help_heading = "Input")]
     pub max_size: u64,
@@ -95,7 +77,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let message = "`-` cannot be matched with other captures: it can be read only once";
         return Err(Failure::input(message, "write it to a file first"));
     }
-    let mut captures = all(args)?;
+    let captures = args.captures.iter().map(|path| read(path, HELP, args.verify));
+    let mut captures = captures.collect::<Result<Vec<_>, _>>()?;
     let unreadable = nothing_read(&captures);
     let pairs = args.captures.windows(2).map(|two| read_pair(&two[0], &two[1], args));
     let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
@@ -137,15 +120,6 @@ fn nothing_read(captures: &[Capture]) -> Option<Failure> {
     let message = format!("{}: no TCP could be read; {unread}", capture.file);
     let help = "docs/how-to/analyze.md lists the formats; capture inside of the tunnel, or with a larger snap length (-s 128)";
     Some(Failure::input(message, help))
-}
-
-/// The captures of the interface or of the files.
-fn all(args: &Args) -> Result<Vec<Capture>, Failure> {
-    #[cfg(live)]
-    if let Some(interface) = &args.interface {
-        return Ok(vec![live::watch(interface, args.length, args.verify)?]);
-    }
-    args.captures.iter().map(|path| read(path, HELP, args.verify)).collect()
 }
 
 /// Removes connections that the filters exclude.
@@ -195,7 +169,7 @@ fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Resul
             summary_csv(capture).as_bytes(),
         )?;
         for transfer in capture.transfers().iter().take(DESCRIBED) {
-            write_one(dir, &before, transfer, args.xplot)?;
+            write_one(dir, &before, transfer)?;
         }
     }
     for (i, pair) in pairs.iter().enumerate() {
@@ -213,18 +187,12 @@ fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Resul
         args.connection.iter().map(|n| format!(" --connection {n}")).collect();
     filters.extend(args.address.iter().map(|address| format!(" --address {address}")));
     filters.extend(args.port.iter().map(|port| format!(" --port {port}")));
-    let live = if args.captures.is_empty() { " -i" } else { "" };
-    let command = format!("lasthop analyze{verify}{filters}{live} {}", names.join(" "));
+    let command = format!("lasthop analyze{verify}{filters} {}", names.join(" "));
     output::write(&dir.join(PAGE), page(captures, pairs, command).as_bytes())
 }
 
 /// Pictures of a transfer, and the numbers behind them.
-fn write_one(
-    dir: &Path,
-    before: &str,
-    transfer: &Transfer<'_>,
-    with_xplot: bool,
-) -> Result<(), Failure> {
+fn write_one(dir: &Path, before: &str, transfer: &Transfer<'_>) -> Result<(), Failure> {
     let name = format!("{before}{}", transfer.file_name());
     let write =
         |end: &str, text: String| output::write(&dir.join(format!("{name}{end}")), text.as_bytes());
@@ -232,11 +200,7 @@ fn write_one(
     picture(dir, &format!("{name}-over-time"), &over_time(transfer))?;
     write(".csv", sequence_csv(transfer))?;
     write("-over-time.csv", over_time_csv(transfer))?;
-    write("-throughput.csv", volumes_csv(transfer))?;
-    if with_xplot {
-        write(".xpl", xplot(transfer))?;
-    }
-    Ok(())
+    write("-throughput.csv", volumes_csv(transfer))
 }
 
 /// A plot as SVG and, where this build has them, as PNG.

@@ -14,7 +14,6 @@ use lasthop_report::model::Verdict;
 use lasthop_scenario::synonyms::meaning;
 use lasthop_sim::runs::{Observer, RunResult};
 
-use crate::cpu::ForClaims;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -203,16 +202,8 @@ fn evaluate_all(
         at: Mutex::default(),
         stuck: Mutex::default(),
     };
-    let live = ForClaims {
-        stop: &|| watch.stop.requested(),
-        show: &|done, of| {
-            let at = watch.at.lock().unwrap_or_else(PoisonError::into_inner);
-            watch.progress.show(format!("{at}, transfer {done} of {of}"));
-        },
-    };
     let mut bench = Bench::new(args.seeds, &watch);
     bench.first_seed = args.seed;
-    bench.live = Some(&live);
     let width = chosen.iter().map(|claim| claim.id.len()).max().unwrap_or(0);
     let mut done = Vec::new();
     for (i, claim) in chosen.iter().enumerate() {

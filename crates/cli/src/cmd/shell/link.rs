@@ -8,7 +8,6 @@ use toml::Value;
 
 use crate::failure::Failure;
 use crate::scenario::{Text, with_files};
-use crate::usage::bad_quantity;
 
 /// Options that `--scenario` replaces.
 const OWN: [&str; 8] =
@@ -117,9 +116,8 @@ impl Link {
         ];
         for (option, value, fault, example) in quantities {
             if let Some((value, error)) = value.as_ref().and_then(|v| Some((v, fault(v)?))) {
-                let message = format!("{error}; for example {example}");
-                let (message, help) = bad_quantity(option, value, &message);
-                return Err(Failure::input(message, help));
+                let message = format!("`{option} {value}`: {error}");
+                return Err(Failure::input(message, format!("for example `{option} {example}`")));
             }
         }
         Ok(())

@@ -1,6 +1,5 @@
 //! `lasthop testbed`: real hosts on this machine, behind a base station.
 
-mod cpu;
 mod enter;
 mod spec;
 
@@ -33,7 +32,6 @@ Examples:
   lasthop ctl set agent=snoop errors.mean=16KiB    another base station, another channel, at once
   lasthop testbed shell ravel                      a shell there
   lasthop testbed down                             end it and the programs inside
-  lasthop testbed cpu                              CPU time of the kernel's TCP at both ends
 
 Works without root. docs/how-to/testbed.md is a quick start.";
 
@@ -86,18 +84,12 @@ enum Verb {
     },
     /// Remove what killed testbeds have left
     Clean,
-    /// Measure what the kernel's TCP costs the processor, by segment size and option
-    #[command(after_help = cpu::EXAMPLES)]
-    Cpu(cpu::Args),
     /// The background process of a testbed
     #[command(hide = true)]
     Hold,
     /// Try what a testbed needs, for `lasthop doctor`
     #[command(hide = true)]
     Probe,
-    /// What `cpu` starts
-    #[command(hide = true)]
-    MeasureCpu,
 }
 
 /// Runs the command.
@@ -124,8 +116,6 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             }
             Ok(if left { Outcome::No } else { Outcome::Done })
         }
-        Verb::Cpu(args) => args.run(json),
-        Verb::MeasureCpu => cpu::serve(),
         Verb::Hold => {
             // Errors are in the log, and were sent to `up`.
             keep::hold(serve)?;

@@ -1,0 +1,28 @@
+//! `lasthop generate`: files for editors, shells and `man`, from the definitions of keys and arguments.
+
+use super::{completions, man, schema};
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+/// Write schemas for editors, completions for shells, or manual pages
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum What {
+    Schema(schema::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
+    match &args.what {
+        What::Schema(args) => schema::run(args),
+        What::Completions(args) => completions::run(args),
+        What::Man(args) => man::run(args),
+    }
+}
