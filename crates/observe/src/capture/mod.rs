@@ -21,11 +21,15 @@ mod wifi;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::parse::{Mode, ParseError, View, view};
+use serde::Serialize;
+
+use part::Part;
 
 pub use content::{Content, Protocol, Reason};
 pub use decoder::{Decoder, MAX_HEADERS};
 pub use link::LinkType;
 pub use pieces::Pieces;
+pub use wifi::WifiHeader;
 
 /// Maximum length of a packet or block in bytes. libpcap's limit for a packet is 256 KiB.
 pub const MAX_RECORD: u32 = 16 << 20;
@@ -128,6 +132,11 @@ impl<'a> Frame<'a> {
         decoder::outermost(self)
     }
 
+    /// The 802.11 header of the frame, if it has one.
+    pub fn wifi(&self) -> Option<WifiHeader> {
+        wifi::header(self.link, Part::new(self.bytes, self.wire_len as usize))
+    }
+
     /// A number that identifies the link on which the frame was captured, from the interface, the MAC addresses and
     /// the VLAN tags. It differs before and after a router, or a bridge that changes tags. Radio and tunnel headers
     /// do not count, since they may change with each frame.
@@ -167,14 +176,65 @@ impl Format {
         Err(CaptureError::NotACapture { first, hint })
     }
 
-    /// Reads the next packet of `rest`, which begins at byte `at` of the file, and advances `at`.
+    /// Reads the next packet of `rest`, which begins at byte `at` of the file, and advances `at`. If another capture file was
+    /// appended, its packets follow.
     #[inline]
     fn step<'a>(&mut self, rest: &'a [u8], at: &mut usize) -> Result<Step<'a>, CaptureError> {
-        match self {
-            Format::Pcap(pcap) => pcap.step(rest, at),
-            Format::Pcapng(pcapng) => pcapng.step(rest, at),
+        let (mut rest, mut began) = (rest, *at);
+        loop {
+            let step = match self {
+                Format::Pcap(pcap) => pcap.step(rest, at),
+                Format::Pcapng(pcapng) => pcapng.step(rest, at),
+            };
+            // The header of a pcap file looks like a record without bytes, that of a pcapng file like one that is too long.
+            let record = match &step {
+                Ok(Step::Frame(frame)) if frame.bytes.is_empty() => began,
+                Err(CaptureError::Length { .. }) => *at,
+                _ => return step,
+            };
+            let file = rest.get(record - began..).unwrap_or(&[]);
+            match Format::appended(file) {
+                Some(Ok((format, header))) => {
+                    *self = format;
+                    (*at, began) = (record + header, record + header);
+                    rest = &file[header..];
+                }
+                Some(Err(CaptureError::Empty)) => {
+                    *at = record;
+                    return Ok(Step::Truncated);
+                }
+                _ => return step,
+            }
         }
     }
+
+    /// The format of `file`, and the length of its header, if it begins as a capture does.
+    #[cold]
+    fn appended(file: &[u8]) -> Option<Result<(Format, usize), CaptureError>> {
+        let magic = *file.first_chunk::<4>()?;
+        (magic == pcapng::SECTION || pcap::is_magic(magic)).then(|| Format::open(file))
+    }
+
+    /// Packets that the capturing system reports as dropped, by interface.
+    fn dropped(&self) -> Vec<Dropped> {
+        match self {
+            Format::Pcap(_) => Vec::new(),
+            Format::Pcapng(pcapng) => pcapng.dropped(),
+        }
+    }
+}
+
+/// Packets that the capture itself has missed at one interface, as a pcapng file reports them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Dropped {
+    /// Name of the interface; empty if unknown.
+    pub interface: String,
+    /// Dropped by the interface, for lack of buffers.
+    pub by_interface: u64,
+    /// Dropped by the operating system.
+    pub by_system: u64,
+    /// Dropped before single packets that report it.
+    pub before_packets: u64,
 }
 
 /// Result of reading a record.

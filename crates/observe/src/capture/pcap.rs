@@ -40,6 +40,14 @@ const VARIANTS: [(u32, u32, usize, usize); 5] = [
     (0x1c00_01ab, 1, RECORD_HEADER, 4),
 ];
 
+/// Whether `magic` begins a pcap file of either byte order.
+pub(super) fn is_magic(magic: [u8; 4]) -> bool {
+    let known = |variant: &(u32, u32, usize, usize)| {
+        magic == variant.0.to_be_bytes() || magic == variant.0.to_le_bytes()
+    };
+    VARIANTS.iter().any(known)
+}
+
 impl Pcap {
     /// Reads the file header, and answers how long it is; `None` if the magic number is not that of pcap.
     pub(super) fn open(file: &[u8]) -> Result<Option<(Pcap, usize)>, CaptureError> {

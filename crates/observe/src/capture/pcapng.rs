@@ -3,7 +3,9 @@
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
 
-use super::{CaptureError, Frame, LinkType, MAX_INTERFACES, MAX_RECORD, Order, Step, time};
+use super::{
+    CaptureError, Dropped, Frame, LinkType, MAX_INTERFACES, MAX_RECORD, Order, Step, time,
+};
 
 /// The type of a section header block; the same in either byte order.
 pub(super) const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -11,6 +13,7 @@ pub(super) const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
+const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 const OPT_COMMENT: u16 = 1;
@@ -18,6 +21,9 @@ const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const PACKET_FLAGS: u16 = 2;
+const PACKET_DROPS: u16 = 4;
+const DROPPED_BY_INTERFACE: u16 = 5;
+const DROPPED_BY_SYSTEM: u16 = 7;
 
 /// A pcapng capture.
 #[derive(Clone, Debug)]
@@ -39,6 +45,9 @@ struct Interface {
     resolution: Resolution,
     /// Seconds to add to each time.
     offset: i64,
+    /// Drops of the interface and of the system, the latest statistics; and drops that packets report.
+    drops: [u64; 2],
+    before_packets: u64,
 }
 
 /// What one unit of a time stamp is.
@@ -87,6 +96,18 @@ impl Pcapng {
         Ok(Pcapng { order, interfaces: Vec::new(), section: 0, latest: Time::ZERO })
     }
 
+    /// Interfaces at which the capture has missed packets.
+    pub(super) fn dropped(&self) -> Vec<Dropped> {
+        let dropped = |interface: &Interface| Dropped {
+            interface: interface.name.to_string(),
+            by_interface: interface.drops[0],
+            by_system: interface.drops[1],
+            before_packets: interface.before_packets,
+        };
+        let any = |d: &Dropped| d.by_interface > 0 || d.by_system > 0 || d.before_packets > 0;
+        self.interfaces.iter().map(dropped).filter(any).collect()
+    }
+
     pub(super) fn names(&self) -> Vec<String> {
         self.interfaces.iter().map(|interface| interface.name.to_string()).collect()
     }
@@ -109,6 +130,7 @@ impl Pcapng {
                 INTERFACE => self.interface(&block)?,
                 ENHANCED_PACKET | PACKET => return self.packet(&block),
                 SIMPLE_PACKET => return self.simple(&block),
+                STATISTICS => self.statistics(&block),
                 _ => {}
             }
         }
@@ -152,7 +174,10 @@ impl Pcapng {
         // Without a statement, microseconds.
         let resolution = Resolution::Decimal(6);
         let link = LinkType(link);
-        let mut interface = Interface { link, snap, name: Box::default(), resolution, offset: 0 };
+        let (drops, before_packets) = ([0; 2], 0);
+        let name = Box::default();
+        let mut interface =
+            Interface { link, snap, name, resolution, offset: 0, drops, before_packets };
         for (code, value) in (BlockOptions { order, bytes: &block.body[8..] }) {
             match (code, value) {
                 (IF_NAME, name) => interface.name = text(name).unwrap_or("").into(),
@@ -163,6 +188,23 @@ impl Pcapng {
         }
         self.interfaces.push(interface);
         Ok(())
+    }
+
+    /// Statistics of an interface, which count from the beginning of the capture. An invalid block is ignored.
+    fn statistics(&mut self, block: &Block<'_>) {
+        let order = self.order;
+        let Some(number) = order.u32(block.body, 0) else { return };
+        let index = self.section + number as usize;
+        let Some(interface) = self.interfaces.get_mut(index) else { return };
+        let options = block.body.get(12..).unwrap_or(&[]);
+        for (code, value) in (BlockOptions { order, bytes: options }) {
+            let count = order.i64(value, 0).map_or(0, i64::cast_unsigned);
+            match code {
+                DROPPED_BY_INTERFACE => interface.drops[0] = count,
+                DROPPED_BY_SYSTEM => interface.drops[1] = count,
+                _ => {}
+            }
+        }
     }
 
     /// An enhanced packet block, or the obsolete packet block that differs from it in one field.
@@ -198,9 +240,15 @@ impl Pcapng {
             comment: None,
         };
         let options = body.get(20 + bytes.len().next_multiple_of(4)..).unwrap_or(&[]);
+        let mut drops = match block.kind {
+            // The obsolete block has a field of 16 bits; all ones are unknown.
+            PACKET => order.u16(body, 2).filter(|drops| *drops < u16::MAX).map_or(0, u64::from),
+            _ => 0,
+        };
         for (code, value) in (BlockOptions { order, bytes: options }) {
             match code {
                 OPT_COMMENT if frame.comment.is_none() => frame.comment = text(value),
+                PACKET_DROPS => drops = order.i64(value, 0).map_or(0, i64::cast_unsigned),
                 PACKET_FLAGS => {
                     frame.direction = match order.u32(value, 0).unwrap_or(0) & 3 {
                         1 => Some(Side::Left),
@@ -210,6 +258,11 @@ impl Pcapng {
                 }
                 _ => {}
             }
+        }
+        if drops > 0
+            && let Some(interface) = self.interfaces.get_mut(index as usize)
+        {
+            interface.before_packets = interface.before_packets.saturating_add(drops);
         }
         Ok(Step::Frame(frame))
     }

@@ -1,6 +1,6 @@
 //! Reader of a capture of which only a part is in memory.
 
-use super::{CaptureError, Format, Frame, Step};
+use super::{CaptureError, Dropped, Format, Frame, Step};
 
 /// Bytes that suffice for the header of a file, and for the detection of other formats.
 const HEADER: usize = 4096;
@@ -60,6 +60,11 @@ impl Pieces {
             }
         }
         Ok(self.at - began)
+    }
+
+    /// Packets that the capture itself has missed, by interface.
+    pub fn dropped(&self) -> Vec<Dropped> {
+        self.format.as_ref().map_or(Vec::new(), Format::dropped)
     }
 
     /// Whether the file began as a capture does.

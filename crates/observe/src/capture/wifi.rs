@@ -1,8 +1,8 @@
 //! 802.11 frames, and what capturing drivers put before them.
 
-use super::LinkType;
 use super::content::{Protocol, Reason};
 use super::part::{Layer, Part, Step, Stop};
+use super::{LinkType, link};
 
 /// Flags of the frame control.
 const BOTH_SYSTEMS: u8 = 0x03;
@@ -36,6 +36,29 @@ pub(super) fn radiotap(frame: Part<'_>) -> Step<'_> {
         return Err(Stop::Unread(Reason::FrameCheck));
     }
     Ok((Layer::Wifi { padded: flags & PADDED != 0 }, frame.skip(len)?))
+}
+
+/// The part of an 802.11 header that identifies a transmission.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct WifiHeader {
+    /// Address of the transmitting station.
+    pub transmitter: [u8; 6],
+    /// Whether the frame repeats one that was not acknowledged on the link.
+    pub retry: bool,
+}
+
+/// The header of a data frame, behind those of the capturing driver.
+pub(super) fn header(kind: LinkType, frame: Part<'_>) -> Option<WifiHeader> {
+    const RETRY: u8 = 0x08;
+    const DATA: u8 = 0x08;
+    let (mut layer, mut part) = link::first(kind, frame).ok()?;
+    if let Layer::Link(inner) = layer {
+        (layer, part) = link::first(inner, part).ok()?;
+    }
+    let Layer::Wifi { .. } = layer else { return None };
+    let [kind, flags, ..] = *part.bytes else { return None };
+    let transmitter = *part.bytes.get(10..)?.first_chunk()?;
+    (kind & 0x0f == DATA).then_some(WifiHeader { transmitter, retry: flags & RETRY != 0 })
 }
 
 /// The header of Prism chips, in the byte order of the machine, or that of AVS under the same link type.
