@@ -6,10 +6,11 @@ use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 use crate::acks;
 use crate::config::Config;
 use crate::copies::{Copies, Doubling, Feedback, Print, fingerprint, flow_print};
-use crate::diagnose::{Known, Path, Step, Watch};
+use crate::diagnose::{Known, Open, Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
-use crate::handshake::Handshake;
+use crate::handshake::{Handshake, Unreachable};
 use crate::reading::{Closing, Connection, Endpoint, Opening};
+use crate::translated::Numbers;
 use crate::wireshark::Wireshark;
 
 /// A packet of a connection.
@@ -30,6 +31,8 @@ pub(crate) struct Packet<'a> {
     pub(crate) tos: u8,
     /// Number of the link on which it was captured.
     pub(crate) link: u32,
+    /// Whether its frame repeats one of 802.11.
+    pub(crate) retry: bool,
 }
 
 /// The state of one connection.
@@ -57,6 +60,8 @@ pub(crate) struct Conn {
     doubling: [Doubling; 2],
     /// Hash of addresses and ports of each side, the common part of all fingerprints.
     prints: [u64; 2],
+    /// Repeated SYNs that were counted as copies at first.
+    repeated_syns: u64,
     /// Fingerprint of the latest packet that was no copy.
     latest: Option<u64>,
     sides: [Tracker; 2],
@@ -82,6 +87,7 @@ impl Conn {
             acks: Default::default(),
             doubling: Default::default(),
             prints: [0; 2],
+            repeated_syns: 0,
             latest: None,
             sides: [Tracker::default(), Tracker::default()],
             watch: Watch::default(),
@@ -147,7 +153,7 @@ impl Conn {
 
     /// Whether this packet is a copy of one that was captured before.
     fn is_copy(&mut self, copies: &mut Copies, packet: &Packet<'_>) -> bool {
-        let &Packet { at, flow, segment, len, ip_id, ttl, link, .. } = packet;
+        let &Packet { at, flow, segment, len, ip_id, ttl, link, retry, .. } = packet;
         let side = self.side(flow);
         let own = &self.sides[side];
         let print = Print {
@@ -158,6 +164,7 @@ impl Conn {
             identified: ip_id.is_some_and(|id| id != 0) && own.is_identified(),
             opens: segment.flags.has(Flags::SYN),
             counts: len > 0 || segment.flags.has(Flags::FIN),
+            retry,
         };
         let (handshake, sides) = (&self.handshake, &self.sides);
         let end = segment.seq + len + u32::from(segment.flags.has(Flags::FIN));
@@ -200,6 +207,9 @@ impl Conn {
         self.sides[side].reading.wireshark.add(marks);
         if self.is_copy(copies, packet) {
             self.sides[side].reading.copies += 1;
+            if segment.flags.has(Flags::SYN) {
+                self.ended = self.ended.max(at);
+            }
             return false;
         }
         self.analyze(config, packet);
@@ -234,9 +244,14 @@ impl Conn {
         let [a, b] = &mut self.acks;
         let (own, peer) = if side == 0 { (a, &*b) } else { (b, &*a) };
         let signs = own.packet(peer, segment, len, window);
+        let scaled = window;
+        // Zero is zero with any scale.
+        let window = window.or((segment.window == 0).then_some(0));
         let payload = if signs.probe || signs.keep_alive { 0 } else { len };
         let duplicate = signs.duplicate;
-        let step = Step { at, segment, cut, len: payload, window, room, duplicate, tos, ttl };
+        let probe = signs.probe || signs.keep_alive;
+        #[rustfmt::skip]
+        let step = Step { at, segment, cut, len: payload, window, room, duplicate, probe, ip_id, tos, ttl };
         let handshake = &self.handshake;
         self.watch.packet(side, step, || Conn::path(handshake));
         let again = len > 0 && self.sides[side].is_behind(segment.seq);
@@ -259,7 +274,7 @@ impl Conn {
         reading.keep_alives += u64::from(signs.keep_alive);
         if !segment.flags.has(Flags::RST) {
             // After a SYN without an answer, or with cut-off options, the scale of windows is unknown.
-            reading.window_max = window.and(reading.window_max.max(window));
+            reading.window_max = scaled.and(reading.window_max.max(scaled));
         }
         reading.timestamps |= segment.timestamps.is_some();
         if syn {
@@ -346,7 +361,39 @@ impl Conn {
         self.packets > 0
     }
 
-    pub(crate) fn finish(self) -> Connection {
+    /// An ICMP error quotes a packet of the connection.
+    pub(crate) fn unreachable(&mut self, error: Unreachable) {
+        self.handshake.unreachable(error);
+    }
+
+    /// Ends and sequence numbers.
+    pub(crate) fn numbers(&self) -> Numbers {
+        let FlowKey { src, dst, src_port, dst_port } = self.flow;
+        let initial = [0, 1].map(|side| self.base[side].filter(|_| self.scales[side].is_some()));
+        Numbers {
+            ends: [(src, src_port), (dst, dst_port)],
+            initial,
+            first: self.base,
+            began: self.began,
+            ended: self.ended,
+        }
+    }
+
+    /// Counts SYNs that are no copies after all as packets, as `copies` shows at the end of the capture. Returns their
+    /// number.
+    pub(crate) fn count_repeated_syns(&mut self, copies: &Copies) -> u64 {
+        let mut all = 0;
+        for (side, doubling) in self.sides.iter_mut().zip(&self.doubling) {
+            let repeated = doubling.repeated_syns(copies);
+            side.reading.copies -= repeated;
+            side.reading.packets += repeated;
+            all += repeated;
+        }
+        self.repeated_syns = all;
+        all
+    }
+
+    pub(crate) fn finish(self, config: &Config) -> Connection {
         let end = |addr: Addr, port| Endpoint { addr: addr.ip(), port };
         let first = end(self.flow.src, self.flow.src_port);
         let second = end(self.flow.dst, self.flow.dst_port);
@@ -361,8 +408,10 @@ impl Conn {
         };
         let swapped = self.handshake.opener() == Some(1);
         let path = Conn::path(&self.handshake);
-        let [mut a, mut b] = self.sides.map(Tracker::finish);
-        self.watch.finish(&path, [&mut a, &mut b]);
+        let attempts = self.handshake.attempts(self.repeated_syns, self.ended);
+        let [mut a, mut b] = self.sides.map(|side| side.finish(config, self.ended));
+        let open = Open { opening, attempts, began: self.began, ended: self.ended };
+        self.watch.finish(&path, &open, [&mut a, &mut b]);
         let (client, server, to_server, to_client) =
             if swapped { (second, first, b, a) } else { (first, second, a, b) };
         let closing = match (self.reset, self.fins) {
@@ -381,6 +430,9 @@ impl Conn {
             closing,
             handshake_rtt,
             syn_ack,
+            syns: attempts.syns,
+            syn_acks: attempts.syn_acks,
+            translated: None,
             to_server,
             to_client,
         }

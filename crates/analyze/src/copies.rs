@@ -2,10 +2,13 @@
 //! router.
 //!
 //! A copy has the same bytes from the IP addresses to the last option, and the same IP identification; only the hop
-//! limit may differ. A retransmission has another identification if its sender counts them or draws them at random.
-//! If all identifications are equal, or there are none (IPv6, Linux in some states), time and order decide:
+//! limit may differ. Equal identifications alone prove nothing: a host may repeat them in a retransmission (RFC 1122,
+//! 3.2.1.5), and in packets that may not be fragmented they have no meaning (RFC 6864, 4.1). So the point of capture,
+//! time and order decide:
 //!
-//! - A SYN is retransmitted after at least 200 ms, and on the link of the first one.
+//! - A packet with the same identification and another hop limit, or on another link, is a copy behind a router.
+//! - A SYN is retransmitted after at least 200 ms, and on the link of the first one. Floods repeat SYNs sooner: equal
+//!   SYNs on one link are copies only if other packets are captured twice, or if each appears exactly twice at once.
 //! - Data is retransmitted after a packet of the peer or a timeout, so not directly after the original. If a path delays
 //!   both the original and a needless retransmission, the two look like copies; there was no loss in this case either.
 //! - Duplicate ACKs look like copies. They count as copies only while other packets of their direction are captured
@@ -33,6 +36,9 @@ const SYN_WITHIN: Span = Span::millis(100);
 
 /// Maximum time of a copy directly after its original.
 const AT_ONCE: Span = Span::millis(1);
+
+/// Most copies of the SYNs of one connection, if no other packet proves that packets are captured twice.
+const SYN_COPIES: u64 = 1;
 
 /// A sender does not retransmit within a fourth of the minimum round trip without a packet of its peer.
 const UNHEARD: u64 = 4;
@@ -75,12 +81,23 @@ pub(crate) struct Print {
     pub(crate) opens: bool,
     /// Whether it has payload or a FIN: a sender repeats these only after feedback or a timeout.
     pub(crate) counts: bool,
+    /// Whether its frame repeats one of 802.11, whose receiver drops copies.
+    pub(crate) retry: bool,
 }
 
 impl Print {
     /// Whether this is on another link than the packet in `slot`, or has a lower hop limit.
     fn is_elsewhere(&self, slot: &Slot) -> bool {
         self.link != slot.link || self.ttl < slot.ttl
+    }
+
+    /// Whether the identification shows that this is a copy of the packet in `slot`, captured `after` that one.
+    fn is_identical(&self, slot: &Slot, after: Span) -> bool {
+        // The clock of a tap farther ahead on the path may be behind. A sender retransmits no ACK.
+        let within = if self.ttl <= slot.ttl { WITHIN } else { ELSEWHERE };
+        let moved = self.link != slot.link || self.ttl != slot.ttl;
+        let repeated = self.counts || self.opens;
+        self.identified && (moved && after <= within || !repeated && after <= ELSEWHERE)
     }
 }
 
@@ -106,6 +123,9 @@ pub(crate) struct Doubling {
     spacing: Span,
     /// Maximum number of copies of one SYN or data packet.
     copies: u8,
+    /// Copies of SYNs on the link of their original, and the maximum delay of one.
+    syns: u64,
+    syns_after: Span,
     /// Ring of the latest original packets without a copy, and the position of its next entry.
     open: [Open; OPEN],
     next: u8,
@@ -154,6 +174,8 @@ impl EqualAcks {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
     store: Store,
+    /// Whether a packet was captured twice that no sender repeats.
+    proved: bool,
 }
 
 impl Copies {
@@ -176,6 +198,10 @@ impl Copies {
                 let found = Found { slot, after, elsewhere };
                 if doubling.is_copy(back, packet, &found, adjacent, feedback()) {
                     slot.copies = slot.copies.saturating_add(1);
+                    if packet.retry {
+                        return true;
+                    }
+                    self.proved |= elsewhere || !packet.opens;
                     doubling.copied(packet, slot.copies, after, elsewhere);
                     return true;
                 }
@@ -186,6 +212,14 @@ impl Copies {
         }
         doubling.first(packet, back, adjacent);
         false
+    }
+}
+
+impl Doubling {
+    /// Number of copies of SYNs that were sent repeatedly instead, as `copies` shows at the end of the capture.
+    pub(crate) fn repeated_syns(&self, copies: &Copies) -> u64 {
+        let twice = self.syns <= SYN_COPIES && self.syns_after <= AT_ONCE;
+        if copies.proved || twice { 0 } else { self.syns }
     }
 }
 
@@ -208,9 +242,8 @@ impl Doubling {
         feedback: Feedback,
     ) -> bool {
         let &Found { slot, after, elsewhere } = found;
-        if packet.identified {
-            // The clock of a tap farther ahead on the path may be behind.
-            return after <= if packet.ttl <= slot.ttl { WITHIN } else { ELSEWHERE };
+        if packet.retry && after <= WITHIN || packet.is_identical(slot, after) {
+            return true;
         }
         // Where copies are long underway, many packets precede the first of them.
         let usual = self.is_usual(after, elsewhere)
@@ -239,6 +272,9 @@ impl Doubling {
     /// Records the copy number `copies` of a packet, with the delay `after`.
     fn copied(&mut self, packet: &Print, copies: u8, after: Span, elsewhere: bool) {
         self.elsewhere = elsewhere;
+        if packet.opens && !elsewhere {
+            (self.syns, self.syns_after) = (self.syns + 1, self.syns_after.max(after));
+        }
         if packet.counts || packet.opens {
             self.copies = self.copies.max(copies);
         }

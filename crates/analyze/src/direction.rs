@@ -1,6 +1,7 @@
 //! Analysis of the data of one side of a connection: bytes, gaps, round trips, retransmissions, losses and stalls.
 
 mod gaps;
+mod held_back;
 mod input;
 mod lost;
 mod memory;
@@ -41,8 +42,8 @@ struct OutstandingSegment {
     at: Time,
     /// Whether it gives no round-trip time, because it was retransmitted or measured already.
     spent: bool,
-    /// Retransmitted.
-    again: bool,
+    /// Segments of it that were not retransmitted.
+    segments: u64,
     label: Label,
 }
 
@@ -66,8 +67,9 @@ struct Repair {
     repeatedly: bool,
     /// Whether another part of the same lost segment was retransmitted before, so that this is no separate loss.
     part: bool,
-    /// Bytes of the lost segment.
+    /// Bytes of the lost segment, and the number of its segments on the wire.
     size: i64,
+    segments: u64,
     unseen: bool,
     needless: bool,
 }
@@ -119,6 +121,8 @@ pub(crate) struct Tracker {
     sacked: i64,
     any_sack: bool,
     arrived: Sacked,
+    /// The latest transmission of a packet that is known to have arrived.
+    delivered: Time,
     gaps: Gaps,
     lost_segments: Lost,
     outstanding: VecDeque<OutstandingSegment>,
@@ -135,15 +139,21 @@ pub(crate) struct Tracker {
     repairs: VecDeque<Repair>,
     /// The latest repairs that were acknowledged.
     settled: VecDeque<Repair>,
-    /// Number of losses, listed or omitted, and number of those whose segments did not reach the point of capture.
+    /// Number of lost segments, and number of those that did not reach the point of capture.
     lost: u64,
     unseen: u64,
     trials: Trials,
-    /// End and timestamp of the first retransmission of an episode, until it is acknowledged.
-    stamped: Option<(i64, u32)>,
+    /// Bytes and timestamp of the first retransmission of an episode, until it is acknowledged.
+    stamped: Option<(i64, i64, u32)>,
     first_data: Option<Time>,
     last_data: Option<Time>,
     outstanding_after_last: u64,
+    /// The first and the latest timestamp of packets with data.
+    stamps: Option<[(Time, u32); 2]>,
+    /// Ticks of the sender's clock during each stall, parallel to `reading.stalls`.
+    ticks: Vec<Option<u32>>,
+    /// The largest payload of a packet on the wire, in bytes.
+    full: u32,
     /// Whether the peer's window was closed since the last data.
     closed: bool,
     /// The peer's latest window in bytes, if its scale is known.
@@ -199,7 +209,9 @@ impl Tracker {
     pub(crate) fn data(&mut self, config: &Config, data: Data) {
         let Some(start) = self.offset(data.seq) else { return };
         let end = start + i64::from(data.len);
+        self.full = data.full.max(1);
         self.reading.data_packets += 1;
+        self.reading.data_segments += self.segments(i64::from(data.len));
         self.reading.bytes += u64::from(data.len);
         if self.is_stray(data.seq) {
             return;
@@ -238,12 +250,17 @@ impl Tracker {
         }
         self.point(config, data.at, start, data.len, kind);
         self.stall(config, &data, start, repair);
+        if let Some(stamp) = data.timestamp {
+            let latest = (data.at, stamp);
+            self.stamps = Some([self.stamps.map_or(latest, |[first, _]| first), latest]);
+        }
         if fresh > 0 {
             if end > self.una {
                 if self.outstanding.len() >= OUTSTANDING {
                     self.outstanding.pop_front();
                 }
                 let again = repair.is_some();
+                let segments = if again { 0 } else { self.segments(end - start.max(self.next)) };
                 let label = self.trials.label(data.at);
                 let spent = again || start < self.una;
                 let start = start.max(self.next);
@@ -252,7 +269,7 @@ impl Tracker {
                     end,
                     at: data.at,
                     spent,
-                    again,
+                    segments,
                     label,
                 });
             }
@@ -263,6 +280,11 @@ impl Tracker {
         self.last_data = Some(data.at);
         self.closed = false;
         self.outstanding_after_last = self.in_flight(config, data.at);
+    }
+
+    /// Number of segments of `len` bytes on the wire.
+    fn segments(&self, len: i64) -> u64 {
+        (len.max(0) as u64).div_ceil(u64::from(self.full.max(1)))
     }
 
     /// Number of bytes of `start..end` before the SYN, which no sender sends.
@@ -349,12 +371,10 @@ impl Tracker {
             None if idle => StallCause::ApplicationIdle,
             _ => StallCause::Unclear,
         };
-        if self.reading.stalls.len() >= config.losses {
-            self.reading.stalls_omitted += 1;
-            return;
-        }
         let outstanding = self.outstanding_after_last;
-        self.reading.stalls.push(Stall { from, to: at, offset, outstanding, cause });
+        let latest = self.stamps.map(|[_, latest]| latest).filter(|(at, _)| *at == from);
+        let ticks = latest.zip(data.timestamp).map(|((_, before), own)| own.wrapping_sub(before));
+        self.list_stall(config, Stall { from, to: at, offset, outstanding, cause }, ticks);
     }
 
     /// The peer acknowledged.
@@ -388,22 +408,22 @@ impl Tracker {
 
     fn advance(&mut self, config: &Config, acked: Acked, ack: i64) {
         let Acked { at, echo, .. } = acked;
-        (self.una, self.duplicates) = (ack, 0);
+        let una = core::mem::replace(&mut self.una, ack);
+        self.duplicates = 0;
         self.lost_segments.acked(ack);
         self.arrived.acked(ack);
         self.acked_at = Some(at);
         self.point(config, at, ack, 0, PointKind::Ack);
-        self.settle_up_to(at, ack, echo);
+        self.settle_up_to(at, una, ack, echo);
         self.measure(config, acked, ack);
         if self.episode.is_some_and(|episode| ack >= episode.recover) {
             self.episode = None;
         }
-        if let Some((end, stamp)) = self.stamped
+        if let Some((start, end, stamp)) = self.stamped
             && ack >= end
         {
             self.stamped = None;
-            //= rfc3522#section-3.2: an echo older than the retransmission shows that the original arrived
-            if echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i32) < 0) {
+            if start <= una && is_older(echo, Some(stamp)) {
                 self.reading.retransmissions.spurious_by_timestamps += 1;
             }
         }
@@ -434,12 +454,18 @@ impl Tracker {
             (self.sacked, self.any_sack) = (right, true);
             // While the ACK number does not advance, SACK blocks are the only measure of the path.
             let edge = self.outstanding.partition_point(|sent| sent.end < right);
-            if let Some(sent) = self.outstanding.get_mut(edge).filter(|sent| sent.end == right)
-                && !core::mem::replace(&mut sent.spent, true)
-            {
-                let rtt = at.since(sent.at);
-                self.measured(config, at, right, rtt);
+            if let Some(sent) = self.outstanding.get_mut(edge).filter(|sent| sent.end == right) {
+                if sent.segments > 0 {
+                    self.delivered = self.delivered.max(sent.at);
+                }
+                if !core::mem::replace(&mut sent.spent, true) {
+                    let rtt = at.since(sent.at);
+                    self.measured(config, at, right, rtt);
+                }
             }
+        }
+        if !duplicate && !self.repairs.is_empty() {
+            self.repair_arrived(at, left, right);
         }
         if duplicate {
             let counts = &mut self.reading.retransmissions;
@@ -452,8 +478,32 @@ impl Tracker {
         duplicate
     }
 
-    /// The finished reading.
-    pub(crate) fn finish(mut self) -> Direction {
+    /// Records the stall of a sender that still probes a closed window when the connection ends in the capture.
+    fn stall_to_end(&mut self, config: &Config, ended: Time) {
+        let Some(from) = self.last_data.filter(|from| *from < ended) else { return };
+        if self.closed && self.window == Some(0) && self.reading.window_probes > 0 {
+            let (offset, outstanding) = (self.next, self.outstanding_after_last);
+            let cause = StallCause::ZeroWindow;
+            let stall = Stall { from, to: ended, offset, outstanding, cause };
+            self.list_stall(config, stall, None);
+            self.last_data = Some(ended);
+            self.reading.ends_stalled = true;
+        }
+    }
+
+    fn list_stall(&mut self, config: &Config, stall: Stall, ticks: Option<u32>) {
+        if self.reading.stalls.len() < config.losses {
+            self.reading.stalls.push(stall);
+            self.ticks.push(ticks);
+        } else {
+            self.reading.stalls_omitted += 1;
+        }
+    }
+
+    /// The finished reading of a connection whose last packet was captured at `ended`.
+    pub(crate) fn finish(mut self, config: &Config, ended: Time) -> Direction {
+        self.stall_to_end(config, ended);
+        self.held_back();
         let rtt = self.rtt.spread();
         core::mem::take(&mut self.repairs).into_iter().for_each(|repair| self.settle(repair));
         let mut bursts: BTreeMap<u32, u32> = BTreeMap::new();
@@ -477,9 +527,20 @@ impl Tracker {
         if let (Some(first), Some(last)) = (self.first_data, self.last_data)
             && last > first
         {
-            let bits = reading.unique_bytes as f64 * 8.0;
-            reading.throughput = Some(bits / last.since(first).as_secs_f64());
+            let seconds = last.since(first).as_secs_f64();
+            reading.duration = Some(seconds);
+            reading.throughput = Some(reading.unique_bytes as f64 * 8.0 / seconds);
         }
+        reading.lost_segments = self.lost;
         self.reading
     }
+}
+
+/// Whether an ACK whose timestamp echo is `echo` answers a packet before the retransmission with `stamp`, which begins at
+/// the lowest unacknowledged byte. Of other retransmissions it shows nothing: an ACK of several segments echoes that of
+/// the first one.
+//= rfc3522#section-3.2: an echo older than the retransmission shows that the original arrived
+//= rfc7323#section-4.3: the echo is that of the segment at the left edge of the window
+fn is_older(echo: Option<u32>, stamp: Option<u32>) -> bool {
+    echo.zip(stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0)
 }

@@ -8,9 +8,43 @@ use crate::reading::Opening;
 /// Maximum number of SYNs with stored timestamps. The echo in a SYN-ACK shows which SYN it answers.
 const SYNS: usize = 4;
 
+/// SYNs and SYN-ACKs until the connection opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attempts {
+    /// The side that sent the SYN.
+    pub(crate) opener: usize,
+    pub(crate) syns: u64,
+    pub(crate) syn_acks: u64,
+    /// SYNs after the first SYN-ACK.
+    pub(crate) late_syns: u64,
+    /// The first and the latest SYN.
+    pub(crate) syn: (Time, Time),
+    /// The first and the latest SYN-ACK.
+    pub(crate) syn_ack: (Time, Time),
+    /// The SYN that was answered.
+    pub(crate) answered: Time,
+    /// When the other side refused, or a router rejected, the latest SYN.
+    pub(crate) refused: Option<Time>,
+    /// Whether the other side answered with an ACK of an old connection (RFC 5961, 4).
+    pub(crate) challenged: bool,
+    /// The ICMP error that quotes a SYN.
+    pub(crate) rejected: Option<Unreachable>,
+}
+
+/// Type and code of an ICMP error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unreachable {
+    pub(crate) v6: bool,
+    pub(crate) kind: u8,
+    pub(crate) code: u8,
+}
+
 /// State of a handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshake {
+    attempts: Attempts,
+    /// The opener acknowledges the SYN-ACK, or the other side continues behind it.
+    opened: bool,
     /// The side that sent the SYN.
     opener: Option<usize>,
     /// Number behind the SYN and its data, and when it was captured last.
@@ -35,8 +69,18 @@ impl Handshake {
         let (syn, ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
         if self.opener.is_some_and(|opener| opener != side) {
             self.answered = true;
-            self.refused |= self.answer.is_none() && flags.has(Flags::RST);
+            if self.answer.is_none() && flags.has(Flags::RST) {
+                self.refused = true;
+                self.attempts.refused.get_or_insert(at);
+            }
+            self.attempts.challenged |= self.answer.is_none() && !syn && ack;
         }
+        self.opened |= !syn
+            && !flags.has(Flags::RST)
+            && self.answer.is_some_and(|(next, _)| {
+                let own = self.opener != Some(side);
+                own && (segment.seq + len - next) > 0 || !own && ack && segment.ack - next >= 0
+            });
         match (syn, ack) {
             (true, false) => self.syn(side, at, segment, len),
             (true, true) => self.syn_ack(side, at, segment),
@@ -51,9 +95,14 @@ impl Handshake {
             return;
         }
         let next = segment.seq + 1;
-        if self.syn.is_some_and(|(known, ..)| known != next) {
+        if self.syn.is_none_or(|(known, ..)| known != next) {
             self.stamps = [None; SYNS];
+            self.attempts = Attempts { opener: side, syn: (at, at), ..Attempts::default() };
         }
+        self.attempts.syns += 1;
+        self.attempts.late_syns += u64::from(self.attempts.syn_acks > 0);
+        self.attempts.syn.1 = at;
+        self.attempts.refused = None;
         if let Some(stamps) = segment.timestamps {
             self.stamps.rotate_right(1);
             self.stamps[0] = Some((stamps.value, at));
@@ -80,12 +129,18 @@ impl Handshake {
             return;
         }
         self.refused = false;
+        if self.attempts.syn_acks == 0 {
+            self.attempts.syn_ack.0 = at;
+        }
+        self.attempts.syn_acks += u64::from(!self.opened);
+        self.attempts.syn_ack.1 = at;
         if self.answer.is_none_or(|(known, _)| known != next) {
             let former = self.answer.zip(self.syn_ack);
             self.former = former.map(|((known, at), after)| (known, at, after));
             let echo = segment.timestamps.map(|stamps| stamps.echo);
             let echoed = self.stamps.iter().flatten().rfind(|(value, _)| Some(*value) == echo);
             let sent = echoed.map_or(sent, |(_, at)| *at);
+            self.attempts.answered = sent;
             self.syn_ack = Some(at.since(sent));
             if let Some((_, ack)) = self.early.filter(|(ack, _)| *ack == next) {
                 self.finish(Some(ack.since(sent)));
@@ -150,6 +205,21 @@ impl Handshake {
         self.syn_ack
     }
 
+    /// An ICMP error quotes a packet of the connection.
+    pub(crate) fn unreachable(&mut self, error: Unreachable) {
+        if self.answer.is_none() && self.syn.is_some() {
+            self.attempts.rejected = Some(error);
+        }
+    }
+
+    /// The SYNs, and those that were repeated in addition, the latest at `at`.
+    pub(crate) fn attempts(&self, more: u64, at: Time) -> Attempts {
+        let mut attempts = self.attempts;
+        attempts.syns += more;
+        attempts.syn.1 = if more > 0 { attempts.syn.1.max(at) } else { attempts.syn.1 };
+        attempts
+    }
+
     /// The side that opened the connection, if a part of the handshake was captured.
     pub(crate) fn opener(&self) -> Option<usize> {
         self.opener
@@ -159,7 +229,9 @@ impl Handshake {
     pub(crate) fn opening(&self) -> Opening {
         match (self.answer, self.early) {
             (None, None) if self.refused => Opening::Refused,
+            (None, None) if self.attempts.rejected.is_some() => Opening::Rejected,
             (None, None) => Opening::Unanswered,
+            (Some(_), None) if !self.opened && self.syn.is_some() => Opening::Unconfirmed,
             _ => Opening::Handshake,
         }
     }

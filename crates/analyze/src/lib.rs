@@ -36,6 +36,7 @@ mod contents;
 mod copies;
 mod diagnose;
 mod direction;
+mod frames;
 mod handshake;
 mod matched;
 mod memory;
@@ -43,6 +44,7 @@ mod over_time;
 mod reading;
 mod stats;
 mod table;
+mod translated;
 mod verdict;
 mod wireshark;
 
@@ -53,7 +55,7 @@ pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, 
 pub use reading::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, LossLocation, Opening,
     OrderEvidence, Other, Point, PointKind, Retransmission, Retransmissions, Stall, StallCause,
-    Unread, Verdict, WiresharkCounts,
+    Unread, Verdict, WifiStation, WiresharkCounts,
 };
 pub use stats::Spread;
-pub use table::{Analyzer, Reader, analyze_capture};
+pub use table::{Analyzer, Reader, analyze_capture, analyze_together};

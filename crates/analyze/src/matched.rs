@@ -2,9 +2,10 @@
 //!
 //! Packets are identified by fields that routers do not change: ends, sequence numbers, length, flags, timestamps.
 //! Segments longer than any in the other capture, because an interface splits or merges segments, are split first.
-//! Packets with translated addresses do not match.
+//! If addresses or ports are translated between the captures, directions match by their sequence numbers.
 
 mod clocks;
+mod translation;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,9 @@ pub use clocks::Clocks;
 /// at most this time.
 const SLACK: i64 = 500_000;
 
+/// Assumed segment size without a captured handshake: that of Ethernet.
+const USUAL_MSS: u32 = 1460;
+
 /// Results of two captures of one path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Matched {
@@ -31,6 +35,9 @@ pub struct Matched {
     pub clocks: Option<Clocks>,
     /// Directions of connections with packets in both captures, in the order of their ends.
     pub crossings: Vec<Crossing>,
+    /// Directions between equal ends without an equal packet, as where a PEP or proxy splits connections: it has sequence
+    /// numbers of its own.
+    pub split: u64,
 }
 
 /// One direction of a connection between the two points of capture.
@@ -40,6 +47,8 @@ pub struct Crossing {
     pub from: Endpoint,
     /// The receiver.
     pub to: Endpoint,
+    /// Sender and receiver in the second capture, if their addresses or ports are translated in between.
+    pub translated: Option<[Endpoint; 2]>,
     /// Whether the packets pass the second capture first.
     pub backwards: bool,
     /// Packets at the point that they pass first, in the common time of the captures.
@@ -160,6 +169,8 @@ impl Flow {
 /// The packets of one direction in both captures: when they passed the first and the second.
 struct Both {
     key: FlowKey,
+    /// The ends in the second capture, if they differ.
+    translated: Option<FlowKey>,
     first: BTreeMap<Known, Vec<i64>>,
     second: BTreeMap<Known, Vec<i64>>,
     backwards: bool,
@@ -194,12 +205,19 @@ pub fn match_captures(
     config: Config,
 ) -> Result<Matched, CaptureError> {
     let (first, second) = (flows(first, config.verify)?, flows(second, config.verify)?);
+    let names = translation::names(&first, &second);
+    let second: Flows = second
+        .into_iter()
+        .map(|(key, flow)| (names.get(&key).copied().unwrap_or(key), flow))
+        .collect();
+    let originals: BTreeMap<FlowKey, FlowKey> =
+        names.into_iter().map(|(key, name)| (name, key)).collect();
     let span = |flows: &Flows| {
         let times = || flows.values().flat_map(|flow| flow.packets.iter().map(|(_, at)| *at));
         Some((times().min()?, times().max()?))
     };
     let (Some(of_first), Some(of_second)) = (span(&first), span(&second)) else {
-        return Ok(Matched { clocks: None, crossings: Vec::new() });
+        return Ok(Matched { clocks: None, crossings: Vec::new(), split: 0 });
     };
     let mut all: Vec<Both> = first
         .iter()
@@ -207,10 +225,12 @@ pub fn match_captures(
             let other = second.get(key)?;
             let peer = first.get(&key.reversed()).or_else(|| second.get(&key.reversed()));
             let options = if flow.packets.iter().any(|(k, _)| k.stamp.is_some()) { 12 } else { 0 };
-            let mss = peer.and_then(|peer| peer.mss).map_or(u32::MAX, |mss| mss - options.min(mss));
+            let mss = peer.and_then(|peer| peer.mss).unwrap_or(USUAL_MSS);
+            let mss = mss - options.min(mss);
             let unit = flow.longest.min(other.longest).min(mss);
             let (first, second) = (flow.times(unit), other.times(unit));
-            Some(Both { key: *key, first, second, backwards: false })
+            let translated = originals.get(key).copied();
+            Some(Both { key: *key, translated, first, second, backwards: false })
         })
         .collect();
     // Forward delays increase the difference of the clocks, backward delays decrease it. So the direction with the
@@ -221,6 +241,7 @@ pub fn match_captures(
         let (own, back) = (medians.get(&both.key), medians.get(&both.key.reversed()));
         both.backwards = own.zip(back).is_some_and(|(own, back)| own < back);
     }
+    let split = all.iter().filter(|both| !medians.contains_key(&both.key)).count() as u64;
     let points = |backwards: bool| -> Vec<(i64, i64)> {
         let of = all.iter().filter(|both| both.backwards == backwards);
         of.flat_map(Both::differences).collect()
@@ -233,7 +254,7 @@ pub fn match_captures(
             all.iter().filter_map(cross).collect()
         }
     };
-    Ok(Matched { clocks, crossings })
+    Ok(Matched { clocks, crossings, split })
 }
 
 fn crossing(
@@ -291,6 +312,9 @@ fn crossing(
     Some(Crossing {
         from: end(both.key.src, both.key.src_port),
         to: end(both.key.dst, both.key.dst_port),
+        translated: both
+            .translated
+            .map(|key| [end(key.src, key.src_port), end(key.dst, key.dst_port)]),
         backwards: both.backwards,
         packets: (found.pairs.len() + found.missing.len()) as u64,
         matched: found.pairs.len() as u64,

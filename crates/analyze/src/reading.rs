@@ -6,7 +6,7 @@
 
 use core::net::IpAddr;
 
-use lasthop_observe::capture::{Protocol, Reason};
+use lasthop_observe::capture::{Dropped, Protocol, Reason};
 use lasthop_proto::units::{Span, Time};
 use serde::Serialize;
 
@@ -43,12 +43,34 @@ pub struct Analysis {
     pub copied_packets: u64,
     /// Packets that a live capture has missed because it was too slow.
     pub missed_packets: u64,
+    /// Packets that the capturing system reports as dropped, by interface.
+    pub dropped: Vec<Dropped>,
+    /// Number of times at which the clock of the capture was set back, and by how much in total, in seconds. Later packets
+    /// are analysed as if it had not been.
+    pub clock_steps: u64,
+    /// See `clock_steps`.
+    pub clock_back: f64,
+    /// Data frames of 802.11 with TCP by transmitter, those with most frames first.
+    pub wifi: Vec<WifiStation>,
+    /// Repeated 802.11 frames whose packet was captured before: they are ignored like copies.
+    pub wifi_copies: u64,
     /// Whether the file ends within a record. The analysis covers all complete records.
     pub truncated: bool,
     /// Reason why reading stopped before the end of the file. The analysis covers the records before that position.
     pub error: Option<String>,
     /// The connections in the order of their first packets.
     pub connections: Vec<Connection>,
+}
+
+/// Frames of one 802.11 transmitter.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WifiStation {
+    /// Its MAC address.
+    pub address: String,
+    /// Data frames with TCP.
+    pub frames: u64,
+    /// Those with the retry bit: the previous transmission was not acknowledged on the link.
+    pub retries: u64,
 }
 
 /// Unread packets with the same reason.
@@ -83,6 +105,12 @@ pub struct Endpoint {
     pub port: u16,
 }
 
+impl From<(IpAddr, u16)> for Endpoint {
+    fn from((addr, port): (IpAddr, u16)) -> Endpoint {
+        Endpoint { addr, port }
+    }
+}
+
 /// How a connection begins in the capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,8 +119,12 @@ pub enum Opening {
     Handshake,
     /// With a SYN and a reset as its answer.
     Refused,
+    /// With a SYN that a router has rejected by an ICMP error.
+    Rejected,
     /// With a SYN without an answer.
     Unanswered,
+    /// With a SYN and its SYN-ACK, which the other side did not acknowledge.
+    Unconfirmed,
     /// It was open before the capture began.
     MidConnection,
 }
@@ -136,6 +168,13 @@ pub struct Connection {
     /// server. The rest is between the point of capture and the client.
     #[serde(serialize_with = "seconds")]
     pub syn_ack: Option<Span>,
+    /// Transmissions of the SYN until the connection opened.
+    pub syns: u64,
+    /// Transmissions of the SYN-ACK until then.
+    pub syn_acks: u64,
+    /// The number of the same connection on the other side of address translation: it has the same initial sequence
+    /// numbers.
+    pub translated: Option<u32>,
     /// The direction from the client.
     pub to_server: Direction,
     /// The direction from the server.
@@ -151,13 +190,19 @@ pub struct Direction {
     pub copies: u64,
     /// Packets with payload.
     pub data_packets: u64,
+    /// Segments of these packets on the wire: a super-segment of a host's stack has several.
+    pub data_segments: u64,
+    /// Lost segments.
+    pub lost_segments: u64,
+    /// Seconds from the first packet with payload to the last, or to the end of a stall that lasts longer.
+    pub duration: Option<f64>,
     /// Payload bytes, retransmissions included.
     pub bytes: u64,
     /// Payload bytes, each once.
     pub unique_bytes: u64,
     /// Unique bytes divided by bytes: the goodput of west97 5.1. `None` without payload.
     pub goodput: Option<f64>,
-    /// Unique bytes in bits per second, from the first to the last packet with payload. `None` for fewer than two.
+    /// Unique bytes in bits per second, over `duration`.
     pub throughput: Option<f64>,
     /// Packets whose TCP options are cut off by the snap length, or malformed. They may have more options than the
     /// capture shows.
@@ -217,6 +262,12 @@ pub struct Direction {
     pub stalls: Vec<Stall>,
     /// Stalls beyond [`crate::Config::losses`].
     pub stalls_omitted: u64,
+    /// Whether the last stall has no end in the capture.
+    pub ends_stalled: bool,
+    /// The longest time, in seconds, that a packet waited before the point of capture while the capture was silent, by
+    /// the sender's timestamps.
+    #[serde(serialize_with = "seconds")]
+    pub held_back: Option<Span>,
     /// For a time-sequence plot, in the order of time.
     pub points: Vec<Point>,
     /// Points beyond [`crate::Config::points`].
@@ -331,7 +382,7 @@ pub struct Verdict {
     pub cause: Cause,
     /// The reason, as a sentence.
     pub evidence: String,
-    /// Trials.
+    /// Trials: segments.
     pub segments: u64,
     /// Lost trials; only the first loss of each flight counts.
     pub losses: u64,
@@ -363,6 +414,8 @@ pub struct Loss {
     pub offset: i64,
     /// Number of bytes.
     pub len: u32,
+    /// Number of segments.
+    pub segments: u32,
     /// Location of the loss.
     pub seen: LossLocation,
     /// Kind of the retransmission that repaired it.
@@ -404,6 +457,9 @@ pub enum StallCause {
     ApplicationIdle,
     /// The ACK with which the sender continued was late: the receiver, or the path to it and back, has delayed it.
     AckDelayed,
+    /// By its timestamp, the packet that ended the silence was sent long before: the path before the point of capture
+    /// stalled.
+    HeldBack,
     /// None of these reasons applies.
     Unclear,
 }

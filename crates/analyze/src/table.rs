@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(doc)]
-use lasthop_observe::capture::Frame;
-use lasthop_observe::capture::{CaptureError, Content, Decoder, Pieces, Protocol};
+use lasthop_observe::capture::{self, CaptureError, Content, Decoder, Frame, Pieces, Protocol};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::{Addr, Damage, FlowKey, Segment, Transport};
@@ -13,8 +11,11 @@ use crate::config::Config;
 use crate::connection::{Conn, Packet};
 use crate::contents::Contents;
 use crate::copies::Copies;
+use crate::frames::Frames;
+use crate::handshake::Unreachable;
 use crate::memory::Memory;
 use crate::reading::Analysis;
+use crate::translated::Translations;
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
@@ -44,8 +45,9 @@ pub struct Analyzer {
     copies: Copies,
     memory: Memory,
     contents: Contents,
-    /// The link of the present frame.
+    /// The link of the present frame, and whether the frame is a repeat of 802.11.
     link: u32,
+    retry: bool,
     analysis: Analysis,
 }
 
@@ -96,9 +98,11 @@ impl Analyzer {
         let len = packet.body_len;
         let (ttl, tos, link) = (packet.ttl, packet.tos, self.link);
         let cut = packet.bad_option.is_some();
-        let packet = Packet { at, flow, segment, cut, len, ip_id, ttl, tos, link };
+        let retry = self.retry;
+        let packet = Packet { at, flow, segment, cut, len, ip_id, ttl, tos, link, retry };
         if !connection.packet(&self.config, &mut self.copies, &packet) {
-            self.analysis.copied_packets += 1;
+            let counts = &mut self.analysis;
+            *(if self.retry { &mut counts.wifi_copies } else { &mut counts.copied_packets }) += 1;
             return;
         }
         self.analysis.tcp_packets += 1;
@@ -136,23 +140,38 @@ impl Analyzer {
     }
 
     /// Processes the headers that an ICMP error quotes. As in Wireshark, they use up a connection number.
-    fn quoted(&mut self, quoted: &View) {
+    fn quoted(&mut self, quoted: &View, error: Unreachable) {
         if let Transport::Tcp(segment) = &quoted.transport {
             let (src, dst) = (quoted.src, quoted.dst);
             let flow = FlowKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
-            self.connection(flow, segment);
+            if let Some(index) = self.connection(flow, segment) {
+                self.connections[index].unreachable(error);
+            }
         }
     }
 
     /// The result.
     pub fn finish(mut self) -> Analysis {
         self.contents.report(&mut self.analysis);
-        self.analysis.connections = {
-            let seen = self.connections.into_iter().filter(Conn::is_seen);
-            seen.map(Conn::finish).collect()
-        };
+        for connection in &mut self.connections {
+            let repeated = connection.count_repeated_syns(&self.copies);
+            self.analysis.copied_packets -= repeated;
+            self.analysis.tcp_packets += repeated;
+        }
+        let mut translations = Translations::default();
+        for connection in self.connections.into_iter().filter(Conn::is_seen) {
+            translations.add(&connection);
+            self.analysis.connections.push(connection.finish(&self.config));
+        }
+        for index in 0..self.analysis.connections.len() {
+            translations.report(index, &mut self.analysis.connections);
+        }
         self.analysis
     }
+}
+
+fn is_tcp(content: &Content) -> bool {
+    matches!(content, Content::Packet(view) if matches!(view.transport, Transport::Tcp(_)))
 }
 
 fn holds_icmp(content: &Content) -> bool {
@@ -163,24 +182,25 @@ fn holds_icmp(content: &Content) -> bool {
     }
 }
 
-/// The headers that an ICMP error quotes; `ip` begins with the IP header of the error.
-fn quoted(error: &View, ip: &[u8]) -> Option<View> {
+/// The headers that an ICMP error quotes, with its kind; `ip` begins with the IP header of the error.
+fn quoted(error: &View, ip: &[u8]) -> Option<(View, Unreachable)> {
     if !matches!(error.transport, Transport::Other(ICMP | ICMPV6) | Transport::Icmp(_)) {
         return None;
     }
     let icmp = ip.get(if error.src.is_v4() { usize::from(ip.first()? & 15) * 4 } else { 40 }..)?;
     let kinds = if error.src.is_v4() { &ICMP_ERRORS[..] } else { &ICMPV6_ERRORS };
     let quote = icmp.get(ICMP_HEADER..).filter(|_| kinds.contains(&icmp[0]))?;
+    let kind = Unreachable { v6: !error.src.is_v4(), kind: icmp[0], code: icmp[1] };
     let mode = Mode { verify: false, wire_len: Some(quote.len()) };
     if let Ok(quoted) = view(quote, mode) {
-        return Some(quoted);
+        return Some((quoted, kind));
     }
     // Wireshark needs only the first 16 bytes of a TCP header.
     let mut padded = [0; QUOTED];
     padded.get_mut(..quote.len())?.copy_from_slice(quote);
     let header = if quote.first()? >> 4 == 4 { usize::from(quote[0] & 15) * 4 } else { 40 };
     let enough = quote.len() >= header + 16;
-    view(&padded, mode).ok().filter(|_| enough)
+    view(&padded, mode).ok().filter(|_| enough).map(|quoted| (quoted, kind))
 }
 
 /// The index of a connection among the recent ones, the same for both directions.
@@ -200,6 +220,7 @@ fn hosts(flow: FlowKey) -> (Addr, Addr) {
 pub struct Reader {
     analyzer: Analyzer,
     decoder: Decoder,
+    frames: Frames,
     pieces: Pieces,
 }
 
@@ -210,7 +231,7 @@ impl Reader {
     /// A reader before the first byte.
     pub fn new(config: Config) -> Reader {
         let decoder = Decoder::new(config.verify);
-        Reader { analyzer: Analyzer::new(config), decoder, pieces: Pieces::default() }
+        Reader { analyzer: Analyzer::new(config), decoder, ..Reader::default() }
     }
 
     /// Processes the complete records of `bytes`: the unused bytes of the previous call, and new ones after them.
@@ -220,21 +241,9 @@ impl Reader {
     /// # Errors
     /// If the file is not a capture.
     pub fn read(&mut self, bytes: &[u8], last: bool) -> Result<Option<usize>, CaptureError> {
-        let (analyzer, decoder) = (&mut self.analyzer, &mut self.decoder);
-        let read = self.pieces.read(bytes, last, |frame| {
-            let mut is_icmp = false;
-            analyzer.on_link(frame.link_id());
-            decoder.frame(&frame, |content| {
-                is_icmp |= holds_icmp(&content);
-                analyzer.content(frame.at, content);
-            });
-            if is_icmp
-                && let Some(Ok(error)) = frame.view(analyzer.config.verify)
-                && let Some(quoted) = frame.ip().and_then(|(ip, _)| quoted(&error, ip))
-            {
-                analyzer.quoted(&quoted);
-            }
-        });
+        let mut pieces = core::mem::take(&mut self.pieces);
+        let read = pieces.read(bytes, last, |frame| self.frame(&frame));
+        self.pieces = pieces;
         match read {
             Ok(used) => Ok(Some(used)),
             Err(error) if self.pieces.is_capture() => {
@@ -245,6 +254,37 @@ impl Reader {
         }
     }
 
+    #[inline]
+    fn frame(&mut self, frame: &Frame<'_>) {
+        let Reader { analyzer, decoder, frames, .. } = self;
+        let mut is_icmp = false;
+        analyzer.on_link(frame.link_id());
+        let (at, wifi) = (frames.at(frame), frame.wifi());
+        analyzer.retry = wifi.is_some_and(|header| header.retry);
+        decoder.frame(frame, |content| {
+            is_icmp |= holds_icmp(&content);
+            if let Some(header) = wifi.filter(|_| is_tcp(&content)) {
+                frames.wifi(header);
+            }
+            analyzer.content(at, content);
+        });
+        if is_icmp
+            && let Some(Ok(error)) = frame.view(analyzer.config.verify)
+            && let Some((quoted, kind)) = frame.ip().and_then(|(ip, _)| quoted(&error, ip))
+        {
+            analyzer.quoted(&quoted, kind);
+        }
+    }
+
+    /// Continues with the next file of the same capture, as of a ring buffer.
+    pub fn next_file(&mut self) {
+        let before = core::mem::take(&mut self.pieces);
+        let analysis = &mut self.analyzer.analysis;
+        analysis.dropped.append(&mut before.dropped());
+        analysis.truncated |= before.truncated();
+        self.frames.next_file();
+    }
+
     /// Whether the file has the header of a capture.
     pub fn is_capture(&self) -> bool {
         self.pieces.is_capture()
@@ -253,10 +293,36 @@ impl Reader {
     /// The result. A truncated or invalid file is analysed up to its first incomplete record; see
     /// [`Analysis::truncated`] and [`Analysis::error`].
     pub fn finish(mut self) -> Analysis {
-        self.analyzer.analysis.truncated = self.pieces.truncated();
+        self.analyzer.analysis.truncated |= self.pieces.truncated();
         self.decoder.finish(|content| self.analyzer.content(Time::ZERO, content));
-        self.analyzer.finish()
+        let mut analysis = self.analyzer.finish();
+        analysis.dropped.append(&mut self.pieces.dropped());
+        self.frames.report(&mut analysis);
+        analysis
     }
+}
+
+/// Analyses captures at several interfaces of a host as one, in the order of time.
+///
+/// # Errors
+/// If one of `files` is not a capture.
+pub fn analyze_together(files: &[&[u8]], config: Config) -> Result<Analysis, CaptureError> {
+    let captures = files.iter().map(|file| capture::open(file));
+    let mut captures: Vec<_> =
+        captures.map(|capture| capture.map(Iterator::peekable)).collect::<Result<_, _>>()?;
+    let mut reader = Reader::new(config);
+    loop {
+        let times = captures.iter_mut().enumerate();
+        let next = times.filter_map(|(i, capture)| match capture.peek() {
+            Some(Ok(frame)) => Some((frame.at, i)),
+            _ => None,
+        });
+        let Some((_, first)) = next.min() else { break };
+        let Some(Ok(frame)) = captures[first].next() else { break };
+        // Interfaces of different files are different links.
+        reader.frame(&Frame { interface: frame.interface + ((first as u32) << 16), ..frame });
+    }
+    Ok(reader.finish())
 }
 
 /// Analyses the capture in `file`, as a [`Reader`] does.

@@ -19,6 +19,8 @@ const SHORT: f64 = 0.5;
 const VARIED: f64 = 1.2;
 /// Maximum probability of the result by chance for which losses count as concentrated at long round trips.
 const CONCENTRATED: f64 = 0.005;
+/// The same where other losses exclude a queue: a radio alone explains all of them better.
+const CONCENTRATED_TOO: f64 = 0.001;
 /// Minimum probability of the result by chance for which losses count as independent of round trips.
 const SPREAD: f64 = 0.05;
 /// Maximum probability of the result if a queue were the cause of half of the losses, or of all, to exclude this.
@@ -83,10 +85,10 @@ impl Trials {
         self.hole.is_some_and(|(from, to)| sent > from && sent <= to)
     }
 
-    /// A segment that was sent once has arrived.
-    pub(crate) fn arrived(&mut self, sent: Time, label: Label) {
+    /// Segments that were sent once have arrived.
+    pub(crate) fn arrived(&mut self, sent: Time, label: Label, segments: u64) {
         if !self.is_in_hole(sent) {
-            self.count(label, 0);
+            self.count(label, segments, 0);
         }
     }
 
@@ -102,23 +104,25 @@ impl Trials {
         first
     }
 
-    /// Records the loss of the segment that was sent at `sent`.
-    pub(crate) fn lost(&mut self, sent: Time) {
+    /// Records the loss of `segments` that were sent at `sent`.
+    pub(crate) fn lost(&mut self, sent: Time, segments: u64) {
         if !self.is_in_hole(sent) && self.hole.is_none_or(|(from, _)| from != sent) {
             return;
         }
-        self.run += 1;
-        self.in_runs += match self.run {
-            run if run == RUN + 1 => run,
-            run => u64::from(run > RUN),
+        let before = self.run;
+        self.run += segments;
+        self.in_runs += match (before > RUN, self.run > RUN) {
+            (true, _) => segments,
+            (false, true) => self.run,
+            (false, false) => 0,
         };
     }
 
-    /// Counts a repaired segment as a trial with `losses` losses.
-    pub(crate) fn count(&mut self, label: Label, losses: u64) {
-        if let Some(label) = label {
+    /// Counts segments as trials with `losses` losses.
+    pub(crate) fn count(&mut self, label: Label, segments: u64, losses: u64) {
+        if let Some(label) = label.filter(|_| segments > 0) {
             let class = self.classes.entry(label).or_default();
-            class.segments += 1;
+            class.segments += segments;
             class.losses += losses;
         }
     }
@@ -231,9 +235,9 @@ impl Trials {
         let concentrated = chance < CONCENTRATED;
         let short = format!("; {} fell on the shorter half", verdict.short_losses);
         let runs = self.in_runs as f64 > IN_RUNS * losses as f64;
-        (verdict.cause, verdict.evidence) = if concentrated && not_all {
+        (verdict.cause, verdict.evidence) = if chance < CONCENTRATED_TOO && not_all {
             (Cause::Both, figures + &short)
-        } else if concentrated && long.losses as f64 >= half * all.losses as f64 {
+        } else if concentrated && !not_all && long.losses as f64 >= half * all.losses as f64 {
             (Cause::Queue, figures)
         } else if chance >= SPREAD && not_half && verdict.short_losses > 0 {
             if runs {
@@ -336,7 +340,7 @@ mod tests {
     fn trials(losses: &[(f64, u64, u64)]) -> Verdict {
         let mut trials = Trials::default();
         for &(rtt, segments, losses) in losses {
-            (0..segments).for_each(|i| trials.count(Some(class(rtt)), u64::from(i < losses)));
+            (0..segments).for_each(|i| trials.count(Some(class(rtt)), 1, u64::from(i < losses)));
         }
         trials.verdict(trials.sum(0).losses, 0)
     }

@@ -10,12 +10,15 @@ mod packets;
 mod wrap;
 
 mod acks_alone;
+mod causes;
 mod common;
+mod conclusions;
 mod copies;
 mod diagnose;
 mod elsewhere;
 mod encapsulated;
 mod field;
+mod files;
 mod kinds;
 mod limits;
 mod matched;

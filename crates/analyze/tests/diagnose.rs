@@ -186,7 +186,8 @@ proptest! {
             s.data(at, next, len);
             at += 300.0 * f64::from(1 << n);
         }
-        prop_assert_eq!(faults(&s.analyze()), []);
+        let unanswered = |d: &Diagnosis| matches!(d.finding, Finding::Unanswered { .. });
+        prop_assert!(faults(&s.analyze()).iter().all(unanswered));
     }
 
     #[test]

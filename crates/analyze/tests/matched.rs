@@ -7,8 +7,19 @@ use lasthop_proto::wire::Flags;
 /// What both captures see of a transfer, the second one `delay` milliseconds later and by its `clock`. The segments in
 /// `lost` are lost in between and retransmitted.
 fn pair(clock: impl Fn(f64) -> f64, delay: impl Fn(u32) -> f64, lost: &[u32]) -> [Script; 2] {
+    translated_pair([4000; 2], clock, delay, lost)
+}
+
+/// The same with a port of the client in each capture.
+fn translated_pair(
+    ports: [u16; 2],
+    clock: impl Fn(f64) -> f64,
+    delay: impl Fn(u32) -> f64,
+    lost: &[u32],
+) -> [Script; 2] {
     let mut scripts = [Script::new(), Script::new()];
     for (side, s) in scripts.iter_mut().enumerate() {
+        s.port = ports[side];
         let there = |at: f64, i| if side == 0 { at } else { clock(at + delay(i)) };
         let back = |at: f64| if side == 0 { at } else { clock(at - 5.0) };
         s.send(there(0.0, 0), 0, Flags::SYN, 0, 0, 0);
@@ -53,6 +64,29 @@ fn losses_in_between_and_the_change_of_delays_are_found() {
         assert!((spread.mean - 0.002).abs() < 2e-4, "{spread:?}");
         assert_eq!((back.lost, back.added), (0, 0));
     }
+}
+
+#[test]
+fn translated_ends_match_by_their_sequence_numbers() {
+    let found = matched(translated_pair([4000, 61_001], |at| at, |_| 5.0, &[100, 333]));
+    let [forth, back] = &found.crossings[..] else { panic!("{found:?}") };
+    assert_eq!((forth.lost, forth.matched, back.lost, found.split), (2, 602, 0, 0));
+    let [from, to] = forth.translated.unwrap();
+    assert_eq!((forth.from.port, from.port, to.port), (4000, 61_001, 80));
+}
+
+/// A PEP has sequence numbers of its own.
+#[test]
+fn a_split_connection_does_not_match() {
+    let [first, mut second] = [Script::new(), Script::new()];
+    second.isn = [700_000_000, 2_000_000_000];
+    let file = |mut s: Script| {
+        s.handshake(0.0, 10.0);
+        (0..20).for_each(|i| s.data(20.0 + f64::from(i), 1 + 1000 * i, 1000));
+        s
+    };
+    let found = matched([file(first), file(second)]);
+    assert_eq!((found.clocks, found.split), (None, 2));
 }
 
 #[test]

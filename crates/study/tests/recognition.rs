@@ -2,7 +2,7 @@
 
 use std::io;
 
-use lasthop_analyze::{Analysis, Config, analyze_capture};
+use lasthop_analyze::{Analysis, Cause, Config, Finding, analyze_capture};
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
@@ -44,8 +44,8 @@ fn captured(tcp: &str, set: &[&str], seed: u64) -> Analysis {
 /// The recognized sender for `tcp` on the path, changed by `set`.
 fn recognized(tcp: &str, set: &[&str], seed: u64) -> Recognition {
     let analysis = captured(tcp, set, seed);
-    let connection = &analysis.connections[0];
-    congestion(&connection.to_server, &connection.to_client)
+    let capture = Capture { file: "test".to_owned(), analysis, left_out: 0 };
+    congestion(&capture.transfers()[0])
 }
 
 const RANDOM: &str = "errors={ model = \"packet-loss\", p = \"0.4%\", on = [\"data\"] }";
@@ -125,5 +125,48 @@ fn the_end_of_slow_start_in_a_short_queue_is_no_lossy_link() {
         let estimate = Estimate::of(&capture, "").unwrap();
         let (loss, how) = estimate.loss.unwrap();
         assert!(loss.get() < 0.001, "{tcp}: {loss:?} {how}");
+    }
+}
+
+/// The capture that the tutorial analyses, of run `seed`: the link in front of the radio, where only the radio loses
+/// packets. The sender is Reno.
+fn quickstart(seed: u64) -> Analysis {
+    let text = lasthop_scenario::example("quickstart").unwrap().text;
+    let (plan, _) = parse(text, "quickstart", &[]).unwrap();
+    let place = CapturePoint { stage: StageId(0), name: "link".to_owned(), is_link: true };
+    let mut sink = CaptureSink::new(&[place], 0, |_| io::Result::Ok(Vec::new())).unwrap();
+    lasthop_sim::run(&plan.cells[0].scenario, seed, &mut sink);
+    let file = sink.finish().unwrap().links.remove(0).1;
+    analyze_capture(&file, Config::default()).unwrap()
+}
+
+/// Each printed finding is true: no copies, no missing bytes, no queue as the cause, no other sender, no pacing, no
+/// application limit.
+#[test]
+fn findings_of_the_tutorial_are_true() {
+    for seed in 1..=12 {
+        let analysis = quickstart(seed);
+        assert_eq!(analysis.copied_packets, 0, "{seed}");
+        let capture = Capture { file: "test".to_owned(), analysis, left_out: 0 };
+        let transfers = capture.transfers();
+        let data = transfers[0].data;
+        assert_eq!(data.missed_bytes, 0, "{seed}");
+        assert!(data.lost_segments > 10, "{seed}: {}", data.lost_segments);
+        let verdict = &data.verdict;
+        assert!(matches!(verdict.cause, Cause::Radio | Cause::Unclear), "{seed}: {verdict:?}");
+        let found = congestion(&transfers[0]);
+        assert!(matches!(found.control, None | Some(Control::Reno)), "{seed}: {found:?}");
+        assert!(!found.evidence.contains("paces"), "{seed}: {}", found.evidence);
+        for diagnosis in &data.diagnoses {
+            let right = match diagnosis.finding {
+                Finding::Timeouts { total, .. } => total == data.retransmissions.timeout,
+                Finding::TailLoss { .. } => data.retransmissions.timeout > 0,
+                Finding::Limits { application, nagle, send_buffer, .. } => {
+                    application < 0.1 && nagle == 0.0 && send_buffer == 0.0
+                }
+                _ => false,
+            };
+            assert!(right, "{seed}: {diagnosis:?}");
+        }
     }
 }

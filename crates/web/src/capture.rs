@@ -30,7 +30,7 @@ pub(crate) fn capture(file: String, bytes: &[u8]) -> Result<Vec<u8>, ErrorAnswer
         .map(|(i, transfer)| {
             let series = series(transfer);
             marks::pack(&series, i, &mut columns);
-            let losses = transfer.data.losses.len() as u64 + transfer.data.losses_omitted;
+            let losses = transfer.data.lost_segments;
             json!({
                 "title": transfer.title(),
                 "facts": transfer.facts(),

@@ -39,5 +39,6 @@ pub(crate) fn fingerprint(flow: u64, segment: &Segment, len: u32, ip_id: Option<
     for (left, right) in segment.options().sack.as_slice() {
         add(pair(left.0, right.0));
     }
-    hash
+    // Sequence numbers and identifications grow together, and a product passes such differences on to few bits.
+    mix(hash, hash >> 32)
 }

@@ -178,7 +178,10 @@ mod tests {
         let is_copy = |&(number, set, at): &(u64, u64, u64)| {
             let (value, at) = (set << 40 | number << 1, Time::ZERO + Span::millis(at));
             let (identified, opens, counts) = (true, false, true);
-            let packet = Print { value, at, link: 0, ttl: 64, identified, opens, counts };
+            // The copies are those behind a router.
+            let (link, ttl, retry) =
+                (0, if at < Time::ZERO + Span::millis(500) { 64 } else { 63 }, false);
+            let packet = Print { value, at, link, ttl, identified, opens, counts, retry };
             copies.is_copy(&mut doubling, &Doubling::default(), &packet, None, Feedback::default)
         };
         packets.iter().map(is_copy).collect()

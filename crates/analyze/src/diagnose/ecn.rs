@@ -38,7 +38,16 @@ pub(super) struct Ecn {
     echoes: u64,
     /// Packets by which it confirms a smaller window.
     reduced: u64,
+    /// The counter of CE marks in its latest packet with accurate ECN, and the marks that it has reported.
+    ace: Option<u8>,
+    marks: u64,
 }
+
+/// First value of the counter of CE marks (RFC 9768, 3.2.1).
+const FIRST_ACE: u8 = 5;
+
+/// Maximum step of the counter, which has three bits; a larger one is a packet out of order.
+const ACE_STEP: u8 = 5;
 
 impl Ecn {
     /// Processes a packet with the traffic class `tos`; `fresh` is whether it has new data.
@@ -46,6 +55,19 @@ impl Ecn {
         if segment.flags.has(Flags::SYN) {
             self.opened = Some(segment.flags);
             return;
+        }
+        let bits = [(Flags::AE, 4), (Flags::CWR, 2), (Flags::ECE, 1)];
+        let ace = bits
+            .iter()
+            .map(|(flag, bit)| if segment.flags.has(*flag) { *bit } else { 0 })
+            .sum::<u8>();
+        let client = self.opened.is_some_and(|flags| !flags.has(Flags::ACK));
+        //= rfc9768#section-3.2.2.1: the first ACK of a client reports the codepoint of the SYN-ACK instead
+        let first = client && self.acks == 0;
+        let step = ace.wrapping_sub(self.ace.unwrap_or(FIRST_ACE)) & 7;
+        if !first && step <= ACE_STEP {
+            self.marks += u64::from(step);
+            self.ace = Some(ace);
         }
         self.acks += u64::from(segment.flags.has(Flags::ACK));
         self.echoes += u64::from(segment.flags.has(Flags::ECE));
@@ -61,15 +83,27 @@ impl Ecn {
         let (own, other) = (self.opened?, peer.opened?);
         let (syn, answer) = if own.has(Flags::ACK) { (other, own) } else { (own, other) };
         let all: u64 = self.codepoints.iter().sum();
+        //= rfc9768#section-3.1.2: a SYN-ACK with ECE alone accepts classic ECN, also of a SYN that offers AccECN
         let accepts = answer.has(Flags::ECE) && !answer.has(Flags::CWR);
-        // With AE in the SYN the flags are counters (RFC 9768).
-        let agreed = syn.has(Flags::ECE | Flags::CWR) && !syn.has(Flags::AE) && accepts;
-        if !agreed || answer.has(Flags::AE) || all < FEWEST {
+        let offers = syn.has(Flags::ECE | Flags::CWR);
+        let accurate = offers
+            && syn.has(Flags::AE)
+            && match (answer.has(Flags::AE), answer.has(Flags::CWR), answer.has(Flags::ECE)) {
+                (false, true, _) | (true, _, false) => true,
+                (false, false, _) | (true, _, true) => false,
+            };
+        let agreed = accurate || offers && accepts && !answer.has(Flags::AE);
+        if !agreed || all < FEWEST {
             return None;
         }
+        let offered = match (accurate, syn.has(Flags::AE)) {
+            (true, _) => " (AccECN: the receiver counts marks)",
+            (false, true) => " (the client offered AccECN, the server has classic ECN)",
+            (false, false) => "",
+        };
         let ce = self.codepoints[usize::from(CE)];
         let not_ect = self.codepoints[usize::from(NOT_ECT)];
-        let echoes = peer.echoes;
+        let echoes = if accurate { peer.marks } else { peer.echoes };
         let mut confidence = Confidence::Certain;
         let (state, evidence, remedy) = if not_ect == all && echoes == 0 {
             if position != Position::Behind {
@@ -93,6 +127,14 @@ impl Ecn {
                 ),
                 "look for a router that sets both ECN bits of all packets, or a firewall that clears ECE, by captures along the path",
             )
+        } else if ce + echoes > 0 && accurate {
+            (
+                EcnState::Marked,
+                format!(
+                    "ECN marks: {ce} of {all} packets with data carry CE here, the receiver reports {echoes} or more"
+                ),
+                "none needed: a queue signals congestion without losses; where marks are many at a low rate, raise its marking threshold",
+            )
         } else if ce + echoes > 0 {
             (
                 EcnState::Marked,
@@ -115,7 +157,8 @@ impl Ecn {
                 "none needed; where a queue of the path overflows nevertheless, turn on marking there (fq_codel, CAKE)",
             )
         };
-        let finding = Finding::Ecn { state, data: all, ect: all - not_ect, ce, echoes };
+        let evidence = evidence + offered;
+        let finding = Finding::Ecn { state, accurate, data: all, ect: all - not_ect, ce, echoes };
         Some(Diagnosis::new(finding, confidence, evidence, remedy))
     }
 }

@@ -1,9 +1,12 @@
 //! Contents of a diagnosis.
 
 use core::fmt;
+use core::net::SocketAddr;
 
 use lasthop_observe::timeouts::TimeoutCauses;
 use serde::Serialize;
+
+use crate::reading::{Endpoint, Opening};
 
 /// How sure a diagnosis is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -87,6 +90,19 @@ pub enum EcnState {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finding {
+    /// The connection opened late or never.
+    Opening {
+        /// How it opened.
+        opening: Opening,
+        /// Transmissions of the SYN.
+        syns: u64,
+        /// Transmissions of the SYN-ACK.
+        syn_acks: u64,
+        /// Seconds without a connection.
+        waited: f64,
+        /// Their share of the time of the connection in the capture.
+        share: f64,
+    },
     /// Only the ACKs of the receiver were captured.
     OnlyAcks {
         /// ACKs.
@@ -160,13 +176,15 @@ pub enum Finding {
     Ecn {
         /// State of ECN.
         state: EcnState,
+        /// Whether it is accurate ECN (RFC 9768): the receiver counts marks.
+        accurate: bool,
         /// Packets with new data.
         data: u64,
         /// Packets with new data and an ECN codepoint.
         ect: u64,
         /// Packets that were marked before the point of capture.
         ce: u64,
-        /// Packets by which the receiver reports marks.
+        /// Packets by which the receiver reports marks; with accurate ECN, marks that it reports.
         echoes: u64,
     },
     /// Timeouts by the duplicate ACKs before them, and by the remedy that avoids them (balakrishnan97 5.1.1).
@@ -210,6 +228,44 @@ pub enum Finding {
         /// Correlation of round trips and outstanding data.
         correlation: f64,
     },
+    /// A reset in the name of this end came from another host.
+    InjectedReset {
+        /// Such resets.
+        resets: u64,
+        /// Hops left in the latest one.
+        reset_hops: u8,
+        /// The fewest and most hops left in other packets of this end.
+        hops: [u8; 2],
+        /// Packets of this end after the reset.
+        after: u64,
+    },
+    /// Packets of another connection arrived from an address that was not translated.
+    Untranslated {
+        /// The number of that connection.
+        of: u32,
+        /// The address and port of their sender.
+        from: Endpoint,
+        /// Number of these packets.
+        packets: u64,
+    },
+    /// The peer sent no packet any more.
+    Unanswered {
+        /// Seconds of silence before it, at least 30; zero for less.
+        idle: f64,
+        /// Transmissions without an answer.
+        transmissions: u64,
+        /// Seconds from the first of them to the end of the connection in the capture.
+        waited: f64,
+        /// Their share of the time of the connection in the capture.
+        share: f64,
+    },
+    /// Packets of several segments never arrive, single segments do.
+    MergedDropped {
+        /// Merged packets.
+        merged: u64,
+        /// Single segments that arrived.
+        singles: u64,
+    },
     /// Another host answers in the place of an end.
     Middlebox {
         /// Hops left in packets with data.
@@ -218,6 +274,36 @@ pub enum Finding {
         answer_hops: u8,
         /// Number of these ACKs or resets.
         answers: u64,
+    },
+    /// The receiver's window was closed for long: the receiving application does not read.
+    ClosedWindow {
+        /// Seconds.
+        closed: f64,
+        /// Their share of the transfer's duration.
+        share: f64,
+        /// Whether it is still closed when the connection ends in the capture.
+        to_end: bool,
+    },
+    /// Packets waited before the point of capture, which is behind the bottleneck.
+    HeldBack {
+        /// Silences.
+        stalls: u64,
+        /// Their seconds.
+        waited: f64,
+        /// Their share of the transfer's duration.
+        share: f64,
+        /// The longest time in seconds from the transmission of a packet to the point of capture, without that of the
+        /// packet before the silence.
+        longest: f64,
+    },
+    /// Nagle's algorithm holds back small segments until the ACK of the data before (RFC 9293, 3.7.4).
+    Nagle {
+        /// Number of segments.
+        times: u64,
+        /// Seconds in total.
+        waited: f64,
+        /// Their share of the time from the first packet with data to the last.
+        share: f64,
     },
     /// Limits of the sender, as shares of the time from its first packet with data to the last.
     Limits {
@@ -230,6 +316,10 @@ pub enum Finding {
         application: f64,
         /// The congestion window, or the send buffer.
         congestion_window: f64,
+        /// The part of `congestion_window` with constant outstanding data: the send buffer.
+        send_buffer: f64,
+        /// Nagle's algorithm.
+        nagle: f64,
         /// The largest window of the receiver in bytes.
         window: Option<u64>,
     },
@@ -259,16 +349,42 @@ impl Diagnosis {
         Diagnosis { finding, confidence, evidence, remedy: remedy.to_owned() }
     }
 
+    /// Packets of the connection `of` that came from the untranslated address `from`.
+    pub(crate) fn untranslated(of: u32, from: Endpoint, packets: u64) -> Diagnosis {
+        let evidence = format!(
+            "address translation missed packets ({packets}): the sequence numbers are those of connection {of}, the address is {}, \
+             which the other end does not know",
+            SocketAddr::new(from.addr, from.port)
+        );
+        let remedy = "look at the connection tracking of the translating host: it treats packets outside of its window as invalid and passes \
+            them untranslated (Linux: drop `ctstate INVALID`, or `net.netfilter.nf_conntrack_tcp_be_liberal=1`)";
+        let finding = Finding::Untranslated { of, from, packets };
+        Diagnosis::new(finding, Confidence::Likely, evidence, remedy)
+    }
+
     /// Effect on the throughput.
     pub fn weight(&self) -> Weight {
         match &self.finding {
-            Finding::MtuBlackHole { .. } | Finding::Policer { .. } => Weight::Decides,
+            Finding::MtuBlackHole { .. }
+            | Finding::Policer { .. }
+            | Finding::MergedDropped { .. } => Weight::Decides,
             Finding::SackOutsideWindow { .. }
             | Finding::OptionStripped { .. }
             | Finding::Bufferbloat { .. } => Weight::Limits,
-            Finding::WindowScaleOneSided { share: Some(share), .. } if *share >= MOSTLY => {
+            Finding::WindowScaleOneSided { share: Some(share), .. }
+            | Finding::Opening { share, .. }
+            | Finding::Nagle { share, .. }
+            | Finding::ClosedWindow { share, .. }
+                if *share >= MOSTLY =>
+            {
                 Weight::Limits
             }
+            Finding::ClosedWindow { to_end: true, .. }
+            | Finding::HeldBack { .. }
+            | Finding::Unanswered { .. }
+            | Finding::Untranslated { .. }
+            | Finding::InjectedReset { .. } => Weight::Limits,
+            Finding::Opening { opening, .. } if *opening != Opening::Handshake => Weight::Limits,
             Finding::Limits { receive_window, application, .. }
                 if receive_window.max(*application) >= MOSTLY =>
             {
@@ -278,6 +394,11 @@ impl Diagnosis {
         }
     }
 
+    /// Whether it explains why a transfer is slow or failed.
+    pub fn is_cause(&self) -> bool {
+        self.weight() > Weight::Informs
+    }
+
     /// Whether it is about the host that answers the data of the other side.
     pub fn is_of_answers(&self) -> bool {
         matches!(self.finding, Finding::Middlebox { .. })
@@ -285,7 +406,10 @@ impl Diagnosis {
 
     /// Whether it explains the missing segments, so that they are no random losses of the link.
     pub fn explains_losses(&self) -> bool {
-        matches!(self.finding, Finding::MtuBlackHole { .. } | Finding::Policer { .. })
+        matches!(
+            self.finding,
+            Finding::MtuBlackHole { .. } | Finding::Policer { .. } | Finding::MergedDropped { .. }
+        )
     }
 
     /// Whether only one direction of the connection was captured.

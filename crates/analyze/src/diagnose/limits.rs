@@ -1,4 +1,8 @@
-//! Limits of a sender: the receiver's window, its application, or its congestion window.
+//! Limits of a sender: the receiver's window, its application, Nagle's algorithm, its send buffer, or its congestion
+//! window.
+//!
+//! A wait that new data ends at once after an ACK was a wait for this ACK. A wait that ends at another time was a wait for
+//! the application, unless the latest segment was full.
 
 use std::collections::VecDeque;
 
@@ -25,6 +29,20 @@ const WAIT: f64 = 0.01;
 pub(super) const LINK_IS_FULL: &str = "the link is full: most round trips are longer than the shortest, since data waits in a queue; neither a larger \
                             window nor a larger buffer raises the rate";
 
+/// Maximum time from an ACK to the data that it released, also as a share of the wait, and of the round trip between the
+/// point of capture and the sender.
+const AT_ONCE: Span = Span::millis(1);
+const OF_WAIT: u64 = 4;
+const OF_BEHIND: u64 = 8;
+/// Minimum number of silences that end at once after an ACK passed here, which show that the capture is at the sender although
+/// the handshake was slower behind it.
+const NEAR: u64 = 3;
+/// Minimum number of waits that show Nagle's algorithm, and that show a send buffer.
+const HELD: u64 = 3;
+const BUFFERED: u64 = 20;
+/// Minimum share of the waits for ACKs with the same outstanding data that shows a send buffer.
+const CONSTANT: f64 = 0.9;
+
 /// Why a sender waits.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
@@ -33,16 +51,56 @@ enum Wait {
     Receiver,
     Application,
     CongestionWindow,
+    /// A small segment waits for the ACK of all others (RFC 9293, 3.7.4).
+    Nagle,
+}
+
+const WAITS: usize = 5;
+
+/// An ACK of new data at the sender.
+#[derive(Clone, Copy, Debug)]
+struct Freed {
+    at: Time,
+    /// Outstanding bytes before it.
+    flight: i64,
+    /// Unacknowledged segments before it that are not full, at most two.
+    partial: usize,
+}
+
+/// The outstanding data while a sender waits for ACKs: the value that most of the time has, by a majority vote.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    flight: i64,
+    votes: f64,
+    /// Seconds at this value, and the number of waits.
+    held: f64,
+    waits: u64,
+}
+
+impl Level {
+    fn add(&mut self, flight: i64, full: u32, seconds: f64) {
+        if (flight - self.flight).abs() <= i64::from(full) {
+            self.votes += seconds;
+            self.held += seconds;
+            self.waits += 1;
+        } else if self.votes > seconds {
+            self.votes -= seconds;
+        } else {
+            *self = Level { flight, votes: seconds, held: seconds, waits: 1 };
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Ack {
-    /// When a packet that answers it can pass here.
+    /// When it passed here, and when a packet that answers it can pass here.
+    passed: Time,
     at: Time,
     ack: i64,
     window: Option<u64>,
     /// The window of a SYN has no scale.
     syn: bool,
+    plain: bool,
 }
 
 /// The sender's state when it sends a packet that later passes the point of capture.
@@ -56,13 +114,26 @@ pub(super) struct Flight {
     /// The latest segment with new data was not full: the application had no more data.
     partial: bool,
     full: u32,
+    /// Ends of the latest two segments that were not full.
+    partials: [i64; 2],
+    freed: Option<Freed>,
+    /// The largest flight, and the flight after the latest new data.
+    most: i64,
+    peak: i64,
+    level: Level,
+    /// Small segments that left at once after the ACK of all others, and those that left without it.
+    held: u64,
+    unheld: u64,
     /// Round trip between the point of capture and the sender.
     behind: Span,
+    /// Silences that ended sooner than this after an ACK; and the latest packet.
+    near: u64,
+    latest: Time,
     under_way: VecDeque<Ack>,
     since: Option<Time>,
     /// Waits in seconds by reason: since the last new data, and in total before it.
-    pending: [f64; 4],
-    total: [f64; 4],
+    pending: [f64; WAITS],
+    total: [f64; WAITS],
 }
 
 /// Shares of the time in which a sender waited, by reason.
@@ -73,6 +144,11 @@ pub(super) struct Shares {
     small_window: f64,
     application: f64,
     congestion_window: f64,
+    /// The part of it with constant outstanding data.
+    send_buffer: f64,
+    /// Constant outstanding data in bytes.
+    buffer: i64,
+    nagle: f64,
 }
 
 impl Flight {
@@ -119,6 +195,13 @@ impl Flight {
         while let Some(ack) = self.under_way.front().copied().filter(|ack| ack.at <= at) {
             self.under_way.pop_front();
             self.pass(ack.at);
+            if ack.ack > self.una {
+                let partial = self.partials.iter().filter(|end| **end > self.una).count();
+                let flight = self.next - self.una;
+                self.freed = Some(Freed { at: ack.at, flight, partial });
+            }
+            // The application may answer data of its peer.
+            self.freed = self.freed.filter(|_| ack.plain);
             self.una = self.una.max(ack.ack);
             self.window = ack.window.or(self.window);
             if !ack.syn {
@@ -132,6 +215,12 @@ impl Flight {
     /// and the sender.
     pub(super) fn sent(&mut self, at: Time, behind: Span, end: i64, len: u32, full: u32) {
         (self.behind, self.full) = (behind, full);
+        if self.near >= NEAR || self.is_released_here(at) {
+            self.near += 1;
+            self.behind = Span::ZERO;
+            self.under_way.iter_mut().for_each(|ack| ack.at = ack.passed);
+        }
+        self.latest = at;
         if self.since.is_none() {
             // Announcements before the first data count too.
             self.advance(at);
@@ -141,30 +230,130 @@ impl Flight {
         if end <= self.next {
             return;
         }
+        self.waited(at, len);
+        let unacked = self.partials[1] > self.una;
         self.next = end;
         self.partial = !len.is_multiple_of(full);
+        if self.partial {
+            self.unheld += u64::from(unacked && len < full);
+            self.partials = [self.partials[1], end];
+        }
+        self.peak = self.next - self.una;
+        self.most = self.most.max(self.peak);
+        self.take();
+    }
+
+    /// Whether the packet at `at` ends a silence at once after an ACK passed here, before the ACK can have reached the sender.
+    fn is_released_here(&self, at: Time) -> bool {
+        self.behind > AT_ONCE
+            && at.since(self.latest) > self.behind
+            && self.under_way.back().is_some_and(|ack| {
+                ack.plain && ack.ack > self.una && at.since(ack.passed) <= AT_ONCE
+            })
+    }
+
+    /// Assigns the wait before new data of `len` bytes at `at`, if an ACK ended it.
+    fn waited(&mut self, at: Time, len: u32) {
+        let pending = &mut self.pending;
+        let [.., application, congestion_window, _] = *pending;
+        let open = application + congestion_window;
+        let Some(freed) = self.freed.filter(|_| open > 0.0) else { return };
+        let soon = AT_ONCE.max(self.behind / OF_BEHIND).min(Span::from_secs_f64(open) / OF_WAIT);
+        if at.since(freed.at) > soon {
+            return;
+        }
+        let full = i64::from(self.full);
+        let small = len < self.full && freed.flight + i64::from(len) <= self.most.max(2 * full);
+        if small && self.una >= self.next && freed.flight > 0 {
+            self.held += 1;
+            pending[Wait::Nagle as usize] += open;
+            pending[Wait::Application as usize] = 0.0;
+            pending[Wait::CongestionWindow as usize] = 0.0;
+        } else if freed.partial <= 1 && freed.flight >= 2 * full {
+            pending[Wait::CongestionWindow as usize] = open;
+            pending[Wait::Application as usize] = 0.0;
+            self.level.add(self.peak, self.full, open);
+        }
+    }
+
+    /// The connection ends at `at` in the capture. The sender still waits for a window if it probes it.
+    pub(super) fn end(&mut self, at: Time, probes: bool) {
+        self.advance(at);
+        if probes && self.window == Some(0) {
+            self.take();
+        }
+    }
+
+    /// Adds the waits since the last new data to the total.
+    fn take(&mut self) {
         for (total, pending) in self.total.iter_mut().zip(&mut self.pending) {
             *total += core::mem::take(pending);
         }
     }
 
-    /// The peer acknowledges `ack` and announces `window` bytes, with or without a SYN.
-    pub(super) fn acked(&mut self, at: Time, ack: i64, window: Option<u64>, syn: bool) {
-        let at = Time(at.0.saturating_add(self.behind.0));
+    /// The peer acknowledges `ack` and announces `window` bytes, with or without a SYN; `plain` is whether it only
+    /// acknowledges.
+    pub(super) fn acked(
+        &mut self,
+        at: Time,
+        ack: i64,
+        window: Option<u64>,
+        syn: bool,
+        plain: bool,
+    ) {
+        let (passed, at) = (at, Time(at.0.saturating_add(self.behind.0)));
         if self.under_way.len() >= UNDER_WAY {
             self.under_way.pop_front();
         }
-        self.under_way.push_back(Ack { at, ack, window, syn });
+        self.under_way.push_back(Ack { passed, at, ack, window, syn, plain });
+    }
+
+    /// Number and seconds of the waits for Nagle's algorithm.
+    fn nagle(&self) -> Option<(u64, f64)> {
+        let shown = self.held >= HELD && self.held > 2 * self.unheld;
+        shown.then_some((self.held, self.total[Wait::Nagle as usize]))
+    }
+
+    /// Diagnoses Nagle's algorithm.
+    pub(super) fn held(&self) -> Option<Diagnosis> {
+        let (times, waited) = self.nagle()?;
+        let share = waited / self.total.iter().sum::<f64>();
+        let evidence = format!(
+            "Nagle's algorithm held back a small segment {times} times until the ACK of the data before, for {waited:.2} s in total \
+             ({:.0} % of the time; {:.0} ms each)",
+            share * 100.0,
+            waited / times as f64 * 1e3
+        );
+        let remedy = "set TCP_NODELAY at the sender, or write each message with one call; an ACK that comes late is delayed by the \
+            receiver (RFC 1122, 4.2.3.2)";
+        let finding = Finding::Nagle { times, waited, share };
+        Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
     }
 
     /// `None` if there was no wait, or the window is not known.
     pub(super) fn shares(&self) -> Option<Shares> {
         let all: f64 = self.total.iter().sum();
         self.window.filter(|_| all > 0.0)?;
-        let [large, small_window, application, congestion_window] =
+        let [large, small_window, mut application, congestion_window, mut nagle] =
             self.total.map(|part| part / all);
+        if self.nagle().is_none() {
+            application += core::mem::take(&mut nagle);
+        }
         let receive_window = large + small_window;
-        Some(Shares { receive_window, small_window, application, congestion_window })
+        let Level { flight: buffer, held, waits, .. } = self.level;
+        let bounds = waits >= BUFFERED && self.most <= buffer + i64::from(self.full);
+        let held = held / all;
+        let constant = bounds && held >= CONSTANT * congestion_window;
+        let send_buffer = if constant { held.min(congestion_window) } else { 0.0 };
+        Some(Shares {
+            receive_window,
+            small_window,
+            application,
+            congestion_window,
+            send_buffer,
+            buffer,
+            nagle,
+        })
     }
 }
 
@@ -180,28 +369,55 @@ impl Shares {
         if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {
             return None;
         }
-        let Shares { receive_window, small_window, application, congestion_window } = *self;
+        let Shares {
+            receive_window,
+            small_window,
+            application,
+            congestion_window,
+            send_buffer,
+            buffer,
+            nagle,
+        } = *self;
         let window = back.window_max;
         let finding = Finding::Limits {
             receive_window,
             small_window,
             application,
             congestion_window,
+            send_buffer,
+            nagle,
             window,
         };
-        let shares = [receive_window, application, congestion_window].map(|share| share * 100.0);
         let of = window.map_or(String::new(), |window| format!(" of {window} B"));
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let own = if send_buffer > 0.0 {
+            let rest = percent(congestion_window - send_buffer);
+            format!(
+                "for its send buffer {} (always {buffer} B outstanding), for its congestion window {rest}",
+                percent(send_buffer)
+            )
+        } else {
+            format!("for its congestion window or send buffer {}", percent(congestion_window))
+        };
+        let nagle = if nagle > 0.0 {
+            format!(", for Nagle's algorithm {}", percent(nagle))
+        } else {
+            String::new()
+        };
         let evidence = format!(
-            "the sender waited for the receiver's window{of} {:.0} % of the time, for its application {:.0} %, for its \
-             congestion window or send buffer {:.0} %",
-            shares[0], shares[1], shares[2]
+            "the sender waited for the receiver's window{of} {} of the time, for its application {}, {own}{nagle}",
+            percent(receive_window),
+            percent(application)
         );
         let remedy = self.remedy(data, back, near);
         Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
     }
 
     fn remedy(&self, data: &Direction, back: &Direction, near: bool) -> &'static str {
-        let Shares { receive_window, small_window, application, congestion_window } = *self;
+        let Shares { receive_window, small_window, application, congestion_window, .. } = *self;
+        if self.nagle > receive_window.max(application).max(congestion_window) {
+            return "set TCP_NODELAY at the sender, or write each message with one call";
+        }
         let by_window = receive_window >= application.max(congestion_window);
         let scaled = data.window_scale.is_some() && back.window_scale.is_some();
         let small = back.window_max.is_some_and(|window| window <= u16::MAX.into());
@@ -221,6 +437,8 @@ impl Shares {
             "look at the verdict on losses, and at needless retransmissions"
         } else if mostly_queued(data) {
             LINK_IS_FULL
+        } else if self.send_buffer > 0.0 {
+            "enlarge the send buffer to rate times round trip (SO_SNDBUF of the application; Linux: `net.ipv4.tcp_wmem`)"
         } else if near && !has_queue(data, SOME) {
             "neither a loss nor a queue limits it: enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), and look for a limit of the \
              sender's rate (pacing)"

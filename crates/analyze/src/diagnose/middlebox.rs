@@ -36,14 +36,42 @@ pub(super) struct Answers {
     data: Hops,
     acks: Hops,
     resets: Hops,
+    /// The lowest and the highest hop limit of all packets but resets.
+    range: Option<[u8; 2]>,
+    /// IP identification of the latest packet but resets, and the number of small steps between two of them.
+    id: Option<u16>,
+    counted: u64,
+    /// Resets whose hop limit no other packet has, or whose identification is far from those that the end counts.
+    foreign: u64,
+    foreign_hops: u8,
+    /// Packets of this side after such a reset.
+    after: u64,
 }
 
+/// Maximum step of a counted IP identification from packet to packet.
+const STEP: u16 = 256;
+
 impl Answers {
-    pub(super) fn packet(&mut self, segment: &Segment, len: u32, ttl: u8) {
+    pub(super) fn packet(&mut self, segment: &Segment, len: u32, ttl: u8, ip_id: Option<u16>) {
         let flags = segment.flags;
+        // Many hosts send resets without an identification.
+        let id = ip_id.filter(|id| *id != 0);
+        let step = id.zip(self.id).map(|(id, last)| id.wrapping_sub(last));
         if flags.has(Flags::RST) {
+            let other = self.range.is_some_and(|[low, high]| ttl < low || ttl > high);
+            let far = self.counted >= FEWEST && step.is_some_and(|step| step > STEP);
+            if other || far {
+                (self.foreign, self.foreign_hops) = (self.foreign + 1, ttl);
+            }
             self.resets.add(ttl);
-        } else if len > 0 {
+            return;
+        }
+        self.after += u64::from(self.foreign > 0);
+        self.counted += u64::from(step.is_some_and(|step| (1..=STEP).contains(&step)));
+        self.id = id.or(self.id);
+        let [low, high] = self.range.unwrap_or([ttl; 2]);
+        self.range = Some([low.min(ttl), high.max(ttl)]);
+        if len > 0 {
             self.data.add(ttl);
         } else if !flags.any(Flags::SYN | Flags::FIN) {
             self.acks.add(ttl);
@@ -52,6 +80,9 @@ impl Answers {
 
     /// Another host sends the ACKs, or the reset, if their hop limit is constant and differs from that of the data.
     pub(super) fn diagnose(&self) -> Option<Diagnosis> {
+        if let Some(injected) = self.injected() {
+            return Some(injected);
+        }
         let data = self.data.steady()?;
         if let Some(acks) = self.acks.steady().filter(|acks| *acks != data) {
             return Some(found(data, acks, self.acks.packets, "acknowledges"));
@@ -61,6 +92,30 @@ impl Answers {
         let initial = |ttl: u8| [64, 128, 255].into_iter().find(|initial| ttl <= *initial);
         (initial(reset)? == initial(data)? && self.acks.steady() == Some(data))
             .then(|| found(data, reset, self.resets.packets, "resets the connection"))
+    }
+}
+
+impl Answers {
+    /// A reset that another host injects: the end sends further packets, which no host does after its own reset.
+    //= rfc9293#section-3.10.7.1: a reset leaves no state from which a host could send
+    fn injected(&self) -> Option<Diagnosis> {
+        let Answers { foreign: resets, foreign_hops, after, range: Some([low, high]), .. } = *self
+        else {
+            return None;
+        };
+        if resets == 0 || after == 0 {
+            return None;
+        }
+        let hops = if low == high { low.to_string() } else { format!("{low} to {high}") };
+        let evidence = format!(
+            "a reset was injected: {resets} in the name of this end, with {foreign_hops} hops left; its other packets have {hops}, and {after} \
+             of them came after the reset"
+        );
+        let finding =
+            Finding::InjectedReset { resets, reset_hops: foreign_hops, hops: [low, high], after };
+        let remedy = "a firewall, proxy or censor ends the connection: find it by captures along the path (the hop limit of the reset shows its \
+            distance)";
+        Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
     }
 }
 

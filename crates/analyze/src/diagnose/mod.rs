@@ -4,25 +4,31 @@
 
 mod black_hole;
 mod bufferbloat;
+mod closed_window;
 mod ecn;
 mod finding;
+mod held_back;
 mod limits;
+mod merged;
 mod middlebox;
 mod numbers;
 mod one_way;
+mod opening;
 mod options;
 mod policer;
 mod sack_window;
 mod segment_size;
 mod timeouts;
+mod unanswered;
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, Segment};
 
-use crate::reading::Direction;
+use crate::reading::{Direction, Opening};
 use black_hole::BlackHole;
 use ecn::{Ecn, Position};
 use limits::Flight;
+use merged::Merged;
 use middlebox::Answers;
 use numbers::Numbers;
 use one_way::Acks;
@@ -30,8 +36,10 @@ use options::Opened;
 use sack_window::Blocks;
 use segment_size::SegmentSize;
 use timeouts::{Allowed, Timeouts};
+use unanswered::Unanswered;
 
 pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
+pub(crate) use opening::Open;
 pub(crate) use timeouts::Known;
 
 /// Assumed segment size of an end that announces none: that of Ethernet.
@@ -55,6 +63,10 @@ pub(crate) struct Step<'a> {
     pub(crate) room: u64,
     /// A duplicate ACK.
     pub(crate) duplicate: bool,
+    /// A keep-alive, or a probe of a closed window.
+    pub(crate) probe: bool,
+    /// IPv4 identification.
+    pub(crate) ip_id: Option<u16>,
     /// Traffic class.
     pub(crate) tos: u8,
     /// Hops left.
@@ -103,6 +115,8 @@ struct Side {
     ecn: Ecn,
     answers: Answers,
     timeouts: Timeouts,
+    merged: Merged,
+    unanswered: Unanswered,
 }
 
 /// Collects the evidence for diagnoses from both sides of a connection.
@@ -158,10 +172,13 @@ impl Watch {
         let (full, opened) = (self.full(side), self.full.is_some());
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
-        own.answers.packet(segment, step.len, step.ttl);
+        own.answers.packet(segment, step.len, step.ttl, step.ip_id);
+        peer.unanswered.answered(step.at);
         if segment.flags.has(Flags::RST) {
             return;
         }
+        let needs_answer = step.len > 0 || step.probe || segment.flags.has(Flags::FIN);
+        own.unanswered.sent(step.at, needs_answer);
         let syn = segment.flags.has(Flags::SYN);
         let edge = own.numbers.next();
         let start = own.numbers.sent(segment.seq + u32::from(syn), step.len);
@@ -170,6 +187,9 @@ impl Watch {
             let end = start + i64::from(step.len);
             own.timeouts.sent(step.at, start, end);
             own.hole.sent(start, end, full, opened);
+            if opened {
+                own.merged.sent(start, end, full);
+            }
             let path = path();
             if start >= edge {
                 let round_trip = path.rtt.unwrap_or(Span::ZERO);
@@ -188,8 +208,9 @@ impl Watch {
         let options = segment.options();
         let Some(ack) = peer.numbers.acked(segment.ack) else { return };
         peer.hole.acked(ack, step.duplicate);
+        peer.merged.acked(ack);
         peer.timeouts.acked(step.at, ack);
-        peer.flight.acked(step.at, ack, step.window, syn);
+        peer.flight.acked(step.at, ack, step.window, syn, step.len == 0);
         for (n, &(left, right)) in options.sack.as_slice().iter().enumerate() {
             let inside = peer.numbers.block(left, right);
             peer.blocks.seen(n == 0, inside.is_some());
@@ -201,6 +222,7 @@ impl Watch {
             }
             if let Some((left, right)) = inside.filter(|(_, right)| *right > ack) {
                 peer.hole.sacked(left, right);
+                peer.merged.acked(right);
             }
         }
     }
@@ -215,8 +237,12 @@ impl Watch {
     }
 
     /// Adds the diagnoses to the two directions.
-    pub(crate) fn finish(self, path: &Path, sent: [&mut Direction; 2]) {
+    pub(crate) fn finish(mut self, path: &Path, open: &Open, sent: [&mut Direction; 2]) {
         let [first, second] = sent;
+        for (side, sent) in self.sides.iter_mut().zip([&*first, &*second]) {
+            side.flight.end(open.ended, sent.window_probes > 0);
+        }
+        let opened = open.diagnose();
         let larger = usize::from(second.unique_bytes > first.unique_bytes);
         let full = [self.full(0), self.full(1)];
         let shares = [0, 1].map(|side| self.sides[side].flight.shares());
@@ -225,12 +251,24 @@ impl Watch {
             let own = &self.sides[side];
             let (data, back) = if side == 0 { (&*first, &*second) } else { (&*second, &*first) };
             let mut found = Vec::new();
-            found.extend(one_way::diagnose(data, back, &peer.acks));
+            let opening = opened.as_ref().filter(|(of, _)| *of == side);
+            found.extend(opening.map(|(_, diagnosis)| diagnosis.clone()));
+            let is_open = matches!(open.opening, Opening::Handshake | Opening::MidConnection);
+            if is_open {
+                found.extend(one_way::diagnose(data, back, &peer.acks));
+            }
             let hole = own.hole.diagnose(full[side], path.behind(side).is_some());
             if hole.is_none() {
                 found.extend(own.timeouts.diagnose());
             }
-            found.extend(hole);
+            let dropped = own.merged.diagnose().or(hole);
+            if is_open && dropped.is_none() {
+                let all = open.ended.since(open.began).as_secs_f64();
+                found.extend(own.unanswered.diagnose(open.ended, all));
+            }
+            found.extend(dropped);
+            found.extend(closed_window::diagnose(data, open.ended));
+            found.extend(own.flight.held());
             found.extend(own.ecn.diagnose(&peer.ecn, path.position(side)));
             found.extend(own.answers.diagnose());
             found.extend(policer::diagnose(data, full[side]));
@@ -247,7 +285,12 @@ impl Watch {
             }
             found.extend(own.blocks.diagnose());
             let near = path.position(side) == Position::Sender;
-            found.extend(shares[side].and_then(|shares| shares.diagnose(data, back, near)));
+            // Behind a link that stalls, the times of transmission are unknown.
+            let held_back = held_back::diagnose(data);
+            if held_back.is_none() {
+                found.extend(shares[side].and_then(|shares| shares.diagnose(data, back, near)));
+            }
+            found.extend(held_back);
             found
         });
         let [of_first, of_second] = found;

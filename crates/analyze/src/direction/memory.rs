@@ -16,6 +16,7 @@ impl Tracker {
         let reading = &mut self.reading;
         reading.points_omitted += cut(&mut reading.points, most);
         reading.stalls_omitted += cut(&mut reading.stalls, most);
+        cut(&mut self.ticks, most);
         let disproved = self.disproved.iter().skip(most).filter(|none| **none).count() as u64;
         reading.losses_omitted += cut(&mut reading.losses, most).saturating_sub(disproved);
         cut(&mut self.disproved, most);

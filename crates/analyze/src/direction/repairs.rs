@@ -1,10 +1,11 @@
 //! Retransmissions: their cause, whether there was a loss, and whether the repair was needed.
 
 use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::Seq;
 
 use super::lost::RevealedLoss;
 use super::order::SHORTEST_TIMEOUT;
-use super::{Data, Episode, OUTSTANDING, Repair, Tracker};
+use super::{Data, Episode, OUTSTANDING, Repair, Tracker, is_older};
 use crate::config::Config;
 use crate::reading::{Loss, LossLocation, Retransmission};
 use crate::verdict::Label;
@@ -38,6 +39,7 @@ impl Repair {
             repeatedly: false,
             part: false,
             size: end - start,
+            segments: 0,
             unseen: false,
             needless: true,
         }
@@ -66,9 +68,12 @@ impl Tracker {
         self.declined = self.declined.filter(|edge| end < *edge);
         let repair = match edge {
             Some(_) => Retransmission::Other,
-            None => self.classify(data, start, end, end <= self.una && !unseen || arrived),
+            None => {
+                let acked = end <= self.una && !unseen || arrived;
+                self.classify(data, start, end, original, acked)
+            }
         };
-        let reported = unseen || self.is_reported(data, start, end);
+        let reported = unseen || self.is_reported(data, start, end, original);
         let counts = &mut self.reading.retransmissions;
         *match repair {
             Retransmission::Fast => &mut counts.fast,
@@ -91,7 +96,7 @@ impl Tracker {
             let recover = self.next.max(end);
             let (began, number) = (data.at, self.episodes);
             self.episode = Some(Episode { began, after_timeout, recover, number });
-            self.stamped = data.timestamp.map(|stamp| (end, stamp));
+            self.stamped = data.timestamp.map(|stamp| (start, end, stamp));
         }
         let part = loss.is_none();
         let first = original.is_some_and(|sent| !part && self.trials.repaired(sent, data.at));
@@ -117,6 +122,7 @@ impl Tracker {
             repeatedly,
             part,
             size: to - from,
+            segments: self.segments(to - from),
             unseen,
             needless: false,
         });
@@ -134,6 +140,7 @@ impl Tracker {
             sent: original,
             offset: from,
             len: u32::try_from(to - from).unwrap_or(data.len),
+            segments: u32::try_from(self.segments(to - from)).unwrap_or(u32::MAX),
             seen: if unseen { LossLocation::Never } else { LossLocation::Before },
             repair,
             reported,
@@ -153,7 +160,9 @@ impl Tracker {
                 (original, label) = (Some(sent.at), sent.label);
             }
             sent.spent = true;
-            sent.again = true;
+            let overlap = end.min(sent.end) - start.max(sent.start);
+            let lost = overlap.max(0).cast_unsigned().div_ceil(full.max(1).into());
+            sent.segments = sent.segments.saturating_sub(lost);
             self.lost_segments.original((sent.start, sent.end), full, start, end);
             if sent.end >= end {
                 break;
@@ -165,17 +174,17 @@ impl Tracker {
     /// Counts `repair` as the repair of a loss, or as needless: there will be no further evidence except a DSACK block.
     pub(super) fn settle(&mut self, repair: Repair) {
         if let Some(label) = repair.trial {
-            self.trials.count(label, u64::from(!repair.needless));
+            self.trials.count(label, 1, u64::from(!repair.needless));
         }
         if repair.needless {
             self.reading.retransmissions.needless += 1;
             self.disprove(&repair);
         } else if !repair.part {
-            self.lost += 1;
+            self.lost += repair.segments;
             if let Some(sent) = repair.sent.filter(|_| !repair.repeatedly) {
-                self.trials.lost(sent);
+                self.trials.lost(sent, repair.segments);
             }
-            self.unseen += u64::from(repair.unseen);
+            self.unseen += if repair.unseen { repair.segments } else { 0 };
         }
         self.remember(repair);
     }
@@ -212,8 +221,8 @@ impl Tracker {
         if let Some(label) = repair.trial {
             self.trials.withdraw(label);
         }
-        self.lost = self.lost.saturating_sub(1);
-        self.unseen = self.unseen.saturating_sub(u64::from(repair.unseen));
+        self.lost = self.lost.saturating_sub(repair.segments);
+        self.unseen = self.unseen.saturating_sub(if repair.unseen { repair.segments } else { 0 });
     }
 
     /// Withdraws the loss that `repair` had revealed. An omitted loss has no index.
@@ -225,8 +234,8 @@ impl Tracker {
         }
     }
 
-    /// Settles the repairs up to `ack`, which was captured at `at` and echoes `echo`.
-    pub(super) fn settle_up_to(&mut self, at: Time, ack: i64, echo: Option<u32>) {
+    /// Settles the repairs up to `ack`, which was captured at `at` and echoes `echo`. The ACK before was `edge`.
+    pub(super) fn settle_up_to(&mut self, at: Time, edge: i64, ack: i64, echo: Option<u32>) {
         if self.repairs.is_empty() {
             return;
         }
@@ -236,26 +245,55 @@ impl Tracker {
                 self.repairs.push_back(repair);
                 continue;
             }
-            //= rfc3522#section-3.2: an echo older than the retransmission shows that the original arrived
-            let older = |stamp: u32| echo.is_some_and(|e| (e.wrapping_sub(stamp) as i32) < 0);
-            let early = at.since(repair.at) < repair.soon || repair.timestamp.is_some_and(older);
+            let older = repair.start <= edge && is_older(echo, repair.timestamp);
+            let early = at.since(repair.at) < repair.soon || older;
             // After a timeout without SACK, a sender retransmits from the first loss on. If an ACK then jumps, the
             // receiver already had the segments behind the first one or two.
             let len = repair.size;
             let jumped = !self.any_sack && repair.after_timeout && repair.start >= una + 2 * len;
             repair.needless |= (early || jumped) && !repair.repeatedly && !repair.unseen;
+            if !early {
+                self.delivered = self.delivered.max(repair.at);
+            }
             self.settle(repair);
         }
     }
 
     /// Whether the receiver has reported that `start..end` is missing.
-    fn is_reported(&self, data: Data, start: i64, end: i64) -> bool {
+    fn is_reported(&self, data: Data, start: i64, end: i64, sent: Option<Time>) -> bool {
         let is_next = start <= self.una && self.una < end;
         let answers = |episode: Episode| self.acked_at.is_some_and(|at| at > episode.began);
-        self.sacked > start || is_next && (data.dupacks > 0 || self.episode.is_some_and(answers))
+        self.sacked > start
+            || self.is_overtaken(sent)
+            || is_next && (data.dupacks > 0 || self.episode.is_some_and(answers))
     }
 
-    fn classify(&self, data: Data, start: i64, end: i64, acked: bool) -> Retransmission {
+    /// Whether a packet that was sent after `sent` has arrived, which is how a sender finds losses among retransmissions too.
+    //= rfc8985#section-6.2: a segment is lost if one that was sent later has been delivered
+    fn is_overtaken(&self, sent: Option<Time>) -> bool {
+        sent.is_some_and(|sent| sent < self.delivered)
+    }
+
+    /// The first SACK block of an ACK at `at` is `left..right`: the latest repair in it has arrived, unless the ACK is too
+    /// early for that.
+    pub(super) fn repair_arrived(&mut self, at: Time, left: Seq, right: Seq) {
+        let (Some(left), Some(right)) = (self.offset(left), self.offset(right)) else { return };
+        let mut latest = self.repairs.iter().rev();
+        if let Some(repair) = latest.find(|r| left <= r.start && r.end <= right)
+            && at.since(repair.at) >= repair.soon
+        {
+            self.delivered = self.delivered.max(repair.at);
+        }
+    }
+
+    fn classify(
+        &self,
+        data: Data,
+        start: i64,
+        end: i64,
+        sent: Option<Time>,
+        acked: bool,
+    ) -> Retransmission {
         if acked {
             return Retransmission::Spurious;
         }
@@ -264,7 +302,9 @@ impl Tracker {
         let active = self.last_data.max(self.acked_at);
         let wait = active.map_or(Span::ZERO, |active| data.at.since(active));
         let round = self.last_rtt.map_or(Span::ZERO, Span::from_secs_f64);
-        let signalled = data.dupacks >= 2 && start >= self.una || self.sacked > start;
+        let signalled = data.dupacks >= 2 && start >= self.una
+            || self.sacked > start
+            || self.is_overtaken(sent);
         let answers = wait < SHORTEST_TIMEOUT.max(round);
         // On a long path, a loss in the first flight is repaired a round trip later, before the first ACK of data.
         let reports = data.dupacks >= DUPLICATES || self.sacked > start;

@@ -51,9 +51,10 @@ impl Tracker {
             self.outstanding.pop_front();
             spent |= sent.spent;
             newest = Some(sent.at);
-            if !sent.again {
-                self.trials.arrived(sent.at, sent.label);
+            if sent.segments > 0 {
+                self.delivered = self.delivered.max(sent.at);
             }
+            self.trials.arrived(sent.at, sent.label, sent.segments);
         }
         newest.map(|at| (at, spent))
     }

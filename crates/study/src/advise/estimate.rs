@@ -53,9 +53,6 @@ const HELD: f64 = 0.5;
 const REACHED: f64 = 0.9;
 /// Minimum number of transmissions at that maximum.
 const OFTEN: f64 = 10.0;
-/// A capture delay from the sender below this, in seconds and as a share of the round trip, is processing time.
-const ASIDE: f64 = 0.001;
-const ASIDE_SHARE: f64 = 0.1;
 /// Minimum share of idle time that is reported.
 const IDLE: f64 = 0.1;
 
@@ -100,7 +97,7 @@ pub struct Estimate {
 pub struct CapturedSender {
     /// Payload without retransmissions, in bytes per second.
     pub throughput: f64,
-    /// Lost packets per data packet.
+    /// Lost segments per segment with data.
     pub loss: f64,
     /// Mean round trip in seconds.
     pub rtt: f64,
@@ -139,7 +136,7 @@ impl Estimate {
         };
         let Findings { faults, notes: informs } = faults::find(capture, transfer);
         let handshake = transfer.connection.handshake_rtt.map(Span::as_secs_f64);
-        let near = near(transfer);
+        let near = transfer.near().unwrap_or(0.0);
         let shortest = transfer.data.rtt.map(|rtt| rtt.min + near);
         let rtt = handshake.into_iter().chain(shortest).fold(f64::INFINITY, f64::min);
         if !rtt.is_finite() {
@@ -196,27 +193,16 @@ impl Estimate {
     }
 }
 
-/// The part of the round trip between the sender and the capture point, in seconds; zero if it is small.
-fn near(transfer: &Transfer<'_>) -> f64 {
-    let connection = transfer.connection;
-    let (Some(whole), Some(server)) = (connection.handshake_rtt, connection.syn_ack) else {
-        return 0.0;
-    };
-    let part = if transfer.is_from_client() { whole.saturating_sub(server) } else { server };
-    let (part, whole) = (part.as_secs_f64(), whole.as_secs_f64());
-    if part > ASIDE && part > ASIDE_SHARE * whole { part } else { 0.0 }
-}
-
 fn captured(transfer: &Transfer<'_>, near: f64) -> CapturedSender {
-    let Transfer { data, back, .. } = transfer;
+    let data = transfer.data;
     let stalls = data.stalls.iter().filter(|stall| stall.cause == StallCause::ApplicationIdle);
     let idle: f64 = stalls.map(|stall| stall.to.since(stall.from).as_secs_f64()).sum();
-    let idle = idle / transfer.seconds().max(1e-9);
+    let idle = idle / data.duration.unwrap_or(0.0).max(1e-9);
     CapturedSender {
         throughput: data.throughput.unwrap_or(0.0) / 8.0,
-        loss: lost(data) as f64 / data.data_packets.max(1) as f64,
+        loss: data.lost_segments as f64 / data.data_segments.max(1) as f64,
         rtt: data.rtt.map_or(0.0, |rtt| rtt.mean + near),
-        recognition: congestion(data, back),
+        recognition: congestion(transfer),
         cause: data.verdict.cause,
         idle: (idle > IDLE).then_some(idle),
     }
@@ -250,7 +236,7 @@ fn mtu(transfer: &Transfer<'_>) -> Option<Estimation<u32>> {
 /// The receiver's window, if the flight reached it repeatedly, so that it limits the sender.
 fn bounded(transfer: &Transfer<'_>, recognition: &Recognition) -> Option<Estimation<u64>> {
     let announced = transfer.back.window_max?;
-    let often = recognition.level * transfer.data.data_packets as f64 >= OFTEN;
+    let often = recognition.level * transfer.data.data_segments as f64 >= OFTEN;
     (often && recognition.most >= REACHED * announced as f64).then(|| {
         let how = "announced by the receiver, and the flight reached it again and again".to_owned();
         (announced, how)
@@ -267,17 +253,17 @@ fn window(transfer: &Transfer<'_>, recognition: &Recognition) -> Option<Estimati
         );
         (recognition.most.max(f64::from(LEAST_MTU)) as u64, how)
     })
-    .filter(|_| transfer.data.data_packets > FEWEST)
+    .filter(|_| transfer.data.data_segments > FEWEST)
 }
 
 /// The queue: the difference between the longest and the shortest round trip.
 fn queue(data: &Direction, shortest: f64, estimate: &mut Estimate) {
     let (Some((rate, _)), Some(longest)) = (&estimate.rate, longest(data)) else { return };
     let waited = (longest - shortest).max(0.0) * rate.bps() as f64 / 8.0;
-    let packet = data.bytes as f64 / data.data_packets.max(1) as f64 + HEADERS;
+    let packet = payload(data) + HEADERS;
     let packets = (waited / packet).ceil() as u64;
     // Without losses the queue may be longer; a short one has no effect.
-    if packets >= LEAST_QUEUE && (lost(data) > 0 || packets > USUAL_QUEUE) {
+    if packets >= LEAST_QUEUE && (data.lost_segments > 0 || packets > USUAL_QUEUE) {
         let above = (longest - shortest) * 1e3;
         let how = format!("the longest round trips were {above:.0} ms above the shortest");
         estimate.queue = Some((format!("{packets}p"), how));
@@ -297,13 +283,14 @@ fn full_queue(data: &Direction) -> Option<f64> {
     (longest > shortest * VARIED).then_some(shortest + LONG * (longest - shortest))
 }
 
-fn lost(data: &Direction) -> u64 {
-    data.losses.len() as u64 + data.losses_omitted
+/// Payload of a segment in bytes.
+fn payload(data: &Direction) -> f64 {
+    data.bytes as f64 / data.data_segments.max(1) as f64
 }
 
 /// The rate of the ACKs, if they are so few that the return path must be slow.
 fn rate_back(transfer: &Transfer<'_>) -> Option<Estimation<Rate>> {
-    let acks = transfer.back.packets as f64 / transfer.data.data_packets.max(1) as f64;
+    let acks = transfer.back.packets as f64 / transfer.data.data_segments.max(1) as f64;
     let seconds = transfer.seconds();
     if acks >= FEW_ACKS || seconds <= 0.0 {
         return None;
@@ -322,11 +309,13 @@ fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
         .filter(|point| point.kind == PointKind::Ack)
         .map(|point| (point.at.as_secs_f64(), point.offset as f64))
         .collect();
-    let payload = data.bytes as f64 / data.data_packets.max(1) as f64;
+    let payload = payload(data);
     let whole = (payload + HEADERS) / payload.max(1.0) * 8.0;
     let seconds = WINDOW.max(ROUND_TRIPS * rtt);
     let rate = |bytes: f64| Rate::from_bps((bytes * whole) as u64);
-    let overall = data.throughput.map(|bits| bits / 8.0);
+    // A few segments that leave at once show the rate of the sender's interface.
+    let long = data.data_segments as f64 >= TRAIN;
+    let overall = data.throughput.filter(|_| long).map(|bits| bits / 8.0);
     let seen = quantile(&over(&acks, |(at, _), (from, _)| at - from >= seconds), MOST).or(overall);
     // Segments sent together leave the link at its rate.
     let together = acks.chunk_by(|(_, before), (_, ack)| ack - before <= JUMP * payload);
@@ -375,9 +364,9 @@ fn over(acks: &[(f64, f64)], enough: impl Fn((f64, f64), (f64, f64)) -> bool) ->
 /// If the receiver's window is the limit, round trips are longest at the full flight although no queue is full.
 fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
     let verdict = &data.verdict;
-    let lost = lost(data);
     if verdict.cause == Cause::Queue {
-        let how = format!("{}, but a full queue's: {}", plural(lost, "loss"), verdict.evidence);
+        let lost = plural(data.lost_segments, "loss");
+        let how = format!("{lost}, but a full queue's: {}", verdict.evidence);
         estimate.loss = Some((Probability::ZERO, how));
         estimate.notes.push(
             "the losses happened with a full queue; their repair over the link would only fill it again"
@@ -386,37 +375,36 @@ fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
         return;
     }
     let full = full_queue(data).filter(|_| !bounded);
-    let mut remaining: Vec<(i64, i64)> = data
-        .losses
-        .iter()
-        .filter(|loss| verdict.cause == Cause::Radio || !overflow(loss, full))
-        .map(|loss| (loss.offset, loss.offset + i64::from(loss.len)))
-        .collect();
-    let (share, how) = share(data, full, remaining.len(), bounded);
+    let is_link = |loss: &&Loss| verdict.cause == Cause::Radio || !overflow(loss, full);
+    let remaining = || data.losses.iter().filter(is_link);
+    let segments: u64 = remaining().map(|loss| u64::from(loss.segments)).sum();
+    let (share, how) = share(data, full, segments, bounded);
     let Some(p) = Probability::new(share) else { return };
     estimate.loss = Some((p, how));
+    // Each segment once, also if its retransmission was lost too.
+    let mut remaining: Vec<(i64, i64, u32)> = remaining()
+        .map(|loss| (loss.offset, loss.offset + i64::from(loss.len), loss.segments))
+        .collect();
     remaining.sort_unstable();
     remaining.dedup();
     let runs = 1 + remaining.windows(2).filter(|pair| pair[0].1 < pair[1].0).count();
     if !remaining.is_empty() {
-        let mean = remaining.len() as f64 / runs as f64;
+        let segments: u64 = remaining.iter().map(|(.., segments)| u64::from(*segments)).sum();
+        let mean = segments as f64 / runs as f64;
         estimate.burst = Some((
             mean,
-            format!(
-                "{} in {}",
-                plural(remaining.len() as u64, "lost segment"),
-                plural(runs as u64, "run")
-            ),
+            format!("{} in {}", plural(segments, "lost segment"), plural(runs as u64, "run")),
         ));
     }
 }
 
 /// The loss rate of the link, and its source, if `remaining` losses are not queue overflows; the queue is
 /// full from the round trip `full` on.
-fn share(data: &Direction, full: Option<f64>, remaining: usize, bounded: bool) -> (f64, String) {
+fn share(data: &Direction, full: Option<f64>, remaining: u64, bounded: bool) -> (f64, String) {
     let verdict = &data.verdict;
-    let lost = lost(data);
-    let left_out = (data.losses.len() - remaining) as u64;
+    let lost = data.lost_segments;
+    let listed: u64 = data.losses.iter().map(|loss| u64::from(loss.segments)).sum();
+    let left_out = listed - remaining;
     let trials = verdict.segments.saturating_sub(verdict.long_segments);
     let queues = !bounded && verdict.cause != Cause::Radio;
     if queues && verdict.long_segments > 0 && trials > 0 {
@@ -442,16 +430,16 @@ fn share(data: &Direction, full: Option<f64>, remaining: usize, bounded: bool) -
             "{} of {trials:.0} packets; all {lost} would be {:.2} %, but those of one flight are one event, and at the \
              longest round trips a full queue's",
             plural(losses, "independent loss"),
-            lost as f64 / data.data_packets.max(1) as f64 * 100.0
+            lost as f64 / data.data_segments.max(1) as f64 * 100.0
         );
         return (losses as f64 / trials, how);
     }
-    let count = lost - left_out;
-    let mut how = format!("{} of {} packets with data", plural(count, "loss"), data.data_packets);
+    let count = lost.saturating_sub(left_out);
+    let mut how = format!("{} of {} segments with data", plural(count, "loss"), data.data_segments);
     if left_out > 0 {
         how += &format!("; {left_out} more came in runs at the longest round trips: a full queue");
     }
-    (count as f64 / data.data_packets.max(1) as f64, how)
+    (count as f64 / data.data_segments.max(1) as f64, how)
 }
 
 /// The loss happened at a round trip of a full queue.

@@ -70,12 +70,7 @@ impl LinkOptions {
             return Err(Error::input(diagnosis.evidence.clone(), diagnosis.remedy.clone()));
         }
         let known = self.rate.or(estimated);
-        let known = known.ok_or_else(|| {
-            Error::input(
-                "the rate of the link is not known",
-                "give it, `--rate 20mbit`, or a capture to estimate it from, `--capture FILE`",
-            )
-        })?;
+        let known = known.ok_or_else(|| unknown_rate(estimate))?;
         let rate = facts.settle("rate", self.rate, estimate.rate.clone(), known, formatted);
         let rate_back =
             facts.settle("rate-back", self.rate_back, estimate.rate_back.clone(), rate, formatted);
@@ -197,4 +192,22 @@ mod tests {
         assert_eq!(facts[9], ("duplex", "full", Basis::Assumed));
         assert!(facts[10..].iter().all(|(_, _, from)| *from == Basis::Assumed), "{facts:?}");
     }
+}
+
+/// The error where the rate is neither given nor estimated.
+fn unknown_rate(estimate: &Estimate) -> Error {
+    let (Some(_), Some(bytes)) = (&estimate.captured, estimate.transfer) else {
+        return Error::input(
+            "the rate of the link is not known",
+            "give it, `--rate 20mbit`, or a capture to estimate it from, `--capture FILE`",
+        );
+    };
+    let fault = estimate.faults.iter().find(|fault| fault.transfer.is_none());
+    let fault = fault.map_or(String::new(), |fault| format!("; {}", fault.diagnosis.evidence));
+    Error::input(
+        format!(
+            "the capture does not show the rate of the link: its largest transfer has {bytes} B{fault}"
+        ),
+        "give a capture of a longer transfer (a second or more of data and ACKs), or the rate, `--rate 20mbit`",
+    )
 }

@@ -14,9 +14,12 @@
 
 use core::iter;
 
-use lasthop_analyze::{Direction, PointKind, Retransmission};
+use lasthop_analyze::{Point, PointKind, Retransmission};
+use lasthop_proto::units::{Span, Time};
 use lasthop_report::number::plural;
 use serde::Serialize;
+
+use super::Transfer;
 
 /// CUBIC's multiplicative decrease (RFC 9438 section 4.6).
 const BETA: f64 = 0.7;
@@ -34,6 +37,8 @@ const ROUND_TRIPS: f64 = 4.0;
 const CONFIDENT: f64 = 0.6;
 /// Minimum delay between ACK and data of a paced sender, as a share of the time between two ACKs.
 const PACED: f64 = 0.2;
+/// Minimum number of losses for a result: any other limit may explain a single window.
+const LOSSES: usize = 3;
 /// Maximum ratio of the windows after and before a loss.
 const RATIOS: f64 = 1.5;
 /// Minimum number of transmissions for an estimate of pacing.
@@ -150,14 +155,15 @@ pub struct Recognition {
     pub level: f64,
 }
 
-/// Examines `data`, acknowledged by `back`.
-pub fn congestion(data: &Direction, back: &Direction) -> Recognition {
-    let seen = Windows::of(data, back);
+/// Examines the sender of a transfer.
+pub fn congestion(transfer: &Transfer<'_>) -> Recognition {
+    let seen = Windows::of(transfer);
     let answers = seen.answers();
-    let waits = seen.waits();
+    // Behind a part of the path, the capture shows the pace of that part.
+    let waits = seen.waits().filter(|_| transfer.near() == Some(0.0));
     let scale = (ENOUGH / answers.len().max(1) as f64).min(1.0);
     let logs = Control::ALL.map(|control| {
-        let windows: f64 = answers.iter().map(|answer| of_answer(control, answer)).sum();
+        let windows: f64 = answers.iter().map(|answer| of_answer(control, answer, seen.cap)).sum();
         windows * scale + of_pacing(control, waits)
     });
     let other = answers.iter().map(of_anything).sum::<f64>() * scale + libm::log(0.5);
@@ -167,7 +173,9 @@ pub fn congestion(data: &Direction, back: &Direction) -> Recognition {
     let likeliest = Control::ALL.into_iter().zip(weights).max_by(|a, b| a.1.total_cmp(&b.1));
     let confidence = likeliest.map_or(0.0, |(_, weight)| weight / all);
     Recognition {
-        control: likeliest.map(|(control, _)| control).filter(|_| confidence >= CONFIDENT),
+        control: likeliest
+            .map(|(control, _)| control)
+            .filter(|_| confidence >= CONFIDENT && answers.len() >= LOSSES),
         confidence,
         evidence: evidence(&answers, waits),
         waits,
@@ -213,7 +221,8 @@ fn of_pacing(control: Control, waits: Option<f64>) -> f64 {
 }
 
 /// Log-likelihood of the response to a loss: the window after it, and its growth.
-fn of_answer(control: Control, answer: &LossResponse) -> f64 {
+/// No window exceeds `cap`, that of the receiver.
+fn of_answer(control: Control, answer: &LossResponse, cap: f64) -> f64 {
     let &LossResponse { first, before, after, grown } = answer;
     // BBR's startup fills a queue and drains it, independent of losses.
     if first && control == Control::Bbr {
@@ -225,7 +234,7 @@ fn of_answer(control: Control, answer: &LossResponse) -> f64 {
     let likelihood = mixture(after / before, control.decrease(), spread, 1.0 / RATIOS);
     likelihood
         + grown.map_or(0.0, |grown| {
-            let expected = control.expects(before, after, grown);
+            let expected = control.expects(before, after, grown).min(cap);
             let spread = 1.0 + 0.2 * (expected - after).abs() + swing * after;
             mixture(grown.window, expected, spread, 1.0 / (before + grown.round_trips))
         })
@@ -266,6 +275,8 @@ struct Windows {
     rtt: f64,
     /// Bytes of a segment.
     segment: f64,
+    /// The receiver's largest window, in segments.
+    cap: f64,
     /// Time of each transmission in seconds, with the flight in segments.
     flights: Vec<(f64, f64)>,
     /// Times at which the cumulative ACK advanced.
@@ -274,7 +285,10 @@ struct Windows {
 }
 
 impl Windows {
-    fn of(data: &Direction, back: &Direction) -> Windows {
+    fn of(transfer: &Transfer<'_>) -> Windows {
+        let Transfer { data, back, .. } = transfer;
+        // The sender receives an ACK later than the point of capture.
+        let near = Span::from_secs_f64(transfer.near().unwrap_or(0.0));
         let options = if data.timestamps { 12 } else { 0 };
         let largest = data.points.iter().map(|point| point.len).max().unwrap_or(1);
         // A capture at the sender may show packets before segmentation in hardware.
@@ -286,13 +300,23 @@ impl Windows {
             .filter(|loss| loss.repair == Retransmission::Timeout)
             .map(|loss| loss.at.0)
             .collect();
-        let rtt = data.rtt.map_or(0.0, |rtt| rtt.mean);
+        let rtt = data.rtt.map_or(0.0, |rtt| rtt.mean) + near.as_secs_f64();
+        let cap = back.window_max.map_or(f64::INFINITY, |window| window as f64 / segment);
         let (flights, acks, recoveries) = (Vec::new(), Vec::new(), Vec::new());
-        let mut all = Windows { rtt, segment, flights, acks, recoveries };
+        let mut all = Windows { rtt, segment, cap, flights, acks, recoveries };
+        let at_sender = |point: &Point| match point.kind {
+            PointKind::Ack | PointKind::DuplicateAck => Time(point.at.0.saturating_add(near.0)),
+            _ => point.at,
+        };
+        let mut points: Vec<(Time, &Point)> =
+            data.points.iter().map(|point| (at_sender(point), point)).collect();
+        if near > Span::ZERO {
+            points.sort_by_key(|(at, _)| *at);
+        }
         let (mut next, mut una) = (1, 1);
         let mut open: Option<(Recovery, i64)> = None;
-        for point in &data.points {
-            let at = point.at.as_secs_f64();
+        for (at, point) in points {
+            let at = at.as_secs_f64();
             match point.kind {
                 PointKind::Data => {
                     next = next.max(point.offset + i64::from(point.len));

@@ -30,10 +30,14 @@ impl Pair {
     /// Offset of the clocks, and the assumptions behind it.
     pub fn heading(&self) -> Vec<String> {
         let Some(clocks) = &self.matched.clocks else {
-            return vec![
-                "no packet is in both captures: not the same path, or addresses are translated in between"
-                    .to_owned(),
-            ];
+            return vec![match self.matched.split {
+                0 => "no packet is in both captures: not the same path".to_owned(),
+                n => format!(
+                    "no packet is in both captures, and {} between the same ends: a PEP or proxy splits the connections, or these are \
+                     different ones",
+                    plural(n, "direction")
+                ),
+            }];
         };
         let side = if clocks.ahead < 0.0 { "behind" } else { "ahead" };
         let assumed = if clocks.both_ways {
@@ -138,7 +142,12 @@ pub fn facts(crossing: &Crossing) -> Vec<(&'static str, String)> {
             crossing.lost_data
         ),
     };
-    let mut facts = vec![("passes", way.to_owned()), ("lost", lost)];
+    let mut facts = vec![("passes", way.to_owned())];
+    if let Some([from, to]) = &crossing.translated {
+        let ends = format!("{} > {} in the second capture", end(from), end(to));
+        facts.push(("translated", ends));
+    }
+    facts.push(("lost", lost));
     if crossing.added > 0 {
         let added = plural(crossing.added, "packet");
         facts.push(("added", format!("{added} sent in between, or missed by the capture before")));

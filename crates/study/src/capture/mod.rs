@@ -7,10 +7,13 @@ mod over_time;
 mod page;
 mod tables;
 
+use std::collections::BTreeSet;
+
 use lasthop_analyze::{
-    Analysis, Cause, Closing, Connection, Direction, Endpoint, Opening, OrderEvidence,
-    Retransmissions, StallCause,
+    Analysis, Cause, Closing, Connection, Diagnosis, Direction, Endpoint, Finding, Opening,
+    OrderEvidence, Retransmissions, StallCause, WifiStation,
 };
+use lasthop_observe::capture::Dropped;
 use lasthop_proto::units::Time;
 use lasthop_report::number::{KB, plural, short};
 use serde::Serialize;
@@ -21,6 +24,16 @@ pub use filter::Filter;
 pub use over_time::over_time;
 pub use page::{page, plot, series};
 pub use tables::{over_time_csv, sequence_csv, summary, summary_csv, volumes_csv};
+
+/// A part of the round trip below this, in seconds and as a share, is processing time of the host.
+const ASIDE: f64 = 0.001;
+const ASIDE_SHARE: f64 = 0.1;
+
+/// Maximum number of 802.11 transmitters in the heading.
+const STATIONS: usize = 4;
+
+/// Maximum number of causes in the heading.
+const CAUSES: usize = 3;
 
 /// Maximum number of transfers described individually.
 pub const DESCRIBED: usize = 8;
@@ -64,6 +77,42 @@ impl Capture {
         all
     }
 
+    /// For each connection the diagnosis that explains best why it is slow or failed, those with most bytes first.
+    fn causes(&self) -> Vec<String> {
+        let all: Vec<_> = self.transfers().into_iter().chain(self.silent()).collect();
+        let mut seen = BTreeSet::new();
+        let mut lines = Vec::new();
+        let mut more = 0;
+        for transfer in &all {
+            let number = transfer.connection.number;
+            if !seen.insert(number) {
+                continue;
+            }
+            // The smaller direction waits for requests.
+            let both = transfer.data.diagnoses.iter().map(|diagnosis| (diagnosis, true));
+            let both =
+                both.chain(transfer.back.diagnoses.iter().map(|diagnosis| (diagnosis, false)));
+            let is_share = |d: &Diagnosis| matches!(d.finding, Finding::Limits { .. });
+            let causes = both.filter(|(d, main)| d.is_cause() && (*main || !is_share(d)));
+            let best = causes.max_by_key(|(d, main)| (d.weight(), !is_share(d), *main));
+            match best {
+                Some((best, _)) if lines.len() < CAUSES => {
+                    lines
+                        .push(format!("cause ({number}): {} ({})", best.evidence, best.confidence));
+                }
+                Some(_) => more += 1,
+                None => {}
+            }
+        }
+        if more > 0 {
+            lines.push(format!(
+                "and causes of {}, below or in --json",
+                plural(more, "more connection")
+            ));
+        }
+        lines
+    }
+
     /// Facts about the file as a whole, unreadable packets included.
     pub fn heading(&self) -> Vec<String> {
         let Analysis { packets, tcp_packets, connections, .. } = &self.analysis;
@@ -74,6 +123,7 @@ impl Capture {
             tcp_packets,
             plural(all, "connection")
         )];
+        lines.extend(self.causes());
         if self.left_out > 0 {
             lines.push(format!("{} of them left out by the filters", self.left_out));
         }
@@ -88,6 +138,37 @@ impl Capture {
         for (n, reason) in of.into_iter().filter(|(n, _)| *n > 0) {
             lines.push(format!("note: {} {reason}", plural(n, "packet")));
         }
+        for dropped in &a.dropped {
+            let Dropped { interface, by_interface, by_system, before_packets } = dropped;
+            let at = if interface.is_empty() { String::new() } else { format!(" at {interface}") };
+            lines.push(format!(
+                "note: the capture itself dropped packets{at}: {by_interface} by the interface, {by_system} by the system{}; they are missing \
+                 here",
+                if *before_packets > 0 { format!(", {before_packets} by notes at packets") } else { String::new() }
+            ));
+        }
+        if a.clock_steps > 0 {
+            lines.push(format!(
+                "note: the clock of the capture was set back {}, by {:.3} s in total: later times are corrected",
+                plural(a.clock_steps, "time"),
+                a.clock_back
+            ));
+        }
+        let (frames, retries) = a.wifi.iter().fold((0, 0), |(frames, retries), station| {
+            (frames + station.frames, retries + station.retries)
+        });
+        if frames > 0 {
+            let share = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
+            let stations = a.wifi.iter().take(STATIONS).map(|station| {
+                let WifiStation { address, frames, retries } = station;
+                format!("{address} {retries} of {frames} ({:.1} %)", share(*retries, *frames))
+            });
+            lines.push(format!(
+                "802.11: {retries} of {frames} data frames are retries of the link ({:.1} %); by transmitter: {}",
+                share(retries, frames),
+                stations.collect::<Vec<_>>().join(", ")
+            ));
+        }
         if a.copied_packets > 0 {
             lines.push(format!(
                 "note: {} of TCP {} a second time, as from a mirror port or two interfaces of one router: left out",
@@ -97,6 +178,14 @@ impl Capture {
         }
         let directions = || connections.iter().flat_map(|c| [&c.to_server, &c.to_client]);
         let total = |of: fn(&Direction) -> u64| directions().map(of).sum::<u64>();
+        for connection in connections.iter().take(DESCRIBED) {
+            if let Some(of) = connection.translated {
+                lines.push(format!(
+                    "note: connection {} is connection {of} on the other side of address translation: its sequence numbers are the same",
+                    connection.number
+                ));
+            }
+        }
         let early = total(|direction| direction.acked_before_seen);
         if early > 0 {
             lines.push(format!(
@@ -193,6 +282,15 @@ impl<'a> Transfer<'a> {
         seconds(self.connection.began, self.connection.ended)
     }
 
+    /// Seconds of the round trip between the point of capture and the sender, zero if they are few; `None` without a
+    /// captured handshake.
+    pub fn near(&self) -> Option<f64> {
+        let (whole, server) = self.connection.handshake_rtt.zip(self.connection.syn_ack)?;
+        let part = if self.is_from_client() { whole.saturating_sub(server) } else { server };
+        let (part, whole) = (part.as_secs_f64(), whole.as_secs_f64());
+        Some(if part > ASIDE && part > ASIDE_SHARE * whole { part } else { 0.0 })
+    }
+
     /// The verdict as a sentence.
     fn judged(&self) -> String {
         let verdict = &self.data.verdict;
@@ -208,7 +306,7 @@ impl<'a> Transfer<'a> {
 
     /// The probable congestion control of the sender, if one is likely enough.
     fn control(&self) -> Option<String> {
-        let Recognition { control, confidence, evidence, .. } = congestion(self.data, self.back);
+        let Recognition { control, confidence, evidence, .. } = congestion(self);
         let sure = (confidence * 100.0).min(99.0);
         control
             .map(|control| format!("looks like {}, {sure:.0} % sure: {evidence}", control.name()))
@@ -227,7 +325,9 @@ impl<'a> Transfer<'a> {
         let opening = match connection.opening {
             Opening::Handshake => "",
             Opening::Refused => ", refused",
+            Opening::Rejected => ", rejected by an ICMP error",
             Opening::Unanswered => ", without an answer to its SYN",
+            Opening::Unconfirmed => ", without an ACK of its SYN-ACK",
             Opening::MidConnection => ", open before the capture began",
         };
         let closing = match connection.closing {
@@ -236,13 +336,17 @@ impl<'a> Transfer<'a> {
             Closing::Reset => ", reset",
             Closing::Open => ", not closed in the capture",
         };
+        let segments = match data.data_segments {
+            n if n == data.data_packets => String::new(),
+            n => format!(" of {}", plural(n, "segment")),
+        };
         let mut facts = vec![(
             "data",
             format!(
-                "{} in {}, {:.2} s{opening}{closing}",
+                "{} in {}{segments}, {:.2} s{opening}{closing}",
                 kb(data.unique_bytes),
                 plural(data.data_packets, "packet"),
-                self.seconds()
+                data.duration.unwrap_or(0.0)
             ),
         )];
         if let Some(throughput) = data.throughput {
@@ -275,7 +379,8 @@ impl<'a> Transfer<'a> {
             facts.push(("restarted", format!("{again}, with a new initial sequence number")));
         }
         if !data.losses.is_empty() {
-            let all = data.losses.len() as u64 + data.losses_omitted;
+            let all = data.lost_segments;
+            let share = 100.0 * all as f64 / data.data_segments.max(1) as f64;
             let judged = data.verdict.losses;
             let silent = data.losses.iter().filter(|loss| !loss.reported).count();
             let silent = match silent {
@@ -283,7 +388,7 @@ impl<'a> Transfer<'a> {
                 n => format!("; {n} known by silence alone: the segment or its ACK was lost"),
             };
             facts
-                .push(("losses", format!("{all}; {judged} of them count for the verdict{silent}")));
+                .push(("losses", format!("{all} ({share:.2} % of the segments); {judged} of them count for the verdict{silent}")));
         }
         facts.push(("stalls", silences(data, false).unwrap_or_else(|| "none".to_owned())));
         facts.extend(silences(data, true).map(|idle| ("idle", idle)));
@@ -339,6 +444,7 @@ fn silences(data: &Direction, idle: bool) -> Option<String> {
         (StallCause::ZeroWindow, "closed window"),
         (StallCause::ApplicationIdle, "with nothing to send"),
         (StallCause::AckDelayed, "late ACK"),
+        (StallCause::HeldBack, "held back before the point of capture"),
         (StallCause::Unclear, "unclear"),
     ];
     let parts: Vec<String> = causes

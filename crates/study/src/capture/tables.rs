@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lasthop_analyze::Closing;
+use lasthop_analyze::{Closing, Opening};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{KB, short};
 
@@ -61,6 +61,13 @@ fn rows(capture: &Capture) -> Vec<Transfer<'_>> {
 }
 
 fn state(transfer: &Transfer<'_>) -> &'static str {
+    match transfer.connection.opening {
+        Opening::Refused => return "refused",
+        Opening::Rejected => return "rejected",
+        Opening::Unanswered => return "no answer",
+        Opening::Unconfirmed => return "not opened",
+        Opening::Handshake | Opening::MidConnection => {}
+    }
     match transfer.connection.closing {
         Closing::Fin => "closed",
         Closing::HalfClosed => "half closed",

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lasthop_analyze::{Config, Reader};
 use lasthop_study::capture::Capture;
@@ -19,8 +19,26 @@ const PIECE: usize = 1 << 20;
 
 /// Analyses a capture of any size in pieces. `help` describes a valid file.
 pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
-    let mut file = open(path, help)?;
     let mut reader = Reader::new(Config { verify, ..Config::default() });
+    read_into(&mut reader, path, help)?;
+    Ok(Capture { file: name(path), analysis: reader.finish(), left_out: 0 })
+}
+
+/// Analyses successive files of one capture.
+pub fn read_pieces(paths: &[PathBuf], help: &str, verify: bool) -> Result<Capture, Failure> {
+    let mut reader = Reader::new(Config { verify, ..Config::default() });
+    for (i, path) in paths.iter().enumerate() {
+        if i > 0 {
+            reader.next_file();
+        }
+        read_into(&mut reader, path, help)?;
+    }
+    let file = format!("{} (joined by time: pieces of one capture)", names(paths));
+    Ok(Capture { file, analysis: reader.finish(), left_out: 0 })
+}
+
+fn read_into(reader: &mut Reader, path: &Path, help: &str) -> Result<(), Failure> {
+    let mut file = open(path, help)?;
     // `from..to` contains the unused bytes.
     let mut buffer = vec![0; PIECE];
     let (mut from, mut to) = (0, 0);
@@ -44,7 +62,13 @@ pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
         let Some(used) = used else { break };
         from += used;
     }
-    Ok(Capture { file: name(path), analysis: reader.finish(), left_out: 0 })
+    Ok(())
+}
+
+/// Names of captures in texts.
+pub fn names(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+    names.join(", ")
 }
 
 /// Whether a path means the standard input, by convention.

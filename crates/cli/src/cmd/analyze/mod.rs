@@ -1,11 +1,13 @@
 //! `lasthop analyze`: what happened to TCP in a capture.
 
 mod file;
+mod joined;
 
+use std::io::{BufWriter, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use lasthop_analyze::{Config, OverTime, match_captures};
+use lasthop_analyze::{Config, Connection, OverTime, match_captures};
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::capture::matched::Pair;
 use lasthop_study::capture::{
@@ -15,6 +17,7 @@ use lasthop_study::capture::{
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::output::AtomicFile;
 use crate::sweep::PAGE;
 use crate::{format, output, show};
 
@@ -80,9 +83,22 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let captures = args.captures.iter().map(|path| read(path, HELP, args.verify));
     let mut captures = captures.collect::<Result<Vec<_>, _>>()?;
     let unreadable = nothing_read(&captures);
-    let pairs = args.captures.windows(2).map(|two| read_pair(&two[0], &two[1], args));
-    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    let mut pairs = Vec::new();
+    if let Some(order) = joined::pieces(&captures) {
+        let paths: Vec<PathBuf> = order.iter().map(|&i| args.captures[i].clone()).collect();
+        captures = vec![file::read_pieces(&paths, HELP, args.verify)?];
+    } else {
+        for two in args.captures.windows(2) {
+            pairs.push(read_pair(&two[0], &two[1], args)?);
+        }
+        if joined::interfaces(&captures, &pairs) {
+            let most = args.max_size * GIB;
+            captures = vec![joined::together(&args.captures, HELP, most, args.verify)?];
+            pairs.clear();
+        }
+    }
     filter(args, &mut captures)?;
+    captures.iter_mut().for_each(shorten);
     if let Some(dir) = &args.output {
         write(dir, &captures, &pairs, args)?;
     }
@@ -96,10 +112,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             }
         }
         let pairs = leaner(pairs, args.over_time);
-        output::print_json(
-            format::ANALYZE,
-            &serde_json::json!({ "captures": captures, "matched": pairs }),
-        )?;
+        output::print_json(format::ANALYZE, &Document { captures: &captures, matched: &pairs })?;
         return unreadable.map_or(Ok(Outcome::Done), Err);
     }
     let texts = captures.iter().map(show::capture::text);
@@ -150,6 +163,49 @@ fn read_pair(first: &Path, second: &Path, args: &Args) -> Result<Pair, Failure> 
     Ok(Pair { files: [first, second].map(|path| path.display().to_string()), matched })
 }
 
+/// The answer as JSON.
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    captures: &'a [Capture],
+    matched: &'a [Pair],
+}
+
+/// Number of connections, those with most bytes, whose lists (points, samples, losses, stalls) are in analysis.json. All
+/// have their totals there, and a row in connections.csv.
+const LISTS: usize = 1000;
+
+/// Empties the lists of connections beyond [`LISTS`].
+fn shorten(capture: &mut Capture) {
+    let connections = &mut capture.analysis.connections;
+    if connections.len() <= LISTS {
+        return;
+    }
+    let bytes = |c: &Connection| c.to_server.unique_bytes + c.to_client.unique_bytes;
+    let mut order: Vec<usize> = (0..connections.len()).collect();
+    order.sort_by_key(|&i| core::cmp::Reverse(bytes(&connections[i])));
+    for &i in &order[LISTS..] {
+        let Connection { to_server, to_client, .. } = &mut connections[i];
+        for direction in [to_server, to_client] {
+            direction.points_omitted += direction.points.len() as u64;
+            direction.losses_omitted += direction.losses.len() as u64;
+            direction.stalls_omitted += direction.stalls.len() as u64;
+            (direction.points, direction.losses, direction.stalls) = Default::default();
+            direction.over_time = OverTime::default();
+        }
+    }
+}
+
+/// Writes the answer without a copy in memory.
+fn write_json(path: &Path, answer: &Document<'_>) -> Result<(), Failure> {
+    let fail = |error| Failure::file(path, error, "is there room, and may you write there?");
+    let mut out = BufWriter::new(AtomicFile::create(path).map_err(fail)?);
+    serde_json::to_writer_pretty(&mut out, &format::ANALYZE.of(answer))
+        .map_err(|error| fail(error.into()))?;
+    out.write_all(b"\n").map_err(fail)?;
+    let file = out.into_inner().map_err(|error| fail(error.into_error()))?;
+    file.commit().map_err(fail)
+}
+
 /// Removes values over time, unless `--over-time` is set.
 fn leaner(mut pairs: Vec<Pair>, over_time: bool) -> Vec<Pair> {
     for crossing in pairs.iter_mut().flat_map(|pair| &mut pair.matched.crossings) {
@@ -179,9 +235,8 @@ fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Resul
             output::write(&dir.join(format!("{name}.csv")), pair.csv(crossing).as_bytes())?;
         }
     }
-    let all = serde_json::json!({ "captures": captures, "matched": pairs });
-    output::write(&dir.join("analysis.json"), output::json(&format::ANALYZE.of(&all))?.as_bytes())?;
-    let names: Vec<String> = captures.iter().map(|c| output::quoted(&c.file)).collect();
+    write_json(&dir.join("analysis.json"), &Document { captures, matched: pairs })?;
+    let names: Vec<String> = args.captures.iter().map(output::quoted).collect();
     let verify = if args.verify { " --verify" } else { "" };
     let mut filters: String =
         args.connection.iter().map(|n| format!(" --connection {n}")).collect();
