@@ -52,7 +52,7 @@ pub struct Setting {
     pub key: &'static str,
     /// Its value, in the form in which the kernel returns it.
     pub value: &'static str,
-    /// Whether a kernel without the setting behaves as with this value.
+    /// Whether the host may lack the setting.
     pub optional: bool,
     /// Reason for this value.
     pub why: &'static str,
@@ -81,6 +81,11 @@ const fn sysctl(key: &'static str, value: &'static str, why: &'static str) -> Se
     Setting { knob: Knob::Sysctl, key, value, optional: false, why }
 }
 
+/// The number of timeouts of a SYN that do not double the next one. Kernels before Linux 6.5 lack it and double each.
+const fn linear_syn_timeouts(value: &'static str, why: &'static str) -> Setting {
+    Setting { optional: true, ..sysctl("tcp_syn_linear_timeouts", value, why) }
+}
+
 const fn route(key: &'static str, value: &'static str, why: &'static str) -> Setting {
     Setting { knob: Knob::Route, key, value, optional: false, why }
 }
@@ -95,15 +100,6 @@ const EVERY: &[Setting] = &[
     sysctl("tcp_no_metrics_save", "1", "a run must not begin with what an earlier one measured"),
     sysctl("tcp_mtu_probing", "0", "segments keep their size, so that losses stay comparable"),
     sysctl("tcp_fastopen", "0", "every connection begins with a handshake, as in the papers"),
-    // Since Linux 6.5.
-    Setting {
-        optional: true,
-        ..sysctl(
-            "tcp_syn_linear_timeouts",
-            "0",
-            "a lost SYN is repeated after 1, 3, 7 s (RFC 6298)",
-        )
-    },
 ];
 
 const MODERN: &[Setting] = &[
@@ -120,6 +116,7 @@ const MODERN: &[Setting] = &[
     sysctl("tcp_wmem", "4096\t16384\t4194304", "default; the machine's own may differ"),
     sysctl("tcp_slow_start_after_idle", "1", "default"),
     sysctl("tcp_max_reordering", "300", "default"),
+    linear_syn_timeouts("4", "default: a lost SYN is repeated after 1, 2, 3, 4, 5, 7 s"),
     route("rto_min", "200", "default: 200 ms"),
 ];
 
@@ -146,6 +143,7 @@ const OF_1997: &[Setting] = &[
     ),
     sysctl("tcp_slow_start_after_idle", "1", "as BSD did"),
     sysctl("tcp_max_reordering", "3", "three duplicate ACKs are a loss, always"),
+    linear_syn_timeouts("0", "a lost SYN is repeated after 1, 3, 7 s (RFC 6298)"),
     route("rto_min", "1000", "1 s: two of BSD's ticks of 500 ms"),
     route(
         "window",
@@ -336,6 +334,8 @@ mod tests {
             assert_eq!(value("rto_min"), Some(if old { "1000" } else { "200" }), "{name}");
             assert_eq!(value("initcwnd"), Some("1").filter(|_| old), "{name}");
             assert_eq!(value("tcp_no_metrics_save"), Some("1"), "{name}");
+            let linear = if old { "0" } else { "4" };
+            assert_eq!(value("tcp_syn_linear_timeouts"), Some(linear), "{name}");
             let count = |knob| preset.settings().filter(|s| s.knob == knob).count();
             let expected = if old { [17, 3, 1] } else { [17, 1, 1] };
             assert_eq!(

@@ -129,6 +129,7 @@ fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Opti
             let n = tcp.dupthresh;
             Ok(vec![sysctl("tcp_reordering", n), sysctl("tcp_max_reordering", n.max(3))])
         }
+        "syn-linear" => Ok(vec![sysctl("tcp_syn_linear_timeouts", tcp.syn_linear)]),
         "max-retries" => Ok(vec![sysctl("tcp_retries2", tcp.max_retries)]),
         "rto-min" => match whole_millis(tcp.rto_min) {
             Some(ms) => Ok(vec![route("rto_min", format!("{ms}ms"))]),
