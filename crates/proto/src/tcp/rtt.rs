@@ -1,11 +1,14 @@
 //! Round-trip estimation and the retransmission timeout, by BSD ticks or by RFC 6298.
 
+mod linux;
+
 use std::sync::Arc;
 
 use crate::units::{Span, Time};
 
 use super::Settings;
 use super::config::{Arithmetic, Clock, Rounding, RtoRule, TcpConfig};
+use linux::Deviation;
 
 /// A clock with a period and a phase: BSD's slow and fast timeouts are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +57,19 @@ enum Kind {
     /// RFC 6298, in nanoseconds.
     Fine {
         granularity: Span,
-        /// Minimum addition to `srtt`: the granularity by RFC 6298, zero by Jacobson, the minimum timeout by
-        /// Linux.
+        /// Minimum addition to `srtt`: the granularity by RFC 6298, zero by Jacobson.
         margin: Span,
         rounding: Rounding,
     },
+    /// Linux, in nanoseconds.
+    Linux { granularity: Span, rounding: Rounding },
+}
+
+impl Kind {
+    /// Whether the averages are in nanoseconds.
+    fn is_exact(&self) -> bool {
+        matches!(self, Kind::Fine { .. } | Kind::Linux { .. })
+    }
 }
 
 impl Timing {
@@ -71,12 +82,12 @@ impl Timing {
                 Kind::Integer { beat, rounding: config.rtt_rounding }
             }
             Clock::Fine { granularity } => {
-                let margin = match config.rto_rule {
-                    RtoRule::Rfc6298 => granularity,
-                    RtoRule::Jacobson => Span::ZERO,
-                    RtoRule::Linux => config.rto_min,
-                };
-                Kind::Fine { granularity, margin, rounding: config.rtt_rounding }
+                let rounding = config.rtt_rounding;
+                match config.rto_rule {
+                    RtoRule::Rfc6298 => Kind::Fine { granularity, margin: granularity, rounding },
+                    RtoRule::Jacobson => Kind::Fine { granularity, margin: Span::ZERO, rounding },
+                    RtoRule::Linux => Kind::Linux { granularity, rounding },
+                }
             }
         };
         let TcpConfig { rto_min: min, rto_max: max, rto_initial: initial, backoff_max, .. } =
@@ -97,7 +108,9 @@ pub struct RttEstimator {
     settings: Arc<Settings>,
     /// Zero before the first measurement; the units are those of [`Timing`].
     srtt: u64,
+    /// Variation; with [`Kind::Linux`] the addition to `srtt`.
     rttvar: u64,
+    deviation: Deviation,
     /// Current timeout, cached because every ACK restarts the timer with it.
     rto: Span,
     backoff: u32,
@@ -146,11 +159,17 @@ impl RttEstimator {
         let rttvar = match &settings.timing.kind {
             // 4.4BSD starts with no estimate and a variation of three seconds.
             Kind::Ticks { beat } => (Span::secs(3).0 / beat.period.0).min(MOST_TICKS) << 2,
-            Kind::Integer { .. } | Kind::Fine { .. } => 0,
+            Kind::Integer { .. } | Kind::Fine { .. } | Kind::Linux { .. } => 0,
         };
-        let settings = settings.clone();
-        let (srtt, rto, backoff, sampled) = (0, Span::ZERO, 0, false);
-        let mut estimator = RttEstimator { settings, srtt, rttvar, rto, backoff, sampled };
+        let mut estimator = RttEstimator {
+            settings: settings.clone(),
+            srtt: 0,
+            rttvar,
+            deviation: Deviation::default(),
+            rto: Span::ZERO,
+            backoff: 0,
+            sampled: false,
+        };
         estimator.set_rto(true);
         estimator
     }
@@ -160,17 +179,19 @@ impl RttEstimator {
         &self.settings.timing
     }
 
-    /// Records that a segment sent once, at `sent`, was acknowledged at `now`. Ends any backoff.
-    pub fn sample(&mut self, sent: Time, now: Time) {
+    /// Records that a segment sent once, at `sent`, was acknowledged at `now`. Ends any backoff. `edges` are the left
+    /// edge after this ACK and the next position to send.
+    pub fn sample(&mut self, sent: Time, now: Time, edges: (u64, u64)) {
         self.backoff = 0;
-        self.estimate(sent, now);
+        self.estimate(sent, now, edges);
     }
 
     /// Records that a segment sent at `sent` was acknowledged at `now`; it may be a retransmission. A backoff
-    /// continues.
-    pub fn estimate(&mut self, sent: Time, now: Time) {
+    /// continues. The `edges` are those of [`RttEstimator::sample`].
+    pub fn estimate(&mut self, sent: Time, now: Time, edges: (u64, u64)) {
         let (srtt, rttvar) = (&mut self.srtt, &mut self.rttvar);
-        match &self.settings.timing.kind {
+        let Timing { kind, min, .. } = &self.settings.timing;
+        match kind {
             Kind::Ticks { beat } => {
                 // t_rtt counts from one.
                 let rtt = (beat.count(now) - beat.count(sent)).min(MOST_TICKS);
@@ -192,6 +213,18 @@ impl RttEstimator {
                     *srtt = (7 * *srtt + rtt) / 8;
                 }
             }
+            Kind::Linux { granularity, rounding } => {
+                let beat = Beat::new(*granularity, Span::ZERO);
+                let rtt = (beat.period * rounding.count(beat, sent, now)).0;
+                if *srtt == 0 {
+                    self.deviation = Deviation::first(rtt, *min, edges.1);
+                    (*srtt, *rttvar) = (rtt, self.deviation.most);
+                } else {
+                    self.deviation.add(*srtt, rtt);
+                    self.deviation.adapt(rttvar, *min, edges);
+                    *srtt = (7 * *srtt + rtt) / 8;
+                }
+            }
         }
         self.sampled = true;
         self.set_rto(false);
@@ -204,7 +237,7 @@ impl RttEstimator {
         self.set_rto(false);
         // 4.4BSD: after the fourth consecutive timeout the estimate is considered stale. It moves into the
         // variation, so that the next measurement acts as the first.
-        if self.backoff > 3 && !matches!(self.timing().kind, Kind::Fine { .. }) {
+        if self.backoff > 3 && !self.timing().kind.is_exact() {
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
@@ -235,6 +268,11 @@ impl RttEstimator {
                 };
                 (base * factor).min(*max)
             }
+            Kind::Linux { .. } => {
+                // Before the first measurement a variation means that a handshake timed out.
+                let least = if self.srtt == 0 { *first } else { Span::ZERO };
+                (Span(self.srtt + self.rttvar).max(least) * factor).min(*max)
+            }
         };
     }
 
@@ -243,7 +281,7 @@ impl RttEstimator {
     //= rfc6298#section-5.7
     pub fn handshake_timed_out(&mut self) {
         let short = self.timing().initial < AFTER_LOST_SYN;
-        if self.sampled || !short || !matches!(self.timing().kind, Kind::Fine { .. }) {
+        if self.sampled || !short || !self.timing().kind.is_exact() {
             return;
         }
         self.backoff = 0;
@@ -261,11 +299,17 @@ impl RttEstimator {
             let scaled = u128::from(span.0) * u128::from(parts) + u128::from(beat.period.0) / 2;
             (scaled / u128::from(beat.period.0)).clamp(1, 1 << 24) as u64
         };
-        (self.srtt, self.rttvar) = match &self.timing().kind {
+        let Timing { kind, min, .. } = &self.settings.timing;
+        (self.srtt, self.rttvar) = match kind {
             Kind::Ticks { beat } | Kind::Integer { beat, .. } => {
                 (units(smoothed, beat, 8), units(variation, beat, 4))
             }
             Kind::Fine { .. } => (smoothed.0, variation.0),
+            Kind::Linux { .. } => {
+                let current = variation.0.saturating_mul(4);
+                self.deviation = Deviation { current, most: current.max(min.0), round: 0 };
+                (smoothed.0, self.deviation.most)
+            }
         };
         self.sampled = true;
         self.set_rto(false);
@@ -280,7 +324,9 @@ impl RttEstimator {
                 let (ticks, most) = (self.rto.0 / beat.period.0, max.0.div_ceil(beat.period.0));
                 beat.nth_after(now, ticks.saturating_mul(factor).min(most))
             }
-            Kind::Integer { .. } | Kind::Fine { .. } => now + (self.rto * factor).min(*max),
+            Kind::Integer { .. } | Kind::Fine { .. } | Kind::Linux { .. } => {
+                now + (self.rto * factor).min(*max)
+            }
         }
     }
 
@@ -317,15 +363,16 @@ impl RttEstimator {
     pub fn srtt(&self) -> Span {
         match &self.timing().kind {
             Kind::Ticks { beat } | Kind::Integer { beat, .. } => beat.period * self.srtt / 8,
-            Kind::Fine { .. } => Span(self.srtt),
+            Kind::Fine { .. } | Kind::Linux { .. } => Span(self.srtt),
         }
     }
 
-    /// Round-trip time variation.
+    /// Round-trip time variation: the smoothed mean deviation.
     pub fn rttvar(&self) -> Span {
         match &self.timing().kind {
             Kind::Ticks { beat } | Kind::Integer { beat, .. } => beat.period * self.rttvar / 4,
             Kind::Fine { .. } => Span(self.rttvar),
+            Kind::Linux { .. } => Span(self.deviation.current / 4),
         }
     }
 }
@@ -339,6 +386,10 @@ mod tests {
 
     fn estimator(config: TcpConfig, slow: Beat) -> RttEstimator {
         RttEstimator::new(&Settings::new(config, Beats { slow, fast: slow }))
+    }
+
+    fn sample(rtt: &mut RttEstimator, sent: Time, now: Time) {
+        rtt.sample(sent, now, (0, 0));
     }
 
     fn bsd(phase: Span) -> RttEstimator {
@@ -363,10 +414,10 @@ mod tests {
     #[test]
     fn bsd_on_a_lan_settles_at_three_ticks() {
         let mut rtt = bsd(Span::ZERO);
-        rtt.sample(Time(10 * MS), Time(20 * MS));
+        sample(&mut rtt, Time(10 * MS), Time(20 * MS));
         assert_eq!(rtt.rto(), Span::millis(1500)); // srtt 8/8, rttvar 2/4: 1 + 2 ticks
         for _ in 0..50 {
-            rtt.sample(Time(10 * MS), Time(20 * MS));
+            sample(&mut rtt, Time(10 * MS), Time(20 * MS));
         }
         assert_eq!(rtt.rto(), Span::millis(1500)); // truncation keeps rttvar at 3
     }
@@ -374,14 +425,14 @@ mod tests {
     #[test]
     fn bsd_time_outs_double_and_stop_at_64_seconds() {
         let mut rtt = bsd(Span::ZERO);
-        rtt.sample(Time(10 * MS), Time(20 * MS));
+        sample(&mut rtt, Time(10 * MS), Time(20 * MS));
         let mut seen = vec![];
         for _ in 0..8 {
             rtt.back_off();
             seen.push(rtt.rto().0 / (500 * MS));
         }
         assert_eq!(seen, [6, 12, 24, 48, 96, 128, 128, 128]);
-        rtt.sample(Time(0), Time(MS));
+        sample(&mut rtt, Time(0), Time(MS));
         assert_eq!(rtt.backoff(), 0);
     }
 
@@ -392,10 +443,10 @@ mod tests {
         let after = |measured: bool, time_outs: u32| {
             let mut rtt = bsd(Span::ZERO);
             if measured {
-                rtt.sample(Time(10 * MS), Time(20 * MS));
+                sample(&mut rtt, Time(10 * MS), Time(20 * MS));
             }
             (0..time_outs).for_each(|_| rtt.back_off());
-            rtt.sample(Time(0), Time(5000 * MS));
+            sample(&mut rtt, Time(0), Time(5000 * MS));
             rtt.rto()
         };
         assert_ne!(after(true, 0), after(false, 0));
@@ -409,7 +460,7 @@ mod tests {
         let (rto_min, rto_max) = (Span::millis(2_200), Span::millis(5_200));
         let config = TcpConfig { rto_min, rto_max, ..TcpConfig::freebsd_2_1() };
         let mut rtt = estimator(config, Beat::new(Span::millis(500), Span::ZERO));
-        rtt.sample(Time(10 * MS), Time(20 * MS));
+        sample(&mut rtt, Time(10 * MS), Time(20 * MS));
         assert_eq!(rtt.rto(), Span::millis(2_500), "three ticks are less than the least timeout");
         rtt.back_off();
         assert_eq!(rtt.rto(), Span::secs(3), "twice the three ticks, not twice the limit");
@@ -421,7 +472,7 @@ mod tests {
     #[test]
     fn a_tick_that_falls_into_a_round_trip_counts() {
         let mut rtt = bsd(Span::ZERO);
-        rtt.sample(Time(499 * MS), Time(501 * MS));
+        sample(&mut rtt, Time(499 * MS), Time(501 * MS));
         assert_eq!(rtt.rto(), Span::secs(3)); // rtt 2: srtt 16/8, rttvar 4/4
     }
 
@@ -429,13 +480,13 @@ mod tests {
     fn real_starts_at_three_units_and_comes_down_to_one() {
         let beat = Beat::new(Span::millis(1), Span::ZERO);
         let mut rtt = estimator(TcpConfig::real(), beat);
-        rtt.sample(Time(0), Time(30 * MS));
+        sample(&mut rtt, Time(0), Time(30 * MS));
         assert_eq!(rtt.rto(), Span::millis(1500));
         for _ in 0..100 {
-            rtt.sample(Time(0), Time(30 * MS));
+            sample(&mut rtt, Time(0), Time(30 * MS));
         }
         assert_eq!(rtt.rto(), Span::millis(500));
-        rtt.sample(Time(0), Time(501 * MS)); // two units: rttvar 125 ms, srtt 562.5 ms
+        sample(&mut rtt, Time(0), Time(501 * MS)); // two units: rttvar 125 ms, srtt 562.5 ms
         assert_eq!(rtt.rto(), Span::micros(1_062_500));
     }
 
@@ -445,13 +496,13 @@ mod tests {
         let beat = Beat::new(Span::millis(100), Span::ZERO);
         for (measured, counted) in [(1, 100), (149, 100), (150, 200), (2_449, 2_400)] {
             let mut rtt = estimator(config.clone(), beat);
-            rtt.sample(Time(0), Time(measured * MS));
+            sample(&mut rtt, Time(0), Time(measured * MS));
             assert_eq!(rtt.srtt(), Span::millis(counted), "{measured} ms");
         }
         let mut rtt = estimator(config.clone(), beat);
         assert_eq!(rtt.rto(), Span::secs(6));
         for _ in 0..60 {
-            rtt.sample(Time(0), Time(MS));
+            sample(&mut rtt, Time(0), Time(MS));
         }
         assert_eq!(rtt.rto(), Span::millis(200)); // two beats at least
     }
@@ -460,10 +511,10 @@ mod tests {
     fn rfc6298_by_hand() {
         let mut rtt = estimator(TcpConfig::rfc(), Beat::new(Span::millis(1), Span::ZERO));
         assert_eq!(rtt.rto(), Span::secs(1));
-        rtt.sample(Time(0), Time(800 * MS));
+        sample(&mut rtt, Time(0), Time(800 * MS));
         assert_eq!((rtt.srtt(), rtt.rttvar()), (Span::millis(800), Span::millis(400)));
         assert_eq!(rtt.rto(), Span::millis(2400));
-        rtt.sample(Time(0), Time(400 * MS));
+        sample(&mut rtt, Time(0), Time(400 * MS));
         assert_eq!((rtt.srtt(), rtt.rttvar()), (Span::millis(750), Span::millis(400)));
         rtt.back_off();
         assert_eq!(rtt.rto(), Span::millis(2 * 2350));

@@ -76,10 +76,10 @@ fn an_echo_from_before_the_retransmission_takes_a_time_out_back_at_once() {
         "
         100ms  established sackok ts 0 0
         100ms  > . 1+988 x4 ack 1 ts 100 0
-        302ms  note TailLossProbe
-        302ms  > . 3953+988 ack 1 ts 302 0
-        602ms  note Timeout
-        602ms  > . 1+988 ack 1 ts 602 0 => timeout-retransmit
+        308ms  note TailLossProbe
+        308ms  > . 3953+988 ack 1 ts 308 0
+        608ms  note Timeout
+        608ms  > . 1+988 ack 1 ts 608 0 => timeout-retransmit
         620ms  < . ack 989 ts 600 100
         620ms  note Undone
         620ms  > . 4941+988 ack 1 ts 620 600

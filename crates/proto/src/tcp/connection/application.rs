@@ -137,7 +137,7 @@ impl Connection {
         let taken = self.room().min(body.len());
         let Some(outbox) = self.outbox.as_mut().filter(|_| taken > 0) else { return 0 };
         outbox.write(if taken == body.len() { body } else { body.slice(0, taken) });
-        self.tx.core.window.end = 1 + outbox.rope.end();
+        self.tx.supply(1 + outbox.rope.end());
         self.flush(now, out);
         taken
     }
@@ -173,8 +173,9 @@ impl Connection {
         if self.outbox.is_some() || !self.may_write() {
             return;
         }
-        let w = &mut self.tx.core.window;
-        w.end = if on { u64::MAX / 2 } else { w.end.min(w.max.max(1)) };
+        let w = &self.tx.core.window;
+        let end = if on { u64::MAX / 2 } else { w.end.min(w.max.max(1)) };
+        self.tx.supply(end);
         self.flush(now, out);
     }
 

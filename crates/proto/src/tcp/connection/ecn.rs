@@ -203,12 +203,18 @@ impl Connection {
         }
     }
 
-    /// Reacts to an ACK that echoes a mark, or that newly reports `ce_bytes` as marked.
-    pub(super) fn take_echo(&mut self, now: Time, segment: &Segment, ce_bytes: u32, out: &mut Out) {
+    /// Reacts to an ACK of `ack` that echoes a mark, or that newly reports `ce_bytes` as marked.
+    pub(super) fn take_echo(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        (ack, ce_bytes): (u64, u32),
+        out: &mut Out,
+    ) {
         let echoes =
             self.agreed.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
         if (echoes || ce_bytes > 0)
-            && let Some(kind) = self.tx.on_congestion_echo(now, ce_bytes > 0)
+            && let Some(kind) = self.tx.on_congestion_echo(now, ack, ce_bytes > 0)
         {
             self.report(kind, out);
         }

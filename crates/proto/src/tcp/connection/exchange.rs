@@ -27,7 +27,7 @@ impl Connection {
         }
         let Some(ExchangeState::Constant(exchange)) = self.exchange.as_deref_mut() else { return };
         exchange.begun += 1;
-        self.tx.core.window.end = 1 + exchange.begun * exchange.sends;
+        self.tx.supply(1 + exchange.begun * exchange.sends);
         self.tx.core.window.fin = exchange.closes;
         self.report(TcpKind::Asked, out);
         self.flush(now, out);
@@ -88,7 +88,7 @@ impl Connection {
                 self.report(TcpKind::Answered, out);
             } else {
                 exchange.begun += 1;
-                self.tx.core.window.end = 1 + exchange.begun * exchange.sends;
+                self.tx.supply(1 + exchange.begun * exchange.sends);
                 self.tx.core.window.fin |= exchange.closes;
             }
         }
@@ -106,7 +106,7 @@ impl Connection {
         let answers = fetching.answers(&delivered, self.stream);
         if !self.tx.core.window.fin && !self.aborted {
             answers.into_iter().for_each(|body| outbox.write(body));
-            self.tx.core.window.end = 1 + outbox.rope.end();
+            self.tx.supply(1 + outbox.rope.end());
         }
     }
 }

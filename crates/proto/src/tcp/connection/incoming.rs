@@ -318,8 +318,14 @@ impl Connection {
         }
         let ce_bytes = info.ce_bytes;
         self.steps.scaled = self.agreed.scaled;
+        let first = self.tx.takes_echo_first();
+        if first {
+            self.take_echo(now, segment, (ack, ce_bytes), out);
+        }
         self.apply_ack(now, &info, out);
-        self.take_echo(now, segment, ce_bytes, out);
+        if !first {
+            self.take_echo(now, segment, (ack, ce_bytes), out);
+        }
         if self.tx.core.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
         }

@@ -43,7 +43,7 @@ impl Connection {
             probes: self.tx.core.timers.persist_backoff,
             initial_ssthresh: self.config.initial_ssthresh,
             unsent: w.end.saturating_sub(w.max.max(1)),
-            reducing: w.una < self.tx.core.reduced_below,
+            reducing: w.una < self.tx.core.reduced_below || self.tx.is_slowing(),
             syn_data: self.syn_data_arrived(),
             syn_acked: w.una > 0 && !self.is_half(),
         }

@@ -63,9 +63,11 @@ impl<R: Recovery> SenderWith<'_, R> {
         let early = early.then(|| (core.window.nxt > info.ack, core.timers.rtt.deadline(now, 1)));
         if core.stamps && timed.is_none() {
             // Only the ACK of data that was sent once ends the backoff.
-            info.echoed.inspect(|sent| core.timers.rtt.estimate(*sent, now));
+            let edges = (info.ack, core.window.nxt);
+            info.echoed.inspect(|sent| core.timers.rtt.estimate(*sent, now, edges));
         } else {
-            self.measure(now, sent_before(now, news).or(info.echoed).or(timed), rtt);
+            let sent = sent_before(now, news).or(info.echoed).or(timed);
+            self.measure(now, info.ack, sent, rtt);
         }
         let core = &mut self.core;
         let grown = core.newly_arrived(bytes);
@@ -142,7 +144,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         if counts && !duplicate {
             return None;
         }
-        self.measure(now, sent_before(now, news), news.rtt);
+        self.measure(now, info.ack, sent_before(now, news), news.rtt);
         if let Some(rtt) = news.rtt {
             self.core.growth.on_round_trip(now, &mut self.core.window, rtt);
         }
@@ -223,7 +225,7 @@ impl<R: Recovery> SenderWith<'_, R> {
     pub(super) fn enter_recovery(&mut self, now: Time) -> TcpKind {
         let core = &mut *self.core;
         core.timers.timed = None;
-        if !self.recovery.preserves_window() {
+        if !self.recovery.preserves_window() && !self.recovery.is_slowing() {
             core.window.limited = self.recovery.limited(&core.window);
             core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
             //= rfc3168#section-6.1.2: CWR after a reduction for any reason
@@ -239,11 +241,12 @@ impl<R: Recovery> SenderWith<'_, R> {
         TcpKind::FastRetransmit
     }
 
-    /// Adds the round-trip samples of an ACK: `sent` is when the acknowledged segment was sent, for the timeout;
-    /// `rtt` is the exact round trip, for the pacer.
-    fn measure(&mut self, now: Time, sent: Option<Time>, rtt: Option<Span>) {
+    /// Adds the round-trip samples of an ACK of `ack`: `sent` is when the acknowledged segment was sent, for the
+    /// timeout; `rtt` is the exact round trip, for the pacer.
+    fn measure(&mut self, now: Time, ack: u64, sent: Option<Time>, rtt: Option<Span>) {
         if let Some(sent) = sent {
-            self.core.timers.rtt.sample(sent, now);
+            let edges = (ack, self.core.window.nxt);
+            self.core.timers.rtt.sample(sent, now, edges);
         }
         if let (Some(pacer), Some(rtt)) = (&mut self.core.pacer, rtt) {
             pacer.sample(rtt);

@@ -9,18 +9,31 @@ use super::{Sender, Verdict};
 impl Sender {
     /// Reduces the window after an echoed mark as after a loss, at most once for each window of data, without a
     /// retransmission. A `counted` mark is reported only once, and takes effect at once. An echo is repeated, so it
-    /// is ignored while no data is in flight.
+    /// is ignored while no data is in flight. `ack` is the position that the ACK with the echo acknowledges.
     //= rfc3168#section-6.1.2: react as to a loss, at most once per window of data
-    pub fn on_congestion_echo(&mut self, now: Time, counted: bool) -> Verdict {
+    pub fn on_congestion_echo(&mut self, now: Time, ack: u64, counted: bool) -> Verdict {
         let w = &mut self.core.window;
-        let idle = w.una >= w.max && !counted;
-        if w.una < self.core.reduced_below || self.recovery.active() || idle {
+        let una = w.una.max(ack);
+        let idle = una >= w.max && !counted;
+        if una < self.core.reduced_below || self.recovery.active() || idle {
             return None;
         }
         w.ssthresh = self.core.growth.after_mark(now, w)?;
-        w.cwnd = w.cwnd.min(w.floor());
+        if self.core.growth.scalable() || !self.recovery.slow_down(w) {
+            w.cwnd = w.cwnd.min(w.floor());
+        }
         (self.core.reduced_below, self.core.reduced) = (w.max, true);
         Some(TcpKind::CongestionEchoed)
+    }
+
+    /// Whether the reaction to an echo precedes the rest of an ACK, so that this ACK does not open the window.
+    pub fn takes_echo_first(&self) -> bool {
+        self.recovery.slows_down() && !self.core.growth.scalable()
+    }
+
+    /// Whether an echoed mark reduces the window at present.
+    pub fn is_slowing(&self) -> bool {
+        self.recovery.is_slowing()
     }
 
     /// Number of segments that an ACK of the position `ack` newly reports, without segments that duplicate ACKs or

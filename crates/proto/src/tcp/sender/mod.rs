@@ -163,7 +163,7 @@ impl Sender {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         let echoed = echoed.filter(|_| self.rtt_from_syn);
         if let Some(sent) = timers.timed.take().map(|(_, sent)| sent).or(echoed) {
-            timers.rtt.sample(sent, now);
+            timers.rtt.sample(sent, now, (1, w.nxt));
             self.recovery.opened(now.since(sent));
             self.core.growth.opened(now, now.since(sent));
         }
@@ -224,6 +224,13 @@ impl Sender {
     /// Window probes since the last ACK of the peer, with retransmissions into a withdrawn window.
     pub fn unanswered_probes(&self) -> u32 {
         self.core.timers.unanswered
+    }
+
+    /// Makes data up to the position `end` available. As in Linux (`tcp_sendmsg`), a write after all earlier data was
+    /// sent shows that the application limits the rate, if the window has room.
+    pub fn supply(&mut self, end: u64) {
+        self.recovery.supplied(&self.core.window);
+        self.core.window.end = end;
     }
 
     /// Stops all timers.

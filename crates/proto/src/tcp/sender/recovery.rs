@@ -204,6 +204,11 @@ pub trait Recovery {
     /// Stops its timers.
     fn stop(&mut self) {}
 
+    /// Records that the application writes. The edges are still those before the new data.
+    fn supplied(&mut self, window: &Window) {
+        let _ = window;
+    }
+
     /// Whether it may have something to send.
     fn has_work(&self) -> bool {
         self.active()
@@ -264,6 +269,23 @@ pub trait Recovery {
     fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
         let _ = (now, core, chunk);
         None
+    }
+
+    /// Whether an echoed mark reduces the window in proportion to the delivered data.
+    fn slows_down(&self) -> bool {
+        false
+    }
+
+    /// Starts a reduction of the window to the threshold, in proportion to the delivered data and without a loss.
+    /// Returns false if the window falls at once.
+    fn slow_down(&mut self, window: &Window) -> bool {
+        let _ = window;
+        false
+    }
+
+    /// Whether such a reduction is in progress. A loss then does not lower the threshold again.
+    fn is_slowing(&self) -> bool {
+        false
     }
 
     /// Whether more losses are already known, so that another recovery begins when one ends.

@@ -72,10 +72,14 @@ macro_rules! recoveries {
                 next_wake() -> Option<Time>;
                 has_work() -> bool;
                 sacked(mss: u32) -> u64;
+                slows_down() -> bool;
+                is_slowing() -> bool;
                 outstanding(window: &Window) -> Outstanding;
             }
             by_mut {
                 stop() -> ();
+                supplied(window: &Window) -> ();
+                slow_down(window: &Window) -> bool;
                 part() -> Option<&mut Part>;
                 opened(rtt: Span) -> ();
                 set_tail_probes(on: bool) -> ();

@@ -32,7 +32,7 @@ pub struct SentSegment {
     len: u32,
     /// Time of the last transmission.
     pub at: Time,
-    /// Number of that transmission in the connection, if they are counted.
+    /// Number of that transmission in the connection.
     pub order: u64,
     /// Whether it was sent more than once.
     pub again: bool,
@@ -65,20 +65,10 @@ enum Mark {
 
 impl SentSegment {
     /// Positions `from` to `to`, sent for the first time.
-    fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> SentSegment {
-        let len = (to - from) as u32;
-        let mark = Mark::None;
-        SentSegment {
-            from,
-            len,
-            at,
-            order: 0,
-            again: false,
-            sacked: false,
-            lost: false,
-            mark,
-            stamp,
-        }
+    fn new(at: Time, order: u64, (from, to): (u64, u64), stamp: Stamp) -> SentSegment {
+        let (len, mark) = ((to - from) as u32, Mark::None);
+        let (again, sacked, lost) = (false, false, false);
+        SentSegment { from, len, at, order, again, sacked, lost, mark, stamp }
     }
     /// One past its last position.
     pub fn to(&self) -> u64 {
@@ -112,9 +102,10 @@ pub struct Flight {
     lost_from: u64,
     /// Records below this position are reported, lost, or were sent more than once.
     first_pending: u64,
-    /// Retransmissions in the order of sending: position and time. Obsolete entries are removed when they are visited.
-    repeated: VecDeque<(u64, Time)>,
-    /// Number of counted transmissions.
+    /// Retransmissions in the order of sending: position and number of the transmission. Obsolete entries are removed
+    /// when they are visited.
+    repeated: VecDeque<(u64, u64)>,
+    /// Number of transmissions.
     order: u64,
 }
 
@@ -208,11 +199,8 @@ impl Flight {
         let (from, to, order) = (chunk.from, chunk.end(), self.order);
         if self.records.back().is_none_or(|last| from >= last.to()) {
             if self.records.len() < NAMED_MAX {
-                self.push(SentSegment {
-                    order,
-                    again,
-                    ..SentSegment::new(now, from, to, Stamp::default())
-                });
+                let sent = SentSegment::new(now, order, (from, to), Stamp::default());
+                self.push(SentSegment { again, ..sent });
             }
         } else if let Some(i) = self.position(from) {
             let r = &mut self.records[i];
@@ -247,6 +235,8 @@ impl Flight {
     /// same part would be the next one to send, without end.
     pub fn sent_as(&mut self, now: Time, (from, to): (u64, u64), stamp: Stamp, probe: bool) {
         let end = self.records.back().map_or(from, |r| r.to());
+        self.order += 1;
+        let order = self.order;
         let mut i = self.index(from);
         if let Some(last) =
             self.records.get(self.index(to)).filter(|r| !r.sacked && (from..to).contains(&r.from))
@@ -265,11 +255,11 @@ impl Flight {
             } else if r.mark != Mark::Repaired {
                 r.mark = if probe { Mark::Probed } else { Mark::None };
             }
-            (r.at, r.again, r.stamp) = (now, true, stamp);
-            self.repeated.push_back((r.from, now));
+            (r.at, r.order, r.again, r.stamp) = (now, order, true, stamp);
+            self.repeated.push_back((r.from, order));
         }
         if to > end {
-            self.push(SentSegment::new(now, from.max(end), to, stamp));
+            self.push(SentSegment::new(now, order, (from.max(end), to), stamp));
         }
         if self.repeated.len() > 2 * self.records.len() + 16 {
             self.forget_stale();
@@ -279,15 +269,16 @@ impl Flight {
     /// Removes the entries of `repeated` for segments that were acknowledged, lost or retransmitted since.
     fn forget_stale(&mut self) {
         let mut remaining = core::mem::take(&mut self.repeated);
-        remaining.retain(|(from, at)| self.repeated_at(*from, *at).is_some());
+        remaining.retain(|(from, order)| self.repeated_at(*from, *order).is_some());
         self.repeated = remaining;
     }
 
-    /// Index of the record for the retransmission of `from` at `at`, if it is the last one and in the network.
-    fn repeated_at(&self, from: u64, at: Time) -> Option<usize> {
+    /// Index of the record for the retransmission of `from` with the number `order`, if it is the last one and in the
+    /// network.
+    fn repeated_at(&self, from: u64, order: u64) -> Option<usize> {
         let i = self.index(from);
         let r = self.records.get(i)?;
-        (r.from <= from && r.again && r.at == at && r.pending() && r.mark != Mark::Spurious)
+        (r.from <= from && r.again && r.order == order && r.pending() && r.mark != Mark::Spurious)
             .then_some(i)
     }
 

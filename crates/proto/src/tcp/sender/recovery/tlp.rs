@@ -6,8 +6,17 @@ use crate::units::{Span, Time};
 /// Time that a receiver may delay the ACK of a single segment.
 //= rfc8985#section-7.2: TLP.max_ack_delay; RFC 5681 allows 500 ms, modern receivers wait at most 200 ms
 const ACK_DELAY: Span = Span::millis(200);
-/// Time that is added to the wait. Timers of Linux have a resolution of one millisecond and expire after two.
+/// Time that is added to the wait for more than one segment (`TCP_TIMEOUT_MIN_US`).
 const LEAST: Span = Span::millis(2);
+/// Tick of Linux' timers, at 250 Hz.
+pub(in crate::tcp::sender) const TICK: Span = Span::millis(4);
+
+/// Expiration of a timer of Linux that is set at `now` for a time `wait` later. It does not expire in the tick in which
+/// it was set. A wait of whole ticks takes another one, since real round trips exceed their nominal delay.
+pub(in crate::tcp::sender) fn tick(now: Time, wait: Span) -> Time {
+    let ticks = wait.0 / TICK.0 + 1;
+    Time((now.0 / TICK.0 + ticks + 1).saturating_mul(TICK.0))
+}
 
 /// A probe and its timer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,19 +42,21 @@ pub enum Probed {
 }
 
 impl TailProbe {
-    /// Schedules a probe after a probe timeout from `now`, but not later than the retransmission timer.
-    //= rfc8985#section-7.2: two round trips; one segment alone also waits for a delayed ACK
-    pub fn schedule(&mut self, now: Time, srtt: Span, segments: usize, rto: Time) {
-        let at = TailProbe::time(now, srtt, segments).min(rto);
-        self.due = Some(at).filter(|_| !self.is_unanswered());
+    /// Schedules a probe at `at`, but not later than the retransmission timer.
+    pub fn schedule(&mut self, at: Time, rto: Time) {
+        self.due = Some(at.min(rto)).filter(|_| !self.is_unanswered());
     }
 
-    /// Time of a probe of `segments` segments in flight after a probe timeout from `now`.
-    pub fn time(now: Time, srtt: Span, segments: usize) -> Time {
-        now + match srtt {
-            Span::ZERO => Span::secs(1),
-            _ if segments == 1 => srtt * 2 + LEAST + ACK_DELAY,
-            _ => srtt * 2 + LEAST,
+    /// Time of a probe of `segments` segments in flight after a probe timeout from `now`; `kernel` is whether the timer
+    /// has the ticks of Linux.
+    //= rfc8985#section-7.2: two round trips; one segment alone also waits for a delayed ACK
+    pub fn time(now: Time, srtt: Span, segments: usize, kernel: bool) -> Time {
+        match (srtt, segments) {
+            (Span::ZERO, _) => now + Span::secs(1),
+            (_, 1) if kernel => tick(now, srtt * 2 + ACK_DELAY),
+            (_, 1) => now + srtt * 2 + LEAST + ACK_DELAY,
+            _ if kernel => tick(now, srtt * 2 + LEAST),
+            _ => now + srtt * 2 + LEAST,
         }
     }
 

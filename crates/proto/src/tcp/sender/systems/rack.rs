@@ -24,14 +24,14 @@ use crate::tcp::sender::growth::{Acked, Growth, Sample};
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::{Flight, Judgement, SentSegment};
 use crate::tcp::sender::recovery::prr::Prr;
-use crate::tcp::sender::recovery::tlp::TailProbe;
+use crate::tcp::sender::recovery::tlp::{TailProbe, tick};
 use crate::tcp::sender::recovery::{
     AckSummary, Choice, Outstanding, Progress, Recovery, Step, Woken,
 };
 use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
 use arrivals::{Facts, Last};
 use losses::Losses;
-use reordering::{Reordering, tick};
+use reordering::{LONGER, Reordering};
 use undo::Undo;
 
 /// The keyword.
@@ -59,6 +59,9 @@ pub(in crate::tcp::sender) fn apply(c: &mut TcpConfig) {
     c.window_validation = true;
 }
 
+/// Least time until the timeout that repairs discarded data.
+const RENEGED: Span = Span::millis(10);
+
 /// Loss detection by time, and recovery.
 #[derive(Clone, Debug)]
 pub struct Rack {
@@ -73,6 +76,9 @@ pub struct Rack {
     prr: Prr,
     /// When possibly reordered segments will count as lost.
     reorder_at: Option<Time>,
+    /// Expiry of the last such timer, also if no segment waits for it any more. Linux has one timer for it, the probe
+    /// and the timeout.
+    reorder_until: Option<Time>,
     facts: Facts,
     losses: Losses,
     reordering: Reordering,
@@ -88,6 +94,10 @@ pub struct Rack {
     recover: u64,
     /// State for reverting a spurious reaction to a loss.
     undo: Undo,
+    /// Whether the left edge has stopped at data that the receiver had reported: it has discarded this data.
+    reneged: bool,
+    /// Highest position sent when an echoed mark began to reduce the window (`TCP_CA_CWR`).
+    slowing: Option<u64>,
 }
 
 impl Rack {
@@ -100,6 +110,7 @@ impl Rack {
             probes: true,
             prr: Prr::new(0, 1),
             reorder_at: None,
+            reorder_until: None,
             facts: Facts::new(match config.clock {
                 Clock::Fine { granularity } => granularity.max(Span::millis(1)),
                 Clock::Ticks { slow, .. } => slow,
@@ -113,6 +124,8 @@ impl Rack {
             bursts: Bursts::of(config),
             recover: 0,
             undo: Undo::new(config.initial_ssthresh),
+            reneged: false,
+            slowing: None,
         }
     }
 
@@ -147,8 +160,8 @@ impl Rack {
         let (newest, mut latest) = (self.facts.newest, None);
         let (meter, losses) = (&mut self.meter, &mut self.losses);
         let lost = self.flight.judge(|sent| {
-            //= rfc8985#section-6.2: RACK_sent_after
-            if (sent.at, sent.to()) >= newest {
+            //= rfc8985#section-6.2: RACK_sent_after, by the order of transmission: segments may leave in one instant
+            if (sent.order, sent.to()) >= newest {
                 return Judgement::Later;
             }
             let due = sent.at + patience;
@@ -159,7 +172,10 @@ impl Rack {
             latest = latest.max(Some(due));
             Judgement::Wait
         });
-        self.reorder_at = latest.map(|due| if self.kernel { tick(now, due) } else { due });
+        let kernel = self.kernel;
+        self.reorder_at =
+            latest.map(|due| if kernel { tick(now, due.since(now) + LONGER) } else { due });
+        self.reorder_until = self.reorder_at.or(self.reorder_until);
         lost
     }
 
@@ -226,16 +242,18 @@ impl Recovery for Rack {
         self.active = true;
         self.recover = w.nxt;
         self.undo.begin(w.una, self.flight.repeated());
-        // In Linux the reduction is proportional to the window, not to the flight.
-        self.prr = match self.kernel {
-            true => Prr::new(w.cwnd.into(), w.mss.into()),
-            false => Prr::new(w.nxt - w.una, 1),
-        };
+        // In Linux the reduction is proportional to the window, not to the flight. One that a mark began continues.
+        if self.slowing.take().is_none() {
+            self.prr = match self.kernel {
+                true => Prr::new(w.cwnd.into(), w.mss.into()),
+                false => Prr::new(w.nxt - w.una, 1),
+            };
+        }
         self.probe.cancel();
     }
     fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
         let w = &mut core.window;
-        if w.una < self.recover {
+        if w.una < self.recover || self.reneged {
             return Progress::Partial { rearm: true };
         }
         self.leave();
@@ -263,6 +281,7 @@ impl Recovery for Rack {
         self.flight.expire(late, |sent| losses.note(meter, now, sent));
         self.losses.report(core);
         self.active = false;
+        self.slowing = None;
         self.recover = core.window.nxt;
         self.stop();
         (core.window.una > 0).then_some(self.flight.pipe())
@@ -310,7 +329,10 @@ impl Recovery for Rack {
     }
     fn stop(&mut self) {
         self.probe.reset();
-        self.reorder_at = None;
+        (self.reorder_at, self.reorder_until) = (None, None);
+    }
+    fn supplied(&mut self, w: &Window) {
+        self.note_app_limited(w);
     }
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
         if self.probe.expired(now) {
@@ -322,6 +344,7 @@ impl Recovery for Rack {
             return Some(Woken::Send(TcpKind::TailLossProbe));
         }
         self.reorder_at.filter(|at| *at <= now)?;
+        self.count_from_head(now, &mut core.timers, true);
         self.last = Last { pipe: self.flight.pipe(), ..Last::default() };
         self.facts.advanced = true;
         if self.kernel && !self.active && !core.growth.steers() {
@@ -338,7 +361,25 @@ impl Recovery for Rack {
         self.undo.holds = false;
     }
     fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
+        if self.reneged {
+            // The next timeout repairs everything (`tcp_check_sack_reneging`).
+            self.undo.holds = true;
+            return false;
+        }
         self.kernel && self.undo_reaction(core, info)
+    }
+    fn slows_down(&self) -> bool {
+        self.kernel
+    }
+    fn slow_down(&mut self, w: &Window) -> bool {
+        if self.kernel {
+            self.slowing = Some(w.max);
+            self.prr = Prr::new(w.cwnd.into(), w.mss.into());
+        }
+        self.kernel
+    }
+    fn is_slowing(&self) -> bool {
+        self.slowing.is_some()
     }
     fn reenters(&mut self) -> bool {
         core::mem::take(&mut self.leftovers)
@@ -382,7 +423,11 @@ impl Recovery for Rack {
                 return;
             }
         }
-        if self.active {
+        // The reduction ends with the ACK of data that was sent after its start (`tcp_fastretrans_alert`).
+        if self.slowing.take_if(|until| w.una > *until).is_some() {
+            w.fall();
+        }
+        if self.active || self.slowing.is_some() {
             // In Linux an ACK that reports no arrival does not change the window (`tcp_cwnd_reduction`).
             if self.last.delivered > 0 || step.fresh && !self.kernel {
                 self.reduce(w, step);
@@ -401,13 +446,22 @@ impl Recovery for Rack {
             timers.rexmt = Due::NEVER;
             self.probe.cancel();
         } else if step.moved && !timers.persist.is_set() {
+            let probes = self.probe.due.is_some();
             timers.rearm(now);
             self.schedule_probe(now, w, timers, false);
+            if self.reneged {
+                let wait = Span(timers.rtt.srtt().0 / 2).max(RENEGED);
+                timers.rexmt = Due::at(tick(now, wait));
+            } else if self.probe.due.is_none() {
+                self.count_from_head(now, timers, probes);
+            }
         } else if self.last.reported {
             // A probe is needed only without reports.
+            let probes = self.probe.due.is_some();
             self.probe.cancel();
             if self.kernel && !timers.persist.is_set() && self.answers_before_head(now) {
                 timers.rearm(now);
+                self.count_from_head(now, timers, probes);
             }
         }
         if !timers.rexmt.is_set() && !timers.persist.is_set() && w.una < w.nxt {
@@ -424,7 +478,7 @@ impl Recovery for Rack {
         if first.is_some() {
             self.meter.start(now);
         }
-        if self.active {
+        if self.active || self.slowing.is_some() {
             self.prr.sent(end - chunk.from);
         }
         if matches!(chunk.cause, Cause::FastRetransmit | Cause::TimeoutRetransmit) {

@@ -44,8 +44,8 @@ impl Flight {
             i += 1;
         }
         let mut i = 0;
-        while let Some((from, at)) = self.repeated.get(i).copied() {
-            let record = self.repeated_at(from, at);
+        while let Some((from, order)) = self.repeated.get(i).copied() {
+            let record = self.repeated_at(from, order);
             match record.map(|at| verdict(&self.records[at])) {
                 Some(Judgement::Later) => break,
                 Some(Judgement::Wait | Judgement::Arrived) => i += 1,
@@ -121,7 +121,8 @@ impl Flight {
 
     /// Number of retransmissions in flight, without tail loss probes.
     pub fn repeated(&self) -> u64 {
-        let records = self.repeated.iter().filter_map(|(from, at)| self.repeated_at(*from, *at));
+        let records = self.repeated.iter();
+        let records = records.filter_map(|(from, order)| self.repeated_at(*from, *order));
         records.filter(|i| self.records[*i].is_repeated()).count() as u64
     }
 
@@ -134,7 +135,7 @@ impl Flight {
                 if r.mark == Mark::Detected {
                     r.mark = Mark::Spurious;
                 } else if r.again {
-                    self.repeated.push_back((r.from, r.at));
+                    self.repeated.push_back((r.from, r.order));
                 }
             }
             if r.mark == Mark::Repaired {
@@ -142,6 +143,12 @@ impl Flight {
             }
         }
         (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
+        self.sort_repeated();
+    }
+
+    /// Restores the order of transmission after records have returned.
+    fn sort_repeated(&mut self) {
+        self.repeated.make_contiguous().sort_unstable_by_key(|(from, order)| (*order, *from));
     }
 
     /// Marks segments as lost after a timeout: the first one, and others for which `verdict` is true. Calls `each`
@@ -161,10 +168,11 @@ impl Flight {
                 r.sacked = false;
                 self.pipe += r.bytes();
                 if r.again {
-                    self.repeated.push_back((r.from, r.at));
+                    self.repeated.push_back((r.from, r.order));
                 }
             }
             self.first_pending = 0;
+            self.sort_repeated();
         }
         for i in 0..self.records.len() {
             let r = &self.records[i];

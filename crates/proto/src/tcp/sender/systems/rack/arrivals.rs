@@ -15,8 +15,8 @@ const MOST_REORDERED: u64 = 300;
 /// Information from arrived segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// The arrived segment that was sent last: when, and one past its end.
-    pub(super) newest: (Time, u64),
+    /// The arrived segment that was sent last: number of its transmission, and one past its end.
+    pub(super) newest: (u64, u64),
     /// Round trip of the segment that was reported last.
     pub(super) rtt: Span,
     /// Whether a segment has arrived since the last loss detection.
@@ -41,7 +41,7 @@ impl Facts {
     /// State before the first arrival.
     pub(super) fn new(tick: Span) -> Facts {
         Facts {
-            newest: (Time::ZERO, 0),
+            newest: (0, 0),
             rtt: Span::ZERO,
             advanced: false,
             min_rtt: None,
@@ -54,15 +54,14 @@ impl Facts {
         }
     }
 
-    /// Records the arrival of positions `from` to `to`, sent once. Returns whether later positions have arrived before.
-    pub(super) fn note_reordering(&mut self, from: u64, to: u64, mss: u64) -> bool {
-        let reorders = to < self.highest;
-        if reorders {
+    /// Records that data from position `from` on has arrived after later positions. Its extent of reordering reaches
+    /// to the highest position that arrived, in this ACK as well (`tcp_check_sack_reordering`).
+    pub(super) fn note_reordering(&mut self, from: u64, mss: u64) {
+        if from < self.highest {
             let distance = (self.highest - from).div_ceil(mss.max(1));
             self.reordered = true;
             self.reordered_by = self.reordered_by.max(distance.min(MOST_REORDERED));
         }
-        reorders
     }
 }
 
@@ -94,8 +93,6 @@ struct Arrived<'a> {
     facts: &'a mut Facts,
     /// One past the data that was sent before the last reaction to a loss.
     recover: u64,
-    /// Segment size.
-    mss: u64,
     /// Round trips are measured as Linux does.
     kernel: bool,
     /// Whether a SACK block reports the segments, instead of the left edge.
@@ -103,8 +100,8 @@ struct Arrived<'a> {
     /// Last round trip for RACK of the segments below the left edge.
     edge_rtt: Option<Span>,
     original: bool,
-    /// Whether the ACK has shown reordering.
-    reorders: bool,
+    /// Lowest position that has arrived after later ones.
+    reordered_from: Option<u64>,
     /// Whether the left edge has passed a segment that was sent more than once.
     repeated: bool,
     /// Round trips of segments that were sent once: below the left edge, and in SACK blocks.
@@ -156,7 +153,10 @@ impl Arrived<'_> {
                 facts.min_rtt = Some(facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
             }
             //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
-            self.reorders |= facts.note_reordering(sent.from, sent.to(), self.mss);
+            if sent.to() < facts.highest {
+                let lowest = self.reordered_from.map_or(sent.from, |from| from.min(sent.from));
+                self.reordered_from = Some(lowest);
+            }
         }
         facts.highest = facts.highest.max(sent.to());
         //= rfc8985#section-6.2: step 2: RACK.rtt is that of each segment, the newest or not
@@ -164,9 +164,7 @@ impl Arrived<'_> {
         if !self.by_block {
             self.edge_rtt = Some(rtt);
         }
-        if (sent.at, sent.to()) > facts.newest {
-            facts.newest = (sent.at, sent.to());
-        }
+        facts.newest = facts.newest.max((sent.order, sent.to()));
     }
 
     /// The longest round trip, for the timeout, and that of the newest segment, for the congestion control.
@@ -207,12 +205,11 @@ impl Rack {
             meter: &mut self.meter,
             facts: &mut self.facts,
             recover: self.recover,
-            mss,
             kernel: self.kernel,
             by_block: false,
             edge_rtt: None,
             original: false,
-            reorders: false,
+            reordered_from: None,
             repeated: false,
             trips: [Trips::default(); 2],
         };
@@ -223,6 +220,8 @@ impl Rack {
                 arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
             }
         });
+        self.reneged =
+            self.kernel && info.ack > w.una && self.flight.first().is_some_and(|r| r.sacked);
         arrived.by_block = true;
         let mut reported = false;
         if !info.sacked.is_empty() {
@@ -240,9 +239,12 @@ impl Rack {
                 }
             }
         }
-        let (original, reorders, edge_rtt) = (arrived.original, arrived.reorders, arrived.edge_rtt);
+        let (original, edge_rtt) = (arrived.original, arrived.edge_rtt);
         let (oldest, rtt) = arrived.round_trips();
-        self.facts.reorderings = self.facts.reorderings.saturating_add(u32::from(reorders));
+        if let Some(from) = arrived.reordered_from {
+            self.facts.note_reordering(from, mss);
+            self.facts.reorderings = self.facts.reorderings.saturating_add(1);
+        }
         let mut news = AckSummary { reported: Some(reported), oldest, rtt, repaired: false };
         if self.kernel {
             // Linux processes the left edge last.

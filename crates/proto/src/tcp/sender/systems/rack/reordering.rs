@@ -4,16 +4,8 @@ use crate::units::{Span, Time};
 
 use super::Rack;
 
-/// Tick of Linux' timers in nanoseconds, at 250 Hz.
-const TICK: u64 = 4_000_000;
 /// Addition to the timer for reordered segments (`TCP_TIMEOUT_MIN_US`).
-const LONGER: Span = Span::millis(2);
-
-/// Expiration of a timer that is set at `now` for `due`. It does not expire in the tick in which it was set.
-pub(super) fn tick(now: Time, due: Time) -> Time {
-    let ticks = (due.since(now) + LONGER).0.div_ceil(TICK);
-    Time((now.0 / TICK + ticks + 1) * TICK)
-}
+pub(super) const LONGER: Span = Span::millis(2);
 
 /// Number of recoveries for which a wider reordering window persists.
 const PERSIST: u32 = 16;

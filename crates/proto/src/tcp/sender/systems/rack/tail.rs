@@ -1,7 +1,7 @@
 //! Timers of the tail: restart of the timer for the oldest segment, and the tail loss probe.
 
 use crate::event::Cause;
-use crate::tcp::sender::recovery::tlp::TailProbe;
+use crate::tcp::sender::recovery::tlp::{TICK, TailProbe};
 use crate::tcp::sender::{Chunk, Core, Timers, Window};
 use crate::units::{Due, Time};
 
@@ -13,6 +13,15 @@ impl Rack {
     pub(super) fn answers_before_head(&self, now: Time) -> bool {
         let head = self.flight.first().map(|head| now.since(head.at));
         self.last.oldest.zip(head).is_some_and(|(oldest, head)| oldest > head)
+    }
+
+    /// Counts the timeout from the last transmission of the oldest segment, as in Linux, if the timer of a probe or of
+    /// reordered segments was pending; `probes` is whether a probe was (`tcp_rearm_rto`).
+    pub(super) fn count_from_head(&mut self, now: Time, timers: &mut Timers, probes: bool) {
+        let pending = self.reorder_until.take().is_some_and(|at| at > now) || probes;
+        if let Some(head) = self.flight.first().filter(|_| self.kernel && pending) {
+            timers.rexmt = Due::at(timers.rtt.deadline(head.at, 1).max(now + TICK));
+        }
     }
 
     /// Sets the timer of the tail loss probe, if a probe is useful. `sends` is whether new data is sent; otherwise an
@@ -32,6 +41,7 @@ impl Rack {
             return self.probe.cancel();
         }
         let (srtt, segments) = (timers.rtt.srtt(), flight.segments());
+        let at = TailProbe::time(now, srtt, segments, self.kernel);
         // Linux counts the timeout from the last transmission of the oldest segment (`tcp_rto_delta_us`).
         let head = flight.first().filter(|_| self.kernel);
         let head = head.map(|head| timers.rtt.deadline(head.at, 1));
@@ -41,10 +51,8 @@ impl Rack {
         }
         match head.filter(|_| self.probe.is_unanswered()) {
             // The timer of a second probe expires without one, and starts that of retransmissions.
-            Some(head) => {
-                timers.rexmt = Due::at(TailProbe::time(now, srtt, segments).min(rto).max(head))
-            }
-            None => self.probe.schedule(now, srtt, segments, rto),
+            Some(head) => timers.rexmt = Due::at(at.min(rto).max(head)),
+            None => self.probe.schedule(at, rto),
         }
     }
 

@@ -195,7 +195,7 @@ impl Rack {
         if self.active {
             self.undo.holds = delayed && !over;
             if self.undo.holds {
-                self.facts.note_reordering(w.una, w.una, w.mss.into());
+                self.facts.note_reordering(w.una, w.mss.into());
                 // Before the end of recovery, only if no retransmission is in flight.
                 return (self.flight.repeated() == 0).then_some(Proof::Arrival);
             }
