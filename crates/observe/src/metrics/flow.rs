@@ -321,7 +321,13 @@ impl Flow {
             | TcpKind::Sampled
             | TcpKind::AckFactor { .. } => return,
             TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
-            TcpKind::Undone => self.rare().timers.recovery(kind, tcb),
+            TcpKind::Undone => {
+                // An undo ends a fast recovery, or the repair after a timeout.
+                let timers = &mut self.rare().timers;
+                let recovers = timers.is_recovering();
+                timers.recovery(kind, tcb);
+                self.episodes().recoveries += u32::from(recovers);
+            }
             TcpKind::Corrupted | TcpKind::Closed => {}
         }
         self.sample(tcb.srtt, tcb.rto);

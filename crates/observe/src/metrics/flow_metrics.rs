@@ -57,7 +57,8 @@ pub struct FlowMetrics {
     pub opening_timeouts: u64,
     /// Fast retransmissions that began a recovery.
     pub fast_retransmits: u64,
-    /// Fast recoveries that ended with all their data acknowledged.
+    /// Fast recoveries that ended: with all their data acknowledged, or by an undo. A timeout ends a recovery without
+    /// counting it.
     pub recoveries: u64,
     /// Duplicate ACKs that reached the sender.
     pub dupacks: u64,

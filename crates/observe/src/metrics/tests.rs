@@ -382,3 +382,23 @@ fn unbalanced_packet_counts_are_explained() {
     books.event(&packet_event(4, 4, Op::Received, data(FLOW, 1, 1, 1000)));
     assert!(books.check(0).unwrap_err().contains("do not exist"), "received twice");
 }
+
+/// An undo ends a recovery as an ACK of all data does. It counts no recovery for the repair after a timeout.
+#[test]
+fn an_undone_recovery_counts_as_a_recovery() {
+    use TcpKind::{FastRetransmit, RecoveryEnded, Timeout, Undone};
+    for (kinds, recoveries) in [
+        (&[FastRetransmit, RecoveryEnded][..], 1),
+        (&[FastRetransmit, Undone], 1),
+        (&[FastRetransmit, Timeout, Undone], 0),
+        (&[FastRetransmit, Undone, Undone], 1),
+        (&[Timeout, Undone], 0),
+        (&[FastRetransmit, Undone, FastRetransmit, RecoveryEnded], 2),
+    ] {
+        let mut events = story();
+        events.pop();
+        let at = |i: usize| (1100 + i as u64) * MS;
+        events.extend(kinds.iter().enumerate().map(|(i, kind)| tcp_at_sender(at(i), *kind)));
+        assert_eq!(measure(&events).flows[0].recoveries, recoveries, "{kinds:?}");
+    }
+}

@@ -40,6 +40,11 @@ impl Timers {
         self.recovery = (kind == TcpKind::FastRetransmit).then_some(tcb.snd_max);
     }
 
+    /// Whether a fast recovery is in progress.
+    pub(super) fn is_recovering(&self) -> bool {
+        self.recovery.is_some()
+    }
+
     /// The causes; `offered` is one past the last position that was ever sent.
     pub(super) fn causes(&self, offered: u64) -> TimeoutCauses {
         let (count, sent) = self.undecided;
