@@ -8,6 +8,10 @@
 //! retransmission is inferred. It is a fast retransmit after three duplicate ACKs, or after fewer with SACK blocks
 //! that show a loss. After a silence of [`SILENCE`] it is a timeout. Later retransmissions belong to the same
 //! episode, until all data sent before the episode is acknowledged.
+//!
+//! The TCP of a current host sends a tail loss probe before a timeout, if both ends permit SACK (RFC 8985 7). The
+//! witness of a host counts the first retransmission of the last segment as such a probe, if no episode and no
+//! report of a loss precedes it.
 
 use lasthop_observe::ranges::Ranges;
 use lasthop_proto::agent::flows::Flows;
@@ -34,6 +38,8 @@ pub struct Witness {
     side: Side,
     /// Whether another source reports the events of its TCP as a sender.
     reported: bool,
+    /// Whether it may send tail loss probes.
+    probes: bool,
     /// By flow from this host to its peer.
     flows: Flows<TrackedConnection>,
 }
@@ -59,6 +65,10 @@ struct TrackedConnection {
     peer_scale: u8,
     dupacks: u32,
     sack_shows_loss: bool,
+    /// Whether the SYN of the host, and of its peer, permit SACK.
+    permits_sack: [bool; 2],
+    /// One past the highest position when the last tail loss probe was sent.
+    probed: u64,
     /// The cause of retransmissions until everything below the position is acknowledged.
     episode: Option<(Episode, u64)>,
     last_sent: Time,
@@ -82,7 +92,7 @@ impl Witness {
     /// The witness of the host at `addrs`, with the path to its `side`. With `reported` it reports only transmissions and
     /// deliveries, because another source reports the sender's events.
     pub fn of_host(addrs: Vec<Addr>, side: Side, reported: bool) -> Witness {
-        Witness { addrs, side, reported, flows: Flows::new(CONNECTIONS) }
+        Witness { addrs, side, reported, probes: true, flows: Flows::new(CONNECTIONS) }
     }
 
     /// The witness of everything beyond this end of the path.
@@ -92,7 +102,8 @@ impl Witness {
 
     /// The same with a limit of tracked connections.
     pub fn of_all_within(side: Side, connections: usize) -> Witness {
-        Witness { addrs: Vec::new(), side, reported: false, flows: Flows::new(connections) }
+        let flows = Flows::new(connections);
+        Witness { addrs: Vec::new(), side, reported: false, probes: false, flows }
     }
 
     /// Whether packets for `addr` leave the path here.
@@ -131,8 +142,8 @@ impl Witness {
     /// Processes a `packet` from the host.
     fn sends(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
-        let side = self.side;
-        let mut notes = Notes { reported: self.reported, ..Notes::default() };
+        let (side, probes) = (self.side, self.probes);
+        let mut notes = Notes { reported: self.reported, probes, ..Notes::default() };
         let connection = self.connection(key);
         let cause = connection.sends(now, segment, packet.body.len(), &mut notes);
         notes.report(key, connection, out);
@@ -154,6 +165,8 @@ impl Witness {
 struct Notes {
     /// Only deliveries are reported.
     reported: bool,
+    /// Tail loss probes are possible.
+    probes: bool,
     kinds: [Option<TcpKind>; 4],
 }
 
@@ -190,11 +203,13 @@ impl TrackedConnection {
                 let received = if flags.has(Flags::ACK) { self.received } else { None };
                 let knows_partial = segment.options().ackp == Some(Ackp::Permitted);
                 let peer_scale = if received.is_some() { self.peer_scale } else { 0 };
+                let peer_permits = received.is_some() && self.permits_sack[1];
                 *self = TrackedConnection {
                     sent: Some(segment.seq),
                     received,
                     peer_scale,
                     knows_partial,
+                    permits_sack: [segment.options().sack_permitted, peer_permits],
                     max: 1,
                     nxt: 1,
                     ..TrackedConnection::default()
@@ -232,7 +247,7 @@ impl TrackedConnection {
             // A keep-alive, or an answer to an old segment.
             Cause::WindowProbe
         } else {
-            self.again(silent, notes)
+            self.again(silent, end, notes)
         };
         self.max = self.max.max(end);
         self.last_sent = now;
@@ -240,9 +255,16 @@ impl TrackedConnection {
         if probe { Cause::WindowProbe } else { cause }
     }
 
-    /// The cause of a retransmission.
-    fn again(&mut self, silent: bool, notes: &mut Notes) -> Cause {
+    /// The cause of a retransmission that ends at `end`.
+    fn again(&mut self, silent: bool, end: u64, notes: &mut Notes) -> Cause {
         let detected = self.dupacks >= 3 || self.sack_shows_loss;
+        let tail = end == self.max && self.una >= self.probed;
+        let probes = notes.probes && self.permits_sack == [true; 2];
+        if probes && tail && self.episode.is_none() && !detected {
+            self.probed = self.max;
+            notes.add(TcpKind::TailLossProbe);
+            return Cause::TailLossProbe;
+        }
         let episode = match self.episode {
             Some((episode, until)) if self.una < until && !silent => (episode, until),
             _ if silent || !detected => {
@@ -271,6 +293,7 @@ impl TrackedConnection {
             self.received = Some(segment.seq);
             self.nxt = self.nxt.max(1);
             self.peer_scale = segment.options().window_scale.unwrap_or(0).min(14);
+            self.permits_sack[1] = segment.options().sack_permitted;
         }
         if flags.has(Flags::ACK) {
             self.receives_ack(now, segment, len, notes);
@@ -298,7 +321,11 @@ impl TrackedConnection {
             self.una = ack;
             self.last_acked = now;
             self.dupacks = 0;
-            self.sack_shows_loss = false;
+            // A report of a duplicate lies below the left edge.
+            let reports = |block: &(Seq, Seq)| {
+                block.0.unwrap_near(origin, ack).is_some_and(|from| from > ack)
+            };
+            self.sack_shows_loss = segment.options().sack.as_slice().iter().any(reports);
             if let Some((episode, until)) = self.episode
                 && ack >= until
             {

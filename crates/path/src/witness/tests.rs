@@ -30,14 +30,16 @@ struct Line {
     sack: Option<(u32, u32)>,
     ackp: Option<Ackp>,
     scale: Option<u8>,
+    permits_sack: bool,
     damage: Damage,
 }
 
 /// The host sends `len` bytes from `seq` on.
 fn sends(ms: u64, seq: u32, len: u32) -> Line {
     let (flags, ack, window) = (Flags::ACK, 1, WINDOW);
-    let (sack, ackp, scale, damage) = (None, None, None, Damage::None);
-    Line { ms, from_host: true, flags, seq, len, ack, window, sack, ackp, scale, damage }
+    let (sack, ackp, scale, permits_sack, damage) = (None, None, None, false, Damage::None);
+    let from_host = true;
+    Line { ms, from_host, flags, seq, len, ack, window, sack, ackp, scale, permits_sack, damage }
 }
 
 /// The peer's ACK of everything below `ack` arrives.
@@ -80,6 +82,7 @@ impl WatchedHost {
         }
         segment.options_mut().ackp = line.ackp;
         segment.options_mut().window_scale = line.scale;
+        segment.options_mut().sack_permitted = line.permits_sack;
         let mut packet = Packet::tcp(src, dst, segment, Body::copy_of(&vec![7; line.len as usize]));
         packet.damage = line.damage;
         let from = if line.from_host { Side::Left } else { Side::Right };
@@ -396,4 +399,62 @@ fn the_oldest_connection_is_forgotten_first() {
         packet.flow().and_then(|flow| witness.flows.find(flow)).is_some()
     };
     assert_eq!([1, 2, 3].map(is_known), [true, false, true]);
+}
+
+/// A current host, and a connection with SACK if both ends permit it.
+fn of_a_current_host(permits_sack: [bool; 2]) -> WatchedHost {
+    let mut watched = WatchedHost::new();
+    watched.witness = Witness::of_host(vec![HOST], Side::Right, false);
+    let [own, peers] = permits_sack;
+    watched.see(Line { flags: Flags::SYN, permits_sack: own, ..sends(0, 0, 0) });
+    let answer = Line { seq: 0, permits_sack: peers, ..receives(20, 1) };
+    watched.see(answer.with(Flags::SYN));
+    watched
+}
+
+/// The last segment is sent again after two round trips, and again after a timeout.
+#[test]
+fn one_tail_loss_probe_precedes_a_timeout() {
+    for (permits, first) in [
+        ([true, true], "TailLossProbe, TailLossProbe"),
+        ([true, false], "TimeoutRetransmit, Timeout"),
+        ([false, true], "TimeoutRetransmit, Timeout"),
+    ] {
+        let mut watched = of_a_current_host(permits);
+        watched.expect([
+            (sends(30, 1, 1000), "Data"),
+            (sends(290, 1, 1000), first),
+            (sends(600, 1, 1000), "TimeoutRetransmit, Timeout"),
+            (receives(620, 1001), "Acked"),
+        ]);
+    }
+    let mut two = of_a_current_host([true; 2]);
+    two.expect([
+        (sends(30, 1, 1000), "Data"),
+        (sends(30, 1001, 1000), "Data"),
+        (sends(80, 1001, 1000), "TailLossProbe, TailLossProbe"),
+        (sends(300, 1, 1000), "TimeoutRetransmit, Timeout"),
+        (receives(320, 2001), "Acked"),
+        (sends(330, 2001, 1000), "Data"),
+        (sends(600, 2001, 1000), "TailLossProbe, TailLossProbe"),
+    ]);
+    let mut head = of_a_current_host([true; 2]);
+    head.expect([
+        (sends(30, 1, 1000), "Data"),
+        (sends(30, 1001, 1000), "Data"),
+        (sends(300, 1, 1000), "TimeoutRetransmit, Timeout"),
+    ]);
+}
+
+/// An ACK that moves the left edge and reports data above it shows another loss.
+#[test]
+fn an_ack_of_new_data_with_blocks_shows_a_loss() {
+    let mut watched = of_a_current_host([true; 2]);
+    for i in 0..4 {
+        assert_eq!(watched.see(sends(30, 1 + 1000 * i, 1000)), "Data");
+    }
+    watched.expect([
+        (Line { sack: Some((2001, 3001)), ..receives(60, 1001) }, "Acked"),
+        (sends(61, 1001, 1000), "FastRetransmit, FastRetransmit"),
+    ]);
 }
