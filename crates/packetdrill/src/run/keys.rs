@@ -34,6 +34,7 @@ impl Default for Keys {
         let tcp = TcpConfig {
             mss: 1460,
             recv_buffer: 15_728_640,
+            recv_memory: Some([540_000, 15_728_640]),
             send_buffer: 4_194_304,
             dsack: true,
             slow_start_after_idle: IdleRestart::Off,
@@ -145,17 +146,21 @@ impl Keys {
     }
 
     fn other(&mut self, name: &str, value: &str) -> bool {
-        let third = || value.split(' ').filter_map(number).nth(2);
+        let numbers: Vec<u64> = value.split_whitespace().filter_map(number).collect();
         match name {
             "tcp_congestion_control" => match words::of_linux(value) {
                 Some(word) => self.word = word,
                 None => return false,
             },
             "tcp_rmem" | "tcp_wmem" => {
-                let Some(most) = third() else { return false };
+                let [_, first, most] = numbers[..] else { return false };
                 let bytes = most.clamp(4096, 1 << 30) as u32;
                 match name {
-                    "tcp_rmem" => self.tcp.recv_buffer = bytes,
+                    "tcp_rmem" => {
+                        self.tcp.recv_buffer = bytes;
+                        let first = first.clamp(2304, bytes.into()) as u32;
+                        self.tcp.recv_memory = Some([first, bytes]);
+                    }
                     _ => self.tcp.send_buffer = bytes,
                 }
             }

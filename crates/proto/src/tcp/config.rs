@@ -344,6 +344,10 @@ pub struct TcpConfig {
     pub send_buffer: u32,
     /// Socket receive buffer in bytes: the largest advertised window.
     pub recv_buffer: u32,
+    /// Memory of the receive buffer of Linux in bytes, at first and at most (`tcp_rmem`), with the overhead of segments;
+    /// `None` is Linux' default. It is used with [`TcpConfig::quick_acks`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recv_memory: Option<[u32; 2]>,
     /// Whether the receiver acknowledges when Linux does: at once at the start and while its window may grow,
     /// and compressed after a hole.
     #[serde(skip_serializing_if = "is_default")]

@@ -322,7 +322,7 @@ impl Connection {
 
     /// Reads `bytes` of delivered data for the application.
     pub fn read(&mut self, now: Time, bytes: u64, out: &mut Out) {
-        self.rx.read(bytes);
+        self.rx.read(now, bytes);
         self.flush(now, out);
     }
 

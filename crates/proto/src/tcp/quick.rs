@@ -9,25 +9,21 @@
 //! With programs that read at once, as on simulated hosts, this applies to a single partial segment too.
 
 mod interactive;
+mod space;
 
+use crate::tcp::config::TcpConfig;
 use crate::units::{Span, Time};
 use interactive::Interactive;
+use space::Space;
 
 /// Number of immediate ACKs at the start of a connection, and after a duplicate segment.
 const FIRST: u32 = 16;
-/// The first window in bytes, 45 segments of 1448, and the capacity of the first buffer of 128 KiB for such
-/// segments.
-const WINDOW: (u64, u64) = (65_160, 81_928);
-/// Size in bytes of the segment that has just arrived and is unread.
-const SEGMENT: u64 = 1448;
-/// Granularity of the offered window in bytes.
-const STEP: u64 = 128;
 /// Unit of timestamps: a round trip may be longer by one.
 const TICK: Span = Span::millis(1);
-/// Share of a buffer for segments of 1448 bytes, in 256ths. The kernel's overhead occupies the other part.
-const PAYLOAD: u64 = 160;
 /// Initial estimate of the data per round trip: ten segments.
 const SPACE: u64 = 10;
+/// Least size in bytes of a segment that lets the window grow.
+const GROWS: u32 = 128;
 /// Number of immediate duplicate ACKs.
 const DUPLICATES: u32 = 3;
 /// Delay of later ones, or a twentieth of a round trip if that is shorter.
@@ -38,12 +34,14 @@ const MARKED: u32 = 2;
 const DEFAULT_SEGMENT: u32 = 536;
 
 /// State that determines when an ACK is sent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct QuickAcks {
     /// Remaining number of immediate ACKs.
     left: u32,
-    /// The offered window, and its upper bound.
-    window: Option<(u64, u64)>,
+    /// The receive buffer and its window.
+    buffer: Space,
+    /// Whether a segment has arrived.
+    begun: bool,
     /// Time and position at which the current measurement began.
     since: (Time, u64),
     /// Bytes of the last measurement.
@@ -53,8 +51,6 @@ pub(super) struct QuickAcks {
     rtt: Option<Span>,
     /// The last counted echo.
     echo: Option<u32>,
-    /// The last advertised window, in bytes.
-    advertised: u64,
     /// The position at which a window is filled, and the time at which its first byte was expected.
     filling: Option<(u64, Time)>,
     /// Position from which duplicate ACKs are counted, and their number.
@@ -71,6 +67,51 @@ pub(super) struct QuickAcks {
 }
 
 impl QuickAcks {
+    /// The state before the handshake.
+    pub(super) fn new(config: &TcpConfig) -> QuickAcks {
+        QuickAcks {
+            left: 0,
+            buffer: Space::new(config),
+            begun: false,
+            since: (Time::ZERO, 0),
+            space: 0,
+            rtt: None,
+            echo: None,
+            filling: None,
+            duplicates: (0, 0),
+            segment: 0,
+            last: 0,
+            unacked: 0,
+            partial: 0,
+            interactive: Interactive::default(),
+        }
+    }
+
+    /// The first window for segments of `mss` bytes.
+    pub(super) fn first_window(&self, mss: u32) -> u64 {
+        self.buffer.first_window(mss)
+    }
+
+    /// Starts with segments of `mss` bytes and a window in multiples of `unit`.
+    pub(super) fn open(&mut self, mss: u32, unit: u64) {
+        self.buffer.open(mss, unit);
+    }
+
+    /// Fixes the size of the buffer in bytes.
+    pub(super) fn fix_buffer(&mut self, bytes: u32) {
+        self.buffer.fix(bytes.into());
+    }
+
+    /// Records that a delivered segment of `len` bytes is unread.
+    pub(super) fn stored(&mut self, len: u32) {
+        self.buffer.store(len);
+    }
+
+    /// Records that the application has read `bytes` of `unread` ones.
+    pub(super) fn freed(&mut self, bytes: u64, unread: u64) {
+        self.buffer.read(bytes, unread);
+    }
+
     /// Records the end of the handshake, with the first data: Linux ends it by a separate ACK, a little
     /// earlier.
     pub(super) fn established(&mut self, now: Time, next: u64) {
@@ -94,9 +135,23 @@ impl QuickAcks {
         }
     }
 
-    /// Records the advertised window, in bytes.
-    pub(super) fn advertised(&mut self, window: u64) {
-        self.advertised = window;
+    /// Rounds an advertised window of `window` bytes up to the unit of the header, and records it. `held` bytes wait
+    /// behind a hole. A buffer that is half full ends the immediate ACKs.
+    pub(super) fn advertise(&mut self, window: u64, held: u64) -> u64 {
+        if self.buffer.is_half_full(held, self.last) {
+            self.left = 0;
+        }
+        self.buffer.advertise(window)
+    }
+
+    /// The last advertised window.
+    pub(super) fn last_window(&self) -> u64 {
+        self.buffer.advertised()
+    }
+
+    /// Whether an ACK would not offer less than the last advertised window; `held` bytes wait behind a hole.
+    pub(super) fn offers_as_much(&self, held: u64) -> bool {
+        self.offer(held) >= self.buffer.advertised()
     }
 
     /// Records data in order up to `next`. The peer needs at least a round trip to fill a window, and this is the only
@@ -110,58 +165,49 @@ impl QuickAcks {
             let sample = now.since(since);
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt.min(sample)));
         }
-        self.filling = Some((next + self.advertised, now));
+        self.filling = Some((next + self.buffer.advertised(), now));
     }
 
-    /// Records a segment: the window may grow, by two segments of `mss`. `held` bytes after a hole fill the
-    /// buffer; a segment after a hole, `ahead`, is counted there only later.
-    pub(super) fn arrived(&mut self, mss: u32, held: u64, ahead: bool) {
-        let (offered, bound) = self.window.get_or_insert_with(|| {
+    /// Records a segment of `len` bytes: the window may grow. `held` bytes wait behind a hole; a segment behind it,
+    /// `ahead`, is counted there only later. `mss` is the largest possible segment.
+    pub(super) fn arrived(&mut self, mss: u32, len: u32, held: u64, ahead: bool) {
+        if !core::mem::replace(&mut self.begun, true) {
             (self.left, self.space) = (FIRST, SPACE * u64::from(mss));
-            WINDOW
-        });
-        // The first buffer already counts a segment in order; a grown one does not, as recorded runs show.
-        let own = u64::from(mss);
-        let most = *bound - if *bound == WINDOW.1 { own } else { 0 } + if ahead { own } else { 0 };
-        let room = most.saturating_sub(*offered + held);
-        if room > 0 {
-            *offered += room.min(2 * u64::from(mss));
+        }
+        let before = self.segment;
+        self.measure(len, mss);
+        if self.segment != before && len >= self.segment {
+            self.buffer.measured(self.segment);
+        }
+        if len >= GROWS && self.buffer.grow(len, self.segment, held, ahead) {
             self.left |= 1;
         }
     }
 
     /// Records a segment after a hole; the stored data reaches `held` bytes beyond it.
-    pub(super) fn spread(&mut self, held: u64, buffer: u32) {
-        self.bear(2 * self.space + held, buffer);
-    }
-
-    /// Grows the buffer for a window of `target` bytes, up to `largest`.
-    fn bear(&mut self, target: u64, largest: u32) {
-        if let Some((_, bound)) = &mut self.window {
-            *bound = target.min(u64::from(largest) * PAYLOAD / 256).max(*bound);
-        }
+    pub(super) fn spread(&mut self, held: u64) {
+        self.buffer.enlarge(2 * self.space + held);
     }
 
     /// Records that data up to `next` is read; `held` bytes beyond it wait for a hole to be filled.
-    pub(super) fn read(&mut self, (now, next): (Time, u64), held: u64, buffer: u32) {
+    pub(super) fn read(&mut self, (now, next): (Time, u64), held: u64) {
         let (since, from) = self.since;
         if self.rtt.is_none_or(|rtt| now.since(since) < rtt + TICK) {
             return;
         }
-        let copied = next - from;
+        let copied = next.saturating_sub(from);
         if copied > self.space && self.space > 0 {
             let twice = 2 * copied;
             let grow = twice * (copied - self.space) / self.space;
-            self.bear(twice + 2 * grow + held, buffer);
+            self.buffer.enlarge(twice + 2 * grow + held);
             self.space = copied;
         }
         self.since = (now, next);
     }
 
-    /// The window to offer while `held` bytes wait after a hole, in the steps of a window scale of seven.
+    /// The window to offer while `held` bytes wait after a hole.
     pub(super) fn offer(&self, held: u64) -> u64 {
-        let (offered, bound) = self.window.unwrap_or(WINDOW);
-        offered.min(bound.saturating_sub(held.max(SEGMENT))).next_multiple_of(STEP)
+        self.buffer.window(held, self.segment.max(1), self.last)
     }
 
     /// Whether the next ACK is immediate.
@@ -187,7 +233,7 @@ impl QuickAcks {
 
     /// Records the size of a segment of `len` bytes; `mss` is the largest possible one. Two equal sizes in sequence
     /// may be those of full segments on a path with a smaller MTU.
-    pub(super) fn measure(&mut self, len: u32, mss: u32) {
+    fn measure(&mut self, len: u32, mss: u32) {
         self.segment = self.segment.max(DEFAULT_SEGMENT.min(mss));
         self.unacked += u64::from(len);
         let last = core::mem::replace(&mut self.last, len);
@@ -267,10 +313,17 @@ impl QuickAcks {
 mod tests {
     use super::*;
 
+    /// A connection of Linux' defaults with segments of 1448 bytes.
+    fn fresh() -> QuickAcks {
+        let mut acks = QuickAcks::new(&TcpConfig { mss: 1460, ..TcpConfig::linux() });
+        acks.open(1448, 128);
+        acks
+    }
+
     /// Number of consecutive segments that are acknowledged at once.
     fn quick(acks: &mut QuickAcks) -> usize {
         let count = (0..1000).take_while(|_| {
-            acks.arrived(1448, 0, false);
+            acks.arrived(1448, 1448, 0, false);
             let quick = acks.at_once();
             acks.acked();
             quick
@@ -280,24 +333,24 @@ mod tests {
 
     #[test]
     fn the_first_acks_go_at_once_and_more_of_them_when_the_window_may_grow() {
-        let mut acks = QuickAcks::default();
+        let mut acks = fresh();
         acks.established(Time::ZERO, 1);
         assert_eq!(quick(&mut acks), 22);
         acks.sample(7, Span::millis(40), true);
-        acks.read((Time::ZERO + Span::millis(39), 1 + 30 * 1448), 0, 6 << 20);
+        acks.read((Time::ZERO + Span::millis(39), 1 + 30 * 1448), 0);
         assert_eq!(quick(&mut acks), 0);
-        acks.read((Time::ZERO + Span::millis(41), 1 + 20 * 1448), 0, 6 << 20);
+        acks.read((Time::ZERO + Span::millis(41), 1 + 20 * 1448), 0);
         // 4 * 20 segments would suffice; two more for each segment, from 56 on.
-        assert_eq!(quick(&mut acks), (6 * 20 * 1448 - 80_384usize).div_ceil(2 * 1448));
+        assert_eq!(quick(&mut acks), (6 * 20 * 1448 - 80_480usize).div_ceil(2 * 1460));
     }
 
     /// A segment after a hole is counted there only later, so there is room for it.
     #[test]
     fn behind_a_hole_there_is_room_for_one_segment_more() {
-        let mut acks = QuickAcks::default();
+        let mut acks = fresh();
         while quick(&mut acks) > 0 {}
         let mut grows = |held, ahead| {
-            acks.arrived(1448, held, ahead);
+            acks.arrived(1448, 1448, held, ahead);
             let grows = acks.at_once();
             while acks.at_once() {
                 acks.acked();
@@ -311,19 +364,19 @@ mod tests {
 
     #[test]
     fn without_timestamps_a_round_trip_is_the_least_time_in_which_a_window_is_filled() {
-        let mut acks = QuickAcks::default();
-        acks.advertised(1000);
+        let mut acks = fresh();
+        acks.advertise(1000, 0);
         let mut rtt = |ms, next| {
             acks.filled(Time::ZERO + Span::millis(ms), next);
             acks.rtt.map(|rtt| rtt.0 / 1_000_000)
         };
-        assert_eq!([rtt(100, 501), rtt(150, 1500), rtt(180, 1501)], [None, None, Some(80)]);
-        assert_eq!([rtt(300, 2501), rtt(350, 3501)], [Some(80), Some(50)]);
+        assert_eq!([rtt(100, 501), rtt(150, 1524), rtt(180, 1525)], [None, None, Some(80)]);
+        assert_eq!([rtt(300, 2549), rtt(350, 3573)], [Some(80), Some(50)]);
     }
 
     #[test]
     fn the_round_trip_falls_at_once_and_rises_by_an_eighth_while_everything_is_read() {
-        let mut acks = QuickAcks::default();
+        let mut acks = fresh();
         let mut seen = |echo, ms, read| {
             acks.sample(echo, Span::millis(ms), read);
             acks.rtt.unwrap().0 / 1_000_000
@@ -345,7 +398,7 @@ mod tests {
             (&[9000], 1448, true, false),
         ];
         for (sizes, segment, full, read) in cases {
-            let mut acks = QuickAcks::default();
+            let mut acks = fresh();
             sizes.iter().for_each(|len| acks.measure(*len, 1448));
             let seen = (acks.segment, acks.is_full(), acks.acks_reading());
             assert_eq!(seen, (segment, full, read), "{sizes:?}");
@@ -356,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_ack_of_a_fin_waits_after_data_of_at_most_a_segment() {
-        let mut acks = QuickAcks::default();
+        let mut acks = fresh();
         assert_eq!(acks.fin_delay(1), None, "no data before it");
         acks.data_arrived(Time::ZERO, Span::millis(20), Span::millis(220));
         acks.measure(1000, 1448);
@@ -367,7 +420,7 @@ mod tests {
 
     #[test]
     fn behind_a_hole_the_fourth_ack_waits() {
-        let mut acks = QuickAcks::default();
+        let mut acks = fresh();
         let now = Time::ZERO + Span::millis(5);
         let waits: Vec<bool> = (0..5).map(|_| acks.behind_hole(now, 9).is_some()).collect();
         assert_eq!(waits, [false, false, false, true, true]);

@@ -125,9 +125,25 @@ impl Receiver {
             unacked: 0,
             maxseg: 0,
             control: None,
-            quick: config.quick_acks.then(Box::default),
+            quick: config.quick_acks.then(|| Box::new(QuickAcks::new(config))),
             settings: config.clone(),
         }
+    }
+
+    /// The first window of Linux for segments of `mss` bytes; `None` for other hosts, whose first window is the buffer.
+    pub(super) fn first_window(&self, mss: u32) -> Option<u64> {
+        self.quick.as_ref().map(|quick| quick.first_window(mss))
+    }
+
+    /// Sets the receive buffer to `bytes`.
+    pub(super) fn set_buffer(&mut self, bytes: u32) {
+        self.buffer = bytes;
+        self.quick.iter_mut().for_each(|quick| quick.fix_buffer(bytes));
+    }
+
+    /// Starts the window of Linux with this end's segments of `mss` bytes, in multiples of `unit`.
+    pub(super) fn open_window(&mut self, mss: u32, unit: u64) {
+        self.quick.iter_mut().for_each(|quick| quick.open(mss, unit));
     }
 
     /// Starts after the peer's SYN: data begins at position 1, in segments of `mss` bytes. `whole` is their size
@@ -140,7 +156,7 @@ impl Receiver {
             MaxSeg::Mss => whole,
             MaxSeg::Bytes(bytes) => bytes,
         };
-        self.edge = 0;
+        self.edge = self.quick.as_ref().map_or(0, |quick| self.nxt + quick.last_window());
         self.window();
     }
 
@@ -193,19 +209,24 @@ impl Receiver {
         if moved >= step || self.edge < self.nxt {
             self.edge += moved;
         }
-        let window = self.edge.saturating_sub(self.nxt);
-        self.quick.iter_mut().for_each(|quick| quick.advertised(window));
+        let held = if self.quick.is_some() { self.behind_hole() } else { 0 };
+        let mut window = self.edge.saturating_sub(self.nxt);
+        if let Some(quick) = &mut self.quick {
+            window = quick.advertise(window, held);
+            self.edge = self.nxt + window;
+        }
         window
     }
 
     /// By how much an ACK could move the edge of the window.
     #[inline]
     fn opens(&self) -> u64 {
-        let free = u64::from(self.buffer).saturating_sub(self.unread);
         // The buffer of a proxy grows by its own rule. Both rules together would block each other: a host's window
         // grows only if a round trip has more data, and only up to the buffer.
-        let grows = self.quick.as_ref().filter(|_| !self.forwards);
-        let free = grows.map_or(free, |quick| quick.offer(self.behind_hole()).min(free));
+        let free = match self.quick.as_ref().filter(|_| !self.forwards) {
+            Some(quick) => quick.offer(self.behind_hole()),
+            None => u64::from(self.buffer).saturating_sub(self.unread),
+        };
         (self.nxt + free).saturating_sub(self.edge)
     }
 
@@ -281,8 +302,7 @@ impl Receiver {
         let mut taken = Taken::default();
         let held = if self.quick.is_some() { self.behind_hole() } else { 0 };
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
-            quick.arrived(self.mss, held, from > self.nxt);
-            quick.measure(body.len(), self.mss);
+            quick.arrived(self.mss, body.len(), held, from > self.nxt);
         }
         if let Some(quick) = self.quick.as_mut().filter(|_| from == self.nxt && !body.is_empty()) {
             quick.filled(now, to);
@@ -309,7 +329,7 @@ impl Receiver {
                     self.note_fin_again(from, to);
                 }
                 let held = self.reach();
-                self.quick.iter_mut().for_each(|quick| quick.spread(held, self.buffer));
+                self.quick.iter_mut().for_each(|quick| quick.spread(held));
             }
             while let Some(piece) = self.next_piece() {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
@@ -324,8 +344,9 @@ impl Receiver {
             self.ack_now = true;
         }
         let held = if self.quick.is_some() { self.reach() } else { 0 };
-        if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
-            quick.read((now, self.nxt), held, self.buffer);
+        let reads = taken.delivered > 0 && (self.reading || self.forwards);
+        if let Some(quick) = self.quick.as_mut().filter(|_| reads) {
+            quick.read((now, self.nxt), held);
         }
         taken
     }
@@ -389,6 +410,7 @@ impl Receiver {
         self.nxt += u64::from(len);
         if !self.reading {
             self.unread += u64::from(len);
+            self.quick.iter_mut().for_each(|quick| quick.stored(len));
         }
         taken.delivered += len;
     }

@@ -34,7 +34,7 @@ impl Connection {
 
     /// Sets the receive buffer to `bytes`, which bounds the window. An already advertised window does not shrink.
     pub fn set_inbox(&mut self, bytes: u32) {
-        self.rx.buffer = bytes;
+        self.rx.set_buffer(bytes);
     }
 
     /// Raises the limit of unacknowledged bytes to `bytes`.

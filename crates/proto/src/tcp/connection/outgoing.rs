@@ -370,13 +370,19 @@ impl Connection {
             segment.ack = self.irs + self.rx.nxt as u32;
         }
         // A base station's buffer may still be smaller than its maximum, and the peer relies on the advertised window.
-        let window = if self.relay { self.rx.buffer } else { config.recv_buffer };
-        segment.window = window.min(0xffff) as u16;
         let offers = |ours: bool, agreed: bool| if answering { agreed } else { ours };
         if offers(config.timestamps, self.agreed.timestamps) {
             segment.timestamps =
                 Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
         }
+        let stamped = answering && segment.timestamps.is_some();
+        let first = self.rx.first_window(payload_mss(config.mss, stamped, false));
+        let window = match first.filter(|_| !self.relay) {
+            Some(first) => first,
+            None if self.relay => self.rx.buffer.into(),
+            None => config.recv_buffer.into(),
+        };
+        segment.window = window.min(0xffff) as u16;
         let options = segment.options_mut();
         options.mss = Some(config.mss.min(0xffff) as u16);
         if offers(config.window_scale, self.agreed.scaled) {
@@ -450,6 +456,8 @@ impl Connection {
         self.tx.core.window.mss = mss;
         // The peer has answered, so timeouts double from now on.
         self.tx.core.syn_linear = 0;
+        let unit = if self.agreed.scaled { 1 << self.agreed.recv_scale } else { 1 };
+        self.rx.open_window(payload_mss(config.mss, timestamps, false), unit);
         self.rx.synchronise(config, mss, whole);
         self.agree_ecn(segment);
     }

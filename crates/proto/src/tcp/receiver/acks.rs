@@ -21,7 +21,12 @@ impl Receiver {
         } else {
             // In Linux a program that reads at once also causes the ACK of partial segments; see `read`.
             let read = self.reading || self.forwards || every == 1;
-            let full = read || self.quick.as_ref().is_none_or(|quick| quick.is_full());
+            let held = self.behind_hole();
+            let full = read
+                || self
+                    .quick
+                    .as_ref()
+                    .is_none_or(|quick| quick.is_full() && quick.offers_as_much(held));
             self.unacked >= every && full
         };
         let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
@@ -93,11 +98,15 @@ impl Receiver {
 
     /// Reads `bytes` for the application. The receiver must send an ACK if the ACK can open the window far enough
     /// beyond the advertised edge. Only a sent ACK moves that edge.
-    pub fn read(&mut self, bytes: u64) {
+    pub fn read(&mut self, now: Time, bytes: u64) {
         if self.quick.is_none() || self.behind_hole() > 0 {
             return self.relayed(bytes);
         }
-        self.unread = self.unread.saturating_sub(bytes);
+        self.free(bytes);
+        let (next, held) = (self.nxt - self.unread.min(self.nxt), self.reach());
+        if let Some(quick) = self.quick.as_mut().filter(|_| bytes > 0) {
+            quick.read((now, next), held);
+        }
         let moved = self.opens();
         let left = self.edge.saturating_sub(self.nxt);
         // Linux: if the window has become twice as large (`__tcp_cleanup_rbuf`).
@@ -111,13 +120,20 @@ impl Receiver {
     /// Frees `bytes` that a proxy has forwarded. Unlike a host of some presets, a proxy announces every sufficient
     /// step of the window, so that its peer never pauses.
     pub fn relayed(&mut self, bytes: u64) {
-        self.unread = self.unread.saturating_sub(bytes);
+        self.free(bytes);
         let moved = self.opens();
         let step = u64::from((2 * self.mss.max(self.maxseg)).min(self.buffer / 2));
         let closed = self.edge <= self.nxt && moved >= self.step();
         if moved >= step || closed {
             self.ack_now = true;
         }
+    }
+
+    /// Frees `bytes` of unread data.
+    fn free(&mut self, bytes: u64) {
+        let unread = self.unread;
+        self.quick.iter_mut().for_each(|quick| quick.freed(bytes, unread));
+        self.unread = unread.saturating_sub(bytes);
     }
 
     /// Suspends the timing of ACKs of Linux during the data of a SYN: Linux neither acknowledges this data separately

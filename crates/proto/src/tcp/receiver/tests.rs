@@ -139,9 +139,9 @@ fn unread(buffer: u32, segments: u64) -> Receiver {
 fn reading_enough_bytes_makes_a_window_update_due() {
     for (buffer, segments, least) in [(65_535, 3, 2000), (3000, 2, 1500), (3000, 3, 1000)] {
         let mut r = unread(buffer, segments);
-        r.read(least - 1);
+        r.read(Time::ZERO, least - 1);
         assert!(!r.ack_due(), "{buffer}, {segments}");
-        r.read(1);
+        r.read(Time::ZERO, 1);
         assert!(r.ack_due(), "{buffer}, {segments}");
     }
 }
@@ -154,11 +154,11 @@ fn the_window_closes_with_data_and_avoids_silly_windows() {
         assert_eq!((r.window(), r.edge()), (buffer.into(), 1 + u64::from(buffer)));
         r.take(Time(0), 1, body(1, buffer), false);
         assert_eq!((r.window(), r.has_read()), (0, false));
-        r.read(least - 1);
+        r.read(Time::ZERO, least - 1);
         assert_eq!(r.window(), 0, "a silly window");
-        r.read(1);
+        r.read(Time::ZERO, 1);
         assert_eq!(r.window(), least);
-        r.read(u64::from(buffer) - least);
+        r.read(Time::ZERO, u64::from(buffer) - least);
         assert_eq!((r.window(), r.has_read()), (buffer.into(), true));
     }
 }

@@ -87,7 +87,11 @@ impl SocketOptions {
         settings.changed(|config| {
             config.mss =
                 self.maxseg.map_or(config.mss, |bytes| bytes.clamp(88, 65_535).min(config.mss));
-            config.recv_buffer = self.recv_buffer.unwrap_or(config.recv_buffer);
+            if let Some(bytes) = self.recv_buffer {
+                // In Linux half of the memory becomes window.
+                config.recv_buffer = if config.quick_acks { bytes / 2 } else { bytes };
+                config.recv_memory = Some([bytes; 2]);
+            }
             config.send_buffer = self.send_buffer.unwrap_or(config.send_buffer);
             config.fast_open &= self.fast_open.unwrap_or(config.fast_open);
             config.ecn = self.ecn.unwrap_or(config.ecn);
