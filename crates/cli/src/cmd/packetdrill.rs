@@ -40,8 +40,11 @@ pub struct Args {
     /// Whose TCP is tested; `both` also compares what the two send
     #[arg(long, value_name = "TCP", default_value = "self", value_parser = ["self", "kernel", "both"])]
     against: String,
-    /// Compare PSH, the order of options and echoed timestamps too
+    /// Ignore PSH, padding, the order of options and echoed timestamps
     #[arg(long)]
+    loose: bool,
+    /// The default
+    #[arg(long, hide = true, conflicts_with = "loose")]
     strict: bool,
     /// Print all packets and calls
     #[arg(long)]
@@ -230,7 +233,7 @@ fn one(
     script: &Script,
     stop: &Stop,
 ) -> Result<ScriptOutcome, Failure> {
-    let rules = Rules { strict: args.strict, ..Rules::default() };
+    let rules = Rules { strict: args.strict || !args.loose, ..Rules::default() };
     let (own, kernel) = args.sides();
     let ours = own.then(|| play(script, &mut Own::default(), &rules));
     let theirs = kernel.then(|| on_kernel(text, &rules, args.tries, stop)).transpose()?;

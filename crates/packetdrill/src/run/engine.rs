@@ -290,7 +290,7 @@ impl Play<'_> {
             let got = format!("no packet until {:.6} s", end as f64 / 1e9);
             return Err(Stop::Fail { line, expected: expected(), got });
         };
-        let got = self.assemble(tcp, at, first);
+        let (got, joined) = self.assemble(tcp, at, first);
         let index = self.flows.sent(&got);
         let Some(index) = index.filter(|index| self.flows.is_of(packet, *index)) else {
             let got = format!("a packet of another connection: {}", wire::show(&got));
@@ -301,7 +301,9 @@ impl Play<'_> {
         let text = wire::show(&got);
         self.entry(at, Some(line), EntryKind::Sent, text.clone());
         let shown = || format!("{text} at {:.6} s", at as f64 / 1e9);
-        if let Err((field, wanted, was)) = compare::segment(packet, tcp, &got, at, &self.rules) {
+        if let Err((field, wanted, was)) =
+            compare::segment(packet, tcp, &got, (at, joined), &self.rules)
+        {
             let got = format!("{}; {field} is {was} instead of {wanted}", shown());
             return Err(Stop::Fail { line, expected: expected(), got });
         }
@@ -312,8 +314,8 @@ impl Play<'_> {
     }
 
     /// Joins segments of one size that were sent together, as a card would have split them, up to the
-    /// expected length.
-    fn assemble(&mut self, tcp: &Tcp, at: Nanos, first: Segment) -> Segment {
+    /// expected length. Returns whether there were several.
+    fn assemble(&mut self, tcp: &Tcp, at: Nanos, first: Segment) -> (Segment, bool) {
         let piece = first.len;
         let mut whole = first;
         while piece > 0 && whole.len < tcp.len && whole.len.is_multiple_of(piece) {
@@ -331,7 +333,8 @@ impl Play<'_> {
             whole.len += next.len;
             whole.flags = whole.flags | next.flags;
         }
-        whole
+        let joined = whole.len > piece;
+        (whole, joined)
     }
 
     fn call(&mut self, line: u32, call: &Call, when: When, base: Nanos) -> Result<(), Stop> {

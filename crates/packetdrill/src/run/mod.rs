@@ -41,7 +41,7 @@ pub struct Rules {
 impl Default for Rules {
     /// The rules of packetdrill: 4 ms, or an eighth of the step.
     fn default() -> Rules {
-        let (tick, scaled, strict, observe) = (None, false, false, false);
+        let (tick, scaled, strict, observe) = (None, false, true, false);
         Rules { tolerance: 4_000_000, percent: 12.5, strict, tick, scaled, observe }
     }
 }

@@ -105,7 +105,7 @@ fn a_passive_open_answers_only_offered_options() {
         &config,
         "
         0ms    < S mss 1460 wscale 2 sackok eln
-        0ms    > S. ack 1 mss 1000 wscale 7 sackok eln
+        0ms    > S. ack 1 win 65000 mss 1000 wscale 7 sackok eln
         10ms   < . ack 1
         10ms   note Established
         11ms   < . 1+100 ack 1

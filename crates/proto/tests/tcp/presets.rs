@@ -29,6 +29,7 @@ const FIELDS: &str = "
     mss: 1460
     send_buffer: 16384
     recv_buffer: 16384
+    recv_memory: None
     quick_acks: false
     initial_window: 1
     loss_window: 1

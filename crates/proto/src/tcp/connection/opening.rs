@@ -143,7 +143,8 @@ impl Connection {
 
     // ---- a client
 
-    /// The data of this end's SYN, and the cause of sending it. Adds PSH and FIN to the SYN as the data requires.
+    /// The data of this end's SYN, and the cause of sending it. Adds PSH and FIN to the SYN as the data requires; Linux
+    /// sends no SYN with PSH.
     pub(super) fn early_data(&mut self, segment: &mut Segment, again: bool) -> (Body, Cause) {
         let none = (Body::EMPTY, Cause::Control);
         let (peer, t_tcp, own) = (self.flow.dst, self.config.t_tcp, self.config.mss);
@@ -180,7 +181,8 @@ impl Connection {
         let whole = u64::from(len) + 1 == w.end;
         //= rfc1644#section-2.2: one segment opens, carries the request, and closes
         let fin = t_tcp && whole && w.fin;
-        let more = [(whole, Flags::PSH), (fin, Flags::FIN)];
+        let pushes = whole && (t_tcp || self.config.growth != GrowthRule::Linux);
+        let more = [(pushes, Flags::PSH), (fin, Flags::FIN)];
         for (_, flag) in more.into_iter().filter(|(set, _)| *set) {
             segment.flags = segment.flags | flag;
         }

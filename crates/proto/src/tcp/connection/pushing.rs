@@ -1,11 +1,13 @@
 //! The PSH flag: on the segment with the last written byte. The TCP of Linux also sets it on the last segment of each
-//! write, and once in each half of the peer's largest window (`tcp_mark_push`, `forced_push`).
+//! write, once in each half of the peer's largest window, and on a part of a segment that fills a small window
+//! (`tcp_mark_push`, `forced_push`, `tcp_write_wakeup`).
 //!
 //! **Not modelled:** Linux marks socket buffers of up to 64 KB, and sets PSH on the last segment of such a buffer. Here
 //! the segment with the last byte has PSH.
 
 use std::collections::VecDeque;
 
+use crate::event::Cause;
 use crate::tcp::config::GrowthRule;
 use crate::tcp::sender::Chunk;
 
@@ -58,7 +60,10 @@ impl Connection {
         let w = &self.tx.core.window;
         let far = to > self.pushed + u64::from(w.peer_max / 2);
         let written = self.outbox.as_ref().is_some_and(|outbox| outbox.pushes.any(from, to));
-        let pushes = to == w.end || far || written;
+        // A part of a segment that probes a small window (`tcp_write_wakeup`).
+        let part = chunk.cause == Cause::Data && chunk.len < w.mss;
+        let fills = part && from == w.una && to == w.una + u64::from(w.peer);
+        let pushes = to == w.end || far || written || fills;
         if pushes {
             self.pushed = self.pushed.max(to);
         }
