@@ -173,14 +173,14 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
-        if k.has("recv-buffer") {
+        let doc = "ACKs as Linux sends them: at once at the start and while the window may grow, and those after \
+                    a hole together; the window grows as in Linux";
+        k.flag("quick-acks", &mut self.quick_acks, doc);
+        if self.quick_acks && k.has("recv-buffer") {
             // The kernel of the testbed gets this memory, of which full segments leave three fifths for data.
             let memory = (u64::from(self.recv_buffer) * 5 / 3).min(u32::MAX.into()) as u32;
             self.recv_memory = Some([memory; 2]);
         }
-        let doc = "ACKs as Linux sends them: at once at the start and while the window may grow, and those after \
-                    a hole together; the window grows as in Linux";
-        k.flag("quick-acks", &mut self.quick_acks, doc);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
             if buffer < self.mss {

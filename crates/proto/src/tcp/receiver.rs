@@ -156,7 +156,8 @@ impl Receiver {
             MaxSeg::Mss => whole,
             MaxSeg::Bytes(bytes) => bytes,
         };
-        self.edge = self.quick.as_ref().map_or(0, |quick| self.nxt + quick.last_window());
+        let first = self.quick.as_ref().filter(|_| !self.forwards);
+        self.edge = first.map_or(0, |quick| self.nxt + quick.last_window());
         self.window();
     }
 
@@ -211,7 +212,7 @@ impl Receiver {
         }
         let held = if self.quick.is_some() { self.behind_hole() } else { 0 };
         let mut window = self.edge.saturating_sub(self.nxt);
-        if let Some(quick) = &mut self.quick {
+        if let Some(quick) = self.quick.as_mut().filter(|_| !self.forwards) {
             window = quick.advertise(window, held);
             self.edge = self.nxt + window;
         }
