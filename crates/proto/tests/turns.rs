@@ -1,6 +1,8 @@
 //! A radio that reports the state changes of its channels, and channels that affect only some frames.
 
-use lasthop_proto::channel::{Channel, ErrorModel, Kinds, PacketBursts, Traffic, TwoState};
+use lasthop_proto::channel::{
+    Channel, ErrorModel, Kinds, Overlap, PacketBursts, Traffic, TwoState,
+};
 use lasthop_proto::event::{EventKind, Interest};
 use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
@@ -126,8 +128,12 @@ fn a_late_timer_reports_no_past_channel_changes() {
 #[test]
 fn bursts_of_data_count_data_alone() {
     for packets in [2, 4, 6] {
-        let model =
-            ErrorModel::PacketBursts(PacketBursts { packets, mean: Bytes(65_536), uniform: true });
+        let model = ErrorModel::PacketBursts(PacketBursts {
+            packets,
+            mean: Bytes(65_536),
+            uniform: true,
+            overlap: Overlap::Restart,
+        });
         let run = |acks_between: usize, only: Kinds| {
             let channel = Channel::new(&model, Stream::new(1, "radio")).only(only);
             let mut radio = Radio::new(config(), None, Some(channel));

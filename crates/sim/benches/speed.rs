@@ -16,8 +16,8 @@ use lasthop_observe::metrics::Metrics;
 use lasthop_observe::{Nothing, Record, Sink};
 use lasthop_proto::agent::{AgentConfig, Router};
 use lasthop_proto::channel::{
-    BitErrors, Channel, ErrorModel, Exponential, Modulation, PacketBursts, Rayleigh, TwoState,
-    TwoStateBits,
+    BitErrors, Channel, ErrorModel, Exponential, Modulation, Overlap, PacketBursts, Rayleigh,
+    TwoState, TwoStateBits,
 };
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
@@ -235,6 +235,7 @@ fn channels() {
                 packets: 4,
                 mean: Bytes(65_536),
                 uniform: true,
+                overlap: Overlap::Restart,
             }),
         ),
         (

@@ -215,9 +215,8 @@ fn of_cause(cause: Cause) -> &'static str {
         ElnRetransmit | LossNotification => "west97#2.3.3",
         TailLossProbe => "rfc8985#7.3",
         WindowProbe => "rfc9293#3.8.6.1",
-        LocalDupAck | LocalTimeout | LocalPersist | SuppressedDupAck | SpuriousAck => {
-            "balakrishnan97#2.1"
-        }
+        LocalDupAck | LocalTimeout | LocalPersist | LocalBurstCheck | SuppressedDupAck
+        | SpuriousAck => "balakrishnan97#2.1",
         PartialAck => "west97#3.3",
         ReconstructedAck => "rfc3449#5.3.1",
         BadStateNotification => "bakshi96#4.2.3",

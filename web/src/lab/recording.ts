@@ -153,11 +153,11 @@ export class Recording {
 /** Kinds of marks by the causes of packets. */
 const KINDS: Record<string, string> = {
   'fast-retransmit': 'fast', 'timeout-retransmit': 'timeout', 'eln-retransmit': 'eln', 'tail-loss-probe': 'probe',
-  'local-dup-ack': 'local', 'local-timeout': 'local', 'local-persist': 'local',
+  'local-dup-ack': 'local', 'local-timeout': 'local', 'local-persist': 'local', 'local-burst-check': 'local',
 };
 
 const LOCAL = new Set([
-  'local-dup-ack', 'local-timeout', 'local-persist', 'handoff-repeated', 'link-nack', 'link-timeout', 'link-window-full',
+  'local-dup-ack', 'local-timeout', 'local-persist', 'local-burst-check', 'handoff-repeated', 'link-nack', 'link-timeout', 'link-window-full',
 ]);
 
 /** The series of flow `i` of an answer. */

@@ -40,7 +40,7 @@ export const LOOKS: Look[] = ['data', 'again', 'local', 'ack', 'notice'];
 const SIZES = 1 << 20;
 
 const AGAIN = new Set(['fast-retransmit', 'timeout-retransmit', 'eln-retransmit', 'tail-loss-probe', 'window-probe']);
-const LOCAL = new Set(['local-dup-ack', 'local-timeout', 'local-persist', 'handoff-repeated']);
+const LOCAL = new Set(['local-dup-ack', 'local-timeout', 'local-persist', 'local-burst-check', 'handoff-repeated']);
 const ACKS = new Set(['ack', 'split-ack', 'control', 'split-control', 'reconstructed-ack']);
 const DATA = new Set(['data', 'split-data', 'datagram', 'handoff-copy', 'line-duplicate', 'split-probe']);
 

@@ -25,7 +25,7 @@ pub use bit_errors::BitErrors;
 pub use exponential_errors::Exponential;
 pub use fading::Fading;
 pub use gilbert_elliott::GilbertElliott;
-pub use packet_bursts::PacketBursts;
+pub use packet_bursts::{Overlap, PacketBursts};
 pub use packet_loss::PacketLoss;
 pub use rayleigh::{Modulation, Rayleigh};
 pub use scripted::{Scripted, ScriptedErrors};

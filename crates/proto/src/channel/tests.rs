@@ -17,7 +17,12 @@ fn model() -> impl Strategy<Value = ErrorModel> {
         small().prop_map(|m| ErrorModel::Exponential(Exponential { mean: Bytes(m) })),
         probability().prop_map(|ber| ErrorModel::BitErrors(BitErrors { ber })),
         (0u32..9, small(), any::<bool>()).prop_map(|(packets, m, uniform)| {
-            ErrorModel::PacketBursts(PacketBursts { packets, mean: Bytes(m), uniform })
+            ErrorModel::PacketBursts(PacketBursts {
+                packets,
+                mean: Bytes(m),
+                uniform,
+                overlap: Overlap::Restart,
+            })
         }),
         (small(), small(), probability(), probability(), any::<bool>()).prop_map(
             |(good, bad, ber_good, ber_bad, deterministic)| ErrorModel::TwoState(TwoState {
@@ -96,8 +101,12 @@ proptest! {
 
 #[test]
 fn a_channel_for_data_lets_other_frames_pass() {
-    let model =
-        ErrorModel::PacketBursts(PacketBursts { packets: 2, mean: Bytes(3000), uniform: true });
+    let model = ErrorModel::PacketBursts(PacketBursts {
+        packets: 2,
+        mean: Bytes(3000),
+        uniform: true,
+        overlap: Overlap::Restart,
+    });
     let plain = Channel::new(&model, Stream::new(1, "radio"));
     assert!(Traffic::ALL.into_iter().all(|kind| plain.applies_to(kind)));
     let data = plain.only([Traffic::Data].into_iter().collect());
@@ -149,7 +158,12 @@ fn the_draws_of_every_model_are_pinned() {
     let models = [
         ErrorModel::Exponential(Exponential { mean: Bytes(8192) }),
         ErrorModel::BitErrors(BitErrors { ber: p(15e-6) }),
-        ErrorModel::PacketBursts(PacketBursts { packets: 6, mean: Bytes(65_536), uniform: false }),
+        ErrorModel::PacketBursts(PacketBursts {
+            packets: 6,
+            mean: Bytes(65_536),
+            uniform: false,
+            overlap: Overlap::Restart,
+        }),
         ErrorModel::TwoState(TwoState { good, bad, ber_good, ber_bad, deterministic: false }),
         ErrorModel::TwoStateBits(TwoStateBits {
             good_bits: 90_000,
@@ -191,7 +205,12 @@ fn each_error_model_reports_its_properties() {
         (ErrorModel::BitErrors(BitErrors { ber: p }), false, false),
         (ErrorModel::PacketLoss(PacketLoss { p }), false, true),
         (
-            ErrorModel::PacketBursts(PacketBursts { packets: 1, mean: m, uniform: false }),
+            ErrorModel::PacketBursts(PacketBursts {
+                packets: 1,
+                mean: m,
+                uniform: false,
+                overlap: Overlap::Restart,
+            }),
             false,
             true,
         ),

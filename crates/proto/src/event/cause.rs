@@ -60,6 +60,8 @@ causes! {
     LocalTimeout = "local-timeout",
     /// The base station retransmits because its persist timer expired.
     LocalPersist = "local-persist",
+    /// The base station retransmits because a new ACK shows that the packet after a repaired one is missing too.
+    LocalBurstCheck = "local-burst-check",
     /// The base station sends a partial acknowledgement in the receiver's name.
     PartialAck = "partial-ack",
     /// An agent recreates an ACK that was removed before a slow return link.
@@ -195,6 +197,9 @@ impl Cause {
     /// Whether the base station retransmits these bytes.
     pub fn is_local_retransmission(self) -> bool {
         use Cause::*;
-        matches!(self, LocalDupAck | LocalTimeout | LocalPersist | HandoffRepeated)
+        matches!(
+            self,
+            LocalDupAck | LocalTimeout | LocalPersist | LocalBurstCheck | HandoffRepeated
+        )
     }
 }

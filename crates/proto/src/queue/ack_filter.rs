@@ -13,7 +13,7 @@
 //! removes nothing.
 //!
 //! **Cost.** An ACK finds its connection by one look-up, and through it a chain of removable ACKs; it never
-//! searches the queue. It visits at most one ACK more than it removes, at logarithmic cost in the queue's
+//! searches the queue. It visits at most one ACK more than it removes (all of the chain if it removes at random), at logarithmic cost in the queue's
 //! length. Removed ACKs leave holes without bytes. An arrival never finds more holes than the maximum number
 //! of packets, plus [`HOLES`].
 //!
@@ -23,12 +23,15 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
+
 use super::{Discipline, Read};
-use crate::describe::{Descriptor, Kind, System};
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::Cause;
 use crate::flows::FlowMap;
 use crate::machine::{Out, Side};
-use crate::units::Time;
+use crate::rng::Stream;
+use crate::units::{Probability, Time};
 use crate::wire::{Ackp, Flags, FlowKey, Packet, Segment, Seq};
 
 use super::{Order, Room, Waiting, is_pure_ack};
@@ -68,6 +71,38 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |_, _| Discipline::AckFilter,
 }];
 
+pub(super) const RANDOM: &[Descriptor<Read>] = &[Descriptor {
+    word: "ack-filter-random",
+    system: System::new(
+        Kind::Queue,
+        "ack-filter-random",
+        "path: discipline = \"ack-filter-random\"",
+        "a newer cumulative ACK removes a random fraction of the older ones of its connection",
+        "balakrishnan97 4.2.2",
+    )
+    .tier(System::UNLISTED),
+    read: |k, _| Discipline::AckFilterRandom(RandomFilter::keys(k)),
+}];
+
+/// The random policy of the filter.
+//= balakrishnan97#4.2.2: some fraction (or possibly all) of them; deterministic or random
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct RandomFilter {
+    /// Probability with which each older ACK is removed.
+    pub share: Probability,
+}
+
+impl RandomFilter {
+    /// Reads the keys.
+    pub fn keys(k: &mut Keys<'_>) -> RandomFilter {
+        let mut share = Probability::new(0.5).unwrap_or(Probability::ZERO);
+        k.table("ack-filter-random", "options of `ack-filter-random`", |k| {
+            k.probability("share", &mut share, "the probability with which an older ACK is removed");
+        });
+        RandomFilter { share }
+    }
+}
+
 /// The filtering queue. See the head of the file.
 #[derive(Clone, Debug, Default)]
 pub struct AckFilter {
@@ -75,6 +110,8 @@ pub struct AckFilter {
     next: u64,
     holes: usize,
     memory: Memory,
+    /// The random policy; without it each older ACK is removed.
+    random: Option<(RandomFilter, Stream)>,
 }
 
 /// State of a connection in the direction of its ACKs.
@@ -187,6 +224,42 @@ pub(crate) fn clears(new: &Segment, old: &Segment) -> bool {
 }
 
 impl AckFilter {
+    /// A filter that removes older ACKs at random.
+    pub fn random(config: RandomFilter, stream: Stream) -> AckFilter {
+        AckFilter { random: Some((config, stream)), ..AckFilter::default() }
+    }
+
+    /// Draws whether an older ACK is removed.
+    fn removes(&mut self) -> bool {
+        self.random.as_mut().is_none_or(|(config, stream)| stream.chance(config.share.get()))
+    }
+
+    /// The older ACKs of a chain that `new` removes, from the newest on, with their lengths. Other removable ones
+    /// remain in the chain, whose first serial number is returned as well.
+    fn choose(&mut self, mut older: Option<u64>, new: &Segment) -> (Vec<(u64, u32)>, Option<u64>) {
+        let (mut removed, mut first, mut last) = (Vec::new(), None, None);
+        while let Some(serial) = older {
+            let Some((bytes, previous)) = self.cleared(serial, new) else { break };
+            if self.removes() {
+                removed.push((serial, bytes));
+            } else {
+                first = first.or(Some(serial));
+                last.replace(serial).into_iter().for_each(|last| self.link(last, Some(serial)));
+            }
+            older = previous;
+        }
+        // The rest of the chain has left the queue, or must remain.
+        last.into_iter().for_each(|last| self.link(last, None));
+        (removed, first)
+    }
+
+    /// Makes `previous` the removable ACK before `serial`.
+    fn link(&mut self, serial: u64, previous: Option<u64>) {
+        if let Some(slot) = self.slot(serial) {
+            slot.previous = previous;
+        }
+    }
+
     fn slot(&mut self, serial: u64) -> Option<&mut Slot> {
         let index = self.slots.binary_search_by_key(&serial, |slot| slot.serial).ok()?;
         self.slots.get_mut(index)
@@ -233,27 +306,27 @@ impl AckFilter {
         }
         let known = self.memory.get(key);
         let (turn, mut flow) = Memory::note(known, segment);
-        let mut older = flow.removable.filter(|_| turn == Turn::Advances);
+        let older = flow.removable.filter(|_| turn == Turn::Advances);
         let first = older.and_then(|serial| self.cleared(serial, segment));
-        let fits = room.admits(waiting.bytes)
-            || first.is_some_and(|(gone, _)| room.admits_without(gone, waiting.bytes));
-        if !fits {
+        let fits = room.admits(waiting.bytes);
+        if !fits && first.is_none_or(|(gone, _)| !room.admits_without(gone, waiting.bytes)) {
             waiting.overflow(side, out);
             return;
         }
-        if first.is_some() {
-            while let Some(serial) = older {
-                let Some((gone, previous)) = self.cleared(serial, segment) else { break };
-                let Some(ended) = self.slot(serial).and_then(|slot| slot.waiting.take()) else {
-                    break;
-                };
+        let (removed, retained) = self.choose(older, segment);
+        if !fits && removed.is_empty() {
+            waiting.overflow(side, out);
+            return;
+        }
+        for (serial, gone) in &removed {
+            if let Some(ended) = self.slot(*serial).and_then(|slot| slot.waiting.take()) {
                 self.holes += 1;
-                room.remove(gone);
+                room.remove(*gone);
                 out.discard(side, ended.packet, Cause::SupersededAck);
-                older = previous;
             }
-            // The rest of the chain has left the queue, or must remain.
-            flow.removable = None;
+        }
+        if !removed.is_empty() || retained.is_some() {
+            flow.removable = retained;
         }
         let serial = self.push(waiting, flow.removable, room);
         if plain && turn != Turn::Needed {

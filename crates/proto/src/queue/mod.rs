@@ -18,7 +18,7 @@ mod longest;
 
 pub use crate::units::Limit;
 
-pub use ack_filter::AckFilter;
+pub use ack_filter::{AckFilter, RandomFilter};
 pub use acks_first::AcksFirst;
 pub use codel::{Codel, CodelConfig};
 pub use csdp::{Csdp, CsdpConfig};
@@ -52,6 +52,8 @@ family! {
     [head_drop] HeadDrop => Box<head_drop::HeadDrop> = Box::default(), head_drop::WORDS;
     /// A new ACK removes the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
     [ack_filter] AckFilter => Box<AckFilter> = Box::default(), ack_filter::WORDS;
+    /// A new ACK removes a random fraction of them. See [`AckFilter`].
+    AckFilterRandom(filter: RandomFilter) => Box<AckFilter> = Box::new(AckFilter::random(*filter, chance())), ack_filter::RANDOM;
     /// ACKs precede all other packets (balakrishnan97 4.4.1). See [`AcksFirst`].
     [acks_first] AcksFirst => Box<AcksFirst<Fifo>> = Box::default(), acks_first::WORDS;
     /// ACKs precede all other packets, and are filtered.

@@ -192,6 +192,17 @@ pub enum TimerOrder {
     First,
 }
 
+/// Use of a smoothed round trip after the fourth consecutive timeout, with integer arithmetic only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StaleRtt {
+    /// It moves into the variation (4.4BSD, ns-2).
+    #[default]
+    ToVariation,
+    /// It is dropped (ns in December 1996).
+    Dropped,
+}
+
 /// Whether this is the limit of BSD's backoff.
 fn is_64(factor: &u32) -> bool {
     *factor == 64
@@ -298,6 +309,9 @@ pub struct TcpConfig {
     /// Resolution of their averages; of [`Clock::Fine`] only.
     #[serde(skip_serializing_if = "is_default")]
     pub rtt_arithmetic: Arithmetic,
+    /// Use of the smoothed round trip after the fourth consecutive timeout.
+    #[serde(skip_serializing_if = "is_default")]
+    pub stale_rtt: StaleRtt,
     /// Whether packets carry their send time outside the header and ACKs echo it, so that each ACK of new
     /// data gives a round-trip time. For simulations; real packets cannot carry it.
     #[serde(skip_serializing_if = "is_default")]
@@ -335,6 +349,9 @@ pub struct TcpConfig {
     /// Number of SYN-ACK retransmissions; `None` is `max_retries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syn_ack_retries: Option<u32>,
+    /// Longest duration of the handshake, after which the connection is dropped; `None` is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opening_limit: Option<Span>,
     /// Timeouts of a SYN that do not double the next one.
     #[serde(skip_serializing_if = "is_default")]
     pub syn_linear: u32,

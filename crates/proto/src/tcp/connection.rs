@@ -24,11 +24,11 @@ use std::sync::Arc;
 use crate::event::{Cause, EventKind, Interest, Tcb, TcpEvent, TcpKind};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Due, Span, Time};
-use crate::wire::{Body, Flags, FlowKey, Segment, Seq};
+use crate::wire::{Body, FlowKey, Segment, Seq};
 
 use super::Settings;
 use super::accurate::Marks;
-use super::config::{Clock, GivingUp, TcpConfig};
+use super::config::{Clock, TcpConfig};
 use super::exchange::ExchangeState;
 use super::opening::Opening;
 use super::receiver::Receiver;
@@ -74,6 +74,8 @@ pub struct Connection {
     /// Whether this end opened actively.
     active: bool,
     open_at: Due,
+    /// When the connection is dropped if it is not established.
+    opening_until: Due,
     time_wait_until: Due,
     /// Time from which an unacceptable segment without data is answered again.
     challenge_from: Time,
@@ -197,6 +199,7 @@ impl Connection {
             stream,
             active: false,
             open_at: Due::NEVER,
+            opening_until: Due::NEVER,
             time_wait_until: Due::NEVER,
             challenge_from: Time(0),
             complete: false,
@@ -332,7 +335,7 @@ impl Connection {
         let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER);
         let timers = or_never(self.tx.next_wake()).min(or_never(self.rx.next_wake()));
         let ends = self.open_at.or_never().min(self.time_wait_until.or_never());
-        timers.min(ends).or_none()
+        timers.min(ends).min(self.opening_until.or_never()).or_none()
     }
 
     /// Handles the timers that have expired at `now`.
@@ -360,15 +363,15 @@ impl Connection {
         if self.state == State::Closed {
             return;
         }
+        if self.opening_until.is_past(now) {
+            self.time_out(now, out);
+            return;
+        }
         self.rx.on_wake(now);
         if let Some(kind) = self.tx.on_wake(now) {
             self.report(kind, out);
             if self.gives_up(now, kind) {
-                // A peer that never answered our SYN has no connection to reset.
-                if self.state != State::SynSent && self.config.giving_up == GivingUp::Count {
-                    self.send_control(now, Flags::RST | Flags::ACK, out);
-                }
-                self.abort(out);
+                self.time_out(now, out);
                 return;
             }
             if kind == TcpKind::Timeout && self.is_half() {
@@ -422,7 +425,7 @@ impl Connection {
         self.aborted = true;
         self.tx.stop();
         self.rx.stop();
-        self.time_wait_until = Due::NEVER;
+        (self.opening_until, self.time_wait_until) = (Due::NEVER, Due::NEVER);
         if let Some(outbox) = &mut self.outbox {
             outbox.rope = Rope::default();
         }
@@ -460,23 +463,30 @@ impl Connection {
         }
     }
 
-    /// The timestamp clock, offset by the initial sequence number as RFC 7323 section 5.4 advises.
-    fn timestamp(&self, now: Time) -> u32 {
-        ((now.0 / self.timestamp_unit().0.max(1)) as u32).wrapping_add(self.iss.0)
+    /// The timestamp clock since time zero: BSD's slow tick, or the units of a fine clock.
+    fn timestamp_clock(&self, now: Time) -> u64 {
+        match self.config.clock {
+            Clock::Ticks { .. } => self.config.slow.elapsed(now),
+            Clock::Fine { .. } => now.0 / self.timestamp_unit().0.max(1),
+        }
     }
 
-    /// When this end sent the segment whose timestamp `segment` echoes. `None` for tick-driven stacks: as their models
-    /// did, they time one segment at a time.
+    /// The timestamp clock, offset by the initial sequence number as RFC 7323 section 5.4 advises.
+    fn timestamp(&self, now: Time) -> u32 {
+        (self.timestamp_clock(now) as u32).wrapping_add(self.iss.0)
+    }
+
+    /// When this end sent the segment whose timestamp `segment` echoes, to a unit of the timestamp clock.
     fn echoed(&self, now: Time, segment: &Segment) -> Option<Time> {
         if self.config.stamps {
             return segment.options().stamp?.echo;
         }
-        let Clock::Fine { .. } = self.config.clock else { return None };
         let ts = segment.timestamps.filter(|_| self.agreed.timestamps)?;
         let age = self.timestamp(now).wrapping_sub(ts.echo);
-        let span = self.timestamp_unit() * u64::from(age);
         // An echo from the future, or from before time zero, is not of this connection.
-        (age < 1 << 31 && span.0 <= now.0).then(|| Time(now.0 - span.0))
+        let known = age < 1 << 31 && u64::from(age) <= self.timestamp_clock(now);
+        // Between time zero and the first tick the subtraction saturates within one tick.
+        known.then(|| Time(now.0.saturating_sub((self.timestamp_unit() * u64::from(age)).0)))
     }
 }
 

@@ -4,7 +4,7 @@ use super::accurate::AccurateEcn;
 use super::config::{
     AccConfig, AckpReaction, Arithmetic, Clock, Deflation, DelayedAck, ElnMode, ElnReaction,
     GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction,
-    Rounding, RtoRule, SlowStart, TcpConfig, TimerOrder, Variant,
+    Rounding, RtoRule, SlowStart, StaleRtt, TcpConfig, TimerOrder, Variant,
 };
 use super::sender::systems::cubic;
 use super::word::Word;
@@ -150,6 +150,8 @@ impl TcpConfig {
         k.maybe_count("syn-retries", &mut self.syn_retries, 0..=255, doc);
         let doc = "SYN-ACKs that are retransmitted before the connection is given up; `max-retries` if it is left out";
         k.maybe_count("syn-ack-retries", &mut self.syn_ack_retries, 0..=255, doc);
+        let doc = "the longest duration of a handshake, after which the connection is dropped; no limit if it is left out";
+        k.maybe("opening-limit", &mut self.opening_limit, Span::millis(1)..=DAY, doc);
         let doc = "timeouts of a SYN that do not double the next one";
         k.count("syn-linear", &mut self.syn_linear, 0..=255, doc);
     }
@@ -400,6 +402,10 @@ impl TcpConfig {
             let key = if k.has("rtt-rounding") { "rtt-rounding" } else { "rtt-arithmetic" };
             k.out_of_range(key, "beats are counted with `rtt-arithmetic = \"integer\"`");
         }
+        let stale = [("to-variation", StaleRtt::ToVariation), ("dropped", StaleRtt::Dropped)];
+        let doc =
+            "what integer averages do with the smoothed round trip after four timeouts in a row";
+        k.word("stale-rtt", &mut tcp.stale_rtt, &stale, doc);
         let doc = "packets carry their time of sending outside the header and ACKs echo it, as in simulators; needs \
                     fine timers";
         k.flag("stamps", &mut tcp.stamps, doc);

@@ -6,7 +6,7 @@ use super::accurate::AccurateEcn;
 use super::config::{
     AckpReaction, Arithmetic, Clock, Congestion, Deflation, DelayedAck, ElnMode, ElnReaction,
     GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, Prediction, Rounding,
-    RtoRule, SlowStart, TcpConfig, TimerOrder, Variant, VegasRule,
+    RtoRule, SlowStart, StaleRtt, TcpConfig, TimerOrder, Variant, VegasRule,
 };
 
 type Row = (&'static str, &'static str, fn() -> TcpConfig);
@@ -80,6 +80,7 @@ impl TcpConfig {
             rto_rule: RtoRule::Rfc6298,
             rtt_rounding: Rounding::Up,
             rtt_arithmetic: Arithmetic::Exact,
+            stale_rtt: StaleRtt::ToVariation,
             stamps: false,
             timer_order: TimerOrder::Last,
             fast_backoff: false,
@@ -93,6 +94,7 @@ impl TcpConfig {
             giving_up: GivingUp::Count,
             syn_retries: None,
             syn_ack_retries: None,
+            opening_limit: Some(Span::secs(75)),
             syn_linear: 0,
             mss: 1460,
             send_buffer: 16 * 1024,
@@ -157,6 +159,7 @@ impl TcpConfig {
             rto_max: Span::secs(60),
             rto_initial: Span::secs(1),
             backoff_max: 0,
+            opening_limit: None,
             send_buffer: 64 * 1024 - 1,
             recv_buffer: 64 * 1024 - 1,
             initial_window: 3,
@@ -209,16 +212,19 @@ impl TcpConfig {
     /// that the first retransmission waits for an undoubled timeout. An ACK starts it before its round-trip
     /// time is counted. A fast retransmit doubles the timeout as well; a backoff ends with the ACK of a
     /// packet that was sent once. Slow start opens the window below the threshold, which may be less than two
-    /// packets. There is no handshake.
+    /// packets. There is no handshake. Only the factor 64 of the backoff bounds a timeout; the simulator
+    /// stops above 2000 s. After the fourth timeout in a row the smoothed round trip is dropped.
     ///
-    /// Assumed: the maximum timeout of 64 s, as in BSD, and that a source never aborts (255 retries here).
+    /// Assumed: a source never aborts (255 retries here).
     pub fn ns_1996() -> TcpConfig {
         TcpConfig {
             rtt_arithmetic: Arithmetic::Integer,
+            stale_rtt: StaleRtt::Dropped,
             stamps: true,
             timer_order: TimerOrder::First,
             fast_backoff: true,
             handshake: false,
+            rto_max: Span::secs(2000),
             rto_initial: Span::secs(3),
             whole_segments: true,
             ssthresh_min: 0,
@@ -276,6 +282,7 @@ impl TcpConfig {
             rto_max: Span::secs(64),
             rto_initial: Span::secs(6),
             max_retries: 255,
+            opening_limit: None,
             mss: 536,
             send_buffer: 4096,
             recv_buffer: 4096,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::units::{Span, Time};
 
 use super::Settings;
-use super::config::{Arithmetic, Clock, Rounding, RtoRule, TcpConfig};
+use super::config::{Arithmetic, Clock, Rounding, RtoRule, StaleRtt, TcpConfig};
 use linux::Deviation;
 
 /// A clock with a period and a phase: BSD's slow and fast timeouts are host-wide.
@@ -29,6 +29,11 @@ impl Beat {
         (now.0 + self.period.0 - self.phase.0) / self.period.0
     }
 
+    /// Number of beats after time zero, up to `now`.
+    pub(super) fn elapsed(self, now: Time) -> u64 {
+        self.count(now) - self.count(Time(0))
+    }
+
     /// Time of the `n`th beat after `now`.
     pub fn nth_after(self, now: Time, n: u64) -> Time {
         let last = self.count(now).saturating_add(n.max(1));
@@ -45,6 +50,7 @@ pub struct Timing {
     initial: Span,
     /// Maximum factor of the backoff; 0 if only `max` bounds it.
     backoff_max: u32,
+    stale: StaleRtt,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +98,7 @@ impl Timing {
         };
         let TcpConfig { rto_min: min, rto_max: max, rto_initial: initial, backoff_max, .. } =
             *config;
-        Timing { kind, min, max, initial, backoff_max }
+        Timing { kind, min, max, initial, backoff_max, stale: config.stale_rtt }
     }
 
     /// The factor of the timeout after `backoff` consecutive timeouts.
@@ -234,10 +240,14 @@ impl RttEstimator {
     //= rfc6298#section-5.5: the timeout is doubled, bounded above
     pub fn back_off(&mut self) {
         self.backoff += 1;
+        // After the fourth consecutive timeout the estimate is considered stale, so that the next measurement acts
+        // as the first. BSD sets the timer before, ns of 1996 after.
+        let stale = self.backoff > 3 && !self.timing().kind.is_exact();
+        if stale && self.timing().stale == StaleRtt::Dropped {
+            self.srtt = 0;
+        }
         self.set_rto(false);
-        // 4.4BSD: after the fourth consecutive timeout the estimate is considered stale. It moves into the
-        // variation, so that the next measurement acts as the first.
-        if self.backoff > 3 && !self.timing().kind.is_exact() {
+        if stale {
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
@@ -452,6 +462,22 @@ mod tests {
         assert_ne!(after(true, 0), after(false, 0));
         assert_eq!([1, 2, 3].map(|n| after(true, n)), [after(true, 0); 3]);
         assert_eq!([4, 5].map(|n| after(true, n)), [after(false, 0); 2]);
+    }
+
+    /// ns of 1996 has no limit but the factor of 64, and drops the smoothed round trip where BSD adds it to the
+    /// variation.
+    #[test]
+    fn a_stale_estimate_is_dropped_in_ns_of_1996() {
+        let beat = Beat::new(Span::millis(100), Span::ZERO);
+        let mut rtt = estimator(TcpConfig::ns_1996(), beat);
+        rtt.sample(Time(0), Time(2000 * MS)); // 20 ticks: srtt 160/8, rttvar 40/4
+        let mut next = || {
+            rtt.back_off();
+            rtt.rto()
+        };
+        let rtos: Vec<Span> = (0..8).map(|_| next()).collect();
+        let s = Span::secs;
+        assert_eq!(rtos, [s(12), s(24), s(48), s(64), s(128), s(256), s(256), s(256)]);
     }
 
     /// Limits of the timeout that are not whole numbers of ticks are rounded up.

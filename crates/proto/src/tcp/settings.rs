@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config::{Clock, TcpConfig};
 use super::rtt::{Beat, Timing};
-use crate::units::Span;
+use crate::units::{Due, Span, Time};
 
 /// The host-wide clocks of BSD timers.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +35,8 @@ pub struct Settings {
     pub(super) timing: Timing,
     /// The delayed-ACK clock, used with [`Clock::Ticks`].
     pub(super) fast: Beat,
-    /// The retransmission clock, for derived settings.
-    slow: Beat,
+    /// The retransmission clock.
+    pub(super) slow: Beat,
 }
 
 impl Settings {
@@ -44,6 +44,15 @@ impl Settings {
     pub fn new(config: TcpConfig, beats: Beats) -> Arc<Settings> {
         let timing = Timing::new(&config, beats.slow);
         Arc::new(Settings { config, timing, fast: beats.fast, slow: beats.slow })
+    }
+
+    /// The time at which a connection is dropped that begins to open at `now` and is not established by then.
+    pub(super) fn opening_deadline(&self, now: Time) -> Due {
+        let Some(limit) = self.config.opening_limit else { return Due::NEVER };
+        Due::at(match self.config.clock {
+            Clock::Ticks { slow, .. } => self.slow.nth_after(now, limit.0.div_ceil(slow.0.max(1))),
+            Clock::Fine { .. } => now + limit,
+        })
     }
 
     /// The settings of the same host for a connection with another configuration.

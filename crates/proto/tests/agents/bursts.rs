@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
-use lasthop_proto::channel::{Channel, ErrorModel, PacketBursts, PacketLoss, damage_at};
+use lasthop_proto::channel::{Channel, ErrorModel, Overlap, PacketBursts, PacketLoss, damage_at};
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::rng::Stream;
@@ -213,8 +213,12 @@ fn seconds(config: &SnoopConfig, slow: u64, errors: &[Option<ErrorModel>; 2]) ->
 }
 
 fn bursts(packets: u32) -> [Option<ErrorModel>; 2] {
-    let model =
-        ErrorModel::PacketBursts(PacketBursts { packets, mean: Bytes(65_536), uniform: false });
+    let model = ErrorModel::PacketBursts(PacketBursts {
+        packets,
+        mean: Bytes(65_536),
+        uniform: false,
+        overlap: Overlap::Restart,
+    });
     [Some(model.clone()), Some(model)]
 }
 

@@ -122,6 +122,45 @@ fn losses_in_one_window_are_repaired_one_by_one() {
 }
 
 #[test]
+fn the_burst_check_repeats_the_packet_after_a_repaired_one() {
+    let config = SnoopConfig { burst_check: true, ..config() };
+    check(
+        &snoop(config.clone()),
+        "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460         # lost
+        2ms    fixed   2921+1460
+        3ms    mobile  ack 1
+        8ms    mobile  ack 1             => suppressed-dup-ack
+        8ms    base    1+1460            => local-dup-ack
+        16ms   mobile  ack 1461
+        16ms   base    1461+1460         => local-burst-check
+        24ms   mobile  ack 4381
+        5000ms end
+        ",
+    );
+    // An ACK of more than the repaired packet shows that the next one arrived: the losses are not successive.
+    check(
+        &snoop(config),
+        "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460
+        2ms    fixed   2921+1460         # lost
+        3ms    fixed   4381+1460
+        4ms    mobile  ack 1
+        8ms    mobile  ack 1             => suppressed-dup-ack
+        8ms    base    1+1460            => local-dup-ack
+        16ms   mobile  ack 2921
+        24ms   fixed   5841+1460
+        32ms   mobile  ack 2921          => suppressed-dup-ack
+        32ms   base    2921+1460         => local-dup-ack
+        40ms   mobile  ack 7301
+        5000ms end
+        ",
+    );
+}
+
+#[test]
 fn the_local_timer_retransmits_until_an_ack_comes() {
     check(
         &snoop(config()),

@@ -1,8 +1,8 @@
 //! The rules of the ACK filter, one script each.
 
 use lasthop_proto::queue::ack_filter::FLOWS;
-use lasthop_proto::queue::{Discipline, Limit};
-use lasthop_proto::units::Bytes;
+use lasthop_proto::queue::{Discipline, Limit, RandomFilter};
+use lasthop_proto::units::{Bytes, Probability};
 use lasthop_proto::wire::{PacketId, Seq};
 
 use super::script::{Bench, check, packet};
@@ -323,6 +323,53 @@ fn an_ack_that_does_not_fit_clears_nothing() {
          leaves ack 0
          leaves ack 1000",
     );
+}
+
+fn random(share: f64) -> Discipline {
+    Discipline::AckFilterRandom(RandomFilter { share: Probability::new(share).unwrap() })
+}
+
+//= balakrishnan97#4.2.2: the filter removes some fraction of the older ACKs, at random
+#[test]
+fn the_random_policy_removes_its_share() {
+    let all = "ack 0
+         ack 1000
+         data 1+960
+         ack 2000 => ends 1000
+         ack 3000 => ends 2000
+         leaves ack 0
+         leaves data 1+960
+         leaves ack 3000
+         leaves nothing";
+    check(random(1.0), Limit::Packets(10), all);
+    let none = "ack 0
+         ack 1000
+         ack 2000
+         leaves ack 0
+         leaves ack 1000
+         leaves ack 2000
+         leaves nothing";
+    check(random(0.0), Limit::Packets(10), none);
+    let mut bench = Bench::new(random(0.5), Limit::Packets(100_000));
+    let mut enter = |port: usize, ack: u32| {
+        let mut packet = packet(&format!("port {port} ack {ack}"), Seq(0));
+        packet.id = PacketId(port as u64);
+        bench.enter(packet).len()
+    };
+    // One candidate for each of 400 connections: 200 with a deviation of 10.
+    let mut removed = 0;
+    for port in 1..=400 {
+        enter(port, 0);
+        enter(port, 1000);
+        removed += enter(port, 2000);
+    }
+    assert!((160..240).contains(&removed), "{removed}");
+    // Retained ACKs remain candidates: after ten more, hardly any of the early ones waits.
+    for port in 1..=400 {
+        removed += (3..13).map(|n| enter(port, n * 1000)).sum::<usize>();
+    }
+    // Of eleven candidates of each connection, one remains on average: 4000 are removed, with a deviation of 16.
+    assert!((3930..4070).contains(&removed), "{removed}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ const FIELDS: &str = "
     rto_rule: Rfc6298
     rtt_rounding: Up
     rtt_arithmetic: Exact
+    stale_rtt: ToVariation
     stamps: false
     timer_order: Last
     fast_backoff: false
@@ -25,6 +26,7 @@ const FIELDS: &str = "
     giving_up: Count
     syn_retries: None
     syn_ack_retries: None
+    opening_limit: Some(75s)
     syn_linear: 0
     mss: 1460
     send_buffer: 16384
@@ -80,6 +82,7 @@ const FIELDS: &str = "
     fast_open: false
     time_wait: 60s
     [ns]
+    opening_limit: None
     clock: Fine { granularity: 100ms }
     rtt_rounding: Beats
     rtt_arithmetic: Integer
@@ -98,6 +101,9 @@ const FIELDS: &str = "
     deflation: Ns
     exit_growth: true
     [ns-1996]
+    opening_limit: None
+    stale_rtt: Dropped
+    rto_max: 2000s
     variant: Tahoe
     clock: Fine { granularity: 100ms }
     rtt_rounding: Nearest
@@ -120,6 +126,7 @@ const FIELDS: &str = "
     slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [real]
+    opening_limit: None
     clock: Fine { granularity: 500ms }
     rto_rule: Jacobson
     rto_min: 500ms
@@ -130,6 +137,7 @@ const FIELDS: &str = "
     slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [bakshi96]
+    opening_limit: None
     variant: Tahoe
     clock: Fine { granularity: 100ms }
     rtt_rounding: Nearest
@@ -143,6 +151,7 @@ const FIELDS: &str = "
     slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [rfc]
+    opening_limit: None
     clock: Fine { granularity: 1ms }
     rto_max: 60s
     rto_initial: 1s
@@ -154,6 +163,7 @@ const FIELDS: &str = "
     window_validation: true
     slow_start_after_idle: InitialWindow
     [linux]
+    opening_limit: None
     variant: Sack
     clock: Fine { granularity: 1ms }
     rto_rule: Linux
@@ -181,6 +191,7 @@ const FIELDS: &str = "
     dsack: true
     limited_transmit: true
     [linux-2.2]
+    opening_limit: None
     variant: Sack
     clock: Fine { granularity: 10ms }
     rto_min: 200ms

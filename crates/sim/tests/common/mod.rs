@@ -9,7 +9,7 @@ use lasthop_proto::agent::{
     AckpMode, AgentConfig, Router, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
 };
 use lasthop_proto::channel::{
-    BitErrors, ErrorModel, Exponential, PacketBursts, PacketLoss, TwoState, TwoStateBits,
+    BitErrors, ErrorModel, Exponential, Overlap, PacketBursts, PacketLoss, TwoState, TwoStateBits,
 };
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{CodelConfig, Discipline, FqCodelConfig, Limit, PieConfig};
@@ -47,6 +47,7 @@ fn preset_as_pinned(name: &str) -> TcpConfig {
         giving_up: GivingUp::Count,
         syn_retries: None,
         syn_ack_retries: None,
+        opening_limit: None,
         syn_linear: 0,
         dsack: false,
         window_validation: false,
@@ -135,6 +136,7 @@ impl Dice {
                 packets: 1 + self.below(8) as u32,
                 mean: Bytes(self.scale(3_000.0, 300_000.0) as u64),
                 uniform: self.one_in(2),
+                overlap: Overlap::Restart,
             }),
             3 => ErrorModel::TwoState(TwoState {
                 good: Span::millis(1 + self.below(10_000)),

@@ -66,6 +66,7 @@ impl Snoop {
         let mut hidden = None;
         if ack > acked {
             let before = flow.cache.bytes();
+            let repaired = flow.repaired().filter(|_| self.config.burst_check);
             if let Some(rtt) = flow.advance(ack, now, &self.config) {
                 note(out, self.flows.key(i), AgentNote::LocalRtt { rtt });
             }
@@ -76,6 +77,10 @@ impl Snoop {
                 return None;
             }
             self.repeat_moved(now, i, out);
+            let flow = &self.flows[i];
+            if flow.exposes_burst(repaired) && !flow.is_shut() && !flow.leaves() {
+                self.retransmit(now, i, Cause::LocalBurstCheck, out);
+            }
         } else if flow.leaves() {
             // Losses are left to the sender.
         } else if pure && window != WindowNews::Changed && !flow.is_shut() {

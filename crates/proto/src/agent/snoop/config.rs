@@ -43,6 +43,11 @@ pub struct SnoopConfig {
     pub persist: Span,
     /// Whether local round trips are also measured over retransmitted packets (the fault of parsa98 5.2.2).
     pub rtt_fault: bool,
+    /// Whether a new ACK for exactly one locally retransmitted packet causes the retransmission of the next one, if
+    /// that was not repeated: a burst of errors destroys successive packets. In the code of the authors, as ported
+    /// in `elements/tcpudp/snooptcp.cc` of the Click router (1999).
+    #[serde(skip_serializing_if = "is_false")]
+    pub burst_check: bool,
     /// Whether local retransmissions precede packets that wait for the radio.
     pub priority: bool,
     /// Whether a packet is timed from its departure from the radio's queue, and not from its arrival at the
@@ -86,6 +91,7 @@ impl SnoopConfig {
             max_retransmits: 100,
             persist: Span::millis(200),
             rtt_fault: false,
+            burst_check: false,
             priority: false,
             from_departure: false,
             flow_packets: 128,
@@ -195,6 +201,8 @@ impl SnoopConfig {
         k.within("persist", &mut c.persist, times, doc);
         let doc = "whether local round trips are measured over retransmitted packets too, the fault of parsa98 5.2.2";
         k.flag("rtt-fault", &mut c.rtt_fault, doc);
+        let doc = "whether a new ACK of one repeated packet causes the retransmission of the next packet";
+        k.flag("burst-check", &mut c.burst_check, doc);
         let doc = "whether local retransmissions go before the packets that wait for the radio";
         k.flag("priority", &mut c.priority, doc);
         let doc = "whether packets are timed from when they leave the queue of the radio, which must be a hop";

@@ -209,13 +209,23 @@ impl Flow {
         self.top = self.top.max(ack);
         (self.dups, self.answers) = (0, 0);
         let sample = self.rtt.acked(ack, now);
-        // The next packet may be lost as well, as later ones are known to have arrived. The published snoop
-        // does not conclude that: it waits for the next duplicate ACK or for the timer.
         self.timer = None;
         if !self.cache.is_empty() {
             self.restart(now, config);
         }
         sample
+    }
+
+    /// End of the first cached packet, if the base station has retransmitted it.
+    pub(super) fn repaired(&self) -> Option<u64> {
+        self.cache.front().filter(|first| first.attempts > 0).map(|first| first.end)
+    }
+
+    /// Whether an ACK of the `repaired` packet alone shows that the next packet was destroyed by the same burst.
+    /// Later packets are known to have arrived, as they caused the duplicate ACKs of the repaired one.
+    pub(super) fn exposes_burst(&self, repaired: Option<u64>) -> bool {
+        let next = self.cache.front().filter(|next| self.cache.len() > 1 && next.attempts == 0);
+        repaired.is_some() && self.acked == repaired && next.map(|next| next.start) == repaired
     }
 
     /// Records the receiver's SACK blocks in `segment`. Returns whether there were any.

@@ -1,13 +1,24 @@
 //! The limits after which a connection with a silent peer is aborted.
 
 use crate::event::TcpKind;
+use crate::machine::Out;
 use crate::tcp::config::GivingUp;
 use crate::tcp::state::State;
 use crate::units::{Span, Time};
+use crate::wire::Flags;
 
 use super::Connection;
 
 impl Connection {
+    /// Aborts the connection because its peer is silent.
+    pub(super) fn time_out(&mut self, now: Time, out: &mut Out) {
+        // A peer that never answered our SYN has no connection to reset.
+        if self.state != State::SynSent && self.config.giving_up == GivingUp::Count {
+            self.send_control(now, Flags::RST | Flags::ACK, out);
+        }
+        self.abort(out);
+    }
+
     /// Whether the connection is aborted at the timer that has just expired as an event of `kind`.
     pub(super) fn gives_up(&self, now: Time, kind: TcpKind) -> bool {
         let (config, retries) = (&self.config, self.tx.retries());

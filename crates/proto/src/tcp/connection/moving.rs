@@ -247,6 +247,9 @@ impl Connection {
             // The handshake continues, and its SYN is a separate segment.
             let w = &mut c.tx.core.window;
             (w.nxt, w.max) = (it.nxt, it.max);
+            if matches!(it.state, State::SynSent | State::SynReceived) {
+                c.opening_until = config.opening_deadline(now);
+            }
             if it.max > 0 {
                 c.tx.core.timers.rearm(now);
             }

@@ -6,7 +6,7 @@ use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, GrowthRule, Variant
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work;
-use crate::units::{Span, Time};
+use crate::units::{Due, Span, Time};
 use crate::wire::{
     Acc, Ackp, Body, Eln, Flags, Nack, Packet, Parts, SackBlocks, Scps, Segment, Seq, Smart, Stamp,
     Timestamps, options,
@@ -340,6 +340,9 @@ impl Connection {
         if let (Some(ts), false) = (segment.timestamps, again) {
             self.first_stamp = ts.value;
         }
+        if !again {
+            self.opening_until = self.config.opening_deadline(now);
+        }
         let (body, cause) = self.early_data(&mut segment, again);
         self.originate(segment, body, cause, out);
         self.tx.syn_sent(now, again);
@@ -476,6 +479,7 @@ impl Connection {
     }
 
     pub(super) fn establish(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        self.opening_until = Due::NEVER;
         // The stored timestamp is that of a SYN.
         self.ts_recent_at = now;
         let echoed = if self.config.stamps { None } else { self.echoed(now, segment) };
