@@ -1,10 +1,11 @@
 #!/bin/sh
-# Compares the verdicts of all claims between blocks of 20 seeds, 21 to 140, to find those that depend on the seeds.
+# Compares the printed verdict of each claim with those of blocks of 20 seeds, 21 to 140, and of these 120 seeds together.
 #
 #     docs/explanation/reproduction-seeds.sh [LASTHOP] [CLAIM...]
 #
-# Prints a line for each claim whose verdicts differ, with the verdict of each block, and a count of the others for each
-# paper. Claims that measure this machine have no seeds. Stored evaluations of the same program are reused.
+# Prints a line for each claim with a block whose verdict is not the printed one: the printed verdict, that of each block,
+# and that of the 120 seeds, which decides. Claims that measure this machine have no seeds. Stored evaluations of the same
+# program are reused.
 set -eu
 lasthop=${1:-target/quick/lasthop}
 [ $# -gt 0 ] && shift
@@ -19,23 +20,33 @@ for seed in 21 41 61 81 101 121; do
     # shellcheck disable=SC2086  # a list of names
     "$lasthop" reproduce $claims --seed $seed --json -o "$out/$seed" >"$out/$seed.json"
 done
-python3 - "$out" <<'PYTHON'
+"$lasthop" list claims --json >"$out/printed.json"
+differ=$(python3 - "$out" <<'PYTHON'
 import json, sys
 
 blocks = [21, 41, 61, 81, 101, 121]
+printed = {row["id"]: row["verdict"] for row in json.load(open(f"{sys.argv[1]}/printed.json"))["claims"]}
 verdicts, papers = {}, {}
 for block in blocks:
     for claim in json.load(open(f"{sys.argv[1]}/{block}.json"))["claims"]:
         verdicts.setdefault(claim["id"], []).append(claim["verdict"])
         papers.setdefault(claim["paper"], set()).add(claim["id"])
-print(f"{'claim':<18}", *(f"{f'{b}-{b + 19}':<10}" for b in blocks))
-for claim, of in verdicts.items():
-    if len(set(of)) > 1:
-        print(f"{claim:<18}", *(f"{v:<10}" for v in of))
-alike = {claim for claim, of in verdicts.items() if len(set(of)) == 1}
+print(f"{'claim':<18} {'printed':<10}", *(f"{f'{b}-{b + 19}':<10}" for b in blocks), file=sys.stderr)
+other = [claim for claim, of in verdicts.items() if set(of) != {printed.get(claim)}]
+for claim in other:
+    print(f"{claim:<18} {printed.get(claim, 'none'):<10}", *(f"{v:<10}" for v in verdicts[claim]), file=sys.stderr)
 for paper, claims in papers.items():
-    print(f"{paper}: {len(claims & alike)} of {len(claims)} claims have one verdict in all {len(blocks)} blocks")
-print(f"all: {len(alike)} of {len(verdicts)}")
-contrary = [c for c, of in verdicts.items() if {"holds", "fails"} <= set(of)]
-print("claims that hold in one block and fail in another:", ", ".join(contrary) or "none")
+    alike = len(claims - set(other))
+    print(f"{paper}: {alike} of {len(claims)} claims have the printed verdict in all {len(blocks)} blocks", file=sys.stderr)
+contrary = [c for c in other if {"holds", "fails"} <= {printed.get(c), *verdicts[c]}]
+print("claims that hold in one block and fail in another:", ", ".join(contrary) or "none", file=sys.stderr)
+print(*other)
 PYTHON
+)
+[ -z "$differ" ] && exit
+# shellcheck disable=SC2086  # a list of names
+"$lasthop" reproduce $differ --seed 21 --seeds 120 --json -o "$out/all" >"$out/all.json"
+python3 -c '
+import json, sys
+for claim in json.load(open(sys.argv[1]))["claims"]:
+    print("seeds 21 to 140:", claim["id"], claim["verdict"])' "$out/all.json"

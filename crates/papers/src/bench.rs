@@ -81,6 +81,14 @@ impl Runs {
         self.summary(timeouts)
     }
 
+    /// The runs whose connections were established: a handshake that is given up has no transfer.
+    pub fn opened(&self) -> Runs {
+        let opened =
+            |run: &&RunResult| run.metrics.flows.iter().all(|f| !f.aborted || f.delivered > 0);
+        let made: Vec<RunResult> = self.all().iter().filter(opened).cloned().collect();
+        Runs { count: made.len(), made: Arc::new(made) }
+    }
+
     /// The number of runs with complete transfers.
     pub fn complete(&self) -> usize {
         self.all().iter().filter(|run| run.metrics.complete()).count()

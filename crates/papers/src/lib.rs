@@ -21,6 +21,7 @@ mod open;
 mod parsa98;
 mod record;
 mod related;
+mod shortfalls;
 pub mod systems;
 mod table;
 mod testbed;
@@ -33,6 +34,7 @@ pub use explore::{ConditionResult, Trial, aligned};
 pub use finding::{Bound, Condition, Finding};
 pub use open::{Open, Testbed, Values};
 pub use record::{Record, Recorded, record};
+pub use shortfalls::{Kind, Shortfall, shortfall_of};
 
 pub(crate) use bench::scenario;
 pub(crate) use lasthop_report::number::short;
@@ -49,20 +51,31 @@ pub static RELATED: Paper = related::PAPER;
 /// Results published since. Their claims are evaluated on request only.
 pub static MODERN: Paper = modern::PAPER;
 
+/// Studies that the papers propose, without a sentence that a measurement could contradict. They are evaluated on
+/// request only.
+pub static EXPERIMENTS: Paper = Paper {
+    key: "experiments",
+    title: "Studies that the papers propose (answers, not claims)",
+    claims: west97::EXPERIMENTS,
+    assumed: west97::PAPER.assumed,
+    untested: &[],
+};
+
 /// The papers, then the cited works, then later ones.
 pub fn works() -> impl Iterator<Item = &'static Paper> {
     PAPERS.iter().chain(APART.iter().map(|(_, work)| *work))
 }
 
 /// Works apart from the papers: what their claims are called, and the work.
-pub static APART: [(&str, &Paper); 2] = [("related work", &RELATED), ("modern results", &MODERN)];
+pub static APART: [(&str, &Paper); 3] =
+    [("related work", &RELATED), ("modern results", &MODERN), ("proposed studies", &EXPERIMENTS)];
 
 /// Every claim of the papers, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
     PAPERS.iter().flat_map(|paper| paper.claims)
 }
 
-/// Every claim of the papers, then those of related work and of modern results.
+/// Every claim of the papers, then those of the works apart.
 pub fn all_claims() -> impl Iterator<Item = &'static Claim> {
     works().flat_map(|work| work.claims)
 }
@@ -140,7 +153,7 @@ mod tests {
     fn every_claim_has_a_name_of_its_own_an_experiment_and_its_paper() {
         let ids: BTreeSet<&str> = all_claims().map(|c| c.id).collect();
         assert_eq!(ids.len(), all_claims().count());
-        assert_eq!(claims().count(), 72);
+        assert_eq!(claims().count(), 70);
         for paper in works() {
             for claim in paper.claims {
                 assert_eq!(claim.paper, paper.key, "{}", claim.id);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record};
+use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record, shortfall_of};
 use lasthop_report::model::{ClaimResult, ConditionFigure, MeasuredFigure, Verdict};
 use lasthop_report::number::{short, with_interval};
 use serde_json::Value;
@@ -117,12 +117,16 @@ fn broken(result: &ClaimResult) -> String {
     broken.map(row).collect()
 }
 
-/// Explanations of a verdict that is not `holds`.
+/// Explanations of a verdict that is not `holds`: of a failing claim first whether it is about the paper, the set-up or
+/// our model.
 fn explained(result: &ClaimResult) -> String {
-    if result.verdict == Verdict::Holds || result.notes.is_empty() {
+    let why = shortfall_of(&result.id).filter(|_| result.verdict == Verdict::Fails);
+    if result.verdict == Verdict::Holds || result.notes.is_empty() && why.is_none() {
         return String::new();
     }
-    let notes: Vec<&str> = result.notes.iter().map(|note| note.trim_end_matches('.')).collect();
+    let why = why.map(|why| format!("{}: {}", why.kind.text(), why.text));
+    let notes = result.notes.iter().map(|note| note.trim_end_matches('.'));
+    let notes: Vec<&str> = why.as_deref().into_iter().chain(notes).collect();
     format!("- **{}**: {}.\n", result.id, cell(&notes.join(". ")))
 }
 
@@ -270,6 +274,14 @@ fn the_pages_of_the_papers_are_current() {
             let found = fs::read_to_string(&file).unwrap_or_default();
             assert!(found == text, "{} is stale: make papers", file.display());
         }
+    }
+}
+
+/// Each failing claim has a reason.
+#[test]
+fn failing_claims_are_explained() {
+    for result in results().iter().filter(|result| result.verdict == Verdict::Fails) {
+        assert!(shortfall_of(&result.id).is_some(), "{}: shortfalls.rs has no reason", result.id);
     }
 }
 

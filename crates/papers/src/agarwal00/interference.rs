@@ -119,9 +119,9 @@ fn table_5_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
         finding.compare(format!("{name}: minutes"), life, "min", of.minutes);
         finding.compare(format!("{name}: sent"), bytes, "MB", published);
         let times = Estimate::from(bytes).scaled(1.0 / published);
-        finding.within(format!("{name}: bytes over those published"), times, 0.65, 1.35);
+        finding.within(format!("{name}: bytes over those published"), times, 0.85, 1.15);
         let times = Estimate::from(life).scaled(1.0 / of.minutes);
-        finding.within(format!("{name}: minutes over those published"), times, 0.8, 1.2);
+        finding.within(format!("{name}: minutes over those published"), times, 0.85, 1.15);
         rows.rows.push(row(&[
             &name,
             &life,

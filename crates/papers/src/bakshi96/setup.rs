@@ -13,8 +13,9 @@ pub(super) const LAN: &str = include_str!("lan.toml");
 
 /// The reading of "the total data received by the end user and the connection time" (1) where a result has several runs.
 pub(super) const AVERAGING_KEY: &str = "reading.averaging";
-/// The reading of CDPD's backoff on a link of another rate.
-pub(super) const SLOT_KEY: &str = "reading.slot";
+
+/// The limit of retransmissions in the example of 4.2.1.
+pub(super) const RT_MAX: &str = "local-recovery.max-retransmits=13";
 
 /// Which node repairs losses of the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

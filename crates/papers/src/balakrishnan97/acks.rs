@@ -132,7 +132,7 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
             let measured = runs.summary(packets_mbps);
             let label = format!("{channel}, {}", scheme.0);
             finding.compare(&label, measured, "Mb/s", *published);
-            finding.near(format!("{label} in Mb/s"), measured, *published, 0.2);
+            finding.near(format!("{label} in Mb/s"), measured, *published, 0.15);
             means.push(runs.clone());
             row.extend([number::summary(&measured), format!("{published:.2}")]);
             group.extend([bar(measured), published_bar(*published)]);
@@ -192,7 +192,7 @@ fn asymmetry(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
         let runs = cell(bench, i, SCHEMES[0], &[])?;
         let (got, k) = (runs.mean(per_ack), K[i]);
         finding.compare(format!("{channel}, packets per ACK"), got, "", k);
-        finding.near(format!("{channel}, packets per ACK"), got, k, 0.2);
+        finding.near(format!("{channel}, packets per ACK"), got, k, 0.15);
     }
     let published = CHANNELS.map(|(.., mbps)| mbps[0]);
     // ACKs in a second by the rate and the size, and packets of 1000 bytes in a second by the throughput.

@@ -90,8 +90,9 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          ACKs of 6 bytes, as 4.3 has it.",
     ),
     (
-        "Packets of 1000 bytes carry 960 bytes.",
-        "4.3 gives the packet; ACKs of 40 bytes say how long headers are.",
+        "Packets of 1000 bytes carry 960 bytes, and windows hold 100 packets.",
+        "4.3 gives the packet and buffers of 100 KB; ACKs of 40 bytes say how long headers are. The authors' script has \
+         windows of 100 packets; 100 KB of payload would be 104.",
     ),
     (
         "Figure 6 was measured; it is simulated on the topology of Figure 5, with packets of 1000 bytes and buffers \
@@ -179,9 +180,10 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          packet less than the limit of a DropTail queue in ns.",
     ),
     (
-        "5: each packet waits up to 5 ms, at random, before the router; packets keep their order.",
-        "Where nothing is random, the phases of the senders decide whose packets find the buffer full (Floyd and \
-         Jacobson 1992). A random time as long as the bottleneck takes for a packet is their remedy, and ns has it.",
+        "5: packets do not wait at random before the router. Changed after figures had been seen: they waited up to 5 \
+         ms.",
+        "A sender of ns draws a random time only if `overhead_` is set, which is 0 by default. Where nothing is random, \
+         the phases of the senders decide whose packets find the buffer full (Floyd and Jacobson 1992).",
     ),
     (
         "5.1.1: 40 users, half of them at each host, fetch over connections of their own for 60 s, and wait for 1 s in \

@@ -41,7 +41,7 @@ pub(super) const F3_LAN: Claim = Claim {
     place: "3.1.2, Figure 3",
     setup: "end-to-end protocols, LAN: Reno, NewReno, SMART SACK, ELN, ELN-RXMT; 64 KB and 8 KB socket \
             buffers",
-    published: "Reno below 50 % of the link; NewReno 10-25 % above Reno; ELN over twice Reno; ELN-RXMT's \
+    published: "Reno below 50 % of the link; NewReno 10-25 % above Reno; ELN above NewReno; ELN-RXMT's \
             gain larger with 8 KB buffers; SMART SACK 1.25 Mb/s, best of them and 10-15 % below the best \
             local scheme; all goodputs near 97.7 %",
     cost: 27,
@@ -58,11 +58,11 @@ fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     small.show(finding, "Figure 3, LAN, 8 KB");
     finding.below("Reno in % of the error-free transfer", reno(bench, LAN, &large)?, 50.0);
     finding.within("NewReno above Reno in %", large.above("NewReno", "Reno"), 10.0, 25.0);
+    // "Over two times better" than Reno names no network: D-F3-WAN requires it.
     for eln in ["ELN", "ELN-RXMT"] {
-        finding.above(format!("{eln} over Reno"), large.times(eln, "Reno"), 2.0);
         finding.above(format!("{eln} above NewReno in %"), large.above(eln, "NewReno"), 0.0);
     }
-    finding.within("SMART in Mb/s", large.mbps("SMART"), 1.10, 1.40);
+    finding.near("SMART in Mb/s", large.mbps("SMART"), 1.25, 0.15);
     let ahead = large.ahead("SMART", &["Reno", "NewReno", "ELN", "ELN-RXMT"]);
     finding.above("SMART less the next best, Mb/s,", ahead, 0.0);
     let local = Rows::run(bench, LAN, &[ERRORS], &LOCAL, &[])?;
@@ -98,8 +98,8 @@ fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let rows = Rows::run(bench, WAN, &[ERRORS], &PROTOCOLS, &[("Reno", 0.31)])?;
     rows.show(finding, "Figure 3, WAN");
     finding.below("Reno in % of the error-free transfer", reno(bench, WAN, &rows)?, 25.0);
-    finding.near("Reno in Mb/s", rows.mbps("Reno"), 0.31, 0.2);
-    finding.within("NewReno's throughput over Reno's", rows.times("NewReno", "Reno"), 1.6, 3.0);
+    finding.near("Reno in Mb/s", rows.mbps("Reno"), 0.31, 0.15);
+    finding.near("NewReno's throughput over Reno's", rows.times("NewReno", "Reno"), 2.3, 0.15);
     for eln in ["ELN", "ELN-RXMT"] {
         finding.above(format!("{eln} over Reno"), rows.times(eln, "Reno"), 2.0);
         finding.above(format!("{eln} above NewReno in %"), rows.above(eln, "NewReno"), 0.0);

@@ -138,7 +138,7 @@ fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
             finding.within("LL's share of losses retransmitted by both, in %,", twice, 80.0, 100.0);
         }
     }
-    finding.within("LL-TCP-AWARE above LL in %", rows.above("LL-TCP-AWARE", "LL"), 5.0, 15.0);
+    finding.within("LL-TCP-AWARE above LL in %", rows.above("LL-TCP-AWARE", "LL"), 8.5, 11.5);
     finding.within("LL's wireless goodput in %", ll, 94.8, 96.2);
     finding.within("LL-TCP-AWARE's wireless goodput in %", aware, 96.9, 98.3);
     finding.within("LL-SACK-TCP-AWARE in Mb/s", rows.mbps(BEST), 1.30, 1.48);
@@ -166,6 +166,6 @@ fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let protocols = if bench.is_shown() { &PROTOCOLS[..] } else { &PROTOCOLS[..PUBLISHED] };
     let rows = Rows::run(bench, WAN, &[ERRORS], protocols, &[])?;
     rows.show(finding, "Figure 2, WAN");
-    finding.within("LL-TCP-AWARE above LL in %", rows.above("LL-TCP-AWARE", "LL"), 20.0, 40.0);
+    finding.within("LL-TCP-AWARE above LL in %", rows.above("LL-TCP-AWARE", "LL"), 25.5, 34.5);
     Ok(())
 }

@@ -221,7 +221,7 @@ static ROUTER: Testbed = Testbed {
 };
 
 const LINES: &str = "5: access links of 10 Mb/s";
-const JITTER: &str = "5: each packet waits up to 5 ms";
+const JITTER: &str = "5: packets do not wait at random";
 const SLOTS: &str = "5.1.2 and 5.2.3: the router has a buffer";
 
 const IN_SECTION_5: &[Open] = &[
@@ -296,10 +296,10 @@ const IN_SECTION_5: &[Open] = &[
     },
     Open {
         keys: &["path.processing.cross.jitter"],
-        assumed: "5ms",
-        values: Values::Log(0.5, 10.0, "ms"),
+        assumed: "0ms",
+        values: Values::Words(&["0ms", "1ms", "5ms"]),
         assumption: JITTER,
-        why: "From a tenth of what a packet takes on the bottleneck to twice that.",
+        why: "The default of ns; the remedy for phase effects is a random time of up to a packet's on the bottleneck.",
     },
     Open {
         keys: &["path.router.link.queue"],
@@ -337,8 +337,8 @@ const WHEN_KILLED: &[Open] = &[
     },
     Open {
         keys: &["host.fixed.send-buffer", "host.mobile.recv-buffer"],
-        assumed: "16KiB",
-        values: Values::Words(&["16KiB", "65535B"]),
+        assumed: "17520B",
+        values: Values::Words(&["17520B", "65535B"]),
         assumption: BORROWED,
         why: "west97's buffers, and this paper's.",
     },

@@ -1,6 +1,6 @@
 //! The simulations of sections 4 and 5, with common hosts and sizes.
 //!
-//! Section 4.3 gives: segments in packets of 1000 bytes, socket buffers of 100 KB, 10 packets in the buffer of each
+//! Section 4.3 gives: segments in packets of 1000 bytes, socket buffers of 100 KB (100 packets), 10 packets in the buffer of each
 //! router, 10 Mb/s forward, 50 seconds.
 
 /// A scenario with the common hosts: Reno, one ACK per packet, as in the simulator's receivers.
@@ -21,12 +21,12 @@ bytes = "unlimited"
 preset = "ns"
 tcp = "reno"
 mss = 960
-send-buffer = "100KB"
+send-buffer = 96_000
 window-scale = true
 [host.home]
 preset = "ns"
 mss = 960
-recv-buffer = "100KB"
+recv-buffer = 96_000
 window-scale = true
 "#,
             $path

@@ -47,7 +47,7 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         rows.show(finding, &format!("Figure 4, {name}"));
         for (protocol, published) in published {
             let quantity = format!("{protocol} over the {name} in Mb/s");
-            finding.near(&quantity, rows.mbps(protocol), published, 0.2);
+            finding.near(&quantity, rows.mbps(protocol), published, 0.15);
             let ahead = rows.ahead(protocol, &["LL-SACK-TCP-AWARE"]);
             let quantity = format!("{protocol} over the {name} less LL-SACK-TCP-AWARE, Mb/s,");
             finding.require_bound(quantity, ahead, Bound::AtMost(0.0));

@@ -133,9 +133,9 @@ fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     finding.above("the share of retransmissions after timeouts in %", after, 50.0);
     finding.require_bound("timeouts that SACK could have avoided, in %", sack, Bound::AtMost(4.43));
     finding.near("timeouts with too few duplicate ACKs in %", insufficient, 95.6, 0.05);
-    finding.near("of these, those without any in %", silent, 70.0, 0.2);
-    finding.near("timeouts with one or two duplicate ACKs in %", few, 25.0, 0.2);
-    finding.near("timeouts that new data could have avoided in %", edge, 25.0, 0.2);
+    finding.near("of these, those without any in %", silent, 70.0, 0.15);
+    finding.near("timeouts with one or two duplicate ACKs in %", few, 25.0, 0.15);
+    finding.near("timeouts that new data could have avoided in %", edge, 25.0, 0.15);
     if bench.is_shown() {
         others(bench, finding, &counts)?;
     }

@@ -20,6 +20,7 @@ mod sharing;
 mod slow_start;
 mod split;
 mod untested;
+mod wireless;
 
 use lasthop_observe::metrics::RunMetrics;
 
@@ -46,6 +47,8 @@ pub(crate) const PAPER: Paper = Paper {
         codel::CODEL,
         fq_codel::FQ_CODEL,
         l4s::L4S,
+        wireless::VENO,
+        wireless::WESTWOOD,
     ],
     assumed: assumed::ASSUMED,
     untested: untested::UNTESTED,

@@ -124,8 +124,7 @@ fn with_tulip(bench: &mut Bench<'_>, finding: &mut Finding, seeds: u32) -> Resul
     );
     let longer = idle.iter().filter(|ms| **ms > 400.0).count();
     finding.none("TULIP, runs with an idle period above 400 ms", longer as f64, idle.len());
-    // The published run is one: 17 are counted with a deviation of their square root.
-    finding.within("TULIP, packets lost in 2 s,", lost, 9.0, 25.0);
+    finding.near("TULIP, packets lost in 2 s,", lost, 17.0, 0.15);
     finding.none("TULIP, timeouts in 2 s", expired as f64, idle.len());
     let whole = run(bench, Tulip, Window::Large, &bit_errors(15.0))?;
     let all = whole.each(timeouts).iter().sum::<f64>();

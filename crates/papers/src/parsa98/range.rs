@@ -32,6 +32,13 @@ const OPEN: &[Open] = &[
         why: "Whatever a timeout without a measured round trip can be.",
     },
     Open {
+        keys: &["path.base.burst-check"],
+        assumed: "false",
+        values: Values::Words(&["false", "true"]),
+        assumption: "Snoop has no check for bursts",
+        why: "A port of the authors' code of 1999 has it; their snoop for ns of July 1997 does not.",
+    },
+    Open {
         keys: &["path.base.from-departure"],
         assumed: "true",
         values: Values::Words(&["false", "true"]),

@@ -11,7 +11,7 @@ mod setup;
 mod tables;
 mod untested;
 
-use crate::Paper;
+use crate::{Claim, Paper};
 
 pub(crate) const PAPER: Paper = Paper {
     key: "west97",
@@ -30,14 +30,15 @@ pub(crate) const PAPER: Paper = Paper {
         tables::T4,
         ackp_scenarios::ACKP_SCENARIOS,
         open::LONG_DELAY,
-        open::MULTI,
         open::SEQCACHE,
         open::ELN_CHECKSUM,
-        open::SACK_ELN,
     ],
     assumed: assumed::ASSUMED,
     untested: untested::UNTESTED,
 };
+
+/// Proposed studies of section 7.
+pub(crate) const EXPERIMENTS: &[Claim] = &[open::MULTI, open::SACK_ELN];
 
 #[cfg(test)]
 mod tests {

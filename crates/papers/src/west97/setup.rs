@@ -1,5 +1,7 @@
 //! Testbeds and agents that the experiments share.
 
+use crate::Bench;
+
 /// The LAN with the wireless link slowed to 14.6 KB/s (5.3).
 pub(super) const SLOW: &str = include_str!("slow.toml");
 /// Chopin to Tucson (5.1, Figure 11).
@@ -10,8 +12,23 @@ pub(super) const SATELLITE: &str = include_str!("satellite.toml");
 pub(super) const MANY: &str = include_str!("many.toml");
 
 /// Each error destroys six consecutive packets (5.2.2).
-pub(super) const BURSTS: &str =
-    r#"errors={ model = "packet-bursts", packets = 6, mean = "64KiB", on = ["data", "ack"] }"#;
+pub(super) const BURSTS: &str = r#"errors={ model = "packet-bursts", packets = 6, mean = "64KiB", overlap = "ignore", on = ["data", "ack"] }"#;
+/// The reading of an onset within a burst.
+pub(super) const OVERLAP_KEY: &str = "reading.overlap";
+
+/// The errors of an experiment, with the reading of overlapping bursts.
+pub(super) fn errors(bench: &Bench<'_>, errors: &str) -> String {
+    match bench.setting(OVERLAP_KEY) {
+        Some("restart") => restarting(errors),
+        _ => errors.to_owned(),
+    }
+}
+
+/// Bursts that an onset within them begins anew.
+pub(super) fn restarting(errors: &str) -> String {
+    errors.replace(r#"overlap = "ignore""#, r#"overlap = "restart""#)
+}
+
 /// Snoop at the base station.
 pub(super) const SNOOP: &[&str] = &["agent=snoop"];
 /// Snoop with partial acknowledgements as measured in the paper (4.2): one for every packet, and a sender with a

@@ -80,7 +80,10 @@ impl Model for PacketBursts {
     type Errors = BurstErrors;
 
     fn errors(&self, stream: Stream, _: Option<Stream>) -> BurstErrors {
-        BurstErrors { overlap: self.overlap, ..BurstErrors::new(self.packets, self.mean, self.uniform, stream) }
+        BurstErrors {
+            overlap: self.overlap,
+            ..BurstErrors::new(self.packets, self.mean, self.uniform, stream)
+        }
     }
 }
 

@@ -97,7 +97,11 @@ impl RandomFilter {
     pub fn keys(k: &mut Keys<'_>) -> RandomFilter {
         let mut share = Probability::new(0.5).unwrap_or(Probability::ZERO);
         k.table("ack-filter-random", "options of `ack-filter-random`", |k| {
-            k.probability("share", &mut share, "the probability with which an older ACK is removed");
+            k.probability(
+                "share",
+                &mut share,
+                "the probability with which an older ACK is removed",
+            );
         });
         RandomFilter { share }
     }

@@ -201,7 +201,8 @@ impl SnoopConfig {
         k.within("persist", &mut c.persist, times, doc);
         let doc = "whether local round trips are measured over retransmitted packets too, the fault of parsa98 5.2.2";
         k.flag("rtt-fault", &mut c.rtt_fault, doc);
-        let doc = "whether a new ACK of one repeated packet causes the retransmission of the next packet";
+        let doc =
+            "whether a new ACK of one repeated packet causes the retransmission of the next packet";
         k.flag("burst-check", &mut c.burst_check, doc);
         let doc = "whether local retransmissions go before the packets that wait for the radio";
         k.flag("priority", &mut c.priority, doc);

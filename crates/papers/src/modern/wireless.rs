@@ -1,0 +1,143 @@
+//! Veno and Westwood: senders that were made for random losses of wireless links.
+
+use super::{CLAIM, delivered};
+use crate::figure::{Axes, line, lines};
+use crate::measure::mbps;
+use crate::table::{row, table};
+use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs};
+
+/// A path whose queue holds one product of rate and round trip at 100 ms. Data packets are lost at random behind it.
+const PATH: &str = r#"
+name = "random-losses"
+horizon = "100s"
+transfer = { from = "server", to = "client", bytes = "unlimited" }
+
+[host.server]
+preset = "linux"
+[host.client]
+preset = "linux"
+
+[[path]]
+name = "line"
+link = { rate = "10mbit", delay = "50ms", queue = "83p" }
+[[path]]
+name = "air"
+cross = { loss = "0%" }
+"#;
+
+/// A second sender.
+const RIVAL: &str = r#"
+[host.rival]
+side = "left"
+preset = "linux"
+"#;
+const TWO: &str = "transfer=[{ from = 'server', to = 'client', bytes = 'unlimited' }, \
+                   { from = 'rival', to = 'client', bytes = 'unlimited', start = '1s' }]";
+
+fn run(bench: &mut Bench<'_>, tcp: &str, changes: &[&str]) -> Result<Runs, Interrupted> {
+    let tcp = format!("host.server.tcp={tcp}");
+    bench.runs(PATH, &[&[tcp.as_str()], changes].concat())
+}
+
+pub(super) const VENO: Claim = Claim {
+    id: "M-VENO",
+    place: "C. P. Fu, S. C. Liew: TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks, IEEE JSAC \
+            21(2), 2003, abstract",
+    setup: "Veno and Reno, both with RACK, over 10 Mb/s with 1 % of random loss, round trips of 20 to 200 ms",
+    published: "with 1 % of random loss up to 80 % more throughput than Reno, without harm to concurrent connections of \
+                Reno",
+    cost: 20,
+    run: Some(veno),
+    ..CLAIM
+};
+
+/// One-way delays in ms.
+const DELAYS: [u32; 4] = [10, 25, 50, 100];
+
+fn veno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "Veno and Reno with 1 % of random loss",
+        "round trip, ms | Reno, Mb/s | Veno, Mb/s | gain, %",
+    );
+    let (mut gains, mut points) = (Vec::new(), Vec::new());
+    for delay in DELAYS {
+        let delay_set = format!("line.link.delay={delay}ms");
+        let changes = ["air.cross.loss=1%", delay_set.as_str()];
+        let (reno, veno) = (run(bench, "rack", &changes)?, run(bench, "veno", &changes)?);
+        let gain = veno.percent_above(&reno, mbps);
+        let trip = 2 * delay;
+        finding.measure(format!("gain at {trip} ms"), gain, "%");
+        finding.above(format!("gain over Reno at {trip} ms in %"), gain, 0.0);
+        rows.rows.push(row(&[&trip, &reno.summary(mbps), &veno.summary(mbps), &gain]));
+        points.push((f64::from(trip), gain));
+        gains.push(gain);
+    }
+    let by_value = |a: &&Estimate, b: &&Estimate| a.value.total_cmp(&b.value);
+    let most = gains.iter().max_by(by_value).copied().unwrap_or(Estimate::from(f64::NAN));
+    finding.compare("largest gain over Reno", most, "%", 80.0);
+    finding.near("largest gain over Reno in %", most, 80.0, 0.15);
+    // A connection of Reno next to one of Veno has what it has next to another one of Reno.
+    let next_to = |bench: &mut Bench<'_>, other: &str| {
+        let tcp = format!("host.rival.tcp={other}");
+        bench.runs(&format!("{PATH}{RIVAL}"), &["host.server.tcp=rack", TWO, &tcp])
+    };
+    let (reno, veno) = (next_to(bench, "rack")?, next_to(bench, "veno")?);
+    let change = veno.percent_above(&reno, |m| delivered(m, 0));
+    finding.measure("Reno next to Veno compared with Reno next to Reno", change, "%");
+    finding.equal("throughput of Reno next to Veno above that next to Reno", change, 15.0);
+    finding.tables.push(rows);
+    finding.figures.push(lines(
+        "Veno: gain over Reno with 1 % of random loss",
+        Axes { x: "round trip (ms)", y: "gain (%)", log_x: true },
+        vec![line("Veno", points)],
+        "Bands are 95 % confidence intervals.",
+    ));
+    Ok(())
+}
+
+pub(super) const WESTWOOD: Claim = Claim {
+    id: "M-WESTWOOD",
+    place: "C. Casetti, M. Gerla, S. Mascolo, M. Sanadidi, R. Wang: TCP Westwood: End-to-End Congestion Control for \
+            Wired/Wireless Networks, Wireless Networks 8, 2002, abstract",
+    setup: "Westwood and Reno, both with RACK, over 10 Mb/s and 100 ms, with random loss of 0 to 5 %",
+    published: "better than Reno in wired and wireless networks, most with lossy links; not very sensitive to random \
+                errors",
+    cost: 20,
+    run: Some(westwood),
+    ..CLAIM
+};
+
+/// Random losses in percent.
+const LOSSES: [f64; 5] = [0.0, 0.1, 0.5, 1.0, 5.0];
+
+fn westwood(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table("Westwood and Reno", "loss, % | Reno, Mb/s | Westwood, Mb/s | gain, %");
+    let mut all: Vec<(Runs, Runs)> = Vec::new();
+    for loss in LOSSES {
+        let changes = format!("air.cross.loss={loss}%");
+        let reno = run(bench, "rack", &[&changes])?;
+        let westwood = run(bench, "westwood", &[&changes])?;
+        let gain = westwood.percent_above(&reno, mbps);
+        finding.measure(format!("gain with {loss} % of loss"), gain, "%");
+        finding.above(format!("gain over Reno with {loss} % of loss in %"), gain, 0.0);
+        rows.rows.push(row(&[&loss, &reno.summary(mbps), &westwood.summary(mbps), &gain]));
+        all.push((reno, westwood));
+    }
+    finding.tables.push(rows);
+    // "Most significant with lossy links": each gain with losses exceeds that without.
+    let (plain_reno, plain) = &all[0];
+    for ((reno, westwood), loss) in all.iter().zip(LOSSES).skip(1) {
+        let each = [westwood, reno, plain, plain_reno].map(|runs| runs.each(mbps));
+        let series = each.each_ref().map(Vec::as_slice);
+        let more = Estimate::of(&series, |m| 100.0 * (m[0] / m[1] - m[2] / m[3]));
+        finding.above(format!("gain with {loss} % of loss less that without, points,"), more, 0.0);
+    }
+    // "Not very sensitive": of its own throughput Westwood loses less than Reno.
+    let each = [&all[3].1, plain, &all[3].0, plain_reno].map(|runs| runs.each(mbps));
+    let series = each.each_ref().map(Vec::as_slice);
+    let retained = Estimate::of(&series, |m| m[0] / m[1]).scaled(100.0);
+    finding.measure("of the throughput without loss, retained at 1 %", retained, "%");
+    let more = Estimate::of(&series, |m| 100.0 * (m[0] / m[1] - m[2] / m[3]));
+    finding.above("share of the throughput retained at 1 % less Reno's, points,", more, 0.0);
+    Ok(())
+}
