@@ -71,7 +71,7 @@ impl Translations {
         }
         for (side, end) in own.ends.iter().enumerate() {
             let Some(seq) = own.first[1 - side] else { continue };
-            let of = self.by_end.get(end).into_iter().flatten().copied();
+            let mut of = self.by_end.get(end).into_iter().flatten().copied();
             let is_of = |&other: &usize| {
                 let numbers = self.all[other];
                 let server = usize::from(numbers.ends[0] == *end);
@@ -86,7 +86,7 @@ impl Translations {
                     && meanwhile
                     && behind <= bytes.saturating_add(NEAR)
             };
-            if let Some(other) = of.filter(is_of).next() {
+            if let Some(other) = of.find(is_of) {
                 let of = connections[other].number;
                 let Connection { client, to_server, to_client, .. } = &mut connections[index];
                 let (addr, port) = own.ends[1 - side];

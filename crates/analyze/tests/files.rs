@@ -257,7 +257,7 @@ fn a_server_without_accurate_ecn() {
 fn accurate_ecn_counts_marks() {
     let ace = |n: u32| {
         let bits = [(4, Flags::AE), (2, Flags::CWR), (1, Flags::ECE)];
-        let set = bits.into_iter().filter(|(bit, _)| (n + 5) % 8 & bit != 0);
+        let set = bits.into_iter().filter(|(bit, _)| ((n + 5) % 8) & bit != 0);
         set.fold(Flags::ACK, |all, (_, flag)| all | flag)
     };
     let mut s = Script::new();

@@ -258,6 +258,7 @@ pub struct Stage {
 /// The kind of a stage.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase", tag = "stage")]
+#[expect(clippy::large_enum_variant, reason = "a path has few stages")]
 pub enum StageKind {
     /// A full-duplex line.
     Link(LineConfig),

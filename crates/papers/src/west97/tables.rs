@@ -106,8 +106,8 @@ const NONE_IN_20: f64 = 0.15;
 /// The rates of rare events that 20 runs with `rate` events each do not exclude (95 %, Wilson and Hilferty).
 fn rare(rate: f64) -> (f64, f64) {
     let edge = |n: f64, side: f64| {
-        let root = 1.0 - 1.0 / (9.0 * n) + side * 1.96 / (3.0 * n.sqrt());
-        n * root.max(0.0).powi(3) / 20.0
+        let root = (1.0 - 1.0 / (9.0 * n) + side * 1.96 / (3.0 * n.sqrt())).max(0.0);
+        n * root * root * root / 20.0
     };
     (edge(20.0 * rate, -1.0), edge(20.0 * rate + 1.0, 1.0))
 }

@@ -470,7 +470,7 @@ mod tests {
     fn a_stale_estimate_is_dropped_in_ns_of_1996() {
         let beat = Beat::new(Span::millis(100), Span::ZERO);
         let mut rtt = estimator(TcpConfig::ns_1996(), beat);
-        rtt.sample(Time(0), Time(2000 * MS)); // 20 ticks: srtt 160/8, rttvar 40/4
+        sample(&mut rtt, Time(0), Time(2000 * MS)); // 20 ticks: srtt 160/8, rttvar 40/4
         let mut next = || {
             rtt.back_off();
             rtt.rto()

@@ -162,6 +162,24 @@ impl Facts {
     }
 }
 
+/// The error where the rate is neither given nor estimated.
+fn unknown_rate(estimate: &Estimate) -> Error {
+    let (Some(_), Some(bytes)) = (&estimate.captured, estimate.transfer) else {
+        return Error::input(
+            "the rate of the link is not known",
+            "give it, `--rate 20mbit`, or a capture to estimate it from, `--capture FILE`",
+        );
+    };
+    let fault = estimate.faults.iter().find(|fault| fault.transfer.is_none());
+    let fault = fault.map_or(String::new(), |fault| format!("; {}", fault.diagnosis.evidence));
+    Error::input(
+        format!(
+            "the capture does not show the rate of the link: its largest transfer has {bytes} B{fault}"
+        ),
+        "give a capture of a longer transfer (a second or more of data and ACKs), or the rate, `--rate 20mbit`",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,22 +210,4 @@ mod tests {
         assert_eq!(facts[9], ("duplex", "full", Basis::Assumed));
         assert!(facts[10..].iter().all(|(_, _, from)| *from == Basis::Assumed), "{facts:?}");
     }
-}
-
-/// The error where the rate is neither given nor estimated.
-fn unknown_rate(estimate: &Estimate) -> Error {
-    let (Some(_), Some(bytes)) = (&estimate.captured, estimate.transfer) else {
-        return Error::input(
-            "the rate of the link is not known",
-            "give it, `--rate 20mbit`, or a capture to estimate it from, `--capture FILE`",
-        );
-    };
-    let fault = estimate.faults.iter().find(|fault| fault.transfer.is_none());
-    let fault = fault.map_or(String::new(), |fault| format!("; {}", fault.diagnosis.evidence));
-    Error::input(
-        format!(
-            "the capture does not show the rate of the link: its largest transfer has {bytes} B{fault}"
-        ),
-        "give a capture of a longer transfer (a second or more of data and ACKs), or the rate, `--rate 20mbit`",
-    )
 }
