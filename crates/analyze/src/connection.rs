@@ -43,6 +43,8 @@ pub(crate) struct Conn {
     flow: FlowKey,
     began: Time,
     ended: Time,
+    /// IPv4 identification and hops left of the first packet.
+    identified: (Option<u16>, u8),
     packets: u64,
     /// Whether the first packet was a SYN or SYN-ACK.
     from_syn: bool,
@@ -75,6 +77,7 @@ impl Conn {
             flow,
             began: Time::ZERO,
             ended: Time::ZERO,
+            identified: (None, 0),
             packets: 0,
             from_syn: false,
             handshake: Handshake::default(),
@@ -198,6 +201,7 @@ impl Conn {
             self.flow = flow;
             self.prints = [flow_print(&flow), flow_print(&flow.reversed())];
             (self.began, self.ended) = (at, at);
+            self.identified = (packet.ip_id, packet.ttl);
             self.from_syn = segment.flags.has(Flags::SYN);
         }
         self.packets += 1;
@@ -374,6 +378,7 @@ impl Conn {
             ends: [(src, src_port), (dst, dst_port)],
             initial,
             first: self.base,
+            identified: self.identified,
             began: self.began,
             ended: self.ended,
         }
@@ -393,7 +398,8 @@ impl Conn {
         all
     }
 
-    pub(crate) fn finish(self, config: &Config) -> Connection {
+    /// The result, for a capture that ends at `until`.
+    pub(crate) fn finish(self, config: &Config, until: Time) -> Connection {
         let end = |addr: Addr, port| Endpoint { addr: addr.ip(), port };
         let first = end(self.flow.src, self.flow.src_port);
         let second = end(self.flow.dst, self.flow.dst_port);
@@ -410,7 +416,7 @@ impl Conn {
         let path = Conn::path(&self.handshake);
         let attempts = self.handshake.attempts(self.repeated_syns, self.ended);
         let [mut a, mut b] = self.sides.map(|side| side.finish(config, self.ended));
-        let open = Open { opening, attempts, began: self.began, ended: self.ended };
+        let open = Open { opening, attempts, began: self.began, ended: self.ended, until };
         self.watch.finish(&path, &open, [&mut a, &mut b]);
         let (client, server, to_server, to_client) =
             if swapped { (second, first, b, a) } else { (first, second, a, b) };

@@ -159,9 +159,10 @@ impl Analyzer {
             self.analysis.tcp_packets += repeated;
         }
         let mut translations = Translations::default();
+        let until = self.connections.iter().map(Conn::ended).max().unwrap_or_default();
         for connection in self.connections.into_iter().filter(Conn::is_seen) {
             translations.add(&connection);
-            self.analysis.connections.push(connection.finish(&self.config));
+            self.analysis.connections.push(connection.finish(&self.config, until));
         }
         for index in 0..self.analysis.connections.len() {
             translations.report(index, &mut self.analysis.connections);

@@ -12,6 +12,9 @@ use crate::reading::{Connection, Opening};
 /// Maximum time from one side of a translation to the other.
 const WITHIN: Span = Span::secs(1);
 
+/// Maximum number of hops of the translating host.
+const HOPS: u8 = 2;
+
 /// Maximum distance of a stray segment from the data of its connection: the largest usual window.
 const NEAR: u64 = 4 << 20;
 
@@ -23,8 +26,23 @@ pub(crate) struct Numbers {
     pub(crate) initial: [Option<Seq>; 2],
     /// First sequence number of each end.
     pub(crate) first: [Option<Seq>; 2],
+    /// IPv4 identification and hops left of the first packet.
+    pub(crate) identified: (Option<u16>, u8),
     pub(crate) began: Time,
     pub(crate) ended: Time,
+}
+
+impl Numbers {
+    /// Whether both are one connection on two sides of a host that forwards it. Scripts that write captures use the same
+    /// sequence numbers for all connections.
+    fn is_forwarded(&self, other: &Numbers) -> bool {
+        let ((id, ttl), (other_id, other_ttl)) = (self.identified, other.identified);
+        let hops = ttl.abs_diff(other_ttl);
+        self.ends != other.ends
+            && self.began.since(other.began) <= WITHIN
+            && id == other_id
+            && (1..=HOPS).contains(&hops)
+    }
 }
 
 /// Connections by both initial sequence numbers, and by each of their ends.
@@ -59,10 +77,7 @@ impl Translations {
         let own = self.all[index];
         if let [Some(a), Some(b)] = own.initial {
             let original = self.by_initial.get(&(a.0.min(b.0), a.0.max(b.0))).copied();
-            let original = original.filter(|&other| {
-                let other = self.all[other];
-                own.ends != other.ends && own.began.since(other.began) <= WITHIN
-            });
+            let original = original.filter(|&other| own.is_forwarded(&self.all[other]));
             connections[index].translated = original.map(|other| connections[other].number);
             return;
         }

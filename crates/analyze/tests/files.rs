@@ -200,6 +200,7 @@ fn both_sides_of_a_translation() {
         // The server's address, which is the last part of the source or of the destination.
         let server = if ip[15] == 2 { 15 } else { 19 };
         translated[server] = 77;
+        translated[8] -= 1;
         frames.push((at, ip));
         frames.push((at + 20, translated));
     }

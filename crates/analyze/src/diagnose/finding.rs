@@ -372,7 +372,7 @@ impl Diagnosis {
             | Finding::OptionStripped { .. }
             | Finding::Bufferbloat { .. } => Weight::Limits,
             Finding::WindowScaleOneSided { share: Some(share), .. }
-            | Finding::Opening { share, .. }
+            | Finding::Opening { share, opening: Opening::Handshake, .. }
             | Finding::Nagle { share, .. }
             | Finding::ClosedWindow { share, .. }
                 if *share >= MOSTLY =>
@@ -384,7 +384,15 @@ impl Diagnosis {
             | Finding::Unanswered { .. }
             | Finding::Untranslated { .. }
             | Finding::InjectedReset { .. } => Weight::Limits,
-            Finding::Opening { opening, .. } if *opening != Opening::Handshake => Weight::Limits,
+            Finding::Opening { opening: Opening::Refused | Opening::Rejected, .. } => {
+                Weight::Limits
+            }
+            // A scan sends one SYN to each port.
+            Finding::Opening { opening, syns, syn_acks, .. }
+                if *opening != Opening::Handshake && (*syns).max(*syn_acks) > 1 =>
+            {
+                Weight::Limits
+            }
             Finding::Limits { receive_window, application, .. }
                 if receive_window.max(*application) >= MOSTLY =>
             {

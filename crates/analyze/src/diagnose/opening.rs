@@ -9,6 +9,9 @@ use crate::reading::Opening;
 /// Minimum time lost before the opening; less is the jitter of a busy host.
 const LOST: Span = Span::millis(100);
 
+/// Minimum time from an only SYN or SYN-ACK to the end of the capture: most answers take less.
+const ANSWERED: Span = Span::secs(1);
+
 /// Opening of a connection, and its time in the capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
@@ -16,6 +19,8 @@ pub(crate) struct Open {
     pub(crate) attempts: Attempts,
     pub(crate) began: Time,
     pub(crate) ended: Time,
+    /// End of the capture.
+    pub(crate) until: Time,
 }
 
 impl Open {
@@ -54,17 +59,25 @@ impl Open {
                 ),
                 "look at the host that sent the ICMP error: its routes, or the rule of its firewall",
             ),
+            Opening::Unanswered if syns == 1 && self.until.since(attempts.syn.0) < ANSWERED => {
+                return None;
+            }
             Opening::Unanswered => (
                 Confidence::Certain,
                 self.ended.since(self.began),
                 format!(
-                    "the connection never opened: no answer to {} in {}",
+                    "the connection never opened: no answer to {} in {}, up to the end of the capture",
                     transmissions(syns, "SYN"),
-                    at(self.ended.since(self.began))
+                    at(self.until.since(attempts.syn.0))
                 ),
                 "capture at the server too: SYNs that do not arrive are dropped by the path or a firewall; if they arrive, its host \
                  drops them, or its SYN-ACKs take another way",
             ),
+            Opening::Unconfirmed
+                if syn_acks == 1 && self.until.since(attempts.syn_ack.0) < ANSWERED =>
+            {
+                return None;
+            }
             Opening::Unconfirmed => {
                 let remedy = if late_syns > 0 {
                     "the client repeats its SYN, so the SYN-ACKs are lost behind the point of capture: capture at the client too"
@@ -78,9 +91,9 @@ impl Open {
                     Confidence::Certain,
                     self.ended.since(self.began),
                     format!(
-                        "the connection never opened: no ACK of {} in {}",
+                        "the connection never opened: no ACK of {} in {}, up to the end of the capture",
                         transmissions(syn_acks, "SYN-ACK"),
-                        at(self.ended.since(attempts.syn_ack.0))
+                        at(self.until.since(attempts.syn_ack.0))
                     ),
                     remedy,
                 )

@@ -149,7 +149,8 @@ impl Capture {
         }
         if a.clock_steps > 0 {
             lines.push(format!(
-                "note: the clock of the capture was set back {}, by {:.3} s in total: later times are corrected",
+                "note: times go back {}, by {:.3} s in total: the clock was set back, or files were appended; later times are \
+                 corrected",
                 plural(a.clock_steps, "time"),
                 a.clock_back
             ));
