@@ -365,6 +365,11 @@ impl Conn {
         self.packets > 0
     }
 
+    /// Another connection between the same ports replaces it.
+    pub(crate) fn replaced(&mut self) {
+        self.handshake.replaced();
+    }
+
     /// An ICMP error quotes a packet of the connection.
     pub(crate) fn unreachable(&mut self, error: Unreachable) {
         self.handshake.unreachable(error);

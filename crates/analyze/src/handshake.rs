@@ -27,6 +27,8 @@ pub(crate) struct Attempts {
     pub(crate) refused: Option<Time>,
     /// Whether the other side answered with an ACK of an old connection (RFC 5961, 4).
     pub(crate) challenged: bool,
+    /// Whether a SYN with another number followed: that of the next connection, or of a PEP that splits this one.
+    pub(crate) replaced: bool,
     /// The ICMP error that quotes a SYN.
     pub(crate) rejected: Option<Unreachable>,
 }
@@ -75,12 +77,12 @@ impl Handshake {
             }
             self.attempts.challenged |= self.answer.is_none() && !syn && ack;
         }
-        self.opened |= !syn
-            && !flags.has(Flags::RST)
-            && self.answer.is_some_and(|(next, _)| {
+        if !self.opened && !syn && !flags.has(Flags::RST) {
+            self.opened = self.answer.is_some_and(|(next, _)| {
                 let own = self.opener != Some(side);
                 own && (segment.seq + len - next) > 0 || !own && ack && segment.ack - next >= 0
             });
+        }
         match (syn, ack) {
             (true, false) => self.syn(side, at, segment, len),
             (true, true) => self.syn_ack(side, at, segment),
@@ -203,6 +205,11 @@ impl Handshake {
     /// From the SYN to the SYN-ACK.
     pub(crate) fn syn_ack_after(&self) -> Option<Span> {
         self.syn_ack
+    }
+
+    /// Another connection between the same ports follows.
+    pub(crate) fn replaced(&mut self) {
+        self.attempts.replaced = true;
     }
 
     /// An ICMP error quotes a packet of the connection.

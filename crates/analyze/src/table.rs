@@ -132,6 +132,9 @@ impl Analyzer {
         if index >= self.config.connections {
             return None;
         }
+        if let Some(index) = known {
+            self.connections[index].replaced();
+        }
         let elsewhere = self.round_trips.get(&hosts(flow)).copied();
         self.connections.push(Conn::new(index as u32, flow, elsewhere));
         self.open.insert(key(), index);

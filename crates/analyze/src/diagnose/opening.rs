@@ -27,7 +27,7 @@ impl Open {
     /// The side to which the diagnosis belongs, and the diagnosis.
     pub(super) fn diagnose(&self) -> Option<(usize, Diagnosis)> {
         let Open { opening, attempts, .. } = *self;
-        let Attempts { opener, syns, syn_acks, late_syns, .. } = attempts;
+        let Attempts { opener, syns, syn_acks, late_syns, replaced, .. } = attempts;
         let trying = attempts.syn.1.since(attempts.syn.0);
         let at = |waited: Span| format!("{:.1} s", waited.as_secs_f64());
         let transmissions = |n: u64, of: &str| match n {
@@ -59,7 +59,9 @@ impl Open {
                 ),
                 "look at the host that sent the ICMP error: its routes, or the rule of its firewall",
             ),
-            Opening::Unanswered if syns == 1 && self.until.since(attempts.syn.0) < ANSWERED => {
+            Opening::Unanswered
+                if syns == 1 && (replaced || self.until.since(attempts.syn.0) < ANSWERED) =>
+            {
                 return None;
             }
             Opening::Unanswered => (

@@ -133,7 +133,18 @@ impl<'a> Frame<'a> {
     }
 
     /// The 802.11 header of the frame, if it has one.
+    #[inline]
     pub fn wifi(&self) -> Option<WifiHeader> {
+        const WIFI: [LinkType; 5] = [
+            LinkType::IEEE802_11,
+            LinkType::PRISM,
+            LinkType::RADIOTAP,
+            LinkType::AVS,
+            LinkType::PPI,
+        ];
+        if !WIFI.contains(&self.link) {
+            return None;
+        }
         wifi::header(self.link, Part::new(self.bytes, self.wire_len as usize))
     }
 
