@@ -284,6 +284,14 @@ pub(super) fn refused(path: &Path, value: &str, error: &io::Error) -> Error {
             "this kernel does not have that setting: use a newer one, or a host without a preset"
                 .to_owned()
         }
+        io::ErrorKind::InvalidInput if key.ends_with("tcp_ecn") && value == "3" => {
+            "this kernel's TCP has no accurate ECN, as Linux 6.18: leave `accurate-ecn` out, or write \
+             `stack = \"lasthop\"` for a host with our TCP"
+                .to_owned()
+        }
+        io::ErrorKind::InvalidInput => {
+            "this kernel does not accept that value: use a newer one, or leave the key out".to_owned()
+        }
         io::ErrorKind::ReadOnlyFilesystem => {
             "/proc/sys is read-only, as in most containers: start it with `--privileged` or with \
              `--security-opt systempaths=unconfined`"
@@ -358,6 +366,7 @@ mod tests {
         let cases = [
             (io::ErrorKind::NotFound, "use a newer one"),
             (io::ErrorKind::ReadOnlyFilesystem, "--privileged"),
+            (io::ErrorKind::InvalidInput, "leave the key out"),
             (io::ErrorKind::PermissionDenied, "lasthop doctor"),
         ];
         for (kind, remedy) in cases {
@@ -365,6 +374,9 @@ mod tests {
             assert!(error.message.starts_with("cannot set net.ipv4.tcp_sack to `1`: "), "{error}");
             assert!(error.help.contains(remedy), "{kind:?}: {}", error.help);
         }
+        let ecn = Path::new("/proc/sys/net/ipv4/tcp_ecn");
+        let error = refused(ecn, "3", &io::ErrorKind::InvalidInput.into());
+        assert!(error.help.contains("leave `accurate-ecn` out"), "{}", error.help);
     }
 
     #[test]
