@@ -298,11 +298,19 @@ impl Host {
     }
 
     fn add(&mut self, flow: FlowKey, stream: u32) -> usize {
-        self.add_with(flow, stream, self.settings.clone())
+        self.add_with(flow, stream, self.settings.clone(), None)
     }
 
-    fn add_with(&mut self, flow: FlowKey, stream: u32, settings: Arc<Settings>) -> usize {
-        let iss = Seq(self.chance.next_u64() as u32);
+    /// Adds a connection with the initial sequence number `iss`, or a random one.
+    fn add_with(
+        &mut self,
+        flow: FlowKey,
+        stream: u32,
+        settings: Arc<Settings>,
+        iss: Option<Seq>,
+    ) -> usize {
+        let random = Seq(self.chance.next_u64() as u32);
+        let iss = iss.unwrap_or(random);
         let mut connection = Connection::new(settings, flow, self.config.side, iss, stream);
         if self.shortens {
             connection.shorten();
@@ -353,7 +361,9 @@ impl Host {
             true => self.make_way(now, flow, segment, out),
             false => Succession::None,
         };
-        let found = self.find(flow).filter(|i| {
+        let earlier = self.find(flow);
+        let successor = earlier.and_then(|i| self.connections[i].successor());
+        let found = earlier.filter(|i| {
             // TIME-WAIT still answers, unless a new connection begins.
             let connection = &self.connections[*i];
             let yields = opens && connection.yields_to(segment);
@@ -376,7 +386,8 @@ impl Host {
                 && self.listens(flow.src_port)
                 && succession != Succession::Refused =>
             {
-                let index = self.add_with(flow, 0, self.settings_of(flow.src_port));
+                let settings = self.settings_of(flow.src_port);
+                let index = self.add_with(flow, 0, settings, successor);
                 self.serve_exchanges(index);
                 if let Some(limit) = self.serving {
                     self.connections[index].attach(limit);

@@ -7,7 +7,7 @@
 //!
 //! Modelled: option negotiation, byte sequence numbers that wrap, FIN and RST, zero-window probing, delayed
 //! ACKs, Karn's rule, exponential backoff, PAWS, silly-window avoidance at both ends. Only [`sockets`] has
-//! keep-alives and the wait of Nagle's algorithm. Not modelled: urgent data, which is only passed through.
+//! keep-alives and the wait of Nagle's algorithm. Not modelled: reading of urgent data; it is passed through, or skipped.
 
 pub mod acc;
 pub mod accurate;

@@ -177,7 +177,7 @@ impl QuickAcks {
         let before = self.segment;
         self.measure(len, mss);
         if self.segment != before && len >= self.segment {
-            self.buffer.measured(self.segment);
+            self.buffer.measured(len);
         }
         if len >= GROWS && self.buffer.grow(len, self.segment, held, ahead) {
             self.left |= 1;
@@ -256,10 +256,11 @@ impl QuickAcks {
     }
 
     /// Records the peer's FIN: this end's own FIN is a reply that will carry the ACK. Returns the extra delay of the
-    /// ACK beyond the minimum. The ACK of a FIN without data before it, or of more than a segment in `unacked`
-    /// bytes, has no delay.
-    pub(super) fn fin_delay(&mut self, unacked: u64) -> Option<Span> {
-        let waits = self.interactive.expects_reply() && unacked <= self.segment.into();
+    /// ACK beyond the minimum. The ACK of a FIN without data before it has no delay. Neither has that of more than a
+    /// segment in `unacked` bytes, unless unread data has reduced the window; `held` bytes wait behind a hole.
+    pub(super) fn fin_delay(&mut self, unacked: u64, held: u64) -> Option<Span> {
+        let full = unacked > self.segment.into() && self.offers_as_much(held);
+        let waits = self.interactive.expects_reply() && !full;
         waits.then(|| self.longer())
     }
 
@@ -410,10 +411,10 @@ mod tests {
     #[test]
     fn the_ack_of_a_fin_waits_after_data_of_at_most_a_segment() {
         let mut acks = fresh();
-        assert_eq!(acks.fin_delay(1), None, "no data before it");
+        assert_eq!(acks.fin_delay(1, 0), None, "no data before it");
         acks.data_arrived(Time::ZERO, Span::millis(20), Span::millis(220));
         acks.measure(1000, 1448);
-        assert_eq!((acks.fin_delay(1001), acks.fin_delay(1000)), (None, Some(Span::ZERO)));
+        assert_eq!((acks.fin_delay(1001, 0), acks.fin_delay(1000, 0)), (None, Some(Span::ZERO)));
         acks.marked();
         assert_eq!(acks.left, MARKED);
     }

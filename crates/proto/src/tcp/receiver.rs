@@ -85,11 +85,14 @@ struct OutOfOrder {
     recent: [u64; 4],
     /// End position of the newest piece of the first of these blocks.
     grew_to: u64,
+    /// The blocks of Linux, newest first: it forgets the oldest of five.
+    four: Vec<(u64, u64)>,
 }
 
 impl Default for OutOfOrder {
     fn default() -> OutOfOrder {
-        OutOfOrder { pieces: Vec::new(), recent: [u64::MAX; 4], grew_to: u64::MAX }
+        let (pieces, four) = (Vec::new(), Vec::new());
+        OutOfOrder { pieces, recent: [u64::MAX; 4], grew_to: u64::MAX, four }
     }
 }
 
@@ -355,9 +358,10 @@ impl Receiver {
     /// Delays the ACK of the peer's FIN, as Linux does until the application closes (`tcp_fin`). `unacked` bytes were
     /// received since the last ACK. The ACK of a FIN reports no duplicates.
     pub(super) fn await_close(&mut self, now: Time, unacked: u64) {
+        let held = self.behind_hole();
         let Some(quick) = &mut self.quick else { return };
         self.duplicate = None;
-        let Some(longer) = quick.fin_delay(unacked) else { return };
+        let Some(longer) = quick.fin_delay(unacked, held) else { return };
         let wait = self.settings.delayed_ack.timeout + longer;
         // If the timer is about to expire, the ACK is sent now (`tcp_send_delayed_ack`).
         if self.ack_at.get().is_none_or(|at| at > now + wait / 4) {

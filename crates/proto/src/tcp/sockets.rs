@@ -14,7 +14,7 @@ mod options;
 mod queries;
 mod timers;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::machine::{Machine, Out, Side};
@@ -58,6 +58,8 @@ struct Socket {
     probes: u32,
     /// Time of the next keepalive probe.
     probe_at: Option<Time>,
+    /// End of FIN-WAIT-2 without an application.
+    orphan_until: Option<Time>,
 }
 
 /// A host with sockets. A connection is identified by its index in [`Host::connections`].
@@ -67,6 +69,8 @@ pub struct Sockets {
     sockets: Vec<Socket>,
     /// Whether later connections send no tail loss probes.
     no_probes: bool,
+    /// Segment sizes that paths to hosts permit, as routers have reported.
+    paths: BTreeMap<Addr, u16>,
 }
 
 impl Sockets {
@@ -74,7 +78,7 @@ impl Sockets {
     pub fn new(config: HostConfig, seed: u64) -> Sockets {
         let mut host = Host::new(config, seed);
         host.refuse_by_default();
-        Sockets { host, sockets: Vec::new(), no_probes: false }
+        Sockets { host, sockets: Vec::new(), no_probes: false, paths: BTreeMap::new() }
     }
 
     /// The host.
@@ -131,7 +135,16 @@ impl Sockets {
             connection.state().is_synchronised() || failed
         };
         let at = waiting.iter().position(open).ok_or(Errno::Again)?;
-        self.host.listener(port).map(|listener| listener.waiting.remove(at)).ok_or(Errno::Invalid)
+        let index = self.host.listener(port).map(|listener| listener.waiting.remove(at));
+        index.inspect(|index| self.apply_path(*index)).ok_or(Errno::Invalid)
+    }
+
+    /// Bounds the segments of a connection by the known size of its path.
+    fn apply_path(&mut self, index: usize) {
+        let flow = self.host.connections()[index].flow;
+        if let Some(mss) = self.paths.get(&flow.dst).copied() {
+            self.host.act(index, |c| c.apply_path(mss.into()));
+        }
     }
 
     /// Opens a connection now. [`Sockets::connected`] reports the result.
@@ -164,6 +177,7 @@ impl Sockets {
     pub fn connected(&mut self, index: usize) -> Option<Result<(), Errno>> {
         let connection = &self.host.connections()[index];
         if connection.state().is_synchronised() {
+            self.apply_path(index);
             return Some(Ok(()));
         }
         connection.is_aborted().then(|| Err(self.take_error(index).unwrap_or(Errno::TimedOut)))
@@ -181,6 +195,32 @@ impl Sockets {
         index: usize,
         body: Body,
         more: bool,
+        out: &mut Out,
+    ) -> Result<u32, Errno> {
+        self.write(now, index, body, (more, false), out)
+    }
+
+    /// Like [`Sockets::send`], with urgent data that ends with the last byte (`MSG_OOB`).
+    ///
+    /// # Errors
+    ///
+    /// As [`Sockets::send`].
+    pub fn send_urgent(
+        &mut self,
+        now: Time,
+        index: usize,
+        body: Body,
+        out: &mut Out,
+    ) -> Result<u32, Errno> {
+        self.write(now, index, body, (false, true), out)
+    }
+
+    fn write(
+        &mut self,
+        now: Time,
+        index: usize,
+        body: Body,
+        (more, urgent): (bool, bool),
         out: &mut Out,
     ) -> Result<u32, Errno> {
         if let Some(error) = self.take_error(index) {
@@ -205,6 +245,9 @@ impl Sockets {
                 Some(bytes) => c.write_up_to(now, &body, bytes, out),
                 None => c.write(now, body, out),
             };
+            if urgent && taken > 0 {
+                c.mark_urgent();
+            }
             c.uncork(now, out);
         });
         self.watch(now, index);
@@ -231,7 +274,10 @@ impl Sockets {
     ) -> Result<u64, Errno> {
         let ended = self.connection(index).ok_or(Errno::NotConnected)?.peer_has_closed();
         let aborted = self.host.connections()[index].is_aborted();
-        let socket = self.socket(index);
+        if self.sockets.len() <= index {
+            self.socket(index);
+        }
+        let (connection, socket) = (&self.host.connections()[index], &mut self.sockets[index]);
         if socket.unread == 0 {
             return match () {
                 // A direction that the peer has closed reads as closed, also after a later error.
@@ -241,6 +287,15 @@ impl Sockets {
                 () => Err(Errno::Again),
             };
         }
+        // The urgent byte is not part of the data: reading stops before it, and skips it (`tcp_recvmsg_locked`).
+        let (delivered, urgent) = (connection.rx_delivered(), connection.peer_urgent());
+        let ahead = (urgent + socket.unread).checked_sub(2 + delivered);
+        let (skipped, wanted) = (u64::from(ahead == Some(0)), most);
+        let most = match ahead.filter(|ahead| *ahead < socket.unread) {
+            Some(0) => 1,
+            Some(ahead) => most.min(ahead),
+            None => most,
+        };
         let mut taken = 0;
         while taken < most
             && let Some(body) = socket.inbox.pop_front()
@@ -254,6 +309,10 @@ impl Sockets {
         }
         socket.unread -= taken;
         self.host.act(index, |c| c.read(now, taken, out));
+        if skipped > 0 {
+            into.pop();
+            return self.recv(now, index, wanted, into, out);
+        }
         Ok(taken)
     }
 

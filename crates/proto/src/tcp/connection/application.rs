@@ -91,6 +91,16 @@ impl Connection {
         self.urgent()[1]
     }
 
+    /// Number of bytes that were delivered in order.
+    pub(in crate::tcp) fn rx_delivered(&self) -> u64 {
+        self.rx.delivered()
+    }
+
+    /// Marks all written data as urgent (`tcp_mark_urg`).
+    pub(in crate::tcp) fn mark_urgent(&mut self) {
+        self.set_urgent(self.tx.core.window.end);
+    }
+
     /// Marks data as urgent up to this position of our stream. Segments before it carry the urgent pointer.
     //= rfc9293#section-3.8.5: the pointer announces urgent data ahead of the data itself
     pub fn set_urgent(&mut self, position: u64) {

@@ -489,6 +489,14 @@ impl Connection {
         age < 0 || age == 0 && beyond
     }
 
+    /// In Linux, the initial sequence number of a connection that ends the TIME-WAIT of this one: beyond the space of its
+    /// windows (`tcp_timewait_state_process`).
+    pub(in crate::tcp) fn successor(&self) -> Option<Seq> {
+        let linux = self.config.growth == GrowthRule::Linux && self.state == State::TimeWait;
+        let next = self.iss.0.wrapping_add(self.tx.core.window.max as u32).wrapping_add(0xffff + 2);
+        linux.then_some(Seq(next.max(1)))
+    }
+
     /// Closes this connection at the peer's next SYN, which acknowledges all data of this end.
     pub(in crate::tcp) fn succeed(&mut self, now: Time, out: &mut Out) {
         let w = &mut self.tx.core.window;

@@ -296,10 +296,12 @@ impl Connection {
     /// Answers the unacceptable `segment` with `len` bytes by an ACK with the expected numbers.
     ///
     /// Segments without sequence space are answered at most twice a second. Otherwise two ends that disagree on the
-    /// sequence numbers would answer each other's ACKs without end.
+    /// sequence numbers would answer each other's ACKs without end. In Linux the limit includes SYNs
+    /// (`tcp_oow_rate_limited`).
     //= rfc5961#section-7
     pub(super) fn challenge(&mut self, now: Time, segment: &Segment, len: u32, out: &mut Out) {
-        if segment.seq_len(len) == 0 {
+        let syn = segment.flags.has(Flags::SYN) && self.config.growth == GrowthRule::Linux;
+        if syn || segment.seq_len(len) == 0 {
             if now < self.challenge_from {
                 return;
             }

@@ -7,7 +7,7 @@ use crate::tcp::sender::recovery::Outstanding;
 use crate::tcp::sender::window::Coalescing;
 use crate::tcp::state::State;
 use crate::tcp::word::Word;
-use crate::units::Time;
+use crate::units::{Rate, Time};
 use crate::wire::{Addr, Body, Flags, Segment, Seq};
 
 use super::Connection;
@@ -30,6 +30,12 @@ pub(in crate::tcp) struct Agreement {
 }
 
 impl Connection {
+    /// Bounds the sending rate by `most`.
+    pub(in crate::tcp) fn limit_pacing(&mut self, most: Rate) {
+        let config = self.config.clone();
+        self.tx.limit_pacing(&config, most);
+    }
+
     pub(in crate::tcp) fn agreement(&self) -> Agreement {
         let (agreed, w) = (&self.agreed, &self.tx.core.window);
         Agreement {
@@ -69,6 +75,11 @@ impl Connection {
     pub fn clamp_mss(&mut self, bytes: u32) {
         let w = &mut self.tx.core.window;
         w.set_mss(w.path_mss().min(bytes.max(1)));
+    }
+
+    /// Bounds the segments by a known size of the path: `bytes` without options.
+    pub(in crate::tcp) fn apply_path(&mut self, bytes: u32) {
+        self.clamp_mss(bytes.saturating_sub(if self.agreed.timestamps { 12 } else { 0 }));
     }
 
     /// Enables or disables tail loss probes.

@@ -77,7 +77,7 @@ impl Host {
         limit: u32,
         settings: Arc<Settings>,
     ) -> usize {
-        let index = self.add_with(flow, 0, settings);
+        let index = self.add_with(flow, 0, settings, None);
         let connection = &mut self.connections[index];
         connection.attach(limit);
         connection.connect(at);

@@ -156,7 +156,15 @@ impl Space {
     /// The window to advertise. `held` bytes wait behind a hole; `segment` is the size of full segments, `last` that of
     /// the one that has just arrived. It may be smaller than the present one, which then remains.
     pub(super) fn window(&self, held: u64, segment: u32, last: u32) -> u64 {
-        let own = self.own(last);
+        let arrived = self.select(held, segment, self.own(last));
+        // Once the program has read this segment, another ACK announces a window of twice the size
+        // (`__tcp_cleanup_rbuf`).
+        let read = self.select(held, segment, 0);
+        if read >= 2 * arrived { read } else { arrived }
+    }
+
+    /// The window with `own` bytes of memory of a segment that the program has not read yet.
+    fn select(&self, held: u64, segment: u32, own: u64) -> u64 {
         let (whole, full) = (self.full(), self.clamp.min(self.full()));
         let mss = u64::from(segment).min(full);
         let mut free = self.free(held, own);

@@ -5,7 +5,30 @@ use crate::wire::{SackBlocks, Seq, Snack};
 
 use super::{OutOfOrder, Receiver};
 
+/// Number of blocks that Linux remembers (`TCP_NUM_SACKS`).
+const FOUR: usize = 4;
+
 impl OutOfOrder {
+    /// Records a segment with positions `from` to `to` as Linux does: it extends the first block that it touches, which
+    /// becomes the newest, or is a block of its own (`tcp_sack_new_ofo_skb`).
+    pub(super) fn note_as_linux(&mut self, (from, to): (u64, u64)) {
+        let touches = |block: &(u64, u64)| from <= block.1 && block.0 <= to;
+        let mut newest = (from, to);
+        if let Some(at) = self.four.iter().position(touches) {
+            let block = self.four.remove(at);
+            newest = (block.0.min(from), block.1.max(to));
+            self.four.retain(|other| {
+                let joins = other.0 <= newest.1 && newest.0 <= other.1;
+                if joins {
+                    newest = (newest.0.min(other.0), newest.1.max(other.1));
+                }
+                !joins
+            });
+        }
+        self.four.truncate(FOUR - 1);
+        self.four.insert(0, newest);
+    }
+
     /// The block that contains a position. Adjacent pieces form one block, and `fin` extends the block before it.
     fn block_at(&self, at: u64, fin: Option<u64>) -> Option<(u64, u64)> {
         let i = self.pieces.partition_point(|p| p.to <= at);
@@ -35,8 +58,11 @@ impl OutOfOrder {
 impl Receiver {
     /// Records that positions `from` to `to` were stored: their block is the newest.
     pub(super) fn note_recent(&mut self, from: u64, to: u64) {
-        let (nxt, fin) = (self.nxt, self.fin_at);
+        let (nxt, fin, linux) = (self.nxt, self.fin_at, self.quick.is_some());
         let Some(stored) = &mut self.out_of_order else { return };
+        if linux {
+            return stored.note_as_linux((from, to + u64::from(fin == Some(to))));
+        }
         let grows = core::mem::replace(&mut stored.grew_to, to) == from;
         if grows && stored.recent[0] < from && stored.recent[0] >= nxt {
             return;
@@ -55,10 +81,9 @@ impl Receiver {
             return false;
         }
         let Some(stored) = &self.out_of_order else { return false };
-        let blocks = stored.recent.iter().filter_map(|at| stored.block_at(*at, self.fin_at));
         let mut others = 0;
-        for (start, end) in blocks {
-            if others < 2 && (end == from || to == start) {
+        for (start, end) in stored.four.iter().filter(|block| block.0 > self.nxt) {
+            if others < 2 && (*end == from || to == *start) {
                 return false;
             }
             others += 1;
@@ -80,6 +105,13 @@ impl Receiver {
             None => most,
         };
         let Some(stored) = &self.out_of_order else { return blocks };
+        if self.quick.is_some() {
+            let four = stored.four.iter().filter(|block| block.0 > self.nxt);
+            for block in four.take(most) {
+                blocks.push(irs + block.0 as u32, irs + block.1 as u32);
+            }
+            return blocks;
+        }
         let mut reported: [(u64, u64); 4] = [(0, 0); 4];
         let mut count = 0;
         for start in stored.recent {

@@ -74,8 +74,12 @@ impl Receiver {
         let waits = fin_at.filter(|at| *at > nxt);
         self.out_of_order = pieces.last().map(|(last, _)| *last).or(waits).map(|last| {
             let recent = [last, waits.unwrap_or(u64::MAX), u64::MAX, u64::MAX];
-            let pieces = pieces.into_iter().map(piece).collect();
-            Box::new(OutOfOrder { pieces, recent, ..OutOfOrder::default() })
+            let pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
+            let mut stored = OutOfOrder { recent, ..OutOfOrder::default() };
+            pieces.iter().for_each(|piece| stored.note_as_linux((piece.from, piece.to)));
+            waits.into_iter().for_each(|fin| stored.note_as_linux((fin, fin + 1)));
+            stored.pieces = pieces;
+            Box::new(stored)
         });
         self.established(now);
     }

@@ -158,7 +158,10 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         let mut step = Step::new(now);
         step.ack.rtt = news.rtt;
-        (step.fresh, step.samples) = (!self.recovery.active(), info.ack >= self.core.window.una);
+        let w = &self.core.window;
+        step.fresh = !self.recovery.active();
+        // Without data in flight an ACK gives no sample (`tcp_ack`, `no_queue`).
+        step.samples = info.ack >= w.una && w.max > w.una;
         if self.react(&mut step, news.repaired) {
             verdict = Some(TcpKind::FastRetransmit);
         } else if self.core.limited_transmit

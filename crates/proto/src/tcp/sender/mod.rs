@@ -27,7 +27,7 @@ pub mod window;
 use std::sync::Arc;
 
 use crate::event::{Cause, Tcb, TcpKind};
-use crate::units::{Due, Span, Time};
+use crate::units::{Due, Rate, Span, Time};
 
 use super::Settings;
 use super::config::{AckpReaction, GrowthRule, TcpConfig, Variant};
@@ -271,6 +271,18 @@ impl Sender {
     pub fn replace_growth(&mut self, config: &TcpConfig) {
         self.core.growth = AnyGrowth::new(config);
         self.core.pacer = growth::pacing::Pacer::new(config).map(Box::new);
+    }
+
+    /// Bounds the sending rate by `most` (`SO_MAX_PACING_RATE`).
+    pub fn limit_pacing(&mut self, config: &TcpConfig, most: Rate) {
+        match &mut self.core.pacer {
+            Some(pacer) => pacer.limit(most),
+            none => {
+                let w = &self.core.window;
+                let sent = w.max.saturating_sub(1).div_ceil(w.mss.max(1).into());
+                *none = growth::pacing::Pacer::limited(config, most, sent).map(Box::new);
+            }
+        }
     }
 
     /// A snapshot of the control block. `rcv_nxt` is the receiver's next expected position.

@@ -60,8 +60,8 @@ pub struct Step {
     pub fresh: bool,
     /// Newly detected lost bytes.
     pub lost: u64,
-    /// Whether the congestion control gets a sample. It gets none from a timer, and in Linux none from an ACK below
-    /// the left edge.
+    /// Whether the congestion control gets a sample. It gets none from a timer or without data in flight, and in Linux
+    /// none from an ACK below the left edge.
     pub samples: bool,
 }
 

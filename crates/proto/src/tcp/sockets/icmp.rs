@@ -16,6 +16,8 @@ use super::{Errno, Sockets};
 
 /// Minimum accepted path MTU (`min_pmtu`).
 const PATH_MTU_MIN: u16 = 552;
+/// Maximum number of hosts whose path MTU is remembered.
+const PATHS_MAX: usize = 1024;
 /// Size of IPv4 and TCP headers without options, in bytes.
 const HEADERS: u16 = 40;
 
@@ -70,6 +72,10 @@ impl Sockets {
         let (state, half) = (connection.state(), connection.waits_for_handshake());
         if (error.kind, error.code) == IcmpError::TOO_LARGE {
             let mss = error.mtu.max(PATH_MTU_MIN) - HEADERS;
+            if self.paths.len() < PATHS_MAX || self.paths.contains_key(&flow.dst) {
+                // Later connections to this host begin with this size.
+                self.paths.insert(flow.dst, mss);
+            }
             self.host.act(index, |c| c.shrink_path(now, mss.into(), out));
             return true;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::machine::{Machine as _, Out};
 use crate::tcp::Settings;
 use crate::tcp::word::Word;
-use crate::units::{Span, Time};
+use crate::units::{Rate, Span, Time};
 
 use super::Sockets;
 
@@ -53,6 +53,10 @@ pub struct SocketOptions {
     pub congestion: Option<&'static Word>,
     /// `SO_LINGER`, if it is on.
     pub linger: Option<Span>,
+    /// `TCP_LINGER2`: time in FIN-WAIT-2 after `close`; 60 s without it.
+    pub linger2: Option<Span>,
+    /// `SO_MAX_PACING_RATE`.
+    pub pacing: Option<Rate>,
     /// Whether the connection opens with data if possible (`MSG_FASTOPEN`, `TCP_FASTOPEN`).
     pub fast_open: Option<bool>,
     /// Whether ECN is offered, or accepted by a listener.
@@ -145,6 +149,9 @@ impl Sockets {
                 after.recv_buffer.filter(|_| after.recv_buffer != before.recv_buffer)
             {
                 c.set_inbox(bytes);
+            }
+            if let Some(rate) = after.pacing.filter(|_| after.pacing != before.pacing) {
+                c.limit_pacing(rate);
             }
             if let Some(bytes) = after.maxseg.filter(|_| after.maxseg != before.maxseg) {
                 c.clamp_mss(bytes);

@@ -1,9 +1,13 @@
-//! Timers of sockets: `TCP_USER_TIMEOUT` and keepalives.
+//! Timers of sockets: `TCP_USER_TIMEOUT`, keepalives and `TCP_LINGER2`.
 
 use crate::machine::Out;
+use crate::tcp::state::State;
 use crate::units::{Span, Time};
 
 use super::{Errno, Socket, Sockets};
+
+/// Time in FIN-WAIT-2 without an application (`tcp_fin_timeout`).
+const ORPHAN: Span = Span::secs(60);
 
 impl Sockets {
     /// Sets the timers of `TCP_USER_TIMEOUT` and of keepalives.
@@ -12,6 +16,10 @@ impl Sockets {
         let ((edge, waits), state) = (connection.left_edge(), connection.state());
         let over = connection.is_aborted() || !state.is_synchronised();
         let socket = self.socket(index);
+        socket.orphan_until = match socket.closed && state == State::FinWait2 {
+            true => socket.orphan_until.or(Some(now + socket.options.linger2.unwrap_or(ORPHAN))),
+            false => None,
+        };
         socket.busy = match (waits && !over, socket.busy) {
             (true, (busy, None)) => (busy, Some(now)),
             (false, (busy, Some(since))) => (busy + now.since(since), None),
@@ -34,7 +42,7 @@ impl Sockets {
     pub(super) fn due(&self, socket: &Socket) -> Option<Time> {
         let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
         let gives_up = timeout.zip(socket.waits).map(|(span, (_, since))| since + span);
-        [gives_up, socket.probe_at].into_iter().flatten().min()
+        [gives_up, socket.probe_at, socket.orphan_until].into_iter().flatten().min()
     }
 
     /// The first socket whose timer has expired by `now`.
@@ -44,6 +52,9 @@ impl Sockets {
 
     pub(super) fn expire(&mut self, now: Time, index: usize, out: &mut Out) {
         let socket = &mut self.sockets[index];
+        if socket.orphan_until.take_if(|until| *until <= now).is_some() {
+            return self.host.act(index, |c| c.give_up(out));
+        }
         let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
         let since = socket.waits.map(|(_, since)| since);
         let gives_up = timeout.zip(since).is_some_and(|(span, since)| since + span <= now);

@@ -42,7 +42,13 @@ pub struct Pacer {
     pub(in crate::tcp::sender) waits: Due,
     /// Unsent segments of the current burst.
     left: u32,
+    /// Upper bound of the rate, and segments that are sent before it applies.
+    most: Option<Rate>,
+    free: u32,
 }
+
+/// Number of segments that Linux sends before pacing begins (`tcp_update_skb_after_send`).
+const FREE: u32 = 10;
 
 impl Pacer {
     /// The pacer of `config`, if it has one.
@@ -55,7 +61,25 @@ impl Pacer {
             waits: Due::NEVER,
             slack: Span::ZERO,
             left: 0,
+            most: None,
+            free: 0,
         })
+    }
+
+    /// A pacer of Linux with the upper bound `most`, after `sent` segments (`SO_MAX_PACING_RATE`).
+    pub(in crate::tcp::sender) fn limited(
+        config: &TcpConfig,
+        most: Rate,
+        sent: u64,
+    ) -> Option<Pacer> {
+        let free = u64::from(FREE).saturating_sub(sent) as u32;
+        let config = TcpConfig { pacing: true, burst: 2, ..config.clone() };
+        Pacer::new(&config).map(|pacer| Pacer { most: Some(most), free, ..pacer })
+    }
+
+    /// Sets the upper bound of the rate.
+    pub(in crate::tcp::sender) fn limit(&mut self, most: Rate) {
+        self.most = Some(most);
     }
 
     /// Adds a round-trip sample.
@@ -94,6 +118,11 @@ impl Pacer {
     /// Records that `bytes` are sent at `now` with the congestion window `cwnd` and this threshold; `rate` is the pacing
     /// rate of the congestion control, if it has one.
     pub fn sent(&mut self, now: Time, bytes: u32, [cwnd, ssthresh]: [u32; 2], rate: Option<Rate>) {
+        if self.free > 0 {
+            self.free -= 1;
+            return;
+        }
+        let most = self.most.map_or(u64::MAX, Rate::bps);
         let bps = match (rate, self.srtt) {
             (Some(rate), _) => rate.bps(),
             (None, Some(srtt)) => {
@@ -101,10 +130,11 @@ impl Pacer {
                 (u128::from(cwnd) * 80_000_000 * u128::from(percent) / u128::from(srtt.0.max(1)))
                     .min(u128::from(u64::MAX)) as u64
             }
+            (None, None) if self.most.is_some() => most,
             // Before the first sample there is no round trip over which to spread the window.
             (None, None) => return,
         };
-        let Some(rate) = Rate::from_bps(bps.max(LEAST)) else { return };
+        let Some(rate) = Rate::from_bps(bps.min(most).max(LEAST)) else { return };
         let early = if self.left > 0 { 0 } else { u64::from(self.burst - 1) };
         self.left = self.left.saturating_sub(1);
         self.slack = rate.transmit(u64::from(bytes) * early);

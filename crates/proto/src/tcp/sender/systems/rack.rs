@@ -395,7 +395,8 @@ impl Recovery for Rack {
     #[inline]
     fn grow(&mut self, core: &mut Core, step: &Step) {
         self.losses.report(core);
-        if self.kernel && !step.samples {
+        let idle = core.window.una >= core.window.max && !step.moved;
+        if self.kernel && !step.samples || idle {
             // Neither a timer nor an ACK below the left edge gives a sample (`tcp_rack_reo_timeout`, `tcp_ack`).
             self.meter.discard();
             if self.active && self.last.delivered > 0 {
