@@ -61,6 +61,9 @@ pub(super) fn segment(
         }
         _ => {}
     }
+    if let Some(ttl) = packet.ttl.filter(|ttl| *ttl != got.ttl) {
+        return differs("the TTL", ttl.to_string(), got.ttl.to_string());
+    }
     if let Some(expected) = &tcp.options {
         options(expected, &got.options, at, rules)?;
     }
@@ -119,6 +122,7 @@ fn kind(option: &TcpOption) -> u8 {
         TcpOption::Timestamps { .. } => 8,
         TcpOption::Md5(_) => 19,
         TcpOption::FastOpen(_) => 34,
+        TcpOption::EcnCounters(kind, _) => *kind,
         TcpOption::FastOpenExp(_) => 254,
     }
 }

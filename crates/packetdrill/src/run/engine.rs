@@ -345,6 +345,10 @@ impl Play<'_> {
         });
         match call.name.as_str() {
             "socket" => self.flows.renew(),
+            "accept" | "accept4" if call.args.get(1).is_some_and(|arg| *arg != Expr::Any) => {
+                let note = "the address of accept() is not compared".to_owned();
+                self.outcome.notes.push((line, note));
+            }
             "listen" => {
                 let port = super::flows::PORT;
                 self.flows.listening = Some(port);

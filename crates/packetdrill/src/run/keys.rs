@@ -1,5 +1,6 @@
 //! Settings below `net.ipv4` as configuration of lasthop's TCP.
 
+use lasthop_proto::tcp::accurate::AccurateEcn;
 use lasthop_proto::tcp::config::{IdleRestart, RtoRule};
 use lasthop_proto::tcp::word::Word;
 use lasthop_proto::tcp::{TcpConfig, words};
@@ -12,8 +13,10 @@ pub struct Keys {
     pub tcp: TcpConfig,
     /// The congestion control.
     pub word: &'static Word,
-    /// `tcp_ecn`: 0 off, 1 offered and accepted, 2 accepted.
+    /// `tcp_ecn`: 0 off, 1 offered and accepted, 2 accepted, 3 accurate ECN.
     pub ecn: u8,
+    /// `tcp_ecn_option`: whether accurate ECN uses options.
+    pub ecn_option: bool,
     /// `tcp_syn_retries`.
     pub syn_retries: u32,
     /// `tcp_fastopen`.
@@ -48,6 +51,7 @@ impl Default for Keys {
             tcp,
             word,
             ecn,
+            ecn_option: true,
             syn_retries,
             fast_open,
             tail_probes,
@@ -90,6 +94,11 @@ impl Keys {
         tcp.dsack = dsack;
         tcp.rto_rule = RtoRule::Linux;
         tcp.ecn = self.ecn != 0;
+        tcp.accurate_ecn = match (self.ecn == 3, self.ecn_option) {
+            (true, true) => AccurateEcn::Option,
+            (true, false) => AccurateEcn::Ace,
+            _ => AccurateEcn::Off,
+        };
         // Each socket decides whether it opens with data.
         tcp.fast_open = true;
         tcp
@@ -111,7 +120,9 @@ impl Keys {
             "tcp_sack" => tcp.sack = n > 0,
             "tcp_dsack" => tcp.dsack = n > 0,
             "tcp_window_scaling" => tcp.window_scale = n > 0,
-            "tcp_ecn" if n <= 2 => self.ecn = n as u8,
+            // Accurate ECN is offered and accepted with 3 (Linux 7.0).
+            "tcp_ecn" if n <= 3 => self.ecn = n as u8,
+            "tcp_ecn_option" if n <= 2 => self.ecn_option = n > 0,
             "tcp_syn_retries" => self.syn_retries = small.min(127),
             "tcp_synack_retries" => tcp.syn_ack_retries = Some(small.min(255)),
             "tcp_syn_linear_timeouts" => tcp.syn_linear = small.min(255),
@@ -135,7 +146,6 @@ impl Keys {
             "tcp_syncookies" | "tcp_no_metrics_save" => return Some(true),
             "tcp_tso_win_divisor" => return Some(n == 3),
             "tcp_min_tso_segs" => return Some(n == 2),
-            "tcp_ecn_option" => return Some(n == 2),
             "tcp_pacing_ss_ratio" => return Some(n == 200),
             "tcp_pacing_ca_ratio" => return Some(n == 120),
             "tcp_notsent_lowat" => self.notsent_lowat = small,

@@ -56,6 +56,7 @@ const NAMES: &[(&str, i64)] = &[
     ("SHUT_RD", 0),
     ("SHUT_WR", 1),
     ("SHUT_RDWR", 2),
+    ("MSG_OOB", 1),
     ("MSG_PEEK", 2),
     ("MSG_TRUNC", 0x20),
     ("MSG_ERRQUEUE", 0x2000),

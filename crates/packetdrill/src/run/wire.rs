@@ -197,6 +197,10 @@ fn write_option(option: &TcpOption, out: &mut Vec<u8>) {
             put(8, &[value.to_be_bytes(), echo.to_be_bytes()].concat());
         }
         TcpOption::Md5(bytes) => put(19, bytes),
+        TcpOption::EcnCounters(kind, values) => {
+            let bytes = values.iter().flat_map(|value| value.to_be_bytes().into_iter().skip(1));
+            put(*kind, &bytes.collect::<Vec<u8>>());
+        }
         TcpOption::FastOpen(cookie) => put(34, cookie),
         TcpOption::FastOpenExp(cookie) => put(254, &[&[0xf9, 0x89], &cookie[..]].concat()),
     }
@@ -227,6 +231,10 @@ fn read_options(mut bytes: &[u8]) -> Vec<TcpOption> {
                 echo: quad(value, 4).unwrap_or(0),
             },
             (34, _) => TcpOption::FastOpen(value.to_vec()),
+            (172 | 174, _) if value.len() % 3 == 0 => {
+                let counter = |b: &[u8]| u32::from_be_bytes([0, b[0], b[1], b[2]]);
+                TcpOption::EcnCounters(*kind, value.chunks_exact(3).map(counter).collect())
+            }
             (254, &[0xf9, 0x89, ref cookie @ ..]) => TcpOption::FastOpenExp(cookie.to_vec()),
             _ => TcpOption::Md5(value.to_vec()),
         });
@@ -285,6 +293,11 @@ fn show_option(option: &TcpOption) -> String {
         TcpOption::Timestamps { value, echo } => format!("TS val {value} ecr {echo}"),
         TcpOption::FastOpen(cookie) => format!("FO {}", hex(cookie)).trim_end().to_owned(),
         TcpOption::FastOpenExp(cookie) => format!("FOEXP {}", hex(cookie)).trim_end().to_owned(),
+        TcpOption::EcnCounters(kind, values) => {
+            let names = if *kind == 174 { ["e1b", "ceb", "e0b"] } else { ["e0b", "ceb", "e1b"] };
+            let pairs = names.iter().zip(values).map(|(name, value)| format!(" {name} {value}"));
+            format!("ECN{}", pairs.collect::<String>())
+        }
         TcpOption::Md5(bytes) => format!("md5 {}", hex(bytes)),
     }
 }

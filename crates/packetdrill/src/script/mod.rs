@@ -165,6 +165,8 @@ pub enum TcpOption {
     FastOpen(Vec<u8>),
     /// The same as an experimental option with the identifier 0xF989.
     FastOpenExp(Vec<u8>),
+    /// Counters of accurate ECN (RFC 9768 section 3.2.3): the kind of the option, and up to three counters.
+    EcnCounters(u8, Vec<u32>),
     /// Signature (RFC 2385).
     Md5(Vec<u8>),
 }

@@ -7,6 +7,25 @@ use super::{Fault, Icmp, Packet, Tcp, TcpOption, Tos, Transport};
 
 /// `TFO_COOKIE`: the Fast Open cookie of Linux for 192.0.2.1 at 192.168.0.1 with the key of `defaults.sh`.
 pub const TFO_COOKIE: [u8; 8] = [0x30, 0x21, 0xb9, 0xd8, 0x89, 0x01, 0x7e, 0xeb];
+/// Kinds of the options with counters of accurate ECN (RFC 9768 section 3.2.3).
+const E0B_FIRST: u8 = 172;
+const E1B_FIRST: u8 = 174;
+/// Options of MPTCP in scripts.
+const MPTCP: [&str; 13] = [
+    "mpcapable",
+    "mp_capable",
+    "mpjoin",
+    "mp_join",
+    "mp_join_syn",
+    "mp_join_syn_ack",
+    "dss",
+    "add_address",
+    "remove_address",
+    "mp_prio",
+    "mp_fail",
+    "mp_fastclose",
+    "mp_reset",
+];
 /// Maximum number of SACK blocks and options of one packet.
 const OPTIONS_MAX: usize = 40;
 
@@ -197,11 +216,32 @@ fn option(scan: &mut Scan<'_>) -> Result<TcpOption, Fault> {
         "FO" => TcpOption::FastOpen(bytes(scan)?),
         "FOEXP" => TcpOption::FastOpenExp(bytes(scan)?),
         "md5" => TcpOption::Md5(bytes(scan)?),
-        "ECN" | "AccECN" | "ACCECN" => {
-            return Err(Fault::unsupported(line, "options of accurate ECN"));
-        }
+        "ECN" => counters(scan)?,
+        word if MPTCP.contains(&word) => return Err(Fault::unsupported(line, "MPTCP")),
         _ => return Err(before.wrong("a TCP option, as `mss 1460`, `sackOK` or `nop`")),
     })
+}
+
+/// Counters of accurate ECN, as `e0b 1 ceb 0 e1b 1` or in the reverse order.
+fn counters(scan: &mut Scan<'_>) -> Result<TcpOption, Fault> {
+    let mut kind = None;
+    let mut values = Vec::new();
+    loop {
+        let before = *scan;
+        let next = ["e0b", "ceb", "e1b"].into_iter().find_map(|name| {
+            let mut ahead = *scan;
+            ahead.eat_word(name).unwrap_or(false).then_some((name, ahead))
+        });
+        let Some((name, ahead)) = next else { break };
+        *scan = ahead;
+        let first = *kind.get_or_insert(if name == "e1b" { E1B_FIRST } else { E0B_FIRST });
+        let order = if first == E1B_FIRST { ["e1b", "ceb", "e0b"] } else { ["e0b", "ceb", "e1b"] };
+        if order.get(values.len()) != Some(&name) {
+            return Err(before.wrong("counters in the order `e0b`, `ceb`, `e1b` or the reverse"));
+        }
+        values.push(scan.field::<u32>("a counter of 24 bits")? & 0xff_ffff);
+    }
+    Ok(TcpOption::EcnCounters(kind.unwrap_or(E0B_FIRST), values))
 }
 
 fn blocks(scan: &mut Scan<'_>) -> Result<Vec<(u32, u32)>, Fault> {

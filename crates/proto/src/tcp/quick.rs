@@ -414,7 +414,10 @@ mod tests {
         assert_eq!(acks.fin_delay(1, 0), None, "no data before it");
         acks.data_arrived(Time::ZERO, Span::millis(20), Span::millis(220));
         acks.measure(1000, 1448);
-        assert_eq!((acks.fin_delay(1001, 0), acks.fin_delay(1000, 0)), (None, Some(Span::ZERO)));
+        let waits = Some(Span::ZERO);
+        assert_eq!(acks.fin_delay(1001, 0), waits, "the window would shrink");
+        acks.advertise(1000, 0);
+        assert_eq!((acks.fin_delay(1001, 0), acks.fin_delay(1000, 0)), (None, waits));
         acks.marked();
         assert_eq!(acks.left, MARKED);
     }

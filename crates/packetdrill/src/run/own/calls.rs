@@ -17,6 +17,7 @@ const MSG_EOR: i64 = 0x80;
 const MSG_MORE: i64 = 0x8000;
 const MSG_ZEROCOPY: i64 = 0x0400_0000;
 const MSG_FASTOPEN: i64 = 0x2000_0000;
+const MSG_OOB: i64 = 1;
 const MSG_PEEK: i64 = 2;
 
 /// Result of a call; `None` while it waits.
@@ -76,6 +77,9 @@ impl Own {
 
     fn socket(&mut self, call: &Call) -> Attempt {
         let kind = number(self.arg(call, 1)).unwrap_or(0);
+        if word(self.arg(call, 2)) == Some("IPPROTO_MPTCP") {
+            return Err("MPTCP".to_owned());
+        }
         if kind & 0xf != 1 {
             return Err("sockets other than SOCK_STREAM".to_owned());
         }
@@ -218,7 +222,11 @@ impl Own {
         }
         let body = Body::Pattern { stream: 0, len: left as u32, offset: 0 };
         let more = flags & MSG_MORE != 0;
-        match self.act(|sockets, now, out| sockets.send(now, index, body, more, out)) {
+        let urgent = flags & MSG_OOB != 0;
+        match self.act(|sockets, now, out| match urgent {
+            true => sockets.send_urgent(now, index, body, out),
+            false => sockets.send(now, index, body, more, out),
+        }) {
             Ok(taken) => {
                 self.written += i64::from(taken);
                 if flags & MSG_EOR != 0 && self.written >= len {

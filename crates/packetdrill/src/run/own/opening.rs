@@ -41,7 +41,7 @@ impl Own {
             .get(&fd)
             .map(|found| (found.port, found.options.clone(), found.tos))
             .unwrap_or_default();
-        options.ecn.get_or_insert(self.keys.ecn == 1);
+        options.ecn.get_or_insert(matches!(self.keys.ecn, 1 | 3));
         options.notsent_lowat.get_or_insert(self.keys.notsent_lowat);
         options.fast_open = Some(fast && self.keys.fast_open & 1 != 0);
         options.syn_count.get_or_insert(self.keys.syn_retries);

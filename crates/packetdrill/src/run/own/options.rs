@@ -2,7 +2,7 @@
 
 use lasthop_proto::tcp::sockets::{KeepAlive, SocketOptions};
 use lasthop_proto::tcp::words;
-use lasthop_proto::units::Span;
+use lasthop_proto::units::{Rate, Span};
 
 use super::super::values::{bytes_of, number, word};
 use super::calls::{Attempt, done, error};
@@ -107,6 +107,14 @@ impl Own {
                 let on = value.field("onoff").and_then(number).unwrap_or(0) != 0;
                 let time = value.field("linger").and_then(number).unwrap_or(0).clamp(0, 65_535);
                 found.options.linger = on.then(|| Span::secs(time as u64));
+            }
+            // At most the default; a negative value ends the connection at once.
+            "TCP_LINGER2" if tcp && int >= 0 => {
+                found.options.linger2 =
+                    Some(Span::secs(int as u64)).filter(|wait| *wait > Span::ZERO && int <= 120);
+            }
+            "SO_MAX_PACING_RATE" => {
+                found.options.pacing = Rate::from_bps((int.max(0) as u64).saturating_mul(8));
             }
             _ => return Err(format!("setsockopt {name}")),
         }
