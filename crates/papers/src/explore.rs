@@ -175,12 +175,14 @@ mod tests {
         let trial = Trial { claims: &claims, seeds: 1, whole: true };
         let assumed = trial.judge(&[], &()).unwrap();
         assert!(assumed.iter().all(|judged| judged.holds), "{assumed:?}");
-        let slope = |set: &str| {
-            let judged = trial.judge(&[set.to_owned()], &()).unwrap();
+        let slope = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|setting| (*setting).to_owned()).collect();
+            let judged = trial.judge(&set, &()).unwrap();
             judged.iter().find(|j| j.what.starts_with("slope")).unwrap().value
         };
         // An open parameter matters; an unknown key is ignored.
-        assert_ne!(slope("host.fixed.send-buffer=2KiB"), assumed[1].value);
-        assert_eq!(slope("path.wavelan.radio.overhead=9ms"), assumed[1].value);
+        let stamps = ["host.fixed.timestamps=true", "host.mobile.timestamps=true"];
+        assert_ne!(slope(&stamps), assumed[1].value);
+        assert_eq!(slope(&["path.wavelan.radio.overhead=9ms"]), assumed[1].value);
     }
 }

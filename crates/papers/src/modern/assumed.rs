@@ -79,7 +79,7 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     ),
     (
         "M-VENO, M-WESTWOOD: rate, round trips and queue are ours; Reno, Veno and Westwood have SACK and RACK. The \
-         largest gain agrees with \"up to 80 %\" within 15 %. No harm is a change of less than 15 %.",
+         largest gain agrees with \"up to 80 %\" within 15 %. No harm is a loss of at most 15 %.",
         "Only the abstracts could be read. They name the loss rate of 1 % and these words.",
     ),
     (
