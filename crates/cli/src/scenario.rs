@@ -14,6 +14,8 @@ use crate::{features, note, output};
 
 /// Size limit of a scenario, bytes, so that a capture given by mistake is not read completely.
 const LONGEST: u64 = 16 << 20;
+/// Size limit of a file of a link, bytes: an hour of a 5G trace.
+const LONGEST_FILE: u64 = 128 << 20;
 
 /// Text and name of a scenario.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub fn with_files(
     arguments: &[Argument],
 ) -> Result<String, Failure> {
     let help = "paths in a scenario start at its directory, those of `--set` and `--vary` at the current one; files are \
-                traces of `mm-link` or CSV in UTF-8, at most 16 MiB: `lasthop trace` makes them, `head -n` cuts them";
+                traces of `mm-link` or CSV in UTF-8, at most 128 MiB: `lasthop trace` makes them, `head -n` cuts them";
     for Named { name, by_argument } in files::named(&text, arguments) {
         let path = if by_argument { PathBuf::from(&name) } else { directory.join(&name) };
         let mut from = match std::fs::File::open(&path) {
@@ -58,7 +60,7 @@ pub fn with_files(
             Err(_) if file(&name).is_some() => continue,
             opened => opened.map_err(|error| Failure::file(&path, error, help))?,
         };
-        let bytes = bounded(&mut from, &path, "a file of a link", help)?;
+        let bytes = bounded(&mut from, &path, "a file of a link", LONGEST_FILE, help)?;
         let content = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
@@ -181,7 +183,7 @@ pub fn or_run(path: &Path, help: &str) -> String {
 
 /// Reads a text of bounded length; `path` and `help` are for messages.
 pub fn read(from: &mut impl std::io::Read, path: &Path, help: &str) -> Result<String, Failure> {
-    let bytes = bounded(from, path, "a text", help)?;
+    let bytes = bounded(from, path, "a text", LONGEST, help)?;
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
         Ok(text) => Err(not_text(path, help, text.as_bytes(), text.len())),
@@ -241,14 +243,16 @@ fn bounded(
     from: &mut impl std::io::Read,
     path: &Path,
     subject: &str,
+    most: u64,
     help: &str,
 ) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    from.take(LONGEST + 1)
+    from.take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::file(path, error, help))?;
-    if bytes.len() as u64 > LONGEST {
-        let message = format!("{}: larger than 16 MiB, too large for {subject}", path.display());
+    if bytes.len() as u64 > most {
+        let message =
+            format!("{}: larger than {} MiB, too large for {subject}", path.display(), most >> 20);
         return Err(Failure::input(message, help));
     }
     Ok(bytes)

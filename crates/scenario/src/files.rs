@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use lasthop_proto::describe::Form;
+use lasthop_proto::link::varied::names_file;
 
 use crate::document::{self, Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error};
@@ -33,13 +34,14 @@ static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 /// Whether a word at the end of a dotted key is the name of a file.
 fn is_file(key: &str, word: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key).trim();
-    KEYS.contains(&last) && (last.starts_with("trace") || word.trim().ends_with(".csv"))
+    let always = last.starts_with("trace") || last == "measured";
+    KEYS.contains(&last) && (always || names_file(word))
 }
 
 /// The files that a text and its arguments reference, in their order, without files that are embedded already.
 pub fn named(text: &str, arguments: &[Argument]) -> Vec<Named> {
     // Most scenarios reference none, and need not be parsed twice.
-    let may = |text: &str| text.contains("trace") || text.contains(".csv");
+    let may = |text: &str| KEYS.iter().any(|key| text.contains(key));
     if !may(text) && !arguments.iter().any(|argument| may(argument.text())) {
         return Vec::new();
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use lasthop_proto::link::varied::Trace;
 use lasthop_proto::units::{Rate, Span};
-use lasthop_study::traces::{self, ConvertedTrace, Hints, Model, Replay, Statistics};
+use lasthop_study::traces::{self, Content, ConvertedTrace, Hints, Model, Statistics};
 
 use super::analyze::GIB;
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ Examples:
   lasthop trace make constant --rate 12mbit -o 12.trace
   lasthop trace make markov --rates 1mbit,5mbit,20mbit --dwell 2s -o steps.trace
   lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
-  lasthop trace make leo --rate 100mbit --gap 80ms --duration 300s -o leo.down
+  lasthop trace make starlink --rate 50mbit -o sky.down --delays sky.delay
 
 The same seed makes the same trace. docs/reference/links-that-vary.md describes
 the models.";
@@ -47,7 +47,9 @@ Examples:
   lasthop trace convert result.json -o wifi.trace    the output of `iperf3 --json`
   lasthop trace convert rates.csv -o rates.trace     lines such as `2.5s,10mbit`
   lasthop trace convert drive.csv --direction up     measurements of a phone with times of day
-  lasthop trace convert drive.csv --to csv -o up.csv   # the same, for `rates` of a link
+  lasthop trace convert drive.csv --to csv -o up.csv   # the same, for `measured` of a link
+  lasthop trace convert ping.txt -o delays.csv       round-trip times of ping, irtt or a table
+  lasthop trace convert kbit.txt --step 1s --unit kbit   one value per line
   lasthop trace convert lte.up --to csv -o lte.csv   a trace, for `rates` of a link or a plot
   lasthop trace convert bw.toml -o bw.trace          rates of a Rattan trace, in TOML or JSON
   lasthop trace convert delay.json -o delays.csv     its delays or losses, for `delays`
@@ -84,13 +86,13 @@ enum Verb {
     /// Make a synthetic trace
     #[command(after_help = MAKE_EXAMPLES)]
     Make(Make),
-    /// Convert a capture, an iperf3 result, a Rattan trace or a CSV file to a trace, or a trace to a CSV file
+    /// Convert a capture, a result of a measuring program, a table or another trace to a trace or a CSV file
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert {
-        /// Capture, iperf3 result in JSON, Rattan trace, CSV file or trace
+        /// Capture, result of iperf, irtt or ping, trace of Rattan, AlphaRTC or CellReplay, table, or trace
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Output format [default: csv for a trace, mahimahi for other files]
+        /// Output format [default: csv for a trace or a file without rates, mahimahi for other files]
         #[arg(long, value_name = "FORM")]
         to: Option<Form>,
         /// Length of a window for the rates of a CSV file
@@ -122,6 +124,9 @@ struct TableOptions {
     /// Unit of the rates in a table, for example kbit or Mbit/s
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
+    /// Time from one line to the next, in a file with values alone
+    #[arg(long, value_name = "TIME")]
+    step: Option<Span>,
 }
 
 impl TableOptions {
@@ -131,6 +136,8 @@ impl TableOptions {
             time: self.time_column.clone(),
             unit: self.unit.clone(),
             down: self.direction.map(|way| matches!(way, Way::Down)),
+            step: self.step.filter(|step| *step > Span::ZERO),
+            ..Hints::default()
         }
     }
 }
@@ -148,7 +155,7 @@ struct Make {
     /// Model of the link
     #[arg(value_name = "MODEL")]
     model: Kind,
-    /// Rate of constant, maximum rate of lte, or mean rate of leo
+    /// Rate of constant, maximum rate of lte, or mean rate of starlink
     #[arg(long, value_name = "RATE", default_value = "12mbit")]
     rate: Rate,
     /// Rates of markov in order; it changes only between neighbours
@@ -157,9 +164,9 @@ struct Make {
     /// Mean time that markov stays at a rate
     #[arg(long, value_name = "TIME", default_value = "1s")]
     dwell: Span,
-    /// Outage of leo at each hand-off
-    #[arg(long, value_name = "TIME", default_value = "80ms")]
-    gap: Span,
+    /// Also write the delays of starlink to this file, for `delays` of a link with `delays-step = "10ms"`
+    #[arg(long, value_name = "FILE")]
+    delays: Option<PathBuf>,
     /// Period after which the trace repeats
     #[arg(long, value_name = "TIME", default_value = "60s")]
     duration: Span,
@@ -179,8 +186,8 @@ enum Kind {
     Markov,
     /// A cellular link: the rate is a random walk with outages
     Lte,
-    /// A link by satellites in low orbit, with a hand-off every 15 s
-    Leo,
+    /// A terminal of Starlink: every 15 s another satellite after a gap
+    Starlink,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,8 +202,9 @@ enum Form {
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     match &args.command {
         Verb::Show { file, window, svg, meant } => {
-            let (measured, _) = read(file, None, meant)?;
-            let statistics = traces::statistics(&measured.trace, millis(*window));
+            let (measured, _) = read(file, meant)?;
+            let trace = measured.trace(None).map_err(|error| refused(file, error))?;
+            let statistics = traces::statistics(&trace, millis(*window));
             if let Some(svg) = svg {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 output::write(svg, traces::plot(&name, &statistics).svg().as_bytes())?;
@@ -206,22 +214,34 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Verb::Make(make) => {
             let trace = traces::make(&make.model(), make.duration, make.seed)?;
             let text = lines(&trace);
-            write(make.output.as_deref(), trace.into(), &text, json)?;
+            if let Some(path) = &make.delays {
+                if !matches!(make.model, Kind::Starlink) {
+                    let help = "leave it out, or write `starlink`";
+                    return Err(Failure::input("`--delays` belongs to the model `starlink`", help));
+                }
+                let delays = traces::starlink_delays(make.duration, make.seed);
+                let delays: String = delays.iter().map(|ms| format!("{ms}\n")).collect();
+                output::write(path, delays.as_bytes())?;
+            }
+            write(make.output.as_deref(), Some(&trace), Vec::new(), &text, json)?;
         }
         Verb::Convert { file, to, window, duration, meant, output } => {
-            if let Some(replay) = replay(file)?
-                && (*to == Some(Form::Csv) || to.is_none() && !matches!(replay, Replay::Rates(..)))
-            {
-                return written(output.as_deref(), &replay.csv());
-            }
-            let (measured, was_trace) = read(file, *duration, meant)?;
-            let to = to.unwrap_or(if was_trace { Form::Csv } else { Form::Mahimahi });
-            let text = match (to, &measured.csv) {
-                (Form::Mahimahi, _) => lines(&measured.trace),
-                (Form::Csv, Some(csv)) => csv.clone(),
-                (Form::Csv, None) => traces::to_csv(&measured.trace, millis(*window)),
+            let (measured, was_trace) = read(file, meant)?;
+            let rates = measured.has_rates();
+            let to = to.unwrap_or(if was_trace || !rates { Form::Csv } else { Form::Mahimahi });
+            let trace = match to {
+                // Only its summary needs the trace.
+                Form::Csv => measured.trace(*duration).ok(),
+                Form::Mahimahi => {
+                    Some(measured.trace(*duration).map_err(|error| refused(file, error))?)
+                }
             };
-            write(output.as_deref(), measured, &text, json)?;
+            let text = match (&measured.content, &trace, to) {
+                (_, Some(trace), Form::Mahimahi) => lines(trace),
+                // A capture and a trace have no rates but those of windows.
+                _ => measured.csv(millis(*window)),
+            };
+            write(output.as_deref(), trace.as_ref(), measured.understood, &text, json)?;
         }
     }
     Ok(Outcome::Done)
@@ -233,7 +253,7 @@ impl Make {
             Kind::Constant => Model::Constant { rate: self.rate },
             Kind::Markov => Model::Markov { rates: self.rates.clone(), dwell: self.dwell },
             Kind::Lte => Model::Lte { peak: self.rate },
-            Kind::Leo => Model::Leo { rate: self.rate, gap: self.gap },
+            Kind::Starlink => Model::Starlink { rate: self.rate },
         }
     }
 }
@@ -260,22 +280,6 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(table.map_or(bytes, |table| table.to_string().into_bytes()))
 }
 
-/// The kind of trace, if the file is one of Rattan's.
-fn replay(path: &Path) -> Result<Option<Replay>, Failure> {
-    let value = serde_json::from_slice(&bytes(path)?).ok();
-    let read = value.map(|value: serde_json::Value| Replay::read(&value)).transpose();
-    read.map(Option::flatten).map_err(|error| refused(path, error))
-}
-
-/// Writes a file, or prints it.
-fn written(to: Option<&Path>, text: &str) -> Result<Outcome, Failure> {
-    match to {
-        Some(path) => output::write(path, text.as_bytes())?,
-        None => output::exact(text)?,
-    }
-    Ok(Outcome::Done)
-}
-
 fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
     match error {
         lasthop_study::Error::Input { message, help } => {
@@ -286,38 +290,40 @@ fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
 }
 
 /// Reads a trace, or converts a file to one. Returns whether it was a trace.
-fn read(
-    path: &Path,
-    duration: Option<Span>,
-    meant: &TableOptions,
-) -> Result<(ConvertedTrace, bool), Failure> {
+fn read(path: &Path, meant: &TableOptions) -> Result<(ConvertedTrace, bool), Failure> {
     let bytes = bytes(path)?;
-    let read = traces::read(&bytes, duration, &meant.hints());
+    let read = traces::read(&bytes, &meant.hints());
     let read = read.map_err(|error| refused(path, error))?;
     let digits = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_whitespace();
-    let was_trace = read.understood.is_empty() && bytes.iter().all(digits);
+    let was_trace = matches!(read.content, Content::Trace(_)) && bytes.iter().all(digits);
     Ok((read, was_trace))
 }
 
 /// The lines of a trace.
 fn lines(trace: &Trace) -> String {
-    trace.times().iter().map(|time| format!("{time}\n")).collect()
+    trace.times().map(|time| format!("{time}\n")).collect()
 }
 
 /// Writes a file and prints its summary, or prints its contents.
 fn write(
     to: Option<&Path>,
-    measured: ConvertedTrace,
+    trace: Option<&Trace>,
+    understood: Vec<String>,
     text: &str,
     json: bool,
 ) -> Result<(), Failure> {
-    let ConvertedTrace { trace, understood, .. } = measured;
     let Some(path) = to else {
         understood.iter().for_each(|line| eprintln!("{line}"));
         return output::exact(text);
     };
     output::write(path, text.as_bytes())?;
-    print_summary(path, traces::statistics(&trace, 1000), understood, json)
+    match trace {
+        Some(trace) => print_summary(path, traces::statistics(trace, 1000), understood, json),
+        None => {
+            understood.iter().for_each(|line| eprintln!("{line}"));
+            Ok(())
+        }
+    }
 }
 
 fn print_summary(

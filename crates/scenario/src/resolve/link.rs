@@ -57,11 +57,11 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), description);
     let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
     let mut extras = netem.extras;
-    let impairments = netem.impairments.keys(k);
+    let mut impairments = netem.impairments.keys(k);
     if k.has("loss") {
         extras.states = None;
     }
-    let delayed = k.has("delays") || line.delay > Span::ZERO;
+    let delayed = k.has("delays") || k.has("measured") || line.delay > Span::ZERO;
     if k.has("reorder") && !delayed {
         let message = format!("`{}` without a delay", k.path("reorder"));
         k.refuse(
@@ -75,7 +75,12 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
         not_of_netem(k);
         return StageKind::Netem(Box::new(EmulatorConfig { line, impairments, extras }));
     }
-    varying.impairments = Some(impairments).filter(|i| *i != Impairments::default());
+    if let Some(order) = varying.delays_order.take() {
+        impairments.jitter_order = order;
+        varying.impairments = Some(impairments);
+    } else {
+        varying.impairments = Some(impairments).filter(|i| *i != Impairments::default());
+    }
     let plain = compression.is_none()
         && ack_size.is_none()
         && frame_loss == Probability::ZERO
@@ -128,14 +133,17 @@ fn frame_fates(k: &mut Keys<'_>, key: &'static str) -> Option<Script> {
 
 /// Rejects keys of links for which netem has no setting.
 fn not_of_netem(k: &mut Keys<'_>) {
-    const FOREIGN: [&str; 22] = [
+    const FOREIGN: [&str; 25] = [
         "rates",
         "rates-right",
         "rates-left",
         "trace",
         "trace-right",
         "trace-left",
+        "measured",
         "delays",
+        "delays-step",
+        "delays-order",
         "losses",
         "outages",
         "outage-packets",

@@ -4,38 +4,96 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use lasthop_observe::capture;
-use lasthop_proto::link::varied::{Course, OPPORTUNITY, Trace};
+use lasthop_proto::link::varied::measured::{Hints, Measured};
+use lasthop_proto::link::varied::{OPPORTUNITY, Trace, Wrong};
 use lasthop_proto::units::{Rate, Span, Time, UnitError};
 
-use super::iperf3;
 use super::make::{ended, from_course};
 use super::rattan::Replay;
-use super::table::{self, Hints, wrong};
+use super::{iperf3, json, wrong};
 use crate::Error;
 
 /// The content of a file.
 #[derive(Clone, Debug)]
 pub struct ConvertedTrace {
-    pub trace: Trace,
-    /// A CSV file for `rates` of a link, if the file has rates itself.
-    pub csv: Option<String>,
+    pub content: Content,
     /// The interpretation of the file, one line each; empty where the format is unambiguous.
     pub understood: Vec<String>,
 }
 
+/// Opportunities, or measured values.
+#[derive(Clone, Debug)]
+pub enum Content {
+    Trace(Trace),
+    Measured(Box<Measured>),
+    Replay(Box<Replay>),
+}
+
 impl From<Trace> for ConvertedTrace {
     fn from(trace: Trace) -> ConvertedTrace {
-        ConvertedTrace { trace, csv: None, understood: Vec::new() }
+        ConvertedTrace { content: Content::Trace(trace), understood: Vec::new() }
     }
 }
 
-/// Reads a trace, or converts a capture, an iperf3 result, a JSON trace of Rattan, or a table of times and rates. The
-/// first bytes identify the format. A table lasts for `duration`, or else until its period or the end of its last row.
+impl From<Measured> for ConvertedTrace {
+    fn from(mut measured: Measured) -> ConvertedTrace {
+        let understood = core::mem::take(&mut measured.understood);
+        ConvertedTrace { content: Content::Measured(Box::new(measured)), understood }
+    }
+}
+
+impl ConvertedTrace {
+    /// Whether it has rates, so that it has a trace.
+    pub fn has_rates(&self) -> bool {
+        match &self.content {
+            Content::Trace(_) => true,
+            Content::Measured(measured) => measured.rate.is_some(),
+            Content::Replay(replay) => matches!(**replay, Replay::Rates(..)),
+        }
+    }
+
+    /// The trace, which lasts for `duration`, or else until the end of the file's values.
+    ///
+    /// # Errors
+    ///
+    /// There are no rates, or too many opportunities.
+    pub fn trace(&self, duration: Option<Span>) -> Result<Trace, Error> {
+        match &self.content {
+            Content::Trace(trace) => Ok(trace.clone()),
+            Content::Replay(replay) => replay.trace(duration),
+            Content::Measured(measured) => match &measured.rate {
+                Some(rate) => from_course(rate, duration.unwrap_or(measured.end)),
+                None => Err(wrong(
+                    "it has no rates, and a trace of mm-link has nothing else",
+                    "`lasthop trace convert --to csv` makes a file for `delays` or `measured` of it",
+                )),
+            },
+        }
+    }
+
+    /// A CSV file for `rates`, `delays`, `losses` or `measured`; the rates of a trace are those of its windows.
+    pub fn csv(&self, window_ms: u32) -> String {
+        match &self.content {
+            Content::Trace(trace) => to_csv(trace, window_ms),
+            Content::Measured(measured) => measured.csv(),
+            Content::Replay(replay) => replay.csv(),
+        }
+    }
+}
+
+/// The error with its line.
+fn refused(Wrong { line, message, help }: Wrong) -> Error {
+    let line = line.map_or(String::new(), |line| format!("line {line}: "));
+    Error::Input { message: format!("{line}{message}"), help }
+}
+
+/// Reads a trace, a capture, an iperf3 result, a JSON file of a measurement, a trace of Rattan, or a table of times
+/// and values. The first bytes identify the format.
 ///
 /// # Errors
 ///
 /// The fault, with its line number where the format has lines.
-pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<ConvertedTrace, Error> {
+pub fn read(bytes: &[u8], hints: &Hints) -> Result<ConvertedTrace, Error> {
     if capture::open(bytes).is_ok() {
         return from_capture(bytes).map(ConvertedTrace::from);
     }
@@ -51,42 +109,34 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Conve
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
         let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-        return match value.map(|value| Replay::read(&value)).transpose()?.flatten() {
-            Some(replay) => replay.trace(duration).map(ConvertedTrace::from),
-            None => {
-                let (trace, understood) = iperf3::read(text, hints)?;
-                Ok(ConvertedTrace { trace, csv: None, understood })
-            }
-        };
+        if let Some(replay) = value.as_ref().map(Replay::read).transpose()?.flatten() {
+            let content = Content::Replay(Box::new(replay));
+            return Ok(ConvertedTrace { content, understood: Vec::new() });
+        }
+        if let Some(measured) = value.and_then(|value| json::read(&value, hints).transpose()) {
+            return measured.map(ConvertedTrace::from);
+        }
+        return iperf3::read(text, hints).map(ConvertedTrace::from);
     }
     let first = text.lines().find(|line| !line.starts_with('#')).unwrap_or_default().trim();
-    if !first.contains([',', ';', '\t', ' ']) {
+    let single = !first.contains([',', ';', '\t', ' ']) && hints.step.is_none();
+    if single && (first.is_empty() || first.starts_with(|c: char| !c.is_alphabetic())) {
         let trace = Trace::parse(text).map_err(|error| {
-            let help = "a trace has a time in milliseconds on each line, a table a time and a rate";
+            let help = "a trace has a time in milliseconds on each line, a table a time and a rate; `--step 10ms` reads \
+                        one value per line";
             wrong(error.to_string(), help)
         });
         return trace.map(ConvertedTrace::from);
     }
-    let course = Course::<Option<Rate>>::parse_csv(text);
-    match course {
-        Ok(course) => {
-            let last = course.points().last().map_or(Span::ZERO, |(at, ..)| at);
-            let end = duration.or(course.period()).unwrap_or(last);
-            if end == Span::ZERO {
-                return Err(wrong(
-                    "its rates have a single time, so they have no duration",
-                    "add a line with the end, for example `10s,again`",
-                ));
-            }
-            let trace = from_course(&course, end)?;
-            Ok(ConvertedTrace::from(trace))
-        }
-        Err(error) if has_own_units(text) => {
-            let line = error.line.map_or(String::new(), |line| format!("line {line}: "));
-            Err(wrong(format!("{line}{}", error.message), error.help))
-        }
-        Err(_) => of_table(table::read(text, hints)?, duration),
+    let mut measured = Measured::read(text, hints).map_err(refused)?;
+    if let Some(rate) = measured.rate.as_ref().filter(|rate| rate.period().is_none())
+        && has_own_units(text)
+        && let Some((last, ..)) = rate.points().last()
+    {
+        // In a file made for `rates` the last line is the end.
+        measured.end = last;
     }
+    Ok(measured.into())
 }
 
 /// The file is meant for `rates`: its values have units, or two columns have units in brackets.
@@ -102,22 +152,6 @@ fn has_own_units(text: &str) -> bool {
         let headings = [time.trim_end(), value].iter().all(|heading| heading.ends_with(')'));
         with_unit || headings && !value.contains([',', ';', '\t'])
     })
-}
-
-/// The trace of a table, and its CSV file.
-fn of_table(table: table::Table, duration: Option<Span>) -> Result<ConvertedTrace, Error> {
-    let table::Table { rates, end_s, understood } = table;
-    let steps =
-        rates.iter().map(|(at, bps)| (Span::from_secs_f64(*at), Rate::from_bps(*bps as u64)));
-    let help = "times must lie apart by a nanosecond";
-    let course = Course::steps(steps, None).map_err(|error| wrong(error.message, help))?;
-    let mut csv = "time (s),rate (bit)\n".to_owned();
-    for (at, bps) in &rates {
-        let _ = writeln!(csv, "{at:.6},{}", *bps as u64);
-    }
-    let _ = writeln!(csv, "{end_s:.6},again");
-    let trace = from_course(&course, duration.unwrap_or(Span::from_secs_f64(end_s + 1e-9)))?;
-    Ok(ConvertedTrace { trace, csv: Some(csv), understood })
 }
 
 /// The trace of a capture: opportunities that carry exactly the traffic of the address with most bytes. While the

@@ -4,12 +4,12 @@
 //! payload is the segment size of the result for TCP, and its block size for UDP. With `--bidir` a result has two
 //! directions, and the caller must choose one.
 
-use lasthop_proto::link::varied::{Course, Trace};
+use lasthop_proto::link::varied::Course;
+use lasthop_proto::link::varied::measured::{Hints, Measured};
 use lasthop_proto::units::{Rate, Span};
 use serde::Deserialize;
 
-use super::make::from_course;
-use super::table::{Hints, wrong};
+use super::wrong;
 use crate::Error;
 
 #[derive(Deserialize)]
@@ -87,12 +87,12 @@ impl Start {
     }
 }
 
-/// The trace of a result and its interpretation, without the intervals that iperf3 omits.
+/// The rates of a result and their interpretation, without the intervals that iperf3 omits.
 ///
 /// # Errors
 ///
 /// There are no intervals, or two directions and no choice.
-pub fn read(text: &str, hints: &Hints) -> Result<(Trace, Vec<String>), Error> {
+pub fn read(text: &str, hints: &Hints) -> Result<Measured, Error> {
     let help = "give what `iperf3 --json` prints, with its intervals";
     let result: Iperf3 =
         serde_json::from_str(text).map_err(|error| wrong(error.to_string(), help))?;
@@ -145,7 +145,8 @@ pub fn read(text: &str, hints: &Hints) -> Result<(Trace, Vec<String>), Error> {
     if omitted > 0 {
         understood.push(format!("not used: {omitted} intervals that iperf3 omits"));
     }
-    Ok((from_course(&course, Span::from_secs_f64(end - begin + 1e-9))?, understood))
+    let end = Span::from_secs_f64(end - begin + 1e-9);
+    Ok(Measured { rate: Some(course), back: None, delays: None, losses: None, end, understood })
 }
 
 #[cfg(test)]
@@ -160,7 +161,8 @@ mod tests {
     const UP: &str = r#"{"sum":{"start":0,"end":1.0,"bits_per_second":1e7}},{"sum":{"start":1.0,"end":2.0,"bits_per_second":2e7}}"#;
 
     fn mean(text: &str, down: Option<bool>) -> f64 {
-        let (trace, _) = read(text, &Hints { down, ..Hints::default() }).unwrap();
+        let read = read(text, &Hints { down, ..Hints::default() }).unwrap();
+        let trace = super::super::ConvertedTrace::from(read).trace(None).unwrap();
         statistics(&trace, 1000).mean_bps
     }
 

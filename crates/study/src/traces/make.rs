@@ -1,15 +1,15 @@
 //! Synthetic traces.
 
-use lasthop_proto::link::varied::{Course, OPPORTUNITY, Trace};
+use lasthop_proto::link::varied::{Course, MOST, OPPORTUNITY, Trace, TraceError};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};
 
 use crate::Error;
 
-/// Maximum number of lines of a generated trace.
-const MOST: usize = 10_000_000;
 /// Milliseconds during which one satellite of a low orbit serves a terminal.
 const SATELLITE: u64 = 15_000;
+/// Milliseconds that the first satellite has already served it.
+const FIRST: u64 = 6_300;
 
 /// The model of a synthetic trace.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,13 +30,12 @@ pub enum Model {
         /// The highest rate.
         peak: Rate,
     },
-    /// A low orbit: another satellite every 15 s, each with its own rate between 0.5 and 1.5 times `rate`, and an
-    /// outage of `gap` at each handover. These bounds are assumptions, not measurements.
-    Leo {
+    /// A terminal of Starlink: another satellite every 15 s with another rate, and a gap between two. The
+    /// figures are those of a record of 120 s by LeoCC (SIGCOMM 2025): gaps of 59 to 135 ms at each change, rates of
+    /// 0.75 to 1.45 times the mean over the time of a satellite, which vary by a tenth from 100 ms to 100 ms.
+    Starlink {
         /// The mean rate.
         rate: Rate,
-        /// Outage at a handover.
-        gap: Span,
     },
 }
 
@@ -74,18 +73,50 @@ pub fn make(model: &Model, duration: Span, seed: u64) -> Result<Trace, Error> {
             })
         }
         Model::Lte { peak } => lte(millis, *peak, &mut chance),
-        Model::Leo { rate, gap } => {
-            let gap = gap.0.div_ceil(1_000_000);
-            let (mut satellite, mut factor) = (None, 1.0);
+        Model::Starlink { rate } => {
+            let gaps = gaps(millis, seed);
+            let (mut satellite, mut window, mut factor, mut part) = (None, None, 1.0, 1.0);
             from_rates(millis, |ms| {
-                if satellite != Some(ms / SATELLITE) {
-                    satellite = Some(ms / SATELLITE);
-                    factor = 0.5 + chance.unit();
+                if satellite.replace((ms + FIRST) / SATELLITE) != Some((ms + FIRST) / SATELLITE) {
+                    factor = 0.75 + 0.5 * chance.unit() + 0.2 * chance.unit() * chance.unit();
                 }
-                if ms % SATELLITE < gap { 0.0 } else { rate.bps() as f64 * factor }
+                if window.replace(ms / 100) != Some(ms / 100) {
+                    part = (1.0 + 0.1 * normal(&mut chance)).clamp(0.6, 1.4);
+                }
+                let out = gaps.iter().any(|(at, long)| (*at..at + long).contains(&ms));
+                if out { 0.0 } else { rate.bps() as f64 * factor * part }
             })
         }
     }
+}
+
+/// Start and duration of the gaps of a Starlink trace with this seed, milliseconds.
+fn gaps(millis: u64, seed: u64) -> Vec<(u64, u64)> {
+    let mut chance = Stream::new(seed, "trace.gaps");
+    let starts = (0..).map(|n| SATELLITE - FIRST + n * SATELLITE).take_while(|at| *at < millis);
+    starts.map(|at| (at, 59 + chance.below(135 - 59 + 1))).collect()
+}
+
+/// Milliseconds between two delays of [`starlink_delays`].
+pub const DELAYS_STEP: u64 = 10;
+
+/// One-way delays of the Starlink trace with this seed, in milliseconds, every 10 ms. In the record of LeoCC they are
+/// 7 to 16 ms with a mean of 10.7 ms. Packets that are sent within a gap arrive after it, with up to 68 ms.
+pub fn starlink_delays(duration: Span, seed: u64) -> Vec<u32> {
+    let millis = duration.0 / 1_000_000;
+    let gaps = gaps(millis, seed);
+    let mut chance = Stream::new(seed, "trace.delays");
+    let mut delay = 10.5;
+    let steps = (0..millis / DELAYS_STEP).map(|step| {
+        let at = step * DELAYS_STEP;
+        // Each value is half of the one before and half of a new one.
+        delay = (delay + 10.5 + 1.8 * normal(&mut chance)) / 2.0;
+        let after = gaps.iter().find(|(start, long)| (*start..start + long + 20).contains(&at));
+        let late =
+            after.map_or(0.0, |(start, long)| (start + long - at.min(start + long)) as f64 / 2.0);
+        libm::round(f64::max(delay.clamp(7.0, 16.0), late)) as u32
+    });
+    steps.collect()
 }
 
 /// The trace of a rate, in bits per second, in each millisecond. An opportunity comes at the end of the millisecond in
@@ -96,16 +127,24 @@ pub fn make(model: &Model, duration: Span, seed: u64) -> Result<Trace, Error> {
 /// It would be too long, or shorter than a millisecond.
 pub fn from_rates(millis: u64, mut rate: impl FnMut(u64) -> f64) -> Result<Trace, Error> {
     let bits = f64::from(OPPORTUNITY) * 8.0;
-    let (mut times, mut passed) = (Vec::new(), 0.0);
     let end = u32::try_from(millis).map_err(|_| too_long())?;
+    let (mut counts, mut passed, mut lines) = (Vec::new(), 0.0, 0);
     for ms in 0..end {
         passed += rate(u64::from(ms)) / 1000.0;
-        while passed >= bits {
-            push(&mut times, ms + 1)?;
-            passed -= bits;
+        let count = libm::floor(passed / bits).max(0.0);
+        if count > 0.0 {
+            passed -= count * bits;
+            counts.push((ms + 1, count as u64));
+            lines += count as usize;
+        }
+        if lines > MOST {
+            return Err(too_long());
         }
     }
-    ended(times, end)
+    if counts.last().is_none_or(|(at, _)| *at != end) {
+        counts.push((end, 1));
+    }
+    made(Trace::counted(counts))
 }
 
 /// The trace of a course of rates until `end`.
@@ -136,9 +175,16 @@ pub(super) fn ended(mut times: Vec<u32>, end: u32) -> Result<Trace, Error> {
     if times.last() != Some(&end) {
         times.push(end);
     }
-    Trace::new(times).map_err(|_| Error::Input {
-        message: "the trace would last for no millisecond".to_owned(),
-        help: "give a longer duration".to_owned(),
+    made(Trace::new(times))
+}
+
+fn made(trace: Result<Trace, TraceError>) -> Result<Trace, Error> {
+    trace.map_err(|error| match error {
+        TraceError::TooLong => too_long(),
+        _ => Error::Input {
+            message: "the trace would last for no millisecond".to_owned(),
+            help: "give a longer duration".to_owned(),
+        },
     })
 }
 

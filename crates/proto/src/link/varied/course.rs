@@ -147,46 +147,6 @@ impl<T: Level> Course<T> {
         builder.finish().map_err(|message| wrong::<T>(None, message))
     }
 
-    /// Parses a CSV file with a time and a value per line. The first line may contain the units of bare
-    /// numbers in brackets: `time (s),rate (mbit)`. Times are relative to the first one.
-    ///
-    /// # Errors
-    /// The first line with an error.
-    pub fn parse_csv(text: &str) -> Result<Course<T>, Wrong> {
-        let mut builder = Builder::default();
-        let mut units = [String::new(), String::new()];
-        let mut begun = None;
-        let mut first = true;
-        for (i, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let wrong = |message| wrong_line::<T>(i + 1, message);
-            let Some((at, value)) = line.split_once([',', ';', '\t']) else {
-                let brief: String = line.chars().take(30).collect();
-                return Err(wrong(format!(
-                    "`{brief}` is not a time and a value with a comma between"
-                )));
-            };
-            let (at, value) = (at.trim(), value.trim());
-            if core::mem::take(&mut first) && !at.starts_with(|c: char| c.is_ascii_digit()) {
-                units = [at, value].map(|cell| {
-                    let unit = cell.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-                    unit.map_or(String::new(), |(unit, _)| unit.trim().to_owned())
-                });
-                continue;
-            }
-            let at = with_unit(at, &units[0]);
-            let time: Span =
-                at.parse().map_err(|e: crate::units::UnitError| wrong(e.to_string()))?;
-            let zero = *begun.get_or_insert(time);
-            let value = with_unit(value, &units[1]);
-            builder.point(time.saturating_sub(zero), &value).map_err(wrong)?;
-        }
-        builder.finish().map_err(|message| wrong::<T>(None, message))
-    }
-
     /// The value at `now`.
     pub fn at(&self, now: Time) -> T {
         self.stretch(now).value
@@ -247,7 +207,18 @@ impl<T: Level> Course<T> {
         steps: impl IntoIterator<Item = (Span, T)>,
         period: Option<Span>,
     ) -> Result<Course<T>, Wrong> {
-        let points = steps.into_iter().map(|(at, value)| Point { at, value, ramp: false });
+        Course::ramps(steps.into_iter().map(|(at, value)| (at, value, false)), period)
+    }
+
+    /// The course of these times and values, each with whether the previous value changes linearly to it.
+    ///
+    /// # Errors
+    /// If the times do not ascend from zero, or the period is too short.
+    pub fn ramps(
+        points: impl IntoIterator<Item = (Span, T, bool)>,
+        period: Option<Span>,
+    ) -> Result<Course<T>, Wrong> {
+        let points = points.into_iter().map(|(at, value, ramp)| Point { at, value, ramp });
         let mut builder = Builder { points: Vec::new(), period: None };
         points
             .into_iter()
@@ -298,29 +269,12 @@ impl Course<bool> {
     }
 }
 
-/// A bare number with the unit of its column.
-fn with_unit(cell: &str, unit: &str) -> String {
-    match cell.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
-        true => format!("{cell}{unit}"),
-        false => cell.to_owned(),
-    }
-}
-
 fn wrong<T: Level>(line: Option<usize>, message: String) -> Wrong {
     let value = T::EXAMPLE;
     let help = format!(
         "times and values from left to right, for example `0s {value}, 5s {value}, 10s again`"
     );
     Wrong { line, message, help }
-}
-
-fn wrong_line<T: Level>(line: usize, message: String) -> Wrong {
-    let help = format!(
-        "each line is a time and a value such as `2.5s,{}`, with one line for each time; units may be in brackets in the \
-         first line instead, and `lasthop trace convert` reads tables of other programs",
-        T::EXAMPLE
-    );
-    Wrong { line: Some(line), message, help }
 }
 
 /// A course under construction.
@@ -413,24 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_csv_header_may_give_the_units() {
-        let course = Rates::parse_csv("time (s),rate (kbit)\n100.5,0\n# none\n101,2500\n").unwrap();
-        assert_eq!([0, 499, 500].map(|ms| mbit(&course, ms)), [0.0, 0.0, 2.5]);
-        assert_eq!(
-            Rates::parse_csv("0s,1mbit\n2s,to 3mbit\n").unwrap().at(Time(1_000_000_000)),
-            Rate::from_bps(2_000_000)
-        );
-    }
-
-    #[test]
-    fn invalid_courses_are_refused_and_csv_errors_give_lines() {
-        let error = |text| Rates::parse_csv(text).unwrap_err();
-        assert_eq!(error("0s,1mbit\n1s,2mbps\n").line, Some(2));
-        assert_eq!(error("0,1mbit\n1,2mbit\n").line, Some(2));
-        assert!(
-            error("0s,1mbit\n3s,1mbit\n2s,1mbit\n").message.contains("2s does not come after 3s")
-        );
-        assert_eq!(error("").message, "it is empty");
+    fn invalid_courses_are_refused() {
         for text in [
             "5s 1mbit",
             "0s to 1mbit",

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::course::{Course, Level, Wrong};
 use super::distribution::Distribution;
 use super::impair::{Impairments, Loss, Order};
+use super::measured::{self, Hints, Measured, Role};
 use super::trace::Trace;
 use super::{OutagePackets, Pace, VariedConfig};
 use crate::channel::GilbertElliott;
@@ -27,13 +28,16 @@ pub struct Varying {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) outages: Option<Course<bool>>,
     pub(super) outage_packets: OutagePackets,
+    /// Whether packets overtake others when the delay decreases, if it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delays_order: Option<Order>,
     /// Further impairments; `None` if they have no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impairments: Option<Impairments>,
 }
 
 /// Keys of which a direction may have one. Each overrides a constant `rate`, so that it can be added to one.
-const PACES: [&str; 2] = ["rates", "trace"];
+const PACES: [&str; 3] = ["rates", "trace", "measured"];
 
 impl Varying {
     /// Reads the keys of a link.
@@ -46,6 +50,12 @@ impl Varying {
         Some(Varying::read(k, false)).filter(|found| *found != Varying::default()).map(Box::new)
     }
 
+    /// Rates of both directions over time, and nothing else.
+    pub fn of_rates(rates: Course<Option<Rate>>) -> Varying {
+        let pace = Some(Pace::Rates(rates));
+        Varying { right: pace.clone(), left: pace, ..Varying::default() }
+    }
+
     /// The mean over time of the loss probability.
     pub fn mean_loss(&self) -> f64 {
         self.losses.as_ref().map_or(0.0, Course::mean)
@@ -54,7 +64,9 @@ impl Varying {
     fn read(k: &mut Keys<'_>, traces: bool) -> Varying {
         const RATES: &str = "\"0s 10mbit, 5s 2mbit, 8s to 6mbit, 10s again\"";
         const TRACE: &str = "\"lte.up\"";
-        let rates = |k: &mut Keys<'_>, key, doc| course(k, key, RATES, doc).map(Pace::Rates);
+        let rates = |k: &mut Keys<'_>, key, doc| {
+            course(k, key, RATES, doc, Role::Rate, None).map(Pace::Rates)
+        };
         let doc =
             "the rate over time instead of `rate`, or a CSV file; `to` is a ramp, `again` a period";
         let both = rates(k, "rates", doc);
@@ -72,22 +84,45 @@ impl Varying {
             let given: Vec<&String> = keys.iter().filter(|key| k.has(key)).collect();
             if let [first, second, ..] = given[..] {
                 let message = format!("`{}` and `{first}` exclude each other", k.path(second));
-                let help = "a direction has one of `rates` and `trace`";
+                let help = "a direction has one of `rates`, `trace` and the rate of `measured`";
                 k.refuse(second, message, "which of them?", help);
             }
         }
+        let mut step = None;
+        let doc = "the time from one line to the next, in a file of `delays` without times";
+        k.maybe("delays-step", &mut step, Span::micros(100)..=Span::secs(1000), doc);
+        needs(k, "delays-step", &["delays"]);
         let delays = course(
             k,
             "delays",
             "\"0s 20ms, 15s 35ms, 30s again\"",
-            "the propagation delay over time instead of `delay`, or a CSV file",
+            "the propagation delay over time instead of `delay`, or a file, whose round-trip times count half",
+            Role::Delay,
+            step,
         );
         let losses = course(
             k,
             "losses",
             "\"0s 0%, 14s to 5%, 15s again\"",
             "the probability over time that a packet is lost, or a CSV file",
+            Role::Loss,
+            None,
         );
+        let found = measurement(k);
+        let rate = found.as_ref().and_then(|found| found.rate.clone());
+        let back = found.as_ref().and_then(|found| found.back.clone()).or_else(|| rate.clone());
+        let right = right.or(both.clone()).or(rate.map(Pace::Rates));
+        let left = left.or(both).or(back.map(Pace::Rates));
+        let (measured_delays, measured_losses) =
+            found.map_or((None, None), |found| (found.delays, found.losses));
+        let mut delays_order = None;
+        if traces {
+            let orders = [("kept", Order::Kept), ("free", Order::Free)];
+            let doc =
+                "whether packets wait for those before them when the delay decreases, or overtake";
+            delays_order = k.maybe_word("delays-order", &orders, doc);
+            needs(k, "delays-order", &["delays", "measured"]);
+        }
         let doc = "when the line is out, in both directions";
         let outages = text(k, "outages", "\"4s-4.5s, 15s again\"", doc, false)
             .and_then(|text| accept(k, "outages", None, Course::parse_outages(&text.text)));
@@ -95,22 +130,15 @@ impl Varying {
         let words = [("keep", OutagePackets::Keep), ("drop", OutagePackets::Drop)];
         let doc = "whether packets wait for the end of an outage, or those on the line are lost";
         k.word("outage-packets", &mut outage_packets, &words, doc);
-        if k.has("outage-packets") && !k.has("outages") {
-            let message = format!("`{}` without `outages`", k.path("outage-packets"));
-            k.refuse(
-                "outage-packets",
-                message,
-                "nothing uses it",
-                "add `outages`, or leave it out",
-            );
-        }
+        needs(k, "outage-packets", &["outages"]);
         Varying {
-            right: right.or(both.clone()),
-            left: left.or(both),
-            delays,
-            losses,
+            right,
+            left,
+            delays: delays.or(measured_delays),
+            losses: losses.or(measured_losses),
             outages,
             outage_packets,
+            delays_order,
             impairments: None,
         }
     }
@@ -137,6 +165,29 @@ impl Varying {
             None => None,
         })
     }
+}
+
+/// Rejects `key` without any of `others`.
+fn needs(k: &mut Keys<'_>, key: &str, others: &[&str]) {
+    if k.has(key) && !others.iter().any(|other| k.has(other)) {
+        let message = format!("`{}` without `{}`", k.path(key), others.join("` or `"));
+        let help = format!("add `{}`, or leave it out", others[0]);
+        k.refuse(key, message, "nothing uses it", help);
+    }
+}
+
+/// Reads a file of measured values with several columns.
+fn measurement(k: &mut Keys<'_>) -> Option<Measured> {
+    const EXAMPLE: &str = "\"drive.csv\"";
+    let doc = "a file of rates, delays and losses over time with named columns: `time (s),rate (mbit),rate-back \
+               (mbit),delay (ms),loss`";
+    let given = text(k, "measured", EXAMPLE, doc, true)?;
+    let Some(name) = given.file else {
+        unread(k, "measured", &given.text);
+        return None;
+    };
+    let hints = Hints { named: true, ..Hints::default() };
+    accept(k, "measured", Some(&name), Measured::read(&given.text, &hints))
 }
 
 /// Keys that need another key.
@@ -276,21 +327,31 @@ fn unread(k: &mut Keys<'_>, key: &str, name: &str) {
     k.refuse(key, message, "a file", help);
 }
 
+/// Whether the value of a key is the name of a file: it has no blanks and ends in an extension, or in `.csv`.
+pub fn names_file(word: &str) -> bool {
+    let word = word.trim();
+    let extension = word.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let begins = extension.starts_with(|c: char| c.is_ascii_alphabetic());
+    word.ends_with(".csv") || begins && !word.contains([' ', '\t', '\n', ','])
+}
+
 /// Reads a key with a course.
 fn course<T: Level>(
     k: &mut Keys<'_>,
     key: &'static str,
     example: &'static str,
     doc: &'static str,
+    role: Role,
+    step: Option<Span>,
 ) -> Option<Course<T>> {
     let given = text(k, key, example, doc, true)?;
-    if given.file.is_none() && given.text.trim().ends_with(".csv") {
+    if given.file.is_none() && names_file(&given.text) {
         unread(k, key, &given.text);
         return None;
     }
     let read = match given.file {
         None => Course::parse(&given.text),
-        Some(_) => Course::parse_csv(&given.text),
+        Some(_) => measured::course(&given.text, role, step),
     };
     accept(k, key, given.file.as_deref(), read)
 }

@@ -22,6 +22,7 @@ mod direction;
 mod distribution;
 mod impair;
 mod keys;
+pub mod measured;
 mod sky;
 mod trace;
 
@@ -42,9 +43,9 @@ use direction::Direction;
 pub use course::{Course, Level, Stretch, Wrong};
 pub use distribution::Distribution;
 pub use impair::{Impairments, Loss, Order};
-pub use keys::Varying;
-pub(in crate::link) use sky::Sky;
-pub use trace::{OPPORTUNITY, Trace, TraceError};
+pub use keys::{Varying, names_file};
+pub use sky::Sky;
+pub use trace::{MOST, OPPORTUNITY, Trace, TraceError};
 
 /// A varying line.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -15,7 +15,7 @@ use crate::wire::Packet;
 
 /// The varying values of a radio.
 #[derive(Clone, Debug)]
-pub(in crate::link) struct Sky {
+pub struct Sky {
     weather: Weather,
     overhead: Span,
     /// Indexed by the side to which packets travel.
@@ -49,6 +49,21 @@ impl Sky {
     pub fn airtime(&self, start: Time, side: Side, bytes: u32) -> Option<Span> {
         let rate = self.rates[side.index()].as_ref()?.at(start)?;
         Some(self.overhead + rate.transmit(bytes.into()))
+    }
+
+    /// Rate towards `side` at `now`, if rates vary: `None` within lets no frame pass.
+    pub fn rate(&self, now: Time, side: Side) -> Option<Option<Rate>> {
+        self.rates[side.index()].as_ref().map(|rates| rates.at(now))
+    }
+
+    /// Propagation delay of a frame that ends at `at`.
+    pub fn delay(&self, at: Time) -> Span {
+        self.weather.delay(at)
+    }
+
+    /// Whether a frame on the air in `during` is lost.
+    pub fn loses(&mut self, during: core::ops::Range<Time>, side: Side) -> bool {
+        self.weather.loss(during, &mut self.chance[side.index()]).is_some()
     }
 
     /// Earliest start of a frame towards `side`, at `at` or later; [`Time::NEVER`] if there is none.

@@ -18,13 +18,22 @@ pub const OPPORTUNITY: u32 = 1504;
 /// Bytes that a TUN device adds to each packet.
 pub(super) const TUN_HEADER: u32 = 4;
 /// Limit of lines of a trace.
-const MOST: usize = 10_000_000;
+pub const MOST: usize = 100_000_000;
 
 /// A trace of delivery opportunities.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// Times in milliseconds, ordered; the last one is the period.
-    times: Arc<[u32]>,
+    /// Ordered by time; the last time is the period.
+    steps: Arc<[Step]>,
+}
+
+/// The opportunities of one millisecond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Step {
+    /// Milliseconds.
+    at: u32,
+    /// At least one.
+    count: u32,
 }
 
 /// An error in a trace.
@@ -54,16 +63,22 @@ impl Trace {
     /// The trace of these times in milliseconds.
     ///
     /// # Errors
-    /// If there is none, one decreases, or the last is zero.
-    pub fn new(times: Vec<u32>) -> Result<Trace, TraceError> {
-        let last = *times.last().ok_or(TraceError::Empty)?;
-        if let Some(i) = times.windows(2).position(|pair| pair[1] < pair[0]) {
-            return Err(TraceError::Falls(i + 2, times[i + 1], times[i]));
-        }
-        if last == 0 {
-            return Err(TraceError::NoPeriod);
-        }
-        Ok(Trace { times: times.into() })
+    /// If there is none, there are too many, one decreases, or the last is zero.
+    pub fn new(times: impl IntoIterator<Item = u32>) -> Result<Trace, TraceError> {
+        let mut lines = Lines::default();
+        times.into_iter().try_for_each(|at| lines.add(at, 1))?;
+        lines.finish()
+    }
+
+    /// The trace with these numbers of opportunities at these times in milliseconds. A number of zero has no
+    /// effect.
+    ///
+    /// # Errors
+    /// As [`Trace::new`].
+    pub fn counted(counts: impl IntoIterator<Item = (u32, u64)>) -> Result<Trace, TraceError> {
+        let mut lines = Lines::default();
+        counts.into_iter().try_for_each(|(at, count)| lines.add(at, count))?;
+        lines.finish()
     }
 
     /// Parses a trace.
@@ -71,36 +86,81 @@ impl Trace {
     /// # Errors
     /// The first invalid line, with the remedy.
     pub fn parse(text: &str) -> Result<Trace, TraceError> {
-        let mut times = Vec::new();
+        let mut lines = Lines::default();
         for (i, line) in text.lines().enumerate() {
-            if i == MOST {
-                return Err(TraceError::TooLong);
-            }
             if line.trim().is_empty() {
                 return Err(TraceError::EmptyLine(i + 1));
             }
             let digits = line.bytes().all(|b| b.is_ascii_digit());
             let time = line.parse().ok().filter(|_| digits);
             let brief = || line.chars().take(20).collect();
-            times.push(time.ok_or_else(|| TraceError::NotATime(i + 1, brief()))?);
+            lines.add(time.ok_or_else(|| TraceError::NotATime(i + 1, brief()))?, 1)?;
         }
-        Trace::new(times)
+        lines.finish()
     }
 
     /// The times of the opportunities in milliseconds, in order.
-    pub fn times(&self) -> &[u32] {
-        &self.times
+    pub fn times(&self) -> impl Iterator<Item = u32> + '_ {
+        self.steps.iter().flat_map(|step| (0..step.count).map(|_| step.at))
+    }
+
+    /// Each time in milliseconds once, with its number of opportunities.
+    pub fn counts(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.steps.iter().map(|step| (step.at, step.count))
+    }
+
+    /// Number of opportunities in a period.
+    pub fn opportunities(&self) -> u64 {
+        self.steps.iter().map(|step| u64::from(step.count)).sum()
     }
 
     /// Period, milliseconds.
     pub fn period(&self) -> u32 {
-        self.times.last().copied().unwrap_or(1)
+        self.steps.last().map_or(1, |step| step.at)
     }
 
     /// Average capacity of its opportunities.
     pub fn mean_rate(&self) -> Option<Rate> {
-        let bits = self.times.len() as u64 * u64::from(OPPORTUNITY) * 8;
+        let bits = self.opportunities() * u64::from(OPPORTUNITY) * 8;
         Rate::from_bps(bits * 1000 / u64::from(self.period()))
+    }
+}
+
+/// A trace under construction.
+#[derive(Default)]
+struct Lines {
+    steps: Vec<Step>,
+    count: usize,
+}
+
+impl Lines {
+    fn add(&mut self, at: u32, count: u64) -> Result<(), TraceError> {
+        let Some(count) = u32::try_from(count).ok().filter(|count| *count <= MOST as u32) else {
+            return Err(TraceError::TooLong);
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        self.count += count as usize;
+        if self.count > MOST {
+            return Err(TraceError::TooLong);
+        }
+        match self.steps.last_mut() {
+            Some(last) if at < last.at => {
+                return Err(TraceError::Falls(self.count, at, last.at));
+            }
+            Some(last) if at == last.at => last.count += count,
+            _ => self.steps.push(Step { at, count }),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Trace, TraceError> {
+        match self.steps.last() {
+            None => Err(TraceError::Empty),
+            Some(last) if last.at == 0 => Err(TraceError::NoPeriod),
+            Some(_) => Ok(Trace { steps: self.steps.into() }),
+        }
     }
 }
 
@@ -108,12 +168,12 @@ impl Serialize for Trace {
     /// Serializes a digest, which identifies runs, since a trace may have millions of lines.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // FNV-1a with 128 bits.
-        let bytes = self.times.iter().flat_map(|time| time.to_le_bytes());
+        let bytes = self.times().flat_map(|time| time.to_le_bytes());
         let digest = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
             (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b)
         });
         let mut fields = serializer.serialize_struct("Trace", 3)?;
-        fields.serialize_field("opportunities", &self.times.len())?;
+        fields.serialize_field("opportunities", &self.opportunities())?;
         fields.serialize_field("period_ms", &self.period())?;
         fields.serialize_field("digest", &format!("{digest:032x}"))?;
         fields.end()
@@ -127,6 +187,8 @@ pub(super) struct Cursor {
     /// Number of repetitions so far.
     round: u64,
     index: usize,
+    /// Used opportunities of the present millisecond.
+    used: u32,
 }
 
 const MS: u64 = 1_000_000;
@@ -134,22 +196,25 @@ const MS: u64 = 1_000_000;
 impl Cursor {
     /// Before the first opportunity.
     pub fn new(trace: Trace) -> Cursor {
-        Cursor { trace, round: 0, index: 0 }
+        Cursor { trace, round: 0, index: 0, used: 0 }
     }
 
     /// Time of the next opportunity.
     pub fn next(&self) -> Time {
         let period = u64::from(self.trace.period());
-        let ms = self.round.saturating_mul(period) + u64::from(self.trace.times[self.index]);
+        let ms = self.round.saturating_mul(period) + u64::from(self.trace.steps[self.index].at);
         Time(ms.saturating_mul(MS))
     }
 
     /// Consumes the next opportunity.
     pub fn take(&mut self) -> Time {
         let at = self.next();
-        self.index += 1;
-        if self.index == self.trace.times.len() {
-            (self.round, self.index) = (self.round + 1, 0);
+        self.used += 1;
+        if self.used == self.trace.steps[self.index].count {
+            (self.used, self.index) = (0, self.index + 1);
+            if self.index == self.trace.steps.len() {
+                (self.round, self.index) = (self.round + 1, 0);
+            }
         }
         at
     }
@@ -163,7 +228,8 @@ impl Cursor {
         // Times within a round include the period.
         self.round = (first - 1) / period;
         let within = (first - self.round * period) as u32;
-        self.index = self.trace.times.partition_point(|time| *time < within);
+        self.used = 0;
+        self.index = self.trace.steps.partition_point(|step| step.at < within);
     }
 }
 
@@ -182,7 +248,7 @@ mod tests {
         assert!(error("1\n99999999999\n").starts_with("line 2: `99999999999`"));
         assert!(error("7\n9\n8\n").starts_with("line 3: 8 comes after 9"));
         assert!(error("0\n0\n").contains("all times are 0"));
-        assert_eq!(Trace::parse("0\r\n5\r\n").unwrap().times(), [0, 5]);
+        assert!(Trace::parse("0\r\n5\r\n").unwrap().times().eq([0, 5]));
     }
 
     #[test]
@@ -195,7 +261,8 @@ mod tests {
                 one.take();
             }
             other.skip_to(now);
-            assert_eq!((one.round, one.index), (other.round, other.index), "{now}");
+            let place = |cursor: &Cursor| (cursor.round, cursor.index, cursor.used);
+            assert_eq!(place(&one), place(&other), "{now}");
         }
     }
 }

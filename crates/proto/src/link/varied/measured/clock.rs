@@ -1,7 +1,7 @@
 //! Times of measured tables: seconds, Unix times, and wall-clock times.
 
-use super::table::wrong;
-use crate::Error;
+use super::super::Wrong;
+use super::wrong;
 
 /// A time as written.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -12,6 +12,8 @@ pub(super) enum Stamp {
     Date(f64),
     /// A time of day without a date, in seconds.
     Day(f64),
+    /// Seconds, where the cell has the unit.
+    Seconds(f64),
 }
 
 /// Days from 1970-01-01 to a date in the Gregorian calendar.
@@ -25,9 +27,35 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
 }
 
+/// Parses a date and time of 14 digits as iperf 2 writes it, perhaps with a `T` between and a fraction:
+/// seconds since 1970.
+fn digits_only(cell: &str) -> Option<f64> {
+    let cell = cell.trim_end_matches(['z', 'Z']);
+    let (whole, fraction) = cell.split_once('.').unwrap_or((cell, ""));
+    let digits = match whole.split_once(['T', 't']) {
+        Some((date, time)) if date.len() == 8 && time.len() == 6 => format!("{date}{time}"),
+        Some(_) => return None,
+        None => whole.to_owned(),
+    };
+    if digits.len() != 14 || !digits.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let part = |range| digits.get::<core::ops::Range<usize>>(range)?.parse::<i64>().ok();
+    let date = days(part(0..4)?, part(4..6)?, part(6..8)?)?;
+    let (hours, minutes, seconds) = (part(8..10)?, part(10..12)?, part(12..14)?);
+    if hours > 23 || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    let fraction: f64 = format!("0.{fraction}0").parse().ok()?;
+    Some(date as f64 * 86_400.0 + (hours * 3600 + minutes * 60 + seconds) as f64 + fraction)
+}
+
 /// Parses a wall-clock time: year, month and day, or day, month and year, then hours, minutes and seconds, with any
 /// separators. A time zone at the end is ignored, because it is the same in all rows.
 pub(super) fn parse(cell: &str) -> Option<Stamp> {
+    if let Some(at) = digits_only(cell) {
+        return Some(Stamp::Date(at));
+    }
     let small = cell.to_ascii_lowercase();
     let (body, later) = match small.strip_suffix("pm").or(small.strip_suffix("am")) {
         Some(body) => (body.trim_end(), small.ends_with("pm").then_some(true).or(Some(false))),
@@ -106,12 +134,12 @@ pub(super) fn unit_of_name(name: &str) -> Option<f64> {
 
 /// Non-decreasing seconds of each row; adds the interpretation of the format.
 pub(super) fn seconds(
-    rows: &[(usize, Stamp, f64)],
+    rows: &[(usize, Stamp)],
     tick_s: Option<f64>,
     name: &str,
     understood: &mut Vec<String>,
-) -> Result<Vec<f64>, Error> {
-    let Some((_, first, _)) = rows.first() else { return Ok(Vec::new()) };
+) -> Result<Vec<f64>, Wrong> {
+    let Some((_, first)) = rows.first() else { return Ok(Vec::new()) };
     let tick = match (first, tick_s) {
         (Stamp::Number(_), Some(tick)) => tick,
         // Unix time, by its size.
@@ -122,11 +150,12 @@ pub(super) fn seconds(
     };
     let zero = match first {
         Stamp::Number(n) => *n,
-        Stamp::Date(at) | Stamp::Day(at) => *at,
+        Stamp::Date(at) | Stamp::Day(at) | Stamp::Seconds(at) => *at,
     };
     let kind = match first {
         Stamp::Number(_) if tick_s.is_none() && zero * tick > 1e8 => "Unix time",
         Stamp::Number(_) => "numbers",
+        Stamp::Seconds(_) => "with their units",
         Stamp::Date(_) => "the wall clock, with a date",
         Stamp::Day(_) => "the wall clock, without a date",
     };
@@ -137,14 +166,18 @@ pub(super) fn seconds(
         60.0 => "minutes",
         _ => "seconds",
     };
-    understood.push(format!("times: `{name}`, {kind} in {unit}"));
+    if !name.is_empty() {
+        understood.push(format!("times: `{name}`, {kind} in {unit}"));
+    }
     let (mut midnights, mut last) = (0.0, 0.0);
     let mut times = Vec::with_capacity(rows.len());
-    for (line, stamp, _) in rows {
+    for (line, stamp) in rows {
         let at = match (first, stamp) {
             // The difference of large numbers is exact, their product would not be.
             (Stamp::Number(_), Stamp::Number(n)) => (n - zero) * tick,
-            (Stamp::Date(_), Stamp::Date(at)) => at - zero,
+            (Stamp::Date(_), Stamp::Date(at)) | (Stamp::Seconds(_), Stamp::Seconds(at)) => {
+                at - zero
+            }
             (Stamp::Day(_), Stamp::Day(at)) => {
                 let mut at = at - zero + midnights;
                 if last - at > 43_200.0 {
@@ -154,17 +187,14 @@ pub(super) fn seconds(
                 at
             }
             _ => {
-                let message =
-                    format!("line {line}: its time is written in another way than the first one");
-                return Err(wrong(message, "write all times in the same way"));
+                let message = "its time is written in another way than the first one";
+                return Err(wrong(*line, message, "write all times in the same way"));
             }
         };
         if at < last {
-            let message = format!(
-                "line {line}: its time lies {:.3} s before that of the row above",
-                last - at
-            );
+            let message = format!("its time lies {:.3} s before that of the row above", last - at);
             return Err(wrong(
+                *line,
                 message,
                 "sort the rows by time, or cut the file where another measurement begins",
             ));
@@ -199,6 +229,8 @@ mod tests {
             "04/03/2024 10:01:01",
             "04.03.2024, 10:01:01",
             "2024-03-04 10:01:01 am",
+            "20240304100101",
+            "20240304T100101Z",
         ] {
             assert_eq!(parse(text), Some(Stamp::Date(at)), "{text}");
         }
@@ -215,8 +247,8 @@ mod tests {
 
     #[test]
     fn a_day_ends_at_midnight() {
-        let rows = ["23:59:59", "00:00:01", "13:00:00", "00:00:00"]
-            .map(|text| (1, parse(text).unwrap(), 0.0));
+        let rows =
+            ["23:59:59", "00:00:01", "13:00:00", "00:00:00"].map(|text| (1, parse(text).unwrap()));
         let times = seconds(&rows, None, "t", &mut Vec::new()).unwrap();
         assert_eq!(times, [0.0, 2.0, 46_801.0, 86_401.0]);
     }
