@@ -1,7 +1,7 @@
 //! The keys of a transfer's QUIC.
 
 use lasthop_proto::describe::Keys;
-use lasthop_proto::units::Bytes;
+use lasthop_proto::units::{Bytes, Span};
 use serde::Serialize;
 
 /// How QUIC carries a transfer (RFC 9000).
@@ -14,6 +14,13 @@ pub struct Quic {
     /// Ack-eliciting packets that the receiver accepts before it sends an acknowledgement, as the sender
     /// requests by an ACK_FREQUENCY frame; `None` is the default of the stack: one.
     pub ack_threshold: Option<u32>,
+    /// Packets after a missing one that declare it lost (RFC 9002 6.1.1); `None` is the default of the stack: 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_threshold: Option<u32>,
+    /// Maximum delay of an acknowledgement that an ACK_FREQUENCY frame requests; `None` is the default of the
+    /// stack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_delay: Option<Span>,
     /// Bytes in flight allowed on a stream: the window of the receiver; `None` is the default of the stack:
     /// 1.25 MB.
     pub window: Option<Bytes>,
@@ -31,7 +38,14 @@ pub enum QuicCongestion {
 
 impl Default for Quic {
     fn default() -> Quic {
-        Quic { congestion: QuicCongestion::Cubic, streams: 1, ack_threshold: None, window: None }
+        Quic {
+            congestion: QuicCongestion::Cubic,
+            streams: 1,
+            ack_threshold: None,
+            packet_threshold: None,
+            ack_delay: None,
+            window: None,
+        }
     }
 }
 
@@ -45,6 +59,10 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Option<Quic> {
         k.count("streams", &mut quic.streams, 1..=100, description);
         let description = "packets that the receiver may leave unacknowledged; 1 by default";
         k.maybe_count("ack-threshold", &mut quic.ack_threshold, 0..=1000, description);
+        let description = "the longest delay of an acknowledgement that the sender requests";
+        k.maybe("ack-delay", &mut quic.ack_delay, Span::millis(1)..=Span::secs(10), description);
+        let description = "packets after a missing one that declare it lost; 3 by default";
+        k.maybe_count("packet-threshold", &mut quic.packet_threshold, 3..=100_000, description);
         let description = "the receiver's window of each stream; 1.25 MB by default";
         k.maybe("window", &mut quic.window, Bytes(1200)..=Bytes(1 << 30), description);
     });

@@ -106,10 +106,16 @@ fn transport(quic: &Quic) -> TransportConfig {
     };
     transport.congestion_controller_factory(growth);
     transport.max_concurrent_uni_streams(VarInt::from_u32(quic.streams));
-    if let Some(packets) = quic.ack_threshold {
+    if quic.ack_threshold.is_some() || quic.ack_delay.is_some() {
         let mut acks = AckFrequencyConfig::default();
-        acks.ack_eliciting_threshold(VarInt::from_u32(packets));
+        if let Some(packets) = quic.ack_threshold {
+            acks.ack_eliciting_threshold(VarInt::from_u32(packets));
+        }
+        acks.max_ack_delay(quic.ack_delay.map(|delay| Duration::from_nanos(delay.0)));
         transport.ack_frequency_config(Some(acks));
+    }
+    if let Some(packets) = quic.packet_threshold {
+        transport.packet_threshold(packets);
     }
     if let Some(window) = quic.window {
         // Within the range of the key.
