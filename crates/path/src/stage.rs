@@ -4,6 +4,7 @@ use lasthop_proto::agent::{Agent, BaseStation as _, StoredSegment};
 use lasthop_proto::channel::{Channel, ErrorModel, Scripted, ScriptedErrors};
 use lasthop_proto::hop::Hop;
 use lasthop_proto::link::tc::{Emulator, Police, Tbf};
+use lasthop_proto::link::varied::Sky;
 use lasthop_proto::link::{Cross, Line, Radio, Serial, Varied};
 use lasthop_proto::mac::Hops;
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
@@ -285,7 +286,15 @@ impl Stage {
                     }
                     (Some(hop), None) => {
                         let pairs = (0..hop.mobiles.len().max(1)).map(pair).collect();
-                        Stage::Hop(Box::new(Hop::new(&radio.radio, hop, pairs, stream)))
+                        let made = Hop::new(&radio.radio, hop, pairs, &stream);
+                        let sky = radio
+                            .varying
+                            .as_ref()
+                            .map(|varying| Sky::new(&radio.radio, (**varying).clone(), &stream));
+                        Stage::Hop(Box::new(match sky {
+                            Some(sky) => made.varied(sky),
+                            None => made,
+                        }))
                     }
                     (None, None) => {
                         let [left, right] = pair(0);

@@ -86,6 +86,12 @@ causes! {
     LinkTimeout = "link-timeout",
     /// A link layer retransmits its oldest packet because its window is full.
     LinkWindowFull = "link-window-full",
+    /// Medium access repeats a block with the packet, because it failed (HARQ).
+    BlockRepeated = "block-repeated",
+    /// Medium access repeats the frame in its next aggregate, because the block acknowledgement does not have it.
+    FrameRepeated = "frame-repeated",
+    /// The packet has arrived, and waits for an earlier one.
+    ReorderWait = "reorder-wait",
     /// A copy of the packet arrives after the link layer has discarded the original.
     LateCopy = "late-copy",
     /// A line duplicates a packet: this is the second copy.
@@ -136,6 +142,8 @@ causes! {
     LinkGaveUp = "link-gave-up",
     /// Medium access discards the frame after its maximum number of unacknowledged attempts.
     RetryLimit = "retry-limit",
+    /// The packet arrives after the receiver has given it up and released later ones.
+    ReorderLost = "reorder-lost",
     /// A fragment is lost, so the packet cannot be reassembled.
     PieceLost = "piece-lost",
     /// The access point's buffer for a station whose radio sleeps is full.

@@ -17,8 +17,8 @@ use serde::Serialize;
 use crate::channel::{Channel, Traffic, Turns};
 use crate::event::{Cause, EventKind, Interest, LinkNote, Op};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
-use crate::machine::{Machine, Out, Side, Signal, catch_up};
-use crate::queue::Discipline;
+use crate::machine::{Machine, Out, Side, catch_up};
+use crate::queue::{Discipline, Queue};
 use crate::rng::Stream;
 use crate::units::Time;
 use crate::wire::{Addr, Damage, Packet};
@@ -29,7 +29,8 @@ use crate::link::end::{Above, LinkEnd, MacSignal};
 use crate::link::fec::{Code, Coding};
 use crate::link::frame::{Frame, Load};
 use crate::link::layer::{LinkLayer, LinkLayerConfig};
-use air::AirView;
+use crate::link::varied::Sky;
+use air::{AirView, report_departure};
 use pieces::{Cutter, Gatherer};
 use upper::{Ended, Upper, UpperView};
 pub use waiting::Tally;
@@ -83,6 +84,8 @@ pub struct Hop {
     codes: Vec<Option<(Code, u32)>>,
     /// Indexed by mobile station; the first is station 1.
     channels: Vec<Channels>,
+    /// Varying values, if there are any.
+    sky: Option<Box<Sky>>,
     /// Recently ended packets, by station.
     ended: Vec<Ended>,
     /// Changes of the channels that are reported immediately, by mobile station and side.
@@ -133,6 +136,15 @@ impl Hop {
                 Discipline::Csdp(csdp) if station == Station::BASE => {
                     Waiting::scheduled(csdp, radio.queue, count)
                 }
+                Discipline::Airtime(airtime) if station == Station::BASE => {
+                    let own = airtime.discipline();
+                    let queue = |to: u8| {
+                        Queue::new(radio.queue, own, || {
+                            stream(&format!("queue.{}.{to}", station.0))
+                        })
+                    };
+                    Waiting::by_airtime(&airtime, (0..count).map(queue).collect())
+                }
                 _ => Waiting::new((0..count).map(queue).collect()),
             };
             Upper {
@@ -165,6 +177,7 @@ impl Hop {
             coding: config.coding,
             codes: vec![None; usize::from(count)],
             channels,
+            sky: None,
             ended: vec![Ended::default(); usize::from(count)],
             outcomes: VecDeque::new(),
             inside: 0,
@@ -175,11 +188,20 @@ impl Hop {
         hop
     }
 
+    /// The same hop, whose rate, delay, losses and outages vary.
+    #[must_use]
+    pub fn varied(mut self, sky: Sky) -> Hop {
+        self.medium.vary(sky.clone());
+        self.sky = Some(Box::new(sky));
+        self.update_deadlines();
+        self
+    }
+
     /// Counts of the base station's scheduler for each station, itself first; empty without a scheduler.
     pub fn served(&self) -> Vec<Tally> {
         match &self.uppers[0].waiting {
             Waiting::Scheduled(scheduler) => scheduler.tallies().collect(),
-            Waiting::InOrder { .. } => Vec::new(),
+            Waiting::InOrder { .. } | Waiting::Airtime { .. } => Vec::new(),
         }
     }
 
@@ -187,6 +209,7 @@ impl Hop {
     /// without retransmissions by its channel.
     pub fn forget_channels(&mut self) {
         self.channels.iter_mut().for_each(|pair| *pair = [None, None]);
+        self.sky = None;
         self.turns.clear();
         self.update_deadlines();
     }
@@ -226,6 +249,12 @@ impl Hop {
             coding: self.coding,
             codes: &self.codes,
             channels: &mut self.channels,
+            sky: &mut self.sky,
+            ends: &mut self.ends,
+            uppers: &mut self.uppers,
+            ended: &mut self.ended,
+            inside: &mut self.inside,
+            polled: &mut self.polled,
             outcomes: &mut self.outcomes,
             out,
         };
@@ -234,14 +263,7 @@ impl Hop {
 
     /// Passes a frame to medium access.
     fn request(&mut self, now: Time, frame: Frame, access: Access, out: &mut Out) {
-        let packet = frame.load.packet();
-        if let Some(packet) = packet.filter(|packet| packet.is_data())
-            && let (Some(flow), Some(segment)) = (packet.flow(), packet.segment())
-        {
-            let end = segment.seq + segment.seq_len(packet.body.len());
-            let own = self.uppers[frame.from.index()].own;
-            out.signal(own, Signal::Departing { flow, end });
-        }
+        report_departure(&frame, self.uppers[frame.from.index()].own, out);
         self.codes[frame.from.index()] = frame.code();
         self.with_medium(out, |mac, air| mac.request(now, frame, access, air));
     }
@@ -271,7 +293,11 @@ impl Hop {
 
     fn handle(&mut self, now: Time, outcome: Outcome, out: &mut Out) {
         let (station, signal) = match outcome {
-            Outcome::Trans { station, to, airtime } => (station, MacSignal::Trans { to, airtime }),
+            Outcome::Trans { station, to, airtime } => {
+                let mobile = if station == Station::BASE { to } else { station };
+                self.uppers[0].waiting.charge(mobile, airtime);
+                (station, MacSignal::Trans { to, airtime })
+            }
             Outcome::Wait { station, from, hold } => (station, MacSignal::Wait { from, hold }),
             Outcome::Done { station, to, acked } => {
                 self.judge(station, to, acked, out);
@@ -432,6 +458,9 @@ impl Machine for Hop {
             Side::Right => (self.mobile(packet.src).index(), Station::BASE),
         };
         self.update_scheduler(now);
+        if let Some(sky) = &self.sky {
+            sky.arrives(now, from.other(), &packet, out);
+        }
         self.uppers[i].waiting.enter(now, from.other(), to, packet, out);
         self.polled[i].may_send = true;
         self.exchange(now, out);

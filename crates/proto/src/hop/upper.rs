@@ -9,7 +9,7 @@ use crate::event::{Cause, EventKind, Interest, LinkNote, Op};
 use crate::link::end::Above;
 use crate::link::frame::Load;
 use crate::machine::{Out, Side, Signal};
-use crate::wire::PacketId;
+use crate::wire::{Packet, PacketId};
 
 /// Limit of stored packet identities of each kind per station.
 const REMEMBERED: usize = 256;
@@ -106,6 +106,27 @@ impl Above for UpperView<'_> {
         self.out.send(upper.own, packet);
     }
 
+    fn discard(&mut self, from: Station, load: Load, cause: Cause) {
+        let upper = &mut *self.upper;
+        match load {
+            Load::None => {}
+            Load::Packet(packet) => self.out.discard(upper.own, packet, cause),
+            // The packet ends with its last fragment.
+            Load::Piece(piece) => {
+                let gatherer = &mut upper.gatherers[from.index()];
+                gatherer.spoil(piece.id);
+                if piece.index + 1 == piece.count {
+                    gatherer.forget(piece.id);
+                    self.out.discard(upper.own, piece.packet, Cause::PieceLost);
+                }
+            }
+        }
+    }
+
+    fn waits_for_order(&mut self, packet: &Packet) {
+        self.out.packet_event(Op::Redirected(Cause::ReorderWait), self.upper.own, packet);
+    }
+
     fn give_up(&mut self, to: Station, load: Load, cause: Cause) {
         let upper = &mut *self.upper;
         let packet = match load {
@@ -135,7 +156,7 @@ impl Above for UpperView<'_> {
 
     fn is_open(&self, to: Station) -> bool {
         match &self.upper.waiting {
-            Waiting::InOrder { .. } => true,
+            Waiting::InOrder { .. } | Waiting::Airtime { .. } => true,
             Waiting::Scheduled(scheduler) => scheduler.is_open(to),
         }
     }
@@ -174,7 +195,7 @@ mod tests {
     use crate::queue::{Discipline, Limit, Queue};
     use crate::rng::Stream;
     use crate::units::{Span, Time};
-    use crate::wire::{Addr, Body, Flags, Packet, Segment, Seq};
+    use crate::wire::{Addr, Body, Flags, Segment, Seq};
 
     const PEER: Station = Station(1);
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::air::Station;
 use crate::machine::{Out, Side};
 use crate::queue::csdp::{Csdp, CsdpConfig, Knowledge};
-use crate::queue::{Discipline, Limit, Queue, Room, Waiting as Packeted};
+use crate::queue::{Airtime, AirtimeConfig, Discipline, Limit, Queue, Room, Waiting as Packeted};
 use crate::units::{Span, Time};
 use crate::wire::{Packet, PacketId};
 
@@ -22,6 +22,12 @@ pub(super) enum Waiting {
     },
     /// Scheduled by the base station.
     Scheduled(Box<Scheduler>),
+    /// Served by airtime.
+    Airtime {
+        /// By receiver.
+        queues: Vec<Queue>,
+        air: Box<Airtime>,
+    },
 }
 
 impl Waiting {
@@ -41,6 +47,19 @@ impl Waiting {
         }))
     }
 
+    /// An empty base station with `queues`, served by airtime.
+    pub fn by_airtime(config: &AirtimeConfig, queues: Vec<Queue>) -> Waiting {
+        let air = Box::new(Airtime::new(config, queues.len() as u8));
+        Waiting::Airtime { queues, air }
+    }
+
+    /// Records a transmission of a base station to `station`, or from it.
+    pub fn charge(&mut self, station: Station, airtime: Span) {
+        if let Waiting::Airtime { air, .. } = self {
+            air.charge(station, airtime);
+        }
+    }
+
     /// The scheduler, if there is one.
     pub fn scheduler(&mut self) -> Option<&mut Scheduler> {
         if let Waiting::Scheduled(scheduler) = self { Some(scheduler) } else { None }
@@ -52,6 +71,14 @@ impl Waiting {
         let (queues, order) = match self {
             Waiting::InOrder { queues, order } => (queues, order),
             Waiting::Scheduled(scheduler) => return scheduler.enter(side, to, packet, out),
+            Waiting::Airtime { queues, air } => {
+                let queue = &mut queues[to.index()];
+                queue.enter(now, side, packet, bytes, out);
+                if !queue.is_empty() {
+                    air.activate(to);
+                }
+                return;
+            }
         };
         let queue = &mut queues[to.index()];
         let before = queue.len();
@@ -70,7 +97,9 @@ impl Waiting {
     /// Whether a packet for `to` may be sent.
     pub fn waits(&self, to: Station) -> bool {
         match self {
-            Waiting::InOrder { queues, .. } => !queues[to.index()].is_empty(),
+            Waiting::InOrder { queues, .. } | Waiting::Airtime { queues, .. } => {
+                !queues[to.index()].is_empty()
+            }
             Waiting::Scheduled(scheduler) => scheduler.is_open(to) && scheduler.queue.waits(to),
         }
     }
@@ -80,6 +109,7 @@ impl Waiting {
         match self {
             Waiting::InOrder { order, .. } => order.front().copied(),
             Waiting::Scheduled(scheduler) => scheduler.queue.next(|to| scheduler.is_open(to)),
+            Waiting::Airtime { air, .. } => air.next(),
         }
     }
 
@@ -99,6 +129,18 @@ impl Waiting {
                 waiting.map(|waiting| waiting.packet)
             }
             Waiting::Scheduled(scheduler) => scheduler.take(to),
+            Waiting::Airtime { queues, air } => {
+                if !air.serves(to) {
+                    return None;
+                }
+                air.serve(to);
+                let queue = &mut queues[to.index()];
+                let waiting = queue.leave(now, side, out);
+                if queue.is_empty() {
+                    air.deactivate(to);
+                }
+                waiting.map(|waiting| waiting.packet)
+            }
         }
     }
 }

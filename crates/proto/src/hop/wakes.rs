@@ -63,9 +63,10 @@ impl Hop {
         let turns = first(self.turns.iter().map(|(_, turns)| Some(turns.next())));
         let scheduler = match &self.uppers[0].waiting {
             Waiting::Scheduled(scheduler) => scheduler.next_wake(),
-            Waiting::InOrder { .. } => None,
+            Waiting::InOrder { .. } | Waiting::Airtime { .. } => None,
         };
-        self.due.others = first([scheduler]).min(turns);
+        let sky = self.sky.as_ref().map(|sky| sky.next());
+        self.due.others = first([scheduler, sky]).min(turns);
         self.update_medium_deadline();
     }
 
@@ -111,6 +112,9 @@ impl Hop {
             while let Some(good) = turns.take(at) {
                 report_turn(*side, good, true, out);
             }
+        }
+        if let Some(sky) = &mut self.sky {
+            sky.on_wake(at, out);
         }
         let scheduled = self.is_scheduled();
         if scheduled {

@@ -9,6 +9,7 @@ use super::frame::{Frame, Load};
 use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
+use crate::wire::Packet;
 
 /// The layer above a link's end: the network layer with its queue of packets.
 pub trait Above {
@@ -30,6 +31,16 @@ pub trait Above {
 
     /// Delivers a load from `from`. No load may be delivered twice.
     fn release(&mut self, from: Station, load: Load);
+
+    /// Drops a received load from `from`: it came too late. A layer without counts of packets ignores it.
+    fn discard(&mut self, from: Station, load: Load, cause: Cause) {
+        let _ = (from, load, cause);
+    }
+
+    /// Reports that a received packet waits for an earlier one.
+    fn waits_for_order(&mut self, packet: &Packet) {
+        let _ = packet;
+    }
 
     /// Gives up a load that may have been sent; its arrival is unknown here.
     fn give_up(&mut self, to: Station, load: Load, cause: Cause);
@@ -86,6 +97,13 @@ pub trait LinkEnd {
 
     /// Medium access is idle: the frame to send now, if there is one.
     fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame>;
+
+    /// Like [`LinkEnd::next_frame`], for the station that medium access is about to serve, which may take
+    /// several frames together. The default is none.
+    fn next_frame_to(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
+        let _ = (now, to, above);
+        None
+    }
 
     /// A frame in answer to the one just received, for a medium access that permits immediate answers (MAC
     /// acceleration, parsa98 3.3). The default is none, and answers wait for [`LinkEnd::next_frame`].

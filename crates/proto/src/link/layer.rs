@@ -8,8 +8,9 @@ use super::frame::{Frame, Load, Timing};
 use super::ll::{Ll, LlConfig};
 use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
+use super::rlc::{Rlc, RlcConfig};
 use super::tulip::{Tulip, TulipConfig};
-use super::{airmail, ll, local_recovery, plain, tulip};
+use super::{airmail, ll, local_recovery, plain, rlc, tulip};
 use crate::air::Station;
 use crate::describe::Keys;
 use crate::rng::Stream;
@@ -46,6 +47,8 @@ family! {
     /// AIRMAIL, controlled by the base station. See [`super::airmail`].
     Airmail(airmail: AirmailConfig) => Box<Airmail>
         = Box::new(Airmail::new(airmail, station, stations, timing)), airmail::WORDS;
+    /// Radio link control of LTE and NR. See [`super::rlc`].
+    Rlc(rlc: RlcConfig) => Box<Rlc> = Box::new(Rlc::new(rlc, station, stations)), rlc::WORDS;
 }
 
 impl LinkLayerConfig {
@@ -74,6 +77,10 @@ impl LinkEnd for LinkLayer {
 
     fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame> {
         each!(self, end => end.next_frame(now, above))
+    }
+
+    fn next_frame_to(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
+        each!(self, end => end.next_frame_to(now, to, above))
     }
 
     fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {

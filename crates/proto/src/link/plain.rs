@@ -46,8 +46,12 @@ impl LinkEnd for Plain {
         None
     }
 
-    fn next_frame(&mut self, _: Time, above: &mut dyn Above) -> Option<Frame> {
+    fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame> {
         let to = above.next_destination()?;
+        self.next_frame_to(now, to, above)
+    }
+
+    fn next_frame_to(&mut self, _: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
         let load = above.take(to)?;
         let bytes = load.bytes();
         Some(Frame { from: self.station, to, header: Header::Plain, load, bytes, stored: false })

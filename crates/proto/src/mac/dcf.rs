@@ -13,25 +13,32 @@
 //! A station may reset its NAV when no frame follows an RTS for another station (`nav-reset`, 9.2.5.4).
 //! Otherwise a station that does not answer silences the others for the duration of its data frame.
 //!
+//! With `phy` the frames are those of 802.11n, ac or ax ([`crate::mac::ofdm`]), and one access sends many
+//! frames together (`dcf::aggregate`). Stations may have a modulation or a rate of their own.
+//!
 //! Not modelled: PCF, and fragmentation in the MAC. All stations hear each other, and no frame survives a
 //! collision (no capture).
 
+mod aggregate;
 mod config;
 mod power_save;
 
 use std::collections::VecDeque;
 
-pub use config::DcfConfig;
 pub(super) use config::WORDS;
+pub use config::{AggregateConfig, DcfConfig, StationRate};
 pub use power_save::PowerSaveConfig;
 
+use self::aggregate::Aggregation;
+use self::config::OwnRate;
 use self::power_save::PowerSave;
 use super::ether::{Ether, Flight, Reception};
 use super::phy::Phy;
-use super::{Access, Air, Mac, Outcome};
+use super::{Access, Air, Mac, Outcome, side_of};
 use crate::air::{FrameKind, Station};
 use crate::event::Cause;
 use crate::link::frame::{Frame, Timing};
+use crate::link::varied::Sky;
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 
@@ -51,6 +58,11 @@ pub struct Dcf {
     timers: Vec<Time>,
     chance: Stream,
     power: Option<Box<PowerSave>>,
+    aggregation: Option<Box<Aggregation>>,
+    /// Of the stations that have a scheme or a rate of their own, by station.
+    own: Vec<OwnRate>,
+    /// Varying values, if there are any.
+    sky: Option<Box<Sky>>,
 }
 
 /// A station.
@@ -75,6 +87,8 @@ struct Node {
     reset: Option<(Time, Time)>,
     /// Whether the last frame heard was unreadable.
     unreadable: bool,
+    /// Whether its answer acknowledges several frames.
+    answers_block: bool,
 }
 
 /// A frame that a station sends.
@@ -82,6 +96,8 @@ struct Node {
 enum Sending {
     /// A frame of the link layer.
     Frame(Frame),
+    /// Frames for this station together.
+    Aggregate(Station),
     /// A beacon of the access point.
     Beacon,
     /// Request for a frame that the access point buffers for the station.
@@ -157,11 +173,15 @@ impl Dcf {
             nav: Time::ZERO,
             reset: None,
             unreadable: false,
+            answers_block: false,
         };
         let power =
             config.power_save.as_ref().map(|save| PowerSave::new(save, stations, &mut chance));
+        let aggregation = config.aggregation(stations).map(Box::new);
         Dcf {
             power: power.map(Box::new),
+            aggregation,
+            own: config.own_rates(stations),
             rts_time: phy.control_time(phy.rts),
             cts_time: phy.control_time(phy.cts),
             ack_time: phy.control_time(phy.ack),
@@ -172,6 +192,7 @@ impl Dcf {
             config,
             phy,
             chance,
+            sky: None,
         }
     }
 
@@ -224,35 +245,65 @@ impl Dcf {
         }
     }
 
-    /// The backoff of station `s` has ended.
-    fn access(&mut self, now: Time, s: usize, air: &mut dyn Air) {
-        self.stations[s].slots = None;
-        let Some(job) = &self.stations[s].job else { return };
-        if let Some(frame) = job.frame().filter(|frame| self.behind_rts(frame)) {
-            let to = frame.to;
-            let answers = self.cts_time + self.ack_time;
-            let data = self.phy.data_time(frame.bytes);
-            let spaces = (self.phy.sifs + self.phy.propagation) * 3;
-            let airtime = self.rts_time;
-            self.send(
-                now,
-                s,
-                to,
-                FrameKind::Rts,
-                self.phy.rts,
-                airtime,
-                spaces + answers + data,
-                air,
-            );
-            self.stations[s].phase = Phase::AwaitCts;
-            self.timers[s] = now + airtime + self.timeout(self.cts_time);
-        } else {
-            self.send_job(now, s, air);
+    /// Time on the air of a frame between station `s` and `to` that begins at `now`.
+    fn data_time(&self, now: Time, s: usize, to: Station, bytes: u32) -> Span {
+        let own = self.own.get(s.max(to.index())).copied().unwrap_or_default();
+        if let Some(ofdm) = &self.phy.ofdm {
+            return ofdm.frame(own.mcs.unwrap_or(ofdm.mcs), ofdm.single(bytes + self.phy.header));
         }
+        let varied = self.sky.as_ref().and_then(|sky| sky.rate(now, side_of(s)).flatten());
+        self.phy.data_time_at(own.rate.or(varied).unwrap_or(self.phy.data_rate), bytes)
     }
 
-    fn behind_rts(&self, frame: &Frame) -> bool {
-        frame.bytes.saturating_add(self.phy.header) > self.config.rts_threshold
+    /// If no frame of station `s` may begin at `now`, it draws a new backoff from the end of the outage on.
+    fn waits_for_sky(&mut self, now: Time, s: usize) -> bool {
+        let opens = self.sky.as_ref().map_or(now, |sky| sky.opens(now, side_of(s)));
+        if opens == Time::NEVER {
+            self.timers[s] = Time::NEVER;
+        } else if opens > now {
+            self.draw(opens, s);
+            self.contend(now, s);
+        }
+        opens > now
+    }
+
+    /// The backoff of station `s` has ended.
+    fn access(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        if self.sky.is_some() && self.stations[s].job.is_some() && self.waits_for_sky(now, s) {
+            return;
+        }
+        self.stations[s].slots = None;
+        let Some(job) = &self.stations[s].job else { return };
+        let (to, data, octets) = match &job.content {
+            Sending::Frame(frame) => {
+                let data = self.data_time(now, s, frame.to, frame.bytes);
+                (frame.to, data, frame.bytes.saturating_add(self.phy.header))
+            }
+            Sending::Aggregate(to) => {
+                let to = *to;
+                let (data, octets) = self.gather(s, to, air);
+                (to, data, octets)
+            }
+            _ => return self.send_management(now, s, air),
+        };
+        if octets <= self.config.rts_threshold {
+            return self.send_job(now, s, air);
+        }
+        let answers = self.cts_time + self.answer_time(s);
+        let spaces = (self.phy.sifs + self.phy.propagation) * 3;
+        let airtime = self.rts_time;
+        let claim = spaces + answers + data;
+        self.send(now, s, to, FrameKind::Rts, self.phy.rts, airtime, claim, air);
+        self.stations[s].phase = Phase::AwaitCts;
+        self.timers[s] = now + airtime + self.timeout(self.cts_time);
+    }
+
+    /// Time on the air of the acknowledgement of the frames of station `s`.
+    fn answer_time(&self, s: usize) -> Span {
+        match self.aggregate_of(s) {
+            Some(aggregate) if aggregate.sent > 1 => aggregate.block_ack,
+            _ => self.ack_time,
+        }
     }
 
     /// Timeout for an answer with this time on the air.
@@ -262,15 +313,37 @@ impl Dcf {
 
     fn send_job(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         let Some(job) = &mut self.stations[s].job else { return };
-        let Sending::Frame(frame) = &job.content else { return self.send_management(now, s, air) };
-        let (to, kind, bytes) = (frame.to, frame.kind(), frame.bytes);
+        let (to, kind, bytes) = match &job.content {
+            Sending::Frame(frame) => (frame.to, frame.kind(), frame.bytes),
+            Sending::Aggregate(to) => {
+                let to = *to;
+                return self.send_aggregate(now, s, to, air);
+            }
+            _ => return self.send_management(now, s, air),
+        };
         job.more = self.power.as_ref().is_some_and(|power| power.has_buffered_frames(to));
-        let airtime = self.phy.data_time(bytes);
+        let airtime = self.data_time(now, s, to, bytes);
+        self.send_data(now, s, to, kind, bytes, airtime, air);
+    }
+
+    /// Sends data, and waits for the acknowledgement.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a transmission")]
+    fn send_data(
+        &mut self,
+        now: Time,
+        s: usize,
+        to: Station,
+        kind: FrameKind,
+        bytes: u32,
+        airtime: Span,
+        air: &mut dyn Air,
+    ) {
         air.outcome(Outcome::Trans { station: Station(s as u8), to, airtime });
-        let claim = self.phy.sifs + self.phy.propagation + self.ack_time;
+        let answer = self.answer_time(s);
+        let claim = self.phy.sifs + self.phy.propagation + answer;
         self.send(now, s, to, kind, bytes, airtime, claim, air);
         self.stations[s].phase = Phase::AwaitAck;
-        self.timers[s] = now + airtime + self.timeout(self.ack_time);
+        self.timers[s] = now + airtime + self.timeout(answer);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a transmission")]
@@ -286,7 +359,10 @@ impl Dcf {
         air: &mut dyn Air,
     ) {
         let (from, answers, frame) = (Station(s as u8), false, None);
-        let flight = Flight { from, to, kind, bytes, start, airtime, claim, answers, frame };
+        let is_data = matches!(kind, FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck);
+        let aggregate = is_data && self.aggregate_of(s).is_some();
+        let flight =
+            Flight { from, to, kind, bytes, start, airtime, claim, answers, aggregate, frame };
         self.ether.send(flight, air);
     }
 
@@ -296,6 +372,9 @@ impl Dcf {
         self.stations[s].phase = Phase::Contend;
         let patience = self.stations[s].patience;
         let Some(job) = &mut self.stations[s].job else { return };
+        if let Sending::Aggregate(to) = job.content {
+            return self.aggregate_failed(now, s, to, air);
+        }
         let bytes = job.frame().map_or(0, |frame| frame.bytes.saturating_add(self.phy.header));
         let long = !awaited_cts && bytes > self.config.rts_threshold;
         let (tries, limit) = match long {
@@ -375,7 +454,13 @@ impl Dcf {
             }
             (FrameKind::MacAck, Phase::AwaitAck) => {
                 self.stations[s].phase = Phase::Contend;
-                self.end(now, s, true, air);
+                match self.stations[s].job.as_ref().map(|job| &job.content) {
+                    Some(Sending::Aggregate(to)) => {
+                        let to = *to;
+                        self.aggregate_acked(now, s, to, air);
+                    }
+                    _ => self.end(now, s, true, air),
+                }
                 self.choose(s);
             }
             (FrameKind::PsPoll | FrameKind::Null, Phase::Contend) => {
@@ -383,7 +468,13 @@ impl Dcf {
                 self.timers[s] = now + sifs;
                 self.management_read(now, from);
             }
+            (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend)
+                if reception.flight.aggregate =>
+            {
+                self.aggregate_read(now, s, reception, air);
+            }
             (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend) => {
+                self.stations[s].answers_block = false;
                 self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
                 self.timers[s] = now + sifs;
                 self.frame_read(now, s, from);
@@ -415,6 +506,7 @@ impl Dcf {
             Phase::Answer(kind, to, claim) => {
                 let (bytes, airtime) = match kind {
                     FrameKind::Cts => (self.phy.cts, self.cts_time),
+                    _ if self.stations[s].answers_block => self.block_ack(),
                     _ => (self.phy.ack, self.ack_time),
                 };
                 self.send(now, s, to, kind, bytes, airtime, claim, air);
@@ -449,6 +541,9 @@ impl Dcf {
 impl Mac for Dcf {
     fn request(&mut self, now: Time, frame: Frame, _: Access, air: &mut dyn Air) {
         let s = frame.from.index();
+        if self.aggregation.is_some() {
+            return self.enqueue(now, frame);
+        }
         if let Some(frame) = self.keep(now, frame, air) {
             self.stations[s].next.push_back(Job::new(Sending::Frame(frame)));
             self.advance(now, s);
@@ -497,12 +592,20 @@ impl Mac for Dcf {
 
     fn is_idle(&self, station: Station) -> bool {
         let node = &self.stations[station.index()];
-        node.job.is_none() && node.next.is_empty()
+        match &self.aggregation {
+            None => node.job.is_none() && node.next.is_empty(),
+            // One frame more is known, so that other receivers have their turn.
+            Some(_) => node.next.is_empty() && self.unsent(station.index()) <= 1,
+        }
     }
 
     fn reports_idle(&self) -> bool {
         // Beacons, polls and announcements produce no outcome.
         self.power.is_none()
+    }
+
+    fn vary(&mut self, sky: Sky) {
+        self.sky = Some(Box::new(sky));
     }
 
     fn timing(&self) -> Timing {

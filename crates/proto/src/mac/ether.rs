@@ -23,6 +23,8 @@ pub(super) struct Flight {
     pub claim: Span,
     /// Whether it answers the previous frame, without contention.
     pub answers: bool,
+    /// Whether the channel damages its parts separately, at their receiver.
+    pub aggregate: bool,
     /// Frame that it carries, where medium access does not store it. Boxed, because most carry none and all
     /// are moved.
     pub frame: Option<Box<Frame>>,
@@ -98,7 +100,8 @@ impl Ether {
             }
         }
         // For a broadcast each station draws separately.
-        wave.damaged = to != Station::ALL && air.damages(from, to, kind, bytes, start, airtime);
+        let whole = to != Station::ALL && !wave.flight.aggregate;
+        wave.damaged = whole && air.damages(from, to, kind, bytes, start, airtime);
         self.ears[from.index()].own_until = start + airtime;
         self.begins = self.begins.min(wave.next(self.delay));
         self.waves.push(wave);
@@ -268,6 +271,7 @@ mod tests {
             airtime: Span(nanos),
             claim: Span::ZERO,
             answers: false,
+            aggregate: false,
             frame: None,
         }
     }

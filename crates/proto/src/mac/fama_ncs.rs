@@ -18,9 +18,10 @@ use serde::Serialize;
 
 use super::ether::{Ether, Flight, Reception};
 use super::phy::Phy;
-use super::{Access, Air, Mac, Outcome};
+use super::{Access, Air, Mac, Outcome, side_of};
 use crate::air::{FrameKind, Station};
 use crate::link::frame::{Frame, Timing};
+use crate::link::varied::Sky;
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 use table::{Action, Event, State, rule};
@@ -96,6 +97,8 @@ pub struct FamaNcs {
     /// By station: when its timer expires; [`Time::NEVER`] if it does not run.
     timers: Vec<Time>,
     chance: Stream,
+    /// Varying values, if there are any.
+    sky: Option<Box<Sky>>,
 }
 
 /// A station.
@@ -153,7 +156,14 @@ impl FamaNcs {
             timers: vec![Time::NEVER; usize::from(stations)],
             stations: (0..stations).map(|_| node()).collect(),
             chance,
+            sky: None,
         }
+    }
+
+    /// Time on the air of a frame of station `s` that begins at `now`.
+    fn data_time(&self, now: Time, s: usize, bytes: u32) -> Span {
+        let varied = self.sky.as_ref().and_then(|sky| sky.rate(now, side_of(s)).flatten());
+        self.phy.data_time_at(varied.unwrap_or(self.phy.data_rate), bytes)
     }
 
     /// State of `station`.
@@ -224,7 +234,16 @@ impl FamaNcs {
             }
             Action::SendRts => {
                 let Some(frame) = &self.stations[s].frame else { return };
-                let (to, claim) = (frame.to, self.phy.data_time(frame.bytes));
+                let opens = self.sky.as_ref().map_or(now, |sky| sky.opens(now, side_of(s)));
+                if opens > now {
+                    // As after an unsuccessful RTS, from the end of the outage on.
+                    self.stations[s].state = State::Backoff;
+                    let more = self.chance.below((self.rts_time + answer).0 + 1);
+                    let wait = opens.since(now) + self.rts_time + answer + Span(more);
+                    self.timers[s] = if opens == Time::NEVER { opens } else { now + wait };
+                    return;
+                }
+                let (to, claim) = (frame.to, self.data_time(now, s, frame.bytes));
                 let (bytes, airtime) = (self.phy.rts, self.rts_time);
                 self.send(now, s, to, FrameKind::Rts, bytes, airtime, claim, None, air);
                 airtime + answer + self.cts_time
@@ -238,7 +257,7 @@ impl FamaNcs {
             Action::SendData => {
                 let Some(frame) = self.stations[s].frame.take() else { return };
                 let (to, kind, bytes) = (frame.to, frame.kind(), frame.bytes);
-                let airtime = self.phy.data_time(bytes);
+                let airtime = self.data_time(now, s, bytes);
                 self.stations[s].sending = Some(to);
                 air.outcome(Outcome::Trans { station, to, airtime });
                 self.send(now, s, to, kind, bytes, airtime, Span::ZERO, Some(frame), air);
@@ -293,7 +312,9 @@ impl FamaNcs {
     ) {
         let from = Station(s as u8);
         let answers = self.stations[s].answers;
-        let flight = Flight { from, to, kind, bytes, start, airtime, claim, answers, frame };
+        let aggregate = false;
+        let flight =
+            Flight { from, to, kind, bytes, start, airtime, claim, answers, aggregate, frame };
         self.ether.send(flight, air);
     }
 
@@ -387,6 +408,10 @@ impl Mac for FamaNcs {
         if let Some(frame) = self.stations[station.index()].frame.take() {
             self.request(now, *frame, Access::Reply, air);
         }
+    }
+
+    fn vary(&mut self, sky: Sky) {
+        self.sky = Some(Box::new(sky));
     }
 
     fn timing(&self) -> Timing {

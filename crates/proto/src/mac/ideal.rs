@@ -3,7 +3,7 @@
 //! In half duplex one frame is on the air at a time, and stations with frames waiting take turns, an answer
 //! first. In full duplex each station has a separate channel.
 
-use super::{Access, Air, Mac, Outcome};
+use super::{Access, Air, Mac, Outcome, side_of};
 use super::{Chosen, MacConfig, Read};
 use crate::air::{AirEvent, FrameFate, Station};
 use crate::describe::{Descriptor, Kind, System};
@@ -11,6 +11,7 @@ use crate::link::RadioConfig;
 use crate::link::fec::Coding;
 use crate::link::frame::{Frame, SHORT_ANSWER, Timing};
 use crate::link::transmitter::Pipe;
+use crate::link::varied::Sky;
 use crate::units::{Rate, Span, Time};
 
 pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
@@ -39,12 +40,15 @@ pub struct Ideal {
     flying: Pipe<(Frame, bool)>,
     /// The station whose turn it is when several have frames waiting.
     turn: usize,
+    /// Varying values, if there are any.
+    sky: Option<Box<Sky>>,
 }
 
 /// A station's transmitter and its waiting frame.
 #[derive(Clone, Debug, Default)]
 struct Sender {
-    waiting: Option<(Frame, Access)>,
+    /// With its access, and since when.
+    waiting: Option<(Frame, Access, Time)>,
     /// Receiver of the frame on the air.
     sending: Option<Station>,
     /// When the station's medium becomes free; in half duplex those of the others count as well.
@@ -63,6 +67,7 @@ impl Ideal {
             stations: (0..stations).map(|_| Sender::default()).collect(),
             flying: Pipe::default(),
             turn: 0,
+            sky: None,
         }
     }
 
@@ -74,6 +79,15 @@ impl Ideal {
         }
     }
 
+    /// Time from which a waiting frame of station `i` may be sent.
+    fn opens(&self, i: usize) -> Time {
+        let free = self.free_at(i);
+        match (&self.sky, &self.stations[i].waiting) {
+            (Some(sky), Some((_, _, since))) => sky.opens(free.max(*since), side_of(i)),
+            _ => free,
+        }
+    }
+
     fn airtime(&self, bytes: u32) -> Span {
         self.overhead + self.rate.transmit(self.coding.on_air(bytes).into())
     }
@@ -81,14 +95,14 @@ impl Ideal {
     /// Puts all frames on the air that may be sent at `now`.
     fn start(&mut self, now: Time, air: &mut dyn Air) {
         let n = self.stations.len();
-        let urgent = |s: &Sender| matches!(s.waiting, Some((_, Access::Reply)));
+        let urgent = |s: &Sender| matches!(s.waiting, Some((_, Access::Reply, _)));
         let answers = (0..n).filter(|i| urgent(&self.stations[*i]));
         let order: Vec<usize> = answers.chain((0..n).map(|k| (self.turn + k) % n)).collect();
         for i in order {
-            if self.free_at(i) > now || self.stations[i].sending.is_some() {
+            if self.opens(i) > now || self.stations[i].sending.is_some() {
                 continue;
             }
-            if let Some((frame, _)) = self.stations[i].waiting.take() {
+            if let Some((frame, ..)) = self.stations[i].waiting.take() {
                 self.transmit(now, i, frame, air);
                 self.turn = (i + 1) % n;
             }
@@ -97,7 +111,11 @@ impl Ideal {
 
     fn transmit(&mut self, start: Time, i: usize, frame: Frame, air: &mut dyn Air) {
         let (station, to) = (frame.from, frame.to);
-        let airtime = self.airtime(frame.bytes);
+        let varied = self
+            .sky
+            .as_ref()
+            .and_then(|sky| sky.airtime(start, side_of(i), self.coding.on_air(frame.bytes)));
+        let airtime = varied.unwrap_or_else(|| self.airtime(frame.bytes));
         self.stations[i].free_at = start + airtime;
         self.stations[i].sending = Some(to);
         air.outcome(Outcome::Trans { station, to, airtime });
@@ -116,14 +134,16 @@ impl Ideal {
             airtime,
             fate: FrameFate::of(damaged),
         });
-        self.flying.insert(start + airtime + self.delay, (frame, !damaged));
+        let end = start + airtime;
+        let delay = self.sky.as_ref().map_or(self.delay, |sky| sky.delay(end));
+        self.flying.insert(end + delay, (frame, !damaged));
     }
 }
 
 impl Mac for Ideal {
     fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
         let i = frame.from.index();
-        self.stations[i].waiting = Some((frame, access));
+        self.stations[i].waiting = Some((frame, access, now));
         self.start(now, air);
     }
 
@@ -149,7 +169,7 @@ impl Mac for Ideal {
                 at = at.min(sender.free_at);
             }
             if sender.waiting.is_some() {
-                at = at.min(self.free_at(i));
+                at = at.min(self.opens(i));
             }
         }
         at.or_none()
@@ -161,14 +181,18 @@ impl Mac for Ideal {
     }
 
     fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
-        self.stations[station.index()].waiting.as_mut().map(|(frame, _)| frame)
+        self.stations[station.index()].waiting.as_mut().map(|(frame, ..)| frame)
     }
 
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
-        if let Some((_, access)) = &mut self.stations[station.index()].waiting {
+        if let Some((_, access, _)) = &mut self.stations[station.index()].waiting {
             *access = Access::Reply;
         }
         self.start(now, air);
+    }
+
+    fn vary(&mut self, sky: Sky) {
+        self.sky = Some(Box::new(sky));
     }
 
     fn timing(&self) -> Timing {

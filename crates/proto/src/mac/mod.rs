@@ -6,6 +6,7 @@
 
 mod ether;
 pub mod half_duplex_hops;
+pub mod ofdm;
 pub mod phy;
 
 use serde::Serialize;
@@ -16,11 +17,14 @@ use crate::event::Cause;
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
 use crate::link::frame::{Frame, Timing};
+use crate::link::varied::Sky;
+use crate::machine::Side;
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 
-pub use dcf::{Dcf, DcfConfig, PowerSaveConfig};
+pub use dcf::{AggregateConfig, Dcf, DcfConfig, PowerSaveConfig, StationRate};
 pub use fama_ncs::{FamaConfig, FamaNcs};
+pub use granted::{Granted, GrantedConfig};
 pub use half_duplex_hops::{HalfDuplexHops, Hops};
 pub use ideal::Ideal;
 pub use phy::Phy;
@@ -114,6 +118,27 @@ pub trait Air {
 
     /// Reports an outcome to the hop.
     fn outcome(&mut self, outcome: Outcome);
+
+    /// The next frame of the link layer at `from` for `to`, for medium access that takes several together.
+    fn more(&mut self, from: Station, to: Station) -> Option<Frame> {
+        let _ = (from, to);
+        None
+    }
+
+    /// Reports that a received frame waits for an earlier one.
+    fn waits_for_order(&mut self, frame: &Frame) {
+        let _ = frame;
+    }
+
+    /// Reports that medium access repeats a frame.
+    fn repeated(&mut self, frame: &Frame, cause: Cause) {
+        let _ = (frame, cause);
+    }
+}
+
+/// The side to which frames of station `s` travel.
+fn side_of(s: usize) -> Side {
+    if s == Station::BASE.index() { Side::Right } else { Side::Left }
 }
 
 /// The medium, and the medium access of every station on it.
@@ -154,6 +179,9 @@ pub trait Mac {
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
         let _ = (now, station, air);
     }
+
+    /// From now on values of the radio vary over time.
+    fn vary(&mut self, sky: Sky);
 }
 
 /// Reads the keys of medium access.
@@ -195,7 +223,10 @@ family! {
     [fama_ncs] FamaNcs(fama: FamaConfig) => FamaNcs
         = FamaNcs::new(fama.clone(), Phy::dsss(radio, coding), stations, chance), fama_ncs::WORDS;
     /// The distributed coordination function of IEEE 802.11: [`dcf`].
-    [dcf] Dcf(dcf: DcfConfig) => Dcf = Dcf::new(dcf.clone(), Phy::dsss(radio, coding), stations, chance), dcf::WORDS;
+    [dcf] Dcf(dcf: DcfConfig) => Dcf = Dcf::new(dcf.clone(), dcf.phy(radio, coding), stations, chance), dcf::WORDS;
+    /// Blocks granted by a base station, as in LTE and NR: [`granted`].
+    [granted] Granted(granted: GrantedConfig) => Box<Granted>
+        = Box::new(Granted::new(granted.clone(), radio, stations, coding, chance)), granted::WORDS;
 }
 
 impl Mac for Medium {
@@ -233,5 +264,9 @@ impl Mac for Medium {
 
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
         each!(self, mac => mac.hurry(now, station, air));
+    }
+
+    fn vary(&mut self, sky: Sky) {
+        each!(self, mac => mac.vary(sky));
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::ofdm::Ofdm;
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
 use crate::link::frame::Timing;
@@ -34,6 +35,9 @@ pub struct Phy {
     pub propagation: Span,
     /// Bytes on the air for each byte of a data frame.
     pub coding: Coding,
+    /// Frames of 802.11n, ac or ax; then the rates and the preamble have no effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ofdm: Option<Ofdm>,
 }
 
 const MEGABIT: Rate = Rate::from_bps(1_000_000).expect("a rate");
@@ -56,6 +60,7 @@ impl Phy {
             ack: 14,
             propagation: radio.delay,
             coding,
+            ofdm: None,
         }
     }
 
@@ -75,17 +80,43 @@ impl Phy {
             ack: 14,
             propagation: Span::micros(1),
             coding: Coding::NONE,
+            ofdm: None,
+        }
+    }
+
+    /// OFDM at 5 GHz with the parameters of best effort traffic (EDCA): slot 9 us, SIFS 16 us, AIFS of three slots.
+    /// A frame has 26 bytes of header, 4 of check sequence and 8 of LLC.
+    pub fn ofdm(radio: &RadioConfig, ofdm: Ofdm) -> Phy {
+        Phy {
+            slot: Span::micros(9),
+            sifs: Span::micros(16),
+            difs: Span::micros(16 + 3 * 9),
+            header: 38,
+            ofdm: Some(ofdm),
+            data_rate: Rate::from_bps(ofdm.rate(ofdm.mcs)).unwrap_or(radio.rate),
+            ..Phy::dsss(radio, Coding::NONE)
         }
     }
 
     /// Time on the air of a data frame of `bytes`, which include the link layer's header and the load.
     pub fn data_time(&self, bytes: u32) -> Span {
+        match &self.ofdm {
+            Some(ofdm) => ofdm.frame(ofdm.mcs, ofdm.single(bytes + self.header)),
+            None => self.data_time_at(self.data_rate, bytes),
+        }
+    }
+
+    /// The same at another rate.
+    pub fn data_time_at(&self, rate: Rate, bytes: u32) -> Span {
         let coded = self.coding.on_air(bytes + self.header);
-        self.preamble + self.data_rate.transmit(coded.into())
+        self.preamble + rate.transmit(coded.into())
     }
 
     /// Time on the air of a control frame of `bytes`.
     pub fn control_time(&self, bytes: u32) -> Span {
+        if self.ofdm.is_some() {
+            return Ofdm::control(bytes);
+        }
         self.preamble + self.control_rate.transmit(bytes.into())
     }
 

@@ -20,6 +20,7 @@ pub use crate::units::Limit;
 
 pub use ack_filter::{AckFilter, RandomFilter};
 pub use acks_first::AcksFirst;
+pub use airtime::{Airtime, AirtimeConfig};
 pub use codel::{Codel, CodelConfig};
 pub use csdp::{Csdp, CsdpConfig};
 pub use drop_tail::{DropTail, Fifo};
@@ -66,6 +67,8 @@ family! {
     RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance())), red::BEFORE_CLASSES;
     /// A queue per host, served in turn; in a radio hop except for hosts with a bad channel. See [`csdp`].
     [csdp] Csdp(csdp: CsdpConfig) => Box<Csdp<Addr>> = Box::new(Csdp::new(csdp)), csdp::WORDS;
+    /// A queue per mobile station, served by airtime. See [`airtime`].
+    [airtime] Airtime(air: AirtimeConfig) => Box<FqCodel> = Box::new(FqCodel::new(air.flows(), chance())), airtime::WORDS;
     /// Drops packets from the head while the delay is persistently too long (RFC 8289). See [`Codel`].
     [codel] Codel(codel: CodelConfig) => Box<Codel> = Box::new(Codel::new(*codel)), codel::WORDS;
     /// A queue with [`Codel`] per flow, served in turn (RFC 8290). See [`FqCodel`].

@@ -29,6 +29,7 @@ fn model(w: u32, m: u32, rts: bool) -> DcfConfig {
         control_rate: None,
         nav_reset: false,
         power_save: None,
+        ..DcfConfig::default()
     }
 }
 

@@ -61,6 +61,7 @@ fn macs() -> impl Strategy<Value = MacConfig> {
                 control_rate: None,
                 nav_reset: false,
                 power_save,
+                ..DcfConfig::default()
             })
         },
     );

@@ -219,7 +219,7 @@ fn cells(
         names.push(name.clone());
         let stretch = Stretch { key: &reader.key("path"), cell: Some(&name), data: around.data };
         let mut path = path::stages(&reader, stretch, &mut names, notes)?;
-        path::give_stations(&mut path, around.hosts);
+        path::give_stations(&mut path, around.hosts, &reader.location("path"))?;
         let base = path
             .iter()
             .position(|stage| matches!(stage.kind, StageKind::Agent(_) | StageKind::Radio(_)))

@@ -40,7 +40,18 @@ pub(super) fn read(
 ) -> Result<(Option<Box<HopConfig>>, Option<HalfDuplexHops>), Error> {
     let macs: Vec<_> = mac::all_words().collect();
     let access = chosen(stage, "mac", &macs, notes, |read, k| read(k))?;
-    if access != Chosen::Hop(MacConfig::Ideal) && !radio.half_duplex {
+    if let Chosen::Hop(MacConfig::Granted(granted)) = &access {
+        if granted.pattern.is_empty() && radio.half_duplex {
+            return Err(refused(
+                stage,
+                "mac",
+                "`granted` sends in both directions at once, and the radio shares one channel".to_owned(),
+                "needs a radio for each direction",
+                "write `duplex = \"full\"` in the radio's braces, or share it by `granted = { pattern = \"DDDSU\" }`"
+                    .to_owned(),
+            ));
+        }
+    } else if access != Chosen::Hop(MacConfig::Ideal) && !radio.half_duplex {
         let word = word(stage, "mac", &macs)?;
         return Err(refused(
             stage,

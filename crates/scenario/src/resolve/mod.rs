@@ -60,7 +60,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let roaming = cells::read(&file, &around, &mut notes)?.map(Box::new);
     path::takes_time(&path, roaming.as_deref(), &hosts, &file)?;
     if roaming.is_none() {
-        path::give_stations(&mut path, &hosts);
+        path::give_stations(&mut path, &hosts, &file.location("path"))?;
     }
     let batteries: Vec<Option<Location>> =
         specs.iter().map(|spec| spec.battery.as_ref().map(|(_, at)| at.clone())).collect();

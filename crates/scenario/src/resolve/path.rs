@@ -4,15 +4,15 @@ use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 use lasthop_proto::link::varied::Varying;
 use lasthop_proto::link::{Fates, Ordinals, RadioConfig};
+use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Span;
-use lasthop_proto::wire::Addr;
 
 use super::link::{MAX_DELAY, QUEUE, disciplines};
 pub(crate) use super::link::{access, link};
 use super::transfer::Directions;
 use super::{Noted, agent, errors, hop, named, netem};
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Error, listed, suggestion};
+use crate::error::{Code, Diagnostic, Error, Location, listed, suggestion};
 use crate::keys::take;
 use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
 use crate::read::Reader;
@@ -307,7 +307,7 @@ fn stage(
             let ((radio, varying), _) = take(&inner()?, radio)?;
             let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
             let (hop, hops) = hop::read(&reader, &radio, notes)?;
-            if varying.is_some() && (hop.is_some() || hops.is_some()) {
+            if varying.is_some() && hops.is_some() {
                 return Err(not_on_a_hop(&reader));
             }
             StageKind::Radio(RadioStage { radio, errors_right, errors_left, varying, hop, hops })
@@ -318,14 +318,14 @@ fn stage(
     })
 }
 
-/// The error for a varying radio with a link layer or medium access, which assume a constant time for each frame.
+/// The error for packet radio over several hops that varies.
 fn not_on_a_hop(reader: &Reader<'_>) -> Error {
     Diagnostic::new(Code::BadPath, reader.key("radio"), &reader.location("radio"))
-        .message("a radio with a link layer or medium access does not vary")
-        .label("not on this hop")
+        .message("packet radio over several hops does not vary")
+        .label("not on these hops")
         .help(
-            "leave out `mac` and `link-layer`, or the keys that vary; or write a `link` that varies before this hop, \
-             and give the radio its highest rate",
+            "leave out `mac`, or the keys that vary; or write a `link` that varies before these hops, and give the \
+             radio its highest rate",
         )
         .into()
 }
@@ -361,18 +361,40 @@ fn belongs(item: &Node, path: &str, kind: &str, stage_keys: &[&str]) -> Result<(
 /// Maximum number of mobile hosts with separate stations; more share one.
 const MOBILES: usize = 250;
 
-/// Several hosts on the right of a radio hop at the end of the path have one station each.
-pub(super) fn give_stations(path: &mut [Stage], hosts: &[Host]) {
-    let Some(Stage { kind: StageKind::Radio(RadioStage { hop: Some(hop), .. }), .. }) =
-        path.last_mut()
-    else {
-        return;
-    };
-    let right = hosts.iter().filter(|host| host.side == HostSide::Right);
-    let mobiles: Vec<Addr> = right.map(|host| host.addr).collect();
-    if (2..=MOBILES).contains(&mobiles.len()) {
-        hop.mobiles = mobiles;
+/// Several hosts on the right of a radio hop at the end of the path have one station each. Hosts that `dcf.stations`
+/// names must have one.
+pub(super) fn give_stations(
+    path: &mut [Stage],
+    hosts: &[Host],
+    at: &Location,
+) -> Result<(), Error> {
+    let right: Vec<&Host> = hosts.iter().filter(|host| host.side == HostSide::Right).collect();
+    let several = (2..=MOBILES).contains(&right.len());
+    let last = path.len().saturating_sub(1);
+    for (i, stage) in path.iter_mut().enumerate() {
+        let StageKind::Radio(RadioStage { hop: Some(hop), .. }) = &mut stage.kind else { continue };
+        if several && i == last {
+            hop.mobiles = right.iter().map(|host| host.addr).collect();
+        }
+        let MacConfig::Dcf(dcf) = &mut hop.mac else { continue };
+        for own in &mut dcf.stations {
+            let place = right.iter().position(|host| host.name == own.host);
+            let place = place.filter(|place| i == last && (several || *place == 0));
+            let Some(place) = place else {
+                let names: Vec<&str> = right.iter().map(|host| host.name.as_str()).collect();
+                return Err(Diagnostic::new(Code::BadValue, "path", at)
+                    .message(format!("no station of `{}` is the host `{}`", stage.name, own.host))
+                    .label("in `dcf.stations`")
+                    .help(format!(
+                        "hosts with a station are those behind the last radio: {}",
+                        names.join(", ")
+                    ))
+                    .into());
+            };
+            own.station = place as u8 + 1;
+        }
     }
+    Ok(())
 }
 
 /// Visits the keys of `radio`.

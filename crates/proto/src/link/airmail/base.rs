@@ -90,7 +90,7 @@ impl Peer {
             reported: (0, 0),
             amount: Amount::new(config.packet_fec),
             down: Levels::new(config.byte_fec),
-            incoming: Incoming::default(),
+            incoming: Incoming::new(config.order, config.window),
             status_at: Some(status_at),
             idle: 0,
             sent_status: (0, 0),
@@ -128,7 +128,8 @@ impl Peer {
 
     /// The status for the data of the mobile host.
     fn status(&mut self) -> Status {
-        let Incoming { last_received, came, .. } = self.incoming;
+        let Incoming { last_received, came, .. } = &self.incoming;
+        let (last_received, came) = (*last_received, *came);
         let sent = last_received.wrapping_sub(self.sent_status.0);
         self.idle = match sent == 0 && !self.incoming.has_gap() {
             true => (self.idle + 1).min(DOUBLINGS),
@@ -184,14 +185,14 @@ impl Base {
         load: Load,
         above: &mut dyn Above,
     ) {
-        let (window, latest) = (self.window, now + self.status_period);
+        let latest = now + self.status_period;
         let Some(peer) = self.peers.get_mut(from.index()) else { return };
         peer.incoming.record_transmission(header.transmission);
         if let Some(status) = &header.status {
             peer.take_in(from, status, above);
         }
         if let Some(seq) = header.seq {
-            peer.incoming.receive(from, seq, load, window, above);
+            peer.incoming.receive(from, seq, load, above);
             peer.idle = 0;
             peer.status_at = peer.status_at.map(|at| at.min(latest));
         }

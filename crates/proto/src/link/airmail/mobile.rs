@@ -44,7 +44,7 @@ impl Mobile {
             station,
             window: config.window,
             outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
+            incoming: Incoming::new(config.order, config.window),
             polled: false,
             strength: config.byte_fec.unwrap_or_default(),
             parity: None,
@@ -67,7 +67,7 @@ impl Mobile {
             self.take_in(from, &status, above);
         }
         if let Some(seq) = header.seq {
-            self.incoming.receive(from, seq, load, self.window, above);
+            self.incoming.receive(from, seq, load, above);
         }
         if let Some(parity) = header.parity {
             let index = parity.index;
@@ -108,7 +108,7 @@ impl Mobile {
         }
         for i in missing {
             let load = parity.packets[i].clone();
-            self.incoming.receive(from, number(i), load, self.window, above);
+            self.incoming.receive(from, number(i), load, above);
         }
         self.parity = None;
     }

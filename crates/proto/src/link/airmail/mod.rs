@@ -47,6 +47,7 @@ use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{Frame, Header, LinkAck, Load, Timing};
+use super::in_order::Order;
 use super::layer::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
@@ -82,6 +83,9 @@ pub struct AirmailConfig {
     pub byte_fec: Option<Strength>,
     /// Number of parity packets after a long window; `None` is adaptive.
     pub packet_fec: Option<u8>,
+    /// Whether packets are released in order.
+    #[serde(skip_serializing_if = "Order::is_kept")]
+    pub order: Order,
 }
 
 impl Default for AirmailConfig {
@@ -92,6 +96,7 @@ impl Default for AirmailConfig {
             poll_timeout: None,
             byte_fec: None,
             packet_fec: None,
+            order: Order::Kept,
         }
     }
 }
@@ -102,6 +107,7 @@ impl AirmailConfig {
         let mut c = AirmailConfig::default();
         k.table("airmail", "options of `airmail`", |k| {
             k.count("window", &mut c.window, 1..=128, "packets of a window");
+            c.order.key(k);
             let times = Span(1)..=Span::secs(60);
             let doc = "the interval of the base station's status frames while packets arrive; computed by default";
             k.maybe("status-period", &mut c.status_period, times.clone(), doc);

@@ -6,6 +6,7 @@ use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::link::end::Above;
 use crate::link::frame::{BitVector, LinkAck, Load};
+use crate::link::in_order::{Accepted, InOrder, Order};
 
 /// Whether number `a` is after `b`; numbers wrap.
 pub(super) fn after(a: u32, b: u32) -> bool {
@@ -118,12 +119,9 @@ impl Outgoing {
 }
 
 /// Packets received from one station.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Incoming {
-    /// Number of the next packet in order.
-    pub expected: u32,
-    /// Packets received from there on. The first one is always missing.
-    beyond: VecDeque<Option<Load>>,
+    buffer: InOrder<Load>,
     /// Number of the last received transmission.
     pub last_received: u32,
     /// Number of received frames.
@@ -131,6 +129,11 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
+    /// Nothing received, with a buffer for `window` packets.
+    pub fn new(order: Order, window: u16) -> Incoming {
+        Incoming { buffer: InOrder::new(order, window.into()), last_received: 0, came: 0 }
+    }
+
     /// Records a received frame.
     pub fn record_transmission(&mut self, transmission: u32) {
         self.came = self.came.wrapping_add(1);
@@ -139,53 +142,43 @@ impl Incoming {
         }
     }
 
+    /// Packets between `seq` and the next one in order; negative for an earlier one.
+    fn ahead(&self, seq: u32) -> i32 {
+        seq.wrapping_sub(self.buffer.expected() as u32) as i32
+    }
+
     /// Whether packet `seq` was received.
     pub fn has(&self, seq: u32) -> bool {
-        let ahead = seq.wrapping_sub(self.expected);
-        (ahead as i32) < 0 || self.beyond.get(ahead as usize).is_some_and(Option::is_some)
+        let ahead = self.ahead(seq);
+        ahead < 0 || self.buffer.received().nth(ahead as usize).unwrap_or(false)
     }
 
     /// Whether a packet is missing before a received one.
     pub fn has_gap(&self) -> bool {
-        !self.beyond.is_empty()
+        self.buffer.received().len() > 0
     }
 
     /// Handles a packet from `from`, received or restored from parity. Delivers packets that are in order
     /// now.
-    pub fn receive(
-        &mut self,
-        from: Station,
-        seq: u32,
-        load: Load,
-        window: u16,
-        above: &mut dyn Above,
-    ) {
-        if self.has(seq) {
-            return above.note(from, LinkNote::Duplicate);
+    pub fn receive(&mut self, from: Station, seq: u32, load: Load, above: &mut dyn Above) {
+        let number = self.buffer.expected().checked_add_signed(self.ahead(seq).into());
+        match number.map_or(Accepted::Old, |number| self.buffer.accept(number, load)) {
+            Accepted::Ready | Accepted::Waits => {}
+            Accepted::Old => return above.note(from, LinkNote::Duplicate),
+            Accepted::OutOfWindow => return above.note(from, LinkNote::OutOfWindow),
         }
-        let ahead = seq.wrapping_sub(self.expected) as usize;
-        if ahead >= usize::from(window) {
-            return above.note(from, LinkNote::OutOfWindow);
-        }
-        if self.beyond.len() <= ahead {
-            self.beyond.resize_with(ahead + 1, || None);
-        }
-        self.beyond[ahead] = Some(load);
-        while let Some(load) = self.beyond.front_mut().and_then(Option::take) {
-            self.beyond.pop_front();
-            self.expected = self.expected.wrapping_add(1);
+        while let Some(load) = self.buffer.next() {
             above.release(from, load);
         }
     }
 
     /// Acknowledgement of the received packets.
     pub fn ack(&self) -> LinkAck {
-        let mut vector = BitVector::zeros(self.beyond.len() as u16);
-        for (i, _) in self.beyond.iter().enumerate().filter(|(_, load)| load.is_some()) {
-            vector.set(i as u16);
-        }
+        let received = self.buffer.received();
+        let mut vector = BitVector::zeros(received.len() as u16);
+        received.enumerate().filter(|(_, got)| *got).for_each(|(i, _)| vector.set(i as u16));
         LinkAck {
-            cumulative: self.expected.wrapping_sub(1),
+            cumulative: (self.buffer.expected() as u32).wrapping_sub(1),
             vector,
             last_received: self.last_received,
         }

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, Frame, Header, Load, Timing};
+use super::in_order::Order;
 use super::layer::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Keys, Kind, System};
@@ -74,6 +75,9 @@ pub struct TulipConfig {
     /// In full duplex, maximum delay of an acknowledgement; `None` is an eighth of the propagation delay, at
     /// least 100 us.
     pub lack_delay: Option<Span>,
+    /// Whether packets are released in order.
+    #[serde(skip_serializing_if = "Order::is_kept")]
+    pub order: Order,
 }
 
 impl Default for TulipConfig {
@@ -85,6 +89,7 @@ impl Default for TulipConfig {
             rule: Rule::default(),
             lack_every: None,
             lack_delay: None,
+            order: Order::Kept,
         }
     }
 }
@@ -118,6 +123,7 @@ impl TulipConfig {
             let doc = "in full duplex, the maximum delay of an acknowledgement; an eighth of the propagation delay, at \
                         least 100 us, by default";
             k.maybe("lack-delay", &mut c.lack_delay, Span::micros(1)..=Span::secs(60), doc);
+            c.order.key(k);
         });
         c
     }
@@ -184,7 +190,7 @@ impl Tulip {
         let config = TulipConfig { window, ..config.clone() };
         let peer = |_| Peer {
             sender: Sender::new(window, config.pacing),
-            receiver: Receiver::new(window),
+            receiver: Receiver::new(window, config.order),
         };
         Tulip {
             station,

@@ -5,12 +5,11 @@
 //! The text differs ("the receiver sends a LACK every time it receives a data packet"), and must be right:
 //! the sender repeats its oldest packet to force an acknowledgement, and would do so forever.
 
-use std::collections::VecDeque;
-
 use crate::air::Station;
 use crate::event::LinkNote;
 use crate::link::end::Above;
 use crate::link::frame::{BitVector, LinkAck, Load};
+use crate::link::in_order::{Accepted, InOrder, Order};
 use crate::units::Time;
 
 use super::sender::after;
@@ -19,10 +18,7 @@ use super::sender::after;
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     window: u64,
-    /// Sequence number of the next packet in order.
-    base: u64,
-    /// Packets received out of order, from `base` on. The first one is always missing.
-    slots: VecDeque<Option<Load>>,
+    buffer: InOrder<Load>,
     /// Indexed by sequence number modulo W: the last transmission heard when the window reached it. Earlier
     /// transmissions are an older packet of the same number.
     floors: Vec<u32>,
@@ -35,11 +31,10 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub fn new(window: u16) -> Receiver {
+    pub fn new(window: u16, order: Order) -> Receiver {
         Receiver {
             window: u64::from(window),
-            base: 0,
-            slots: VecDeque::new(),
+            buffer: InOrder::new(order, window.into()),
             floors: vec![0; usize::from(window)],
             last_received: 0,
             owed: 0,
@@ -49,7 +44,7 @@ impl Receiver {
 
     /// Number of packets that wait for an earlier one.
     pub fn buffered(&self) -> usize {
-        self.slots.iter().flatten().count()
+        self.buffer.buffered()
     }
 
     /// Handles a reliable packet.
@@ -69,24 +64,21 @@ impl Receiver {
         if after(number, self.last_received) {
             self.last_received = number;
         }
-        let ahead = (u64::from(seq) + modulus - self.base % modulus) % modulus;
+        let base = self.buffer.expected();
+        let ahead = (u64::from(seq) + modulus - base % modulus) % modulus;
         let floor = self.floors[(u64::from(seq) % self.window) as usize];
-        if ahead >= self.window || !after(number, floor) {
+        if !after(number, floor) {
             return above.note(from, LinkNote::Duplicate);
         }
-        let ahead = ahead as usize;
-        if ahead >= self.slots.len() {
-            self.slots.resize_with(ahead + 1, || None);
+        match self.buffer.accept(base + ahead, load) {
+            Accepted::Ready | Accepted::Waits => {}
+            Accepted::Old | Accepted::OutOfWindow => return above.note(from, LinkNote::Duplicate),
         }
-        if self.slots[ahead].is_some() {
-            return above.note(from, LinkNote::Duplicate);
-        }
-        self.slots[ahead] = Some(load);
-        while let Some(load) = self.slots.front_mut().and_then(Option::take) {
-            self.slots.pop_front();
-            self.floors[(self.base % self.window) as usize] = self.last_received;
-            self.base += 1;
+        while let Some(load) = self.buffer.next() {
             above.release(from, load);
+        }
+        for passed in base..self.buffer.expected() {
+            self.floors[(passed % self.window) as usize] = self.last_received;
         }
     }
 
@@ -99,12 +91,11 @@ impl Receiver {
         self.owed = 0;
         self.due_at = None;
         let modulus = 2 * self.window;
-        let cumulative = ((self.base + modulus - 1) % modulus) as u32;
-        let len = (self.slots.len() as u64).max(8).min(self.window);
+        let cumulative = ((self.buffer.expected() + modulus - 1) % modulus) as u32;
+        let received = self.buffer.received();
+        let len = (received.len() as u64).max(8).min(self.window);
         let mut vector = BitVector::zeros(len as u16);
-        for (i, _) in self.slots.iter().enumerate().filter(|(_, slot)| slot.is_some()) {
-            vector.set(i as u16);
-        }
+        received.enumerate().filter(|(_, got)| *got).for_each(|(i, _)| vector.set(i as u16));
         LinkAck { cumulative, vector, last_received: self.last_received }
     }
 }

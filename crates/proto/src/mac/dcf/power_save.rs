@@ -283,7 +283,7 @@ impl Dcf {
         let Some(job) = &self.stations[s].job else { return };
         let count = self.stations.len() as u32;
         let (to, kind, bytes) = match job.content {
-            Sending::Frame(_) => return,
+            Sending::Frame(_) | Sending::Aggregate(_) => return,
             Sending::Beacon => (Station::ALL, FrameKind::Beacon, BEACON + count / 8 + 1),
             Sending::PsPoll => (Station::BASE, FrameKind::PsPoll, PS_POLL),
             Sending::Null { .. } => (Station::BASE, FrameKind::Null, NULL),
@@ -345,7 +345,7 @@ impl Dcf {
             Sending::PsPoll => self.answer_poll(now, s),
             Sending::Null { sleeps: false } => self.open(now, s),
             Sending::Null { sleeps: true } => self.close(s),
-            Sending::Frame(_) | Sending::Beacon => {}
+            Sending::Frame(_) | Sending::Aggregate(_) | Sending::Beacon => {}
         }
     }
 
@@ -427,7 +427,7 @@ impl Dcf {
             }
             // A frame is on its way, or the next beacon shows an empty buffer.
             Sending::PsPoll => power.dozers[s].fetches |= acked,
-            Sending::Beacon => {}
+            Sending::Beacon | Sending::Aggregate(_) => {}
         }
     }
 }
