@@ -4,8 +4,8 @@ use lasthop_analyze::Diagnosis;
 use lasthop_report::number::{KB, Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::{
-    Advice, Basis, Direction, Fault, Flip, Flips, Link, MAX_LISTED, ModelComparison, Remedy,
-    Shorter, Waiting, helping,
+    Advice, Basis, Direction, Elsewhere, Fault, Flip, Flips, Link, MAX_LISTED, ModelComparison,
+    Remedy, Shorter, Waiting, helping,
 };
 use lasthop_study::capture::congestion::Recognition;
 use lasthop_study::compare::{PointRanking, Row, theory};
@@ -204,7 +204,7 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
 
 /// Queueing delay and its remedies.
 fn waiting(all: &Waiting, threshold: f64) -> String {
-    let &Waiting { delay, empty, ref shorter } = all;
+    let &Waiting { delay, empty, ref shorter, ref elsewhere } = all;
     let mut text = format!(
         "\n{}\n  data takes {} ms from end to end at the median, {} ms of it in queues; other traffic in these \
          queues waits as long\n",
@@ -219,6 +219,11 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
         text += &format!(
             "  {name:<22} {} ms, {times:.2} times the throughput\n",
             short((delay * 1e3).round())
+        );
+    }
+    for Elsewhere { name, link, times } in elsewhere {
+        text += &format!(
+            "  {name:<22} not here: {times:.2} times the throughput on the same link as `--link {link}`\n"
         );
     }
     if !shorter.is_empty() {

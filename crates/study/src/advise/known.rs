@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::estimate::{Estimate, Estimation};
 use super::faults::Fault;
+use super::kinds::LinkKind;
 use super::link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 use crate::Error;
 
@@ -54,6 +55,7 @@ pub struct LinkOptions {
     pub damage: Option<bool>,
     pub customers: Option<u32>,
     pub handoff: Option<Handoffs>,
+    pub kind: Option<LinkKind>,
 }
 
 impl LinkOptions {
@@ -69,34 +71,43 @@ impl LinkOptions {
         if let Some(Fault { diagnosis, .. }) = fault.filter(|_| self.rate.is_none()) {
             return Err(Error::input(diagnosis.evidence.clone(), diagnosis.remedy.clone()));
         }
-        let known = self.rate.or(estimated);
+        let kind = self.kind;
+        let of_kind = kind.map(LinkKind::figures);
+        let source = of_kind.map_or("", |figures| figures.source);
+        let usual_rate = of_kind.and_then(|figures| figures.rate.parse().ok());
+        let known = self.rate.or(estimated).or(usual_rate);
         let known = known.ok_or_else(|| unknown_rate(estimate))?;
         let rate = facts.settle("rate", self.rate, estimate.rate.clone(), known, formatted);
+        let back = of_kind.and_then(|figures| figures.rate_back.parse().ok());
+        let back = back.filter(|_| self.rate.is_none() && estimated.is_none()).unwrap_or(rate);
         let rate_back =
-            facts.settle("rate-back", self.rate_back, estimate.rate_back.clone(), rate, formatted);
+            facts.settle("rate-back", self.rate_back, estimate.rate_back.clone(), back, formatted);
         let (usual, rest) = match &estimate.delay {
             // A capture at one end does not show the position of the lossy link on the path.
             Some((whole, _)) => {
                 let link = self.delay.unwrap_or(Span::millis(5).min(Span(whole.0 / 2)));
                 (link, whole.saturating_sub(link))
             }
-            None => (Span::millis(5), Span::millis(20)),
+            None => {
+                of_kind.map_or((Span::millis(5), Span::millis(20)), |f| (f.delay, f.wired_delay))
+            }
         };
         let wired = estimate.delay.as_ref().map(|(whole, how)| {
             (rest, format!("{whole} for the whole path, one way ({how}), less that of the link"))
         });
         let delay = facts.settle("delay", self.delay, None, usual, formatted);
         let wired_delay = facts.settle("wired-delay", self.wired_delay, wired, rest, formatted);
+        let usual_loss = kind.map_or(Probability::ZERO, LinkKind::loss);
         let percent = |p: &Probability, _| format!("{}%", (p.get() * 1e6).round() / 1e4);
-        let loss =
-            facts.settle("loss", self.loss, estimate.loss.clone(), Probability::ZERO, percent);
+        let loss = facts.settle("loss", self.loss, estimate.loss.clone(), usual_loss, percent);
         let packets = |burst: &f64, from| match from {
             Basis::Estimated => format!("{burst:.2}"),
             _ => burst.to_string(),
         };
         let burst = facts.settle("burst", self.burst, estimate.burst.clone(), 1.0, packets);
+        let usual_queue = of_kind.map_or("50p", |figures| figures.queue).to_owned();
         let queue =
-            facts.settle("queue", self.queue, estimate.queue.clone(), "50p".to_owned(), formatted);
+            facts.settle("queue", self.queue, estimate.queue.clone(), usual_queue, formatted);
         let fifo = FIFO.to_owned();
         let discipline = facts.settle("discipline", self.discipline, None, fifo, formatted);
         let sender = facts.settle(
@@ -111,7 +122,8 @@ impl LinkOptions {
         let arq = facts.settle("arq", self.arq, None, NO_ARQ.to_owned(), formatted);
         let losses = |damage: &bool, _| if *damage { "damage" } else { "vanish" }.to_owned();
         let damage = facts.settle("losses", self.damage, None, false, losses);
-        let mtu = facts.settle("mtu", self.mtu, estimate.mtu.clone(), MTU, formatted);
+        let usual_mtu = of_kind.map_or(MTU, |figures| figures.mtu);
+        let mtu = facts.settle("mtu", self.mtu, estimate.mtu.clone(), usual_mtu, formatted);
         let overhead = facts.settle("overhead", self.overhead, None, Span::ZERO, formatted);
         let customers = facts.settle("customers", self.customers, None, 1, formatted);
         if let Some((bytes, how)) = &estimate.window {
@@ -128,8 +140,14 @@ impl LinkOptions {
         #[rustfmt::skip]
         let link = Link {
             rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction, duplex, discipline, mtu,
-            overhead, arq, damage, customers, window, transfer, handoff,
+            overhead, arq, damage, customers, window, transfer, handoff, kind,
         };
+        let of_kind = ["rate", "rate-back", "delay", "wired-delay", "loss", "queue", "mtu"];
+        for fact in &mut facts.0 {
+            if fact.from == Basis::Assumed && of_kind.contains(&fact.what) {
+                source.clone_into(&mut fact.how);
+            }
+        }
         Ok((link, facts.0))
     }
 }

@@ -7,6 +7,7 @@ use lasthop_scenario::Handoffs;
 use lasthop_scenario::synonyms::{Synonyms, meaning};
 use serde::Serialize;
 
+use super::kinds::LinkKind;
 use crate::Error;
 
 /// Other names of senders.
@@ -117,6 +118,9 @@ pub struct Link {
     /// How the host behind the link moves between base stations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoffs>,
+    /// Its kind, if its link layer is one of those of `--link`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<LinkKind>,
 }
 
 /// Whether `sender` is the preset `linux`, or a TCP that current systems can have.
@@ -260,6 +264,8 @@ impl Link {
         let data =
             if self.rate < self.rate_back { "path.2.link" } else { &format!("path.{radio}.radio") };
         text += &self.schemes(radio, data);
+        let (rate, _) = self.rates();
+        text += &self.kind.map_or(String::new(), |kind| kind.files(self, rate));
         Ok(text)
     }
 
@@ -272,6 +278,9 @@ impl Link {
 
     /// The lines of the radio without its errors.
     fn radio(&self, rate: Rate, discipline: &str) -> String {
+        if let Some(kind) = self.kind {
+            return kind.radio(self, rate, discipline);
+        }
         let (duplex, delay) = match self.duplex {
             Duplex::Full => ("full", self.delay),
             Duplex::Half => ("half", self.delay),
@@ -335,6 +344,7 @@ mod tests {
             window: None,
             transfer: None,
             handoff: None,
+            kind: None,
         }
     }
 

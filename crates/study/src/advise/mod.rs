@@ -4,6 +4,7 @@ mod estimate;
 mod extra;
 mod faults;
 mod flips;
+mod kinds;
 mod known;
 mod link;
 mod measured;
@@ -23,11 +24,12 @@ use crate::{Document, Error, Runner, Source};
 pub use estimate::{CapturedSender, Estimate, Estimation};
 pub use faults::{Fault, is_decided};
 pub use flips::{Flip, Flips};
+pub use kinds::LinkKind;
 pub use known::{Basis, Fact, LinkOptions};
 pub use link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 pub use model::{AGREES, Figures, ModelComparison};
 pub use remedy::{Remedy, remedies};
-pub use waiting::{Shorter, Waiting};
+pub use waiting::{Elsewhere, Shorter, Waiting};
 
 /// Maximum number of schemes compared again on other links.
 const LOOKED_AT_AGAIN: usize = 6;
@@ -198,6 +200,21 @@ pub fn ask<E: From<Error>>(
         false => Some(Flips::default()),
     };
     let Some(flips) = flips else { return Ok(None) };
+    let mut waiting = waiting::waiting(link, place, gain);
+    if let Some(all) = &mut waiting {
+        for kind in kinds::checked(link).filter(|kind| link.kind != Some(*kind)) {
+            let names: Vec<String> = all.shorter.iter().map(|scheme| scheme.name.clone()).collect();
+            if names.is_empty() {
+                break;
+            }
+            let runs = runs.min(RUNS_AGAIN);
+            let options = Options { schemes: &names, ..Options::default() };
+            let other = compared(&kind.like(link), (runs, false), &options, &[], run)?;
+            let Some(other) = other else { return Ok(None) };
+            other.results.points.first().into_iter().for_each(|there| all.check(kind, there, gain));
+        }
+        all.shorter.truncate(waiting::NAMED);
+    }
     let own = place.scheme(AS_IS).map(|row| row.standing.value.mean);
     Ok(Some(Advice {
         facts,
@@ -208,7 +225,7 @@ pub fn ask<E: From<Error>>(
         anything_helps: !helps.is_empty(),
         share_of_capacity: own.zip(place.bounds.capacity).map(|(own, capacity)| own / capacity),
         helps,
-        waiting: waiting::waiting(link, place, gain),
+        waiting,
         sensitivity,
         flips,
         comparison,

@@ -5,6 +5,7 @@ use lasthop_proto::units::Span;
 use lasthop_scenario::AS_IS;
 use serde::Serialize;
 
+use super::kinds::LinkKind;
 use super::link::{Duplex, FRAME, Link};
 use crate::compare::PointRanking;
 
@@ -13,7 +14,9 @@ const SHORT: f64 = 0.005;
 /// Minimum reduction of the queueing delay.
 const LESS: f64 = 0.5;
 /// Maximum number of schemes listed.
-const NAMED: usize = 4;
+pub(super) const NAMED: usize = 4;
+/// Maximum number of schemes that are compared on other kinds of links.
+const CHECKED: usize = 8;
 /// The first retransmission timeout, before a round trip is known (RFC 6298 section 2.1).
 const FIRST_TIMEOUT: Span = Span::secs(1);
 
@@ -27,6 +30,34 @@ pub struct Waiting {
     /// Schemes that remove at least half of the queueing delay and cost less throughput than the threshold; the
     /// shortest delay first.
     pub shorter: Vec<Shorter>,
+    /// Schemes that are not listed, because they lose throughput on another kind of link of the same rate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// A scheme on another kind of link.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Elsewhere {
+    pub name: String,
+    /// The kind of link, by its name in `--link`.
+    pub link: &'static str,
+    /// Throughput divided by that of the unchanged sender there.
+    pub times: f64,
+}
+
+impl Waiting {
+    /// Removes schemes that cost more than `gain` of the throughput on links of `kind`.
+    pub(super) fn check(&mut self, kind: LinkKind, there: &PointRanking, gain: f64) {
+        let Waiting { shorter, elsewhere, .. } = self;
+        shorter.retain(|scheme| {
+            let ratio = there.scheme(&scheme.name).and_then(|row| row.standing.ratio);
+            let times = ratio.map_or(1.0, |ratio| ratio.mean);
+            if times < 1.0 - gain {
+                elsewhere.push(Elsewhere { name: scheme.name.clone(), link: kind.word(), times });
+            }
+            times >= 1.0 - gain
+        });
+    }
 }
 
 /// A scheme with a lower queueing delay.
@@ -79,6 +110,6 @@ pub(super) fn waiting(link: &Link, place: &PointRanking, gain: f64) -> Option<Wa
         })
         .collect();
     shorter.sort_by(|a, b| a.delay.total_cmp(&b.delay));
-    shorter.truncate(NAMED);
-    Some(Waiting { delay, empty, shorter })
+    shorter.truncate(CHECKED);
+    Some(Waiting { delay, empty, shorter, elsewhere: Vec::new() })
 }

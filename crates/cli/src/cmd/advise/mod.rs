@@ -12,7 +12,8 @@ use lasthop_report::number::Units;
 use lasthop_scenario::Handoffs;
 use lasthop_sim::runs::Setup;
 use lasthop_study::advise::{
-    Direction, Duplex, Estimate, Fault, LinkOptions, PARTIES, Question, ask, is_decided, remedies,
+    Direction, Duplex, Estimate, Fault, LinkKind, LinkOptions, PARTIES, Question, ask, is_decided,
+    remedies,
 };
 use lasthop_study::compare;
 
@@ -31,6 +32,7 @@ Examples:
   lasthop advise --rate 20mbit --loss 3% --burst 4 --sender reno      losses in bursts, an old sender
   lasthop advise --rate 10mbit --rate-back 28.8kbit                   ACKs return slowly
   lasthop advise --rate 20mbit --delay 20ms --handoff every=15s,gap=80ms   another base station every 15 s
+  lasthop advise --link lte                                           a current link with its mechanisms
   lasthop advise --capture slow.pcap                                  a capture at the sender
   lasthop advise --capture slow.pcap --rate 20mbit                    a capture, and the known rate of the link
   lasthop advise --measured down.json                                 what iperf3 -c HOST -R --json wrote
@@ -47,6 +49,10 @@ Exit code 1: nothing would help. docs/how-to/compare.md explains the method.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// Kind of the link, with its mechanisms and figures: wifi6, lte, nr, starlink, geo, lora, nb-iot; other options
+    /// override its figures
+    #[arg(long, value_name = "KIND", value_parser = kind, help_heading = "The link")]
+    pub link: Option<LinkKind>,
     /// Rate of the lossy link for data
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate, help_heading = "The link")]
     pub rate: Option<Rate>,
@@ -191,6 +197,7 @@ impl Args {
             damage: self.losses.map(|losses| losses == Losses::Damage),
             customers: self.customers,
             handoff: self.handoff.clone(),
+            kind: self.link,
         }
     }
 }
@@ -212,6 +219,14 @@ fn party(word: &str) -> Result<String, String> {
     let known = PARTIES.iter().find(|(name, _)| *name == word);
     known.map(|(_, party)| (*party).to_owned()).ok_or_else(|| {
         let names: Vec<&str> = PARTIES.iter().map(|(name, _)| *name).collect();
+        format!("not known; one of {}", names.join(", "))
+    })
+}
+
+fn kind(word: &str) -> Result<LinkKind, String> {
+    let known = LinkKind::WORDS.iter().find(|(name, _)| *name == word);
+    known.map(|(_, kind)| *kind).ok_or_else(|| {
+        let names: Vec<&str> = LinkKind::WORDS.iter().map(|(name, _)| *name).collect();
         format!("not known; one of {}", names.join(", "))
     })
 }

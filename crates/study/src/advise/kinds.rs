@@ -1,0 +1,255 @@
+//! Kinds of current links with the mechanisms of their link layers: what `--link` names.
+//!
+//! Each has figures with their sources. Options such as `--rate` override them.
+
+use lasthop_proto::mac::ofdm::{Ofdm, Standard};
+use lasthop_proto::units::{Probability, Rate, Span};
+use serde::Serialize;
+
+use super::link::Link;
+use crate::traces::{self, Model};
+
+/// A kind of link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkKind {
+    /// Wi-Fi 6: aggregates, block acknowledgements, contention.
+    Wifi6,
+    /// LTE: blocks with HARQ, radio link control in acknowledged mode.
+    Lte,
+    /// 5G NR: shorter blocks, time division.
+    Nr,
+    /// Starlink: rates and delays like those of a record.
+    Starlink,
+    /// A geostationary satellite.
+    Geo,
+    /// LoRa.
+    Lora,
+    /// NB-IoT: blocks with HARQ at a low rate.
+    NbIot,
+}
+
+/// Figures of a kind of link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KindFigures {
+    pub rate: &'static str,
+    pub rate_back: &'static str,
+    pub delay: Span,
+    pub wired_delay: Span,
+    pub queue: &'static str,
+    pub mtu: u32,
+    pub loss: f64,
+    /// The origin of the figures.
+    pub source: &'static str,
+}
+
+impl LinkKind {
+    /// The names.
+    pub const WORDS: [(&str, LinkKind); 7] = [
+        ("wifi6", LinkKind::Wifi6),
+        ("lte", LinkKind::Lte),
+        ("nr", LinkKind::Nr),
+        ("starlink", LinkKind::Starlink),
+        ("geo", LinkKind::Geo),
+        ("lora", LinkKind::Lora),
+        ("nb-iot", LinkKind::NbIot),
+    ];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        LinkKind::WORDS.iter().find(|(_, kind)| *kind == self).map_or("lte", |(word, _)| word)
+    }
+
+    /// Its figures.
+    pub(super) fn figures(self) -> KindFigures {
+        let base = KindFigures {
+            rate: "",
+            rate_back: "",
+            delay: Span::millis(1),
+            wired_delay: Span::millis(20),
+            queue: "500p",
+            mtu: super::MTU,
+            loss: 0.0,
+            source: "",
+        };
+        match self {
+            LinkKind::Wifi6 => KindFigures {
+                rate: "130mbit",
+                rate_back: "130mbit",
+                delay: Span::micros(1),
+                queue: "1000p",
+                source: "802.11ax, 20 MHz, one stream, MCS 11; queue of mac80211 without FQ-CoDel, assumed",
+                ..base
+            },
+            LinkKind::Lte => KindFigures {
+                rate: "35mbit",
+                rate_back: "35mbit",
+                delay: Span::micros(2200),
+                source: "10 MHz, MCS 28 (3GPP TS 36.213); processing of 2.2 ms as in ns-3's LTE; queue assumed",
+                ..base
+            },
+            LinkKind::Nr => KindFigures {
+                rate: "100mbit",
+                rate_back: "100mbit",
+                delay: Span::millis(1),
+                queue: "1000p",
+                source: "slots of 0.5 ms in the pattern DDDSU (3GPP TS 38.213, 38.101); rate and queue assumed",
+                ..base
+            },
+            LinkKind::Starlink => KindFigures {
+                rate: "50mbit",
+                rate_back: "50mbit",
+                delay: Span::micros(10_500),
+                wired_delay: Span::millis(5),
+                loss: 0.0001,
+                source: "a record of LeoCC (SIGCOMM 2025): mean 48.9 Mb/s and 10.7 ms, gaps of 59 to 135 ms every 15 s",
+                ..base
+            },
+            LinkKind::Geo => KindFigures {
+                rate: "20mbit",
+                rate_back: "2mbit",
+                delay: Span::millis(270),
+                loss: 0.0001,
+                source: "35,786 km up and down at the speed of light, and 30 ms of processing; rates assumed",
+                ..base
+            },
+            LinkKind::Lora => KindFigures {
+                rate: "5470bit",
+                rate_back: "5470bit",
+                delay: Span::micros(30),
+                queue: "10p",
+                mtu: 296,
+                source: "spreading factor 7, 125 kHz, code 4/5 (Semtech AN1200.22); queue assumed",
+                ..base
+            },
+            LinkKind::NbIot => KindFigures {
+                rate: "26kbit",
+                rate_back: "26kbit",
+                delay: Span::millis(40),
+                queue: "20p",
+                mtu: 1280,
+                source: "one HARQ process: 680 bits in about 26 ms (3GPP TR 45.820, TS 36.213); queue assumed",
+                ..base
+            },
+        }
+    }
+
+    /// Its loss probability.
+    pub(super) fn loss(self) -> Probability {
+        Probability::new(self.figures().loss).unwrap_or_default()
+    }
+
+    /// The MCS of Wi-Fi 6 whose saturation throughput is closest to `rate`.
+    fn mcs(rate: Rate) -> u8 {
+        let ofdm = Ofdm { standard: Standard::Ax, width: 20, streams: 1, mcs: 0 };
+        // One station with full aggregates has 0.92 of the data rate.
+        let far = |mcs: &u8| (ofdm.rate(*mcs) * 92 / 100).abs_diff(rate.bps());
+        (0..=Standard::Ax.highest_mcs()).min_by_key(far).unwrap_or(0)
+    }
+
+    /// The lines of the radio of `link` without its errors, with a queue of `discipline`.
+    pub(super) fn radio(self, link: &Link, rate: Rate, discipline: &str) -> String {
+        let (delay, queue) = (link.delay, &link.queue);
+        let rest = format!("delay = \"{delay}\", queue = \"{queue}\"{discipline}");
+        match self {
+            LinkKind::Wifi6 => format!(
+                "radio = {{ rate = \"{rate}\", {rest} }}\nmac = \"dcf\"\n\
+                 dcf = {{ phy = \"ax\", width = 20, streams = 1, mcs = {}, aggregate = \"1MiB\" }}\n",
+                LinkKind::mcs(rate)
+            ),
+            LinkKind::Lte => format!(
+                "radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\" }}\nmac = \"granted\"\n\
+                 granted = {{ block = \"1ms\", errors = \"10%\", repeat = \"8ms\", attempts = 4, again = \"5%\", request = \
+                 \"10ms\" }}\nlink-layer = \"rlc\"\n\
+                 rlc = {{ mode = \"am\", reorder = \"40ms\", status = \"20ms\" }}\n"
+            ),
+            LinkKind::Nr => format!(
+                "radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\" }}\nmac = \"granted\"\n\
+                 granted = {{ block = \"0.5ms\", errors = \"10%\", repeat = \"5ms\", attempts = 4, again = \"5%\", request = \
+                 \"5ms\", pattern = \"DDDSU\" }}\nlink-layer = \"rlc\"\n\
+                 rlc = {{ mode = \"am\", reorder = \"40ms\", status = \"10ms\" }}\n"
+            ),
+            LinkKind::NbIot => format!(
+                "radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\" }}\nmac = \"granted\"\n\
+                 granted = {{ block = \"26ms\", errors = \"10%\", repeat = \"104ms\", attempts = 4, again = \"5%\", request = \
+                 \"160ms\" }}\nlink-layer = \"rlc\"\n\
+                 rlc = {{ mode = \"am\", reorder = \"500ms\", status = \"500ms\", poll = \"2s\" }}\n"
+            ),
+            LinkKind::Starlink => format!(
+                "radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\", measured = \"starlink.csv\" }}\n"
+            ),
+            LinkKind::Geo => {
+                format!("radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\" }}\n")
+            }
+            LinkKind::Lora => {
+                format!("radio = {{ rate = \"{rate}\", {rest}, duplex = \"half\" }}\n")
+            }
+        }
+    }
+
+    /// The files that the radio names, as `[files]` of a scenario.
+    pub(super) fn files(self, link: &Link, rate: Rate) -> String {
+        if self != LinkKind::Starlink {
+            return String::new();
+        }
+        /// Milliseconds from one row to the next.
+        const ROW: u32 = 20;
+        let minute = Span::secs(60);
+        let Ok(trace) = traces::make(&Model::Starlink { rate }, minute, 1) else {
+            return String::new();
+        };
+        let rates = traces::statistics(&trace, ROW).windows_bps;
+        let delays = traces::starlink_delays(minute, 1);
+        // The record's delays move by the difference of the mean.
+        let more = link.delay.as_secs_f64() * 1e3 - 10.5;
+        let rows = rates.iter().enumerate().map(|(i, bps)| {
+            let delay = delays.get(2 * i).map_or(10.5, |ms| f64::from(*ms)) + more;
+            format!("{:.2},{bps:.0},{:.1}\n", f64::from(i as u32 * ROW) / 1e3, delay.max(0.1))
+        });
+        let rows: String = rows.collect();
+        format!(
+            "\n[files]\n\"starlink.csv\" = '''\ntime (s),rate (bit),delay (ms)\n{rows}60,again,\n'''\n"
+        )
+    }
+
+    /// `link` as one of this kind with the same rates and delays, and no other losses.
+    pub(super) fn like(self, link: &Link) -> Link {
+        let base = link.clone();
+        let (loss, kind, arq) = (Probability::ZERO, Some(self), super::NO_ARQ.to_owned());
+        Link { loss, kind, arq, damage: false, overhead: Span::ZERO, handoff: None, ..base }
+    }
+}
+
+/// Rate from which Wi-Fi is a possible link.
+const WIFI: u64 = 6_000_000;
+
+/// The kinds on which a scheme for a short queue must hold at the rate of `link`: repair in order, and aggregates.
+pub(super) fn checked(link: &Link) -> impl Iterator<Item = LinkKind> {
+    let wifi = (link.rate.bps() >= WIFI).then_some(LinkKind::Wifi6);
+    [LinkKind::Lte].into_iter().chain(wifi).filter(|_| link.kind != Some(LinkKind::Geo))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_scenario::parse;
+
+    #[test]
+    fn every_kind_makes_a_scenario_without_warnings() {
+        for (word, kind) in LinkKind::WORDS {
+            let options = super::super::LinkOptions { kind: Some(kind), ..Default::default() };
+            let (link, facts) = options.link(&super::super::Estimate::default()).unwrap();
+            assert!(
+                facts.iter().any(|fact| fact.what == "rate" && fact.how == kind.figures().source)
+            );
+            let text = link.scenario(2).unwrap();
+            let (_, warnings) =
+                parse(&text, "advise", &[]).unwrap_or_else(|e| panic!("{word}: {e}\n{text}"));
+            assert!(warnings.is_empty(), "{word}: {warnings:?}");
+        }
+        assert_eq!(
+            ["130mbit", "8mbit", "1gbit"].map(|rate| LinkKind::mcs(rate.parse().unwrap())),
+            [11, 0, 11]
+        );
+    }
+}
