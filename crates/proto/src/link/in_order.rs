@@ -171,8 +171,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever arrives in whatever order: each item is taken at most once, in order if the order is kept,
-        /// and only items before a missing one are taken.
+        /// Items arrive in any order, repeatedly or never. Each is taken at most once, and in order unless the order
+        /// is free.
         #[test]
         fn items_are_taken_once_and_in_order(
             numbers in prop::collection::vec(0_u64..40, 0..120),

@@ -67,7 +67,7 @@ pub struct RlcConfig {
     pub status: Span,
     /// Time without a status until the sender repeats a frame.
     pub poll: Span,
-    /// How long the sender keeps a packet; `None` until it is acknowledged.
+    /// Time for which the sender stores a packet; `None` until it is acknowledged.
     pub discard: Option<Span>,
     /// Frames from the first missing one on.
     pub window: u32,

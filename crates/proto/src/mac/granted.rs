@@ -1,8 +1,8 @@
 //! Granted access in blocks, as in LTE and NR: a scheduler grants each block to one station, and a failed block is
 //! repeated after a fixed time (HARQ).
 //!
-//! Time is divided into blocks (TTI of LTE, slot of NR). A block carries what the rate allows in its time:
-//! several frames, and parts of frames. Stations with frames take turns. Each attempt of a block fails with a
+//! Time is divided into blocks (TTI of LTE, slot of NR). The rate and this time set the size of
+//! a block: several frames, and parts of frames. Stations with frames take turns. Each attempt of a block fails with a
 //! probability; it is repeated after `repeat` in a block of its own, before new data, up to a number of
 //! attempts. A frame arrives when all its blocks have, so frames overtake each other. The link layer
 //! [`rlc`](crate::link::rlc) restores the order.

@@ -1,4 +1,4 @@
-//! Kinds of current links with the mechanisms of their link layers: what `--link` names.
+//! Kinds of current links with the mechanisms of their link layers: the values of `--link`.
 //!
 //! Each has figures with their sources. Options such as `--rate` override them.
 

@@ -88,7 +88,7 @@ fn course<T: lasthop_proto::link::varied::Level>(
 }
 
 fn irtt(trips: &[Value]) -> Result<Measured, Error> {
-    let help = "give what `irtt client -o FILE` writes";
+    let help = "give a file of `irtt client -o FILE`";
     if trips.len() > MOST {
         return Err(wrong(format!("more than {MOST} round trips"), "cut the list"));
     }

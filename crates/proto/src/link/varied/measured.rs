@@ -45,7 +45,7 @@ pub struct Hints {
     pub step: Option<Span>,
     /// Whether the columns must have names.
     pub named: bool,
-    /// The only wanted values. The other column of two has them, whatever its name.
+    /// The only required values. With two columns, the one without times has them.
     pub role: Option<Role>,
 }
 

@@ -1,6 +1,6 @@
 //! Aggregates of frames (A-MPDU) with block acknowledgements (IEEE 802.11-2020, 9.7, 10.25).
 //!
-//! One access sends what waits for one station, within a number of bytes, a window of frames, and 5.484 ms. The
+//! One access sends the frames for one station, within a number of bytes, a window of frames, and 5.484 ms. The
 //! channel damages each frame separately. The block acknowledgement names the received ones; the others are
 //! the first of the next aggregate, up to the retry limit. The receiver releases frames in order. A frame that
 //! the sender gives up no longer holds back later ones.
