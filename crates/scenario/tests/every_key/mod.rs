@@ -69,6 +69,8 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("fragment", &["fragment", "hop"]),
     ("coding", &["coding", "hop"]),
     ("power-save", &["power_save"]),
+    ("phy", &[]),
+    ("delays-order", &["impairments"]),
     // Other names.
     ("seed", &["first_seed"]),
     ("timeout-rule", &["timeout"]),
@@ -102,11 +104,13 @@ const FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Keys that make another kind of link.
-const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left delays losses outages \
+const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left delays losses outages measured \
                        netem jitter loss duplicate corrupt reorder";
 
 /// Keys that are invalid alone in an otherwise equal scenario.
 const ELSEWHERE: &[&str] = &[
+    // A file without times, which is invalid without it.
+    "delays-step",
     // Both hosts would be at one end; tests of plans choose sides.
     "side", // Not part of the simulation; tests of plans check them.
     "kernel",
@@ -339,7 +343,18 @@ fn options_of_hops() {
     };
     for mac in mac::all_words() {
         let keys = format!("mac = \"{}\"", mac.word);
+        let duplex = if mac.word == "granted" { ", duplex = \"full\"" } else { "" };
+        let text = |keys: &str, set: &str| {
+            stage(&format!("[[path]]\nradio = {{ rate = \"1mbit\"{duplex} }}\n{keys}\n{set}\n"))
+        };
         let write = |way: &[&str], value: &str| {
+            if let ["dcf", key @ ("width" | "streams" | "mcs" | "aggregate" | "window" | "order")] =
+                way
+            {
+                let value = if *key == "width" { "40" } else { value };
+                let after = format!("dcf = {{ phy = \"ax\", {key} = {value} }}");
+                return Some((text(&keys, "dcf = { phy = \"ax\" }"), text(&keys, &after)));
+            }
             let (old, value) = match way {
                 ["dcf", "power-save"] => ("", "\"ps-poll\""),
                 ["dcf", "power-save", _] => ("dcf = { power-save = \"ps-poll\" }", value),

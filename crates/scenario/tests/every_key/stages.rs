@@ -77,6 +77,7 @@ fn keys_in_the_braces_of_a_stage() {
                 ("link", ["reorder-correlation" | "reorder-gap"]) => {
                     ("rate = \"1mbit\", ", "delay = \"1ms\", reorder = 0.1, ")
                 }
+                ("link", ["delays-order"]) => ("rate = \"1mbit\", ", "delays = \"0s 20ms\", "),
                 ("link" | "radio", ["outage-packets"]) => {
                     ("rate = \"1mbit\", ", "outages = \"4s-5s\", ")
                 }
@@ -90,7 +91,7 @@ fn keys_in_the_braces_of_a_stage() {
             let others =
                 &*discipline.map_or(others.to_owned(), |word| format!("discipline = \"{word}\", "));
             let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
-            let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
+            let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n\"drive.csv\" = \"time (s),rate (mbit)\\n0,1\\n1,2\\n\"\n";
             // It takes no time itself, and one stage must.
             let line = if kind == "cross" { "[[path]]\nlink = { rate = \"9mbit\" }\n" } else { "" };
             let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{line}{files}"));
