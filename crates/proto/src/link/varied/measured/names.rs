@@ -131,6 +131,12 @@ fn words(name: &str) -> Vec<String> {
 
 /// The unit of a rate in the name of a column, with its spelling there.
 pub(super) fn unit_of_name(name: &str) -> Option<(f64, String)> {
+    let inner = name.split_once(['(', '[']).and_then(|(_, rest)| rest.split_once([')', ']']));
+    if let Some((inner, _)) = inner
+        && let Some(bits) = unit(inner.trim())
+    {
+        return Some((bits, inner.trim().to_owned()));
+    }
     words(name).into_iter().rev().find_map(|part| {
         // A bare `bit` or `b/s` within a name is rarely a unit.
         unit(&part)
