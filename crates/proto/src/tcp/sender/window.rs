@@ -311,6 +311,23 @@ impl Window {
     /// syndrome.
     #[inline]
     pub fn next_chunk(&self) -> Option<Chunk> {
+        let len = self.payload();
+        // The usual case is new data before the last segment: a full segment, or less than half a window of room.
+        if self.nxt >= self.max && self.nxt + u64::from(len) < self.end && self.records.is_empty() {
+            let room = (self.una + self.allowed()).saturating_sub(self.nxt);
+            if room >= len.into() {
+                return Some(Chunk { from: self.nxt, len, fin: false, cause: Cause::Data });
+            }
+            if room < u64::from(self.peer_max / 2) {
+                return None;
+            }
+        }
+        self.next_chunk_at_edge()
+    }
+
+    /// The next segment in all cases.
+    #[inline(never)]
+    fn next_chunk_at_edge(&self) -> Option<Chunk> {
         let resent = self.nxt < self.max;
         let limit = self.una
             + match resent && self.nxt == self.una && self.una > 0 && self.peer == 0 {
