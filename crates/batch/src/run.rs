@@ -31,6 +31,8 @@ pub struct Work<'a> {
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Called after each run, from its thread.
     pub progress: &'a (dyn Fn(Done) + Sync),
+    /// Whether metrics [in brief](lasthop_observe::metrics::Metrics::brief) are enough.
+    pub brief: bool,
 }
 
 impl core::fmt::Debug for Work<'_> {
@@ -42,7 +44,7 @@ impl core::fmt::Debug for Work<'_> {
 impl Work<'_> {
     /// Work on `jobs` threads without interruption and progress.
     pub fn new(jobs: usize) -> Work<'static> {
-        Work { jobs, stop: &|| false, progress: &|_| () }
+        Work { jobs, stop: &|| false, progress: &|_| (), brief: false }
     }
 
     /// Number of threads for `runs` runs: the wanted ones, but at most one for each run and four for each processor.
@@ -169,6 +171,10 @@ impl<E: Send> Observer for ResultForwarder<'_, E> {
 
     fn stop(&self) -> bool {
         self.broken.load(Ordering::Relaxed) || (self.work.stop)()
+    }
+
+    fn is_brief(&self) -> bool {
+        self.work.brief
     }
 }
 

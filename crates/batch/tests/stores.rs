@@ -86,7 +86,8 @@ fn a_stopped_sweep_resumes_without_repeating_batches() {
         seen.fetch_add(1, Ordering::Relaxed);
     };
     let swept =
-        made(&store, "1/1", &Work { jobs: 1, stop: &stop, progress: &progress }).expect("made");
+        made(&store, "1/1", &Work { jobs: 1, stop: &stop, progress: &progress, brief: false })
+            .expect("made");
     assert!(!swept.is_complete() && swept.made > 0, "{swept:?}");
     let rest = made(&store, "1/1", &Work::new(1)).expect("made");
     assert_eq!((rest.found, rest.found + rest.made), (swept.made, rest.batches));
@@ -143,7 +144,7 @@ fn equal_names_with_other_results_are_an_error() {
                 fs::write(&path, &bytes).expect("written");
             }
         };
-        made(&store, "1/1", &Work { jobs: 1, stop: &|| false, progress: &progress })
+        made(&store, "1/1", &Work { jobs: 1, stop: &|| false, progress: &progress, brief: false })
     };
     let wrong = all.values().last().expect("another batch").clone();
     let error = late(wrong).expect_err("they differ").to_string();

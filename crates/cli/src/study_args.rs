@@ -166,6 +166,7 @@ impl Maker<'_> {
             most: Most::USUAL,
             output: self.output,
             jobs: self.jobs.count(),
+            brief: false,
             stop: &self.stop,
             progress: &progress,
         };

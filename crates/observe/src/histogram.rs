@@ -64,18 +64,20 @@ impl Histogram {
         self.counts = counts;
     }
 
-    /// Middle of the class that contains the median.
-    pub(crate) fn median(&self) -> Span {
-        self.quantile(0.5)
-    }
-
     /// Middle of the class that contains the quantile `q` from 0 to 1; accurate to 12.5 %.
     pub(crate) fn quantile(&self, q: f64) -> Span {
+        self.quantile_above(q, 0)
+    }
+
+    /// The same with `below` further durations that are shorter than all others; zero if the quantile is among them.
+    pub(crate) fn quantile_above(&self, q: f64, mut below: u64) -> Span {
         let mut all = self.clone();
         all.count();
-        let total: u64 = all.counts.iter().map(|n| u64::from(*n)).sum();
+        let total: u64 = below + all.counts.iter().map(|n| u64::from(*n)).sum::<u64>();
         let rank = q * total as f64;
-        let mut below = 0;
+        if below > 0 && below as f64 >= rank {
+            return Span::ZERO;
+        }
         for (i, n) in (usize::from(all.first)..).zip(&all.counts) {
             below += u64::from(*n);
             if below as f64 >= rank && below > 0 {

@@ -13,6 +13,10 @@ pub const MIN_STALL: Span = Span::millis(200);
 /// Minimum length of a stall in typical gaps, so that a slow link is not one long stall.
 pub const STALL_FACTOR: u64 = 4;
 
+/// Gaps in classes below this one are no longer than a quarter of [`MIN_STALL`]. If the median is among them, the
+/// threshold is [`MIN_STALL`].
+const SHORT: Span = Span(6 << 23);
+
 /// Limit of stored gaps. Beyond it, gaps below the present threshold are removed.
 const MAX_LISTED: usize = 4096;
 
@@ -41,6 +45,8 @@ impl Stall {
 pub struct StallWatch {
     last: Due,
     gaps: Histogram,
+    /// Number of [short](SHORT) gaps that are not in `gaps`.
+    short: u32,
     /// Possible stalls, allocated with the first.
     long: Option<Box<Long>>,
 }
@@ -63,10 +69,20 @@ impl StallWatch {
 
     /// Records new data or the completion.
     pub fn progress(&mut self, at: Time) {
+        self.advance(at, false);
+    }
+
+    /// The same; in `brief`, [short](SHORT) gaps are only counted. Stalls are the same, and a short typical gap is zero.
+    #[inline]
+    pub(crate) fn advance(&mut self, at: Time, brief: bool) {
         let last = core::mem::replace(&mut self.last, Due::at(at));
         let Some(last) = last.get() else { return };
         let gap = at.since(last);
         if gap == Span::ZERO {
+            return;
+        }
+        if brief && gap < SHORT {
+            self.short = self.short.saturating_add(1);
             return;
         }
         self.gaps.add(gap);
@@ -99,7 +115,7 @@ impl StallWatch {
 
     /// The median gap so far; zero before the first gap.
     pub fn typical_gap(&self) -> Span {
-        self.gaps.median()
+        self.gaps.quantile_above(0.5, self.short.into())
     }
 
     /// Minimum length of a stall by the present median.

@@ -24,10 +24,12 @@ pub struct Interest(u8);
 impl Interest {
     /// No events: only the final state counts.
     pub const NOTHING: Interest = Interest(0);
-    /// The input of metrics: transmissions, drops, originations, recovery events of senders, deliveries.
-    pub const METRICS: Interest = Interest(1);
+    /// The input of metrics in brief: transmissions, drops, recovery events of senders, deliveries.
+    pub const RESULTS: Interest = Interest(1);
+    /// The input of metrics: also originations of data.
+    pub const METRICS: Interest = Interest(1 | 16);
     /// A full trace: also each arrival, and the control block at each ACK.
-    pub const EVERYTHING: Interest = Interest(3);
+    pub const EVERYTHING: Interest = Interest(1 | 2 | 16);
     /// Events that only a full trace contains.
     pub const DETAIL: Interest = Interest(2);
     /// Work of the hosts' stacks, for the energy model only; in no trace.
@@ -198,7 +200,8 @@ impl Op {
     pub fn level(self) -> Interest {
         match self {
             Op::Received | Op::Originated(Cause::Ack | Cause::SplitAck) => Interest::DETAIL,
-            _ => Interest::METRICS,
+            Op::Originated(Cause::Data) => Interest::METRICS,
+            _ => Interest::RESULTS,
         }
     }
 }
@@ -280,7 +283,7 @@ impl TcpKind {
     pub fn level(self) -> Interest {
         match self {
             TcpKind::Acked | TcpKind::Sampled | TcpKind::AckFactor { .. } => Interest::DETAIL,
-            _ => Interest::METRICS,
+            _ => Interest::RESULTS,
         }
     }
 }

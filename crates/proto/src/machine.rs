@@ -54,6 +54,11 @@ pub trait Machine {
     /// The next deadline; a time in the past means immediately.
     fn next_wake(&self) -> Option<Time>;
 
+    /// A time not after the next deadline, for a driver that reads it after each call.
+    fn wake_bound(&self) -> Option<Time> {
+        self.next_wake()
+    }
+
     /// Handles a signal of a neighbour. By default it is forwarded.
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
         let _ = now;
@@ -384,7 +389,7 @@ impl Out {
     #[inline]
     pub(crate) fn delivered(&mut self, flow: FlowKey, bytes: u32) -> bool {
         let brief = self.compact && !self.interest.has(Interest::DETAIL);
-        if brief && self.interest.has(Interest::METRICS) {
+        if brief && self.interest.has(Interest::RESULTS) {
             self.briefs.push((self.events.len(), Brief::Delivered { flow, bytes }));
         }
         brief

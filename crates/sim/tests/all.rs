@@ -4,6 +4,7 @@ mod access;
 mod agents_follow;
 mod airmail;
 mod asymmetry;
+mod brief;
 mod calibration;
 mod cells;
 mod common;

@@ -101,6 +101,13 @@ pub struct Changes {
     pub vary: Vec<String>,
 }
 
+impl Args {
+    /// Whether a story about the results is printed.
+    fn is_demonstration(&self) -> bool {
+        self.scenario.is_none() && self.changes.is_empty()
+    }
+}
+
 impl Changes {
     fn is_empty(&self) -> bool {
         self.set.is_empty() && self.vary.is_empty()
@@ -148,6 +155,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         most: args.trace_size,
         output: args.output.as_deref(),
         jobs: args.jobs.count(),
+        brief: !json && args.output.is_none() && !args.is_demonstration(),
         stop: &Stop::listen()?,
         progress: &progress,
     };
@@ -215,7 +223,7 @@ fn execute(
         Failure::if_stuck(results.stuck())?;
         return Ok(outcome(&results));
     }
-    let demonstration = args.scenario.is_none() && args.changes.is_empty();
+    let demonstration = args.is_demonstration();
     let mut text = String::new();
     if demonstration {
         text += &demo::story(plan, &results);

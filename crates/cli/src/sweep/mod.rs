@@ -50,6 +50,8 @@ pub struct Job<'a> {
     pub output: Option<&'a Path>,
     /// Threads.
     pub jobs: usize,
+    /// Whether the results are only printed, which needs no distributions.
+    pub brief: bool,
     /// Checked between two runs.
     pub stop: &'a Stop,
     /// Updated after each run.
@@ -83,7 +85,7 @@ impl Job<'_> {
         let stop = || self.stop.requested();
         let step =
             |done: Done| self.progress.step(&self.plan.cells[done.cell].title(&self.plan.axes));
-        let work = Work { jobs: self.jobs, stop: &stop, progress: &step };
+        let work = Work { jobs: self.jobs, stop: &stop, progress: &step, brief: self.brief };
         let keep = |run: &Run, result: &RunResult| {
             store.as_ref().map_or(Ok(()), |store| store.save(run, result))
         };

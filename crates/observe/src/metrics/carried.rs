@@ -35,8 +35,8 @@ impl Declared {
     }
 }
 
-/// Four cache lines: one for a packet that enters the path, one for a packet that crosses the last link, and
-/// two for delivered data.
+/// Four cache lines: one for a packet that enters the path, one for a packet that crosses the last link, one
+/// for delivered data, and one for the delays of packets.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Carried {
@@ -61,15 +61,13 @@ pub(super) struct Carried {
     recent: [u32; REMEMBERED],
 
     pub(super) delivered: u64,
-    pub(super) delay: Moments,
-    pub(super) delays: Histogram,
-
     pub(super) stalls: StallWatch,
     /// Number of bytes of the complete transfer, if the layout names it.
     pub(super) size: u64,
+
+    pub(super) delay: Moments,
+    pub(super) delays: Histogram,
     pub(super) declared: Option<Arc<Declared>>,
-    /// Data packets without bytes.
-    pub(super) empty: u64,
 }
 
 impl Default for Carried {
@@ -86,12 +84,11 @@ impl Default for Carried {
             wireless_packets: 0,
             recent: [FORGOTTEN; REMEMBERED],
             delivered: 0,
-            delay: Moments::default(),
-            delays: Histogram::default(),
             stalls: StallWatch::default(),
             size: u64::MAX,
+            delay: Moments::default(),
+            delays: Histogram::default(),
             declared: None,
-            empty: 0,
         }
     }
 }
@@ -104,21 +101,23 @@ impl Carried {
         self.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
     }
 
-    /// Records that a packet of `len` bytes up to position `end` entered the path. Returns whether it is the
-    /// first.
+    /// Records that a packet of `len` bytes up to position `end` entered the path. In `brief` its delay is not
+    /// measured. Returns whether it is the first.
     #[inline]
-    pub(super) fn offer(&mut self, at: Time, end: u64, len: u32) -> bool {
+    pub(super) fn offer(&mut self, at: Time, end: u64, len: u32, brief: bool) -> bool {
         self.largest = self.largest.max(len);
         if end <= self.offered {
             return false;
         }
-        self.waiting.push_back((end, at));
+        if !brief {
+            self.waiting.push_back((end, at));
+        }
         core::mem::replace(&mut self.offered, end) == 0
     }
 
-    /// Number of packets with new bytes: each waits for its delivery or has a delay.
+    /// Number of packets with new bytes: each waits for its delivery or has a delay. Zero in brief.
     pub(super) fn new_packets(&self) -> u64 {
-        self.delay.n() + self.waiting.len() as u64 + self.empty
+        self.delay.n() + self.waiting.len() as u64
     }
 
     /// Records an undamaged packet that crosses the last link. Returns whether it contains new data.
@@ -147,10 +146,10 @@ impl Carried {
 
     /// Records a delivery of `bytes` bytes. Returns whether the transfer is complete.
     #[inline]
-    pub(super) fn deliver(&mut self, at: Time, bytes: u32) -> bool {
+    pub(super) fn deliver(&mut self, at: Time, bytes: u32, brief: bool) -> bool {
         self.delivered += u64::from(bytes);
-        self.stalls.progress(at);
-        while let Some((end, offered)) = self.waiting.front() {
+        self.stalls.advance(at, brief);
+        while let Some((end, offered)) = self.waiting.front().filter(|_| !brief) {
             if *end > 1 + self.delivered {
                 break;
             }

@@ -28,6 +28,8 @@ pub(super) struct Episodes {
     pub(super) originated: CauseCounts,
     /// Packets that crossed the last link without new data.
     pub(super) redundant: u64,
+    /// Data packets without bytes.
+    pub(super) empty: u64,
     pub(super) rare: Option<Box<Rare>>,
 }
 

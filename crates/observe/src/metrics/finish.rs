@@ -101,6 +101,9 @@ impl Metrics {
 
     fn stage_metrics(&self) -> Vec<StageMetrics> {
         let mut all = Vec::new();
+        if self.flows.brief {
+            return all;
+        }
         for (i, pair) in self.counters.iter().enumerate() {
             for side in [Side::Right, Side::Left] {
                 let c = &pair[side.index()];

@@ -36,7 +36,7 @@ pub(super) struct Flow {
 
 #[cfg(target_pointer_width = "64")]
 const _: () =
-    assert!(size_of::<Flow>() == 48 && size_of::<Carried>() == 256 && size_of::<Episodes>() == 144);
+    assert!(size_of::<Flow>() == 48 && size_of::<Carried>() == 256 && size_of::<Episodes>() == 152);
 
 impl Flow {
     pub(super) fn new(towards: Side) -> Flow {
@@ -146,32 +146,33 @@ impl Flow {
 
     /// Reads one word of each cache line that `take` will change, as a prefetch. The result has no meaning.
     #[inline]
-    pub(super) fn touch(&self, event: &FlowEvent) -> u64 {
+    pub(super) fn touch(&self, event: &FlowEvent, brief: bool) -> u64 {
         let Some(carried) = &self.carried else { return 0 };
         match event {
             FlowEvent::Originated { .. } | FlowEvent::Carried { .. } => carried.offered,
             FlowEvent::Crossed { .. } => carried.wireless_packets,
-            FlowEvent::Delivered { .. } => carried.offered ^ carried.delivered ^ carried.size,
+            FlowEvent::Delivered { .. } if brief => carried.delivered,
+            FlowEvent::Delivered { .. } => carried.offered ^ carried.delivered ^ carried.delay.n(),
             FlowEvent::Dropped { .. } | FlowEvent::DupAck { .. } => 0,
         }
     }
 
     /// Counts a buffered event.
     #[inline]
-    pub(super) fn take(&mut self, event: FlowEvent) {
+    pub(super) fn take(&mut self, event: FlowEvent, brief: bool) {
         match event {
             FlowEvent::Originated { cause, first, len, at, .. } => {
                 self.originate(cause);
                 match len {
-                    0 if cause == Cause::Data => self.carried().empty += 1,
+                    0 if cause == Cause::Data => self.episodes().empty += 1,
                     0 => {}
-                    len => self.offer(at, first, len),
+                    len => self.offer(at, first, len, brief),
                 }
             }
             FlowEvent::Carried { marks, first, len, at, .. } => {
                 self.carried().count(marks);
                 if marks.has(Marks::FIRST) {
-                    self.offer(at, first, len);
+                    self.offer(at, first, len, brief);
                 }
             }
             FlowEvent::Crossed { first, len, id, .. } => {
@@ -180,7 +181,7 @@ impl Flow {
                     self.episodes().redundant += 1;
                 }
             }
-            FlowEvent::Delivered { bytes, at, .. } => self.deliver(at, bytes),
+            FlowEvent::Delivered { bytes, at, .. } => self.deliver(at, bytes, brief),
             FlowEvent::Dropped { cause, .. } => self.episodes().dropped.add(cause),
             FlowEvent::DupAck { srtt, rto, .. } => {
                 self.episodes().dupacks += 1;
@@ -203,10 +204,10 @@ impl Flow {
     /// Records a data packet that enters the path. Hosts of the simulator originate it; packets of other
     /// hosts are observed on the first link. Only the first occurrence of each byte counts.
     #[inline]
-    fn offer(&mut self, at: Time, first: Seq, len: u32) {
+    fn offer(&mut self, at: Time, first: Seq, len: u32, brief: bool) {
         let (carried, _, end) = self.span(first, len);
         // A flow with data is open.
-        if carried.offer(at, end, len) && !self.opened.is_set() {
+        if carried.offer(at, end, len, brief) && !self.opened.is_set() {
             self.open(at);
         }
     }
@@ -225,8 +226,8 @@ impl Flow {
     }
 
     /// Records data that was delivered to the application at the other end.
-    fn deliver(&mut self, at: Time, bytes: u32) {
-        if self.carried().deliver(at, bytes) {
+    fn deliver(&mut self, at: Time, bytes: u32, brief: bool) {
+        if self.carried().deliver(at, bytes, brief) {
             self.episodes().completion.received(at);
         }
     }

@@ -112,7 +112,7 @@ impl FlowPair<'_> {
             congestion_echoes: own.congestion_echoes.into(),
             marked: flow.marked(),
             marked_acks: acks.marked(),
-            new_packets: carried.new_packets(),
+            new_packets: carried.new_packets() + own.empty,
             originated: flow.all_originated(),
             originated_acks: acks.all_originated(),
             dropped: own.dropped.clone(),

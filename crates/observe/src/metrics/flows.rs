@@ -38,6 +38,8 @@ pub(super) struct Flows {
     index: HashTable<u32>,
     /// Index of the latest connection: packets come in trains, and the following events concern the same one.
     last: u32,
+    /// Whether delays and other distributions are left out.
+    pub(super) brief: bool,
 }
 
 impl Flows {
@@ -101,10 +103,11 @@ impl Flows {
         for some in waiting.chunks(TOGETHER) {
             // A few flows are in a near cache anyway.
             if self.keys.len() > TOGETHER {
-                let touch = |event: &FlowEvent| self.flow(event.flow()).touch(event);
+                let touch = |event: &FlowEvent| self.flow(event.flow()).touch(event, self.brief);
                 core::hint::black_box(some.iter().fold(0, |all, event| all ^ touch(event)));
             }
-            some.iter().for_each(|event| self.unsettled(event.flow()).take(*event));
+            let brief = self.brief;
+            some.iter().for_each(|event| self.unsettled(event.flow()).take(*event, brief));
         }
         waiting.clear();
         self.waiting = waiting;

@@ -39,7 +39,7 @@ use visits::Visits;
 pub use visits::{Handoffs, Visit};
 
 use lasthop_proto::air::AirEvent;
-use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpEvent, TcpKind};
+use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq, Transport};
@@ -111,7 +111,17 @@ pub struct Metrics {
 
 impl Metrics {
     /// Metrics of a run over `layout`.
-    pub fn new(mut layout: Layout) -> Metrics {
+    pub fn new(layout: Layout) -> Metrics {
+        Metrics::of(layout, false)
+    }
+
+    /// Metrics of a run for its text, in half of the time. [`RunMetrics::stages`] is empty; delays, redundant
+    /// packets, and typical gaps below 50 ms are zero.
+    pub fn brief(layout: Layout) -> Metrics {
+        Metrics::of(layout, true)
+    }
+
+    fn of(mut layout: Layout, brief: bool) -> Metrics {
         let mut counters = vec![<[Counter; 2]>::default(); layout.stages.len()];
         let mut mark = |stage: Option<StageId>, side: Side, mark: Marks| {
             if let Some(stage) = stage {
@@ -123,16 +133,21 @@ impl Metrics {
         for (cell, side) in ways {
             let last = layout.last_link(cell, side);
             mark(layout.first_link(cell, side), side, Marks::FIRST);
-            mark(last, side, Marks::LAST);
             mark(layout.first(cell, side, Role::Link), side, Marks::WIRED);
             mark(layout.first(cell, side, Role::Radio), side, Marks::WIRELESS);
+            if brief {
+                continue;
+            }
+            mark(last, side, Marks::LAST);
             let beyond = layout.along(cell, side).skip_while(|(id, _)| Some(*id) != last).skip(1);
             beyond.for_each(|(id, _)| mark(Some(id), side, Marks::BEYOND));
         }
         // Packets on the air for a host that has left return to the base station.
-        let bases = layout.stages.iter().enumerate().filter(|(_, info)| info.role == Role::Base);
+        let bases = layout.stages.iter().enumerate();
+        let bases = bases.filter(|(_, info)| info.role == Role::Base && !brief);
         bases.for_each(|(i, _)| mark(Some(StageId(i as u16)), Side::Right, Marks::BEYOND));
         let mut flows = Flows::default();
+        flows.brief = brief;
         // Moved, not copied: `flows` holds them from now on.
         flows.declare(core::mem::take(&mut layout.flows));
         let powered = layout.powered.iter().map(energy::Node::new).collect();
@@ -174,6 +189,9 @@ impl Metrics {
 
     /// Handles a packet that a link has carried.
     fn transmitted(&mut self, at: Time, stage: StageId, side: Side, packet: &Packet) {
+        if self.flows.brief && self.marks(stage, side).0 == 0 {
+            return;
+        }
         let is_data = self.is_data(packet);
         let counter = self.counter(stage, side);
         let (marks, len) = (counter.marks, packet.body.len());
@@ -197,6 +215,9 @@ impl Metrics {
 
     /// Handles all other events of a packet.
     fn happened(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if self.flows.brief && op == Op::Originated(Cause::Data) {
+            return;
+        }
         let is_data = self.is_data(packet);
         let counter = self.counter(stage, side);
         match op {
@@ -273,6 +294,13 @@ impl Metrics {
         &mut self.counters[stage][side.index()]
     }
 
+    /// The roles of a stage.
+    #[inline]
+    fn marks(&self, stage: StageId, side: Side) -> Marks {
+        let counters = self.counters.get(usize::from(stage.0));
+        counters.map_or(Marks::default(), |ways| ways[side.index()].marks)
+    }
+
     /// Whether this is a datagram of a transfer on its way to the receiver.
     #[cold]
     fn is_of_transfer(&self, packet: &Packet) -> bool {
@@ -332,7 +360,7 @@ impl Metrics {
     }
 
     fn tcp(&mut self, at: Time, stage: StageId, event: &TcpEvent) {
-        if event.kind.level() != Interest::METRICS {
+        if !Interest::METRICS.has(event.kind.level()) {
             return;
         }
         if let TcpKind::Delivered { bytes } = event.kind {
@@ -361,7 +389,7 @@ impl Metrics {
 impl Metrics {
     /// Handles an event of a base station's end of a split connection.
     fn relay(&mut self, at: Time, event: &TcpEvent) {
-        if event.kind.level() != Interest::METRICS {
+        if !Interest::METRICS.has(event.kind.level()) {
             return;
         }
         self.events += 1;
@@ -374,9 +402,10 @@ impl Metrics {
 
 impl Sink for Metrics {
     fn interest(&self) -> Interest {
+        let events = if self.flows.brief { Interest::RESULTS } else { Interest::METRICS };
         match self.powered.is_empty() {
-            true => Interest::METRICS,
-            false => Interest::METRICS.union(Interest::WORK),
+            true => events,
+            false => events.union(Interest::WORK),
         }
     }
 
@@ -384,7 +413,7 @@ impl Sink for Metrics {
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         match op {
             Op::Transmitted => self.transmitted(at, stage, side, packet),
-            op if op.level() == Interest::METRICS => self.happened(at, stage, op, side, packet),
+            op if Interest::METRICS.has(op.level()) => self.happened(at, stage, op, side, packet),
             _ => {}
         }
     }

@@ -86,7 +86,7 @@ impl Path {
 }
 
 fn emit_handoff_state(out: &mut Out, host: lasthop_proto::wire::Addr, bytes: u64, arrived: bool) {
-    if out.accepts(Interest::METRICS) {
+    if out.accepts(Interest::RESULTS) {
         out.event(EventKind::State { host, bytes, arrived });
     }
 }

@@ -159,7 +159,7 @@ impl AckReconstruction {
 
     fn forget(&mut self, i: usize, out: &mut Out) {
         self.flush(i, out);
-        if out.accepts(Interest::METRICS) {
+        if out.accepts(Interest::RESULTS) {
             let (flow, note) = (self.flows.key(i), AgentNote::FlowForgotten);
             out.event(EventKind::Agent { flow, note });
         }
@@ -180,7 +180,7 @@ impl AckReconstruction {
                 let i = self.flows.insert(key);
                 self.wakes.grow(self.flows.slots());
                 self.flows[i] = Flow::default();
-                if out.accepts(Interest::METRICS) {
+                if out.accepts(Interest::RESULTS) {
                     out.event(EventKind::Agent { flow: key, note: AgentNote::FlowSeen });
                 }
                 i

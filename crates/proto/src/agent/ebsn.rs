@@ -88,7 +88,7 @@ impl Notifier {
     //= bakshi96#4.2.3: one is sent after every unsuccessful attempt to transmit over the wireless link
     fn notify(&mut self, now: Time, quote: &Quote, out: &mut Out) {
         if self.last.is_some_and(|last| now.since(last) < self.spacing) {
-            if out.accepts(Interest::METRICS) {
+            if out.accepts(Interest::RESULTS) {
                 let note = AgentNote::NoticeWithheld;
                 out.event(EventKind::Agent { flow: quote.flow, note });
             }

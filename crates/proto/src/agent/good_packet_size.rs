@@ -166,7 +166,7 @@ impl PacketSize {
         }
         segment.options_mut().mss = Some(mss);
         if let Some(flow) = flow
-            && out.accepts(Interest::METRICS)
+            && out.accepts(Interest::RESULTS)
         {
             out.event(EventKind::Agent { flow, note: AgentNote::SegmentClamped { mss } });
         }

@@ -378,7 +378,7 @@ impl Machine for Agent {
 
 /// Emits an event of an agent for the flow of `key`.
 fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
-    if out.accepts(Interest::METRICS) {
+    if out.accepts(Interest::RESULTS) {
         out.event(EventKind::Agent { flow: key, note });
     }
 }

@@ -226,7 +226,7 @@ impl SnoopNack {
     }
 
     fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
-        if out.accepts(Interest::METRICS) {
+        if out.accepts(Interest::RESULTS) {
             out.event(EventKind::Agent { flow: key, note });
         }
     }

@@ -255,7 +255,7 @@ impl Split {
     }
 
     fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
-        if out.accepts(Interest::METRICS) {
+        if out.accepts(Interest::RESULTS) {
             out.event(EventKind::Agent { flow: key, note });
         }
     }

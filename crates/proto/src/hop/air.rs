@@ -98,7 +98,7 @@ impl Air for AirView<'_> {
     }
 
     fn report(&mut self, event: AirEvent) {
-        if self.out.accepts(Interest::METRICS) {
+        if self.out.accepts(Interest::RESULTS) {
             self.out.event(EventKind::Air(event));
         }
     }

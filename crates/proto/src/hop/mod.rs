@@ -307,7 +307,7 @@ impl Hop {
                 return self.arrived(now, frame, intact, may_reply, out);
             }
             Outcome::Doze { station, asleep } => {
-                if out.accepts(Interest::METRICS) {
+                if out.accepts(Interest::RESULTS) {
                     out.event(EventKind::Doze { station, asleep });
                 }
                 return;
@@ -423,7 +423,7 @@ impl Hop {
         let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
         match acked {
             Some(true) => scheduler.record_arrival(to),
-            Some(false) if scheduler.failed(to) && out.accepts(Interest::METRICS) => {
+            Some(false) if scheduler.failed(to) && out.accepts(Interest::RESULTS) => {
                 out.event(EventKind::Link { station, peer: to, note: LinkNote::ChannelBad });
             }
             _ => {}

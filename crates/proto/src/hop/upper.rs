@@ -180,7 +180,7 @@ impl Above for UpperView<'_> {
     }
 
     fn note(&mut self, peer: Station, note: LinkNote) {
-        if !self.out.accepts(Interest::METRICS) {
+        if !self.out.accepts(Interest::RESULTS) {
             return;
         }
         self.out.event(EventKind::Link { station: self.upper.station, peer, note });

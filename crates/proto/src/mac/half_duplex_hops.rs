@@ -236,7 +236,7 @@ impl Hops {
         fate: FrameFate,
         out: &mut Out,
     ) {
-        let Some(to) = self.neighbour(from, side).filter(|_| out.accepts(Interest::METRICS)) else {
+        let Some(to) = self.neighbour(from, side).filter(|_| out.accepts(Interest::RESULTS)) else {
             return;
         };
         let (kind, bytes, airtime) = frame;

@@ -78,6 +78,11 @@ pub trait Observer: Sync {
     fn stop(&self) -> bool {
         false
     }
+
+    /// Whether metrics [in brief](Metrics::brief) are enough.
+    fn is_brief(&self) -> bool {
+        false
+    }
 }
 
 /// No progress, no termination.
@@ -85,8 +90,17 @@ impl Observer for () {}
 
 /// Runs `scenario` once with `seed` and measures it.
 pub fn measure(scenario: &Scenario, seed: u64) -> RunResult {
+    measure_by(Metrics::new, scenario, seed)
+}
+
+/// The same with metrics [in brief](Metrics::brief).
+pub fn measure_in_brief(scenario: &Scenario, seed: u64) -> RunResult {
+    measure_by(Metrics::brief, scenario, seed)
+}
+
+fn measure_by(metrics: fn(Layout) -> Metrics, scenario: &Scenario, seed: u64) -> RunResult {
     let layout = layout(scenario);
-    let mut metrics = Metrics::new(layout.clone());
+    let mut metrics = metrics(layout.clone());
     let end = run_with(scenario, seed, &ends, &mut metrics);
     result(seed, &end, &layout, metrics.finish(end.at))
 }
@@ -135,7 +149,8 @@ pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Op
             if observer.stop() {
                 return None;
             }
-            let result = measure(scenario, *seed);
+            let of = if observer.is_brief() { measure_in_brief } else { measure };
+            let result = of(scenario, *seed);
             observer.measured(job, &result);
             Some(result)
         })

@@ -92,7 +92,7 @@ impl Host {
             let tos = if packet.tos & ECT1 == ECT1 { ECT1 } else { 0 };
             let back = datagram.back().packet().with(|packet| packet.tos = tos);
             out.originate(self.config.side, back, Cause::Datagram);
-        } else if out.accepts(Interest::METRICS) {
+        } else if out.accepts(Interest::RESULTS) {
             let datagram = if datagram.is_back() { datagram.back() } else { datagram };
             out.event(EventKind::Datagram { datagram, arrived: true });
         }
@@ -176,7 +176,7 @@ impl Host {
                 let (datagram, next) = source.send(now);
                 let packet = source.packet(&datagram);
                 self.unfinished -= usize::from(next.is_none());
-                if out.accepts(Interest::METRICS) {
+                if out.accepts(Interest::RESULTS) {
                     out.event(EventKind::Datagram { datagram, arrived: false });
                 }
                 out.originate(self.config.side, packet, Cause::Datagram);

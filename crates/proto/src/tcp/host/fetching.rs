@@ -15,7 +15,7 @@ use crate::wire::FlowKey;
 use super::Host;
 
 fn report(client: FlowKey, news: ClientNews, out: &mut Out) {
-    if out.accepts(Interest::METRICS) {
+    if out.accepts(Interest::RESULTS) {
         out.event(EventKind::Client(ClientEvent { client, news }));
     }
 }

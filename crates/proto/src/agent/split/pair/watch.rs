@@ -53,7 +53,7 @@ impl Pair {
     }
 
     fn note(&self, note: AgentNote, out: &mut Out) {
-        if out.accepts(Interest::METRICS) {
+        if out.accepts(Interest::RESULTS) {
             out.event(EventKind::Agent { flow: self.halves[AIR].flow, note });
         }
     }
