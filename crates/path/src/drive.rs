@@ -158,13 +158,39 @@ impl Path {
         path
     }
 
-    /// The next deadline of any stage.
+    /// A time not after the next deadline of any stage.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         self.next_stage().map(|(at, _)| at)
     }
 
     /// The next deadline with its stage.
+    #[inline]
+    pub fn next_due(&mut self) -> Option<(Time, StageId)> {
+        let (at, i) = self.wakes.first()?;
+        match self.stages[i] {
+            Stage::Host(_) => self.next_due_of_hosts(),
+            _ => Some((at, StageId(i as u16))),
+        }
+    }
+
+    /// The same where a host is first. Its deadline may have been postponed.
+    #[inline(never)]
+    fn next_due_of_hosts(&mut self) -> Option<(Time, StageId)> {
+        loop {
+            let (at, i) = self.wakes.first()?;
+            let Stage::Host(host) = &mut self.stages[i] else {
+                return Some((at, StageId(i as u16)));
+            };
+            host.catch_up(at);
+            if host.wake_bound() == Some(at) {
+                return Some((at, StageId(i as u16)));
+            }
+            self.rearm(i);
+        }
+    }
+
+    /// The same without a search: a host's deadline may have been postponed.
     #[inline]
     pub fn next_stage(&self) -> Option<(Time, StageId)> {
         self.wakes.first().map(|(at, i)| (at, StageId(i as u16)))
@@ -201,7 +227,7 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(i as u16), now);
         self.stages[i].on_wake(now, &mut self.out);
-        let mut wake = self.stages[i].next_wake().unwrap_or(Time::NEVER);
+        let mut wake = self.stages[i].wake_bound().unwrap_or(Time::NEVER);
         // A host handles one connection per call.
         if wake <= now && matches!(self.stages[i], Stage::Agent(_)) {
             wakes.set(i, Some(wake));
@@ -402,7 +428,7 @@ impl Path {
     /// Reads the next deadline of stage `i` after a call, and collects its output.
     #[inline]
     fn collect_next<O: Outside>(&mut self, i: usize, outside: &mut O) {
-        let wake = self.stages[i].next_wake().unwrap_or(Time::NEVER);
+        let wake = self.stages[i].wake_bound().unwrap_or(Time::NEVER);
         self.collect_output(i, wake, outside);
     }
 
@@ -502,7 +528,7 @@ impl Path {
     /// Updates the timer of stage `i`.
     #[inline]
     fn rearm(&mut self, i: usize) {
-        let mut next = self.stages[i].next_wake();
+        let mut next = self.stages[i].wake_bound();
         if !self.retired.is_empty() {
             next = self.next_of_retired(i).into_iter().chain(next).min();
         }

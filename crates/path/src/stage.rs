@@ -108,6 +108,10 @@ impl Machine for Stage {
     fn next_wake(&self) -> Option<Time> {
         each!(self, m => m.next_wake())
     }
+    #[inline]
+    fn wake_bound(&self) -> Option<Time> {
+        each!(self, m => m.wake_bound())
+    }
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
         each!(self, m => m.on_signal(now, from, signal, out));
     }
@@ -122,7 +126,7 @@ impl Stage {
     pub(crate) fn arrive(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) -> Time {
         each!(self, m => {
             m.on_packet(now, from, packet, out);
-            m.next_wake().unwrap_or(Time::NEVER)
+            m.wake_bound().unwrap_or(Time::NEVER)
         })
     }
 

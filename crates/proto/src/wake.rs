@@ -88,27 +88,36 @@ impl WakeTree {
     }
 
     /// Like [`WakeTree::set`], for deadlines that are mostly postponed, as a retransmission timer is by each
-    /// ACK. A later deadline moves its sleeper in the tree only when the old one becomes the first. Between
-    /// such calls [`WakeTree::set`] may only set earlier deadlines.
+    /// ACK. A later deadline moves its sleeper in the tree only in [`WakeTree::catch_up`].
     #[inline]
     pub fn put_off(&mut self, i: usize, at: Option<Time>) {
-        if self.leaves == 0 {
-            return self.set(i, at);
-        }
-        self.put_off_in_tree(i, at);
-    }
-
-    fn put_off_in_tree(&mut self, i: usize, at: Option<Time>) {
         let late = at.unwrap_or(Time::NEVER);
-        if late < self.nodes[self.leaves + i].0 {
+        if self.leaves == 0 || late < self.nodes[self.leaves + i].0 {
             return self.set(i, at);
         }
         self.due[i] = late;
-        // Stop when the first entry matches its current deadline.
-        let (mut early, mut first) = self.nodes[1];
-        while self.due[first as usize] != early {
-            self.replay(first as usize, self.due[first as usize]);
-            (early, first) = self.nodes[1];
+    }
+
+    /// Whether the first sleeper's deadline was postponed.
+    #[inline]
+    fn is_stale(&self) -> bool {
+        let (early, first) = self.nodes.get(1).copied().unwrap_or((Time::NEVER, 0));
+        self.due.get(first as usize).is_some_and(|late| *late != early)
+    }
+
+    /// Moves postponed sleepers until the first one has its current deadline, or one after `now`.
+    pub fn catch_up(&mut self, now: Time) {
+        while self.is_stale() && self.nodes[1].0 <= now {
+            let first = self.nodes[1].1 as usize;
+            self.replay(first, self.due[first]);
+        }
+    }
+
+    /// The earliest deadline.
+    pub fn earliest(&self) -> Option<Time> {
+        match self.is_stale() {
+            true => self.due.iter().min().and_then(|at| at.or_none()),
+            false => self.first().map(|(at, _)| at),
         }
     }
 
@@ -130,7 +139,7 @@ impl WakeTree {
         }
     }
 
-    /// The earliest deadline and its sleeper.
+    /// The earliest deadline and its sleeper, or the earlier time before it was [put off](WakeTree::put_off).
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let (at, i) = if self.leaves == 0 {
@@ -185,7 +194,13 @@ mod tests {
                 plain[i] = at.map(Time);
                 tree.put_off(i, plain[i]);
                 let want = plain.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i))).min();
-                prop_assert_eq!(tree.first(), want);
+                prop_assert_eq!(tree.earliest(), want.map(|(at, _)| at));
+                if let Some((at, _)) = want {
+                    prop_assert!(tree.first().is_some_and(|(bound, _)| bound <= at));
+                    let mut caught_up = tree.clone();
+                    caught_up.catch_up(at);
+                    prop_assert_eq!(caught_up.first(), want);
+                }
             }
         }
     }

@@ -97,7 +97,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
     pub(crate) fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
         let limit = self.now + patience;
         let mut outside = Void(sink);
-        while let Some((at, stage)) = self.path.next_stage() {
+        while let Some((at, stage)) = self.path.next_due() {
             if at > limit {
                 return false;
             }
@@ -127,7 +127,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         self.path.set_free(Time(free));
         let reason = loop {
             let over = |otherwise| if self.finished { Reason::Finished } else { otherwise };
-            let Some((at, stage)) = self.path.next_stage() else { break Some(over(Reason::Idle)) };
+            let Some((at, stage)) = self.path.next_due() else { break Some(over(Reason::Idle)) };
             if at > limit {
                 now = limit;
                 break (until >= horizon).then_some(over(Reason::Horizon));

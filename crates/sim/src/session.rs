@@ -158,7 +158,7 @@ impl<S: Borrow<Scenario>> Session<S> {
         self.0.now()
     }
 
-    /// The next deadline.
+    /// A time not after the next deadline.
     pub fn next_wake(&self) -> Option<Time> {
         self.0.next_wake()
     }

@@ -285,6 +285,11 @@ impl Host {
         }
     }
 
+    /// Makes [`Machine::wake_bound`] exact if it is not after `now`.
+    pub fn catch_up(&mut self, now: Time) {
+        self.wakes.catch_up(now);
+    }
+
     /// Handles the end of a hand-off of this mobile host: it is reachable in another cell.
     pub fn on_handoff(&mut self, now: Time, out: &mut Out) {
         if !self.config.tcp.fast_rtx_handoff {
@@ -512,6 +517,7 @@ impl Machine for Host {
             self.step(now, out);
             return;
         }
+        self.catch_up(now);
         if let Some((at, index)) = self.wakes.first() {
             if at <= now {
                 self.act(index, |connection| connection.on_wake(now, out));
@@ -520,8 +526,13 @@ impl Machine for Host {
         }
     }
 
-    #[inline]
     fn next_wake(&self) -> Option<Time> {
+        let connections = self.wakes.earliest().unwrap_or(Time::NEVER);
+        connections.min(self.apps.next().unwrap_or(Time::NEVER)).or_none()
+    }
+
+    #[inline]
+    fn wake_bound(&self) -> Option<Time> {
         let connections = self.wakes.first().map_or(Time::NEVER, |(at, _)| at);
         connections.min(self.apps.next().unwrap_or(Time::NEVER)).or_none()
     }
