@@ -10,15 +10,15 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test python-and-web setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
-.PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
+.PHONY: help test other-tests setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
+.PHONY: book campaign captures costs dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The failed tests, one line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check lint small code-tests python-and-web doc
+STEPS = setup fmt-check lint small code-tests other-tests doc
 
 # Runs all steps one after the other, even with -j, since they share the build directory. After a failed step the others still run.
 test: ## Run all checks of CI; installs missing tools
@@ -39,9 +39,9 @@ test: ## Run all checks of CI; installs missing tools
 	fi; \
 	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
 
-# Both in parallel: the tests in the browser mostly wait, those in Python compute.
-python-and-web:
-	@MAKE='$(MAKE)' .ci/parallel python-test web-test
+# In parallel: the tests in the browser mostly wait, the others compute.
+other-tests:
+	@MAKE='$(MAKE)' .ci/parallel python-test web-test costs
 
 setup: ## Install missing tools of the tests
 	@.ci/setup
@@ -326,6 +326,16 @@ instructions: ## Count the instructions of the stack, for the table of energy::c
 	@command -v valgrind >/dev/null || { \
 		echo 'valgrind, which counts the instructions, is missing: run apt-get install valgrind' >&2; exit 1; }
 	$(CARGO) bench --locked --package lasthop-proto --bench instructions
+
+# A program with a feature of its own, since benchmarks would also build the dependencies of tests.
+costs: ## Compare the instructions of fixed runs with the recorded numbers (RECORD=1 records them, CACHES=1 counts cache misses; WITHOUT_VALGRIND=1 skips this)
+ifdef WITHOUT_VALGRIND
+	@echo 'the instructions of runs: WITHOUT_VALGRIND is set' | tee -a '$(NOT_RUN)'
+	@test -z "$$CI"
+else
+	$(CARGO) run --locked --quiet --profile quick --package lasthop-sim --no-default-features --features costs --bin lasthop-costs -- \
+		$(if $(RECORD),record) $(if $(CACHES),caches)
+endif
 
 advisories: ## Check for known vulnerabilities of dependencies (needs cargo-deny and network; not part of `make test`)
 	$(CARGO) deny --all-features check
