@@ -85,7 +85,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("typical", &["packet_time"]),
     ("encrypted", &["opaque"]),
     ("spacing", &["spacing", "uniform"]),
-    ("block", &["n", "t"]),
+    ("block", &["n", "t", "block"]),
     ("data", &["k", "t"]),
     ("corrects", &["t"]),
     ("bad", &["bad", "table"]),
