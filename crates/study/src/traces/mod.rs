@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8], duration: Option<Span>) -> Result<Trace, crate::Error> {
+    fn read(bytes: &[u8], duration: Option<Span>) -> Result<Trace, Error> {
         super::read(bytes, &Hints::default())?.trace(duration)
     }
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_ambiguous_unit_of_a_rate_is_reported() {
-        let Err(crate::Error::Input { message, .. }) = read(b"0s,1 Mbps\n1s,2 Mbps\n", None) else {
+        let Err(Error::Input { message, .. }) = read(b"0s,1 Mbps\n1s,2 Mbps\n", None) else {
             panic!("`Mbps` is ambiguous")
         };
         assert!(message.contains("line 1") && message.contains("`1mbit`"), "{message}");
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn rates_with_a_single_time_need_an_end() {
-        let Err(crate::Error::Input { message, help }) = read(b"0s,1mbit\n", None) else {
+        let Err(Error::Input { message, help }) = read(b"0s,1mbit\n", None) else {
             panic!("no trace without a duration")
         };
         assert!(

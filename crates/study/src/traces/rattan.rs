@@ -293,6 +293,8 @@ fn sum(words: &str, units: &[(&str, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use lasthop_proto::link::varied::measured::Role;
+
     use super::*;
 
     fn read(text: &str) -> Result<Option<Replay>, String> {
@@ -312,10 +314,11 @@ mod tests {
         assert_eq!(replay.csv(), csv);
         let Replay::Rates(rates, end) = &replay else { panic!("{replay:?}") };
         assert_eq!(*end, Span::millis(1900));
-        assert_eq!(Course::parse_csv(csv).as_ref(), Ok(rates), "a written table can be read");
+        let read = lasthop_proto::link::varied::measured::course(csv, Role::Rate, None);
+        assert_eq!(read.as_ref(), Ok(rates), "a written table can be read");
         // A second of 32 Mbit/s is 2659 opportunities of 1504 bytes.
         let times = replay.trace(None).unwrap();
-        let first = times.times().iter().filter(|ms| **ms <= 1000).count();
+        let first = times.times().filter(|ms| *ms <= 1000).count();
         assert!((2658..=2660).contains(&first), "{first}");
     }
 
