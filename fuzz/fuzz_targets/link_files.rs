@@ -1,6 +1,7 @@
 //! Any text is a trace, a course of values over time, or an error, never a panic; and what is read can be asked at any time.
 #![no_main]
 
+use lasthop_proto::link::varied::measured::{self, Hints, Measured, Role};
 use lasthop_proto::link::varied::{Course, Trace};
 use lasthop_proto::units::{Rate, Span, Time};
 use libfuzzer_sys::fuzz_target;
@@ -10,9 +11,9 @@ fuzz_target!(|input: (&str, u64)| {
     if let Ok(trace) = Trace::parse(text) {
         assert!(trace.times().is_sorted() && trace.period() > 0);
     }
-    for course in
-        [Course::<Option<Rate>>::parse(text), Course::parse_csv(text)].into_iter().flatten()
-    {
+    let _ = Measured::read(text, &Hints::default());
+    let of_file = measured::course::<Option<Rate>>(text, Role::Rate, Some(Span::millis(10)));
+    for course in [Course::<Option<Rate>>::parse(text), of_file].into_iter().flatten() {
         assert!(course.stretch(now).until > now);
         assert!(course.mean() >= 0.0);
     }
