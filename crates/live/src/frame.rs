@@ -9,20 +9,24 @@
 //! Damage and a queue's ECN mark are written into those bytes. A new packet gets the link-layer addresses of
 //! earlier frames between its hosts.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use lasthop_proto::wire::checksum::{checksum, update};
 use lasthop_proto::wire::emit::{emit, emit_partial};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::protocol::{PROTOCOL_TCP, PROTOCOL_UDP};
-use lasthop_proto::wire::{Body, Damage, Flags, FlowKey, Packet, PacketId, Parts, Seq, Transport};
+use lasthop_proto::wire::{
+    Addr, Body, Damage, Flags, FlowKey, Packet, PacketId, Parts, Seq, Transport,
+};
 
-use crate::header::{VNET, VnetHeader, network_at};
+use crate::header::{IPV6, VNET, VnetHeader, content, network_at};
 use crate::offload;
 
 /// XOR mask that makes a checksum wrong.
 const SPOIL: u16 = 0x5555;
 
+const ARP: u16 = 0x0806;
 const HOP_BY_HOP: u8 = 0;
 const IGMP: u8 = 2;
 const ICMPV6: u8 = 58;
@@ -95,6 +99,46 @@ fn is_link_local_control(view: &View, ip: &[u8]) -> bool {
         _ => return false,
     };
     !view.src.is_v4() && matches!(byte(icmp), 130..=137 | 143)
+}
+
+/// The address of a host and its link-layer address, if `frame` announces them: ARP (RFC 826), or neighbour discovery
+/// (RFC 4861). The third value is the frame's link-layer header.
+pub(crate) fn announcement(frame: &[u8]) -> Option<(Addr, [u8; 6], &[u8])> {
+    let (kind, at) = content(frame)?;
+    let bytes = frame.get(at..)?;
+    let mac =
+        |bytes: &[u8], at: usize| -> Option<[u8; 6]> { bytes.get(at..at + 6)?.try_into().ok() };
+    let v6 = |at: usize| -> Option<Addr> {
+        let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
+        Some(Addr::from(IpAddr::from(octets)))
+    };
+    let (addr, mac) = match kind {
+        // Ethernet and IPv4.
+        ARP if bytes.starts_with(&[0, 1, 8, 0, 6, 4]) => {
+            let octets: [u8; 4] = bytes.get(14..18)?.try_into().ok()?;
+            (Addr::from(IpAddr::from(octets)), mac(bytes, 8)?)
+        }
+        IPV6 if bytes.get(6) == Some(&ICMPV6) && bytes.get(7) == Some(&255) => {
+            let (addr, options, wanted) = match bytes.get(40)? {
+                133 => (v6(8)?, 48, 1),
+                134 => (v6(8)?, 56, 1),
+                135 => (v6(8)?, 64, 1),
+                136 => (v6(48)?, 64, 2),
+                _ => return None,
+            };
+            let mut rest = bytes.get(options..)?;
+            loop {
+                match rest {
+                    [kind, 1, ..] if *kind == wanted => break (addr, mac(rest, 2)?),
+                    [_, units, ..] if *units > 0 => rest = rest.get(8 * usize::from(*units)..)?,
+                    _ => return None,
+                }
+            }
+        }
+        _ => return None,
+    };
+    let is_host = mac[0] & 1 == 0 && !addr.is_multicast() && !addr.ip().is_unspecified();
+    is_host.then_some((addr, mac, frame.get(VNET..at)?))
 }
 
 /// Parses the IP packet at the start of `ip`. Unreadable TCP is opaque: it passes through the stages without
@@ -171,6 +215,7 @@ fn read_packet(
         transport: seen.transport,
         body: Body::Bytes { frame: shared(), from: (at + seen.body_at) as u32, len: seen.body_len },
         tos: seen.tos,
+        label: seen.label,
         ttl: seen.ttl,
         damage,
         urgent: false,
@@ -359,6 +404,41 @@ mod tests {
             Incoming::Pass => true,
             Incoming::Packet(_) => false,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn arp_and_neighbour_discovery_announce_link_layer_addresses() {
+        let v4_addr = Addr::v4(10, 0, 0, 1);
+        let arp = |sender: [u8; 4]| {
+            let ends = [&[6; 6][..], &sender, &[0; 6], &[10, 0, 0, 1]].concat();
+            framed(ARP, 0, &[&[0, 1, 8, 0, 6, 4, 0, 2][..], &ends[..]].concat())
+        };
+        let link = [&[2; 6][..], &[4; 6], &[8, 6]].concat();
+        assert_eq!(announcement(&arp([10, 0, 0, 1])), Some((v4_addr, [6; 6], &link[..])));
+        assert_eq!(announcement(&arp([0; 4])), None, "a probe");
+        assert_eq!(announcement(&arp([10, 0, 0, 1])[..40]), None);
+        // The target of an advertisement, and the source of the other messages.
+        let [from, target] = [1u8, 7].map(|host| {
+            let mut octets = [0; 16];
+            (octets[0], octets[15]) = (0xfd, host);
+            Addr::from(IpAddr::from(octets))
+        });
+        for (kind, fields, option, announced) in
+            [(133u8, 4, 1u8, from), (134, 12, 1, from), (135, 20, 1, from), (136, 20, 2, target)]
+        {
+            let mut message = vec![0; 4 + fields];
+            message[0] = kind;
+            if fields == 20 {
+                (message[8], message[23]) = (0xfd, 7);
+            }
+            message.extend([14, 1, 0, 0, 0, 0, 0, 0, option, 1, 6, 6, 6, 6, 6, 6]);
+            let mut frame = v6(ICMPV6, &message);
+            frame[VNET + 14 + 7] = 255;
+            let got = announcement(&frame).map(|(addr, mac, _)| (addr, mac));
+            assert_eq!(got, Some((announced, [6; 6])), "{kind}");
+            frame[VNET + 14 + 7] = 64;
+            assert_eq!(announcement(&frame), None, "{kind} from another network");
         }
     }
 

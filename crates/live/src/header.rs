@@ -7,7 +7,7 @@ pub const VNET: usize = 10;
 const ETHERNET: usize = 14;
 
 const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
+pub(crate) const IPV6: u16 = 0x86dd;
 const VLAN: [u16; 2] = [0x8100, 0x88a8];
 
 /// The header before each frame in a packet socket (virtio_net_hdr), in the machine's byte order.
@@ -99,6 +99,11 @@ impl VnetHeader {
 
 /// Offset of the IP packet in `frame`, if there is one.
 pub(crate) fn network_at(frame: &[u8]) -> Option<usize> {
+    content(frame).and_then(|(kind, at)| (kind == IPV4 || kind == IPV6).then_some(at))
+}
+
+/// Type of the content of `frame` behind its VLAN tags, and the offset of the content.
+pub(crate) fn content(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = VNET + ETHERNET - 2;
     // A frame has at most two tags (802.1ad).
     for _ in 0..3 {
@@ -107,7 +112,7 @@ pub(crate) fn network_at(frame: &[u8]) -> Option<usize> {
             at += 4;
             continue;
         }
-        return (kind == IPV4 || kind == IPV6).then_some(at + 2);
+        return Some((kind, at + 2));
     }
     None
 }

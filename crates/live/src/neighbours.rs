@@ -1,5 +1,9 @@
 //! Link-layer addresses of hosts, learned from forwarded frames. With them, both neighbours receive a
 //! packet of the station in a frame like one of its nominal sender.
+//!
+//! A packet to a host has the destination to which the hosts of the other side address their frames, as on a bridge. So
+//! the station follows a gateway that fails over as soon as one of these hosts does. A gateway may receive at another
+//! address than it sends from (HSRP, VRRP).
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::wire::Addr;
@@ -40,9 +44,8 @@ struct Slot {
     /// Side of the host. A forged address from the other side does not affect this entry.
     side: Side,
     addr: Addr,
-    neighbour: Neighbour,
-    /// Whether the host itself has sent a frame. Until then, the entry is from frames to the host.
-    has_sent: bool,
+    /// Source of the host's frames.
+    source: Option<Neighbour>,
     /// Destination of the last frame from the other side to the host.
     addressed: Option<Neighbour>,
     used: u64,
@@ -55,7 +58,7 @@ impl Slot {
 
     /// Whether the host has sent from this neighbour, and the other side addresses it there.
     fn is_confirmed(&self) -> bool {
-        self.has_sent && self.addressed == Some(self.neighbour)
+        self.source.is_some() && self.addressed == self.source
     }
 }
 
@@ -63,14 +66,14 @@ impl Slot {
 pub struct Neighbours {
     slots: Vec<Option<Slot>>,
     clock: u64,
-    /// The latest entries of `learn` and `suppose`, since packets come in trains.
+    /// The latest entries of `learn` and `learn_destination`, since packets come in trains.
     last: Option<(Side, Addr, Neighbour)>,
-    supposed: Option<(Side, Addr, Neighbour)>,
+    addressed: Option<(Side, Addr, Addr, [u8; 6], Neighbour)>,
 }
 
 impl Default for Neighbours {
     fn default() -> Neighbours {
-        Neighbours { slots: vec![None; SETS * WAYS], clock: 0, last: None, supposed: None }
+        Neighbours { slots: vec![None; SETS * WAYS], clock: 0, last: None, addressed: None }
     }
 }
 
@@ -91,31 +94,42 @@ impl Neighbours {
             return;
         }
         let confirmed = self.slot(side, addr).filter(|slot| slot.is_confirmed());
-        if confirmed.is_some_and(|slot| slot.neighbour != neighbour) {
+        if confirmed.is_some_and(|slot| slot.source != Some(neighbour)) {
             return;
         }
         self.last = Some((side, addr, neighbour));
         self.insert(side, addr, neighbour);
     }
 
-    /// Learns the destination of a frame with this link-layer header to `addr` on `side`. It is used until
-    /// the host itself sends a frame. Without it, a forged first packet of a connection could make a host
-    /// unreachable that only answers.
-    pub fn learn_destination(&mut self, side: Side, addr: Addr, link: &[u8]) {
+    /// Learns the destination of a frame with this link-layer header from `src` to `addr`, which is on `side`. The frame
+    /// counts only if its source is the known one of `src`. Otherwise a third party of the other side could make a host
+    /// unreachable by frames to wrong destinations.
+    pub fn learn_destination(&mut self, side: Side, src: Addr, addr: Addr, link: &[u8]) {
         // Group addresses are no hosts.
         let Some(neighbour) = Neighbour::of(link, 0).filter(|to| to.mac[0] & 1 == 0) else {
             return;
         };
-        if self.supposed == Some((side, addr, neighbour)) {
+        let Some(from) = Neighbour::of(link, 6) else { return };
+        let entry = (side, src, addr, from.mac, neighbour);
+        if self.addressed == Some(entry) {
             return;
         }
-        self.supposed = Some((side, addr, neighbour));
-        if self.slot(side, addr).is_none_or(|slot| !slot.has_sent) {
-            self.put(side, addr, neighbour, false);
+        let source = self.slot(side.other(), src).and_then(|slot| slot.source);
+        if source.is_some_and(|source| source.mac != from.mac) {
+            return;
         }
-        if let Some(slot) = self.slot(side, addr) {
-            slot.addressed = Some(neighbour);
-        }
+        self.addressed = Some(entry);
+        self.slot_or_new(side, addr).addressed = Some(neighbour);
+    }
+
+    /// Learns from an announcement of a host on `side`: an ARP packet, or a message of neighbour discovery. The hosts of
+    /// the other side, to which it is forwarded, address their frames accordingly.
+    pub fn announce(&mut self, side: Side, addr: Addr, mac: [u8; 6], link: &[u8]) {
+        let Some(neighbour) = Neighbour::of(link, 6) else { return };
+        let neighbour = Neighbour { mac, ..neighbour };
+        let slot = self.slot_or_new(side, addr);
+        (slot.source, slot.addressed) = (Some(neighbour), Some(neighbour));
+        (self.last, self.addressed) = (None, None);
     }
 
     fn slot(&mut self, side: Side, addr: Addr) -> Option<&mut Slot> {
@@ -123,43 +137,43 @@ impl Neighbours {
         self.slots[from..from + WAYS].iter_mut().flatten().find(|slot| slot.is(side, addr))
     }
 
-    /// Stores the neighbour of `addr` on `side`.
+    /// Stores the source of the frames of `addr` on `side`.
     pub fn insert(&mut self, side: Side, addr: Addr, neighbour: Neighbour) {
-        self.put(side, addr, neighbour, true);
+        self.slot_or_new(side, addr).source = Some(neighbour);
     }
 
-    fn put(&mut self, side: Side, addr: Addr, neighbour: Neighbour, has_sent: bool) {
+    /// The slot of `addr` on `side`, which counts as used now. A new one replaces the least recently used one of its set.
+    fn slot_or_new(&mut self, side: Side, addr: Addr) -> &mut Slot {
         self.clock += 1;
-        let addressed = self.slot(side, addr).and_then(|slot| slot.addressed);
-        let slot = Slot { side, addr, neighbour, has_sent, addressed, used: self.clock };
+        let new = Slot { side, addr, source: None, addressed: None, used: self.clock };
         let from = Neighbours::set(addr);
-        let set = &mut self.slots[from..from + WAYS];
-        let place = set
-            .iter()
-            .position(|slot| slot.is_some_and(|slot| slot.is(side, addr)))
-            .or_else(|| (0..WAYS).min_by_key(|i| set[*i].map_or(0, |slot| slot.used)));
-        let old = place.and_then(|place| set[place].replace(slot));
-        if let Some(evicted) = old.filter(|old| !old.is(side, addr)) {
+        let set = &self.slots[from..from + WAYS];
+        let known = set.iter().position(|slot| slot.is_some_and(|slot| slot.is(side, addr)));
+        let oldest = (0..WAYS).min_by_key(|i| set[*i].map_or(0, |slot| slot.used)).unwrap_or(0);
+        let place = &mut self.slots[from + known.unwrap_or(oldest)];
+        if let Some(evicted) = place.take_if(|slot| !slot.is(side, addr)) {
             // Its next frame must store it again.
-            let is_gone = |cached: &mut (Side, Addr, Neighbour)| evicted.is(cached.0, cached.1);
-            self.last.take_if(is_gone);
-            self.supposed.take_if(is_gone);
+            self.last.take_if(|cached| evicted.is(cached.0, cached.1));
+            self.addressed.take_if(|cached| evicted.is(cached.0, cached.2));
         }
+        let slot = place.get_or_insert(new);
+        slot.used = self.clock;
+        slot
     }
 
-    fn find(&mut self, side: Side, addr: Addr) -> Option<Neighbour> {
+    fn find(&mut self, side: Side, addr: Addr) -> Option<&Slot> {
         self.clock += 1;
         let clock = self.clock;
         let slot = self.slot(side, addr)?;
         slot.used = clock;
-        Some(slot.neighbour)
+        Some(slot)
     }
 
     /// The link-layer header of a frame from `src` to `dst`, which is on `side`; `None` if one of them is
     /// unknown. The tags are those of the destination's link.
     pub fn link_header(&mut self, side: Side, src: Addr, dst: Addr) -> Option<Vec<u8>> {
-        let from = self.find(side.other(), src)?;
-        let to = self.find(side, dst)?;
+        let from = self.find(side.other(), src).and_then(|slot| slot.source.or(slot.addressed))?;
+        let to = self.find(side, dst).and_then(|slot| slot.addressed.or(slot.source))?;
         let mut link = Vec::with_capacity(22);
         link.extend_from_slice(&to.mac);
         link.extend_from_slice(&from.mac);
@@ -205,16 +219,48 @@ mod tests {
         };
         let first = [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0];
         table.learn(Side::Left, A, &first);
-        table.learn_destination(Side::Right, B, &first);
+        table.learn_destination(Side::Right, A, B, &first);
         assert_eq!(to(&mut table), Some(vec![2; 6]));
-        // A later frame replaces the entry; a group address does not.
-        table.learn_destination(Side::Right, B, &[4, 4, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 8, 0]);
-        table.learn_destination(Side::Right, B, &[0xff, 5, 5, 5, 5, 5, 1, 1, 1, 1, 1, 1, 8, 0]);
+        // A later frame replaces the entry; a group address and a frame of a third party do not.
+        table.learn_destination(Side::Right, A, B, &[4, 4, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 8, 0]);
+        table.learn_destination(Side::Right, A, B, &[0xff, 5, 5, 5, 5, 5, 1, 1, 1, 1, 1, 1, 8, 0]);
+        table.learn_destination(Side::Right, A, B, &[6, 6, 6, 6, 6, 6, 9, 9, 9, 9, 9, 9, 8, 0]);
         assert_eq!(to(&mut table), Some(vec![4; 6]));
-        // After the host's own frame, frames to it have no effect.
-        table.learn(Side::Right, B, &[1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 8, 8, 0]);
-        table.learn_destination(Side::Right, B, &[6, 6, 6, 6, 6, 6, 1, 1, 1, 1, 1, 1, 8, 0]);
-        assert_eq!(to(&mut table), Some(vec![8; 6]));
+    }
+
+    /// A router sends from its own address and receives at the virtual one of its group.
+    #[test]
+    fn a_host_is_addressed_as_the_other_side_addresses_it() {
+        let mut table = Neighbours::default();
+        let link = |to: u8, from: u8| [&[to; 6][..], &[from; 6], &[8, 0]].concat();
+        table.learn(Side::Left, A, &link(9, 1));
+        table.learn(Side::Right, B, &link(1, 4));
+        table.learn_destination(Side::Right, A, B, &link(8, 1));
+        assert_eq!(table.link_header(Side::Right, A, B), Some(link(8, 1)));
+        assert_eq!(table.link_header(Side::Left, B, A), Some(link(1, 4)));
+        // Its standby router takes over, without a change for the hosts of the other side.
+        table.learn(Side::Right, B, &link(1, 5));
+        assert_eq!(table.link_header(Side::Right, A, B), Some(link(8, 1)));
+        assert_eq!(table.link_header(Side::Left, B, A), Some(link(1, 5)));
+    }
+
+    /// A gateway without a virtual address: its hosts learn the new one by ARP.
+    #[test]
+    fn an_announcement_moves_a_host_at_once() {
+        let mut table = Neighbours::default();
+        let link = |to: u8, from: u8| [&[to; 6][..], &[from; 6], &[8, 0]].concat();
+        table.learn(Side::Left, A, &link(4, 1));
+        table.learn(Side::Right, B, &link(1, 4));
+        table.learn_destination(Side::Right, A, B, &link(4, 1));
+        table.announce(Side::Right, B, [6; 6], &link(0xff, 6));
+        assert_eq!(table.link_header(Side::Right, A, B), Some(link(6, 1)));
+        // A frame to the old address was under way.
+        table.learn_destination(Side::Right, A, B, &link(4, 1));
+        table.learn_destination(Side::Right, A, B, &link(6, 1));
+        assert_eq!(table.link_header(Side::Right, A, B), Some(link(6, 1)));
+        // The announcement of the other side concerns another host.
+        table.announce(Side::Left, B, [7; 6], &link(0xff, 7));
+        assert_eq!(table.link_header(Side::Right, A, B), Some(link(6, 1)));
     }
 
     /// A third party on the side of the host forges its address. A host that has moved sends from another
@@ -228,7 +274,7 @@ mod tests {
         let link = |to: u8, from: u8| [&[to; 6][..], &[from; 6], &[8, 0]].concat();
         let (from, towards) = (|mac| link(1, mac), |mac| link(mac, 1));
         table.learn(Side::Left, A, &from(1));
-        table.learn_destination(Side::Right, B, &towards(4));
+        table.learn_destination(Side::Right, A, B, &towards(4));
         table.learn(Side::Right, B, &from(4));
         for _ in 0..2 {
             table.learn(Side::Right, B, &from(6));
@@ -240,16 +286,12 @@ mod tests {
         assert_eq!(table.link_header(Side::Right, A, B).map(|link| link.len()), Some(14));
         table.learn(Side::Right, B, &from(10));
         assert_eq!(to(&mut table), Some(vec![4; 6]), "no frame was addressed there yet");
-        table.learn_destination(Side::Right, B, &towards(10));
-        assert_eq!(to(&mut table), Some(vec![4; 6]));
-        table.learn(Side::Right, B, &from(10));
+        table.learn_destination(Side::Right, A, B, &towards(10));
         assert_eq!(to(&mut table), Some(vec![10; 6]), "it has moved");
+        table.learn(Side::Right, B, &from(10));
         table.learn(Side::Right, B, &from(4));
-        assert_eq!(to(&mut table), Some(vec![10; 6]));
-        // A router may receive at another address than it sends from.
-        table.learn_destination(Side::Right, B, &towards(8));
-        table.learn(Side::Right, B, &from(7));
-        assert_eq!(to(&mut table), Some(vec![7; 6]));
+        let source = table.link_header(Side::Left, B, A).map(|link| link[6..12].to_vec());
+        assert_eq!(source, Some(vec![10; 6]));
     }
 
     /// Addresses of one network differ in a few bits only, at either end of the address.
@@ -317,7 +359,7 @@ mod tests {
             let mut table = Neighbours::default();
             let restore = |table: &mut Neighbours| match has_sent {
                 true => table.learn(Side::Right, B, &link),
-                false => table.learn_destination(Side::Right, B, &link),
+                false => table.learn_destination(Side::Right, A, B, &link),
             };
             table.learn(Side::Left, A, &link);
             restore(&mut table);

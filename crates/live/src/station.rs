@@ -426,6 +426,9 @@ impl Station {
                 }
                 Incoming::Packets(packets) => packets,
                 other => {
+                    if let Some((addr, mac, link)) = frame::announcement(bytes) {
+                        self.neighbours.announce(place.1, addr, mac, link);
+                    }
                     let counts = &mut self.ports[i].counts;
                     counts.passed += 1;
                     counts.malformed += u64::from(matches!(other, Incoming::Malformed));
@@ -452,11 +455,9 @@ impl Station {
     ) {
         packet.id = PacketId(u64::from(stage.0) << 48 | self.next_id);
         self.next_id += 1;
-        if packet.segment().is_some()
-            && let Some(link) = frame::link_header(frame)
-        {
+        if let Some(link) = frame::link_header(frame) {
             self.neighbours.learn(side, packet.src, link);
-            self.neighbours.learn_destination(side.other(), packet.dst, link);
+            self.neighbours.learn_destination(side.other(), packet.src, packet.dst, link);
         }
         sink.passage(now, side.other(), &packet, Passage::In);
         let Station { path, ports, neighbours, unroutable, plane, links, .. } = self;

@@ -48,6 +48,7 @@ fn packets() -> impl Strategy<Value = Packet> {
                 transport,
                 body: Body::copy_of(&body),
                 tos,
+                label: 0,
                 ttl,
                 damage: Damage::None,
                 urgent: false,

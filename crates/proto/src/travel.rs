@@ -251,6 +251,7 @@ impl Travels for Packet {
             transport: view.transport,
             body,
             tos: view.tos,
+            label: view.label,
             ttl: view.ttl,
             damage: view.damage,
             urgent: false,

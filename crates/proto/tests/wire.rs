@@ -168,6 +168,7 @@ fn packets() -> impl Strategy<Value = Packet> {
                 transport,
                 body,
                 tos,
+                label: 0,
                 ttl,
                 damage,
                 urgent: false,

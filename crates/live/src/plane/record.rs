@@ -237,6 +237,7 @@ fn packet(frame: &[u8], record: Record, place: u64, order: &mut Order) -> Option
         transport: seen.transport,
         body,
         tos: seen.tos,
+        label: seen.label,
         ttl: seen.ttl,
         damage: if record.gso_size == 0 { seen.damage } else { Damage::None },
         urgent: false,

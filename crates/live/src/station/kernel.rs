@@ -214,7 +214,7 @@ impl Station {
                 && let Some(link) = self.plane.as_ref().and_then(|p| p.link_header(place))
             {
                 self.neighbours.learn(side, packet.src, &link);
-                self.neighbours.learn_destination(side.other(), packet.dst, &link);
+                self.neighbours.learn_destination(side.other(), packet.src, packet.dst, &link);
             }
             let passage = if forwarded && !diverted { Passage::Copied } else { Passage::In };
             sink.passage(stage_time, side.other(), &packet, passage);

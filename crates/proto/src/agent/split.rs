@@ -18,6 +18,11 @@
 //!   table is full, an old half-open pair is removed to make room (`half_open.rs`), or a pair that was silent
 //!   for long is reset. Otherwise a new connection passes unchanged. A connection whose SYN did not pass here
 //!   is not split, and a connection that has passed remains unsplit.
+//! - A keep-alive, or a probe of a closed window, is passed to the other end, and answered after that end has answered. So an
+//!   end finds that the other one has vanished. Data that was acknowledged here is not covered: its loss shows only when the
+//!   base station gives up.
+//! - Packets have the DSCP and the flow label of the latest packet of the host that they represent. Each half uses ECN if
+//!   both hosts do.
 //! - A SYN with an unknown option, or with flags that do not open a connection, passes unchanged: signatures
 //!   (RFC 2385, RFC 5925) and MPTCP would not survive a split. See `passed.rs`.
 //!
@@ -84,8 +89,8 @@ pub struct SplitConfig {
     /// Configuration of M-TCP; `None` for an ordinary split connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtcp: Option<MtcpConfig>,
-    /// Whether two successive timeouts of full segments reduce the segment size (RFC 4821). On for stations.
-    /// Off for scenarios: their links have no MTU, so timeouts have other causes.
+    /// Whether two successive timeouts of full segments reduce the segment size (RFC 4821). On for stations, and for
+    /// scenarios with scripted fates. Off for others: their links have no MTU, so timeouts have other causes.
     #[serde(skip)]
     pub suspects_size: bool,
 }

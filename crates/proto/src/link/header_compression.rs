@@ -311,6 +311,7 @@ impl Context {
             transport: Transport::Tcp(self.segment.clone()),
             body,
             tos: self.tos,
+            label: 0,
             ttl: self.ttl,
             damage,
             urgent: false,

@@ -286,6 +286,7 @@ mod tests {
                 transport: Transport::Other(protocol),
                 body: Body::copy_of(bytes),
                 tos: 0,
+                label: 0,
                 ttl: 64,
                 damage: Damage::None,
                 urgent: false,

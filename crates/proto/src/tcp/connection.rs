@@ -91,6 +91,10 @@ pub struct Connection {
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,
+    /// Class of sent packets: DSCP, and IPv6 flow label. Hosts use zero.
+    class: (u8, u32),
+    /// Whether ECN is offered and accepted although it is not configured.
+    ecn: bool,
     /// State of acknowledgements that wait for the far end (M-TCP).
     end_to_end: Option<Box<end_to_end_acks::EndToEndAcks>>,
     /// Whether another base station had this connection before.
@@ -209,6 +213,8 @@ impl Connection {
             opening: Opening::new(&config),
             held: false,
             relay: false,
+            class: (0, 0),
+            ecn: false,
             end_to_end: None,
             resumed: false,
             frozen: false,

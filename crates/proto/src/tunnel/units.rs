@@ -37,6 +37,7 @@ pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
             transport,
             body: whole(from),
             tos: 0,
+            label: 0,
             ttl: 0,
             damage: Damage::None,
             urgent: false,

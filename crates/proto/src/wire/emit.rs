@@ -191,8 +191,8 @@ fn ipv4(packet: &Packet, len: u16, out: &mut Vec<u8>) {
 //= rfc8200#section-3: layout of the header
 fn ipv6(packet: &Packet, payload_len: u16, out: &mut Vec<u8>) {
     let mut header = [0u8; 40];
-    header[0] = 0x60 | packet.tos >> 4;
-    header[1] = packet.tos << 4;
+    let first = 6 << 28 | u32::from(packet.tos) << 20 | packet.label;
+    header[..4].copy_from_slice(&first.to_be_bytes());
     header[4..6].copy_from_slice(&payload_len.to_be_bytes());
     header[6] = protocol(packet);
     header[7] = packet.ttl;
@@ -235,6 +235,7 @@ mod tests {
                 transport: Transport::Other(50),
                 body: Body::copy_of(body),
                 tos: 0,
+                label: 0,
                 ttl: 64,
                 damage,
                 urgent: false,

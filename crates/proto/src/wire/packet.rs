@@ -208,6 +208,8 @@ pub struct Parts {
     pub body: Body,
     /// Traffic class: DSCP and ECN bits.
     pub tos: u8,
+    /// IPv6 flow label, 20 bits; zero on IPv4.
+    pub label: u32,
     /// Remaining hops (TTL).
     pub ttl: u8,
     /// Damage by the channel.
@@ -238,6 +240,7 @@ impl Parts {
             transport,
             body,
             tos: 0,
+            label: 0,
             ttl: 64,
             damage: Damage::None,
             urgent: false,
@@ -267,10 +270,13 @@ impl DerefMut for Packet {
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Parts { id, src, dst, transport, body, tos, ttl, damage, .. } = &**self;
-        let Parts { urgent, piece, fragmentable, .. } = &**self;
+        let Parts { label, urgent, piece, fragmentable, .. } = &**self;
         let mut form = f.debug_struct("Packet");
         form.field("id", id).field("src", src).field("dst", dst).field("transport", transport);
         form.field("body", body).field("tos", tos).field("ttl", ttl).field("damage", damage);
+        if *label != 0 {
+            form.field("label", label);
+        }
         if *urgent {
             form.field("urgent", urgent);
         }

@@ -89,6 +89,8 @@ pub struct View {
     pub transport: Transport,
     /// Traffic class: DSCP and ECN bits.
     pub tos: u8,
+    /// IPv6 flow label, 20 bits; zero on IPv4.
+    pub label: u32,
     /// Remaining hops (TTL).
     pub ttl: u8,
     /// IPv4 identification; zero on IPv6.
@@ -116,6 +118,8 @@ pub struct IpLayer {
     pub protocol: u8,
     /// Traffic class: DSCP and ECN bits.
     pub tos: u8,
+    /// IPv6 flow label, 20 bits; zero on IPv4.
+    pub label: u32,
     /// Remaining hops (TTL).
     pub ttl: u8,
     /// IPv4 identification; zero on IPv6.
@@ -180,6 +184,7 @@ pub fn transport(bytes: &[u8], ip: &IpLayer, mode: Mode) -> Result<View, ParseEr
             None => Transport::Other(ip.protocol),
         },
         tos: ip.tos,
+        label: ip.label,
         ttl: ip.ttl,
         ip_id: ip.id,
         damage: if ip.damaged { Damage::Ip } else { Damage::None },
@@ -243,6 +248,7 @@ fn ipv4(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
         dst: addr(16),
         protocol: fixed[9],
         tos: fixed[1],
+        label: 0,
         ttl: fixed[8],
         id: u16_at(fixed, 4),
         header,
@@ -252,6 +258,9 @@ fn ipv4(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
         fragment: (place & 0x3fff != 0).then_some(place),
     })
 }
+
+/// Mask of the flow label in the first word of the IPv6 header.
+const LABEL: u32 = 0xf_ffff;
 
 fn ipv6(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
     let fixed = bytes.first_chunk::<40>().ok_or_else(|| short("IPv6", 40, bytes))?;
@@ -268,6 +277,7 @@ fn ipv6(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
         dst: addr(24),
         protocol: fixed[6],
         tos: fixed[0] << 4 | fixed[1] >> 4,
+        label: u32_at(fixed, 0) & LABEL,
         ttl: fixed[7],
         id: 0,
         header: 40,
@@ -370,6 +380,7 @@ pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, Parse
         transport: view.transport,
         body,
         tos: view.tos,
+        label: view.label,
         ttl: view.ttl,
         damage: view.damage,
         urgent: false,

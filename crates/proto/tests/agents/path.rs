@@ -77,6 +77,8 @@ pub struct Path {
     pub cut: [[bool; 2]; 2],
     /// By wire and direction: number of packets so far, lost ones included.
     pub carried: [[u64; 2]; 2],
+    /// Direction, traffic class and flow label of the base station's packets.
+    pub sent_by_agent: Vec<(Side, u8, u32)>,
 }
 
 impl Path {
@@ -108,6 +110,7 @@ impl Path {
             resets: [0; 3],
             cut: [[false; 2]; 2],
             carried: [[0; 2]; 2],
+            sent_by_agent: Vec::new(),
         }
     }
 
@@ -234,6 +237,9 @@ impl Path {
                 self.resets[i] += 1;
             }
             self.carried[wire][side.index()] += 1;
+            if i == 1 {
+                self.sent_by_agent.push((side, packet.tos, packet.label));
+            }
             if self.cut[wire][side.index()] {
                 continue;
             }

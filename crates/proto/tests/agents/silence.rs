@@ -5,11 +5,12 @@ use lasthop_proto::machine::Side;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span, Time};
-use lasthop_proto::wire::Body;
+use lasthop_proto::wire::{Body, CE, ECT, Flags, Packet, Transport};
 
 use crate::path::{MOBILE, Path, Wire};
 
-/// Wire of the mobile host.
+/// Wires of the fixed and of the mobile host.
+const WIRED: usize = 0;
 const AIR: usize = 1;
 
 /// A split connection as stations configure it: lost full segments may be too large for the path.
@@ -65,5 +66,90 @@ fn few_packets_are_sent_to_a_silent_host() {
                 assert!(split <= 2 * bridge + 50, "{} {writes:?}: {split}, {bridge}", word.key);
             }
         }
+    }
+}
+
+/// A connection over a station with `config` whose ends have exchanged 1000 bytes each.
+fn connected(config: SplitConfig, tcp: &TcpConfig) -> Path {
+    let wire = Wire { byte: Span(80), delay: Span::millis(5), losses: 0 };
+    let mut path = Path::new([tcp, tcp], &AgentConfig::Split(config), [wire, wire], 1);
+    path.hosts[0].connect(MOBILE, 80, Time::ZERO, 1 << 20);
+    path.hosts[1].serve(1 << 20);
+    path.run_until(Time::ZERO + Span::millis(100));
+    for i in 0..2 {
+        path.act(i, 0, |connection, now, out| {
+            connection.write(now, Body::Pattern { stream: 1, len: 1000, offset: 0 }, out)
+        });
+    }
+    path.run_until(Time::ZERO + Span::secs(1));
+    path
+}
+
+/// A keep-alive after the last packet that arrived from `from`, with `len` bytes.
+fn keep_alive(path: &Path, from: Side, len: u32) -> Packet {
+    let last = path.last[from.index()].clone().expect("a packet");
+    let sent = last.segment().map(|s| s.seq + s.seq_len(last.body.len())).expect("a segment");
+    last.with(|packet| {
+        if let Transport::Tcp(segment) = &mut packet.transport {
+            (segment.seq, segment.flags) = (sent + u32::MAX, Flags::ACK);
+        }
+        packet.body = Body::Pattern { stream: 0, len, offset: 0 };
+    })
+}
+
+/// A keep-alive reaches the other end, and is answered only if that end answers. So a vanished peer is found.
+#[test]
+fn keep_alives_act_end_to_end() {
+    for (from, len) in [(Side::Left, 0), (Side::Left, 1), (Side::Right, 0), (Side::Right, 1)] {
+        let (near, far) = match from {
+            Side::Left => (WIRED, AIR),
+            Side::Right => (AIR, WIRED),
+        };
+        let tcp = TcpConfig::linux();
+        let mut path = connected(station(|_| {}), &tcp);
+        let counts = |path: &Path| {
+            [path.carried[far][from.other().index()], path.carried[near][from.index()]]
+        };
+        let probe = keep_alive(&path, from, len);
+        for alive in [true, false] {
+            path.silence(far, !alive);
+            let before = counts(&path);
+            path.inject(from, probe.clone());
+            path.run_until(path.now + Span::secs(5));
+            let [probes, answers] = counts(&path);
+            let got = [probes - before[0], answers - before[1]];
+            assert_eq!(got, [1, u64::from(alive)], "{from:?} {len} {alive}");
+        }
+    }
+}
+
+/// The base station uses the class of the hosts' packets, and the ECN that they agree on.
+#[test]
+fn the_class_of_packets_and_their_ecn_bits_are_those_of_the_hosts() {
+    for ecn in [false, true] {
+        let tcp = TcpConfig { ecn, ..TcpConfig::linux() };
+        let mut path = connected(station(|_| {}), &tcp);
+        for from in Side::BOTH {
+            let mut probe = keep_alive(&path, from, 0);
+            (probe.tos, probe.label) = (0xb8 | ECT, 7);
+            path.inject(from, probe);
+            path.run_until(path.now + Span::secs(1));
+            let i = if from == Side::Left { 0 } else { 1 };
+            path.act(i, 0, |connection, now, out| {
+                connection.write(now, Body::Pattern { stream: 1, len: 100, offset: 1000 }, out)
+            });
+            path.run_until(path.now + Span::secs(1));
+        }
+        // The hosts' own packets have class 0, which the base station follows.
+        let sent = path.sent_by_agent.iter();
+        let classes: Vec<_> =
+            sent.clone().map(|(side, tos, label)| (*side, tos & !CE, *label)).collect();
+        for side in Side::BOTH {
+            assert!(
+                classes.contains(&(side, 0xb8, 7)) && classes.contains(&(side, 0, 0)),
+                "{classes:?}"
+            );
+        }
+        assert_eq!(sent.clone().any(|(_, tos, _)| tos & CE == ECT), ecn);
     }
 }

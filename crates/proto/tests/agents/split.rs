@@ -84,7 +84,7 @@ fn a_mark_is_echoed_by_the_half_that_it_came_to() {
         format!(
             "
         0ms fixed SEW 0 mss 1000 => split-taken
-        0ms right S 0 => split-control              # over the air nothing is offered
+        0ms right SEW 0 => split-control            # offered over the air as well
         10ms mobile S. 0 ack 1 mss 1000 => split-taken
         10ms left S.E 0 ack 1 => split-control
         12ms fixed . 1 ack 1 => split-taken

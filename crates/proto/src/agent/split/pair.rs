@@ -164,6 +164,10 @@ pub(super) struct Pair {
     behind: Option<Seq>,
     /// Indexed by the side of the peer: whether it may have continued without the base station.
     doubts: [Doubt; 2],
+    /// Indexed by the side of the peer: whether it probes the other end and waits for its answer.
+    probing: [bool; 2],
+    /// Indexed by the side of the peer: the last probe that was passed to it.
+    probed: [Doubt; 2],
     /// Until the far end has answered: the opener's SYN, and an earlier one with another number.
     first: Option<Box<Waiting>>,
     rival: Option<Box<Packet>>,
@@ -189,6 +193,7 @@ impl Pair {
         out: &mut Out,
     ) -> Pair {
         let first = Some(Box::new(Waiting { syn: syn.clone(), crossed: None }));
+        let class = (syn.tos, syn.label);
         let no_segment = Segment::new(flow.src_port, flow.dst_port, Seq(0), Seq(0), Flags::SYN);
         let mut syn = syn.segment().unwrap_or(&no_segment).clone();
         raise_mss(&mut syn);
@@ -210,6 +215,10 @@ impl Pair {
         let mut near = half(opener, flow.reversed(), Seq(0));
         near.hold();
         onward.hold();
+        onward.set_class(class.0, class.1);
+        // Each half offers what its host offers to the other one.
+        let offers_ecn = syn.flags.has(Flags::ECE | Flags::CWR);
+        [&mut near, &mut onward].into_iter().for_each(|half| half.set_ecn(offers_ecn));
         near.on_segment(now, &syn, Body::EMPTY, out);
         onward.connect(now);
         onward.on_wake(now, out);
@@ -228,6 +237,8 @@ impl Pair {
             gone: None,
             behind: None,
             doubts: [Doubt::default(); 2],
+            probing: [false; 2],
+            probed: [Doubt::default(); 2],
             first,
             rival: None,
         }
@@ -249,6 +260,7 @@ impl Pair {
             self.uncork = Some(now);
         }
         let ecn = packet.ecn();
+        self.halves[from.other().index()].set_class(packet.tos, packet.label);
         if let Transport::Tcp(segment) = &mut packet.transport
             && segment.flags.has(Flags::SYN)
         {
@@ -263,12 +275,44 @@ impl Pair {
                 // the other end is probed for a confirmation.
                 self.halves[from.other().index()].elicit_answer(now, out);
             }
+            if self.passes_probe(now, from, segment, &body, out) {
+                return self.settle(now, shared, out);
+            }
             self.halves[from.index()].on_arrival(now, segment, body, ecn, out);
+            if core::mem::take(&mut self.probing[from.other().index()]) {
+                self.halves[from.other().index()].confirm(now, out);
+            }
             if from == Side::Right {
                 self.find(now, out);
             }
         }
         self.settle(now, shared, out)
+    }
+
+    /// Passes a keep-alive, or a probe of a closed window, to the other end, whose answer this half then confirms.
+    /// Otherwise an end would never find that the other one has vanished. Returns false if this half answers itself.
+    fn passes_probe(
+        &mut self,
+        now: Time,
+        from: Side,
+        segment: &Segment,
+        body: &Body,
+        out: &mut Out,
+    ) -> bool {
+        let (i, other) = (from.index(), from.other().index());
+        // M-TCP answers while the mobile host is lost, so that the other end waits for its return.
+        let passes = self.gone.is_none()
+            && self.halves[i].is_probed_by(segment, body.len())
+            && self.halves[other].is_open();
+        if passes {
+            self.probing[i] = true;
+            if self.probed[other].may_probe(now)
+                && let Some(probe) = self.halves[other].probe(now)
+            {
+                self.halves[other].send_probe(probe, body.len(), out);
+            }
+        }
+        passes
     }
 
     /// Handles a router's report that a packet of the half towards `side` was too large. Returns whether the
@@ -359,7 +403,7 @@ impl Pair {
         self.reset(now, out);
         for (half, probe) in self.halves.iter_mut().zip(probes) {
             if let Some(probe) = probe {
-                half.send_probe(probe, out);
+                half.send_probe(probe, 1, out);
             }
         }
     }
@@ -406,6 +450,7 @@ impl Pair {
             Side::Right => (right, left),
         };
         if near.is_held() && onward.state().is_synchronised() {
+            near.limit_ecn(onward);
             near.accept(now, Some(onward.peer_iss()), out);
             (self.first, self.rival) = (None, None);
         }

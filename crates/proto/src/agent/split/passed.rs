@@ -6,6 +6,7 @@
 use core::mem::swap;
 use std::collections::BTreeSet;
 
+use crate::wire::opening::Opening;
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
 /// Minimum number of stored SYNs.
@@ -50,22 +51,33 @@ impl Passed {
 }
 
 /// Whether a connection that `syn` opens can be split without a disadvantage for its ends: only if the whole
-/// SYN is understood here.
+/// SYN is understood here. Cookies of TCP Fast Open (RFC 7413) and connection counts (RFC 1644) are of use only between the
+/// ends: through a split connection no server would send one.
 //= rfc9293#section-3.1: an option that is not known must be ignored; it may still mean something to the far end
 pub(super) fn is_splittable(syn: &Segment) -> bool {
     let flags = syn.flags.without(Flags::ACE | Flags::PSH);
-    flags == Flags::SYN && syn.options().unknown.is_empty()
+    let options = syn.options();
+    flags == Flags::SYN && options.unknown.is_empty() && options.opening == Opening::NONE
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::Addr;
+    use crate::wire::opening::Cookie;
 
     fn key(n: u32) -> FlowKey {
         let [a, b, c, d] = n.to_be_bytes();
         let (src, dst) = (Addr::v4(a, b, c, d), Addr::v4(10, 1, 0, 1));
         FlowKey { src, dst, src_port: 1, dst_port: 9 }
+    }
+
+    #[test]
+    fn a_syn_with_a_cookie_or_its_request_passes() {
+        let mut syn = Segment::new(1, 2, Seq(1), Seq(0), Flags::SYN);
+        assert!(is_splittable(&syn));
+        syn.options_mut().opening.cookie = Some(Cookie::REQUEST);
+        assert!(!is_splittable(&syn));
     }
 
     #[test]

@@ -117,6 +117,7 @@ impl Incomplete {
             protocol: PROTOCOL_TCP,
             //= rfc3168#section-5.3: a mark on any fragment marks the packet
             tos: if marked { first.tos | CE } else { first.tos },
+            label: 0,
             ttl: first.ttl,
             id: 0,
             header: 0,
@@ -133,6 +134,7 @@ impl Incomplete {
             transport: view.transport,
             body: Body::Bytes { frame: Arc::from(bytes), from, len },
             tos: view.tos,
+            label: view.label,
             ttl: view.ttl,
             damage: view.damage,
             urgent: false,

@@ -95,11 +95,35 @@ impl Connection {
         open.then(|| self.segment(now, una - 1, Flags::ACK))
     }
 
-    /// Sends the segment of [`Connection::probe`], with a byte of data. A peer may ignore an empty one if it has just
-    /// answered another.
+    /// Whether the peer requests an answer by a segment without new data: a keep-alive, or Linux's probe of a closed
+    /// window. It may carry one byte, as that of old hosts and of Windows.
+    //= rfc9293#section-3.8.4: SEG.SEQ = SND.NXT-1
+    pub fn is_probed_by(&self, segment: &Segment, len: u32) -> bool {
+        let plain = segment.flags.without(Flags::PSH | Flags::ACE) == Flags::ACK;
+        let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
+        self.is_open()
+            && plain
+            && len <= 1
+            && position.is_some_and(|at| at + 1 == self.acked_to_peer())
+    }
+
+    /// Whether both ends are synchronised, and the connection is not over.
+    pub fn is_open(&self) -> bool {
+        self.state.is_synchronised() && !self.is_over()
+    }
+
+    /// Answers a probe of the peer.
+    pub fn confirm(&mut self, now: Time, out: &mut Out) {
+        if self.is_open() {
+            self.send_ack_now(now, out);
+        }
+    }
+
+    /// Sends the segment of [`Connection::probe`], with `len` bytes of data, at most one. A peer may ignore an empty one
+    /// if it has just answered another.
     //= rfc9293#section-3.8.4: SEG.SEQ = SND.NXT-1, and one garbage octet
-    pub fn send_probe(&mut self, probe: Segment, out: &mut Out) {
-        let body = Body::Pattern { stream: 0, len: 1, offset: 0 };
+    pub fn send_probe(&mut self, probe: Segment, len: u32, out: &mut Out) {
+        let body = Body::Pattern { stream: 0, len, offset: 0 };
         self.originate(probe, body, Cause::Control, out);
     }
 

@@ -20,6 +20,21 @@ use crate::wire::{Acc, Body, CE, ECT, ECT1, Flags, Segment, options};
 use super::Connection;
 
 impl Connection {
+    /// Offers and accepts ECN, although it is not configured. Only before the handshake.
+    pub fn set_ecn(&mut self, on: bool) {
+        self.ecn = on;
+    }
+
+    /// Uses ECN only if the other half of a split connection does, unless it is configured.
+    pub fn limit_ecn(&mut self, other: &Connection) {
+        self.agreed.ecn &= other.agreed.ecn || self.config.ecn || self.config.accurate_ecn.is_on();
+    }
+
+    /// Sets the DSCP (in the six upper bits) and the IPv6 flow label of all packets from now on.
+    pub fn set_class(&mut self, dscp: u8, label: u32) {
+        self.class = (dscp & !CE, label);
+    }
+
     /// The flags by which a SYN offers ECN, or a SYN-ACK agrees to it.
     //= rfc3168#section-6.1.1: ECE and CWR on the SYN, ECE alone on the SYN-ACK
     pub(super) fn ecn_setup(&mut self, answering: bool, again: bool) -> Flags {
@@ -34,7 +49,7 @@ impl Connection {
         self.marks.offered = accurate && !again;
         match again {
             false if accurate => OFFER,
-            false if self.config.ecn => Flags::ECE | Flags::CWR,
+            false if self.config.ecn || self.ecn => Flags::ECE | Flags::CWR,
             _ => Flags::NONE,
         }
     }
@@ -56,7 +71,8 @@ impl Connection {
         } else {
             syn.flags.has(Flags::ECE | Flags::CWR)
         };
-        self.agreed.ecn = (self.config.ecn || mode.is_on()) && classic && !accurate;
+        let may = self.config.ecn || self.ecn || mode.is_on();
+        self.agreed.ecn = may && classic && !accurate;
         let bits = self.marks.arrived;
         self.marks.accurate = accurate.then(|| Box::new(Accurate::new(mode, bits, answer)));
         let acc = self.config.acc.filter(|_| syn.options().acc == Some(Acc::Permitted));

@@ -276,10 +276,11 @@ impl Connection {
         self.last_ack_sent = self.acked_to_peer();
         let mss = self.tx.core.window.mss;
         let piece = if body.len() > mss { mss.min(u16::MAX.into()) as u16 } else { 0 };
-        let tos = self.ecn_bits(&segment, &body, cause);
+        let (dscp, label) = self.class;
+        let tos = dscp | self.ecn_bits(&segment, &body, cause);
         let parts = Parts::tcp(self.flow.src, self.flow.dst, segment, body);
         let fragmentable = self.permits_fragments();
-        let packet = out.packet(Parts { tos, piece, fragmentable, ..parts });
+        let packet = out.packet(Parts { tos, label, piece, fragmentable, ..parts });
         self.launch(packet, cause, out);
     }
 
@@ -325,8 +326,9 @@ impl Connection {
         let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
         let ack = ack.unwrap_or(Seq(0));
         let reset = Segment::new(flow.src_port, flow.dst_port, seq, ack, flags);
-        let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
-        self.launch(reset, Cause::Control, out);
+        let (tos, label) = self.class;
+        let parts = Parts::tcp(flow.src, flow.dst, reset, Body::EMPTY);
+        self.launch(Packet::new(Parts { tos, label, ..parts }), Cause::Control, out);
     }
 
     pub(super) fn send_control(&mut self, now: Time, flags: Flags, out: &mut Out) {

@@ -188,7 +188,7 @@ impl Pair {
             if doubt.may_probe(now)
                 && let Some(probe) = half.probe(now)
             {
-                half.send_probe(probe, out);
+                half.send_probe(probe, 1, out);
             }
             return false;
         }

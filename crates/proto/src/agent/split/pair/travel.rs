@@ -104,6 +104,8 @@ impl Pair {
             gone,
             behind: None,
             doubts: [Doubt::default(); 2],
+            probing: [false; 2],
+            probed: [Doubt::default(); 2],
             first: None,
             rival: None,
         }
