@@ -6,8 +6,9 @@ use lasthop_observe::Sink;
 use lasthop_observe::conservation::Conservation;
 use lasthop_observe::layout::{Layout, Role};
 use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
+use lasthop_proto::link::Fate;
 use lasthop_proto::wire::Transport;
-use lasthop_scenario::Scenario;
+use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::{Reason, Session, layout};
 
 /// Conservation of packets. A packet that a host first receives and then refuses counts once. A copy that a link layer
@@ -49,6 +50,17 @@ pub struct Examined {
     pub events: u64,
 }
 
+/// Whether a host of `scenario` falls silent.
+fn is_silenced(scenario: &Scenario) -> bool {
+    let cells = scenario.roaming.iter().flat_map(|roaming| &roaming.cells);
+    let stages = scenario.path.iter().chain(cells.flat_map(|cell| &cell.path));
+    let mut fates = stages.filter_map(|stage| match &stage.kind {
+        StageKind::Cross(cross) => cross.fates.as_deref(),
+        _ => None,
+    });
+    fates.any(|fates| fates.named().any(|fate| matches!(fate, Fate::Silent(_))))
+}
+
 /// Runs `scenario` with `seed` within `bounds`.
 ///
 /// # Errors
@@ -67,8 +79,9 @@ pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Examine
     let reason = session.ended();
     let end = session.finish();
     // Where a path loses resets, a client does not notice that its server gave up, and waits forever.
-    let waits = watch.abandoned && scenario.exchanges().next().is_some();
-    oracle::check(&end, &watch, oracle::splits(scenario), waits)?;
+    let silent = is_silenced(scenario);
+    let waits = (watch.abandoned || silent) && scenario.exchanges().next().is_some();
+    oracle::check(&end, &watch, oracle::splits(scenario), waits, silent)?;
     if bounds.books {
         books.0.check(end.stages.iter().map(|(_, count)| count.held).sum())?;
     }

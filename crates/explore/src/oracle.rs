@@ -3,8 +3,9 @@
 use lasthop_observe::Sink;
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
+use lasthop_proto::link::Silence;
 use lasthop_proto::machine::StageId;
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, FlowKey};
 use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd};
@@ -78,12 +79,19 @@ pub fn splits(scenario: &Scenario) -> bool {
 }
 
 /// Checks that the delivered bytes are the sent ones, that every packet is accounted for, and that every transfer ends.
-/// With `waits` a client may wait forever, since its server has aborted and the path has lost the reset.
+/// With `waits` a client may wait forever, since its server has aborted and the path has lost the reset. With `silent` a host
+/// does not receive the reset of a base station that could not deliver acknowledged data.
 ///
 /// # Errors
 ///
 /// A sentence that describes the violation.
-pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<(), String> {
+pub fn check(
+    end: &RunEnd,
+    watch: &Watch,
+    split: bool,
+    waits: bool,
+    silent: bool,
+) -> Result<(), String> {
     demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
     demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
     for (stage, count) in &end.stages {
@@ -100,7 +108,7 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
         demand(split || !ahead, "acknowledged but not delivered")?;
         let waits = waits && transfer.wanted.is_none() && end.reason == Reason::Idle;
         demand(
-            !ahead || transfer.aborted || waits || end.reason == Reason::Horizon,
+            !ahead || transfer.aborted || waits || silent || end.reason == Reason::Horizon,
             "acknowledged, not delivered, and no reset reported",
         )?;
         if transfer.complete && !(split && ahead) {
@@ -111,6 +119,37 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
         demand(settled || end.reason == Reason::Horizon, "neither complete nor given up")?;
     }
     Ok(())
+}
+
+/// Limit of packets that a run may send into a silence of any length: the packets that were in flight, and
+/// retransmissions with growing intervals of both ends and a base station between them.
+const INTO_SILENCE: u64 = 150;
+
+/// Limit of packets of a whole run in which windows stay closed: probes with growing intervals.
+const PROBES: u64 = 1000;
+
+/// Checks a run in which a host has fallen silent: few packets are sent into the silence, the state of agents stays
+/// small, and the transfer is complete after a silence of at most 30 s.
+///
+/// # Errors
+///
+/// A sentence that describes the violation.
+pub fn check_silence(
+    end: &RunEnd,
+    stages: &[lasthop_path::Stage],
+    silence: Silence,
+) -> Result<(), String> {
+    let lost: u64 = stages.iter().map(lasthop_path::Stage::lost_in_silence).sum();
+    demand(lost <= INTO_SILENCE, || format!("{lost} packets were sent into silence"))?;
+    let made: u64 = end.stages.iter().map(|(_, count)| count.originated).sum();
+    demand(made <= PROBES, || format!("{made} packets were made"))?;
+    let state =
+        stages.iter().filter_map(|stage| stage.agent()).map(|agent| agent.peak_state_bytes());
+    let state = state.max().unwrap_or(0);
+    demand(state <= 1 << 20, || format!("an agent had {state} bytes of state"))?;
+    let short = silence.span().is_some_and(|span| span <= Span::secs(30));
+    let complete = end.transfers.iter().all(|transfer| transfer.complete);
+    demand(!short || complete, || "not complete after a short silence".into())
 }
 
 /// Checks that nothing remains after the last event: no packet at any stage, and no state of an agent. With `stray` an agent

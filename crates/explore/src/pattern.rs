@@ -1,7 +1,7 @@
 //! Patterns of faults: the packets with another fate than plain arrival.
 
 use lasthop_path::ChoicePoint;
-use lasthop_proto::link::Fate;
+use lasthop_proto::link::{Fate, Silence};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Span;
 use lasthop_scenario::{Scenario, StageKind};
@@ -76,6 +76,15 @@ impl Pattern {
         let mut faults = self.0.clone();
         faults.push(fault);
         Pattern(faults)
+    }
+
+    /// The longest silence among its faults.
+    pub(crate) fn silence(&self) -> Option<Silence> {
+        let silences = self.0.iter().filter_map(|fault| match fault.fate {
+            Fate::Silent(silence) => Some(silence),
+            _ => None,
+        });
+        silences.max_by_key(|silence| silence.span().unwrap_or(Span(u64::MAX)))
     }
 
     /// In the form of `--set`, one for each router and channel: `wired.cross.fates=5 drop, 7 late`.

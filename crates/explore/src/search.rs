@@ -19,6 +19,9 @@ const PATIENCE: Span = Span::secs(7200);
 /// The same for a base station whose periodic messages never end: longer than TIME-WAIT.
 const SHORT: Span = Span::secs(120);
 
+/// Horizon of runs with silence: longer than all hosts retransmit.
+const LONG: Span = Span::secs(4 * 3600);
+
 /// Number of patterns that are extended in parallel. A search can be stopped after each such part.
 const PART: usize = 256;
 
@@ -68,9 +71,12 @@ pub fn deciders(scenario: &Scenario) -> Vec<String> {
     stages.map(|stage| stage.name.clone()).collect()
 }
 
-/// Lets every router of cross traffic decide the fates of packets.
-fn with_fates(scenario: &Scenario) -> Scenario {
+/// Lets every router of cross traffic decide the fates of packets, and runs with silence last until all hosts give up.
+fn prepared(scenario: &Scenario, options: &Options) -> Scenario {
     let mut scenario = scenario.clone();
+    if options.fates.iter().any(|fate| matches!(fate, Fate::Silent(_))) {
+        scenario.horizon = scenario.horizon.max(LONG);
+    }
     let cells = scenario.roaming.iter_mut().flat_map(|roaming| &mut roaming.cells);
     for stage in scenario.path.iter_mut().chain(cells.flat_map(|cell| &mut cell.path)) {
         if let StageKind::Cross(cross) = &mut stage.kind {
@@ -102,7 +108,7 @@ pub fn resume(
     if begun.complete {
         return begun;
     }
-    let mut subject = Subject::new(with_fates(scenario), seed, options);
+    let mut subject = Subject::new(prepared(scenario, options), seed, options);
     let mut found = begun;
     let plain = Pattern::default();
     let first = subject.finish(&plain, subject.begin(&plain));
@@ -284,7 +290,21 @@ impl<'o> Subject<'o> {
         session.run_until(Time::NEVER, &mut watch);
         let end = session.end();
         let Watch { delivered_at, retransmissions, timeouts, .. } = watch;
-        let checked = oracle::check(&end, &watch, self.split, false)
+        if let Some(silence) = pattern.silence() {
+            let checked = oracle::check(&end, &watch, self.split, false, true)
+                .and_then(|()| oracle::check_silence(&end, session.stages(), silence));
+            return match checked {
+                Ok(()) => Ok(Run {
+                    pattern: pattern.clone(),
+                    seconds: (delivered_at - Time::ZERO).as_secs_f64(),
+                    bound: f64::INFINITY,
+                    retransmissions,
+                    timeouts,
+                }),
+                Err(message) => Err(Violation { pattern: pattern.clone(), what: message }),
+            };
+        }
+        let checked = oracle::check(&end, &watch, self.split, false, false)
             .and_then(|()| {
                 let bytes: u64 = end.transfers.iter().map(|transfer| transfer.delivered).sum();
                 oracle::demand(end.reason != Reason::Horizon, || {

@@ -205,6 +205,21 @@ fn no_forged_segment_ends_or_changes_a_connection() {
     }
 }
 
+/// A host that falls silent, or closes its window, or a path whose MTU shrinks, from each of the first packets on: for
+/// every agent, and for every sender of split connections.
+#[test]
+fn few_packets_are_sent_into_silence() {
+    let fates = Fate::SILENCES.iter().map(|(_, fate)| *fate).collect();
+    let options = Options { fates, ..options(1, 30) };
+    let agents = plan(&["host.fixed.tcp=rack"]);
+    assert_holds(&agents, &all(&agents, &options));
+    for tcp in TCPS.iter().filter(|tcp| tcp.key != "tcp-int") {
+        let tcp = format!("split-tcp={}", tcp.key);
+        let split = plan(&["agent=split", "host.fixed.tcp=rack", &tcp]);
+        assert_holds(&split, &all(&split, &options));
+    }
+}
+
 #[test]
 fn the_settings_of_a_pattern_reproduce_its_run() {
     let explored = found(&plan(&SMALL), &options(2, 12));

@@ -209,6 +209,14 @@ impl Stage {
         )
     }
 
+    /// Number of packets that the silence of a host has lost at this router.
+    pub fn lost_in_silence(&self) -> u64 {
+        match self {
+            Stage::Cross(cross) => cross.lost_in_silence(),
+            _ => 0,
+        }
+    }
+
     /// The script of fates towards `side` of a serial line or a radio; of several channels, that of the first mobile station
     /// or hop.
     pub(crate) fn script(&self, side: Side) -> Option<&ScriptedErrors> {

@@ -22,6 +22,49 @@ pub enum Fate {
     Damaged,
     /// A forged segment of its connection follows.
     Followed(Forgery),
+    /// From this packet on a host is silent: packets are lost.
+    Silent(Silence),
+}
+
+/// Silence of a host beyond a router, from a packet on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Silence {
+    /// All packets of both directions are lost, for ever.
+    Forever,
+    /// The same for 1 s.
+    Second,
+    /// The same for 30 s.
+    HalfMinute,
+    /// The same for 10 minutes.
+    TenMinutes,
+    /// All packets of this packet's direction are lost, for ever.
+    OneWay,
+    /// All segments of this packet's direction advertise a closed window, for ever.
+    Closed,
+    /// All packets of more than [`Silence::NARROW`] bytes are lost, for ever, without a message.
+    Narrow,
+}
+
+impl Silence {
+    /// MTU of a path that has shrunk, bytes.
+    pub const NARROW: u32 = 600;
+
+    /// How long packets of both directions are lost; `None` unless all of them are.
+    pub fn span(self) -> Option<Span> {
+        match self {
+            Silence::Forever => Some(Span(u64::MAX)),
+            Silence::Second => Some(Span::secs(1)),
+            Silence::HalfMinute => Some(Span::secs(30)),
+            Silence::TenMinutes => Some(Span::secs(600)),
+            Silence::OneWay | Silence::Closed | Silence::Narrow => None,
+        }
+    }
+
+    /// Whether it never ends.
+    pub fn lasts(self) -> bool {
+        self.span().is_none_or(|span| span == Span(u64::MAX))
+    }
 }
 
 /// Segments that a third party forges. Their sequence numbers are 2^30 from the real ones, except where noted.
@@ -92,8 +135,20 @@ impl Fate {
         ("forged-old-timestamp", Fate::Followed(Forgery::OldTimestamp)),
     ];
 
-    fn named() -> impl Iterator<Item = (&'static str, Fate)> {
-        Fate::FAULTS.into_iter().chain(Fate::FORGERIES)
+    /// Silences of a host, each with its word.
+    pub const SILENCES: [(&'static str, Fate); 7] = [
+        ("silence", Fate::Silent(Silence::Forever)),
+        ("silence-1s", Fate::Silent(Silence::Second)),
+        ("silence-30s", Fate::Silent(Silence::HalfMinute)),
+        ("silence-10min", Fate::Silent(Silence::TenMinutes)),
+        ("silence-one-way", Fate::Silent(Silence::OneWay)),
+        ("closed-window", Fate::Silent(Silence::Closed)),
+        ("narrow", Fate::Silent(Silence::Narrow)),
+    ];
+
+    /// All fates with a word.
+    pub fn named() -> impl Iterator<Item = (&'static str, Fate)> {
+        Fate::FAULTS.into_iter().chain(Fate::FORGERIES).chain(Fate::SILENCES)
     }
 
     /// The fault or attack of this word.
@@ -172,6 +227,11 @@ impl Fates {
     pub fn parse_named(&mut self, text: &str) -> Option<()> {
         self.named = Script::parse(text)?;
         Some(())
+    }
+
+    /// The fates that its script names.
+    pub fn named(&self) -> impl Iterator<Item = Fate> {
+        self.named.fates()
     }
 
     /// The fate of the packet at `place`.

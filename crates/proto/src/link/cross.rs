@@ -9,10 +9,10 @@ use crate::event::{Cause, Op};
 use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Probability, Span, Time};
-use crate::wire::{Damage, Flags, Packet};
+use crate::wire::{Damage, Flags, Packet, Transport};
 
 use super::transmitter::Pipe;
-use crate::fates::{Fate, Fates};
+use crate::fates::{Fate, Fates, Silence};
 
 /// Effects of cross traffic.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -90,6 +90,54 @@ struct Choices {
     decided: u64,
     /// Indexed by direction.
     late: [Pipe; 2],
+    /// Silence that has begun.
+    silence: Quiet,
+}
+
+/// Silence at a router.
+#[derive(Clone, Debug)]
+struct Quiet {
+    /// Indexed by direction: until when all packets are lost.
+    until: [Time; 2],
+    /// Indexed by direction: whether windows are closed.
+    closed: [bool; 2],
+    /// MTU, bytes.
+    mtu: u32,
+    /// Packets lost by it.
+    lost: u64,
+}
+
+impl Default for Quiet {
+    fn default() -> Quiet {
+        Quiet { until: [Time::ZERO; 2], closed: [false; 2], mtu: u32::MAX, lost: 0 }
+    }
+}
+
+impl Quiet {
+    /// Begins `silence` with a packet towards `side`.
+    fn begin(&mut self, now: Time, side: Side, silence: Silence) {
+        match silence {
+            Silence::OneWay => self.until[side.index()] = Time::NEVER,
+            Silence::Closed => self.closed[side.index()] = true,
+            Silence::Narrow => self.mtu = Silence::NARROW,
+            _ => {
+                let end = silence.span().map_or(now, |span| now + span);
+                self.until = self.until.map(|until| until.max(end));
+            }
+        }
+    }
+
+    /// Applies the silence to a packet towards `side`. Returns false if the packet is lost.
+    fn admits(&mut self, now: Time, side: Side, packet: &mut Packet) -> bool {
+        let lost = now < self.until[side.index()] || packet.wire_len() > self.mtu;
+        self.lost += u64::from(lost);
+        if self.closed[side.index()]
+            && let Transport::Tcp(segment) = &mut packet.transport
+        {
+            segment.window = 0;
+        }
+        !lost
+    }
 }
 
 impl Cross {
@@ -104,6 +152,11 @@ impl Cross {
         self.choices.as_ref().map(|choices| choices.decided)
     }
 
+    /// Number of packets that silence has lost.
+    pub fn lost_in_silence(&self) -> u64 {
+        self.choices.as_ref().map_or(0, |choices| choices.silence.lost)
+    }
+
     /// Sets the fate of the packet with ordinal `place`, if the router has fates.
     pub fn set_fate(&mut self, place: u64, fate: Fate) {
         if let Some(fates) = &mut self.config.fates {
@@ -116,9 +169,16 @@ impl Cross {
         let (Some(choices), Some(fates)) = (&mut self.choices, &self.config.fates) else { return };
         let Some((_, side, mut packet)) = choices.undecided.pop_front() else { return };
         choices.decided += 1;
+        let fate = fates.at(choices.decided);
+        if let Fate::Silent(silence) = fate {
+            choices.silence.begin(now, side, silence);
+        }
+        if !choices.silence.admits(now, side, &mut packet) {
+            return out.discard(side, packet, Cause::CrossTraffic);
+        }
         let (late, very_late) = (now + fates.late, now + fates.very_late);
-        let at = match fates.at(choices.decided) {
-            Fate::Delivered => return self.pass(now, side, packet, out),
+        let at = match fate {
+            Fate::Delivered | Fate::Silent(_) => return self.pass(now, side, packet, out),
             Fate::Dropped => return out.discard(side, packet, Cause::CrossTraffic),
             Fate::Duplicated => {
                 let mut copy = out.copy(&packet);

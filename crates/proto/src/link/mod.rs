@@ -34,7 +34,7 @@ use crate::rng::Stream;
 use crate::units::{Rate, Span};
 use transmitter::Transmitter;
 
-pub use crate::fates::{Fate, Fates};
+pub use crate::fates::{Fate, Fates, Silence};
 pub use cross::{Cross, CrossTraffic, Ordinals};
 pub use layer::LinkLayerConfig;
 pub use line::Line;

@@ -24,7 +24,7 @@ use crate::document::Table;
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::keys::take;
-use crate::model::{Scenario, World};
+use crate::model::{Scenario, StageKind, World};
 use crate::read::{Reader, shortened};
 use crate::schema;
 
@@ -61,6 +61,13 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     path::takes_time(&path, roaming.as_deref(), &hosts, &file)?;
     if roaming.is_none() {
         path::give_stations(&mut path, &hosts, &file.location("path"))?;
+    }
+    if path
+        .iter()
+        .any(|stage| matches!(&stage.kind, StageKind::Cross(cross) if cross.fates.is_some()))
+    {
+        // Scripted packets may be lost for ever, as on real paths.
+        path::suspect_sizes(&mut path);
     }
     let batteries: Vec<Option<Location>> =
         specs.iter().map(|spec| spec.battery.as_ref().map(|(_, at)| at.clone())).collect();

@@ -1,5 +1,6 @@
 //! The path: its stages one by one, and whether they fit together.
 
+use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 use lasthop_proto::link::varied::Varying;
@@ -56,6 +57,15 @@ pub(super) fn read(
     }
     let stretch = Stretch { key: "path", cell: None, data };
     stages_of(items, stretch, &mut Vec::new(), notes)
+}
+
+/// Lets base stations that end connections suspect that lost full segments are too large for the path.
+pub(super) fn suspect_sizes(path: &mut [Stage]) {
+    for stage in path {
+        if let StageKind::Agent(AgentConfig::Split(split)) = &mut stage.kind {
+            split.suspects_size = true;
+        }
+    }
 }
 
 /// Rejects a path without a line or a radio. All packets and their answers would arrive at the instant of
@@ -448,8 +458,8 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
 /// The keys of [`Fates`]. Without `fates` the router has none.
 fn fates(k: &mut Keys<'_>) -> Option<Box<Fates>> {
     const EXAMPLE: &str = "\"5 drop, 7 late\"";
-    let description = "what happens to packets, by their number among all that arrive here: drop, duplicate, late, very-late, damage, or a forged segment \
-                after it (`lasthop explore --help` lists them); \
+    let description = "what happens to packets, by their number among all that arrive here: drop, duplicate, late, very-late, damage, a forged segment \
+                after it, or the start of a silence (`lasthop explore --help` lists them); \
                 with an empty text, `lasthop explore` tries fates here";
     let mut fates = Fates::default();
     let text =

@@ -32,6 +32,7 @@ Examples:
   lasthop explore explore --set agent=snoop --faults 2
                                                 every pair of faults
   lasthop explore explore --attacks             forged segments behind each packet
+  lasthop explore explore --silences            hosts that fall silent, for a while or for ever
   lasthop explore my.toml --fates drop,late --first 60
                                                 losses and reordering, among more packets
   lasthop explore explore --faults 3 --first 20 -o three.json
@@ -56,13 +57,16 @@ pub struct Args {
     /// Faults meet the first so many packets of both directions, counted over all routers and channels
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=1000))]
     first: u64,
-    /// Which fates, separated by commas [default: all that are not forged]
-    #[arg(long, value_name = "FATES", value_delimiter = ',', conflicts_with = "attacks",
-          value_parser = [&Fate::FAULTS[..], &Fate::FORGERIES[..]].concat().into_iter().map(|(word, _)| word).collect::<Vec<_>>())]
+    /// Which fates, separated by commas [default: all faults of single packets]
+    #[arg(long, value_name = "FATES", value_delimiter = ',', conflicts_with_all = ["attacks", "silences"],
+          value_parser = Fate::named().map(|(word, _)| word).collect::<Vec<_>>())]
     fates: Vec<String>,
     /// Forged segments of a third party instead of faults
-    #[arg(long)]
+    #[arg(long, conflicts_with = "silences")]
     attacks: bool,
+    /// Silence of a host from a packet on, closed windows, and a smaller MTU, instead of faults
+    #[arg(long)]
+    silences: bool,
     /// Seed of all runs
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -130,6 +134,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let all = |fates: &[(&str, Fate)]| fates.iter().map(|(_, fate)| *fate).collect();
     let fates: Vec<Fate> = match args.fates.is_empty() {
         true if args.attacks => all(&Fate::FORGERIES),
+        true if args.silences => all(&Fate::SILENCES),
         true => all(&Fate::FAULTS),
         false => args.fates.iter().filter_map(|word| Fate::parse(word)).collect(),
     };
