@@ -4,7 +4,7 @@ mod fault;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -15,8 +15,9 @@ use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::agent::Needs;
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Span;
 use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
-use nix::poll::{PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 
@@ -31,7 +32,7 @@ use crate::owner::{self, Claim};
 use crate::plane::orphans::{self, Orphans};
 use crate::plane::{self, Plane};
 use crate::recorder::Recorder;
-use crate::station::{Port, Station};
+use crate::station::{Handle, Port, Station};
 use crate::subscribers::SubscriberView;
 use crate::sys::{filter, heap, privileges};
 
@@ -72,6 +73,8 @@ pub enum News {
     },
     /// A warning with its remedy.
     Warning(String),
+    /// Number of connections that may finish before the station stops, and their time.
+    Draining(usize, Span),
     /// Number of connections that were reset, since the station stops.
     Reset(usize),
     /// Number of ends that were reset, of connections that ended at a dead earlier station.
@@ -179,7 +182,7 @@ pub fn run(
         socket: guard.path().to_owned(),
         metrics: endpoint.as_ref().map(Endpoint::address),
     });
-    let stays = file.forward_after_stop;
+    let (stays, limit) = (file.forward_after_stop, file.drain);
     let listener = thread::Builder::new().name("signals".to_owned());
     let reporter = report.clone();
     let signal_fd = SignalFd::new(&signals()).map_err(io::Error::from)?;
@@ -191,6 +194,7 @@ pub fn run(
                     reporter(reload(who, &running, &file, &reread));
                 }
                 Ok(Some(_)) => {
+                    drain(&handle, clock, limit, &signal_fd, &*reporter);
                     handle.ask(Station::stop);
                     return;
                 }
@@ -231,6 +235,30 @@ fn endless(stage: StageId) -> String {
     format!(
         "{place} ended an endless loop: a fault of lasthop; please report it with the configuration"
     )
+}
+
+/// Interval at which a station that stops counts its connections.
+const RECOUNT: Span = Span::millis(100);
+
+/// Lets new connections pass unsplit, and waits until those that end at the station are over, for at most `limit`. Another
+/// signal ends the wait.
+fn drain(handle: &Handle, clock: Clock, limit: Span, signals: &SignalFd, report: &impl Fn(News)) {
+    if limit == Span::ZERO {
+        return;
+    }
+    let until = clock.now() + limit;
+    let count = handle.ask(Station::drain_endings).unwrap_or(0);
+    if count > 0 {
+        report(News::Draining(count, limit));
+    }
+    let pause = PollTimeout::try_from(RECOUNT.0 / 1_000_000).unwrap_or(PollTimeout::ZERO);
+    while clock.now() < until && handle.ask(|station| station.all_endings()).is_some_and(|n| n > 0)
+    {
+        let mut waits = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut waits, pause).is_ok_and(|ready| ready > 0) {
+            return;
+        }
+    }
 }
 
 /// Resets the ends of connections of a dead station at these interfaces. The service manager may have stored its map;
@@ -383,6 +411,7 @@ fn reload(
         ("limits", old.limits == new.limits),
         ("plane", old.plane == new.plane),
         ("forward-after-stop", old.forward_after_stop == new.forward_after_stop),
+        ("drain", old.drain == new.drain),
     ];
     let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
     if !changed.is_empty() {

@@ -220,6 +220,13 @@ fn print_news(news: &News, json: bool) {
             eprintln!("{}", json!({ "warning": { "message": text } }));
             Ok(())
         }
+        (News::Draining(count, limit), true) => {
+            let drain = json!({ "connections": count, "seconds": limit.as_secs_f64() });
+            output::exact(&format::STATION.line(&json!({ "drain": drain })))
+        }
+        (News::Draining(count, limit), false) => {
+            output::print(&format!("stops when {count} connections are over, or after {limit}\n"))
+        }
         (News::Reset(count), true) => {
             output::exact(&format::STATION.line(&json!({ "reset": { "connections": count } })))
         }

@@ -10,7 +10,7 @@ use std::io;
 
 use lasthop_observe::Sink;
 use lasthop_path::Stage;
-use lasthop_proto::agent::{BaseStation as _, Bypass, Ending};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Bypass, Ending, Router};
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Span;
 use lasthop_proto::wire::FlowKey;
@@ -42,6 +42,22 @@ impl Station {
     /// Connections that end at the agent of stage `i`.
     pub fn endings(&self, i: usize) -> usize {
         self.path.stages().get(i).and_then(Stage::agent).map_or(0, |agent| agent.endings())
+    }
+
+    /// Connections that end at any agent.
+    pub fn all_endings(&self) -> usize {
+        self.path.inner().map(|i| self.endings(i)).sum()
+    }
+
+    /// Lets new connections pass, while those that end at an agent continue. Returns their number.
+    pub fn drain_endings(&mut self) -> usize {
+        for i in self.path.inner() {
+            if self.endings(i) > 0 {
+                let none = Agent::new(&AgentConfig::None(Router));
+                self.path.replace_stage(i, Stage::Agent(Box::new(none)));
+            }
+        }
+        self.all_endings()
     }
 
     /// Aborts the connections that end at the agent of stage `i`, and resets both ends of each. Returns their number.

@@ -2,9 +2,9 @@
 
 use core::net::SocketAddr;
 
-use lasthop_proto::agent::{AgentConfig, SnoopConfig};
+use lasthop_proto::agent::SnoopConfig;
 use lasthop_proto::describe::{Form, Keys, Need, Value};
-use lasthop_proto::units::Bytes;
+use lasthop_proto::units::{Bytes, Span};
 
 use super::path;
 use super::transfer::Directions;
@@ -13,7 +13,7 @@ use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::keys::take;
 use crate::live::LivePath;
-use crate::model::{Stage, StageKind};
+use crate::model::Stage;
 use crate::read::{Reader, read};
 use crate::schema;
 
@@ -47,6 +47,8 @@ pub struct StationFile {
     pub plane: PlaneChoice,
     /// Whether the kernel continues to forward after a clean stop.
     pub forward_after_stop: bool,
+    /// Time limit for the connections that end at the station to finish before a stop.
+    pub drain: Span,
 }
 
 /// The data plane between the interfaces of a station.
@@ -123,6 +125,7 @@ pub(crate) struct StationValues {
     limits: Limits,
     plane: PlaneChoice,
     forward_after_stop: bool,
+    drain: Span,
 }
 
 /// Values of the keys that files of stations and tunnels share.
@@ -157,6 +160,9 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
     let mut forward_after_stop = false;
     let description = "whether the kernel continues to forward after the station has stopped";
     k.flag("forward-after-stop", &mut forward_after_stop, description);
+    let mut drain = Span::ZERO;
+    let description = "the time that connections which end at the station get to finish before a stop; the rest is reset";
+    k.within("drain", &mut drain, Span::ZERO..=Span::secs(60), description);
     StationValues {
         left,
         right,
@@ -167,6 +173,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
         subscribers: subscribers(k),
         plane,
         forward_after_stop,
+        drain,
     }
 }
 
@@ -187,6 +194,7 @@ pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Er
         limits: values.limits,
         plane: values.plane,
         forward_after_stop: values.forward_after_stop,
+        drain: values.drain,
     };
     Ok((station, warnings))
 }
@@ -206,12 +214,7 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
     let mut notes = Vec::new();
     // The wired side is on the left, so the data of `errors-data` travels to the right.
     let mut stages = path::read(&file, Directions { right: true, left: false }, &mut notes)?;
-    for stage in &mut stages {
-        if let StageKind::Agent(AgentConfig::Split(split)) = &mut stage.kind {
-            // Real paths have an MTU.
-            split.suspects_size = true;
-        }
-    }
+    path::suspect_sizes(&mut stages);
     within_limits(&file, read_values(document)?.limits)?;
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
 }

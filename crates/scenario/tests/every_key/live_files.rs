@@ -73,7 +73,7 @@ fn keys_of_stations_and_tunnels() {
         let (file, _) = parse_station(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
         format!(
             "left: {:?}\nright: {:?}\nseed: {:?}\nsocket: {:?}\nmetrics: {:?}\nplane: {:?}\n\
-             forward_after_stop: {:?}\n{:#?}\n{:#?}\n{:#?}",
+             forward_after_stop: {:?}\ndrain: {:?}\n{:#?}\n{:#?}\n{:#?}",
             file.left,
             file.right,
             file.seed,
@@ -81,6 +81,7 @@ fn keys_of_stations_and_tunnels() {
             file.metrics,
             file.plane,
             file.forward_after_stop,
+            file.drain,
             file.capture,
             file.subscribers,
             file.limits
