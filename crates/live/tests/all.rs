@@ -15,6 +15,7 @@ mod plane;
 mod properties;
 mod subscribers;
 mod tamper;
+mod vanishing;
 
 mod common;
 #[path = "support/frames_net.rs"]

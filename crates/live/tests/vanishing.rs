@@ -1,0 +1,188 @@
+//! Hosts that fall silent or move to another link-layer address behind a station that ends connections: it is as
+//! invisible as a bridge.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use lasthop_live::header::VNET;
+use lasthop_live::sys::packet_socket::Inbox;
+use lasthop_observe::Nothing;
+use lasthop_path::Stage;
+use lasthop_proto::agent::{Agent, AgentConfig, MtcpConfig, SplitConfig};
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::sender::systems::bbr;
+use lasthop_proto::units::{Bytes, Span};
+use lasthop_proto::wire::parse::parse;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{Ipv4Tos, KeepAlive, TcpKeepCount, TcpKeepIdle, TcpKeepInterval};
+
+use crate::common::*;
+
+const SERVER: &str = "10.9.0.1:7000";
+
+/// A split connection as `agent = "split"` configures it at a station, or M-TCP.
+fn ends(mtcp: bool) -> Stage {
+    let mut tcp = TcpConfig::linux();
+    (bbr::WORD.apply)(&mut tcp);
+    let mtcp = mtcp.then_some(MtcpConfig { knock: Span::millis(200), channel_signals: false });
+    let config = SplitConfig {
+        largest: Some(Bytes(4 << 20)),
+        suspects_size: true,
+        mtcp,
+        ..SplitConfig::new(tcp)
+    };
+    Stage::Agent(Box::new(Agent::new(&AgentConfig::Split(config))))
+}
+
+/// A connection from the mobile to the fixed host, after an exchange of a byte: client and server.
+fn connected(listener: &TcpListener) -> (TcpStream, TcpStream) {
+    let client = inside("mh", || TcpStream::connect(SERVER).unwrap());
+    let (server, _) = listener.accept().unwrap();
+    echo(&client, &server);
+    (client, server)
+}
+
+/// Sends a byte from one end to the other, and back.
+fn echo(one: &TcpStream, other: &TcpStream) {
+    for (mut from, mut to) in [(one, other), (other, one)] {
+        let limit = Some(Duration::from_secs(120));
+        to.set_read_timeout(limit).unwrap();
+        from.write_all(b"x").unwrap();
+        to.read_exact(&mut [0]).expect("a byte arrives");
+    }
+}
+
+fn listener() -> TcpListener {
+    inside("fh", || TcpListener::bind(SERVER).unwrap())
+}
+
+/// The host neither sends nor receives: it has lost its address.
+fn vanish(host: &str) {
+    let (dev, last) = if host == "fh" { ("fl", 1) } else { ("mr", 2) };
+    sh(&format!("ip -n {host} addr del 10.9.0.{last}/24 dev {dev}"));
+}
+
+fn planes(name: &str, test: fn(By)) {
+    match name.ends_with("kernel") {
+        true => alone_as_root(name, || test(By::Kernel)),
+        false => alone(name, || test(By::Sockets)),
+    }
+}
+
+fn silent(by: By) {
+    wire(Wires::default());
+    let station = station_by(by, Nothing, || vec![ends(false)]);
+    let listener = listener();
+    let (_client, mut server) = connected(&listener);
+    vanish("mh");
+    let before = station.ended().port("br").sent;
+    server.set_nonblocking(true).unwrap();
+    let _ = server.write(&vec![7; 300_000]);
+    // Two timeouts of full segments, after which their size is reduced.
+    pause(4000);
+    let sent = station.ended().port("br").sent - before;
+    assert!((3..100).contains(&sent), "{sent} frames to a silent host");
+    station.stop();
+}
+
+#[test]
+fn few_frames_are_sent_to_a_silent_host() {
+    planes("few_frames_are_sent_to_a_silent_host", silent);
+}
+
+#[test]
+fn few_frames_are_sent_to_a_silent_host_by_the_kernel() {
+    planes("few_frames_are_sent_to_a_silent_host_by_the_kernel", silent);
+}
+
+/// A server whose link-layer address changes, and a client that learns it by an announcement, or knows it.
+fn moved(by: By) {
+    for (mtcp, announces) in [(false, true), (false, false), (true, false)] {
+        wire(Wires::default());
+        let station = station_by(by, Nothing, move || vec![ends(mtcp)]);
+        let listener = listener();
+        let (client, server) = connected(&listener);
+        let new = "02:00:00:00:00:99";
+        sh(&format!("ip -n fh link set dev fl address {new}"));
+        if announces {
+            sh(
+                "ip netns exec fh arping -q -c 1 -A -I fl 10.9.0.1 || ip netns exec fh ping -q -c 1 -W 1 10.9.0.2 >/dev/null || true",
+            );
+        }
+        sh(&format!("ip -n mh neigh replace 10.9.0.1 lladdr {new} dev mr nud reachable"));
+        echo(&client, &server);
+        connected(&listener);
+        station.stop();
+        sh("ip netns del fh; ip netns del bs; ip netns del mh");
+    }
+}
+
+#[test]
+fn connections_follow_a_gateway_that_fails_over() {
+    planes("connections_follow_a_gateway_that_fails_over", moved);
+}
+
+#[test]
+fn connections_follow_a_gateway_that_fails_over_by_the_kernel() {
+    planes("connections_follow_a_gateway_that_fails_over_by_the_kernel", moved);
+}
+
+/// The keep-alives of the client are answered by a server that lives, and end a connection to one that has vanished.
+fn kept_alive(by: By) {
+    for mtcp in [false, true] {
+        wire(Wires::default());
+        let station = station_by(by, Nothing, move || vec![ends(mtcp)]);
+        let listener = listener();
+        let (client, server) = connected(&listener);
+        setsockopt(&client, TcpKeepIdle, &1).unwrap();
+        setsockopt(&client, TcpKeepInterval, &1).unwrap();
+        setsockopt(&client, TcpKeepCount, &3).unwrap();
+        setsockopt(&client, KeepAlive, &true).unwrap();
+        pause(3500);
+        echo(&client, &server);
+        vanish("fh");
+        let gone = (&client).read(&mut [0]).expect_err("keep-alives end it");
+        assert_eq!(gone.kind(), std::io::ErrorKind::TimedOut, "{gone}");
+        until("the station forgets it", || {
+            station.handle.ask(|station| station.all_endings()) == Some(0)
+        });
+        station.stop();
+        sh("ip netns del fh; ip netns del bs; ip netns del mh");
+    }
+}
+
+#[test]
+fn keep_alives_find_a_vanished_peer() {
+    planes("keep_alives_find_a_vanished_peer", kept_alive);
+}
+
+#[test]
+fn keep_alives_find_a_vanished_peer_by_the_kernel() {
+    planes("keep_alives_find_a_vanished_peer_by_the_kernel", kept_alive);
+}
+
+#[test]
+fn packets_have_the_dscp_of_their_host() {
+    alone("packets_have_the_dscp_of_their_host", || {
+        wire(Wires::default());
+        let station = station_by(By::Sockets, Nothing, || vec![ends(false)]);
+        let listener = listener();
+        let (client, mut server) = connected(&listener);
+        let tap = socket("mh", "mr");
+        setsockopt(&server, Ipv4Tos, &0xb8).unwrap();
+        server.write_all(&[7; 5000]).unwrap();
+        (&client).read_exact(&mut [0; 5000]).unwrap();
+        let mut inbox = Inbox::new();
+        let mut classes = Vec::new();
+        until("its data has arrived", || {
+            inbox.receive(&tap).unwrap();
+            let packets =
+                inbox.frames().filter_map(|f| parse(&f.get(VNET + 14..)?.into(), 0, false).ok());
+            classes.extend(packets.filter(|packet| packet.is_data()).map(|packet| packet.tos));
+            classes.len() > 3
+        });
+        assert!(classes.iter().all(|tos| *tos == 0xb8), "{classes:?}");
+        station.stop();
+    });
+}
