@@ -83,6 +83,7 @@ try {
       return [`lesson-${id}`, lab(async (page) => {
         await page.evaluate((id) => (window as any).lab.learn(id), id);
         await page.locator('.lesson input[type=radio]').first().check();
+        await page.locator('[data-commit]').click();
       })];
     }),
   ];

@@ -17,6 +17,12 @@ const lessons: Lesson[] = files.map((file) => lesson(file.replace(/^\d+-|\.md$/g
 
 const learn = (page: Page, id: string) => page.evaluate((id) => (window as any).lab.learn(id), id);
 const choices = (page: Page) => page.locator('.lesson input[type=radio]');
+/** Selects choice `i` and commits it. */
+const predict = async (page: Page, i: number) => {
+  await choices(page).nth(i).check();
+  assert.equal(await page.locator('.answer').count(), 0, 'a selected choice is not yet a prediction');
+  await page.locator('[data-commit]').click();
+};
 
 test('every lesson: a prediction, then what it claims holds in the runs that it shows', async () => {
   assert.ok(lessons.length >= 8);
@@ -28,9 +34,10 @@ test('every lesson: a prediction, then what it claims holds in the runs that it 
       for (const part of ['.results', '.player', '.column', '.capture']) {
         assert.ok(!(await page.locator(part).first().isVisible()), `${id}: ${part} comes after the prediction`);
       }
+      assert.ok(await page.locator('.waiting canvas').isVisible(), `${id}: the path is shown before the prediction`);
       const shown = await page.locator('.column select').evaluateAll((all) => all.map((it) => (it as HTMLSelectElement).value));
       assert.deepEqual(shown, schemes, id);
-      await choices(page).nth(all.findIndex((choice) => choice.right)).check();
+      await predict(page, all.findIndex((choice) => choice.right));
       assert.equal(await page.locator('.answer strong').first().textContent(), 'Right.');
       assert.ok(await page.locator('.column canvas').first().isVisible(), `${id}: the runs are shown`);
       const held = await page.locator('.claims li').evaluateAll((all) =>
@@ -38,6 +45,7 @@ test('every lesson: a prediction, then what it claims holds in the runs that it 
       );
       assert.equal(held.length, claims.length, id);
       for (const claim of held) assert.match(claim, /^true/, `${id}: ${claim}`);
+      assert.equal(await page.locator('.delays canvas').first().isVisible(), id === 'bufferbloat', `${id}: a plot of delays`);
     }
   });
 });
@@ -50,7 +58,7 @@ test('every task: not reached by the lesson itself, and reached by its solution'
       const { goals, solution, fixed } = task!;
       assert.ok(goals.length > 0 && solution.length > 0, id);
       await learn(page, id);
-      await choices(page).nth(all.findIndex((choice) => choice.right)).check();
+      await predict(page, all.findIndex((choice) => choice.right));
       assert.equal(await page.locator('.task').getAttribute('data-reached'), 'false', `${id}: reached before anything is done`);
       for (const step of solution) {
         const [key, value] = step.split(/=(.*)/s) as [string, string];
@@ -68,6 +76,8 @@ test('every task: not reached by the lesson itself, and reached by its solution'
       }
       assert.equal(await page.locator('.task').getAttribute('data-reached'), 'true', `${id}: ${solution.join(', ')} reaches it`);
       assert.match((await page.locator('.task [role=status]').textContent())!, /Reached/);
+      const held = await page.locator('.claims li').evaluateAll((all) => all.map((it) => (it as HTMLElement).dataset.holds));
+      assert.ok(held.every((it) => it === 'true'), `${id}: the claims are about the runs of the lesson, not those of the solution`);
     }
   });
 });
@@ -75,7 +85,7 @@ test('every task: not reached by the lesson itself, and reached by its solution'
 test('a task is not reached where a fixed key was turned, or the text was changed', async () => {
   await opened(async (page) => {
     await learn(page, 'bufferbloat');
-    await choices(page).first().check();
+    await predict(page, 0);
     const turned = (key: string, value: string) => page.evaluate(({ key, value }) => (window as any).lab.turn(key, value), { key, value });
     const state = () => page.locator('.task').getAttribute('data-reached');
     await turned('path.1.link.queue', '10p');
@@ -97,7 +107,7 @@ test('a wrong prediction marks the right choice; the next lesson follows; progre
   await opened(async (page) => {
     await learn(page, id);
     const wrong = all.findIndex((choice) => !choice.right);
-    await choices(page).nth(wrong).check();
+    await predict(page, wrong);
     assert.equal(await page.locator('.answer strong').first().textContent(), 'Not quite.');
     const marked = await page.locator('.lesson label').evaluateAll((all) => all.map((it) => it.querySelector('.mark')?.textContent ?? ''));
     assert.deepEqual(marked, all.map((choice, i) => (choice.right ? '✓ right' : i === wrong ? '✗ your prediction' : '')));
@@ -164,6 +174,9 @@ test('lesson 1 by keys alone', async () => {
     await page.keyboard.press('Space');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
+    assert.equal(await page.locator('.answer').count(), 0, 'arrows select, they do not predict');
+    await tabTo('[data-commit]');
+    await page.keyboard.press('Enter');
     assert.equal(await page.locator('.answer strong').first().textContent(), 'Right.');
     await tabTo('[data-jump=timeout]');
     await page.keyboard.press('Enter');

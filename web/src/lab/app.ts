@@ -9,13 +9,15 @@ import { type Shown, read, written } from './address.ts';
 import { type Checked, type Choices, type Known, NOTHING } from './answers.ts';
 import { Captured } from './captured.ts';
 import { Column } from './column.ts';
+import { Delays } from './delays.ts';
 import { Editor } from './editor.ts';
 import { preset } from './lesson.ts';
 import { type Lesson, lessons } from './lessons.ts';
 import { taskReached } from './lessonview.ts';
 import { MOST_COLUMNS, page } from './page.ts';
+import { PathView } from './path.ts';
 import { Progress } from './progress.ts';
-import type { Goal } from './recording.ts';
+import type { Goal, Recording } from './recording.ts';
 import { Together } from './together.ts';
 import { SPEEDS, jump, key } from './transport.ts';
 
@@ -46,12 +48,19 @@ export class Lab {
   readonly editor = new Editor('Scenario in TOML');
   readonly captured = new Captured(this.engine, () => this.update());
   readonly together = new Together();
+  readonly delays = new Delays();
+  /** The path of a lesson at rest, before the prediction. */
+  readonly preview = new PathView('The path of this lesson');
   readonly progress = new Progress();
   /** The state of the page, as the address holds it. */
   shown: Shown = { name: 'quickstart', set: {}, schemes: [], runs: 1 };
   /** The current lesson, and the index of the predicted choice. */
   lesson: Lesson | null = null;
   predicted: number | null = null;
+  /** The index of the selected choice, before it becomes the prediction. */
+  chosen: number | null = null;
+  /** The runs of the lesson as it opens, by scheme: its claims are about them. */
+  ownRuns = new Map<string, Recording>();
   /** Whether the results are shown without a prediction. */
   revealed = false;
   /** Whether Play steps from event to event instead of moving packets. */
@@ -163,7 +172,8 @@ export class Lab {
 
   /** Makes `lesson` the current one, with nothing predicted. */
   #take(lesson: Lesson | null): void {
-    [this.lesson, this.predicted, this.revealed] = [lesson, null, false];
+    [this.lesson, this.predicted, this.chosen, this.revealed] = [lesson, null, null, false];
+    this.ownRuns.clear();
     if (this.playing) this.play();
   }
 
@@ -206,10 +216,17 @@ export class Lab {
     return this.rerun(0);
   }
 
-  /** Records the prediction in a lesson. */
-  predict(choice: number): void {
-    this.predicted = choice;
-    if (this.lesson) this.progress.note(this.lesson.id, { predicted: choice });
+  /** Selects a choice of the question; the prediction is made by `predict`. */
+  consider(choice: number): void {
+    this.chosen = choice;
+    this.update();
+  }
+
+  /** Makes the selected choice the prediction, and shows the runs. */
+  predict(): void {
+    if (this.chosen === null) return;
+    this.predicted = this.chosen;
+    if (this.lesson) this.progress.note(this.lesson.id, { predicted: this.predicted });
     this.update();
     this.#fit();
   }
@@ -230,6 +247,11 @@ export class Lab {
   get changes(): Record<string, string> {
     const own = this.lesson ? preset(this.lesson) : {};
     return Object.fromEntries(Object.entries(this.shown.set).filter(([key, value]) => own[key] !== value));
+  }
+
+  /** Whether the page shows the lesson's own scenario, unchanged. */
+  get #isOwn(): boolean {
+    return Object.keys(this.changes).length === 0 && (this.shown.text ?? '') === (this.lesson?.text ?? '');
   }
 
   /** Resets all sliders. */
@@ -355,6 +377,12 @@ export class Lab {
     this.time = Math.min(this.time, end);
     Column.compare(this.columns);
     this.#moved();
+    if (this.lesson && this.#isOwn) {
+      for (const { scheme, run } of this.columns) if (run && !this.ownRuns.has(scheme)) this.ownRuns.set(scheme, run);
+    }
+    const first = this.columns.find((column) => column.run)?.run;
+    if (this.hidden && first) this.preview.set(first);
+    this.delays.show(this.columns, this.cursor, this.lesson?.delays ?? false);
     if (this.lesson?.task && this.predicted !== null && taskReached(this, this.lesson.task)) this.progress.note(this.lesson.id, { reached: true });
     this.update();
     this.#fit();

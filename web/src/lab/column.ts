@@ -27,6 +27,9 @@ const HEADLINE: [string, string][] = [
   ['mean_power', 'power, mean'],
 ];
 
+/** The words for a number of a run. */
+export const headline = (name: string) => HEADLINE.find(([key]) => key === name)?.[1] ?? name.replaceAll('_', ' ');
+
 /** Numbers that only long transfers have. */
 const LONG = new Set(['throughput', 'transfer_time', 'stall_time', 'delay_mean', 'timeouts', 'fast_retransmits', 'host_retransmissions']);
 
@@ -206,7 +209,8 @@ export class Column {
     const scalars = new Map<string, any>(this.run?.summary.scalars.map((s: any) => [s.name, s]) ?? []);
     const short = this.run?.summary.series.length === 0;
     const found = HEADLINE.filter(([name]) => scalars.has(name) && !(short && LONG.has(name)));
-    return html`<dl class="numbers">
+    return html`<dl class="numbers" aria-label="Results at the end of the run">
+      <div class="when"><dt>at the</dt><dt>end:</dt></div>
       ${found.map(([name, words]) => {
         const { value, unit } = scalars.get(name);
         return html`<div><dt>${words}</dt><dd data-number=${name}>${shown(value, unit)}</dd></div>`;

@@ -1,12 +1,21 @@
 // The lessons: a question, a prediction, then the run. Each is a file of web/lessons.
 
+/** A result of a scheme's run. */
+export interface Result {
+  scheme: string;
+  name: string;
+}
+
 /** A claim of a lesson about its runs: compares a result of a scheme with another result, or with a constant. */
 export interface Claim {
   text: string;
+  left: Result;
+  sign: '<' | '=' | '>';
+  /** The bound is this factor times `right`, or the factor alone. */
+  factor: number;
+  right: Result | null;
   /** Whether it holds for these results. */
   holds: (number: Numbers) => boolean;
-  /** The name of the left result. */
-  name: string;
   /** The left result, and the bound to which the claim compares it. */
   sides: (number: Numbers) => [number | undefined, number | undefined];
 }
@@ -38,6 +47,8 @@ export interface Lesson {
   seed?: number;
   runs: number;
   claims: Claim[];
+  /** Whether a plot of the round-trip times is shown below the columns. */
+  delays: boolean;
   /** The text before the question. */
   before: string;
   question: string;
@@ -74,6 +85,7 @@ export function lesson(id: string, file: string): Lesson {
     ...(seed ? { seed: Number(seed) } : {}),
     runs: Number(one('runs') ?? 1),
     claims: (fields.get('claim') ?? []).map(claim),
+    delays: one('plot') === 'delays',
     before: before!.replace(/```toml\n[\s\S]*?```\n?/, '').trim(),
     question: question!.split(/^- \[/m)[0]!.trim(),
     choices: choices.map(([, mark, text]) => ({ text: text!.replace(/\s+/g, ' '), right: mark === 'x' })),
@@ -110,7 +122,10 @@ function claim(text: string): Claim {
   };
   return {
     text,
-    name: name!,
+    left: { scheme, name: name! },
+    sign: sign as Claim['sign'],
+    factor: Number(bare ?? factor ?? 1),
+    right: other ? { scheme: other, name: otherName! } : null,
     sides,
     holds: (number) => {
       const [left, bound] = sides(number);

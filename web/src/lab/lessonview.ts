@@ -3,12 +3,16 @@
 import { html, nothing, type TemplateResult } from 'lit';
 
 import type { Lab } from './app.ts';
-import { type Claim, type Lesson, type Numbers, type Task, reached } from './lesson.ts';
+import { headline } from './column.ts';
+import { type Claim, type Lesson, type Numbers, type Result, type Task, reached } from './lesson.ts';
 import { inline, markdown } from './markdown.ts';
 import { shown } from './numbers.ts';
 
 /** The numbers of the runs on the page. */
 const numbers = (lab: Lab): Numbers => (scheme, name) => lab.columns.find((c) => c.scheme === scheme)?.run?.scalar(name);
+
+/** The numbers of the lesson's own runs, whatever the page shows since. */
+const ownNumbers = (lab: Lab): Numbers => (scheme, name) => lab.ownRuns.get(scheme)?.scalar(name);
 
 /** Whether the text of the scenario differs from that of the lesson. */
 const edited = (lab: Lab) => lab.shown.text !== lab.lesson?.text;
@@ -57,7 +61,8 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
       ${lesson.choices.map((choice, i) => {
         const mark = predicted === null ? '' : choice.right ? 'right' : predicted === i ? 'wrong' : '';
         return html`<label class=${mark}>
-          <input type="radio" name="prediction" .checked=${predicted === i} @change=${() => lab.predict(i)} />
+          <input type="radio" name="prediction" .checked=${(predicted ?? lab.chosen) === i} ?disabled=${predicted !== null}
+            @change=${() => lab.consider(i)} />
           <span>
             ${inline(choice.text)}
             ${mark ? html`<strong class="mark">${mark === 'right' ? '✓ right' : '✗ your prediction'}</strong>` : nothing}
@@ -67,8 +72,9 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
     </fieldset>
     ${predicted !== null ? answer(lab, lesson) : nothing}
     ${predicted === null && !lab.revealed
-      ? html`<p class="hint">
-          Predict first; then the runs are shown and explained. <button class="quiet" @click=${() => lab.reveal()}>Show without predicting</button>
+      ? html`<p class="row">
+          <button class="main" data-commit ?disabled=${lab.chosen === null} @click=${() => lab.predict()}>Predict and show the runs</button>
+          <button class="quiet" @click=${() => lab.reveal()}>Show without predicting</button>
         </p>`
       : nothing}
     ${predicted === null && lab.revealed ? onward(lab, index) : nothing}
@@ -78,14 +84,13 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
 /** The explanation of the runs, after the prediction. */
 function answer(lab: Lab, lesson: Lesson): TemplateResult {
   const right = lesson.choices[lab.predicted!]?.right;
-  const own = Object.keys(lab.changes).length === 0 && !edited(lab);
   return html`<div class="answer">
     <p role="status"><strong>${right ? 'Right.' : 'Not quite.'}</strong></p>
     ${markdown(lesson.after)}
     ${lesson.claims.length === 0
       ? nothing
-      : html`<p>${own ? 'Checked against the runs on this page:' : 'You changed the scenario. These claims are about the scenario of the lesson:'}</p>
-          <ul class="claims" data-own=${own}>
+      : html`<p>Checked against the runs of this lesson:</p>
+          <ul class="claims">
             ${lesson.claims.map((claim) => claimed(lab, claim))}
           </ul>`}
     ${lesson.task ? task(lab, lesson.task) : nothing} ${onward(lab, lab.lessons.indexOf(lesson))}
@@ -93,19 +98,37 @@ function answer(lab: Lab, lesson: Lesson): TemplateResult {
 }
 
 function claimed(lab: Lab, claim: Claim): TemplateResult {
-  const holds = claim.holds(numbers(lab));
-  return html`<li data-holds=${holds}>
-    <code>${claim.text}</code>: ${holds ? 'holds' : 'does not hold in these runs'}${measured(lab, claim)}
+  const holds = claim.holds(ownNumbers(lab));
+  return html`<li data-holds=${holds} title=${claim.text}>
+    <span aria-hidden="true">${holds ? '✓' : '✗'}</span> ${sentence(claim, ownUnit(lab, claim))}${measured(claim, ownNumbers(lab), ownUnit(lab, claim))}
+    <span class="unseen">${holds ? 'holds' : 'does not hold'}</span>
   </li>`;
 }
 
-/** The measured side of a claim, if it names a column of the page, and its bound, as numbers with their unit. */
-function measured(lab: Lab, claim: Claim): string {
-  const [left, bound] = claim.sides(numbers(lab));
-  if (bound === undefined) return '';
-  const unit = lab.columns.map((column) => column.run?.unit(claim.name)).find((unit) => unit !== undefined) ?? '';
-  const limit = `bound ${shown(bound, unit)}`;
-  return left === undefined ? ` (${limit})` : ` (${shown(left, unit)}, ${limit})`;
+/** The unit of the left result of a claim. */
+function ownUnit(lab: Lab, claim: Claim): string {
+  const runs = [...lab.columns.map((column) => column.run), ...lab.ownRuns.values()];
+  return runs.map((run) => run?.unit(claim.left.name)).find((unit) => unit !== undefined) ?? '';
+}
+
+/** A claim as a sentence: "throughput of sack: more than 1.2 times that of as-is". */
+export function sentence({ left, sign, factor, right }: Claim, unit: string): TemplateResult {
+  const one = (result: Result) => (result.scheme === 'any' ? html`any scheme` : html`<code>${result.scheme}</code>`);
+  const subject = html`${headline(left.name)} of ${one(left)}`;
+  if (left.name === 'complete') return html`${one(left)}: the transfer ${factor === 0 ? 'does not end' : 'ends'}`;
+  if (!right) return html`${subject}: ${factor === 0 && sign === '=' ? 'none' : html`${COMPARED[sign]} ${shown(factor, unit)}`}`;
+  const that = left.name === right.name ? html`that of ${one(right)}` : html`${headline(right.name)} of ${one(right)}`;
+  const times = factor === 1 ? '' : `${factor} times `;
+  return html`${subject}: ${COMPARED[sign]} ${times}${that}`;
+}
+
+const COMPARED = { '<': 'less than', '=': 'the same as', '>': 'more than' };
+
+/** The left side of a claim, and its bound if that is a measured one. */
+function measured(claim: Claim, number: Numbers, unit: string): string {
+  const [left, bound] = claim.sides(number);
+  if (left === undefined || claim.left.name === 'complete') return '';
+  return claim.right && bound !== undefined ? ` (${shown(left, unit)}; bound ${shown(bound, unit)})` : ` (${shown(left, unit)})`;
 }
 
 /** The task, and whether the runs on the page reach its goals. */
@@ -115,7 +138,7 @@ function task(lab: Lab, it: Task): TemplateResult {
     <h3>Try yourself</h3>
     ${markdown(it.text)}
     <div role="status">
-      <ul class="goals">${it.goals.map((goal) => html`<li><code>${goal.text}</code>${measured(lab, goal)}</li>`)}</ul>
+      <ul class="goals">${it.goals.map((goal) => html`<li title=${goal.text}>${sentence(goal, ownUnit(lab, goal))}${measured(goal, numbers(lab), ownUnit(lab, goal))}</li>`)}</ul>
       <strong>${done ? '✓ Reached.' : 'Not reached yet.'}</strong>
     </div>
   </section>`;

@@ -21,11 +21,12 @@ export function page(lab: Lab): TemplateResult {
       </div>
       <div class="stage">
         <p class="message" role="status">${lab.message}</p>
-        ${lab.hidden ? waiting() : nothing}
+        ${lab.hidden ? waiting(lab) : nothing}
         <div class="results" ?hidden=${lab.hidden}>
           ${player(lab)} ${signs()}
           ${lab.columns.length === 0 ? empty(lab) : nothing}
           <div class="columns" data-count=${lab.columns.length}>${lab.columns.map((column, i) => columnOf(lab, column, i))}</div>
+          <section class="delays" aria-label="Round-trip times" ?hidden=${!lab.lesson?.delays}>${lab.delays.place}</section>
           <section class="seeds" aria-label="Several seeds" ?hidden=${lab.shown.runs < 2}>
             ${lab.together.place}
             <p class="band-words">${lab.together.words}</p>
@@ -43,11 +44,12 @@ export function page(lab: Lab): TemplateResult {
   `;
 }
 
-/** Shown instead of results that would reveal a lesson's answer. */
-function waiting(): TemplateResult {
-  return html`<div class="waiting">
-    <p>The runs are ready. They are shown once you have predicted.</p>
-  </div>`;
+/** Shown instead of results that would reveal a lesson's answer: the path, at rest. */
+function waiting(lab: Lab): TemplateResult {
+  return html`<section class="waiting" aria-label="The path of this lesson">
+    ${lab.preview.element}
+    <p>This is the path. Choose an answer to the question; then the runs are shown.</p>
+  </section>`;
 }
 
 /** Shown before the first run. */

@@ -196,6 +196,7 @@ export class PathView {
         pen.roundRect(left + 1, 38, right - left - 2, 62, 6);
         pen.fill();
         pen.stroke();
+        device(pen, stage.role, i > 0, middle, colour('line'));
         pen.fillStyle = colour('ink');
         name(stage.name, middle, (right - left) * 2.6);
         const cached = this.#standing?.stages[i]?.kept;
@@ -212,7 +213,7 @@ export class PathView {
     const it = this.#standing?.senders[0];
     if (!it) return { middle: 0, texts: [''] };
     const [cwnd, flight] = [it.cwnd, it.snd_nxt - it.snd_una];
-    const high = 54;
+    const high = 42;
     const most = Math.max(cwnd, flight, 1);
     const x = (left + right) / 2 - 7;
     pen.fillStyle = colour('data');
@@ -238,7 +239,7 @@ export class PathView {
   /** Draws the base station's cache: a box for each packet. */
   #cache(pen: CanvasRenderingContext2D, left: number, right: number, cached: CachedPacket[], colour: (n: string) => string): Caption {
     const across = Math.max(Math.floor((right - left - 8) / 7), 1);
-    const most = across * 8;
+    const most = across * 5;
     cached.slice(0, most).forEach((it, i) => {
       pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
       pen.fillRect(left + 5 + (i % across) * 7, 92 - Math.floor(i / across) * 7, 5, 5);
@@ -376,6 +377,36 @@ export class PathView {
     const words = last < 0 ? '' : `Lost at ${run.stages[run.stage[last]!]?.name}: ${run.of(last).what}`;
     if (this.#words.textContent !== words) this.#words.textContent = words;
   }
+}
+
+/** Draws the outline of a device at the top of its box: a server at the left, a laptop at the right, a mast between them. */
+function device(pen: CanvasRenderingContext2D, role: string, far: boolean, middle: number, colour: string): void {
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.2;
+  pen.beginPath();
+  if (role === 'host' && !far) {
+    for (const y of [41, 46]) pen.rect(middle - 9, y, 18, 4);
+    for (const y of [43, 48]) {
+      pen.moveTo(middle - 7, y);
+      pen.lineTo(middle - 4, y);
+    }
+  } else if (role === 'host') {
+    pen.rect(middle - 7, 41, 14, 8);
+    pen.moveTo(middle - 10, 51);
+    pen.lineTo(middle + 10, 51);
+  } else {
+    pen.moveTo(middle - 4, 51);
+    pen.lineTo(middle, 43);
+    pen.lineTo(middle + 4, 51);
+    for (const radius of [4, 7]) {
+      pen.moveTo(middle + radius * Math.cos(-0.7), 43 + radius * Math.sin(-0.7));
+      pen.arc(middle, 43, radius, -0.7, 0.7);
+      pen.moveTo(middle + radius * Math.cos(Math.PI - 0.7), 43 + radius * Math.sin(Math.PI - 0.7));
+      pen.arc(middle, 43, radius, Math.PI - 0.7, Math.PI + 0.7);
+    }
+  }
+  pen.stroke();
+  pen.lineWidth = 1;
 }
 
 /** Alternative texts below a stage, the preferred one first. */
