@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes an OCI image of static programs without a daemon: oci.py VERSION OUT.tar amd64=PROGRAM arm64=PROGRAM
 
-The image has only the program, and empty directories /tmp and /work. `skopeo copy oci-archive:OUT.tar docker-daemon:lasthop:VERSION` or
-`podman load -i OUT.tar` import it. The same programs give the same bytes.
+The image has only the program, and empty directories /tmp and /work. `podman load -i OUT.tar` imports it as localhost/lasthop:VERSION;
+`skopeo copy oci-archive:OUT.tar docker-daemon:lasthop:VERSION` gives it to Docker. The same programs give the same bytes.
 """
 
 import gzip
@@ -80,7 +80,11 @@ def main() -> None:
         manifests.append(described | {"platform": {"architecture": architecture, "os": "linux"}})
     index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests}
     outer = blob(json.dumps(index).encode(), "index.v1+json")
-    outer["annotations"] = {"org.opencontainers.image.ref.name": version}
+    # skopeo reads the first name, podman and containerd the second. `localhost` is no registry, so the image is never pulled by accident.
+    outer["annotations"] = {
+        "org.opencontainers.image.ref.name": f"lasthop:{version}",
+        "io.containerd.image.name": f"localhost/lasthop:{version}",
+    }
     top = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [outer]}
     files = {
         "oci-layout": (json.dumps({"imageLayoutVersion": "1.0.0"}).encode(), 0o644),
