@@ -89,7 +89,7 @@ class Scenario:
         text = _decoded(data, origin)
         folder = os.path.dirname(origin)
         stem = os.path.splitext(os.path.basename(origin))[0] or "scenario"
-        return cls(_with_link_files(_with_visits(text, folder), folder), stem, origin)
+        return cls(_with_files(text, folder), stem, origin)
 
     @classmethod
     def example(cls, name: str) -> Scenario:
@@ -283,25 +283,9 @@ def _decoded(data: str | bytes, origin: str) -> str:
         raise ScenarioError(f"{origin}: this is not a text file", help=_A_FILE) from None
 
 
-def _with_visits(text: str, folder: str) -> str:
-    """The text with the lines of its files of visits inserted."""
-    data = text.encode()
-    for start, end, name in reversed(_lasthop.visit_files(text)):
-        help = "`file` of `visits` names a file in the directory of the scenario, with lines such as `8s east`"
-        try:
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                lines = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ScenarioError(f"{name}: {error}", help=help) from error
-        if "'''" in lines:
-            raise ScenarioError(f"{name} has no visits", help=help)
-        data = data[:start] + f"table = '''\n{lines}'''".encode() + data[end:]
-    return data.decode()
-
-
-def _with_link_files(text: str, folder: str) -> str:
-    """The text with the contents of the files that its links name."""
-    help = "links name files in the directory of the scenario: traces of mm-link, or CSV files"
+def _with_files(text: str, folder: str) -> str:
+    """The text with the contents of the files that it names."""
+    help = "a scenario names files in its directory: traces of mm-link, CSV files, or visits such as `8s east`"
     for name in _lasthop.link_files(text):
         try:
             with open(os.path.join(folder, name), "rb") as file:

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lasthop_scenario::files::located;
 use lasthop_scenario::synonyms::meaning;
-use lasthop_scenario::{Argument, Diagnostic, Source};
+use lasthop_scenario::{Argument, Diagnostic};
 
 use crate::snippet::{Severity, Snippet};
 use crate::{format, output, style};
@@ -235,15 +236,10 @@ pub struct Located {
 }
 
 impl Located {
-    /// Finds the text that a diagnostic refers to: the file or an argument.
+    /// Finds the text that a diagnostic refers to: the file, a file that it references, or an argument.
     pub fn new(diagnostic: Diagnostic, file: &str, text: &str, arguments: &[Argument]) -> Located {
-        let (name, text) = match diagnostic.at.source {
-            Source::File | Source::Points => (file, text),
-            Source::Argument(index) => arguments
-                .get(index)
-                .map_or((file, text), |argument| (argument.option(), argument.text())),
-        };
-        Located { diagnostic, name: name.to_owned(), text: text.to_owned() }
+        let (name, text) = located(&diagnostic.at, file, text, arguments);
+        Located { diagnostic, name, text }
     }
 
     /// The diagnostic with a snippet of the text, for a person.

@@ -28,23 +28,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// Includes the lines of visit files.
-fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
-    for (place, name) in lasthop_scenario::visit_files(&text).into_iter().rev() {
-        let path = scenario.parent().unwrap_or(Path::new(".")).join(&name);
-        let help = "`file` of `visits` names a file in the directory of the scenario, with lines such as `8s east`";
-        let mut file = std::fs::File::open(&path)
-            .map_err(|error| Failure::file(&path, error, help.to_owned()))?;
-        let lines = read(&mut file, &path, help)?;
-        if lines.contains("'''") {
-            return Err(Failure::input(format!("{} has no visits", path.display()), help));
-        }
-        text.replace_range(place, &format!("table = '''\n{lines}'''"));
-    }
-    Ok(text)
-}
-
-/// Includes the files that links of the text and of `arguments` name. Paths in the text are relative to the directory
+/// Adds the files that the text and of `arguments` name. Paths in the text are relative to the directory
 /// `directory`.
 pub fn with_files(
     mut text: String,
@@ -52,7 +36,8 @@ pub fn with_files(
     arguments: &[Argument],
 ) -> Result<String, Failure> {
     let help = "paths in a scenario start at its directory, those of `--set` and `--vary` at the current one; files are \
-                traces of `mm-link` or CSV in UTF-8, at most 128 MiB: `lasthop trace` makes them, `head -n` cuts them";
+                traces of `mm-link`, CSV, or visits such as `8s east`, in UTF-8, at most 128 MiB: `lasthop trace` makes \
+                traces, `head -n` cuts them";
     for Named { name, by_argument } in files::named(&text, arguments) {
         let path = if by_argument { PathBuf::from(&name) } else { directory.join(&name) };
         let mut from = match std::fs::File::open(&path) {
@@ -60,7 +45,7 @@ pub fn with_files(
             Err(_) if file(&name).is_some() => continue,
             opened => opened.map_err(|error| Failure::file(&path, error, help))?,
         };
-        let bytes = bounded(&mut from, &path, "a file of a link", LONGEST_FILE, help)?;
+        let bytes = bounded(&mut from, &path, "a file of a scenario", LONGEST_FILE, help)?;
         let content = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
@@ -72,8 +57,7 @@ pub fn with_files(
 }
 
 impl Text {
-    /// Reads a file, `-` for stdin, or a built-in scenario, with the files that its links and `arguments`
-    /// name. A file has precedence over a built-in of the same name.
+    /// Reads a file, `-` for stdin, or a built-in scenario, with the files that it and `arguments` name. A file has precedence over a built-in of the same name.
     pub fn load(word: &str, arguments: &[Argument]) -> Result<Text, Failure> {
         let mut text = Text::alone(word)?;
         let directory = if Path::new(word).is_file() { Path::new(word).parent() } else { None };
@@ -119,7 +103,7 @@ impl Text {
             ),
             _ => Failure::file(path, error, help()),
         })?;
-        let text = with_visits(read(&mut file, path, SCENARIO)?, path)?;
+        let text = read(&mut file, path, SCENARIO)?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         Ok(Text { origin: word.to_owned(), name: name.into_owned(), text })
     }

@@ -28,18 +28,19 @@ pub fn located<'py>(
     text: &str,
     arguments: &[Argument],
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (source, text) = match diagnostic.at.source {
-        Source::File => (origin.to_owned(), text),
-        Source::Argument(index) => arguments.get(index).map_or((origin.to_owned(), text), |a| {
-            let call = match a {
+    let (name, text) = lasthop_scenario::files::located(&diagnostic.at, origin, text, arguments);
+    let source = match diagnostic.at.source {
+        Source::Argument(index) => arguments.get(index).map_or(name, |argument| {
+            match argument {
                 Argument::Set(_) => "set",
                 Argument::Vary(_) => "vary",
-            };
-            (call.to_owned(), a.text())
+            }
+            .to_owned()
         }),
-        Source::Points => ("points".to_owned(), text),
+        Source::Points => "points".to_owned(),
+        Source::File | Source::Referenced(_) => name,
     };
-    let (line, column) = diagnostic.at.line_column(text);
+    let (line, column) = diagnostic.at.line_column(&text);
     let fields = PyDict::new(py);
     fields.set_item("message", &diagnostic.message)?;
     fields.set_item("code", diagnostic.code.to_string())?;

@@ -27,7 +27,7 @@ mod _lasthop {
     use super::gym::Session;
     #[pymodule_export]
     use super::plan::{
-        Plan, commit, examples, link_files, nearest_example, version, visit_files, with_link_file,
+        Plan, commit, examples, link_files, nearest_example, version, with_link_file,
     };
     #[pymodule_export]
     use super::run::{Recording, Results, record, restore_recording, restore_results, run};

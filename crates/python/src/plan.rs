@@ -30,14 +30,7 @@ pub fn examples() -> Vec<(&'static str, &'static str)> {
     lasthop_scenario::examples().iter().map(|e| (e.name, e.text)).collect()
 }
 
-/// The files of visits in a scenario: first and last byte of the value, and the name.
-#[pyfunction]
-pub fn visit_files(text: &str) -> Vec<(usize, usize, String)> {
-    let files = lasthop_scenario::visit_files(text).into_iter();
-    files.map(|(place, name)| (place.start, place.end, name)).collect()
-}
-
-/// The files named by links of a scenario that are neither in the text nor built in.
+/// The files named by a scenario that are neither in the text nor built in.
 #[pyfunction]
 pub fn link_files(text: &str) -> Vec<String> {
     let files = lasthop_scenario::files::named(text, &[]).into_iter().map(|file| file.name);

@@ -17,6 +17,8 @@ pub enum Source {
     Argument(usize),
     /// The table of points given to [`crate::Grid::parse`].
     Points,
+    /// The referenced file of this index among the files that [`crate::files::with`] has added to the text.
+    Referenced(usize),
 }
 
 /// A source location: bytes of the file or of an argument.

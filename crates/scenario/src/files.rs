@@ -1,7 +1,8 @@
-//! Files next to a scenario that its links reference: traces, and values over time.
+//! Files next to a scenario that it references: traces and values over time of links, and visits of hosts.
 //!
 //! This crate reads no files. The caller gets their names from [`named`] and adds their contents to the text with
-//! [`with`]. Each becomes a table `[files."NAME"]` at the end, so that one text contains a whole scenario.
+//! [`with`]. Each becomes a table `[files."NAME"]` at the end, so that one text contains a whole scenario. Locations
+//! within such a file refer to its content ([`Source::Referenced`]); [`located`] returns its name and content.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use lasthop_proto::describe::Form;
 use lasthop_proto::link::varied::names_file;
 
 use crate::document::{self, Entry, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error};
+use crate::error::{Code, Diagnostic, Error, Location, Source};
 use crate::schema;
 use crate::vary::{Argument, commas};
 
@@ -24,17 +25,27 @@ pub struct Named {
     pub by_argument: bool,
 }
 
-/// The keys of a link whose values may be files.
-static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let keys =
-        schema::of("link").keys.iter().filter(|listed| matches!(listed.key.form, Form::File(_)));
-    keys.map(|listed| listed.key.name).collect()
-});
+/// The first line of the files that [`with`] adds to a text.
+const ADDED: &str = "\n# Files of this scenario\n";
+
+/// The parts of a scenario whose keys may name files.
+const PARTS: [&str; 4] = ["path", "cell", "visits", "vary"];
+
+/// The keys of a part of the schema whose values may be files.
+fn keys_of(part: &str) -> impl Iterator<Item = &'static str> {
+    let keys = schema::of(part).keys.iter();
+    let keys = keys.filter(|listed| matches!(listed.key.form, Form::File(_)));
+    keys.map(|listed| listed.key.name)
+}
+
+/// The keys whose values may be files, without their tables.
+static KEYS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| keys_of("link").chain(keys_of("visits")).collect());
 
 /// Whether a word at the end of a dotted key is the name of a file.
 fn is_file(key: &str, word: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key).trim();
-    let always = last.starts_with("trace") || last == "measured";
+    let always = last.starts_with("trace") || matches!(last, "measured" | "file");
     KEYS.contains(&last) && (always || names_file(word))
 }
 
@@ -47,7 +58,7 @@ pub fn named(text: &str, arguments: &[Argument]) -> Vec<Named> {
     }
     let Ok(document) = document::parse(text) else { return Vec::new() };
     let mut found = Vec::new();
-    for part in ["path", "cell", "vary"] {
+    for part in PARTS {
         if let Some(node) = document.get(part) {
             collect("", node, &mut found);
         }
@@ -100,10 +111,64 @@ pub fn with(mut text: String, name: &str, content: &str) -> String {
         }
         word
     };
+    if !text.contains(ADDED) {
+        text.push_str(ADDED);
+    }
     let name = quoted(&name.replace('\n', " "));
     let content = quoted(content);
     let _ = write!(text, "\n[files.\"{name}\"]\ntext = \"\"\"\n{content}\"\"\"\n");
     text
+}
+
+/// The text as its author wrote it, without the files that [`with`] has added.
+pub fn own(text: &str) -> &str {
+    text.find(ADDED).map_or(text, |at| &text[..at])
+}
+
+/// Name and content of the text that a location refers to. `origin` is the path or name of the scenario `text`; names
+/// of files in the text are relative to its directory.
+pub fn located(
+    at: &Location,
+    origin: &str,
+    text: &str,
+    arguments: &[Argument],
+) -> (String, String) {
+    let whole = || (origin.to_owned(), own(text).to_owned());
+    match at.source {
+        Source::File if at.span.start > own(text).len() => (origin.to_owned(), text.to_owned()),
+        Source::File => whole(),
+        Source::Points => (origin.to_owned(), text.to_owned()),
+        Source::Argument(index) => arguments.get(index).map_or_else(whole, |argument| {
+            (argument.option().to_owned(), argument.text().to_owned())
+        }),
+        Source::Referenced(index) => {
+            let Ok(document) = document::parse(text) else { return whole() };
+            let files = document.get("files").and_then(Node::as_table);
+            let Some(entry) = files.and_then(|files| files.entries.get(index)) else {
+                return whole();
+            };
+            let content = entry.node.as_table().and_then(|table| table.get("text")?.as_str());
+            let in_text = named(own(text), &[]).iter().any(|named| named.name == entry.key);
+            let directory = origin.rfind('/').map_or("", |slash| &origin[..=slash]);
+            let directory = if in_text && !entry.key.starts_with('/') { directory } else { "" };
+            (format!("{directory}{}", entry.key), content.unwrap_or_default().to_owned())
+        }
+    }
+}
+
+/// The location of a line, counted from one, of a referenced file; of the whole value if the text itself has it.
+pub(crate) fn line_of(node: &Node, line: usize) -> Location {
+    let text = node.as_table().and_then(|table| table.get("text"));
+    let Some((at, content)) = text.and_then(|text| Some((&text.at, text.as_str()?))) else {
+        return node.at.clone();
+    };
+    if !matches!(at.source, Source::Referenced(_)) {
+        return at.clone();
+    }
+    let mut lines = content.split_inclusive('\n');
+    let start: usize = lines.by_ref().take(line.saturating_sub(1)).map(str::len).sum();
+    let length = lines.next().map_or(0, |line| line.trim_end().len());
+    Location { source: at.source, span: start..start + length }
 }
 
 /// The document with its file names replaced by contents, without the table of files.
@@ -114,13 +179,13 @@ pub(crate) fn put_in(document: &Table) -> Result<Cow<'_, Table>, Error> {
     let mut document = document.clone();
     let Some(entry) = document.remove("files") else { return Ok(Cow::Owned(document)) };
     let texts = texts(&entry)?;
-    let lists = document.entries.iter_mut().filter(|entry| matches!(&*entry.key, "path" | "cell"));
+    let lists = document.entries.iter_mut().filter(|entry| PARTS.contains(&&*entry.key));
     lists.for_each(|entry| replace("", &mut entry.node, &texts));
     Ok(Cow::Owned(document))
 }
 
-/// The files of a table, each with its contents.
-fn texts(files: &Entry) -> Result<Vec<(&str, &str)>, Error> {
+/// The files of a table, each with its content and the location of the content.
+fn texts(files: &Entry) -> Result<Vec<(&str, Node)>, Error> {
     let wrong = |entry: &Entry| {
         Diagnostic::new(Code::BadValue, format!("files.{}", entry.key), &entry.node.at)
             .message(format!("`{}` is {}, not the content of a file", entry.key, entry.node.kind()))
@@ -131,24 +196,32 @@ fn texts(files: &Entry) -> Result<Vec<(&str, &str)>, Error> {
     table
         .entries
         .iter()
-        .map(|entry| {
+        .enumerate()
+        .map(|(i, entry)| {
             let inner = entry.node.as_table().and_then(|table| table.get("text"));
-            let text = inner.unwrap_or(&entry.node).as_str();
-            Ok((entry.key.as_str(), text.ok_or_else(|| Error::from(wrong(entry)))?))
+            let text = inner.unwrap_or(&entry.node);
+            let content = text.as_str().ok_or_else(|| Error::from(wrong(entry)))?;
+            let at = match inner {
+                // Written as `with` does: the file has positions of its own.
+                Some(_) => Location { source: Source::Referenced(i), span: 0..content.len() },
+                None => text.at.clone(),
+            };
+            Ok((entry.key.as_str(), Node { at, value: text.value.clone() }))
         })
         .collect()
 }
 
-fn replace(key: &str, node: &mut Node, texts: &[(&str, &str)]) {
+fn replace(key: &str, node: &mut Node, texts: &[(&str, Node)]) {
     match &mut node.value {
         Value::String(word) if KEYS.contains(&key) => {
             let Some((name, text)) = texts.iter().find(|(name, _)| name == word) else { return };
-            let entry = |key: &str, text: &str| Entry {
+            let name = Node { at: node.at.clone(), value: Value::String((*name).to_owned()) };
+            let entry = |key: &str, value: &Node| Entry {
                 key: key.to_owned(),
                 key_at: node.at.clone(),
-                node: Node { at: node.at.clone(), value: Value::String(text.to_owned()) },
+                node: value.clone(),
             };
-            let entries = vec![entry("file", name), entry("text", text)];
+            let entries = vec![entry("file", &name), entry("text", text)];
             node.value = Value::Table(Table { entries, inline: true });
         }
         Value::Array(items) => items.iter_mut().for_each(|item| replace(key, item, texts)),

@@ -215,6 +215,13 @@ impl Visitor for Reading<'_, '_> {
         let error = Diagnostic::new(code, self.reader.key(key), &self.reader.location(key));
         self.note::<()>(Err(error.message(message).label(label).help(help).into()));
     }
+
+    fn refuse_line(&mut self, key: &str, line: usize, message: String, label: &str, help: String) {
+        let node = self.reader.node(key);
+        let at = node.map_or_else(|| self.reader.location(key), |node| files::line_of(node, line));
+        let error = Diagnostic::new(Code::BadValue, self.reader.key(key), &at);
+        self.note::<()>(Err(error.message(message).label(label).help(help).into()));
+    }
 }
 
 /// The keys that `go` visits, with their values in `reader`, without inner tables.
@@ -272,6 +279,10 @@ impl Visitor for Valued<'_, '_> {
 
     fn refuse(&mut self, fault: Fault, key: &str, message: String, label: &str, help: String) {
         self.reading.refuse(fault, key, message, label, help);
+    }
+
+    fn refuse_line(&mut self, key: &str, line: usize, message: String, label: &str, help: String) {
+        self.reading.refuse_line(key, line, message, label, help);
     }
 }
 

@@ -90,21 +90,6 @@ pub fn parse(
     plan::expand(&document, name, &axes)
 }
 
-/// The files of visits that a scenario names: the ranges of key and value in the text, and the names. The caller
-/// replaces each range by `table = ...` with the lines of the file.
-pub fn visit_files(text: &str) -> Vec<(core::ops::Range<usize>, String)> {
-    let Ok(document) = document::parse(text) else { return Vec::new() };
-    let Some(visits) = document.get("visits") else { return Vec::new() };
-    let tables = visits.as_array().unwrap_or(core::slice::from_ref(visits)).iter();
-    let entries = tables.filter_map(|table| table.as_table()?.entry("file"));
-    entries
-        .filter_map(|entry| {
-            let place = entry.key_at.span.start..entry.node.at.span.end;
-            Some((place, entry.node.as_str()?.to_owned()))
-        })
-        .collect()
-}
-
 /// Reads the text of a tunnel's file.
 ///
 /// # Errors

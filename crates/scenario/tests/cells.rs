@@ -4,7 +4,7 @@ use lasthop_proto::units::Span;
 use lasthop_scenario::roaming::{Policy, Roaming, Stays};
 use lasthop_scenario::{
     Argument, Code, Handoffs, LivePath, Scenario, SchemeChoice, Source, StageKind, World, compare,
-    parse, visit_files,
+    files, parse,
 };
 
 const HEAD: &str =
@@ -165,11 +165,27 @@ fn visits_may_be_lines_of_a_file() {
     visits_refused("visits = { table = \"0s wset\" }", "visits.table", "\"0s", &["no cell `wset`"]);
     let named = text("[[visits]]\nhost = \"mobile\"\nfile = \"walk.txt\"");
     refused(&named, bad, "visits.1.file", "\"walk.txt\"", &["has not been read", "`table`"]);
-    let [(place, name)] = <[_; 1]>::try_from(visit_files(&named)).unwrap();
-    assert_eq!((&named[place.clone()], name.as_str()), ("file = \"walk.txt\"", "walk.txt"));
-    let mut with = named.clone();
-    with.replace_range(place, "table = '''\n0s west\n'''");
-    assert!(parse(&with, "test", &[]).is_ok());
+    let with = |content: &str| files::with(named.clone(), "walk.txt", content);
+    assert!(parse(&with("0s west\n"), "test", &[]).is_ok());
+    // Errors in the file have its name and line, and those in the text the positions of the text.
+    for (content, line, message) in [
+        ("# a walk\n\n8 east\n", 3, "walk.txt, line 3: this is no visit"),
+        ("0s west\n8s wset\n", 2, "there is no cell `wset`"),
+        ("0s west\n8s east\n3s west\n", 3, "does not begin after the one before"),
+    ] {
+        let text = with(content);
+        let error = parse(&text, "test", &[]).unwrap_err();
+        assert_eq!(error.at.source, Source::Referenced(0), "{error}");
+        let (name, found) = files::located(&error.at, "dir/a.toml", &text, &[]);
+        assert_eq!((name.as_str(), found.as_str()), ("dir/walk.txt", content));
+        assert_eq!(error.at.line_column(&found), (line, 1), "{error}");
+        assert!(error.message.contains(message), "{error}");
+    }
+    let text = with("0s west\n").replace("[[cell]]\nname = \"east\"", "[[cell]]\nnmae = \"east\"");
+    let error = parse(&text, "test", &[]).unwrap_err();
+    let (name, found) = files::located(&error.at, "a.toml", &text, &[]);
+    assert_eq!((name.as_str(), &found[error.at.span.clone()]), ("a.toml", "nmae"), "{error}");
+    assert!(!found.contains("[files"), "{found}");
 }
 
 #[test]

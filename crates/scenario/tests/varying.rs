@@ -1,8 +1,8 @@
 //! Links that vary, described inline, in a file, or by arguments; and their errors.
 
 use lasthop_proto::link::varied::Pace;
-use lasthop_scenario::files::{Named, named, with};
-use lasthop_scenario::{Argument, Error, Plan, StageKind, parse};
+use lasthop_scenario::files::{Named, located, named, with};
+use lasthop_scenario::{Argument, Error, Plan, Source, StageKind, parse};
 
 fn text(link: &str) -> String {
     format!(
@@ -96,6 +96,23 @@ fn invalid_variations_are_reported_with_file_and_line() {
     );
     let line = error("rates = \"f.csv\"", Some("0s,1mbit\n1s,fast\n"));
     assert!(line.message.starts_with("f.csv, line 2: `fast`"), "{line}");
+    // The location is the line in the file, also for each other kind of file and for a file that an argument names.
+    for (link, content, line) in [
+        ("trace = \"f.csv\"", "4\n3\n", 2),
+        ("trace-left = \"f.csv\"", "4\nx\n", 2),
+        ("rates = \"f.csv\"", "0s,1mbit\n1s,fast\n", 2),
+        ("delays = \"f.csv\"", "time,delay\n0,1ms\n1,1xs\n", 3),
+        ("losses = \"f.csv\"", "0s,1%\n\n2s,120%\n", 3),
+    ] {
+        let error = error(link, Some(content));
+        assert_eq!(error.at.source, Source::Referenced(0), "{link}: {error}");
+        assert_eq!(error.at.line_column(content), (line, 1), "{link}: {error}");
+    }
+    let arguments = [Argument::Set("link.rates=f.csv".to_owned())];
+    let set = with(text("rate = \"1mbit\""), "f.csv", "0s,1mbit\n1s,fast\n");
+    let set_error = plan(&set, &arguments).unwrap_err();
+    let (name, content) = located(&set_error.at, "dir/a.toml", &set, &arguments);
+    assert_eq!((name.as_str(), set_error.at.line_column(&content)), ("f.csv", (2, 1)));
     let both = error("rates = \"0s 1mbit\", trace = \"f.csv\"", Some("1\n"));
     assert_eq!(both.message, "`path.1.link.trace` and `rates` exclude each other");
     for link in [

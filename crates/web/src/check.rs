@@ -79,10 +79,15 @@ pub(crate) fn error_document(scene: &ScenarioRequest, error: &lasthop_scenario::
 /// Line and column count from one; `start` and `end` are UTF-16 offsets, as in the page.
 fn diagnostic(scene: &ScenarioRequest, it: &Diagnostic) -> Value {
     let empty = String::new();
+    let in_file;
     let (source, text) = match it.at.source {
         Source::File => ("file", &scene.text),
         Source::Argument(i) => ("set", scene.set.get(i).unwrap_or(&empty)),
         Source::Points => ("points", &empty),
+        Source::Referenced(_) => {
+            in_file = files::located(&it.at, "", &scene.text, &scene.arguments()).1;
+            ("referenced", &in_file)
+        }
     };
     let (line, column) = it.at.line_column(text);
     json!({

@@ -255,6 +255,41 @@ fn the_page_is_rebuilt_from_files() {
     assert_eq!(fs::read(&page).expect("a page"), first);
 }
 
+/// Errors after a reference to a file, and in the file, have the positions of the text that the user wrote.
+#[test]
+fn errors_of_scenarios_with_files_name_file_and_line() {
+    let workdir = Workdir::new();
+    let scenario = "name = \"v\"\ntransfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n\
+        visits = { file = \"walks/walk.txt\" }\n[host.a]\n[host.b]\n[[path]]\n\
+        link = { rate = \"10mbit\", rates-left = \"up.csv\" }\n[[cell]]\nname = \"west\"\n[[cell.path]]\n\
+        radio = { rate = \"2mbit\", delay = \"1ms\" }\n";
+    let scenario =
+        scenario.replace("rate = \"10mbit\", rates-left", "rate-right = \"9mbit\", rates-left");
+    fs::create_dir_all(workdir.path("conf/walks")).expect("a directory");
+    let refused = |scenario: &str, walk: &str, rates: &str, set: &[&str]| {
+        fs::write(workdir.path("conf/span.toml"), scenario).expect("written");
+        fs::write(workdir.path("conf/walks/walk.txt"), walk).expect("written");
+        fs::write(workdir.path("conf/up.csv"), rates).expect("written");
+        let output = workdir.run(&[&["run", "conf/span.toml"], set].concat());
+        assert_eq!(output.status.code(), Some(2), "{scenario}");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!text.contains("[files") && !text.contains("table ="), "{text}");
+        text
+    };
+    let (walk, rates) = ("0s west\n", "0s,1mbit\n");
+    let wrong = scenario.replace("delay = \"1ms\"", "delay = \"1xs\"");
+    let found = refused(&wrong, walk, rates, &[]);
+    assert!(found.contains("[conf/span.toml:11:"), "{found}");
+    let found = refused(&scenario, "0s west\n\n9s wset\n", rates, &[]);
+    assert!(found.contains("[conf/walks/walk.txt:3:1]") && found.contains("9s wset"), "{found}");
+    let found = refused(&scenario, walk, "0s,1mbit\n1s,fast\n", &[]);
+    assert!(found.contains("[conf/up.csv:2:1]") && found.contains("1s,fast"), "{found}");
+    // A file of an argument belongs to the current directory.
+    fs::write(workdir.path("other.txt"), "west\n").expect("written");
+    let found = refused(&scenario, walk, rates, &["--set", "visits.file=other.txt"]);
+    assert!(found.contains("[other.txt:1:1]"), "{found}");
+}
+
 #[test]
 fn the_numbers_of_a_plot_are_those_of_its_series() {
     let workdir = Workdir::new();

@@ -215,7 +215,7 @@ impl From<Error> for Trouble {
                 let span = &diagnostic.at.span;
                 Some(At { value: i as u32, from: span.start as u32, to: span.end as u32 })
             }
-            Source::File | Source::Points => None,
+            Source::File | Source::Points | Source::Referenced(_) => None,
         };
         Trouble {
             code: diagnostic.code.to_string(),

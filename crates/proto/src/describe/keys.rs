@@ -39,6 +39,12 @@ pub trait Visitor {
 
     /// Rejects the value at `key`.
     fn refuse(&mut self, fault: Fault, key: &str, message: String, label: &str, help: String);
+
+    /// Rejects a line, counted from one, of the file at `key`. By default, it rejects the whole value.
+    fn refuse_line(&mut self, key: &str, line: usize, message: String, label: &str, help: String) {
+        let _ = line;
+        self.refuse(Fault::Value, key, message, label, help);
+    }
 }
 
 /// Kind of fault at a key.
@@ -351,6 +357,18 @@ impl<'v> Keys<'v> {
         help: impl Into<String>,
     ) {
         self.0.refuse(Fault::Value, key, message.into(), label, help.into());
+    }
+
+    /// Rejects a line, counted from one, of the file at `key`.
+    pub fn refuse_line(
+        &mut self,
+        key: &str,
+        line: usize,
+        message: impl Into<String>,
+        label: &str,
+        help: impl Into<String>,
+    ) {
+        self.0.refuse_line(key, line, message.into(), label, help.into());
     }
 
     /// Reports that the value at `key` requires something else.

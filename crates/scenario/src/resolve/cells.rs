@@ -8,6 +8,7 @@ use super::transfer::Directions;
 use super::{Noted, named};
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean};
+use crate::files;
 use crate::keys::take;
 use crate::model::{Host, HostSide, Stage, StageKind};
 use crate::read::Reader;
@@ -46,7 +47,17 @@ pub(crate) struct VisitsValues {
     cells: Option<Vec<String>>,
     every: Option<Span>,
     dwell: Option<Span>,
-    list: Vec<(String, Span, Option<Span>)>,
+    list: Vec<Visit>,
+}
+
+/// A visit of a list, or of a line.
+#[derive(Debug)]
+struct Visit {
+    cell: String,
+    from: Span,
+    until: Option<Span>,
+    /// Its line in a `table` or `file`, counted from one.
+    line: Option<usize>,
 }
 
 /// Visits the keys of `visits`.
@@ -86,7 +97,7 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         }
         // A visitor that lists keys has no visit.
         if k.has("cell") {
-            list.push((cell, from, until));
+            list.push(Visit { cell, from, until, line: None });
         }
     });
     let form = Form::Text("\"0s west\"");
@@ -97,19 +108,27 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
             Ok(lines) => list.extend(lines),
             Err(line) => {
                 let message = format!("`{}`: line {line} is no visit", k.path("table"));
-                let help = "a line says when and where, for example `8s east`, or also until when: `8s east 20s`";
-                k.refuse("table", message, "expected visits", help);
+                k.refuse("table", message, "expected visits", LINE);
             }
         }
     }
-    let form = Form::Text("\"walk.txt\"");
+    let form = Form::File("\"walk.txt\"");
     let description = "a file with such lines, in the folder of the scenario";
-    k.value("file", form, Need::Else(""), Given::Absent, description);
-    if k.has("file") {
-        let help = "`lasthop` reads it where the scenario is a file; elsewhere write its lines as a `table`";
-        k.refuse("file", format!("`{}` has not been read", k.path("file")), "a file", help);
+    match k.value("file", form, Need::Else(""), Given::Absent, description) {
+        Given::File { name, text } => match lines(&text) {
+            Ok(lines) => list.extend(lines),
+            Err(line) => {
+                let message = format!("{name}, line {line}: this is no visit");
+                k.refuse_line("file", line, message, "expected a visit", LINE);
+            }
+        },
+        Given::Absent => {}
+        _ => {
+            let help = "`lasthop` reads it where the scenario is a file; elsewhere write its lines as a `table`";
+            k.refuse("file", format!("`{}` has not been read", k.path("file")), "a file", help);
+        }
     }
-    let ways = ["every", "dwell", "list", "table"];
+    let ways = ["every", "dwell", "list", "table", "file"];
     if let Some(first) = k.first(&ways)
         && let Some(other) = ways.into_iter().find(|way| *way != first && k.has(way))
     {
@@ -120,25 +139,28 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
     VisitsValues { host, cells, every, dwell, list }
 }
 
+/// Remedy for a line that is no visit.
+const LINE: &str =
+    "a line says when and where, for example `8s east`, or also until when: `8s east 20s`";
+
 /// Parses visits in lines; returns the number of the first invalid line.
-fn lines(text: &str) -> Result<Vec<(String, Span, Option<Span>)>, usize> {
-    let visit = |line: &str| -> Option<(String, Span, Option<Span>)> {
+fn lines(text: &str) -> Result<Vec<Visit>, usize> {
+    let visit = |i: usize, line: &str| -> Option<Visit> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let time = |word: &str| word.parse::<Span>().ok().filter(|time| *time <= MONTH);
-        match words.as_slice() {
-            [from, cell] => Some(((*cell).to_owned(), time(from)?, None)),
-            [from, cell, until] => {
-                let (from, until) = (time(from)?, time(until)?);
-                (until > from).then(|| ((*cell).to_owned(), from, Some(until)))
-            }
-            _ => None,
-        }
+        let (from, cell, until) = match words.as_slice() {
+            [from, cell] => (time(from)?, cell, None),
+            [from, cell, until] => (time(from)?, cell, Some(time(until)?)),
+            _ => return None,
+        };
+        let is_valid = until.is_none_or(|until| until > from);
+        is_valid.then(|| Visit { cell: (*cell).to_owned(), from, until, line: Some(i + 1) })
     };
     let values = text.lines().enumerate().filter_map(|(i, line)| {
         let line = line.split('#').next().unwrap_or_default().trim();
         (!line.is_empty()).then_some((i, line))
     });
-    values.map(|(i, line)| visit(line).ok_or(i + 1)).collect()
+    values.map(|(i, line)| visit(i, line).ok_or(i + 1)).collect()
 }
 
 /// The cells of a scenario, if it has any.
@@ -366,15 +388,22 @@ fn tour(
             let place = |i: usize, key: &str| -> Location {
                 let item = items.get(i);
                 let value = item.and_then(Node::as_table).and_then(|table| table.get(key));
-                value.or(item).map_or_else(|| reader.location("table"), |node| node.at.clone())
+                if let Some(node) = value.or(item) {
+                    return node.at.clone();
+                }
+                match (reader.node("file"), values.list.get(i).and_then(|visit| visit.line)) {
+                    (Some(file), Some(line)) => files::line_of(file, line),
+                    _ => reader.location("table"),
+                }
             };
             let key = |i: usize, key: &str| match reader.has("list") {
                 true => format!("{}.{}.{key}", reader.key("list"), i + 1),
+                false if reader.has("file") => reader.key("file"),
                 false => reader.key("table"),
             };
-            let list = values.list.iter().enumerate().map(|(i, (cell, from, until))| {
-                let cell = find(cell, key(i, "cell"), &place(i, "cell"))?;
-                Ok(Stay { cell, from: *from, until: *until })
+            let list = values.list.iter().enumerate().map(|(i, visit)| {
+                let cell = find(&visit.cell, key(i, "cell"), &place(i, "cell"))?;
+                Ok(Stay { cell, from: visit.from, until: visit.until })
             });
             let list = list.collect::<Result<Vec<_>, Error>>()?;
             check_list(&list, (handoff, around), &around.hosts[host].name, key, place)?;

@@ -314,7 +314,11 @@ fn accept<T>(k: &mut Keys<'_>, key: &str, file: Option<&str>, read: Result<T, Wr
             (Some(file), None) => format!("{file}: "),
             _ => format!("`{}`: ", k.path(key)),
         };
-        k.refuse(key, format!("{source}{message}"), "cannot be read", help);
+        let message = format!("{source}{message}");
+        match line.filter(|_| file.is_some()) {
+            Some(line) => k.refuse_line(key, line, message, "cannot be read", help),
+            None => k.refuse(key, message, "cannot be read", help),
+        }
     })
     .ok()
 }
@@ -368,9 +372,15 @@ fn trace(
         unread(k, key, &given.text);
         return None;
     };
-    let read = Trace::parse(&given.text).map_err(|error| {
-        let help = "a trace has the format of Mahimahi's `mm-link`; `lasthop trace convert` converts other files";
-        Wrong { line: None, message: error.to_string(), help: help.to_owned() }
-    });
-    accept(k, key, Some(&name), read)
+    let error = match Trace::parse(&given.text) {
+        Ok(trace) => return Some(trace),
+        Err(error) => error,
+    };
+    let message = format!("{name}: {error}");
+    let help = "a trace has the format of Mahimahi's `mm-link`; `lasthop trace convert` converts other files";
+    match error.line() {
+        Some(line) => k.refuse_line(key, line, message, "cannot be read", help),
+        None => k.refuse(key, message, "cannot be read", help),
+    }
+    None
 }

@@ -59,6 +59,18 @@ pub enum TraceError {
     TooLong,
 }
 
+impl TraceError {
+    /// The invalid line, counted from one.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            TraceError::EmptyLine(line)
+            | TraceError::NotATime(line, _)
+            | TraceError::Falls(line, ..) => Some(*line),
+            TraceError::Empty | TraceError::NoPeriod | TraceError::TooLong => None,
+        }
+    }
+}
+
 impl Trace {
     /// The trace of these times in milliseconds.
     ///
