@@ -141,7 +141,7 @@ fuzz_target!(|bytes: &[u8]| {
                 && let Some(link) = frame::link_header(&bytes)
             {
                 around.neighbours.learn(side, packet.src, link);
-                around.neighbours.learn_destination(side.other(), packet.dst, link);
+                around.neighbours.learn_destination(side.other(), packet.src, packet.dst, link);
             }
             path.enter(now, stage, packet, &mut around);
         }

@@ -93,6 +93,7 @@ def energy(
 
 def advise(
     *,
+    link: str | None = None,
     rate: str | None = None,
     rate_back: str | None = None,
     delay: str | None = None,
@@ -120,7 +121,9 @@ def advise(
     """Recommends changes for a link (``lasthop advise``).
 
     Args:
-        rate: Rate of the lossy link, such as ``20mbit``; required unless a capture has it.
+        link: Kind of the link, which gives the figures that are not stated: ``wifi6``, ``lte``, ``nr``, ``starlink``, ``geo``, ``lora``
+            or ``nb-iot``.
+        rate: Rate of the lossy link, such as ``20mbit``; required unless a kind of link or a capture has it.
         rate_back: Rate for ACKs, if it differs.
         delay: One-way delay of the link, such as ``5ms``.
         wired_delay: One-way delay of the rest of the path.
@@ -146,6 +149,7 @@ def advise(
         jobs: As of :func:`lasthop.run`.
     """
     given = {
+        "link": link,
         "rate": rate,
         "rate_back": rate_back,
         "delay": delay,
@@ -176,6 +180,7 @@ def advise(
 
 #: Arguments of :func:`advise` that are text, each with an example.
 _WORDS = {
+    "link": "lte",
     "rate": "20mbit",
     "rate_back": "1mbit",
     "delay": "5ms",

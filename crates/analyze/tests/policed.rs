@@ -55,9 +55,6 @@ const POLICED: [(&str, f64); 4] = [
     ("police = { rate = \"3mbit\", burst = \"1MB\", towards = \"right\" }", 3.0),
 ];
 
-/// Cases whose rate is not found, both seeds: 13.3 Mbit/s instead of 10. The reason was not examined.
-const TOO_HIGH: [(&str, f64); 1] = [("rack", 10.0)];
-
 #[test]
 fn policers_are_found_with_their_rate() {
     let mut wrong = Vec::new();
@@ -69,8 +66,7 @@ fn policers_are_found_with_their_rate() {
                 let found = policer(&sent);
                 // The policer counts Ethernet headers too.
                 let near = found.is_some_and(|(found, _)| (found / rate - 1.0).abs() < 0.05);
-                // One that is found leaves the list.
-                if near == TOO_HIGH.contains(&(tcp, *rate)) {
+                if !near {
                     wrong.push(format!(
                         "{stage} {tcp} {seed}: {found:?}, {} losses",
                         sent.losses.len()

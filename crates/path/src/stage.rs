@@ -298,7 +298,7 @@ impl Stage {
                     }
                     (Some(hop), None) => {
                         let pairs = (0..hop.mobiles.len().max(1)).map(pair).collect();
-                        let made = Hop::new(&radio.radio, hop, pairs, &stream);
+                        let made = Hop::new(&radio.radio, hop, pairs, stream);
                         let sky = radio
                             .varying
                             .as_ref()

@@ -11,7 +11,7 @@ use lasthop_papers::{Bench, Trial, choose, evaluate};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
 use lasthop_sim::runs::{Observer, RunResult};
-use lasthop_study::advise::{Direction, Duplex, Estimate, LinkOptions, PARTIES};
+use lasthop_study::advise::{Direction, Duplex, Estimate, LinkKind, LinkOptions, PARTIES};
 use lasthop_study::battery::{Network, Options, Over, Radio, Session};
 use lasthop_study::capture::Capture;
 use lasthop_study::{Source, battery as batteries, compare as comparing};
@@ -104,6 +104,7 @@ pub fn energy(
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct AdviseArguments {
+    link: Option<String>,
     rate: Option<String>,
     rate_back: Option<String>,
     delay: Option<String>,
@@ -138,6 +139,7 @@ pub fn advise(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let given = LinkOptions {
+        kind: options.link.map(|word| one_of(py, "link", &word, &LinkKind::WORDS)).transpose()?,
         rate: quantity::<Rate>(py, "rate", options.rate, "20mbit")?,
         rate_back: quantity::<Rate>(py, "rate_back", options.rate_back, "28.8kbit")?,
         delay: quantity::<Span>(py, "delay", options.delay, "5ms")?,

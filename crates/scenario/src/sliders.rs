@@ -271,7 +271,10 @@ mod tests {
                     Ok((same, _)) => {
                         let key =
                             |plan: &crate::Plan| crate::RunKey::of(&plan.cells[0].scenario, 1);
-                        assert_eq!(key(&same), key(&plan), "{}: {set:?}", example.name);
+                        // The receive buffer of Linux grows until it is set.
+                        let grows = slider.key.ends_with(".recv-buffer")
+                            && plan.cells[0].scenario.hosts.iter().any(|it| it.tcp.quick_acks);
+                        assert!(grows || key(&same) == key(&plan), "{}: {set:?}", example.name);
                     }
                     Err(error) => panic!("{}: {set:?}: {error}; {}", example.name, error.help),
                 }

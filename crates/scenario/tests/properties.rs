@@ -17,6 +17,8 @@ fn answered(text: &str, arguments: &[Argument]) -> Result<(), TestCaseError> {
             Source::File => text.len(),
             Source::Argument(index) => arguments[index].text().len(),
             Source::Points => 0,
+            // No file is read here.
+            Source::Referenced(_) => 0,
         };
         prop_assert!(fault.at.span.start <= fault.at.span.end, "{fault:?}");
         prop_assert!(fault.at.span.end <= within, "{fault:?}");

@@ -94,7 +94,7 @@ impl<T> InOrder<T> {
         self.slots.iter().filter(|slot| matches!(slot, Slot::Held(_))).count()
     }
 
-    /// Accepts the item with this number. Then [`InOrder::next`] must be called until it returns none.
+    /// Accepts the item with this number. Then [`InOrder::take_next`] must be called until it returns none.
     pub fn accept(&mut self, number: u64, item: T) -> Accepted {
         let Some(ahead) = number.checked_sub(self.expected) else { return Accepted::Old };
         if ahead >= self.window {
@@ -117,7 +117,7 @@ impl<T> InOrder<T> {
     }
 
     /// Takes the next item that need not wait.
-    pub fn next(&mut self) -> Option<T> {
+    pub fn take_next(&mut self) -> Option<T> {
         loop {
             if !matches!(self.slots.front(), Some(Slot::Held(_) | Slot::Released)) {
                 return self.ready.take();
@@ -150,7 +150,7 @@ impl<T> InOrder<T> {
         Some(before)
     }
 
-    /// Gives up the missing items before `number`. Then [`InOrder::next`] must be called.
+    /// Gives up the missing items before `number`. Then [`InOrder::take_next`] must be called.
     pub fn give_up_before(&mut self, number: u64) {
         let count = number.saturating_sub(self.expected).min(self.slots.len() as u64) as usize;
         for slot in self.slots.iter_mut().take(count) {
@@ -197,7 +197,7 @@ mod tests {
                 if give_up && number % 7 == 0 {
                     buffer.give_up_before(number);
                 }
-                while let Some(item) = buffer.next() {
+                while let Some(item) = buffer.take_next() {
                     prop_assert!(order == Order::Free || item < buffer.expected());
                     taken.push(item);
                 }
@@ -221,7 +221,7 @@ mod tests {
         let mut buffer = InOrder::new(Order::Kept, 100);
         let put = |buffer: &mut InOrder<u64>, now, number| {
             buffer.accept(number, number);
-            let taken: Vec<u64> = core::iter::from_fn(|| buffer.next()).collect();
+            let taken: Vec<u64> = core::iter::from_fn(|| buffer.take_next()).collect();
             buffer.watch(now, wait);
             taken
         };
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!((buffer.deadline(), buffer.expired(ms(40))), (Some(ms(41)), None));
         assert_eq!(buffer.expired(ms(41)), Some(3));
         buffer.give_up_before(3);
-        assert_eq!(buffer.next(), Some(2));
-        assert_eq!(buffer.next(), None);
+        assert_eq!(buffer.take_next(), Some(2));
+        assert_eq!(buffer.take_next(), None);
         buffer.watch(ms(41), wait);
         assert_eq!(buffer.deadline(), Some(ms(81)), "number 3 is missing since later");
         assert_eq!(put(&mut buffer, ms(50), 3), [3, 4]);

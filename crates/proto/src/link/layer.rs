@@ -43,7 +43,8 @@ family! {
     LocalRecovery(recovery: LocalRecoveryConfig) => Box<LocalRecovery>
         = Box::new(LocalRecovery::new(recovery, station, stations, timing, chance)), local_recovery::WORDS;
     /// TULIP (parsa98).
-    Tulip(tulip: TulipConfig) => Tulip = Tulip::new(tulip, station, stations, timing), tulip::WORDS;
+    Tulip(tulip: TulipConfig) => Box<Tulip>
+        = Box::new(Tulip::new(tulip, station, stations, timing)), tulip::WORDS;
     /// AIRMAIL, controlled by the base station. See [`super::airmail`].
     Airmail(airmail: AirmailConfig) => Box<Airmail>
         = Box::new(Airmail::new(airmail, station, stations, timing)), airmail::WORDS;

@@ -173,7 +173,7 @@ impl Peer {
 
     /// Releases packets that need not wait, and updates the timer.
     fn release(&mut self, now: Time, from: Station, config: &RlcConfig, above: &mut dyn Above) {
-        while let Some(load) = self.buffer.next() {
+        while let Some(load) = self.buffer.take_next() {
             above.release(from, load);
         }
         self.buffer.watch(now, config.reorder);

@@ -176,8 +176,8 @@ mod tests {
             used[station.index()] += micros;
         }
         let total: u64 = used.iter().sum();
-        for station in 1..4 {
-            let share = used[station] as f64 / total as f64;
+        for (station, used) in used.iter().enumerate().skip(1) {
+            let share = *used as f64 / total as f64;
             assert!((share - 1.0 / 3.0).abs() < 0.02, "{station}: {share}");
         }
     }

@@ -167,7 +167,7 @@ impl Incoming {
             Accepted::Old => return above.note(from, LinkNote::Duplicate),
             Accepted::OutOfWindow => return above.note(from, LinkNote::OutOfWindow),
         }
-        while let Some(load) = self.buffer.next() {
+        while let Some(load) = self.buffer.take_next() {
             above.release(from, load);
         }
     }

@@ -74,7 +74,7 @@ impl Receiver {
             Accepted::Ready | Accepted::Waits => {}
             Accepted::Old | Accepted::OutOfWindow => return above.note(from, LinkNote::Duplicate),
         }
-        while let Some(load) = self.buffer.next() {
+        while let Some(load) = self.buffer.take_next() {
             above.release(from, load);
         }
         for passed in base..self.buffer.expected() {

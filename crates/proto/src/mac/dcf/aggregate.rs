@@ -202,7 +202,7 @@ impl Dcf {
             if accepted == Accepted::Waits {
                 air.waits_for_order(&mpdu.frame);
             }
-            while let Some(frame) = flow.buffer.next() {
+            while let Some(frame) = flow.buffer.take_next() {
                 air.outcome(Outcome::Arrived { frame, intact: true, may_reply: false });
             }
         }
@@ -259,7 +259,7 @@ impl Dcf {
         // The sender moves the window, so nothing waits for frames before it.
         let first = flow.pending.front().map_or(flow.next_number, |mpdu| mpdu.number);
         flow.buffer.give_up_before(first);
-        while let Some(frame) = flow.buffer.next() {
+        while let Some(frame) = flow.buffer.take_next() {
             air.outcome(Outcome::Arrived { frame, intact: true, may_reply: false });
         }
         any
