@@ -240,8 +240,8 @@ fn agents_and_scenario_paths_run_and_errors_are_named() {
         assert!(refused(&["--scenario", "leo"]).contains("cells are for runs"));
         assert!(refused(&["--scenario", "no-such"]).contains("no-such"));
         assert!(refused(&["--rate", "2mb"]).contains("for example"));
-        assert!(refused(&["--loss", "120%"]).contains("0% to 100%"));
-        assert!(refused(&["--delay", "20 milliseconds"]).contains("`--delay 20ms`"));
+        assert!(refused(&["--loss", "120%"]).contains("`120%` is out of range"));
+        assert!(refused(&["--delay", "20 milliseconds"]).contains("--delay 20ms"));
         assert!(refused(&["--trace", "one"]).contains("`one` is one trace"));
         assert!(refused(&["--trace", "no.up,no.down"]).contains("no.up"));
         assert!(refused(&["--agent", "snoop"]).contains("--rate"));

@@ -88,7 +88,7 @@ fn errors_include_a_remedy() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let taken = listener.local_addr().expect("an address").to_string();
     for (arguments, message) in [
-        (&["send"][..], "HOST[:PORT] is missing"),
+        (&["send"][..], "not provided: <HOST[:PORT]>"),
         (&["send", "nosuch.invalid"], "spelled right"),
         (&["send", "127.0.0.1", "--file", "/no/such"], "--bytes 2MB"),
         (&["send", "127.0.0.1", "--congestion", "carrier"], "available: "),

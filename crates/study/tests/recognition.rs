@@ -133,7 +133,7 @@ fn the_end_of_slow_start_in_a_short_queue_is_no_lossy_link() {
 fn quickstart(seed: u64) -> Analysis {
     let text = lasthop_scenario::example("quickstart").unwrap().text;
     let (plan, _) = parse(text, "quickstart", &[]).unwrap();
-    let place = CapturePoint { stage: StageId(0), name: "link".to_owned(), is_link: true };
+    let place = CapturePoint { stage: StageId(1), name: "link".to_owned(), is_link: true };
     let mut sink = CaptureSink::new(&[place], 0, |_| io::Result::Ok(Vec::new())).unwrap();
     lasthop_sim::run(&plan.cells[0].scenario, seed, &mut sink);
     let file = sink.finish().unwrap().links.remove(0).1;

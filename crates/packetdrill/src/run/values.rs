@@ -21,6 +21,7 @@ const NAMES: &[(&str, i64)] = &[
     ("SO_RCVBUF", 8),
     ("SO_KEEPALIVE", 9),
     ("SO_LINGER", 13),
+    ("SO_MAX_PACING_RATE", 47),
     ("SO_RCVLOWAT", 18),
     ("SO_MARK", 36),
     ("SO_ZEROCOPY", 60),
