@@ -237,6 +237,18 @@ fn meaning_of(command: &Command, option: &str) -> Option<String> {
     Some(arg.get_help()?.to_string().replace('\n', " "))
 }
 
+/// The command with the letters of `word` in another order: clap may suggest an alias that is further away.
+fn mistyped(word: &str) -> Option<String> {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let root = Cli::command();
+    let mut names = root.get_subcommands().map(Command::get_name);
+    names.find(|name| sorted(name) == sorted(word)).map(str::to_owned)
+}
+
 /// The remedy for an unknown command: files and scenarios lead to the command that reads them.
 fn instead_of_command(word: &str, suggested: &str) -> String {
     let lower = word.to_ascii_lowercase();
@@ -244,6 +256,8 @@ fn instead_of_command(word: &str, suggested: &str) -> String {
         format!("did you mean `lasthop analyze {word}`?")
     } else if lower.ends_with(".toml") || example(word).is_some() || Path::new(word).is_file() {
         format!("did you mean `lasthop run {word}`?")
+    } else if let Some(name) = mistyped(word) {
+        format!("did you mean `lasthop {name}`?")
     } else if !suggested.is_empty() {
         format!("did you mean `lasthop {suggested}`?")
     } else if let Some(near) = nearest_example(word) {

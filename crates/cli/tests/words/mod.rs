@@ -297,13 +297,8 @@ fn tables_of_times() {
         "named.csv",
         "Timestamp,DL_bitrate\n2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.02,20\n",
     );
-    csv("twice.csv", "0s,1mbit\n1s,2mbit\n1s,3mbit\n");
     let output = workdir.run("trace show named.csv");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    workdir.refused(
-        "run good.toml --set link.rates=twice.csv",
-        &["line 3", "1s", "one line for each time"],
-    );
     workdir.refused(
         "run good.toml --set link.rates=clock.csv",
         &["line 1", "`lasthop trace convert`"],
