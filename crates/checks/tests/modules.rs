@@ -48,6 +48,14 @@ fn modules_of_proto_import_downwards_only() {
     }
 }
 
+/// Whether a program of `tests`, or one of its modules, declares the module `name`.
+fn declared(tests: &Path, name: &str) -> bool {
+    let files = fs::read_dir(tests).expect("tests can be listed");
+    let texts = files.filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
+    let line = format!("mod {name};");
+    texts.into_iter().any(|text| text.lines().any(|it| it == line))
+}
+
 #[test]
 fn each_file_of_tests_is_part_of_a_program() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -55,7 +63,9 @@ fn each_file_of_tests_is_part_of_a_program() {
     for entry in fs::read_dir(crates).expect("there are crates") {
         let tests = entry.expect("crates can be listed").path().join("tests");
         // Without this file cargo itself finds each program.
-        let Ok(root) = fs::read_to_string(tests.join("all.rs")) else { continue };
+        if !tests.join("all.rs").is_file() {
+            continue;
+        }
         programs += 1;
         let manifest = fs::read_to_string(tests.join("../Cargo.toml")).expect("a crate has one");
         assert!(manifest.contains("path = \"tests/all.rs\""), "{} is not run", tests.display());
@@ -68,8 +78,8 @@ fn each_file_of_tests_is_part_of_a_program() {
                 _ => continue,
             };
             if module || tests.join("..").join(&main).is_file() {
-                let listed = root.lines().any(|line| line == format!("mod {name};"))
-                    || manifest.contains(&format!("path = \"{main}\""));
+                let listed =
+                    declared(&tests, &name) || manifest.contains(&format!("path = \"{main}\""));
                 assert!(listed, "{} is not run: add it to all.rs", path.display());
             }
         }

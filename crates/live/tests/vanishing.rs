@@ -129,7 +129,7 @@ fn connections_follow_a_gateway_that_fails_over_by_the_kernel() {
 }
 
 /// The keep-alives of the client are answered by a server that lives, and end a connection to one that has vanished.
-fn kept_alive(by: By) {
+fn keep_alives_end_to_end(by: By) {
     for mtcp in [false, true] {
         wire(Wires::default());
         let station = station_by(by, Nothing, move || vec![ends(mtcp)]);
@@ -154,12 +154,12 @@ fn kept_alive(by: By) {
 
 #[test]
 fn keep_alives_find_a_vanished_peer() {
-    planes("keep_alives_find_a_vanished_peer", kept_alive);
+    planes("keep_alives_find_a_vanished_peer", keep_alives_end_to_end);
 }
 
 #[test]
 fn keep_alives_find_a_vanished_peer_by_the_kernel() {
-    planes("keep_alives_find_a_vanished_peer_by_the_kernel", kept_alive);
+    planes("keep_alives_find_a_vanished_peer_by_the_kernel", keep_alives_end_to_end);
 }
 
 #[test]

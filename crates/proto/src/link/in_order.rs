@@ -32,7 +32,7 @@ impl Order {
     }
 
     /// Whether items wait.
-    pub fn is_kept(&self) -> bool {
+    pub fn is_in_order(&self) -> bool {
         *self == Order::Kept
     }
 }

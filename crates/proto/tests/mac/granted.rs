@@ -209,7 +209,7 @@ proptest! {
     /// Acknowledged mode delivers each packet once, whatever blocks are lost. Unacknowledged mode reports each
     /// loss. Both keep the order, unless it is free.
     #[test]
-    fn radio_link_control_keeps_the_order(
+    fn radio_link_control_delivers_in_order(
         (granted, rlc) in configs(),
         gaps in prop::collection::vec((0_u64..4_000_000, any::<bool>(), 40_u32..1500), 1..80),
         seed in any::<u64>(),

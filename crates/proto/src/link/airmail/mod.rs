@@ -84,7 +84,7 @@ pub struct AirmailConfig {
     /// Number of parity packets after a long window; `None` is adaptive.
     pub packet_fec: Option<u8>,
     /// Whether packets are released in order.
-    #[serde(skip_serializing_if = "Order::is_kept")]
+    #[serde(skip_serializing_if = "Order::is_in_order")]
     pub order: Order,
 }
 

@@ -76,7 +76,7 @@ pub struct TulipConfig {
     /// least 100 us.
     pub lack_delay: Option<Span>,
     /// Whether packets are released in order.
-    #[serde(skip_serializing_if = "Order::is_kept")]
+    #[serde(skip_serializing_if = "Order::is_in_order")]
     pub order: Order,
 }
 
