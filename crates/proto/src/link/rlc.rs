@@ -229,7 +229,8 @@ impl Peer {
 
     /// When the oldest stored packet is dropped.
     fn discard_at(&self, limit: Option<Span>) -> Option<Time> {
-        let first = self.unacked.iter().find(|frame| !matches!(frame.load, Load::None))?;
+        let stored = |frame: &&Unacked| !frame.acked && !matches!(frame.load, Load::None);
+        let first = self.unacked.iter().find(stored)?;
         limit.map(|limit| first.first_sent + limit)
     }
 }

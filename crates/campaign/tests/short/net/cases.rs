@@ -362,8 +362,10 @@ pub fn vary(
             Err(why) => figures.refuse(&why),
         }
     };
+    // A system may refuse an environment, as blocks in turn refuse several stations.
     if let Err(why) = draft.scenario() {
-        panic!("{why}\n{}", draft.text());
+        figures.refuse(&why);
+        return;
     }
     take(figures, draft, "", size.drawn);
     for lines in all.iter().filter(|_| size.single > 0) {
