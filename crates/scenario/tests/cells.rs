@@ -171,7 +171,7 @@ fn visits_may_be_lines_of_a_file() {
     for (content, line, message) in [
         ("# a walk\n\n8 east\n", 3, "walk.txt, line 3: this is no visit"),
         ("0s west\n8s wset\n", 2, "there is no cell `wset`"),
-        ("0s west\n8s east\n3s west\n", 3, "does not begin after the one before"),
+        ("0s west\n8s east\n3s west\n", 2, "ends before its hand-off"),
     ] {
         let text = with(content);
         let error = parse(&text, "test", &[]).unwrap_err();

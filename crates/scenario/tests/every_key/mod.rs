@@ -19,6 +19,7 @@ use lasthop_scenario::{PARTS, parse};
 /// The fields of keys with another name; an empty list represents several fields.
 const FIELDS: &[(&str, &[&str])] = &[
     ("give-up", &["giving_up"]),
+    ("recv-buffer", &["recv_buffer", "recv_memory"]),
     // Keywords of whole configurations.
     ("preset", &[]),
     ("tcp", &[]),
