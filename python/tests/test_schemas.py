@@ -22,7 +22,7 @@ def ask(command, *words):
     ],
 )
 def test_an_answer_fits_the_schema_of_its_command(command, output, words):
-    schema = ask(command, "generate", "schema", "--output", output)
+    schema = ask(command, "generate", "schema", "--answer", output)
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
     answer = ask(command, output, *words, "--json")

@@ -19,7 +19,7 @@ pub struct Writer {
 }
 
 pub const WRITERS: &[Writer] = &[
-    Writer { name: "run", words: &["run", "IN/small.toml", "-o", "OUT/r", "--trace", "all"] },
+    Writer { name: "run", words: &["run", "IN/small.toml", "-o", "OUT/r", "--details", "all"] },
     Writer {
         name: "sweep",
         words: &["sweep", "IN/small.toml", "--store", "OUT/s", "--seeds", "40"],
@@ -130,7 +130,7 @@ impl Bench {
         fs::write(input.join("small.toml"), SMALL)?;
         let path = |name: &str| input.join(name).display().to_string();
         let (small, run) = (path("small.toml"), path("run"));
-        bench.plainly(&["run", &small, "-o", &run, "--trace", "all"])?;
+        bench.plainly(&["run", &small, "-o", &run, "--details", "all"])?;
         let mut written = Tree::new();
         read(&input, &input, &mut written)?;
         let capture = written.iter().find(|(name, _)| name.ends_with("link.pcapng"));

@@ -30,7 +30,16 @@ pub const SWEEP: Job = Job {
 /// One run of each of three agents, with events, captures and plots.
 pub const RUN: Job = Job {
     name: "a run with all of its traces, started again until it is done",
-    words: &["run", "west97-lan", "--seeds", "1", "--trace", "all", "--trace-size", "unlimited"],
+    words: &[
+        "run",
+        "west97-lan",
+        "--seeds",
+        "1",
+        "--details",
+        "all",
+        "--details-size",
+        "unlimited",
+    ],
 };
 /// Finished runs in order of completion, which varies.
 const UNORDERED: &str = "runs.jsonl";

@@ -132,7 +132,7 @@ impl Failure {
                 "code": "usage", "command": command, "argument": argument, "message": message, "help": help,
             }),
             Failure::File { path, help, .. } => serde_json::json!({
-                "code": "file", "message": self.to_string(), "file": path, "help": help,
+                "code": "file", "message": self.to_string(), "file": path.display().to_string(), "help": help,
             }),
             Failure::Output(_) => serde_json::json!({
                 "code": "output", "message": self.to_string(), "help": OUTPUT_REMEDY,

@@ -119,6 +119,24 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
+/// Removes files of an earlier answer of `command` from a directory of results: `names` are those of this answer. A
+/// hidden file lists them for the next one. Other files are not touched.
+pub fn remove_former(dir: &Path, command: &str, names: &[String]) -> Result<(), Failure> {
+    let list = dir.join(format!(".lasthop-{command}"));
+    // Absent, or not text: no earlier answer.
+    let former = fs::read_to_string(&list).unwrap_or_default();
+    for name in former.lines().filter(|name| !names.iter().any(|new| new == name)) {
+        let is_plain = Path::new(name).file_name().is_some_and(|plain| plain == name);
+        let path = dir.join(name);
+        if is_plain && path.is_file() {
+            fs::remove_file(&path)
+                .map_err(|error| Failure::file(&path, error, "it is of an earlier answer"))?;
+            note::detail(|| format!("removed {}, of an earlier answer", path.display()));
+        }
+    }
+    write(&list, (names.join("\n") + "\n").as_bytes())
+}
+
 /// A value as JSON for a file or for stdout.
 pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_string_pretty(value)

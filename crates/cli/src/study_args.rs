@@ -117,9 +117,12 @@ impl StudyArgs {
         if let Some(dir) = dir {
             output::write(&dir.join(file), output::json(&format.of(document))?.as_bytes())?;
             output::write(&dir.join(PAGE), page(document).as_bytes())?;
+            let mut names = Vec::new();
             for (name, svg) in pictures(document) {
-                output::write(&dir.join(name), svg.as_bytes())?;
+                output::write(&dir.join(&name), svg.as_bytes())?;
+                names.push(name);
             }
+            output::remove_former(dir, file.trim_end_matches(".json"), &names)?;
         }
         if json && complete {
             output::print_json(format, document)?;

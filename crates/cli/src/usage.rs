@@ -40,8 +40,21 @@ const OPTIONS: &[(&str, &str)] = &[
     ("seeds", "repetitions iterations"),
     ("output", "out outdir output-dir"),
     ("color", "colour"),
+    ("duration", "seconds time for"),
     ("congestion", "cc congestion-control"),
     ("sender", "tcp cc congestion-control"),
+];
+
+/// Former names of options, hidden aliases for one release: command, name, former name.
+const RENAMED: &[(&str, &str, &str)] = &[
+    ("run", "details", "trace"),
+    ("run", "details-size", "trace-size"),
+    ("packetdrill", "packets", "trace"),
+    ("replay", "exhaustive", "every"),
+    ("replay", "recorded", "against"),
+    ("send", "at-once", "count"),
+    ("send", "interval", "every"),
+    ("schema", "answer", "output"),
 ];
 
 /// Endings of the names of captures.
@@ -117,18 +130,27 @@ pub fn command() -> Command {
     fn with_aliases(command: Command) -> Command {
         let names: Vec<String> =
             command.get_arguments().filter_map(Arg::get_long).map(str::to_owned).collect();
+        let name = command.get_name().to_owned();
         let alias = |arg: Arg| {
+            let former = RENAMED
+                .iter()
+                .filter(|(command, new, _)| *command == name && arg.get_long() == Some(new));
+            let former: Vec<&str> = former.map(|(_, _, former)| *former).collect();
             let words = OPTIONS
                 .iter()
                 .find(|(name, _)| arg.get_long() == Some(name))
                 .map_or("", |(_, words)| words);
             let free =
                 words.split_whitespace().filter(|word| !names.iter().any(|name| name == word));
-            arg.aliases(free.collect::<Vec<_>>())
+            arg.aliases(free.chain(former).collect::<Vec<_>>())
         };
         let takes = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
         command
-            .mut_args(|arg| if takes(&arg) { alias(arg.allow_negative_numbers(true)) } else { arg })
+            .mut_args(|arg| match () {
+                () if takes(&arg) => alias(arg.allow_negative_numbers(true)),
+                () if arg.is_positional() => arg,
+                () => alias(arg),
+            })
             .mut_subcommands(with_aliases)
     }
     with_aliases(Cli::command()).mut_subcommands(|command| {
@@ -209,6 +231,9 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
                 _ => format!("one of {}; ", names.join(", ")),
             };
         }
+        ErrorKind::UnknownArgument if called == "lasthop advise" && argument == "--scenario" => {
+            help = "`-o DIR` writes DIR/scenario.toml; `lasthop compare FILE` ranks schemes on a scenario; ".to_owned();
+        }
         ErrorKind::UnknownArgument if called == "lasthop" => {
             help += "options of a command come after it; ";
         }
@@ -270,6 +295,47 @@ fn instead_of_command(word: &str, suggested: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The same option has the same kind of value in all commands. `-o` writes to a file or to a directory.
+    #[test]
+    fn every_option_has_one_meaning() {
+        use std::collections::{BTreeMap, BTreeSet};
+        type Uses = BTreeMap<String, BTreeSet<String>>;
+        fn collect(command: &Command, uses: &mut Uses) {
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let Some(name) = arg.get_long() else { continue };
+                let values = match arg.get_action().takes_values() {
+                    true => arg.get_value_names().unwrap_or_default().join(" "),
+                    false => "none".to_owned(),
+                };
+                uses.entry(name.to_owned()).or_default().insert(values);
+            }
+            command.get_subcommands().for_each(|inner| collect(inner, uses));
+        }
+        let mut uses = Uses::new();
+        collect(&command(), &mut uses);
+        uses.retain(|name, values| values.len() > 1 && name != "output");
+        // Numbers and sizes have several letters.
+        assert_eq!(uses, Uses::new());
+    }
+
+    #[test]
+    fn former_names_of_options_are_hidden_aliases() {
+        fn of<'c>(root: &'c Command, name: &str) -> Option<&'c Command> {
+            let mut inner = root.get_subcommands();
+            inner.find_map(
+                |inner| if inner.get_name() == name { Some(inner) } else { of(inner, name) },
+            )
+        }
+        let root = command();
+        for (name, new, former) in RENAMED {
+            let Some(command) = of(&root, name) else { continue };
+            let arg = command.get_arguments().find(|arg| arg.get_long() == Some(new));
+            let aliases = arg.and_then(Arg::get_all_aliases).unwrap_or_default();
+            assert!(aliases.contains(former), "{name}: {new}, {former}");
+            assert!(arg.and_then(Arg::get_visible_aliases).unwrap_or_default().is_empty());
+        }
+    }
 
     /// An alias of a nonexistent name would do nothing.
     #[test]

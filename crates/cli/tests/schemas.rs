@@ -1,4 +1,4 @@
-//! Schemas of JSON answers (`lasthop generate schema --output`), validated against answers of the program.
+//! Schemas of JSON answers (`lasthop generate schema --answer`), validated against answers of the program.
 //! python/tests does the same with another implementation of JSON Schema.
 //!
 //! `LASTHOP_WRITE_SCHEMAS=1` generates them from the first answers of each command. Members in all of these
@@ -303,7 +303,7 @@ fn faults(value: &Value, schema: &Value, at: &str) -> Vec<String> {
 
 fn place_schema(name: &str) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_lasthop"))
-        .args(["generate", "schema", "--output", name])
+        .args(["generate", "schema", "--answer", name])
         .output()
         .expect("the program starts");
     serde_json::from_slice(&output.stdout).expect("JSON")

@@ -221,6 +221,34 @@ fn losses_are_summarised_and_captured() {
 }
 
 #[test]
+fn a_full_disk_loses_the_capture_and_not_the_summary() {
+    if !has(&["ping"]) {
+        return;
+    }
+    each("shell-full", |world| {
+        let words = ["-o", "/dev/full", "--", "ping", "-q", "-c", "3", "-i", "0.01", "far"];
+        let output = run(world, &words);
+        let (_, err) = text_of(&output);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains("to it") && err.contains("from it"), "{err}");
+        assert!(err.contains("/dev/full: the capture is incomplete"), "{err}");
+    });
+}
+
+#[test]
+fn captures_may_have_any_name() {
+    each("shell-name", |world| {
+        use std::os::unix::ffi::OsStrExt as _;
+        let file = world.runtime().join(std::ffi::OsStr::from_bytes(b"x\xff.pcapng"));
+        let mut command = shell(world, &["-o"]);
+        let output = command.arg(&file).args(["--", "true"]).output().expect("the program starts");
+        assert!(output.status.success(), "{}", text_of(&output).1);
+        assert!(fs::read(&file).expect("a capture").starts_with(b"\n\r\r\n"));
+        fs::remove_file(&file).expect("removed");
+    });
+}
+
+#[test]
 fn agents_and_scenario_paths_run_and_errors_are_named() {
     if !has(&["ping"]) {
         return;

@@ -41,7 +41,7 @@ fn both_ends_agree() {
     let trace = state.path().join("tcb.csv");
     let debug = ["--debug", trace.to_str().expect("a path")];
     let arguments =
-        [&["send", &to, "--bytes", "300KB", "--count", "2", "--json"], &debug[..]].concat();
+        [&["send", &to, "--bytes", "300KB", "--at-once", "2", "--json"], &debug[..]].concat();
     let output = lasthop(&state, &arguments).output().expect("the program starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let sent: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

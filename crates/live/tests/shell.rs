@@ -216,7 +216,7 @@ fn a_program_finds_the_other_host_behind_the_link() {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .to_vec(),
             root,
-            capture: Some(capture.clone()),
+            capture: Some(capture.clone().into()),
             level,
             ..wish(&[&this(), TAKE])
         };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lasthop_proto::energy::iot::Rest;
-use lasthop_proto::units::{Energy, Power, Probability, Span};
+use lasthop_proto::units::{Bytes, Energy, Power, Probability, Span};
 use lasthop_report::model::Table;
 use lasthop_report::number::{plural, plural_of};
 use lasthop_report::table::render;
@@ -39,8 +39,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 24.0, help_heading = "The device")]
     reports: f64,
     /// Application bytes in each report
-    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "The device")]
-    bytes: u64,
+    #[arg(long, value_name = "SIZE", default_value_t = Bytes(50), help_heading = "The device")]
+    bytes: Bytes,
     /// Protocol of the reports over IP
     #[arg(long, value_enum, default_value_t = Carrier::Coap, help_heading = "The device")]
     over: Carrier,
@@ -113,7 +113,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let options = Options {
         radios: if args.radios.is_empty() { Radio::all() } else { args.radios.clone() },
         reports: args.reports,
-        bytes: args.bytes,
+        bytes: args.bytes.0,
         over: match args.over {
             Carrier::Coap => Over::Coap,
             Carrier::Mqtt => Over::Mqtt,

@@ -73,7 +73,7 @@ enum Command {
     /// Show rates, drops, repairs and flows as they go by
     Watch {
         /// How often
-        #[arg(long, default_value = "1s", value_parser = interval)]
+        #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
         interval: Span,
         /// Stop after so many times
         #[arg(long, value_name = "N")]
@@ -91,7 +91,7 @@ enum Command {
         #[arg(long, value_name = "PREFIX", value_parser = str::parse::<Prefix>)]
         within: Option<Prefix>,
         /// Print them again at this interval
-        #[arg(long, value_parser = interval)]
+        #[arg(long, value_name = "TIME", value_parser = interval)]
         interval: Option<Span>,
         /// Number of repetitions; without it until Ctrl-C
         #[arg(long, value_name = "N", requires = "interval")]

@@ -111,7 +111,9 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
         Failure::file(path, error, help)
     })?;
     match json {
-        true => output::print_json(format::LINK, &json!({ "key-file": path })),
+        true => {
+            output::print_json(format::LINK, &json!({ "key-file": path.display().to_string() }))
+        }
         false => output::print(&format!(
             "{}: a new key; copy it to the other host over a channel that you trust\n",
             path.display()
@@ -242,7 +244,7 @@ fn noticed(notice: &Notice) -> String {
 fn print_news(news: &News, json: bool) {
     let value = match news {
         News::Ready { tun, listen, socket, metrics } => {
-            json!({ "ready": { "tun": tun, "listen": listen, "socket": socket, "metrics": metrics } })
+            json!({ "ready": { "tun": tun, "listen": listen, "socket": socket.display().to_string(), "metrics": metrics } })
         }
         News::Up { peer, mtu, window } => {
             json!({ "up": { "peer": peer, "mtu": mtu, "window": window } })

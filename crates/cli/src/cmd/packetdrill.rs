@@ -21,7 +21,7 @@ Examples:
   lasthop packetdrill fast-retransmit.pkt                 does lasthop's TCP do what the script expects?
   lasthop packetdrill scripts/ --against kernel           all *.pkt below a folder, on this machine's TCP
   lasthop packetdrill rto.pkt --against both              and the first packet in which the two differ
-  lasthop packetdrill rto.pkt --trace                     every packet, with its time
+  lasthop packetdrill rto.pkt --packets                   every packet, with its time
 
 Exit codes: 0 all passed, 1 a script failed or could not be run, 2 bad input.
 Against the kernel it needs what `lasthop run --world testbed` needs, and /dev/net/tun.
@@ -48,7 +48,7 @@ pub struct Args {
     strict: bool,
     /// Print all packets and calls
     #[arg(long)]
-    trace: bool,
+    packets: bool,
     /// Runs against the kernel that a script has, of which one must pass: other programs disturb its times
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     tries: u32,
@@ -313,7 +313,7 @@ fn script_text(args: &Args, outcome: &ScriptOutcome) -> String {
     for (name, played) in sides {
         let Some(played) = played else { continue };
         let side = if several { format!(" ({name})") } else { String::new() };
-        if args.trace {
+        if args.packets {
             played.trace.iter().for_each(|entry| text += &line(entry));
         }
         let file = &outcome.file;

@@ -99,7 +99,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let theme = if args.dark { Theme::Dark } else { Theme::Light };
     output::write(&target, &form.bytes(&plot, theme)?)?;
     if json {
-        output::print_json(format::PLOT, &serde_json::json!({ "figure": target }))?;
+        output::print_json(
+            format::PLOT,
+            &serde_json::json!({ "figure": target.display().to_string() }),
+        )?;
     } else {
         output::print(&format!("{}\n", target.display()))?;
     }

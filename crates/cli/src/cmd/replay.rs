@@ -22,9 +22,9 @@ Examples:
   lasthop replay --kernel linux-cubic --patterns 10     10 random patterns, CUBIC
   lasthop replay --drop-data 31                         lose the 31st packet with data
   lasthop replay --drop-data 3,8-10 --drop-acks 5       lose four packets and one ACK
-  lasthop replay --every 2 --among 8                    all patterns of one or two losses
+  lasthop replay --exhaustive 2 --among 8               all patterns of one or two losses
   lasthop replay --times 3 --record reno.json           run the kernel three times, and record it
-  lasthop replay --against reno.json                    compare with it, without the kernel
+  lasthop replay --recorded reno.json                   compare with it, without the kernel
 
 --drop-data and --drop-acks count the packets that arrive at the router, from 1.
 The kernel runs in a testbed, as with `lasthop run --world testbed`; `lasthop doctor` checks the
@@ -50,12 +50,12 @@ pub struct Args {
     /// Run every pattern of at most N losses among the first packets and ACKs, instead of random patterns
     #[arg(long, value_name = "N", conflicts_with_all = ["drop_data", "drop_acks", "patterns", "seed"],
           value_parser = clap::value_parser!(u32).range(1..=3))]
-    every: Option<u32>,
-    /// With --every: number of packets with data, and of ACKs, that can be lost
-    #[arg(long, value_name = "K", default_value_t = 8, requires = "every", value_parser = clap::value_parser!(u64).range(1..=40))]
+    exhaustive: Option<u32>,
+    /// With --exhaustive: number of packets with data, and of ACKs, that can be lost
+    #[arg(long, value_name = "K", default_value_t = 8, requires = "exhaustive", value_parser = clap::value_parser!(u64).range(1..=40))]
     among: u64,
     /// Seed of the random patterns
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Number of sent segments to compare
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
@@ -68,13 +68,13 @@ pub struct Args {
     record: Option<PathBuf>,
     /// Compare with the recording in this file, without running the kernel
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "every", "among", "seed", "times", "record"])]
-    against: Option<PathBuf>,
+          conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "exhaustive", "among", "seed", "times", "record"])]
+    recorded: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let recorded = args.against.as_deref().map(read).transpose()?;
+    let recorded = args.recorded.as_deref().map(read).transpose()?;
     let stop = Stop::listen()?;
     let (answer, recording) = match &recorded {
         Some(recording) => (against(args, recording, &stop)?, None),
@@ -163,8 +163,8 @@ fn live(
     stop: &Stop,
 ) -> Result<(ReplayAnswer, Option<Recording>), Failure> {
     let patterns = match (&args.drop_data, &args.drop_acks) {
-        (None, None) if args.every.is_some() => {
-            Pattern::every(args.every.unwrap_or_default(), args.among)
+        (None, None) if args.exhaustive.is_some() => {
+            Pattern::every(args.exhaustive.unwrap_or_default(), args.among)
         }
         (None, None) => Pattern::drawn(args.seed, args.patterns as usize),
         (data, acks) => vec![Pattern {

@@ -49,7 +49,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let target = args.output.clone().unwrap_or_else(|| dirs[0].join(name));
     output::write(&target, page.as_bytes())?;
     if json {
-        output::print_json(format::REPORT, &serde_json::json!({ "page": target }))?;
+        output::print_json(
+            format::REPORT,
+            &serde_json::json!({ "page": target.display().to_string() }),
+        )?;
     } else {
         output::print(&format!("{}\n", target.display()))?;
     }

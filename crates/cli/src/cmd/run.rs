@@ -38,8 +38,8 @@ host for all hosts (tcp, mss), agent, errors.KEY, link.KEY and radio.KEY where t
 
 With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs.parquet and
 runs.csv (a row for each run), runs.jsonl (to continue from), and trace/CELL/ with events, control
-blocks, captures and time-sequence plots of each cell's first run: up to 100 MB, see --trace and
---trace-size.
+blocks, captures and time-sequence plots of each cell's first run: up to 100 MB, see --details and
+--details-size.
 A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it stopped.";
 
 /// Run a scenario: every combination of what it varies, with every seed
@@ -62,10 +62,10 @@ pub struct Args {
     pub output: Option<PathBuf>,
     /// Which runs are written out in full, with -o
     #[arg(long, value_enum, default_value_t, value_name = "RUNS")]
-    pub trace: Traces,
+    pub details: Traces,
     /// How much all of them may have together, without plots; `unlimited` for every event to the end
     #[arg(long, default_value_t = Most::USUAL, value_name = "SIZE")]
-    pub trace_size: Most,
+    pub details_size: Most,
     /// The units of rates in the table [default: mbit on real packets, KB in the simulator]
     #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true)]
     pub units: Option<Units>,
@@ -151,8 +151,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let job = Job {
         plan: &plan,
         order: order(&text, &arguments),
-        traces: args.trace,
-        most: args.trace_size,
+        traces: args.details,
+        most: args.details_size,
         output: args.output.as_deref(),
         jobs: args.jobs.count(),
         brief: !json && args.output.is_none() && !args.is_demonstration(),
@@ -209,6 +209,7 @@ fn execute(
                 "runs.parquet and runs.csv are left out: this build lacks the feature `parquet`"
             );
         }
+        files::remove_former(dir, plan)?;
         if !traces(job, dir)? {
             return interrupted(job, &results, finished, args, json);
         }
@@ -239,11 +240,11 @@ fn execute(
                 let early = match bound::early(&dir.join("trace")) {
                     0 => String::new(),
                     n => format!(
-                        "; {n} of them end early at {} in all, --trace-size unlimited has them whole",
-                        args.trace_size
+                        "; {n} of them end early at {} in all, --details-size unlimited has them whole",
+                        args.details_size
                     ),
                 };
-                format!(", traces ({:.1} MB; see --trace{early})", bytes as f64 / 1e6)
+                format!(", traces ({:.1} MB; see --details{early})", bytes as f64 / 1e6)
             }
         };
         text += &format!("\nresults{traces} and {} are in {}\n", sweep::PAGE, dir.display());
@@ -290,9 +291,11 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
         // On real packets the trace was written during the run.
         let simulated = job.plan.cells[run.cell].scenario.world == World::Sim;
         if simulated && (job.traces == Traces::All || (first && job.traces == Traces::First)) {
-            let folder = folders[run.cell].display();
-            let seed = if first { String::new() } else { format!("_seed-{}", run.seed) };
-            selected.push((run, format!("{folder}{seed}").into()));
+            let mut folder = folders[run.cell].clone().into_os_string();
+            if !first {
+                folder.push(format!("_seed-{}", run.seed));
+            }
+            selected.push((run, folder.into()));
         }
     }
     job.progress.restart(selected.len() as u64, "traces");

@@ -11,7 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   lasthop generate schema > scenario.schema.json           for scenarios
   lasthop generate schema station > station.schema.json    for the file of a station
-  lasthop generate schema --output run > run.schema.json   for what `lasthop run --json` prints
+  lasthop generate schema --answer run > run.schema.json   for what `lasthop run --json` prints
 
 An editor with Taplo (Even Better TOML) completes and checks a file that begins with
   #:schema ./scenario.schema.json";
@@ -25,7 +25,7 @@ pub struct Args {
     file: FileKind,
     /// The answer of this command with --json, instead of a file
     #[arg(long, value_name = "COMMAND", value_enum, conflicts_with = "file")]
-    output: Option<JsonOutput>,
+    answer: Option<JsonOutput>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ enum FileKind {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    if let Some(answer) = args.output {
+    if let Some(answer) = args.answer {
         output::exact(answer.schema())?;
         return Ok(Outcome::Done);
     }

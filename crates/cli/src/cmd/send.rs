@@ -39,7 +39,7 @@ Examples:
   lasthop send 10.0.1.1:9 --bytes 20MB              more, to the discard service
   lasthop send laptop --file image.iso              a file; `-` instead of it reads stdin
   lasthop send laptop --congestion reno --debug tcb.csv
-  lasthop send laptop --count 4 --repeat 10 --every 30s --json
+  lasthop send laptop --at-once 4 --repeat 10 --interval 30s --json
 
 Time runs from the SYN until the receiver has closed, so it covers delivery.
 --debug writes the sender's control block every 2 ms, in the columns of `lasthop run -o`.
@@ -63,13 +63,13 @@ pub struct Args {
     file: Option<PathBuf>,
     /// Number of simultaneous transfers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    count: u16,
+    at_once: u16,
     /// Number of repetitions, one after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     repeat: u32,
     /// Minimum time between the starts of two repetitions
     #[arg(long, value_name = "TIME", requires = "repeat")]
-    every: Option<Span>,
+    interval: Option<Span>,
     /// Congestion control of the kernel, such as `reno` or `cubic`
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
@@ -151,10 +151,10 @@ fn source_address(word: &str) -> Result<SocketAddr, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    if args.stdin.is_some() && (args.count > 1 || args.repeat > 1) {
+    if args.stdin.is_some() && (args.at_once > 1 || args.repeat > 1) {
         return Err(Failure::input(
             "stdin can be sent only once",
-            "leave out --count and --repeat, or send a file: --file FILE",
+            "leave out --at-once and --repeat, or send a file: --file FILE",
         ));
     }
     let job = Job { args, json };
@@ -197,7 +197,7 @@ impl Job<'_> {
         }
         result?;
         let stopped = session.stop.load(std::sync::atomic::Ordering::Relaxed);
-        let requested = u64::from(self.args.repeat) * u64::from(self.args.count);
+        let requested = u64::from(self.args.repeat) * u64::from(self.args.at_once);
         let complete = reports.iter().filter(|report| report.end == End::Closed).count() as u64;
         Ok(match (complete == requested, stopped) {
             (true, _) => Outcome::Done,
@@ -219,7 +219,7 @@ impl Job<'_> {
             if !waited.map_err(|error| Failure::input(error.to_string(), ""))? {
                 return Ok(());
             }
-            next = session.clock.now() + self.args.every.unwrap_or(Span::ZERO);
+            next = session.clock.now() + self.args.interval.unwrap_or(Span::ZERO);
             self.round(addresses, session, trace, reports)?;
         }
         Ok(())
@@ -234,7 +234,7 @@ impl Job<'_> {
         reports: &mut Vec<SendReport>,
     ) -> Result<(), Failure> {
         let sources: Vec<Source> =
-            (0..self.args.count).map(|_| self.source()).collect::<Result<_, _>>()?;
+            (0..self.args.at_once).map(|_| self.source()).collect::<Result<_, _>>()?;
         let total = sources.iter().map(Source::bytes).sum();
         let progress = Progress::of_bytes(total, self.json);
         let results: Vec<_> = thread::scope(|scope| {

@@ -203,9 +203,9 @@ fn changes(settings: &[Setting]) -> String {
 /// Prints an event. A closed output does not stop the station.
 fn print_news(news: &News, json: bool) {
     let result = match (news, json) {
-        (News::Ready { socket, metrics }, true) => output::exact(
-            &format::STATION.line(&json!({ "ready": { "socket": socket, "metrics": metrics } })),
-        ),
+        (News::Ready { socket, metrics }, true) => output::exact(&format::STATION.line(
+            &json!({ "ready": { "socket": socket.display().to_string(), "metrics": metrics } }),
+        )),
         (News::Plane { plane, instead }, true) => {
             let instead = instead.as_ref().map(|(why, help)| json!({ "why": why, "help": help }));
             output::exact(&format::STATION.line(&json!({ "plane": plane, "instead": instead })))

@@ -171,7 +171,7 @@ struct Make {
     #[arg(long, value_name = "TIME", default_value = "60s")]
     duration: Span,
     /// Seed of the random numbers
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write to this file instead of stdout
     #[arg(long, short, value_name = "FILE")]
@@ -332,7 +332,7 @@ fn print_summary(
     understood: Vec<String>,
     json: bool,
 ) -> Result<(), Failure> {
-    let summary = TraceSummary { file: file.to_owned(), statistics, understood };
+    let summary = TraceSummary { file: file.display().to_string(), statistics, understood };
     if json {
         output::print_json(format::TRACE, &summary)
     } else {

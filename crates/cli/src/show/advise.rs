@@ -63,7 +63,7 @@ pub fn text(
     }
     let mut end = match saved {
         Some(dir) => format!("\nthe files, the scenario and every number are in {dir}\n"),
-        None => "\n-o DIR writes the files, --scenario FILE the scenario\n".to_owned(),
+        None => "\n-o DIR writes a page to forward, the files and the scenario\n".to_owned(),
     };
     if link.direction == Direction::Upload {
         end += "(the data comes from the lossy side, where no base station is before the losses)\n";

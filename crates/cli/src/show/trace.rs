@@ -1,7 +1,6 @@
 //! A trace of a link as text.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use lasthop_proto::units::{Rate, Span};
 use lasthop_report::number::plural;
@@ -19,7 +18,7 @@ const ROWS: usize = 8;
 /// A trace file and its statistics.
 #[derive(Serialize, Debug)]
 pub struct TraceSummary {
-    pub file: PathBuf,
+    pub file: String,
     /// Its statistics.
     #[serde(flatten)]
     pub statistics: Statistics,
@@ -32,11 +31,7 @@ pub struct TraceSummary {
 pub fn text(summary: &TraceSummary) -> String {
     let TraceSummary { file, statistics: found, understood } = summary;
     let lines = plural(found.opportunities as u64, "line");
-    let mut text = format!(
-        "{}: {lines} in {}\n",
-        style::heading(&file.display().to_string()),
-        seconds(found.period_s)
-    );
+    let mut text = format!("{}: {lines} in {}\n", style::heading(file), seconds(found.period_s));
     let window = seconds(found.window_s);
     let rows = [
         ("mean", rate(found.mean_bps)),

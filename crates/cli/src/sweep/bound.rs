@@ -95,7 +95,7 @@ impl<S: Sink> Bounded<S> {
     pub fn note(&self, dir: &Path) -> io::Result<()> {
         let (Some(most), Some(ends)) = (self.most, self.ends) else { return Ok(()) };
         let text = format!(
-            "{most} bytes: what happens from {:.3} s on is not in these files. `--trace-size` has more.\n",
+            "{most} bytes: what happens from {:.3} s on is not in these files. `--details-size` has more.\n",
             ends.as_secs_f64()
         );
         fs::write(dir.join(NOTE), text)

@@ -1,6 +1,7 @@
 //! Complete traces of the first run of each cell: events, control blocks, captures, time-sequence plots.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -105,6 +106,24 @@ pub fn keep(
         let _ = fs::remove_dir_all(temporary);
     }
     written.map_err(|error| Failure::file(folder, error, help))
+}
+
+/// Removes traces of an earlier scenario in the same directory: of other runs, or of cells with other titles.
+pub fn remove_former(dir: &Path, plan: &Plan) -> Result<(), Failure> {
+    let keys: BTreeSet<String> = plan.runs().map(|run| run.key.to_string()).collect();
+    let cells = folders(dir, plan.cells.iter().map(|cell| cell.title(&plan.axes)));
+    for folder in fs::read_dir(dir.join("trace")).into_iter().flatten().flatten() {
+        let folder = folder.path();
+        let Ok(key) = fs::read_to_string(folder.join(KEY)) else { continue };
+        let name = folder.to_string_lossy();
+        let cell = name.rsplit_once("_seed-").map_or(&*name, |(cell, _)| cell);
+        let is_cell = cells.iter().any(|known| known.to_string_lossy() == cell);
+        if !is_cell || !keys.contains(key.trim()) {
+            fs::remove_dir_all(&folder)
+                .map_err(|error| Failure::file(&folder, error, "it is of an earlier scenario"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes a run and writes its events immediately, so memory does not grow with the run. `run` passes every

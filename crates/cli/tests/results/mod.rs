@@ -214,7 +214,7 @@ fn a_directory_of_results_is_complete_and_continues() {
 #[test]
 fn runs_are_one_table() {
     let workdir = Workdir::new();
-    workdir.good(&["run", "tiny.toml", "-o", "out", "--trace", "none"]);
+    workdir.good(&["run", "tiny.toml", "-o", "out", "--details", "none"]);
     let results = json(&fs::read(workdir.path("out/results.json")).expect("results"));
     let table = fs::read_to_string(workdir.path("out/runs.csv")).expect("a table");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
@@ -234,13 +234,49 @@ fn runs_are_one_table() {
 fn the_trace_option_selects_the_traced_runs() {
     let workdir = Workdir::new();
     let traced = |which: &str| {
-        let shown = text(&workdir.good(&["run", "tiny.toml", "-o", "out", "--trace", which]));
-        assert!(shown.contains("MB; see --trace"), "{shown}");
+        let shown = text(&workdir.good(&["run", "tiny.toml", "-o", "out", "--details", which]));
+        assert!(shown.contains("MB; see --details"), "{shown}");
         let folders = fs::read_dir(workdir.path("out/trace")).expect("traces");
         folders.count()
     };
     assert_eq!((traced("first"), traced("all")), (2, 6));
     assert!(workdir.path("out/trace/agent=snoop_seed-3/events.csv").is_file());
+}
+
+/// A second answer in the same directory leaves no files of the first, and none of the user's is touched.
+#[test]
+fn a_second_answer_replaces_the_files_of_the_first() {
+    let workdir = Workdir::new();
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
+    fs::create_dir(workdir.path("out/trace/mine")).expect("a folder");
+    fs::write(workdir.path("out/notes.txt"), "mine").expect("written");
+    let other = TINY.split("[vary]").next().expect("text");
+    fs::write(workdir.path("other.toml"), other).expect("written");
+    workdir.good(&["run", "other.toml", "-o", "out"]);
+    let names = |path: &str| {
+        let names = fs::read_dir(workdir.path(path))
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("out/trace"), ["mine", "run"]);
+    assert!(workdir.path("out/notes.txt").is_file());
+
+    let captures = files(&workdir.path("out/trace/run")).into_iter();
+    let captures: Vec<String> = captures
+        .filter(|file| {
+            file.extension().is_some_and(|e| e == "pcapng") && !file.ends_with("drops.pcapng")
+        })
+        .map(|file| file.to_str().expect("text").to_owned())
+        .collect();
+    workdir.good(&["analyze", &captures[0], &captures[1], "-o", "seen"]);
+    assert!(workdir.path("seen/capture-1-connections.csv").is_file());
+    workdir.good(&["analyze", &captures[0], "-o", "seen"]);
+    let left = names("seen");
+    assert!(left.iter().all(|name| !name.starts_with("capture-")), "{left:?}");
+    assert!(left.contains(&"connections.csv".to_owned()), "{left:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ DIR`, in the Debian package) explain them, with examples and files. Exit codes: 
 `make manual` generates this page.
 
 With `--json` every answer is an object with `format`, such as `lasthop-run`, and `format_version`. The version rises when a member is removed or means
-something else; new members do not raise it. `lasthop generate schema --output run` prints the JSON Schema of an answer. A fault is an object on stderr, of the
+something else; new members do not raise it. `lasthop generate schema --answer run` prints the JSON Schema of an answer. A fault is an object on stderr, of the
 format `lasthop-error`: `error` has `code`, `message`, `help` and the place (`file`, `line`, `column`, or `command` and `argument`); the exit code is 2.
 ";
 

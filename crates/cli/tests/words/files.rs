@@ -38,7 +38,7 @@ fn files_in_another_language_or_encoding() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("[good.toml:2:1]"));
     workdir.write("empty.pkt", b"\n");
     workdir.refused("packetdrill empty.pkt", &["the script is empty"]);
-    workdir.refused("replay --against x.json", &["x.json", "no recording of `lasthop replay`"]);
+    workdir.refused("replay --recorded x.json", &["x.json", "no recording of `lasthop replay`"]);
 }
 
 #[cfg(live)]
@@ -72,6 +72,45 @@ fn errors_of_toml_have_a_remedy() {
         workdir.write("bad.toml", good.replace(old, new).as_bytes());
         workdir.refused("run bad.toml", &["this is not TOML", remedy]);
     }
+}
+
+/// Names of files need not be UTF-8. Commands that report them as JSON do not panic, and answer with valid JSON.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf_8() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let workdir = Workdir::new();
+    let odd = std::ffi::OsStr::from_bytes(b"na\xffme");
+    fs::write(workdir.path().join(odd), "0\n5\n10\n").unwrap();
+    let results = std::ffi::OsStr::from_bytes(b"re\xffsults");
+    let commands: [(&[&str], _); 14] = [
+        (&["analyze"], odd),
+        (&["advise", "--capture"], odd),
+        (&["advise", "--measured"], odd),
+        (&["advise", "--station"], odd),
+        (&["trace", "show"], odd),
+        (&["run"], odd),
+        (&["run", "good.toml", "--details", "all", "-o"], results),
+        (&["report"], results),
+        (&["plot", "cdf"], results),
+        (&["packetdrill"], odd),
+        (&["replay", "--recorded"], odd),
+        (&["link", "--check"], odd),
+        (&["link", "--keygen"], odd),
+        (&["station", "--check"], odd),
+    ];
+    for (words, name) in commands {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+        command.args(words).arg(name).args(["--json", "-q"]).current_dir(workdir.path());
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0..=2)), "{words:?}: {text}");
+        for line in [&output.stdout, &output.stderr] {
+            let is_json = serde_json::from_slice::<serde_json::Value>(line).is_ok();
+            assert!(line.is_empty() || is_json, "{words:?}: {text}");
+        }
+    }
+    assert!(workdir.path().join(results).join("trace").join("run").is_dir());
 }
 
 #[cfg(target_os = "linux")]

@@ -137,7 +137,8 @@ fn wrong_options_are_refused_with_a_remedy() {
     workdir.refused("run good.toml --dry-run=yes", &["'yes'", "'--dry-run'"]);
     workdir.refused("run good.toml other.toml", &["'other.toml'", "`lasthop run --help`"]);
     workdir.refused("run good.toml --world kernel", &["'kernel'", "sim, testbed, both"]);
-    workdir.refused("run good.toml --trace frist", &["did you mean `first`?", "none, first, all"]);
+    workdir
+        .refused("run good.toml --details frist", &["did you mean `first`?", "none, first, all"]);
     workdir.refused("run good.toml --seeds", &["'--seeds <N>'"]);
     workdir.refused("run --color pink", &["'pink'", "auto, always, never"]);
     workdir.refused("run --quiet --verbose", &["cannot be used with"]);
@@ -281,7 +282,7 @@ fn files_that_cannot_be_read() {
         &["nothing.csv", "no such file"],
     );
     workdir.refused("advise --capture nothing.pcap", &["nothing.pcap", "no such file"]);
-    workdir.refused("replay --against nothing.json", &["nothing.json", "no such file"]);
+    workdir.refused("replay --recorded nothing.json", &["nothing.json", "no such file"]);
     workdir.refused("run good.toml -o good.toml", &["good.toml"]);
 }
 

@@ -36,6 +36,7 @@ pub fn front(
     note: &mut dyn FnMut(&str),
 ) -> Result<Ended, Error> {
     let user = enter::own_processes()?;
+    let order = line(&Order { wish, user }).tried(|| "describe the link")?;
     let terminal = Terminal::of_stdin();
     let (mut keeper, mut words, lines) = start(&own)?;
     // After the start of the keeper, since the program must not inherit the signal mask.
@@ -44,7 +45,7 @@ pub fn front(
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
     let signals = SignalFd::with_flags(&signals, flags).tried(|| "wait for signals")?;
     // A keeper that rejects the order reports the reason in a line.
-    let _ = write_line(&mut words, &Order { wish, user });
+    let _ = words.write_all(&order);
     let ended = converse(&signals, words, lines, note);
     if let Some(terminal) = terminal {
         terminal.take_back();
@@ -73,10 +74,14 @@ fn start(own: &impl Fn(&[&str]) -> Command) -> Result<(Child, File, File), Error
     Ok((keeper.tried(|| "start a process")?, words.into(), lines.into()))
 }
 
-fn write_line(words: &mut File, message: &impl serde::Serialize) -> io::Result<()> {
+fn line(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    words.write_all(&line)
+    Ok(line)
+}
+
+fn write_line(words: &mut File, message: &impl serde::Serialize) -> io::Result<()> {
+    words.write_all(&line(message)?)
 }
 
 /// Forwards signals until the keeper exits. Returns the program's end, if the keeper reported it.

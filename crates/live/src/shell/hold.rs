@@ -125,12 +125,15 @@ fn run(
     }
     let mut station = station(&net, &path, scenario.first_seed, clock)?;
     let mut capture = match &wish.capture {
-        Some(file) => Some(Capture::create(file, &path, epoch(clock)).map_err(|error| {
-            Error::new(
-                format!("cannot write {}: {error}", file.display()),
-                "is there room, and may you write there?",
-            )
-        })?),
+        Some(file) => {
+            let create = Capture::create(file.as_ref(), &path, epoch(clock));
+            Some(create.map_err(|error| {
+                Error::new(
+                    format!("cannot write {}: {error}", file.display()),
+                    "is there room, and may you write there?",
+                )
+            })?)
+        }
         None => None,
     };
     for command in &wish.serve {
@@ -151,12 +154,10 @@ fn run(
     let end = waiter.join().ok().flatten();
     let end = end.ok_or_else(|| Error::new("the state of the program is unknown", ""))?;
     let tallied = sinks.0.tallied();
-    if let Some(capture) = capture {
-        capture.finish().tried(|| "write the capture")?;
-    }
+    let capture_error = capture.and_then(|c| c.finish().err()).map(|error| error.to_string());
     let seconds = clock.now().since(begun).as_secs_f64();
     let overrun = station.port_counts().map(|(_, counts)| counts.overrun + counts.refused).sum();
-    Ok(Ended { end, seconds, cpu_seconds: cpu() - cpu_before, tallied, overrun })
+    Ok(Ended { end, seconds, cpu_seconds: cpu() - cpu_before, tallied, overrun, capture_error })
 }
 
 /// Processor time of this process so far, seconds.

@@ -22,7 +22,6 @@ mod tally;
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -68,8 +67,8 @@ pub struct Wish {
     pub root: bool,
     /// Whether a program that cannot be run is reported as JSON.
     pub json: bool,
-    /// File for a capture.
-    pub capture: Option<PathBuf>,
+    /// File for a capture; a path that need not be UTF-8.
+    pub capture: Option<OsString>,
     /// Number of links around this process already.
     pub level: u8,
 }
@@ -106,6 +105,9 @@ pub struct Ended {
     pub tallied: Tallied,
     /// Packets that the station lost because it was too slow. Above zero the counts are not reliable.
     pub overrun: u64,
+    /// Reason for an incomplete capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture_error: Option<String>,
 }
 
 /// A message of the keeper.

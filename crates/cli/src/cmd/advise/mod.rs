@@ -3,6 +3,7 @@
 #[cfg(live)]
 mod station;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ Examples:
   lasthop advise --measured down.json                                 what iperf3 -c HOST -R --json wrote
   lasthop advise --rate 20mbit --loss 1% --duplex half --can sender   half duplex, and only the sender can change
   lasthop advise --station /run/lasthop/base.sock --rate 20mbit       the counts of a running station
-  lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  write the files and the scenario
+  lasthop advise --rate 2mbit --loss 2% -o advice                     write the page, the files and the scenario
 
 It simulates every scheme on that link and ranks them (lasthop compare). A scheme helps if the lower end of the
 interval of its gain is above --gain. Then it repeats this with half and twice the loss and the delay, and finds the
@@ -139,9 +140,6 @@ pub struct Args {
     /// Do not repeat the comparison with other losses and delays
     #[arg(long, help_heading = "The question")]
     pub quick: bool,
-    /// Write the scenario to this file
-    #[arg(long, value_name = "FILE")]
-    pub scenario: Option<PathBuf>,
     /// Write the scenario, the numbers and ready files to this directory
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -289,9 +287,6 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let (link, facts) = args.link_options().link(&estimate)?;
     let runs = args.seeds.unwrap_or_else(|| link.runs());
     let text = link.scenario(runs)?;
-    if let Some(file) = &args.scenario {
-        output::write(file, text.as_bytes())?;
-    }
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
         output::write(&dir.join("scenario.toml"), text.as_bytes())?;
@@ -300,7 +295,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let race = args.seeds.is_none();
     let question = Question { link: &link, runs, race, gain, can, vary: !args.quick };
     let maker = Maker::new(None, args.jobs, json)?;
-    let command = again(std::env::args().skip(1));
+    let command = again(std::env::args_os().skip(1));
     let mut make = |plan: &_| maker.results(plan, Setup::new(command.clone(), plan));
     let Some(advice) = ask(&question, facts, estimate, &mut make)? else {
         eprintln!(
@@ -310,9 +305,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     };
     let remedies = remedies(&advice, &link);
     if let Some(dir) = &args.output {
-        for (name, body) in remedies.iter().filter_map(|remedy| remedy.file.as_ref()) {
+        let files: Vec<_> = remedies.iter().filter_map(|remedy| remedy.file.as_ref()).collect();
+        for (name, body) in &files {
             output::write(&dir.join(name), body.as_bytes())?;
         }
+        let names: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
+        output::remove_former(dir, "advise", &names)?;
         output::write(&dir.join("advice.json"), output::json(&advice)?.as_bytes())?;
         let page = compare::page(&advice.comparison, args.units);
         output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
@@ -349,9 +347,9 @@ fn repair_first(faults: &[Fault], notes: &[String], json: bool) -> Result<Outcom
 }
 
 /// The command that repeats the question, from its words. Options for output and threads are left out.
-fn again(words: impl Iterator<Item = String>) -> String {
+fn again(words: impl Iterator<Item = OsString>) -> String {
     let mut command_line = vec!["lasthop".to_owned()];
-    let mut words = words;
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
         match word.as_str() {
             "-o" | "--output" | "-j" | "--jobs" => drop(words.next()),

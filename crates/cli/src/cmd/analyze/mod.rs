@@ -217,24 +217,26 @@ fn leaner(mut pairs: Vec<Pair>, over_time: bool) -> Vec<Pair> {
 }
 
 fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Result<(), Failure> {
+    let mut names = Vec::new();
     for (i, capture) in captures.iter().enumerate() {
         // Captures from two directories may have the same name.
         let before = if captures.len() > 1 { format!("capture-{}-", i + 1) } else { String::new() };
-        output::write(
-            &dir.join(format!("{before}connections.csv")),
-            summary_csv(capture).as_bytes(),
-        )?;
+        let name = format!("{before}connections.csv");
+        output::write(&dir.join(&name), summary_csv(capture).as_bytes())?;
+        names.push(name);
         for transfer in capture.transfers().iter().take(DESCRIBED) {
-            write_one(dir, &before, transfer)?;
+            names.extend(write_one(dir, &before, transfer)?);
         }
     }
     for (i, pair) in pairs.iter().enumerate() {
         for (k, crossing) in pair.crossings().into_iter().enumerate() {
             let name = format!("between-{}-and-{}-{}", i + 1, i + 2, k + 1);
-            picture(dir, &name, &pair.plot(crossing))?;
+            names.extend(picture(dir, &name, &pair.plot(crossing))?);
+            names.push(format!("{name}.csv"));
             output::write(&dir.join(format!("{name}.csv")), pair.csv(crossing).as_bytes())?;
         }
     }
+    output::remove_former(dir, "analyze", &names)?;
     write_json(&dir.join("analysis.json"), &Document { captures, matched: pairs })?;
     let names: Vec<String> = args.captures.iter().map(output::quoted).collect();
     let verify = if args.verify { " --verify" } else { "" };
@@ -246,24 +248,28 @@ fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Resul
     output::write(&dir.join(PAGE), page(captures, pairs, command).as_bytes())
 }
 
-/// Pictures of a transfer, and the numbers behind them.
-fn write_one(dir: &Path, before: &str, transfer: &Transfer<'_>) -> Result<(), Failure> {
+/// Pictures of a transfer, and the numbers behind them. Returns the names of the files.
+fn write_one(dir: &Path, before: &str, transfer: &Transfer<'_>) -> Result<Vec<String>, Failure> {
     let name = format!("{before}{}", transfer.file_name());
-    let write =
-        |end: &str, text: String| output::write(&dir.join(format!("{name}{end}")), text.as_bytes());
-    picture(dir, &name, &plot(transfer))?;
-    picture(dir, &format!("{name}-over-time"), &over_time(transfer))?;
-    write(".csv", sequence_csv(transfer))?;
-    write("-over-time.csv", over_time_csv(transfer))?;
-    write("-throughput.csv", volumes_csv(transfer))
+    let mut names = picture(dir, &name, &plot(transfer))?.to_vec();
+    names.extend(picture(dir, &format!("{name}-over-time"), &over_time(transfer))?);
+    for (end, text) in [
+        (".csv", sequence_csv(transfer)),
+        ("-over-time.csv", over_time_csv(transfer)),
+        ("-throughput.csv", volumes_csv(transfer)),
+    ] {
+        names.push(format!("{name}{end}"));
+        output::write(&dir.join(format!("{name}{end}")), text.as_bytes())?;
+    }
+    Ok(names)
 }
 
-/// A plot as SVG and, where this build has them, as PNG.
-fn picture(dir: &Path, name: &str, plot: &Plot) -> Result<(), Failure> {
+/// A plot as SVG and, where this build has them, as PNG. Returns the names of the files.
+fn picture(dir: &Path, name: &str, plot: &Plot) -> Result<[String; 2], Failure> {
     output::write(&dir.join(format!("{name}.svg")), plot.svg().as_bytes())?;
     #[cfg(feature = "png")]
     png(dir, name, plot)?;
-    Ok(())
+    Ok([format!("{name}.svg"), format!("{name}.png")])
 }
 
 #[cfg(feature = "png")]

@@ -68,11 +68,11 @@ pub struct Args {
     #[arg(long)]
     silences: bool,
     /// Seed of all runs
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Store results in this file, and continue with those that it has
     #[arg(short, long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Begin every run anew instead of copying a run midway: slower, the same results
     #[arg(long)]
     replay: bool,
@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Explore each of these values; may be given again
-    #[arg(long, value_name = "KEY=A,B,...")]
+    #[arg(long, value_name = "KEY=A,B")]
     vary: Vec<String>,
     #[command(flatten)]
     jobs: Jobs,
@@ -141,7 +141,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let method = if args.replay { Method::Replay } else { Method::Fork };
     let ends = lasthop_sim::runs::ends;
     let options = Options { faults: args.faults, first: args.first, fates, method, ends };
-    let store = Store::open(args.out.as_deref(), args.seed, &options)?;
+    let store = Store::open(args.output.as_deref(), args.seed, &options)?;
     let stop = Stop::listen()?;
     let progress = Progress::new(plan.cells.len() as u64, json);
     let (cells, made, took) =

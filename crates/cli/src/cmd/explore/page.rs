@@ -62,7 +62,7 @@ pub(super) fn page(plan: &Plan, args: &Args, answer: &Results, speed: &str) -> S
         }
     }
     if !answer.complete {
-        text += match args.out {
+        text += match args.output {
             Some(_) => "\nnot finished: the same command continues\n",
             None => "\nnot finished: these are the runs until it was stopped\n",
         };

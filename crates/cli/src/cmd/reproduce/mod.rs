@@ -69,7 +69,7 @@ pub struct Args {
           value_parser = crate::study_args::seeds(1, 100_000))]
     pub seeds: u32,
     /// Seed of the first run of each case: another block of seeds tests whether a verdict depends on chance
-    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=1 << 53))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=1 << 53))]
     pub seed: u64,
     /// Add to the report in this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]

@@ -32,7 +32,7 @@ pub struct Link {
     #[arg(long, value_name = "QUEUE", help_heading = "The link")]
     queue: Option<String>,
     /// What the queue does: codel, fq-codel, pie and others of docs/reference/scenario-files.md
-    #[arg(long, value_name = "WORD", help_heading = "The link")]
+    #[arg(long, value_name = "DISCIPLINE", help_heading = "The link")]
     discipline: Option<String>,
     /// Traces of Mahimahi instead of rates: from the program, towards it
     #[arg(long, value_name = "UP,DOWN", conflicts_with_all = ["rate", "rate_back"], help_heading = "The link")]

@@ -99,13 +99,18 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         note(&format!("`{}` is the only reachable host, not the outside: {why}", shell::FAR));
     }
     let ended = shell::front(wish, own, &mut note)?;
-    if let Some(path) = &args.summary {
-        output::write(path, output::json(&format::SHELL.of(&ended))?.as_bytes())?;
-    }
+    // First, so that a full disk does not lose it.
     if json {
         eprint!("{}", format::SHELL.line(&ended));
     } else if !note::is_quiet() {
         eprint!("{}", summary::text(&ended, &args.link.label()));
+    }
+    if let Some(path) = &args.summary {
+        output::write(path, output::json(&format::SHELL.of(&ended))?.as_bytes())?;
+    }
+    if let (Some(path), Some(why)) = (&args.output, &ended.capture_error) {
+        let message = format!("{}: the capture is incomplete: {why}", path.display());
+        return Err(Failure::input(message, "free some space, or write to another disk with -o"));
     }
     Ok(end(&ended))
 }
@@ -159,7 +164,7 @@ impl Args {
             serve: self.serve.clone(),
             outside,
             root: self.root,
-            capture: self.output.clone(),
+            capture: self.output.clone().map(PathBuf::into_os_string),
             level,
             json,
         })
