@@ -240,3 +240,25 @@ const OPEN: &str = "
 pub fn after_opening(script: &str) -> String {
     format!("{OPEN}{script}")
 }
+
+/// A server that closes with unread data sends a FIN and a reset in one batch. The client must receive both.
+#[test]
+fn a_fin_precedes_the_reset_of_the_same_batch() {
+    let mut agent = Agent::new(&AgentConfig::Split(config()));
+    let mut out = Out::new(Interest::METRICS);
+    let mut sent = Vec::new();
+    for (from, segment) in [
+        (Side::Right, &["S", "0"][..]),
+        (Side::Left, &["S.", "0", "ack", "1"]),
+        (Side::Right, &[".", "1", "ack", "1"]),
+        (Side::Left, &["F.", "1", "ack", "1"]),
+        (Side::Left, &["R.", "2", "ack", "1"]),
+    ] {
+        out.set_bulk(true);
+        out.begin(Default::default(), Time::ZERO);
+        agent.on_packet(Time::ZERO, from, packet(from, segment, [Seq(0), Seq(7000)]), &mut out);
+        let right = out.sends.drain(..).filter(|(to, _)| *to == Side::Right);
+        sent.extend(right.map(|(_, packet)| letters(packet.segment().unwrap().flags)));
+    }
+    assert_eq!(sent, ["S.", "F.", "R."]);
+}

@@ -422,7 +422,9 @@ impl Pair {
             half.is_aborted() || half.acks_end_to_end() && half.is_over() && !half.has_ended()
         };
         if self.halves.iter().any(is_reset) {
-            // A reset is forwarded; so is a refusal, and so is a timeout of the handshake.
+            // A reset is forwarded; so is a refusal, and so is a timeout of the handshake. Segments of the same batch
+            // precede it.
+            self.halves.iter_mut().for_each(|half| half.uncork(now, out));
             self.reset(now, out);
             return Fate::Over;
         }
