@@ -120,6 +120,16 @@ impl Port {
         })
     }
 
+    /// Opens the interface with this index in place of the earlier one; the counters continue.
+    ///
+    /// # Errors
+    /// See [`PacketSocket::open`].
+    pub(crate) fn reopen(&mut self, ifindex: u32) -> io::Result<()> {
+        let new = Port::open(&self.name, ifindex, self.stage, self.side)?;
+        *self = Port { counts: self.counts, ..new };
+        Ok(())
+    }
+
     /// Whether frames are received here.
     pub(crate) fn is_listening(&self) -> bool {
         self.listening
@@ -163,7 +173,7 @@ impl Port {
     pub(crate) fn poll_drops(&mut self) -> io::Result<()> {
         self.counts.overrun += u64::from(self.socket.take_drops()?);
         if (self.down || !self.listening) && self.socket.is_gone() {
-            let message = format!("the interface {} is gone; restart the station", self.name);
+            let message = format!("the interface {} is gone", self.name);
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
         Ok(())

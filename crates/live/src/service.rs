@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
+use lasthop_observe::Sink;
 use lasthop_observe::pcapng::CapturePoint;
 use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::agent::Needs;
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Span;
-use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
+use lasthop_scenario::{PlaneChoice, Setting, StationFile};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
@@ -73,6 +74,10 @@ pub enum News {
     },
     /// A warning with its remedy.
     Warning(String),
+    /// Names of interfaces that no longer exist. The station waits for them.
+    Gone(Vec<String>),
+    /// The station forwards between its interfaces again.
+    Back,
     /// Number of connections that may finish before the station stops, and their time.
     Draining(usize, Span),
     /// Number of connections that were reset, since the station stops.
@@ -110,7 +115,7 @@ pub fn run(
             .for_each(|warning| report(News::Warning(warning)));
     }
     heap::keep();
-    let _claims = [claim(&file.left)?, claim(&file.right)?];
+    let mut claims = Some(claim_all(&file)?);
     let clock = Clock::start();
     let (path, points) = stages(&file);
     let last = StageId(path.stages().len() as u16 - 1);
@@ -139,15 +144,8 @@ pub fn run(
     let view = file.subscribers.map(|config| SubscriberView::of(config, clock));
     let tap = view.as_ref().map(|view| view.tap([StageId(0), last]));
     let mut sink = (tap, (Tap(counters.clone()), recorder));
-    if let Some(plane) = data_plane(&file, station.needs(&sink), &*report)? {
-        // Also stored if no connections end here, since the agent may be replaced.
-        if let Err(error) = manager.store(STORED, plane.endings()) {
-            let problem =
-                "a station that is started after a crash will not reset silent connections";
-            report(News::Warning(format!(
-                "{problem}: the service manager does not store them: {error}"
-            )));
-        }
+    if let Some(plane) = data_plane(&file, &*report)? {
+        store(&plane, &manager, &*report);
         station.set_plane(plane)?;
         // Before the report that it runs, so that later connections are seen from their start.
         station.adapt(&mut sink)?;
@@ -184,14 +182,14 @@ pub fn run(
     });
     let (stays, limit) = (file.forward_after_stop, file.drain);
     let listener = thread::Builder::new().name("signals".to_owned());
-    let reporter = report.clone();
+    let (reporter, own) = (report.clone(), file.clone());
     let signal_fd = SignalFd::new(&signals()).map_err(io::Error::from)?;
     listener.spawn(move || {
         loop {
             match signal_fd.read_signal() {
                 Ok(Some(signal)) if signal.ssi_signo == Signal::SIGHUP as u32 => {
                     let who = who(signal.ssi_uid, signal.ssi_pid as i32);
-                    reporter(reload(who, &running, &file, &reread));
+                    reporter(reload(who, &running, &own, &reread));
                 }
                 Ok(Some(_)) => {
                     drain(&handle, clock, limit, &signal_fd, &*reporter);
@@ -204,14 +202,27 @@ pub fn run(
     })?;
     manager.say("READY=1");
     let mut stuck = None;
-    let ended = station.run(&mut sink, &mut |station, _, now| {
-        manager.alive(now);
-        if let Some(stage) = station.path().stuck().filter(|stage| stuck != Some(*stage)) {
-            stuck = Some(stage);
-            report(News::Warning(endless(stage)));
+    let ended = loop {
+        let ended = station.run(&mut sink, &mut |station, _, now| {
+            manager.alive(now);
+            if let Some(stage) = station.path().stuck().filter(|stage| stuck != Some(*stage)) {
+                stuck = Some(stage);
+                report(News::Warning(endless(stage)));
+            }
+            true
+        });
+        let gone = station.gone();
+        if ended.is_ok() || gone.is_empty() {
+            break ended;
         }
-        true
-    });
+        report(News::Gone(gone));
+        drop(claims.take());
+        claims = rejoin(&mut station, &file, &mut manager, &mut sink, &*report)?;
+        if claims.is_none() {
+            break Ok(());
+        }
+        report(News::Back);
+    };
     manager.say("STOPPING=1");
     if station.plane().is_some() {
         manager.forget(STORED);
@@ -229,6 +240,46 @@ pub fn run(
     }
 }
 
+/// Waits until both interfaces exist again, and attaches `station` to them. Returns `None` if the station is to stop.
+fn rejoin(
+    station: &mut Station,
+    file: &StationFile,
+    manager: &mut Manager,
+    sink: &mut dyn Sink,
+    report: &impl Fn(News),
+) -> Result<Option<[Claim; 2]>, Fault> {
+    let by_kernel = station.plane().is_some();
+    let mut attach = |station: &mut Station, manager: &Manager| {
+        let (indices, claims) = (indices(file)?, claim_all(file)?);
+        let plane = by_kernel.then(|| Plane::load(indices)).transpose().map_err(Fault::Plane)?;
+        plane.iter().for_each(|plane| store(plane, manager, report));
+        station.reopen(indices, plane, sink)?;
+        Ok(claims)
+    };
+    while station.wait() {
+        manager.alive(station.clock().now());
+        station.detach();
+        match attach(station, manager) {
+            Ok(claims) => return Ok(Some(claims)),
+            // One of them is missing still, or again.
+            Err(_) if indices(file).is_err() => pause(RECOUNT),
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(None)
+}
+
+/// Makes the service manager store the list of split connections for the next process.
+fn store(plane: &Plane, manager: &Manager, report: &impl Fn(News)) {
+    // Also stored if no connections end here, since the agent may be replaced.
+    if let Err(error) = manager.store(STORED, plane.endings()) {
+        let problem = "a station that is started after a crash will not reset silent connections";
+        report(News::Warning(format!(
+            "{problem}: the service manager does not store them: {error}"
+        )));
+    }
+}
+
 /// Warning that a stage has ended an endless loop.
 fn endless(stage: StageId) -> String {
     let place = format!("stage {} of the path", stage.0);
@@ -237,7 +288,7 @@ fn endless(stage: StageId) -> String {
     )
 }
 
-/// Interval at which a station that stops counts its connections.
+/// Interval at which a station that stops counts its connections, and at which missing interfaces are looked up.
 const RECOUNT: Span = Span::millis(100);
 
 /// Lets new connections pass unsplit, and waits until those that end at the station are over, for at most `limit`. Another
@@ -251,11 +302,10 @@ fn drain(handle: &Handle, clock: Clock, limit: Span, signals: &SignalFd, report:
     if count > 0 {
         report(News::Draining(count, limit));
     }
-    let pause = PollTimeout::try_from(RECOUNT.0 / 1_000_000).unwrap_or(PollTimeout::ZERO);
     while clock.now() < until && handle.ask(|station| station.all_endings()).is_some_and(|n| n > 0)
     {
         let mut waits = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut waits, pause).is_ok_and(|ready| ready > 0) {
+        if poll(&mut waits, timeout(RECOUNT)).is_ok_and(|ready| ready > 0) {
             return;
         }
     }
@@ -275,10 +325,30 @@ fn reset_orphans(stored: Option<OwnedFd>, ports: &mut [Port]) -> usize {
                 own.flat_map(|(_, frames)| frames.each_ref().map(Outgoing::bytes)).collect();
             port.send(&frames);
         }
-        let pause = PollTimeout::try_from(orphans::PAUSE.0 / 1_000_000);
-        let _ = poll(&mut [], pause.unwrap_or(PollTimeout::ZERO));
+        pause(orphans::PAUSE);
     }
     resets.len()
+}
+
+fn timeout(time: Span) -> PollTimeout {
+    PollTimeout::try_from(time.0 / 1_000_000).unwrap_or(PollTimeout::ZERO)
+}
+
+fn pause(time: Span) {
+    // A signal only ends the pause early.
+    let _ = poll(&mut [], timeout(time));
+}
+
+fn claim_all(file: &StationFile) -> Result<[Claim; 2], Fault> {
+    Ok([claim(&file.left)?, claim(&file.right)?])
+}
+
+fn indices(file: &StationFile) -> Result<[u32; 2], Fault> {
+    let index = |interface: &str| {
+        let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
+        interfaces::index(interface).map_err(fault)
+    };
+    Ok([index(&file.left)?, index(&file.right)?])
 }
 
 /// Claims `interface` for this station while the result lives.
@@ -300,29 +370,12 @@ fn needed_events(file: &StationFile) -> Interest {
     events.union(passages)
 }
 
-/// Whether connections end at an agent of `file`. Then new connections must pass after the end of the
-/// station.
-pub(crate) fn ends_connections(file: &StationFile) -> bool {
-    let splits =
-        |kind: &StageKind| matches!(kind, StageKind::Agent(agent) if agent.splits_connections());
-    file.path.stages().iter().any(|stage| splits(&stage.kind))
-}
-
-/// Selects the kernel as data plane, if available and not declined. If the station inspects every packet
-/// anyway, packet sockets are used, unless the kernel was required or connections end here.
-fn data_plane(
-    file: &StationFile,
-    needs: Needs,
-    report: &impl Fn(News),
-) -> Result<Option<Plane>, Fault> {
-    let index = |interface: &str| {
-        let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
-        interfaces::index(interface).map_err(fault)
-    };
-    let indices = [index(&file.left)?, index(&file.right)?];
+/// Selects the kernel as data plane, if available and not declined: with packet sockets alone, a station that is
+/// killed cuts the link.
+fn data_plane(file: &StationFile, report: &impl Fn(News)) -> Result<Option<Plane>, Fault> {
+    let indices = indices(file)?;
     let refused = match file.plane {
         PlaneChoice::Sockets => None,
-        PlaneChoice::Auto if needs == Needs::Everything && !ends_connections(file) => None,
         choice => match Plane::start(indices) {
             Ok(plane) => {
                 report(News::Plane { plane: "kernel", instead: None });
@@ -342,7 +395,7 @@ fn data_plane(
 /// # Errors
 /// If this is not allowed: with packet sockets, packets would then pass twice. Also if a station runs there.
 pub fn clear(file: &StationFile) -> Result<bool, Fault> {
-    let _claims = [claim(&file.left)?, claim(&file.right)?];
+    let _claims = claim_all(file)?;
     clear_claimed(file)
 }
 

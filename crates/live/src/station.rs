@@ -280,6 +280,55 @@ impl Station {
         self.unroutable
     }
 
+    /// Names of the interfaces that no longer exist.
+    pub fn gone(&self) -> Vec<String> {
+        let gone = self.ports.iter().filter(|port| port.socket.is_gone());
+        gone.map(|port| port.name.clone()).collect()
+    }
+
+    /// Ends the kernel's forwarding after an interface was removed. The base filter would reset connections that end here.
+    pub(crate) fn detach(&mut self) {
+        self.plane.take().iter().for_each(Plane::abandon);
+        self.undecided = Undecided::default();
+        self.absence = None;
+    }
+
+    /// Opens the interfaces with these indices in place of the earlier ones, with a plane between them that is not
+    /// attached yet. Frames that wait for them are lost, and connections continue.
+    ///
+    /// # Errors
+    /// If an interface has disappeared again, or the plane cannot be attached.
+    pub(crate) fn reopen(
+        &mut self,
+        indices: [u32; 2],
+        plane: Option<Plane>,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        self.ports.iter_mut().zip(indices).try_for_each(|(port, index)| port.reopen(index))?;
+        let Some(plane) = plane else { return Ok(()) };
+        self.set_plane(plane)?;
+        // The kernel needs the list of split connections first: it would forward their packets to the other end.
+        self.adapt(sink)?;
+        let attached = self.plane.as_mut().map_or(Ok(()), Plane::attach);
+        attached.map_err(|refusal| refusal.error)
+    }
+
+    /// Runs the requests of other threads. Returns whether there were any.
+    fn run_errands(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(errand) = self.errands.try_recv() {
+            errand(self);
+            any = true;
+        }
+        any
+    }
+
+    /// Serves other threads while the station does not run. Returns false after [`Station::stop`].
+    pub fn wait(&mut self) -> bool {
+        self.run_errands();
+        !self.stopping
+    }
+
     /// Ends [`Station::run`] after this round.
     pub fn stop(&mut self) {
         self.stopping = true;
@@ -288,7 +337,7 @@ impl Station {
     /// Runs until [`Station::stop`] is called, or `attend` returns false, which is called after each round.
     ///
     /// # Errors
-    /// If an interface disappears, or the system cannot wait for events.
+    /// If an interface disappears ([`Station::gone`]), or the system cannot wait for events.
     pub fn run(
         &mut self,
         sink: &mut dyn Sink,
@@ -333,12 +382,7 @@ impl Station {
                 }
             }
             self.wake_due(sink);
-            let mut changed = false;
-            while let Ok(errand) = self.errands.try_recv() {
-                errand(self);
-                changed = true;
-            }
-            if changed {
+            if self.run_errands() {
                 self.adapt(sink)?;
             }
             let now = self.clock.now();

@@ -25,6 +25,12 @@ const CAP_NET_RAW: u32 = 13;
 /// Receive buffer that a station requests, bytes.
 const BUFFER: u64 = 32 << 20;
 
+/// Subject of the finding about the data plane, which is the first one.
+const PLANE: &str = "plane";
+
+/// Consequence of packet sockets as the data plane.
+const CUTS: &str = "a station that is killed or hangs cuts the link until it is back";
+
 /// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -56,7 +62,7 @@ fn finding(about: &str, weight: Weight, found: impl Into<String>, remedy: &str) 
 
 /// Findings for a station of `file` on this machine, with its control socket at `socket`.
 pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut found = vec![forwards(file)];
     let mut mtus = Vec::new();
     for name in [&file.left, &file.right] {
         interface(name, &mut found);
@@ -73,7 +79,6 @@ pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
         found.push(finding("mtu", Weight::Mind, message, remedy));
     }
     rights(&mut found);
-    found.push(forwards(file));
     memory(file, &mut found);
     places(file, socket, &mut found);
     found
@@ -94,7 +99,8 @@ fn owned(name: &str) -> Option<Finding> {
 
 fn interface(name: &str, found: &mut Vec<Finding>) {
     if let Err(error) = interfaces::index(name) {
-        let remedy = "`ip link` shows the interfaces; `left` and `right` name two of them";
+        let remedy = "`ip link` shows the interfaces; `left` and `right` name two of them. A station that runs waits \
+                      for an interface that was removed";
         found.push(finding(name, Weight::Fatal, error.to_string(), remedy));
         return;
     }
@@ -181,38 +187,29 @@ fn rights(found: &mut Vec<Finding>) {
 
 /// The available data plane. The programs are loaded and discarded; none is attached.
 fn forwards(file: &StationFile) -> Finding {
-    let sockets = |why: &str| {
-        let message = format!(
-            "packet sockets of the station forward, {why}: nothing passes while it does not run"
-        );
-        finding("plane", Weight::Good, message, "")
+    let sockets = |why: &str, remedy| {
+        let message = format!("packet sockets forward, {why}: {CUTS}");
+        finding(PLANE, Weight::Mind, message, remedy)
     };
-    let everything = service::needs(file) == Needs::Everything;
-    match file.plane {
-        PlaneChoice::Sockets => return sockets("as set in the file"),
-        PlaneChoice::Auto if everything && !service::ends_connections(file) => {
-            return sockets("since every packet goes through it anyway");
-        }
-        PlaneChoice::Auto | PlaneChoice::Kernel => {}
+    if file.plane == PlaneChoice::Sockets {
+        return sockets("as set in the file", "`plane = \"auto\"` lets the kernel forward");
     }
+    let everything = service::needs(file) == Needs::Everything;
     match plane::probe() {
         Ok(()) => {
             let message = match everything {
                 true => "the kernel forwards by itself only while the station does not run",
                 false => "the kernel forwards, with the station and without it",
             };
-            finding("plane", Weight::Good, message, "")
+            finding(PLANE, Weight::Good, message, "")
         }
         Err(refusal) if file.plane == PlaneChoice::Kernel => finding(
-            "plane",
+            PLANE,
             Weight::Fatal,
             format!("the kernel cannot forward: {refusal}"),
             refusal.remedy(),
         ),
-        Err(refusal) => {
-            let message = format!("packet sockets forward, since the kernel cannot: {refusal}");
-            finding("plane", Weight::Mind, message, refusal.remedy())
-        }
+        Err(refusal) => sockets(&format!("since the kernel cannot ({refusal})"), refusal.remedy()),
     }
 }
 

@@ -135,7 +135,11 @@ fn check(
         return Ok(outcome);
     }
     let (left, right) = (&file.left, &file.right);
-    let mut text = format!("{}: good: {left} | {} | {right}\n", path.display(), stages.join(" | "));
+    // The first line has the severest consequence.
+    let plane = found.first().filter(|plane| plane.weight == Weight::Mind);
+    let cuts = plane.map(|plane| format!("; {}", plane.found)).unwrap_or_default();
+    let good = format!("good: {left} | {} | {right}{cuts}", stages.join(" | "));
+    let mut text = format!("{}: {good}\n", path.display());
     for (i, name) in stages.iter().enumerate() {
         text += &format!("      {name}: {}\n", file.path.stage_lines(i).join(", "));
     }
@@ -227,6 +231,15 @@ fn print_news(news: &News, json: bool) {
         (News::Draining(count, limit), false) => {
             output::print(&format!("stops when {count} connections are over, or after {limit}\n"))
         }
+        (News::Gone(names), true) => {
+            output::exact(&format::STATION.line(&json!({ "gone": { "interfaces": names } })))
+        }
+        (News::Gone(names), false) => output::print(&format!(
+            "{} does not exist any more: nothing passes; the station waits until it is back and up (`ip link`)\n",
+            names.join(", ")
+        )),
+        (News::Back, true) => output::exact(&format::STATION.line(&json!({ "back": true }))),
+        (News::Back, false) => output::print("both interfaces exist again: packets pass\n"),
         (News::Reset(count), true) => {
             output::exact(&format::STATION.line(&json!({ "reset": { "connections": count } })))
         }

@@ -217,14 +217,45 @@ fn the_socket_belongs_to_one_station() {
     });
 }
 
+/// The connection continues, split or not, with both planes if the machine has them.
+#[test]
+fn a_station_waits_for_an_interface_that_was_removed() {
+    inside("a_station_waits_for_an_interface_that_was_removed", || {
+        let world = World::new("[[path]]\nagent = \"none\"\n");
+        for (plane, agent) in
+            [("sockets", "none"), ("auto", "snoop"), ("sockets", "split"), ("auto", "split")]
+        {
+            world.write(&format!(
+                "left = \"lx\"\nright = \"rx\"\nplane = \"{plane}\"\n[[path]]\nagent = \"{agent}\"\n"
+            ));
+            let station = world.station(&[]);
+            let (end, ends) = std::sync::mpsc::channel();
+            let transfer = world.transfer_until(100_000, move || ends.recv().unwrap());
+            world.ip("link del lx");
+            assert!(station.printed("lx does not exist any more"), "{plane}, {agent}");
+            assert_eq!(world.ctl(&["get", "agent"]), format!("{agent}\n"));
+            world.ip("link add name lx type veth peer name la netns a");
+            world.ip("link set lx up");
+            world.ip("-n a addr add 10.9.0.1/24 dev la");
+            world.ip("-n a link set la up");
+            assert!(station.printed("packets pass"), "{plane}, {agent}");
+            end.send(()).unwrap();
+            assert_eq!(transfer.join().expect("the transfer is whole"), 100_000);
+            assert_eq!(station.end("TERM"), Some(0));
+        }
+    });
+}
+
 #[test]
 fn a_station_that_cannot_run_reports_the_reason() {
     inside("a_station_that_cannot_run_reports_the_reason", || {
         let world = World::new(PATH);
         let output = world.lasthop(&["station", "FILE", "--check"]);
-        assert!(output.contains("good: lx | agent | radio | rx"), "{output}");
+        let first = output.lines().next().unwrap_or_default();
         assert!(
-            output.contains("plane: packet sockets of the station forward, as set in the file"),
+            first.contains(
+                "good: lx | agent | radio | rx; packet sockets forward, as set in the file"
+            ) && first.contains("killed or hangs cuts the link"),
             "{output}"
         );
         assert!(

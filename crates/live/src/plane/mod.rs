@@ -188,8 +188,10 @@ pub struct Plane {
     ring: Ring,
     ring_fd: OwnedFd,
     counts: OwnedFd,
+    /// The programs: at both interfaces, and the base filters.
+    code: [OwnedFd; 4],
     /// The programs stay attached while these are open.
-    _links: [OwnedFd; 2],
+    links: Vec<OwnedFd>,
     attempt: Attempt,
     indices: [u32; 2],
     processors: usize,
@@ -288,8 +290,14 @@ impl Plane {
     /// # Errors
     /// If the system refuses. All changes are undone then.
     pub fn start(indices: [u32; 2]) -> Result<Plane, Refusal> {
+        let mut plane = Plane::load(indices)?;
+        plane.attach()?;
+        Ok(plane)
+    }
+
+    /// Prepares to forward between two interfaces; no packet passes before [`Plane::attach`].
+    pub(crate) fn load(indices: [u32; 2]) -> Result<Plane, Refusal> {
         let programs = Programs::load()?;
-        let Programs { code: [left, right, base_left, base_right], .. } = &programs;
         for (side, peer) in [(0, indices[1]), (1, indices[0])] {
             step(
                 "a map for the program in the kernel",
@@ -303,16 +311,6 @@ impl Plane {
         control.peer[1].store(indices[0], Relaxed);
         control.limit.store(LIMIT.0, Relaxed);
         control.wake_at.store(WAKE_AT, Relaxed);
-        let alone = indices.map(base::is_there) == [false; 2];
-        let attempt = Attempt(alone.then_some(indices));
-        let part = "the base filter";
-        step(part, base::set(indices[0], base_left))?;
-        step(part, base::set(indices[1], base_right))?;
-        let part = "a program at the interface (tcx)";
-        let links = [
-            step(part, bpf::attach(left, indices[0]))?,
-            step(part, bpf::attach(right, indices[1]))?,
-        ];
         let copy = |name| step("a descriptor", programs.map(name).try_clone());
         let (ring_fd, counts) = (copy("ring")?, copy("counts")?);
         control.patience[0].store(LIMIT_OTHERS.0, Relaxed);
@@ -322,8 +320,9 @@ impl Plane {
             ring,
             ring_fd,
             counts,
-            _links: links,
-            attempt,
+            code: programs.code,
+            links: Vec::new(),
+            attempt: Attempt(None),
             indices,
             processors: step("how many processors there are", processors())?,
             done: 0,
@@ -342,6 +341,22 @@ impl Plane {
         })
     }
 
+    /// Starts forwarding.
+    pub(crate) fn attach(&mut self) -> Result<(), Refusal> {
+        let (indices, [left, right, base_left, base_right]) = (self.indices, &self.code);
+        let alone = indices.map(base::is_there) == [false; 2];
+        self.attempt = Attempt(alone.then_some(indices));
+        let part = "the base filter";
+        step(part, base::set(indices[0], base_left))?;
+        step(part, base::set(indices[1], base_right))?;
+        let part = "a program at the interface (tcx)";
+        self.links = vec![
+            step(part, bpf::attach(left, indices[0]))?,
+            step(part, bpf::attach(right, indices[1]))?,
+        ];
+        Ok(())
+    }
+
     /// Records that the station runs. From now on packets pass also without it.
     pub(crate) fn stays(&mut self) {
         self.attempt.0 = None;
@@ -353,6 +368,11 @@ impl Plane {
     /// Those of the system.
     pub fn clear(&self) -> io::Result<()> {
         self.indices.into_iter().try_for_each(|index| base::clear(index).map(drop))
+    }
+
+    /// Removes the base filter from each interface that still exists.
+    pub(crate) fn abandon(&self) {
+        self.indices.into_iter().for_each(|index| drop(base::clear(index)));
     }
 
     /// The packets that the agents need now.
