@@ -4,6 +4,7 @@
 mod alike;
 mod attack;
 mod control;
+mod endings;
 mod endpoint;
 mod fail_open;
 mod feedback;

@@ -22,7 +22,7 @@ use crate::common::*;
 const SERVER: &str = "10.9.0.1:7000";
 
 /// A split connection as `agent = "split"` configures it at a station, or M-TCP.
-fn ends(mtcp: bool) -> Stage {
+pub fn ends(mtcp: bool) -> Stage {
     let mut tcp = TcpConfig::linux();
     (bbr::WORD.apply)(&mut tcp);
     let mtcp = mtcp.then_some(MtcpConfig { knock: Span::millis(200), channel_signals: false });
@@ -160,6 +160,79 @@ fn keep_alives_find_a_vanished_peer() {
 #[test]
 fn keep_alives_find_a_vanished_peer_by_the_kernel() {
     planes("keep_alives_find_a_vanished_peer_by_the_kernel", keep_alives_end_to_end);
+}
+
+/// Two routers with a virtual address. Hosts send to the virtual link-layer address, and the active router sends from its own one.
+fn redundant(by: By) {
+    wire(Wires::default());
+    let [one, other, shared] = ["02:00:00:00:0a:01", "02:00:00:00:0a:02", "02:00:00:00:0a:ff"];
+    let mobile = sh("ip netns exec mh cat /sys/class/net/mr/address").trim().to_owned();
+    sh(&format!(
+        "ip -n fh addr del 10.9.0.1/24 dev fl; ip -n fh link set dev fl address {one}
+         ip -n fh link add mv0 link fl address {shared} type macvlan mode private; ip -n fh link set mv0 up
+         ip -n fh addr add 10.9.0.1/32 dev mv0; ip -n fh route add 10.9.0.0/24 dev fl src 10.9.0.1
+         ip netns exec fh sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.fl.rp_filter=0 net.ipv4.conf.mv0.rp_filter=0
+         ip -n mh neigh replace 10.9.0.1 lladdr {shared} dev mr nud permanent
+         ip -n fh neigh replace 10.9.0.2 lladdr {mobile} dev fl nud permanent"
+    ));
+    let station = station_by(by, Nothing, || vec![ends(false)]);
+    let listener = listener();
+    let (client, server) = connected(&listener);
+    sh(&format!(
+        "ip -n fh link set dev fl address {other}; ip -n fh route replace 10.9.0.0/24 dev fl src 10.9.0.1
+         ip -n fh neigh replace 10.9.0.2 lladdr {mobile} dev fl nud permanent"
+    ));
+    echo(&client, &server);
+    connected(&listener);
+    station.stop();
+}
+
+#[test]
+fn connections_follow_the_active_router_of_a_pair() {
+    planes("connections_follow_the_active_router_of_a_pair", redundant);
+}
+
+#[test]
+fn connections_follow_the_active_router_of_a_pair_by_the_kernel() {
+    planes("connections_follow_the_active_router_of_a_pair_by_the_kernel", redundant);
+}
+
+/// All clients vanish. The server's keep-alives end their connections, and the station has room for new ones.
+fn emptied(by: By) {
+    wire(Wires::default());
+    let station = station_by(by, Nothing, || vec![ends(false)]);
+    let listener = listener();
+    let pairs: Vec<_> = (0..20).map(|_| connected(&listener)).collect();
+    let endings = || station.handle.ask(|station| station.all_endings());
+    assert_eq!(endings(), Some(20));
+    for (_, server) in &pairs {
+        setsockopt(server, TcpKeepIdle, &1).unwrap();
+        setsockopt(server, TcpKeepInterval, &1).unwrap();
+        setsockopt(server, TcpKeepCount, &1).unwrap();
+        setsockopt(server, KeepAlive, &true).unwrap();
+    }
+    vanish("mh");
+    for (_, server) in &pairs {
+        let mut server: &TcpStream = server;
+        let gone = server.read(&mut [0]).expect_err("keep-alives end it");
+        assert_eq!(gone.kind(), std::io::ErrorKind::TimedOut, "{gone}");
+    }
+    until("the station forgets them", || endings() == Some(0));
+    drop(pairs);
+    sh("ip -n mh addr add 10.9.0.2/24 dev mr");
+    let _new = connected(&listener);
+    assert_eq!(endings(), Some(1));
+    station.stop();
+}
+
+#[test]
+fn a_server_finds_vanished_clients() {
+    planes("a_server_finds_vanished_clients", emptied);
+}
+
+#[test]
+fn a_server_finds_vanished_clients_by_the_kernel() {
+    planes("a_server_finds_vanished_clients_by_the_kernel", emptied);
 }
 
 #[test]
