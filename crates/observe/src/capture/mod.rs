@@ -204,7 +204,7 @@ impl Format {
                 _ => return step,
             };
             let file = rest.get(record - began..).unwrap_or(&[]);
-            match Format::appended(file) {
+            match self.appended(file) {
                 Some(Ok((format, header))) => {
                     *self = format;
                     (*at, began) = (record + header, record + header);
@@ -219,11 +219,13 @@ impl Format {
         }
     }
 
-    /// The format of `file`, and the length of its header, if it begins as a capture does.
+    /// The format of `file`, and the length of its header, if it begins as a capture does. A pcapng file reads a next
+    /// section by itself: if its length is wrong, opening it again would never end.
     #[cold]
-    fn appended(file: &[u8]) -> Option<Result<(Format, usize), CaptureError>> {
+    fn appended(&self, file: &[u8]) -> Option<Result<(Format, usize), CaptureError>> {
         let magic = *file.first_chunk::<4>()?;
-        (magic == pcapng::SECTION || pcap::is_magic(magic)).then(|| Format::open(file))
+        let section = magic == pcapng::SECTION && matches!(self, Format::Pcap(_));
+        (section || pcap::is_magic(magic)).then(|| Format::open(file))
     }
 
     /// Packets that the capturing system reports as dropped, by interface.
