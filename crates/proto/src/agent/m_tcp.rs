@@ -14,7 +14,8 @@
 //!
 //! The mobile host counts as lost when the connection towards it would time out, or when the radio signals
 //! a bad channel (`channel-signals`). Any packet from it, or a good channel, shows its return. While it is
-//! lost, the base station sends the oldest outstanding segment to it at an interval (`knock`).
+//! lost, the base station sends the oldest outstanding segment to it, at an interval of at least `knock` and
+//! an eighth of the absence.
 //!
 //! Only the abstract of the paper and its authors' summary were available. There the mobile host has a
 //! special TCP, which freezes when its radio reports the disconnection, and contacts the base station on its
@@ -31,7 +32,7 @@ use crate::units::Span;
 /// Configuration of M-TCP on top of a split connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct MtcpConfig {
-    /// Interval of segments sent to a lost mobile host.
+    /// Least interval of segments sent to a lost mobile host; it grows with the absence.
     pub knock: Span,
     /// Whether the mobile host counts as lost while the channel of the radio is bad.
     pub channel_signals: bool,
@@ -51,7 +52,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         let split = SplitConfig::keys(k);
         let mut c = MtcpConfig { knock: Span::millis(200), channel_signals: false };
         let times = Span::millis(1)..=Span::secs(60);
-        let doc = "the interval of segments that probe whether a mobile host that is away is back";
+        let doc = "the least interval of segments that probe whether a mobile host that is away is back";
         k.within("knock", &mut c.knock, times, doc);
         let doc = "whether the mobile host counts as away while its radio channel is bad, if the radio reports this";
         k.flag("channel-signals", &mut c.channel_signals, doc);

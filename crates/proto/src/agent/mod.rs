@@ -272,6 +272,16 @@ impl AgentConfig {
         matches!(self, AgentConfig::Split(_))
     }
 
+    /// Limit of local retransmissions of one packet after each transmission by its sender; zero without a cache.
+    pub fn local_retransmissions(&self) -> u32 {
+        match self {
+            AgentConfig::Snoop(config) => config.snoop.max_retransmits,
+            AgentConfig::SnoopNack(config) => config.snoop.max_retransmits,
+            AgentConfig::Wtcp(config) => config.max_retransmits,
+            _ => 0,
+        }
+    }
+
     /// Whether it helps data to the left, or has no effect at all.
     pub fn helps_both_ways(&self) -> bool {
         each!(config self, config => config.helps_both_ways())

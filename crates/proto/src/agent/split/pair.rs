@@ -14,6 +14,7 @@ use crate::units::{Span, Time};
 use crate::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, TooBig, Transport};
 pub(super) use claim::Claim;
 use claim::Doubt;
+use watch::Absence;
 pub(in crate::agent) use travel::Moved;
 
 /// Time limit of a handshake, as in 4.4BSD.
@@ -156,10 +157,10 @@ pub(super) struct Pair {
     held: u64,
     /// Time at which the segments due after a batch of packets are sent.
     uncork: Option<Time>,
-    /// With M-TCP: interval of probes to a lost mobile host.
+    /// With M-TCP: least interval of probes to a lost mobile host.
     knocks: Option<Span>,
-    /// While the mobile host is lost: time of the next probe.
-    gone: Option<Time>,
+    /// While the mobile host is lost.
+    gone: Option<Absence>,
     /// Start of the last segment behind a hole.
     behind: Option<Seq>,
     /// Indexed by the side of the peer: whether it may have continued without the base station.
@@ -339,7 +340,8 @@ impl Pair {
     /// Deadline of the next timer.
     pub(super) fn next_wake(&self) -> Option<Time> {
         let [left, right] = &self.halves;
-        [left.next_wake(), right.next_wake(), self.open_until, self.uncork, self.gone]
+        let probe = self.gone.as_ref().map(Absence::next_probe);
+        [left.next_wake(), right.next_wake(), self.open_until, self.uncork, probe]
             .into_iter()
             .flatten()
             .min()

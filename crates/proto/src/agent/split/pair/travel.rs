@@ -1,6 +1,6 @@
 //! Hand-off of a pair to another base station.
 
-use super::{Doubt, Ends, Fate, Pair, Room, Shared};
+use super::{Absence, Doubt, Ends, Fate, Pair, Room, Shared};
 use crate::machine::{Out, Side};
 use crate::tcp::Connection;
 use crate::tcp::connection::Snapshot;
@@ -83,7 +83,7 @@ impl Pair {
         };
         let mut halves = [half(Side::Left, left, key.reversed()), half(Side::Right, right, key)];
         // A lost host is probed immediately.
-        let gone = halves[0].has_closed_window().then_some(now);
+        let gone = halves[0].has_closed_window().then_some(Absence::new(now));
         if gone.is_some() {
             halves[1].freeze();
         }

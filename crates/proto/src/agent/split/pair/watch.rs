@@ -3,11 +3,32 @@
 use super::Pair;
 use crate::event::{AgentNote, EventKind, Interest};
 use crate::machine::Out;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// The half towards the mobile host, and the half towards the fixed host.
 const AIR: usize = 1;
 const WIRE: usize = 0;
+
+/// The interval of probes is at least the absence divided by this number. An endless absence causes few probes, and the
+/// delay until a return is noticed is at most an eighth of the absence.
+const PARTS: u64 = 8;
+
+/// An absence of the mobile host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Absence {
+    since: Time,
+    next_probe: Time,
+}
+
+impl Absence {
+    pub(super) fn new(now: Time) -> Absence {
+        Absence { since: now, next_probe: now }
+    }
+
+    pub(super) fn next_probe(&self) -> Time {
+        self.next_probe
+    }
+}
 
 impl Pair {
     /// Checks whether the half towards the mobile host has timed out, and whether to send the next probe.
@@ -16,9 +37,9 @@ impl Pair {
         if self.gone.is_none() && self.halves[AIR].has_timed_out(now) {
             self.lose(now, out);
         }
-        if self.gone.take_if(|at| *at <= now).is_some() {
+        if let Some(absence) = self.gone.as_mut().filter(|absence| absence.next_probe <= now) {
+            absence.next_probe = now + every.max(Span(now.since(absence.since).0 / PARTS));
             self.halves[AIR].probe_return(now, out);
-            self.gone = Some(now + every);
         }
     }
 
@@ -37,7 +58,7 @@ impl Pair {
         if self.open_until.is_some() || self.knocks.is_none() {
             return;
         }
-        self.gone = Some(now);
+        self.gone = Some(Absence::new(now));
         self.note(AgentNote::HostGone, out);
         self.halves[AIR].freeze();
         self.halves[WIRE].set_window_closed(now, true, out);
