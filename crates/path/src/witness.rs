@@ -139,11 +139,14 @@ impl Witness {
         &mut self.flows[i]
     }
 
+    fn notes(&self) -> Notes {
+        Notes { reported: self.reported, probes: self.probes, ..Notes::default() }
+    }
+
     /// Processes a `packet` from the host.
     fn sends(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
-        let (side, probes) = (self.side, self.probes);
-        let mut notes = Notes { reported: self.reported, probes, ..Notes::default() };
+        let (side, mut notes) = (self.side, self.notes());
         let connection = self.connection(key);
         let cause = connection.sends(now, segment, packet.body.len(), &mut notes);
         notes.report(key, connection, out);
@@ -153,7 +156,7 @@ impl Witness {
     /// Processes a `packet` that reaches the host intact.
     fn receives(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
-        let mut notes = Notes { reported: self.reported, ..Notes::default() };
+        let mut notes = self.notes();
         let connection = self.connection(key.reversed());
         connection.receives(now, segment, packet.body.len(), &mut notes);
         notes.report(key.reversed(), connection, out);
@@ -321,11 +324,12 @@ impl TrackedConnection {
             self.una = ack;
             self.last_acked = now;
             self.dupacks = 0;
-            // A report of a duplicate lies below the left edge.
+            // A report of a duplicate lies below the left edge. Hosts without RACK need more than one report.
             let reports = |block: &(Seq, Seq)| {
                 block.0.unwrap_near(origin, ack).is_some_and(|from| from > ack)
             };
-            self.sack_shows_loss = segment.options().sack.as_slice().iter().any(reports);
+            self.sack_shows_loss =
+                notes.probes && segment.options().sack.as_slice().iter().any(reports);
             if let Some((episode, until)) = self.episode
                 && ack >= until
             {
