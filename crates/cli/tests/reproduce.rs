@@ -100,7 +100,7 @@ fn the_report_has_the_claims_of_all_commands() {
         "claim-W-T1",
         "claim-W-T2",
         "Evaluated with 2 seeds",
-        "Evaluated with 1 seed by lasthop 0.2.0, other seeds than in the last run",
+        "Evaluated with 1 seed by lasthop 0.2.1, other seeds than in the last run",
         "lasthop reproduce W-T2 --seeds 1\nlasthop reproduce W-T1 --seeds 2",
     ] {
         assert!(page.contains(part), "{part}");
@@ -210,7 +210,7 @@ fn the_list_of_claims_has_the_verdicts_of_the_last_reproduction() {
         let verdict = line.split_whitespace().nth(1).expect("a verdict");
         assert!(["holds", "fails", "undecided"].contains(&verdict), "{line}");
     }
-    assert!(text.contains("verdicts and conditions that hold: lasthop 0.2.0 with seeds 1 to 20"));
+    assert!(text.contains("verdicts and conditions that hold: lasthop 0.2.1 with seeds 1 to 20"));
     let answer: Value = serde_json::from_str(&list(&["list", "claims", "--json"])).expect("JSON");
     assert_eq!(answer["recorded"]["seeds"], 20);
     assert!(answer["claims"][0]["conditions"].is_array(), "{}", answer["claims"][0]);

@@ -312,7 +312,7 @@ fn errors_of_scenarios_with_files_name_file_and_line() {
         assert!(!text.contains("[files") && !text.contains("table ="), "{text}");
         text
     };
-    let (walk, rates) = ("0s west\n", "0s,1mbit\n");
+    let (walk, rates) = ("0s west\n", "0s,1mbit\n1s,2mbit\n");
     let wrong = scenario.replace("delay = \"1ms\"", "delay = \"1xs\"");
     let found = refused(&wrong, walk, rates, &[]);
     assert!(found.contains("[conf/span.toml:11:"), "{found}");
