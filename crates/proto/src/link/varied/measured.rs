@@ -370,7 +370,7 @@ impl Rows {
         if row == MOST {
             return Err(wrong(line, format!("more than {MOST} rows"), "cut it by `head -n`"));
         }
-        let mut missing = true;
+        let mut missing = false;
         for column in &mut self.columns {
             let text = cell(column.index)?;
             if text == "again" {
@@ -378,9 +378,9 @@ impl Rows {
                 continue;
             }
             if is_missing(text) {
+                missing = true;
                 continue;
             }
-            missing = false;
             let (ramp, text) = match text.strip_prefix("to ") {
                 Some(text) => (true, text.trim()),
                 None => (false, text),
