@@ -50,6 +50,9 @@ fn scaled(command: &str) -> String {
     if command.starts_with("lasthop advise") && !command.contains("--quick") {
         scaled += " --quick";
     }
+    if command.starts_with("lasthop explore") && !command.contains("--first") {
+        scaled += " --first 8";
+    }
     scaled
 }
 
@@ -106,6 +109,24 @@ fn prepare(dir: &Path) {
     ] {
         let made = dir.join(format!("DIR/trace/run/{made}.pcapng"));
         fs::copy(made, dir.join(capture)).expect("copied");
+    }
+    ring(&fs::read(dir.join("slow.pcap")).expect("read"), dir);
+}
+
+/// Divides a pcapng file into the three files of a ring buffer.
+fn ring(mut capture: &[u8], dir: &Path) {
+    let mut blocks = Vec::new();
+    while let Some(len) = capture.get(4..8) {
+        let len = u32::from_le_bytes(len.try_into().expect("four bytes"));
+        let (block, rest) = capture.split_at(len as usize);
+        blocks.push(block);
+        capture = rest;
+    }
+    let packets = blocks.iter().position(|block| block[0] == 6).expect("an enhanced packet block");
+    let (head, packets) = blocks.split_at(packets);
+    for (i, part) in packets.chunks(packets.len().div_ceil(3)).enumerate() {
+        let file = [head, part].concat().concat();
+        fs::write(dir.join(format!("ring_{:05}.pcap", i + 1)), file).expect("written");
     }
 }
 

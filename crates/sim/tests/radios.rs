@@ -105,13 +105,9 @@ fn tcp_completes_over_a_varying_radio() {
 }
 
 #[test]
-fn variation_is_refused_for_radio_hops() {
-    for (key, part) in [("mac = \"dcf\"", "medium access"), ("link-layer = \"ll\"", "link layer")] {
-        let text = format!(
-            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }}\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
-             [[path]]\nradio = {{ rate = \"2mbit\", outages = \"1s-2s\" }}\n{key}\n"
-        );
-        let error = parse(&text, "test", &[] as &[Argument]).unwrap_err();
-        assert!(error.message.contains(part), "{error}");
-    }
+fn variation_is_refused_for_packet_radio_over_several_hops() {
+    let text = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
+         [[path]]\nradio = { rate = \"2mbit\", outages = \"1s-2s\" }\nmac = \"half-duplex-hops\"\n";
+    let error = parse(text, "test", &[] as &[Argument]).unwrap_err();
+    assert!(error.message.contains("packet radio over several hops does not vary"), "{error}");
 }

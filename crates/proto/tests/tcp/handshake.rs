@@ -119,11 +119,11 @@ fn a_passive_open_answers_only_offered_options() {
         &config,
         "
         0ms    < S mss 1460
-        0ms    > S. ack 1 mss 1000
+        0ms    > S. ack 1 win 65000 mss 1000
         10ms   < . ack 1
         10ms   note Established
         11ms   < . 101+100 ack 1
-        11ms   > . ack 1
+        11ms   > . ack 1 win 65000
         100ms  end
         ",
     );

@@ -1,5 +1,6 @@
-//! Memory use of a transfer of a hundred megabytes, alone in its process.
+//! Memory use of a transfer of a hundred megabytes, alone in a process of its own.
 
+use std::process::Command;
 use std::time::Instant;
 
 use crate::common::scenario;
@@ -16,6 +17,13 @@ fn peak() -> Option<u64> {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a measurement")]
 fn a_hundred_megabytes_go_through_in_little_memory() {
+    const ALONE: &str = "LASTHOP_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let mut alone = Command::new(std::env::current_exe().expect("the path of this program"));
+        alone.args(["--exact", "large::a_hundred_megabytes_go_through_in_little_memory"]);
+        assert!(alone.env(ALONE, "1").status().expect("it starts").success());
+        return;
+    }
     let transfer = |bytes: &str| {
         scenario(&format!(
             "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"{bytes}\", protocol = \"quic\" }}\n\
