@@ -291,11 +291,10 @@ impl<'o> Subject<'o> {
         let end = session.end();
         let Watch { delivered_at, retransmissions, timeouts, .. } = watch;
         if let Some(silence) = pattern.silence() {
-            let checked = oracle::check(&end, &watch, self.split, false, true)
-                .and_then(|()| {
-                    let seen = (session.stages(), &watch);
-                    oracle::check_silence(&self.scenario, &end, seen, silence)
-                });
+            let checked = oracle::check(&end, &watch, self.split, false, true).and_then(|()| {
+                let seen = (session.stages(), &watch);
+                oracle::check_silence(&self.scenario, &end, seen, silence)
+            });
             return match checked {
                 Ok(()) => Ok(Run {
                     pattern: pattern.clone(),

@@ -349,7 +349,8 @@ fn consumed_packets_are_not_listed_as_drops() {
 /// A section of pcapng with an impossible length, in a file of its own and behind a pcap file.
 #[test]
 fn a_section_of_impossible_length_is_an_error() {
-    let section = [&[0x0a, 0x0d, 0x0d, 0x0a][..], &[0xff; 4], &[0x4d, 0x3c, 0x2b, 0x1a], &[0; 16]].concat();
+    let section =
+        [&[0x0a, 0x0d, 0x0d, 0x0a][..], &[0xff; 4], &[0x4d, 0x3c, 0x2b, 0x1a], &[0; 16]].concat();
     for file in [section.clone(), [pcap(true, true, 1, &[], 0), section].concat()] {
         let errors = open(&file).map(|capture| capture.take(2).filter(Result::is_err).count());
         assert!(matches!(errors, Err(_) | Ok(1)), "{errors:?}");

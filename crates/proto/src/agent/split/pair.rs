@@ -14,8 +14,8 @@ use crate::units::{Span, Time};
 use crate::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, TooBig, Transport};
 pub(super) use claim::Claim;
 use claim::Doubt;
-use watch::Absence;
 pub(in crate::agent) use travel::Moved;
+use watch::Absence;
 
 /// Time limit of a handshake, as in 4.4BSD.
 pub(super) const HANDSHAKE: Span = Span::secs(75);
