@@ -125,7 +125,7 @@ def bars(summary: list[dict[str, Any]], labels: list[str], name: str, ax: Axes |
     """One number over cells: bars with 95 % confidence intervals."""
     ax = _axes(ax, height=1.2 + 0.35 * max(len(summary), 2))
     unit = summary[0]["unit"] if summary else ""
-    scale, unit = (1000.0, "kB/s") if unit == "B/s" else (1.0, unit)
+    scale, unit = (125_000.0, "Mbit/s") if unit == "B/s" else (1.0, unit)
     places = list(range(len(summary)))
     means = [row["mean"] / scale for row in summary]
     errors = [(row.get("ci95") or 0.0) / scale for row in summary]

@@ -119,9 +119,9 @@ class Results:
     def _repr_html_(self) -> str:
         from ._html import escape, figure, table
 
-        head = [*self.scenario.axes, "runs", "throughput, kB/s", "95 %"]
+        head = [*self.scenario.axes, "runs", "throughput, Mbit/s", "95 %"]
         cells = [
-            [*labels, r["n"], f"{r['mean'] / 1000:.1f}", f"± {(r.get('ci95') or 0) / 1000:.1f}"]
+            [*labels, r["n"], f"{r['mean'] * 8e-6:.3f}", f"± {(r.get('ci95') or 0) * 8e-6:.3f}"]
             for _, labels, r in self._summaries("throughput")
         ]
         return f"<b>{escape(self.scenario.plan.title)}</b>{table(head, cells)}" + figure(lambda: self.plot())

@@ -60,7 +60,7 @@ pub fn study_digest() -> u64 {
     let mut digest = Digest::default();
     match document {
         Ok(document) => {
-            digest.add(format_args!("{document:?} {}", compare::page(&document, Units::KB)))
+            digest.add(format_args!("{document:?} {}", compare::page(&document, Units::default())))
         }
         Err(error) => panic!("{error}"),
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_observe::Nothing;
 use lasthop_observe::sequence::Series;
-use lasthop_report::number::{KB, plural, short};
+use lasthop_report::number::{KIB, Units, plural};
 use lasthop_scenario::Plan;
 use lasthop_sim::runs::{CellResults, Recording, Results};
 
@@ -26,12 +26,11 @@ congestion: it sends less, or waits in silence for its timer.
 /// Text above the table of numbers.
 pub fn story(plan: &Plan, results: &Results) -> String {
     let mut text = format!("{}\n\n", style::paragraph(LINK.trim_end()));
+    let Some(seed) = typical_seed(results) else { return text };
     let recorded: Vec<Recording> = plan
         .cells
         .iter()
-        .map(|cell| {
-            lasthop_sim::runs::record(&cell.scenario, cell.scenario.first_seed, &mut Nothing)
-        })
+        .map(|cell| lasthop_sim::runs::record(&cell.scenario, seed, &mut Nothing))
         .collect();
     let longest = recorded.iter().map(end).fold(0.0, f64::max);
     for (cell, recording) in results.cells.iter().zip(&recorded) {
@@ -45,7 +44,32 @@ pub fn story(plan: &Plan, results: &Results) -> String {
         text += &picture(series, longest);
         let _ = writeln!(text, "{}\n", style::dim(&summary(recording)));
     }
-    text
+    let runs = results.cells.first().map_or(0, |cell| cell.runs.len() as u64);
+    text + &style::paragraph(&format!(
+        "Both pictures are of seed {seed}: of {}, the nearest to the medians.",
+        plural(runs, "seed")
+    )) + "\n\n"
+}
+
+/// The seed whose runs are nearest to the median throughput of each cell.
+fn typical_seed(results: &Results) -> Option<u64> {
+    let rates = |cell: &CellResults| -> Vec<f64> {
+        cell.runs.iter().map(|run| run.metrics.aggregate_throughput).collect()
+    };
+    let cells: Vec<Vec<f64>> = results.cells.iter().map(rates).collect();
+    let median = |rates: &Vec<f64>| {
+        let mut sorted = rates.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+    };
+    let medians: Vec<f64> = cells.iter().map(median).collect();
+    let distance = |i: usize| -> f64 {
+        let of = |(rates, median): (&Vec<f64>, &f64)| Some((rates.get(i)? / median - 1.0).abs());
+        cells.iter().zip(&medians).filter_map(of).sum()
+    };
+    let runs = &results.cells.first()?.runs;
+    let nearest = (0..runs.len()).min_by(|a, b| distance(*a).total_cmp(&distance(*b)))?;
+    Some(runs[nearest].seed)
 }
 
 /// Text below the table.
@@ -77,9 +101,9 @@ fn summary(recording: &Recording) -> String {
     let metrics = &recording.result.metrics;
     let sum = |of: fn(&lasthop_observe::metrics::FlowMetrics) -> u64| metrics.sum(of);
     let mut text = format!(
-        "  {:.1} s, {} KB/s, {} lost, {}",
+        "  {:.1} s, {}, {} lost, {}",
         end(recording),
-        short((metrics.aggregate_throughput / KB).round()),
+        Units::Mbit.rate(metrics.aggregate_throughput),
         plural(lost(recording), "packet"),
         plural(sum(|f| f.timeouts), "timeout"),
     );
@@ -119,7 +143,7 @@ fn picture(series: &Series, longest: f64) -> String {
     let mut text = String::new();
     for (i, line) in dots.lines().enumerate() {
         let label = match i {
-            0 => format!("{:.0} KB", highest / KB),
+            0 => format!("{:.0} KiB", highest / KIB),
             i if i + 1 == ROWS => "0".to_owned(),
             _ => String::new(),
         };

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lasthop_report::number::Units;
 use lasthop_scenario::{Argument, Plan};
 use lasthop_sim::runs::{Results, Setup};
@@ -35,10 +35,11 @@ impl Jobs {
     }
 }
 
-/// The words of `--units`.
+/// The words of `--units`. `KB` is a former name.
 pub fn units() -> impl TypedValueParser<Value = Units> {
-    PossibleValuesParser::new(["mbit", "KB"])
-        .map(|word| if word.eq_ignore_ascii_case("KB") { Units::KB } else { Units::Mbit })
+    let kib = PossibleValue::new("KiB").alias("KB");
+    PossibleValuesParser::new([PossibleValue::new("mbit"), kib])
+        .map(|word| if word.eq_ignore_ascii_case("mbit") { Units::Mbit } else { Units::KiB })
 }
 
 /// A number of seeds, from `least` to `most`.

@@ -225,8 +225,6 @@ fn on_a_short_lossy_link_local_schemes_help() {
         "reno",
         "-n",
         "4",
-        "--scenario",
-        "s.toml",
         "-o",
         out.to_str().unwrap(),
     ];
@@ -240,7 +238,7 @@ fn on_a_short_lossy_link_local_schemes_help() {
     assert!(!found.contains(&"reno") && !found.contains(&"ack-filter"), "{found:?}");
     assert_eq!(document["advice"]["sensitivity"].as_array().unwrap().len(), 4);
     // The written files are usable: the scenario, and the files with the fix.
-    let again = run(dir.path(), &["run", "s.toml", "--dry-run"]);
+    let again = run(dir.path(), &["run", "out/scenario.toml", "--dry-run"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again));
     let remedies = document["remedies"].as_array().unwrap();
     assert!(!remedies.is_empty());

@@ -38,7 +38,7 @@ fn each_figure_is_drawn_from_stored_results() {
         // A paper has one theme.
         assert!(!svg.contains("prefers-color-scheme") && !svg.contains("var(--"), "{kind}");
     }
-    assert!(text("results/cdf.svg").contains("throughput (KB/s)"));
+    assert!(text("results/cdf.svg").contains("throughput (Mbit/s)"));
     assert!(text("results/window.svg").contains("agent=snoop"));
 
     good(dir, &["plot", "cdf", "results", "--of", "timeouts", "-o", "timeouts.svg"]);

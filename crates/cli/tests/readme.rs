@@ -69,8 +69,15 @@ fn samples_and_pictures_are_those_of_the_program() {
         }
     };
     hold(&path, &made);
+    // The pictures of the demonstration: of the seed nearest to the medians, which it names.
+    let demonstration = output(dir.path(), "lasthop run");
+    let seed = demonstration.split_once("of seed ").and_then(|(_, rest)| rest.split_once(':'));
+    let seed = seed.expect("the seed is named").0;
+    assert!(text.contains(&format!("of seed {seed},")), "README names seed {seed}");
     for (name, agent) in [("without-snoop", "none"), ("with-snoop", "snoop")] {
-        let run = format!("lasthop run quickstart --seeds 1 --set agent={agent} -o {name}");
+        let run = format!(
+            "lasthop run quickstart --seeds 1 --set seed={seed} --set agent={agent} -o {name}"
+        );
         output(dir.path(), &run);
         let picture =
             fs::read_to_string(dir.path().join(format!("{name}/trace/run/sequence-1.svg")));

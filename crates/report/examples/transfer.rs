@@ -57,7 +57,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         cases.values().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
     println!(
         "{}",
-        table::render(&table::run_summary(&plan.name, &cases, Units::KB), Look::Terminal(140))
+        table::render(
+            &table::run_summary(&plan.name, &cases, Units::default()),
+            Look::Terminal(140)
+        )
     );
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use lasthop_observe::stats::Summary;
 
-/// Bytes of a KB, in the papers' tables and in ours.
-pub const KB: f64 = 1024.0;
+/// Bytes of a KiB.
+pub const KIB: f64 = 1024.0;
 
 /// Units of rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Units {
     /// 10^6 bits per second.
-    Mbit,
-    /// 1024 bytes per second, as in the papers' tables.
     #[default]
-    KB,
+    Mbit,
+    /// 1024 bytes per second: the KB/s of the papers' tables.
+    KiB,
 }
 
 impl Units {
@@ -20,7 +20,7 @@ impl Units {
     pub const fn name(self) -> &'static str {
         match self {
             Units::Mbit => "Mbit/s",
-            Units::KB => "KB/s",
+            Units::KiB => "KiB/s",
         }
     }
 
@@ -28,7 +28,7 @@ impl Units {
     pub const fn size(self) -> f64 {
         match self {
             Units::Mbit => 125e3,
-            Units::KB => KB,
+            Units::KiB => KIB,
         }
     }
 
@@ -45,10 +45,10 @@ impl Units {
                 };
                 format!("{} Mbit/s", grouped(&format!("{mbit:.decimals$}")))
             }
-            Units::KB => match bytes / KB {
-                v if v >= 1000.0 => format!("{} KB/s", short(v.round())),
-                v if v < 10.0 => format!("{v:.2} KB/s"),
-                v => format!("{v:.1} KB/s"),
+            Units::KiB => match bytes / KIB {
+                v if v >= 1000.0 => format!("{} KiB/s", short(v.round())),
+                v if v < 10.0 => format!("{v:.2} KiB/s"),
+                v => format!("{v:.1} KiB/s"),
             },
         }
     }
@@ -135,10 +135,10 @@ mod tests {
 
     #[test]
     fn rates_have_the_requested_units() {
-        let of = |bytes| [Units::Mbit.rate(bytes), Units::KB.rate(bytes)];
-        assert_eq!(of(2.5e6), ["20.0 Mbit/s", "2441 KB/s"]);
-        assert_eq!(of(128e3), ["1.02 Mbit/s", "125.0 KB/s"]);
-        assert_eq!(of(1250.0), ["0.010 Mbit/s", "1.22 KB/s"]);
+        let of = |bytes| [Units::Mbit.rate(bytes), Units::KiB.rate(bytes)];
+        assert_eq!(of(2.5e6), ["20.0 Mbit/s", "2441 KiB/s"]);
+        assert_eq!(of(128e3), ["1.02 Mbit/s", "125.0 KiB/s"]);
+        assert_eq!(of(1250.0), ["0.010 Mbit/s", "1.22 KiB/s"]);
     }
 
     #[test]

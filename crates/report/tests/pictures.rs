@@ -144,8 +144,11 @@ fn tables() {
         ..RunMetrics::default()
     };
     let (reno, none) = ([run(98e3), run(104e3), run(99e3)], [RunMetrics::default()]);
-    let runs =
-        table::run_summary("Runs", &[("Reno".into(), &reno), ("nothing".into(), &none)], Units::KB);
+    let runs = table::run_summary(
+        "Runs",
+        &[("Reno".into(), &reno), ("nothing".into(), &none)],
+        Units::KiB,
+    );
     let text = [
         table::render(&table::claim_figures(&claim()), Look::Terminal(80)),
         table::render(&table::verdicts(&[claim()]), Look::Terminal(60)),
@@ -154,7 +157,7 @@ fn tables() {
     ];
     insta::assert_snapshot!(text.join("\n\n"));
     let many: Vec<_> = (0..5).map(|i| (format!("case {i}"), &reno[..])).collect();
-    let turned = table::run_summary("Many", &many, Units::KB);
+    let turned = table::run_summary("Many", &many, Units::KiB);
     assert_eq!((turned.rows.len(), turned.rows[4][0].as_str()), (5, "case 4 (n=3)"));
     assert_eq!(turned.columns[1].title, "throughput (KB/s)");
     assert!(turned.rows.iter().all(|row| row.len() == turned.columns.len()));

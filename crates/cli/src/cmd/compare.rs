@@ -77,7 +77,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let document = compare::answer(&comparison, &mut |plan| {
         maker.results(plan, Setup::new(command.clone(), plan))
     })?;
-    let page = |document: &_| compare::page(document, Units::KB);
+    let page = |document: &_| compare::page(document, Units::default());
     let pictures = compare::pictures;
     study.report(
         json,

@@ -44,7 +44,7 @@ pub struct Args {
     /// Control socket of the station
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
-    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    /// The units of rates: megabits, or KiB
     #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit", global = true)]
     units: Units,
     #[command(subcommand)]

@@ -53,7 +53,7 @@ pub struct Args {
     /// Give a connection up when nothing came for so long
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
-    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    /// The units of rates: megabits, or KiB
     #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
     units: Units,
 }

@@ -6,7 +6,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::sweep::single::{self, Kind, NoFigure, Request};
-use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -58,9 +57,9 @@ pub struct Args {
     /// The only cell that is drawn, by its title, such as `agent=snoop tcp=reno`
     #[arg(long, value_name = "TITLE")]
     cell: Option<String>,
-    /// The units of rates [default: mbit on real packets, KB in the simulator]
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true)]
-    units: Option<Units>,
+    /// The units of rates: megabits, or KiB as in the papers' tables
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
+    units: Units,
     /// Light figures on a dark background
     #[arg(long)]
     dark: bool,
@@ -80,7 +79,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         kind: args.kind,
         scalar: &args.of,
         cell: args.cell.as_deref(),
-        units: args.units.unwrap_or_else(|| usual_units(&results)),
+        units: args.units,
     };
     let plot = single::figure(&results, &recorded, &request).map_err(|missing| {
         let help = match missing {

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use lasthop_report::number::Units;
 use lasthop_sim::runs::Results;
 use lasthop_study::sweep::side_by_side::{self, NamedResults};
-use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -42,7 +42,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let (page, name) = match dirs.as_slice() {
         [dir] => {
             let results = read(dir)?;
-            (files::page(dir, &results, usual_units(&results))?, sweep::PAGE)
+            (files::page(dir, &results, Units::default())?, sweep::PAGE)
         }
         _ => (together(dirs)?, OVERLAY),
     };

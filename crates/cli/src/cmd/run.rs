@@ -66,9 +66,9 @@ pub struct Args {
     /// How much all of them may have together, without plots; `unlimited` for every event to the end
     #[arg(long, default_value_t = Most::USUAL, value_name = "SIZE")]
     pub details_size: Most,
-    /// The units of rates in the table [default: mbit on real packets, KB in the simulator]
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true)]
-    pub units: Option<Units>,
+    /// The units of rates: megabits, or KiB as in the papers' tables
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
+    pub units: Units,
     #[command(flatten)]
     pub jobs: Jobs,
     /// Measure nothing but what links carried and what arrived: the fastest way, in the simulator alone
@@ -213,10 +213,7 @@ fn execute(
         if !traces(job, dir)? {
             return interrupted(job, &results, finished, args, json);
         }
-        output::write(
-            &dir.join(sweep::PAGE),
-            files::page(dir, &results, units(plan, args))?.as_bytes(),
-        )?;
+        output::write(&dir.join(sweep::PAGE), files::page(dir, &results, args.units)?.as_bytes())?;
     }
     job.progress.finish();
     if json {
@@ -229,7 +226,7 @@ fn execute(
     if demonstration {
         text += &demo::story(plan, &results);
     }
-    text += &show::sweep::text(&results, units(plan, args));
+    text += &show::sweep::text(&results, args.units);
     if demonstration {
         text += &format!("\n{}", demo::moral(&results));
     }
@@ -252,16 +249,6 @@ fn execute(
     output::print(&text)?;
     Failure::if_stuck(results.stuck())?;
     Ok(outcome(&results))
-}
-
-/// The units of rates: mbit for real packets, and KB as in the papers otherwise.
-fn units(plan: &Plan, args: &Args) -> Units {
-    let real = plan.cells.iter().any(|cell| cell.scenario.world == World::Testbed);
-    match (args.units, real) {
-        (Some(units), _) => units,
-        (None, true) => Units::Mbit,
-        (None, false) => Units::KB,
-    }
 }
 
 /// Whether any run completed its finite transfers.
@@ -321,7 +308,7 @@ fn interrupted(
 ) -> Result<Outcome, Failure> {
     job.progress.finish();
     if !json && finished > 0 {
-        output::print(&show::sweep::text(results, units(job.plan, args)))?;
+        output::print(&show::sweep::text(results, args.units))?;
     }
     let of = format!("interrupted after {finished} of {}", plural(job.plan.count(), "run"));
     match job.output {

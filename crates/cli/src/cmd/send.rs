@@ -94,7 +94,7 @@ pub struct Args {
     /// Abort a transfer without progress for this time
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
-    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    /// The units of rates: megabits, or KiB
     #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
     units: Units,
     /// IPv4 only

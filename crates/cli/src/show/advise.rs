@@ -1,7 +1,7 @@
 //! Advice in words.
 
 use lasthop_analyze::Diagnosis;
-use lasthop_report::number::{KB, Units, plural, plural_of, short};
+use lasthop_report::number::{KIB, Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::{
     Advice, Basis, Direction, Elsewhere, Fault, Flip, Flips, Link, MAX_LISTED, ModelComparison,
@@ -125,11 +125,11 @@ fn model_comparison(comparison: &ModelComparison, units: Units) -> String {
         [("captured", &comparison.captured), ("modelled", &comparison.modelled)]
     {
         text += &format!(
-            "  {source}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KB in flight\n",
+            "  {source}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KiB in flight\n",
             units.rate(figures.throughput),
             figures.loss * 100.0,
             figures.rtt * 1e3,
-            figures.window / KB
+            figures.window / KIB
         );
     }
     text + "\n"

@@ -9,7 +9,7 @@ use crate::style;
 
 /// Legend of the table of several points.
 const NOTE_OF_POINTS: &str = "\
-Mean throughput in KB/s (KB = 1024 B). *: the best at this point, or not distinguishable from it. +, -: better or worse
+Mean throughput in Mbit/s. *: the best at this point, or not distinguishable from it. +, -: better or worse
 than the baseline with confidence, all comparisons of the point together (Holm, 5 %).";
 
 /// The whole answer for a terminal; empty if the baseline is not finished.
@@ -30,8 +30,8 @@ pub fn text(document: &Document<Points>) -> String {
         [only] => {
             format!(
                 "{}\n\n{}\n{}\n",
-                table(&ranking(only, Units::KB)),
-                theory(only, Units::KB),
+                table(&ranking(only, Units::default())),
+                theory(only, Units::default()),
                 style::dim(&style::paragraph(NOTE))
             )
         }

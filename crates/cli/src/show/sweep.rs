@@ -12,7 +12,7 @@ use crate::style;
 /// The whole answer for a terminal.
 pub fn text(results: &Results, units: Units) -> String {
     let (heading, table) = (style::heading(&results.name), terminal_table(results, units));
-    let how = style::paragraph(&sweep::note(units));
+    let how = style::paragraph(sweep::note());
     let mut text = format!("{heading}\n{table}\n{}\n", style::dim(&how));
     text.push_str(&explained(results));
     text.extend(remarks(results).iter().map(|remark| note(remark)));

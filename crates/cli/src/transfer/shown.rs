@@ -67,7 +67,7 @@ pub fn table(reports: &[SendReport], units: Units) -> String {
     }
     text += &style::dim(match units {
         Units::Mbit => "From the SYN until the peer closed.",
-        Units::KB => "From the SYN until the peer closed; KB = 1024 B.",
+        Units::KiB => "From the SYN until the peer closed; KiB = 1024 B.",
     });
     text.push('\n');
     text

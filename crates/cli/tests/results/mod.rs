@@ -126,7 +126,7 @@ fn runs_without_metrics_carry_the_same_packets() {
 #[test]
 fn a_table_has_a_row_for_each_cell() {
     let text = text(&Workdir::new().good(&["run", "tiny.toml"]));
-    for word in ["KB/s", "KB = 1024 B", "wireless goodput", "none", "snoop", "3 of 3"] {
+    for word in ["Mbit/s", "wireless goodput", "none", "snoop", "3 of 3"] {
         assert!(text.contains(word), "{word} is missing in\n{text}");
     }
 }
@@ -360,7 +360,8 @@ fn results_of_two_directories_are_overlaid() {
         fs::read_to_string(workdir.path(name)).expect("a page")
     };
     let both = page(&["one", "two"], "both.html");
-    for words in [">agent=none, one<", ">agent=snoop, two<", "--set mss=536", "acknowledged (KB)"] {
+    for words in [">agent=none, one<", ">agent=snoop, two<", "--set mss=536", "acknowledged (KiB)"]
+    {
         assert!(both.contains(words), "{words}");
     }
     // One row of the table per combination and directory.
@@ -407,7 +408,7 @@ fn the_demonstration_prints_a_plot() {
     assert!(text.contains("lasthop run west97-lan -o out"));
     // In a pipe the table has its full width; all other text fits a terminal.
     let wide = |line: &&str| line.chars().count() > 84;
-    assert!(text.lines().filter(wide).all(|line| line.contains(" of ") || line.contains("KB/s")));
+    assert!(text.lines().filter(wide).all(|line| line.contains(" of ") || line.contains("Mbit/s")));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use lasthop_analyze::{
 };
 use lasthop_observe::capture::Dropped;
 use lasthop_proto::units::Time;
-use lasthop_report::number::{KB, plural, short};
+use lasthop_report::number::{KIB, Units, plural, short};
 use serde::Serialize;
 
 use congestion::{Recognition, congestion};
@@ -322,7 +322,7 @@ impl<'a> Transfer<'a> {
     /// Name and value of each figure.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let Transfer { connection, data, back, .. } = self;
-        let kb = |bytes: u64| format!("{} KB", short((bytes as f64 / KB * 10.0).round() / 10.0));
+        let kb = |bytes: u64| format!("{} KiB", short((bytes as f64 / KIB * 10.0).round() / 10.0));
         let opening = match connection.opening {
             Opening::Handshake => "",
             Opening::Refused => ", refused",
@@ -352,7 +352,7 @@ impl<'a> Transfer<'a> {
         )];
         if let Some(throughput) = data.throughput {
             let goodput = data.goodput.map_or(String::new(), |g| format!("; goodput {:.4}", g));
-            facts.push(("throughput", format!("{} KB/s{goodput}", short(throughput / 8.0 / KB))));
+            facts.push(("throughput", format!("{}{goodput}", Units::Mbit.rate(throughput / 8.0))));
         }
         if let Some(rtt) = &data.rtt {
             let ms = |s: f64| short((s * 1e4).round() / 10.0);

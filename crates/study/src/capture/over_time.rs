@@ -1,7 +1,7 @@
 //! Throughput, outstanding data, receive window and round trips of a transfer over time.
 
 use lasthop_analyze::{MeasuredBy, Volumes};
-use lasthop_report::number::{KB, short};
+use lasthop_report::number::{KIB, Units, short};
 use lasthop_report::plot::{Curve, Panel, Panels, Pen, Plot};
 
 use super::{Transfer, seconds};
@@ -39,7 +39,7 @@ fn throughput(transfer: &Transfer<'_>) -> Panel {
     let Volumes { interval, volumes } = intervals(transfer);
     let length = interval.as_secs_f64();
     let steps = |of: fn(&lasthop_analyze::Volume) -> u64| {
-        let rate = |volume| of(volume) as f64 / KB / length;
+        let rate = |volume| of(volume) as f64 / Units::Mbit.size() / length;
         let steps = volumes.iter().enumerate();
         let mut steps: Vec<_> = steps.map(|(i, v)| (i as f64 * length, rate(v), 0.0)).collect();
         let end = (volumes.len() as f64 * length).min(transfer.seconds());
@@ -53,29 +53,29 @@ fn throughput(transfer: &Transfer<'_>) -> Panel {
     if again {
         curves.push(curve("with retransmissions", Pen::Steps, steps(|v| v.bytes)));
     }
-    Panel { y_label: "KB/s".to_owned(), curves }
+    Panel { y_label: Units::Mbit.name().to_owned(), curves }
 }
 
 fn in_flight(transfer: &Transfer<'_>) -> Panel {
     let all = &transfer.data.over_time.in_flight.kept;
     let at_s = |at| seconds(transfer.connection.began, at);
     let outstanding: Vec<_> =
-        all.iter().map(|f| (at_s(f.at), f.outstanding as f64 / KB, 0.0)).collect();
+        all.iter().map(|f| (at_s(f.at), f.outstanding as f64 / KIB, 0.0)).collect();
     let most = outstanding.iter().map(|p| p.1).fold(0.0, f64::max);
     let window: Vec<_> =
-        all.iter().filter_map(|f| Some((at_s(f.at), f.window? as f64 / KB, 0.0))).collect();
+        all.iter().filter_map(|f| Some((at_s(f.at), f.window? as f64 / KIB, 0.0))).collect();
     let cut = NO_LIMIT * most;
     let name = match window.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max) {
         _ if window.is_empty() => "receive window: scale not captured".to_owned(),
         highest if highest > cut => {
-            format!("receive window (up to {} KB, not drawn above {})", whole(highest), whole(cut))
+            format!("receive window (up to {} KiB, not drawn above {})", whole(highest), whole(cut))
         }
         _ => "receive window".to_owned(),
     };
     let window = window.into_iter().map(|(at, window, none)| (at, window.min(cut), none)).collect();
     let curves =
         vec![curve("outstanding", Pen::Steps, outstanding), curve(name, Pen::Steps, window)];
-    Panel { y_label: "KB".to_owned(), curves }
+    Panel { y_label: "KiB".to_owned(), curves }
 }
 
 fn whole(kb: f64) -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_analyze::{Closing, Opening};
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::{KB, short};
+use lasthop_report::number::{KIB, short};
 
 use super::page::word;
 use super::{Capture, Transfer, end, seconds};
@@ -12,7 +12,7 @@ use super::{Capture, Transfer, end, seconds};
 /// A row for each direction with packets, those with payload first, at most `most`.
 pub fn summary(capture: &Capture, most: usize) -> Table {
     let all = rows(capture);
-    let kb = |bytes: u64| short((bytes as f64 / KB * 10.0).round() / 10.0);
+    let kb = |bytes: u64| short((bytes as f64 / KIB * 10.0).round() / 10.0);
     let ms = |s: f64| short((s * 1e4).round() / 10.0);
     let missing = || "–".to_owned();
     let row = |transfer: &Transfer<'_>| {
@@ -41,11 +41,11 @@ pub fn summary(capture: &Capture, most: usize) -> Table {
         Column::number("#"),
         Column::text("from > to"),
         Column::number("packets"),
-        Column::number("KB"),
+        Column::number("KiB"),
         Column::number("retransmitted"),
         Column::number("reordered"),
         Column::number("round trip, ms (min / mean / max)"),
-        Column::number("window, KB"),
+        Column::number("window, KiB"),
         Column::number("s"),
         Column::text("state"),
     ];

@@ -15,7 +15,7 @@ use crate::{Alternative, Document, Error, Ranked, Runner, Source};
 pub use bounds::Bounds;
 pub use page::{page, pictures};
 pub use race::{Race, raced};
-pub use tables::{NOTE, kb, matrix, ranking, theory};
+pub use tables::{NOTE, matrix, ranking, theory};
 
 /// The options of a comparison.
 #[derive(Clone, Copy, Debug, Default)]

@@ -16,7 +16,7 @@ const MOST_CROSSES: usize = 12;
 /// Maximum number of distinguishable curves, besides the bounds.
 const MOST_CURVES: usize = 5;
 
-/// The page with rates in `units`; the table over the loss rate has KB/s.
+/// The page with rates in `units`.
 pub fn page(document: &Document<Points>, units: Units) -> String {
     let Points { axis, points } = &document.results;
     let mut sections = Vec::new();
@@ -49,7 +49,7 @@ fn section(document: &Document<Points>, place: &PointRanking, units: Units) -> S
     };
     Section {
         title,
-        text: vec![tables::theory(place, units) + ".", tables::note(units).replace('\n', " ")],
+        text: vec![tables::theory(place, units) + ".", tables::NOTE.replace('\n', " ")],
         tables: vec![tables::ranking(place, units), words(units).sets(&place.schemes)],
         figures: vec![
             Figure::new(
@@ -72,11 +72,11 @@ pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
     let points = &document.results.points;
     let mut plots: Vec<(String, Plot)> = Vec::new();
     for (i, place) in points.iter().enumerate() {
-        plots.push((format!("ranking-{}", i + 1), bars(document, place, Units::KB)));
-        plots.push((format!("delay-{}", i + 1), crosses(document, place, Units::KB)));
+        plots.push((format!("ranking-{}", i + 1), bars(document, place, Units::default())));
+        plots.push((format!("delay-{}", i + 1), crosses(document, place, Units::default())));
     }
     if points.len() > 1 {
-        plots.push(("losses".to_owned(), curves(document, Units::KB)));
+        plots.push(("losses".to_owned(), curves(document, Units::default())));
     }
     let files = |(name, plot): (String, Plot)| {
         [(format!("{name}.svg"), plot.svg()), (format!("{name}.csv"), plot.data().csv())]

@@ -2,7 +2,7 @@
 
 use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::{KB, Units, short};
+use lasthop_report::number::{Units, short};
 
 use super::{Counts, PointRanking, Row};
 use crate::ranking::Judgement;
@@ -10,7 +10,7 @@ use crate::tables::Words;
 
 /// The explanation of the ranking.
 pub const NOTE: &str = "\
-Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: throughput divided by the baseline's, in runs of
+Means over runs ± 95 % confidence interval. `times`: throughput divided by the baseline's, in runs of
 the same seed; the interval excludes 1 if they differ, over all comparisons (Holm, 5 %): better, worse. The runs do not
 distinguish schemes of one rank from its first. wireless goodput: full packets needed / data packets sent over the radio.";
 
@@ -23,14 +23,6 @@ pub(super) const fn words(units: Units) -> Words {
         size: units.size(),
         judgement: "against baseline",
         digits: 2,
-    }
-}
-
-/// The same for rates in `units`.
-pub fn note(units: Units) -> String {
-    match units {
-        Units::KB => NOTE.to_owned(),
-        Units::Mbit => NOTE.replace(", KB = 1024 B", ""),
     }
 }
 
@@ -60,14 +52,10 @@ pub fn ranking(place: &PointRanking, units: Units) -> Table {
     })
 }
 
-/// A rate in KB/s, for bounds and means over many points.
-pub fn kb(value: Option<f64>) -> String {
-    match value.map(|v| v / KB) {
-        None => "–".to_owned(),
-        Some(v) if v >= 1000.0 => short(v.round()),
-        Some(v) if v < 10.0 => format!("{v:.2}"),
-        Some(v) => format!("{v:.1}"),
-    }
+/// A rate in Mbit/s without the unit, for bounds and means over many points.
+fn mbit(value: Option<f64>) -> String {
+    let rate = |bytes| Units::Mbit.rate(bytes).trim_end_matches(" Mbit/s").to_owned();
+    value.map_or("–".to_owned(), rate)
 }
 
 /// The bounds at a point in one line, for the sender there.
@@ -118,7 +106,7 @@ pub fn matrix(axis: &str, points: &[PointRanking]) -> Table {
             Judgement::Worse => "-",
             _ => "",
         };
-        format!("{best}{sign} {}", kb(Some(row.standing.value.mean))).trim_start().to_owned()
+        format!("{best}{sign} {}", mbit(Some(row.standing.value.mean))).trim_start().to_owned()
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
     for name in order(points) {
@@ -135,7 +123,7 @@ pub fn matrix(axis: &str, points: &[PointRanking]) -> Table {
             continue;
         }
         let mut cells = vec![name.to_owned()];
-        cells.extend(points.iter().map(|place| kb(of(place))));
+        cells.extend(points.iter().map(|place| mbit(of(place))));
         cells.push(String::new());
         rows.push(cells);
     }

@@ -48,7 +48,7 @@ fn columns(units: Units) -> Vec<ScalarColumn> {
     let (name, size) = (units.name(), units.size());
     let cross = match units {
         Units::Mbit => "cross Mbit/s",
-        Units::KB => "cross KB/s",
+        Units::KiB => "cross KiB/s",
     };
     let mut all = vec![(name, name, "throughput", size)];
     all.extend(COLUMNS);
@@ -65,23 +65,11 @@ pub enum Room {
     Narrow,
 }
 
-/// The default unit of rates: Mbit/s for runs on real packets, KB/s as in the papers otherwise.
-pub fn usual_units(results: &Results) -> Units {
-    let mut runs = results.cells.iter().flat_map(|cell| &cell.runs);
-    if runs.any(|run| run.testbed.is_some()) { Units::Mbit } else { Units::KB }
-}
-
 /// The explanation below the table.
-pub fn note(units: Units) -> String {
-    let size = match units {
-        Units::Mbit => "",
-        Units::KB => " KB = 1024 B.",
-    };
-    format!(
-        "Means over runs ± 95 % confidence interval.{size}\n\
-         Goodput (gp): full packets needed / data packets sent. Timeouts: expirations of\n\
-         the sender's timer. Stalls: long silences in delivery."
-    )
+pub const fn note() -> &'static str {
+    "Means over runs ± 95 % confidence interval.\n\
+     Goodput (gp): full packets needed / data packets sent. Timeouts: expirations of\n\
+     the sender's timer. Stalls: long silences in delivery."
 }
 
 /// A row for each cell; a column without numbers is left out.

@@ -4,7 +4,7 @@ use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::sequence::Series;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Events, Figure, Page, Section};
-use lasthop_report::number::{KB, Units, plural};
+use lasthop_report::number::{KIB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
 use lasthop_sim::runs::{CellResults, Results};
@@ -34,7 +34,7 @@ pub struct CellSeries {
 /// The page of `results` with rates in `units`; `recorded` has an entry for each cell.
 pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String {
     let charts = chart::charts(results, units).into_iter();
-    let mut text = vec![note(units).replace('\n', " ")];
+    let mut text = vec![note().replace('\n', " ")];
     text.extend(explanations(results).into_iter().map(|(title, text)| match title.as_str() {
         "" => text,
         title => format!("{title}: {text}"),
@@ -102,7 +102,7 @@ fn overlay(results: &Results, recorded: &[CellSeries]) -> Option<Figure> {
     let cells = recorded.iter().zip(&results.cells);
     let curve = |(recorded, cell): (&CellSeries, &CellResults)| {
         let acked = recorded.series.first()?.acked.iter();
-        let points = acked.map(|(at, bytes)| (*at, *bytes as f64 / KB, 0.0)).collect();
+        let points = acked.map(|(at, bytes)| (*at, *bytes as f64 / KIB, 0.0)).collect();
         Some(Curve { name: results.title(cell), pen: Pen::Line, points })
     };
     let curves: Vec<Curve> = cells.filter_map(curve).collect();
@@ -110,7 +110,7 @@ fn overlay(results: &Results, recorded: &[CellSeries]) -> Option<Figure> {
         return None;
     }
     let title = format!("{}: the first run of each cell", results.name);
-    let (x_label, y_label) = ("time (s)".to_owned(), "acknowledged (KB)".to_owned());
+    let (x_label, y_label) = ("time (s)".to_owned(), "acknowledged (KiB)".to_owned());
     let plot = Curves { title, x_label, y_label, log_x: false, curves }.plot();
     let caption =
         "What the first connection had acknowledged; numbers in the folders of the cells.";

@@ -3,12 +3,12 @@
 use lasthop_observe::sequence::Series;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Figure, Page, Section};
-use lasthop_report::number::{KB, plural};
+use lasthop_report::number::{KIB, Units, plural};
 use lasthop_report::plot::{Curve, Panel, Panels, Pen, TimeSequence};
 use lasthop_scenario::Axis;
 use lasthop_sim::runs::{CellResults, Results, Setup};
 
-use super::{CellSeries, Room, chart, note, remarks, table, usual_units};
+use super::{CellSeries, Room, chart, note, remarks, table};
 use crate::tables::{facts, seeds};
 
 /// The additional last axis that distinguishes the results.
@@ -46,9 +46,9 @@ impl std::error::Error for Incomparable {}
 /// The results vary different axes, or have no combination in common.
 pub fn page(all: &[NamedResults]) -> Result<String, Incomparable> {
     let joined = joined(all)?;
-    let units = usual_units(&joined);
+    let units = Units::default();
     let charts = chart::charts(&joined, units).into_iter();
-    let text = std::iter::once(note(units).replace('\n', " ")).chain(remarks(&joined));
+    let text = std::iter::once(note().replace('\n', " ")).chain(remarks(&joined));
     let mut sections = vec![Section {
         title: "Results".to_owned(),
         text: text.collect(),
@@ -209,10 +209,10 @@ fn overlay(title: &str, all: &[(&str, Series)], end_s: f64) -> lasthop_report::p
         };
         all.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
     };
-    let acked = curves(|s| s.acked.iter().map(|(at, to)| (*at, *to as f64 / KB, 0.0)).collect());
+    let acked = curves(|s| s.acked.iter().map(|(at, to)| (*at, *to as f64 / KIB, 0.0)).collect());
     let windows =
-        curves(|s| s.windows.iter().map(|w| (w.at_s, f64::from(w.cwnd) / KB, 0.0)).collect());
-    let panels = [("acknowledged (KB)", acked), ("cwnd (KB)", windows)];
+        curves(|s| s.windows.iter().map(|w| (w.at_s, f64::from(w.cwnd) / KIB, 0.0)).collect());
+    let panels = [("acknowledged (KiB)", acked), ("cwnd (KiB)", windows)];
     let panels = panels.into_iter().filter(|(_, curves)| !curves.is_empty());
     Panels {
         title: title.to_owned(),

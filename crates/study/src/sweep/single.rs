@@ -2,7 +2,7 @@
 
 use lasthop_observe::metrics::SCALARS;
 use lasthop_observe::sequence::{SendKind, Series};
-use lasthop_report::number::{KB, Units, plural};
+use lasthop_report::number::{KIB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Estimate, Pen, Plot, Ranks, TimeSequence};
 use lasthop_sim::runs::{CellResults, Results};
 
@@ -92,7 +92,7 @@ pub fn figure(
     match request.kind {
         Kind::Sequence => sequence(results, recorded, &cells),
         Kind::Window => {
-            over_time(results, recorded, &cells, "congestion window (KB)", Pen::Steps, window)
+            over_time(results, recorded, &cells, "congestion window (KiB)", Pen::Steps, window)
         }
         Kind::Delay => {
             over_time(results, recorded, &cells, "round trip (ms)", Pen::Dots, round_trips)
@@ -199,7 +199,7 @@ fn distinguishable(curves: &[Curve]) -> Result<(), NoFigure> {
 }
 
 fn window(series: &Series) -> Vec<(f64, f64)> {
-    series.windows.iter().map(|window| (window.at_s, f64::from(window.cwnd) / KB)).collect()
+    series.windows.iter().map(|window| (window.at_s, f64::from(window.cwnd) / KIB)).collect()
 }
 
 /// Departure time and round trip in milliseconds of packets that were sent once (Karn's rule), until an ACK covers them.

@@ -127,7 +127,7 @@ pub struct Args {
     /// Who can be changed: sender, receiver, base-station, link, router, gateway [default: all of them]
     #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = party, help_heading = "The question")]
     pub can: Vec<String>,
-    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    /// The units of rates: megabits, or KiB
     #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
     pub units: Units,
     /// The least gain worth a change, in percent
