@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from . import _lasthop
 from ._errors import ScenarioError, ScenarioWarning
 from .scenario import Scenario
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    import os
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from matplotlib.axes import Axes
@@ -165,7 +168,7 @@ class Recording:
         """Names of the stages that carry packets."""
         return self._recording.links
 
-    def to_pcapng(self, path: str, link: str | None = None) -> None:
+    def to_pcapng(self, path: str | os.PathLike[str], link: str | None = None) -> None:
         """Writes the capture of a link for Wireshark. The default is the first link; ``drops`` is the capture of all
         dropped packets. Packets contain only headers.
 
@@ -209,7 +212,11 @@ class Recording:
 
 
 def run(
-    scenario: Scenario, seeds: int | None = None, *, jobs: int = 0, progress: Callable[[int, int], object] | None = None
+    scenario: Scenario,
+    seeds: int | Sequence[int] | None = None,
+    *,
+    jobs: int = 0,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Results:
     """Makes all runs of a scenario: every combination of its axes with every seed.
 
@@ -218,7 +225,7 @@ def run(
 
     Args:
         scenario: What to run.
-        seeds: Number of seeds, instead of the scenario's ``runs``.
+        seeds: Number of seeds, instead of the scenario's ``runs``, or consecutive seeds such as ``range(21, 41)``.
         jobs: Number of parallel runs; 0 means one on each processor.
         progress: Called repeatedly with the number of finished runs, and of all runs.
 
@@ -307,11 +314,17 @@ def _rows(points: Any) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _seeded(scenario: Scenario, seeds: int | None) -> Scenario:
+def _seeded(scenario: Scenario, seeds: int | Sequence[int] | None) -> Scenario:
     if not isinstance(scenario, Scenario):
         raise ScenarioError(
             f"scenario is {type(scenario).__name__}", key="scenario", help="create one with Scenario.load, .example or .from_dict"
         )
+    if isinstance(seeds, Sequence) and not isinstance(seeds, str | bytes):
+        all_of = [_natural("seeds", seed, 2**53) for seed in seeds]
+        if not all_of or all_of != list(range(all_of[0], all_of[0] + len(all_of))):
+            message = f"seeds is {seeds!r}"
+            raise ScenarioError(message, key="seeds", help="a number of seeds, or consecutive ones: range(21, 41)")
+        scenario, seeds = scenario.set("seed", all_of[0]), len(all_of)
     return scenario if seeds is None else scenario.set("runs", _natural("seeds", seeds, 1_000_000, 1))
 
 

@@ -111,6 +111,7 @@ def advise(
     mtu: int | None = None,
     overhead: str | None = None,
     customers: int | None = None,
+    bytes: str | int | None = None,
     can: str | Iterable[str] = (),
     capture: str | os.PathLike[str] | None = None,
     gain: float = 0.05,
@@ -140,6 +141,7 @@ def advise(
         mtu: The largest IP packet, in bytes.
         overhead: Time on the link for each frame in addition to its bits, such as ``1ms``.
         customers: Number of simultaneous transfers through the same queue.
+        bytes: Size of each transfer, such as ``8MB``; many schemes gain more with longer ones.
         can: Parts that can be changed: ``sender``, ``receiver``, ``base-station``, ``link``, ``router``, ``gateway``; by
             default all of them.
         capture: A capture at the sender, from which missing arguments are estimated.
@@ -167,6 +169,7 @@ def advise(
         "mtu": None if mtu is None else _natural("mtu", mtu, 9000, 296),
         "overhead": overhead,
         "customers": None if customers is None else _natural("customers", customers, 100, 1),
+        "bytes": f"{_natural('bytes', bytes, 10**9, 1000)}B" if isinstance(bytes, int) else bytes,
         "can": _words("can", can, "sender"),
         "capture": None if capture is None else _bytes(capture)[0],
     }
@@ -193,6 +196,7 @@ _WORDS = {
     "arq": "ll-sack",
     "losses": "damage",
     "overhead": "1ms",
+    "bytes": "8MB",
 }
 
 

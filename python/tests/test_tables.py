@@ -114,3 +114,14 @@ def test_damaged_and_foreign_pickles_are_refused(results):
     one._version = "lasthop 0.0.1"
     with pytest.raises(lh.ScenarioError, match="of lasthop 0.0.1"):
         one.to_pcapng("/nowhere/x.pcapng")
+
+
+def test_tables_have_a_readable_repr_and_become_pandas(tmp_path):
+    results = lh.run(LAN.set("agent", "none"), seeds=range(3, 5))
+    assert results.runs["seed"] == [3, 4]
+    assert repr(results.runs).startswith("<Table of 2 rows: ")
+    assert results.runs.to_pandas().equals(pd.DataFrame(results.runs))
+    lh.record(LAN, seed=1).to_pcapng(tmp_path / "link.pcapng")
+    assert (tmp_path / "link.pcapng").read_bytes()[:4] == b"\n\r\r\n"
+    with pytest.raises(lh.ScenarioError, match="seeds"):
+        lh.run(LAN, seeds=[1, 3])

@@ -236,7 +236,23 @@ fn on_a_short_lossy_link_local_schemes_help() {
         assert!(found.contains(&name), "{name} in {found:?}");
     }
     assert!(!found.contains(&"reno") && !found.contains(&"ack-filter"), "{found:?}");
-    assert_eq!(document["advice"]["sensitivity"].as_array().unwrap().len(), 4);
+    // Half and twice the loss and the delay; a tenth and four times the bytes.
+    let varied = document["advice"]["sensitivity"].as_array().unwrap();
+    let varied: Vec<&str> = varied.iter().filter_map(|other| other["what"].as_str()).collect();
+    assert_eq!(varied[4..], ["with 500KB", "with 20MB"], "{varied:?}");
+    let bytes = document["advice"]["facts"].as_array().unwrap().iter();
+    let bytes = bytes.filter(|fact| fact["what"] == "bytes").collect::<Vec<_>>();
+    assert_eq!((&bytes[0]["value"], &bytes[0]["from"]), (&"5MB".into(), &"assumed".into()));
+    // The page has the advice and its assumptions, and advice.json is what --json prints.
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    for part in ["What would help", "How to deploy it", "what is assumed", "other losses", "5MB"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let stored: Value =
+        serde_json::from_slice(&fs::read(out.join("advice.json")).unwrap()).unwrap();
+    // Only the name of the program in commands may differ.
+    let members = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!((&stored["advice"], members(&stored)), (&document["advice"], members(&document)));
     // The written files are usable: the scenario, and the files with the fix.
     let again = run(dir.path(), &["run", "out/scenario.toml", "--dry-run"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again));

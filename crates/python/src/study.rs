@@ -8,7 +8,7 @@ use lasthop_batch::explain::Question;
 use lasthop_batch::study::AdviceOptions;
 use lasthop_batch::{Done, Work, study};
 use lasthop_papers::{Bench, Trial, choose, evaluate};
-use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
 use lasthop_sim::runs::{Observer, RunResult};
 use lasthop_study::advise::{Direction, Duplex, Estimate, LinkKind, LinkOptions, PARTIES};
@@ -122,6 +122,7 @@ pub struct AdviseArguments {
     mtu: Option<u32>,
     overhead: Option<String>,
     customers: Option<u32>,
+    bytes: Option<String>,
     can: Vec<String>,
     capture: Option<Vec<u8>>,
 }
@@ -160,6 +161,7 @@ pub fn advise(
         mtu: options.mtu,
         overhead: quantity::<Span>(py, "overhead", options.overhead, "1ms")?,
         customers: options.customers,
+        bytes: quantity::<Bytes>(py, "bytes", options.bytes, "8MB")?.map(|bytes| bytes.0),
     };
     let can = options.can.iter().map(|who| Ok(one_of(py, "can", who, &PARTIES)?.to_owned()));
     let can = can.collect::<PyResult<Vec<String>>>()?;

@@ -56,6 +56,21 @@ impl Table {
         self.0.schema().metadata().clone().into_iter().collect()
     }
 
+    /// The rows as a `pandas.DataFrame`.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pandas")?.call_method1("DataFrame", (slf,))
+    }
+
+    fn __repr__(&self) -> String {
+        let units = self.units();
+        let named = |name: String| match units.get(&name).map(String::as_str) {
+            None | Some("1") => name,
+            Some(unit) => format!("{name} ({unit})"),
+        };
+        let columns: Vec<String> = self.columns().into_iter().map(named).collect();
+        format!("<Table of {} rows: {}>", self.0.num_rows(), columns.join(", "))
+    }
+
     fn __len__(&self) -> usize {
         self.0.num_rows()
     }

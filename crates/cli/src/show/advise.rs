@@ -5,7 +5,7 @@ use lasthop_report::number::{KIB, Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::{
     Advice, Basis, Direction, Elsewhere, Fault, Flip, Flips, Link, MAX_LISTED, ModelComparison,
-    Remedy, Shorter, Waiting, helping,
+    Remedy, Shorter, Waiting, helping, single_changes,
 };
 use lasthop_study::capture::congestion::Recognition;
 use lasthop_study::compare::{PointRanking, Row, theory};
@@ -35,7 +35,8 @@ pub fn text(
         let from = match fact.from {
             Basis::Given => String::new(),
             Basis::Estimated => format!("  estimated: {}", fact.how),
-            Basis::Assumed => "  assumed".to_owned(),
+            Basis::Assumed if fact.how.is_empty() => "  assumed".to_owned(),
+            Basis::Assumed => format!("  assumed: {}", fact.how),
         };
         let line = format!("  {:<13} {:<10}{}", fact.what, fact.value, style::dim(&from));
         text += &format!("{}\n", line.trim_end());
@@ -293,29 +294,11 @@ fn remedy_text(i: usize, row: &Row, all: &[&Row], units: Units) -> String {
 
 /// The best schemes that need a change by a single party.
 fn cheapest(all: &[&Row]) -> String {
-    let mut parties: Vec<(&str, &Row)> = Vec::new();
-    for row in all {
-        if let Some([only]) = row.alternative.change.as_deref()
-            && row.alternative.run.is_some()
-            && !parties.iter().any(|(party, _)| party == only)
-        {
-            parties.push((only, row));
-        }
+    let changes: Vec<String> = single_changes(all).iter().map(|change| change.text()).collect();
+    match changes.is_empty() {
+        true => String::new(),
+        false => format!("If only one thing can be changed: {}\n", changes.join("; ")),
     }
-    if parties.len() < 2 {
-        return String::new();
-    }
-    let parties: Vec<String> = parties
-        .iter()
-        .map(|(party, row)| {
-            format!(
-                "{party}: {} ({:.2} times)",
-                row.name(),
-                row.standing.ratio.map_or(1.0, |r| r.mean)
-            )
-        })
-        .collect();
-    format!("If only one thing can be changed: {}\n", parties.join("; "))
 }
 
 /// Assumptions that would reverse the advice.
@@ -343,7 +326,7 @@ fn sensitivity(advice: &Advice) -> String {
     if advice.sensitivity.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}\n", style::heading("With other losses and delays"));
+    let mut text = format!("\n{}\n", style::heading("With other losses, delays and transfers"));
     for variation in &advice.sensitivity {
         let best = match (&variation.best, variation.times) {
             (Some(best), Some(times)) => format!("{best} is the best, {times:.2} times"),

@@ -1,6 +1,7 @@
 //! The parameters of a link and their sources: given, estimated or assumed.
 
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_report::number::short;
 use lasthop_scenario::Handoffs;
 use serde::Serialize;
 
@@ -56,6 +57,8 @@ pub struct LinkOptions {
     pub customers: Option<u32>,
     pub handoff: Option<Handoffs>,
     pub kind: Option<LinkKind>,
+    /// Size of the transfer.
+    pub bytes: Option<u64>,
 }
 
 impl LinkOptions {
@@ -131,7 +134,8 @@ impl LinkOptions {
             facts.0.push(Fact { what: "window", value, from: Basis::Estimated, how });
         }
         let window = estimate.window.as_ref().map(|(bytes, _)| *bytes);
-        let transfer = estimate.transfer;
+        let estimated = estimate.transfer.map(Link::simulated);
+        let transfer = self.bytes.or(estimated);
         let LinkOptions { direction, handoff, .. } = self;
         if let Some(all) = &handoff {
             let (value, from) = (all.to_string(), Basis::Given);
@@ -142,6 +146,12 @@ impl LinkOptions {
             rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction, duplex, discipline, mtu,
             overhead, arq, damage, customers, window, transfer, handoff, kind,
         };
+        let (from, how) = match (self.bytes, estimated) {
+            (Some(_), _) => (Basis::Given, String::new()),
+            (None, Some(_)) => (Basis::Estimated, "the captured transfer".to_owned()),
+            (None, None) => (Basis::Assumed, size(&link)),
+        };
+        facts.0.push(Fact { what: "bytes", value: in_megabytes(link.bytes()), from, how });
         let of_kind = ["rate", "rate-back", "delay", "wired-delay", "loss", "queue", "mtu"];
         for fact in &mut facts.0 {
             if fact.from == Basis::Assumed && of_kind.contains(&fact.what) {
@@ -150,6 +160,21 @@ impl LinkOptions {
         }
         Ok((link, facts.0))
     }
+}
+
+/// A size in the option's format.
+pub(super) fn in_megabytes(bytes: u64) -> String {
+    match bytes {
+        _ if bytes >= 1_000_000 => format!("{}MB", bytes as f64 / 1e6),
+        _ if bytes >= 1000 => format!("{}KB", bytes as f64 / 1e3),
+        _ => format!("{bytes}B"),
+    }
+}
+
+/// The duration of the assumed transfer.
+fn size(link: &Link) -> String {
+    let seconds = link.bytes() as f64 * 8.0 / link.rate.bps() as f64;
+    format!("{} s at the rate of the link", short((seconds * 10.0).round() / 10.0))
 }
 
 /// A value in the option's format.
@@ -227,5 +252,12 @@ mod tests {
         assert_eq!(facts[8], ("sender", "linux", Basis::Assumed));
         assert_eq!(facts[9], ("duplex", "full", Basis::Assumed));
         assert!(facts[10..].iter().all(|(_, _, from)| *from == Basis::Assumed), "{facts:?}");
+        assert_eq!(facts.last().map(|fact| (fact.0, fact.1)), Some(("bytes", "7.5MB")));
+        let (link, facts) =
+            LinkOptions { rate: rate("3mbit"), bytes: Some(64_000), ..LinkOptions::default() }
+                .link(&Estimate::default())
+                .unwrap();
+        let bytes = facts.last().map(|fact| (fact.value.as_str(), fact.from));
+        assert_eq!((link.bytes(), bytes), (64_000, Some(("64KB", Basis::Given))));
     }
 }

@@ -33,7 +33,7 @@ const MOST: f64 = 8e6;
 const WINDOWS: f64 = 20.0;
 /// Minimum transfer in stays of a cell, on a link without losses, where the host moves.
 const HAND_OFFS: f64 = 3.5;
-/// Maximum transfer on any link, in bytes.
+/// Maximum transfer on any link that is not given, in bytes.
 const MOST_AT_ALL: f64 = 64e6;
 /// Minimum number of runs.
 const LEAST_RUNS: f64 = 10.0;
@@ -113,7 +113,7 @@ pub struct Link {
     pub customers: u32,
     /// The receiver's window in bytes, if it is a known limit.
     pub window: Option<u64>,
-    /// Bytes to transfer, where known.
+    /// Bytes to transfer, where given or estimated.
     pub transfer: Option<u64>,
     /// How the host behind the link moves between base stations.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,7 +160,7 @@ impl Link {
     /// Bytes to transfer.
     pub(super) fn bytes(&self) -> u64 {
         if let Some(bytes) = self.transfer {
-            return bytes.clamp(LEAST as u64, MOST_AT_ALL as u64) / 1000 * 1000;
+            return bytes;
         }
         let rate = self.rate.bps() as f64 / 8.0;
         let rtt = 2.0 * (self.delay.as_secs_f64() + self.wired_delay.as_secs_f64());
@@ -303,6 +303,21 @@ impl Link {
              {discipline}{overhead} }}\n{arq}",
             self.queue
         )
+    }
+
+    /// A transfer that is known from a capture, within the limits of a simulation.
+    pub(super) fn simulated(bytes: u64) -> u64 {
+        bytes.clamp(LEAST as u64, MOST_AT_ALL as u64) / 1000 * 1000
+    }
+
+    /// The same link with a transfer of `share` of the bytes, within the limits of a simulation; `None` if that is the
+    /// same transfer.
+    pub(super) fn with_share(&self, share: f64) -> Option<Link> {
+        let bytes = (self.bytes() as f64 * share).clamp(LEAST / 10.0, MOST_AT_ALL) as u64;
+        let other = Link { transfer: Some(bytes / 1000 * 1000), ..self.clone() };
+        let is_wider =
+            if share < 1.0 { other.bytes() < self.bytes() } else { other.bytes() > self.bytes() };
+        is_wider.then_some(other)
     }
 
     /// The same link with scaled loss and delay.

@@ -9,6 +9,7 @@ mod known;
 mod link;
 mod measured;
 mod model;
+mod page;
 mod remedy;
 mod unseen;
 mod waiting;
@@ -28,6 +29,7 @@ pub use kinds::LinkKind;
 pub use known::{Basis, Fact, LinkOptions};
 pub use link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 pub use model::{AGREES, Figures, ModelComparison};
+pub use page::{page, single_changes};
 pub use remedy::{Remedy, remedies};
 pub use waiting::{Elsewhere, Shorter, Waiting};
 
@@ -93,7 +95,7 @@ pub struct Advice {
     /// Queueing delay, if it exceeds the propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
-    /// Results for other losses and delays.
+    /// Results for other losses, delays and transfers.
     pub sensitivity: Vec<Variation>,
     /// Assumptions that would change the best scheme.
     pub flips: Flips,
@@ -122,6 +124,9 @@ const VARIATIONS: [(&str, f64, f64); 4] = [
     ("twice the delay", 1.0, 2.0),
 ];
 
+/// Other transfers, as shares of the bytes.
+const SIZES: [f64; 2] = [0.1, 4.0];
+
 /// Links like `link` with the description of their difference. An estimated rate is varied as well: to its bounds
 /// `rates`, or to more than observed.
 fn variations(link: &Link, rates: Option<(Rate, Rate)>, unknown: bool) -> Vec<(String, Link)> {
@@ -130,6 +135,8 @@ fn variations(link: &Link, rates: Option<(Rate, Rate)>, unknown: bool) -> Vec<(S
     let mut all: Vec<(String, Link)> = scaled
         .map(|(difference, loss, delay)| (difference.to_owned(), link.scaled(loss, delay)))
         .collect();
+    let sizes = SIZES.into_iter().filter_map(|share| link.with_share(share));
+    all.extend(sizes.map(|link| (format!("with {}", known::in_megabytes(link.bytes())), link)));
     let twice = Rate::from_bps(link.rate.bps().saturating_mul(2)).filter(|_| unknown);
     let ends = rates.map_or(twice.into_iter().collect(), |(low, high)| vec![low, high]);
     for rate in ends.into_iter().filter(|rate| *rate != link.rate) {

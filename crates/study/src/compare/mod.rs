@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::document::rank_of_looks;
 use crate::{Alternative, Document, Error, Ranked, Runner, Source};
 pub use bounds::Bounds;
-pub use page::{page, pictures};
+pub use page::{page, pictures, sections};
 pub use race::{Race, raced};
 pub use tables::{NOTE, matrix, ranking, theory};
 

@@ -18,6 +18,11 @@ const MOST_CURVES: usize = 5;
 
 /// The page with rates in `units`.
 pub fn page(document: &Document<Points>, units: Units) -> String {
+    rendered(document, "schemes compared", "scheme", sections(document, units))
+}
+
+/// The sections of that page.
+pub fn sections(document: &Document<Points>, units: Units) -> Vec<Section> {
     let Points { axis, points } = &document.results;
     let mut sections = Vec::new();
     if points.len() > 1 {
@@ -39,7 +44,7 @@ pub fn page(document: &Document<Points>, units: Units) -> String {
         });
     }
     sections.extend(points.iter().map(|place| section(document, place, units)));
-    rendered(document, "schemes compared", "scheme", sections)
+    sections
 }
 
 fn section(document: &Document<Points>, place: &PointRanking, units: Units) -> Section {

@@ -8,15 +8,15 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_report::number::Units;
 use lasthop_scenario::Handoffs;
 use lasthop_sim::runs::Setup;
+use lasthop_study::advise;
 use lasthop_study::advise::{
     Direction, Duplex, Estimate, Fault, LinkKind, LinkOptions, PARTIES, Question, ask, is_decided,
     remedies,
 };
-use lasthop_study::compare;
 
 use super::analyze;
 use crate::failure::Failure;
@@ -96,6 +96,10 @@ pub struct Args {
     /// Number of customers with simultaneous transfers through the same queue [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "The link")]
     pub customers: Option<u32>,
+    /// Size of each transfer: many schemes gain more with longer ones [default: about 20 s at the rate, 250 KB to 8 MB, or 20
+    /// round trips' worth]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "The link")]
+    pub bytes: Option<u64>,
     /// The sender: a preset (`lasthop list presets`) or a TCP [default: linux]
     #[arg(long, value_name = "SENDER", help_heading = "The link")]
     pub sender: Option<String>,
@@ -196,6 +200,7 @@ impl Args {
             customers: self.customers,
             handoff: self.handoff.clone(),
             kind: self.link,
+            bytes: self.bytes,
         }
     }
 }
@@ -253,6 +258,14 @@ fn burst(word: &str) -> Result<f64, String> {
     }
 }
 
+fn bytes(word: &str) -> Result<u64, String> {
+    let bytes: Bytes = word.parse().map_err(|error| format!("{error}; for example 8MB"))?;
+    match bytes.0 {
+        1_000..=1_000_000_000 => Ok(bytes.0),
+        _ => Err("out of range; from 1KB to 1GB, for example 8MB".to_owned()),
+    }
+}
+
 fn gain(word: &str) -> Result<f64, String> {
     match word.trim_end_matches('%').parse::<f64>() {
         Ok(n) if (0.0..=1000.0).contains(&n) => Ok(n),
@@ -262,7 +275,7 @@ fn gain(word: &str) -> Result<f64, String> {
 
 fn queue(word: &str) -> Result<String, String> {
     let fits = word.strip_suffix('p').map_or_else(
-        || word.ends_with('B') && word.parse::<lasthop_proto::units::Bytes>().is_ok(),
+        || word.ends_with('B') && word.parse::<Bytes>().is_ok(),
         |packets| packets.parse::<u32>().is_ok_and(|n| n > 0),
     );
     if fits {
@@ -282,7 +295,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     };
     let faults = estimate.faults.clone();
     if args.rate.is_none() && is_decided(&faults) {
-        return repair_first(&faults, &estimate.notes, json);
+        return repair_first(args, &faults, &estimate.notes, json);
     }
     let (link, facts) = args.link_options().link(&estimate)?;
     let runs = args.seeds.unwrap_or_else(|| link.runs());
@@ -304,6 +317,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         return Ok(Outcome::Interrupted);
     };
     let remedies = remedies(&advice, &link);
+    let document = serde_json::json!({
+        "faults": faults, "link": link, "advice": advice, "remedies": remedies, "scenario": text,
+    });
     if let Some(dir) = &args.output {
         let files: Vec<_> = remedies.iter().filter_map(|remedy| remedy.file.as_ref()).collect();
         for (name, body) in &files {
@@ -311,14 +327,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         }
         let names: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
         output::remove_former(dir, "advise", &names)?;
-        output::write(&dir.join("advice.json"), output::json(&advice)?.as_bytes())?;
-        let page = compare::page(&advice.comparison, args.units);
+        let page = advise::page(&advice, &remedies, args.units);
         output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
+        save(dir, &document)?;
     }
     if json {
-        let document = serde_json::json!({
-            "faults": faults, "link": link, "advice": advice, "remedies": remedies, "scenario": text,
-        });
         output::print_json(format::ADVISE, &document)?;
     } else {
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
@@ -333,17 +346,32 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 
 /// Prints the answer if a fault determines the rate of the transfer. The link cannot be estimated then, so no
 /// scheme is simulated.
-fn repair_first(faults: &[Fault], notes: &[String], json: bool) -> Result<Outcome, Failure> {
+fn repair_first(
+    args: &Args,
+    faults: &[Fault],
+    notes: &[String],
+    json: bool,
+) -> Result<Outcome, Failure> {
+    let none: [(); 0] = [];
+    let document = serde_json::json!({
+        "faults": faults, "notes": notes, "link": null, "advice": null, "remedies": none, "scenario": null,
+    });
+    if let Some(dir) = &args.output {
+        output::prepare(dir)?;
+        save(dir, &document)?;
+    }
     if json {
-        let none: [(); 0] = [];
-        let document = serde_json::json!({
-            "faults": faults, "notes": notes, "link": null, "advice": null, "remedies": none, "scenario": null,
-        });
         output::print_json(format::ADVISE, &document)?;
     } else {
         output::exact(&show::advise::repair_first(faults, notes))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Writes what `--json` prints.
+fn save(dir: &Path, document: &serde_json::Value) -> Result<(), Failure> {
+    let text = output::json(&format::ADVISE.of(document))?;
+    output::write(&dir.join("advice.json"), text.as_bytes())
 }
 
 /// The command that repeats the question, from its words. Options for output and threads are left out.
