@@ -80,14 +80,22 @@ pub(crate) fn catch_up<M: Machine>(
     step: impl Fn(&mut M, Time, &mut Out),
 ) -> u64 {
     let gone = out.gone();
-    let mut last = Time::ZERO;
+    let (mut last, mut left) = (Time::ZERO, STEPS);
     while let Some(at) = machine.next_wake().filter(|at| *at <= now) {
+        left = if at > last { STEPS } else { left - 1 };
+        if left == 0 {
+            out.fault("a deadline expires again without time passing");
+            break;
+        }
         // A deadline in the past means immediately.
         last = at.max(last);
         step(machine, last, out);
     }
     out.gone() - gone
 }
+
+/// Limit of deadlines of a machine at one instant. Exceeding it means an endless loop.
+const STEPS: u32 = 1 << 16;
 
 /// A report of [`Out::drain_events`].
 #[derive(Clone, Copy, Debug)]
@@ -467,6 +475,24 @@ mod tests {
         wakes.set(3, Some(now));
         out.require_later(&mut wakes, 3, now);
         assert!(wakes.first().is_some_and(|(at, _)| at > later));
+        assert_eq!(out.take_tally(), Tally { faults: 1, ..Tally::default() });
+    }
+
+    /// A deadline that never passes ends the loop, and is reported as a fault.
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic(expected = "without time passing"))]
+    fn a_deadline_that_never_passes_ends_the_loop() {
+        struct Stuck;
+        impl Machine for Stuck {
+            fn on_packet(&mut self, _: Time, _: Side, _: Packet, _: &mut Out) {}
+            fn on_wake(&mut self, _: Time, _: &mut Out) {}
+            fn next_wake(&self) -> Option<Time> {
+                Some(Time(5))
+            }
+        }
+        let mut out = Out::new(Interest::NOTHING);
+        catch_up(&mut Stuck, Time(4), &mut out, |_, _, _| panic!("it is not due"));
+        catch_up(&mut Stuck, Time(6), &mut out, |_, _, _| {});
         assert_eq!(out.take_tally(), Tally { faults: 1, ..Tally::default() });
     }
 
