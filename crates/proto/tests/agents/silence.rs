@@ -2,6 +2,7 @@
 
 use lasthop_proto::agent::{AgentConfig, BaseStation as _, Router, SplitConfig};
 use lasthop_proto::machine::Side;
+use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -151,5 +152,78 @@ fn the_class_of_packets_and_their_ecn_bits_are_those_of_the_hosts() {
             );
         }
         assert_eq!(sent.clone().any(|(_, tos, _)| tos & CE == ECT), ecn);
+    }
+}
+
+/// The mobile host closes the connections that the fixed host has closed.
+fn close_finished(path: &mut Path) {
+    for server in 0..path.hosts[1].connections().len() {
+        if path.hosts[1].connections()[server].peer_has_closed() {
+            path.act(1, server, |connection, now, out| connection.close(now, out));
+        }
+    }
+}
+
+/// Packets over the air, by quarters of a day in which 1,000 connections open, send, and close. Meanwhile the mobile host falls
+/// silent again and again, also until the next one. Also the number of connections that are left an hour later, and the memory.
+fn day(agent: &AgentConfig) -> ([u64; 4], usize, usize) {
+    const CONNECTIONS: usize = 1000;
+    let wire = Wire { byte: Span(80), delay: Span::millis(5), losses: 2 };
+    let tcp = TcpConfig::linux();
+    let mut path = Path::new([&tcp, &tcp], agent, [wire, wire], 1);
+    path.hosts[1].serve(1 << 20);
+    let mut draws = Stream::new(1, "day");
+    let mut draw = |most: u64| draws.below(most);
+    let mut quarters = [0; 4];
+    for n in 0..CONNECTIONS {
+        let before = path.carried[AIR].iter().sum::<u64>();
+        let begin = path.now;
+        path.hosts[0].connect(MOBILE, 80, path.now, 1 << 20);
+        path.run_until(path.now + Span::millis(draw(1000)));
+        path.act(0, n, |connection, now, out| {
+            let len = 1 + draw(30_000) as u32;
+            connection.write(now, Body::Pattern { stream: 1, offset: 0, len }, out);
+        });
+        path.run_until(path.now + Span::millis(draw(1000)));
+        if draw(3) == 0 {
+            path.silence(AIR, true);
+        }
+        // A connection lasts for a while, and closes even if the other host is silent.
+        if let Some(old) = n.checked_sub(4) {
+            path.act(0, old, |connection, now, out| connection.close(now, out));
+        }
+        path.run_until(path.now + Span::millis(draw(80_000)));
+        if draw(6) != 0 {
+            path.silence(AIR, false);
+        }
+        close_finished(&mut path);
+        path.run_until(begin + Span::millis(86_400));
+        quarters[n * 4 / CONNECTIONS] += path.carried[AIR].iter().sum::<u64>() - before;
+    }
+    let most = path.agent.peak_state_bytes();
+    for n in CONNECTIONS - 4..CONNECTIONS {
+        path.act(0, n, |connection, now, out| connection.close(now, out));
+    }
+    path.silence(AIR, false);
+    for _ in 0..2 {
+        path.run_until(path.now + Span::secs(1800));
+        close_finished(&mut path);
+    }
+    path.run_until(path.now + Span::secs(60));
+    (quarters, path.agent.endings(), most)
+}
+
+#[test]
+fn a_day_of_hosts_that_fall_silent_leaves_nothing_behind() {
+    let (bridge, _, _) = day(&AgentConfig::None(Router));
+    let (split, left, memory) = day(&AgentConfig::Split(station(|_| {})));
+    println!("packets in quarters: {split:?}, bridge {bridge:?}; {left} left, {memory} bytes");
+    assert_eq!(left, 0);
+    assert!(memory <= 9 << 20, "{memory}");
+    for (split, bridge) in split.into_iter().zip(bridge) {
+        assert!(
+            split <= bridge + bridge / 4,
+            "{split} packets in a quarter, {bridge} with a bridge"
+        );
     }
 }
