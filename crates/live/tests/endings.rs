@@ -253,7 +253,14 @@ fn reopened(port: u16) -> Vec<String> {
     let listener = listener(at(FIXED, port), 16);
     let results = ["s:x c:e c:x", "s:x c:e c:x", "c:k s:e", "s:x c:e c:x"].map(|script| {
         let fd = bound("mh", at(MOBILE, port));
-        connects(&fd, at(FIXED, port)).unwrap();
+        // The last ACK of the earlier connection may still be under way.
+        until("the ports are free", || match connects(&fd, at(FIXED, port)) {
+            Err(Errno::EADDRNOTAVAIL) => false,
+            result => {
+                result.unwrap();
+                true
+            }
+        });
         let mut client = End::new(TcpStream::from(fd));
         let mut server = End::new(listener.accept().unwrap().0);
         let steps = script.split(' ').filter_map(|step| match step.split_at(2) {
