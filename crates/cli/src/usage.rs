@@ -240,6 +240,12 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
         ErrorKind::UnknownArgument if called == "lasthop shell" => {
             help += "options of your program come after `--`; ";
         }
+        ErrorKind::UnknownArgument
+            if suggested.is_empty()
+                && command.get_arguments().any(|arg| arg.get_long() == Some("set")) =>
+        {
+            help += "a value of the scenario is changed by `--set KEY=VALUE`; ";
+        }
         ErrorKind::InvalidValue => {
             let choices = text(ContextKind::ValidValue);
             if !choices.is_empty() {

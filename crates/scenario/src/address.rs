@@ -5,7 +5,7 @@ mod routes;
 use crate::document::{Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
 use crate::schema;
-use crate::synonyms::{KEYS, Synonyms, meaning, remark, same};
+use crate::synonyms::{KEYS, Synonyms, is_loss, meaning, remark, same};
 
 pub(crate) use routes::{find, set};
 
@@ -219,7 +219,14 @@ impl Dotted {
         }
         known.extend(of_transfer());
         let rest = self.text();
+        let is_radio = |site: &Site<'_>| site.stages.iter().any(|(_, kind)| *kind == "radio");
         let guess = match find_key(meant, &known, meaning) {
+            // A wire has a key of this name, but repairs at the radio do not help there.
+            _ if is_loss(meant) && sites.iter().any(is_radio) => {
+                "losses of the radio are `errors={ model = \"packet-loss\", p = \"1%\" }`, those of a wire \
+                 `link.loss=1%`. "
+                    .to_owned()
+            }
             _ if host_names(document).contains(&word) => format!("did you mean `host.{rest}`? "),
             _ if word.starts_with("path[") => {
                 "stages count from 1, as in `path.1.rate`. ".to_owned()

@@ -44,6 +44,11 @@ pub const KEYS: &Synonyms = &[
 
 const LOSS: &str = "packet-loss loss-rate drop plr per loss";
 
+/// Whether a word is a name of losses.
+pub fn is_loss(word: &str) -> bool {
+    LOSS.split(' ').any(|loss| loss == word)
+}
+
 /// Units that are often appended to a key instead of its value.
 const UNITS: &str =
     "ms us s sec seconds bps kbps mbps gbps kbit mbit gbit bytes kb mb percent packets";
@@ -98,7 +103,6 @@ fn without_unit(folded: &str) -> Option<&str> {
 pub fn remark(word: &str, meant: &str) -> Option<&'static str> {
     let folded = folded(word);
     let bare = without_unit(&folded);
-    let is_loss = |word: &str| LOSS.split(' ').any(|loss| loss == word);
     match (bare.unwrap_or(&folded), meant) {
         ("rtt" | "ping", "delay") => Some("a delay is one way: half of the round trip"),
         ("mtu", "mss") => Some("a segment is the MTU less 40 bytes of headers"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use lasthop_proto::link::varied::Trace;
 use lasthop_proto::units::{Rate, Span};
-use lasthop_study::traces::{self, Content, ConvertedTrace, Hints, Model, Statistics};
+use lasthop_study::traces::{self, Content, ConvertedTrace, Hints, Model, Role, Statistics};
 
 use super::analyze::GIB;
 use crate::failure::Failure;
@@ -121,6 +121,9 @@ struct TableOptions {
     /// Column of the times in a table: its name, or its number from 1
     #[arg(long, value_name = "COLUMN")]
     time_column: Option<String>,
+    /// The values of a table without names of columns [default: rates, if they have a unit]
+    #[arg(long, value_name = "QUANTITY")]
+    quantity: Option<QuantityWord>,
     /// Unit of the rates in a table, for example kbit or Mbit/s
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
@@ -137,9 +140,27 @@ impl TableOptions {
             unit: self.unit.clone(),
             down: self.direction.map(|way| matches!(way, Way::Down)),
             step: self.step.filter(|step| *step > Span::ZERO),
+            role: self.quantity.map(|quantity| match quantity {
+                QuantityWord::Rate => Role::Rate,
+                QuantityWord::Delay | QuantityWord::RoundTrip => Role::Delay,
+                QuantityWord::Loss => Role::Loss,
+            }),
+            round_trip: matches!(self.quantity, Some(QuantityWord::RoundTrip)),
             ..Hints::default()
         }
     }
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum QuantityWord {
+    /// Rates
+    Rate,
+    /// Delays of one direction
+    Delay,
+    /// Round-trip times: each direction has half of them
+    RoundTrip,
+    /// Shares of lost packets
+    Loss,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]

@@ -286,6 +286,34 @@ fn files_that_cannot_be_read() {
     workdir.refused("run good.toml -o good.toml", &["good.toml"]);
 }
 
+/// Losses of a wire are not those of a radio, where agents repair them.
+#[test]
+fn losses_lead_to_the_radio() {
+    let workdir = Workdir::new();
+    workdir.refused("run quickstart --loss 1%", &["`--set KEY=VALUE`"]);
+    let help = ["losses of the radio are", "packet-loss", "of a wire `link.loss=1%`"];
+    workdir.refused("run quickstart --set loss=1%", &help);
+    workdir.refused("run good.toml --set loss=1%", &["did you mean"]);
+    workdir.refused("advise --rate 2mbit --scenario mine.toml", &["-o DIR", "scenario.toml"]);
+}
+
+/// A column without name and unit may hold rates, delays or losses.
+#[test]
+fn tables_without_names_need_a_unit_or_a_quantity() {
+    let workdir = Workdir::new();
+    workdir.write("bare.csv", b"0,42\n1,55\n2,48\n");
+    let wanted = ["`42` in `column 2` has no unit", "--unit", "--quantity"];
+    workdir.refused("trace convert bare.csv", &wanted);
+    let converted = |words: &str| {
+        let output = workdir.run(&format!("trace convert bare.csv {words}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(converted("--quantity round-trip").contains("21"));
+    assert!(converted("--quantity delay").contains("42"));
+    assert!(converted("--unit mbit --to csv").contains("rate"));
+}
+
 #[test]
 fn tables_of_times() {
     let workdir = Workdir::new();

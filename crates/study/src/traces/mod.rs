@@ -11,7 +11,7 @@ use lasthop_report::plot::{Curve, Curves, Pen, Plot};
 use serde::Serialize;
 
 pub use convert::{Content, ConvertedTrace, from_capture, read, to_csv};
-pub use lasthop_proto::link::varied::measured::{Hints, Measured};
+pub use lasthop_proto::link::varied::measured::{Hints, Measured, Role};
 pub use make::{Model, from_rates, make, starlink_delays};
 pub use rattan::Replay;
 

@@ -47,6 +47,8 @@ pub struct Hints {
     pub named: bool,
     /// The only required values. With two columns, the one without times has them.
     pub role: Option<Role>,
+    /// Whether delays are round-trip times.
+    pub round_trip: bool,
 }
 
 /// The meaning of a column in a link.
@@ -394,7 +396,7 @@ impl Rows {
                     }
                     None => {
                         let message = format!("`{text}` in `{}` has no unit", names[column.index]);
-                        return Err(wrong(line, message, "write the unit into the name of the column, for example `rate (mbit)` or `delay (ms)`, or give it by `--unit kbit` to `lasthop trace convert`"));
+                        return Err(wrong(line, message, "write the unit into the name of the column, for example `rate (mbit)` or `delay (ms)`, or give it by `--unit kbit` to `lasthop trace convert`; `--quantity` names delays, round trips and losses"));
                     }
                 },
                 _ => with_unit(column.role, text).map_err(|error| {
@@ -708,7 +710,7 @@ impl Columns {
                 Some(Quantity::Loss) => Role::Loss,
                 _ => Role::Rate,
             });
-            columns.add(role, i, quantity(i), named, hints, understood)?;
+            columns.add(role, i, quantity(i), hints, understood)?;
         } else {
             let wants = |role| hints.role.is_none_or(|wanted| wanted == role);
             let down = hints.down.unwrap_or(true);
@@ -733,7 +735,7 @@ impl Columns {
                 let unknown = || only().filter(|i| hints.role.is_some() || quantity(*i).is_none());
                 let rate = best(Quantity::Rate, down).or_else(|| best(Quantity::Amount, down));
                 if let Some(i) = rate.or_else(unknown) {
-                    columns.add(Role::Rate, i, quantity(i), named, hints, understood)?;
+                    columns.add(Role::Rate, i, quantity(i), hints, understood)?;
                 }
             }
             let back = |i: &usize| names::direction(&names[*i]) == Some(false);
@@ -743,19 +745,19 @@ impl Columns {
                 && let Some(i) =
                     best(Quantity::Rate, false).filter(back).filter(|i| Some(*i) != taken)
             {
-                columns.add(Role::Back, i, quantity(i), named, hints, understood)?;
+                columns.add(Role::Back, i, quantity(i), hints, understood)?;
             }
             if wants(Role::Delay) {
                 let only = || only().filter(|_| hints.role.is_some());
                 let delay = best(Quantity::Delay, down).or_else(|| best(Quantity::RoundTrip, down));
                 if let Some(i) = delay.or_else(only) {
-                    columns.add(Role::Delay, i, quantity(i), named, hints, understood)?;
+                    columns.add(Role::Delay, i, quantity(i), hints, understood)?;
                 }
             }
             if wants(Role::Loss) {
                 let only = || only().filter(|_| hints.role.is_some());
                 if let Some(i) = best(Quantity::Loss, down).or_else(only) {
-                    columns.add(Role::Loss, i, quantity(i), named, hints, understood)?;
+                    columns.add(Role::Loss, i, quantity(i), hints, understood)?;
                 }
             }
         }
@@ -791,7 +793,6 @@ impl Columns {
         role: Role,
         index: usize,
         quantity: Option<Quantity>,
-        named: bool,
         hints: &Hints,
         understood: &mut Vec<String>,
     ) -> Result<(), Wrong> {
@@ -808,7 +809,7 @@ impl Columns {
                 (None, Some(Quantity::Amount)) => {
                     (names::amount(name), "bits of each row".to_owned())
                 }
-                _ => self.rate_unit(name, named, hints),
+                _ => self.rate_unit(name),
             },
             Role::Delay => match names::nanos(name) {
                 Some(nanos) => (Some(nanos), format!("{} ns", nanos)),
@@ -821,7 +822,8 @@ impl Columns {
                 (percent.then_some(0.01), word.to_owned())
             }
         };
-        let quantity = quantity.unwrap_or(match role {
+        let round_trip = (hints.round_trip && role == Role::Delay).then_some(Quantity::RoundTrip);
+        let quantity = round_trip.or(quantity).unwrap_or(match role {
             Role::Rate | Role::Back => Quantity::Rate,
             Role::Delay => Quantity::Delay,
             Role::Loss => Quantity::Loss,
@@ -840,7 +842,7 @@ impl Columns {
     }
 
     /// The unit of a rate by the name of its column; `None` if its cells must have one.
-    fn rate_unit(&self, name: &str, named: bool, hints: &Hints) -> (Option<f64>, String) {
+    fn rate_unit(&self, name: &str) -> (Option<f64>, String) {
         let has = |other: &str| self.names.iter().any(|name| name.eq_ignore_ascii_case(other));
         match names::unit_of_name(name) {
             Some((bits, word)) => (Some(bits), word),
@@ -853,9 +855,6 @@ impl Columns {
             }
             None if has("download bytes") => {
                 (Some(8.0), "bytes/s, as Ookla's speedtest writes it".to_owned())
-            }
-            None if !named && hints.role.is_none() => {
-                (Some(1e6), "Mbit/s, as tables without names have it".to_owned())
             }
             None => (None, "the unit of their cells".to_owned()),
         }
@@ -1035,10 +1034,20 @@ mod tests {
 
     #[test]
     fn blanks_semicolons_and_decimal_commas_are_read() {
-        let found = table("0.0 31.5\n0.5 33.0\n1.0 20.5\n");
+        // Without names and units the values may be rates, delays or losses.
+        let text = "0.0 31.5\n0.5 33.0\n1.0 20.5\n";
+        let refused = Measured::read(text, &Hints::default()).unwrap_err();
+        assert!(refused.help.contains("--unit") && refused.help.contains("--quantity"));
+        let role = Some(Role::Delay);
+        let of = |round_trip| {
+            let hints = Hints { role, round_trip, ..Hints::default() };
+            Measured::read(text, &hints).unwrap().delays.unwrap().at(Time::ZERO)
+        };
+        assert_eq!((of(false), of(true)), (Span::micros(31_500), Span::micros(15_750)));
+        let mbit = Hints { unit: Some("mbit".to_owned()), ..Hints::default() };
+        let found = Measured::read(text, &mbit).unwrap();
         assert_eq!(rates(&found), [(0, 31_500), (500, 33_000), (1000, 20_500)]);
         assert_eq!(found.end, Span::millis(1500));
-        assert!(found.understood.join(" ").contains("Mbit/s, as tables without names have it"));
         let found = table(
             "time_ms;throughput_Mbps\n1700000000000;31,5\n1700000000200;33,0\n1700000000400;1,25\n",
         );
