@@ -31,13 +31,16 @@ pub fn text(
     let mut text = repairs(faults);
     text += &advice.beside.as_ref().map_or(String::new(), |all| model_comparison(all, units));
     text += &format!("{}\n", style::heading("The link"));
+    let mut sources: Vec<&str> = vec![""];
     for fact in &advice.facts {
         let from = match fact.from {
             Basis::Given => String::new(),
             Basis::Estimated => format!("  estimated: {}", fact.how),
-            Basis::Assumed if fact.how.is_empty() => "  assumed".to_owned(),
+            // A source of several values is named once.
+            Basis::Assumed if sources.contains(&fact.how.as_str()) => "  assumed".to_owned(),
             Basis::Assumed => format!("  assumed: {}", fact.how),
         };
+        sources.push(&fact.how);
         let line = format!("  {:<13} {:<10}{}", fact.what, fact.value, style::dim(&from));
         text += &format!("{}\n", line.trim_end());
     }
@@ -222,9 +225,12 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
             short((delay * 1e3).round())
         );
     }
-    for Elsewhere { name, link, times } in elsewhere {
+    for Elsewhere { name, link, requests, times } in elsewhere {
+        let requests = requests.as_ref().map_or(String::new(), |period| {
+            format!(", where a device may request a grant every {period}")
+        });
         text += &format!(
-            "  {name:<22} not here: {times:.2} times the throughput on the same link as `--link {link}`\n"
+            "  {name:<22} not here: {times:.2} times the throughput on the same link as `--link {link}`{requests}\n"
         );
     }
     if !shorter.is_empty() {

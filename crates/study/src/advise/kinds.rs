@@ -147,10 +147,29 @@ impl LinkKind {
         (0..=Standard::Ax.highest_mcs()).min_by_key(far).unwrap_or(0)
     }
 
+    /// The period in which a device may request a grant, where it needs one: the usual one, or the longest of the
+    /// standard (3GPP TS 36.213 table 10.1.5-1; TS 38.331: 80 slots; TS 36.331: `nprach-Periodicity`).
+    pub(super) fn request(self, longest: bool) -> Span {
+        match (self, longest) {
+            (LinkKind::Lte, true) => Span::millis(80),
+            (LinkKind::Nr, true) => Span::millis(40),
+            (LinkKind::NbIot, true) => Span::millis(2560),
+            (LinkKind::Nr, false) => Span::millis(5),
+            (LinkKind::NbIot, false) => Span::millis(160),
+            _ => Span::millis(10),
+        }
+    }
+
+    /// Whether a device waits for grants, whose period is the operator's choice.
+    pub(super) fn has_grants(self) -> bool {
+        matches!(self, LinkKind::Lte | LinkKind::Nr | LinkKind::NbIot)
+    }
+
     /// The lines of the radio of `link` without its errors, with a queue of `discipline`.
     pub(super) fn radio(self, link: &Link, rate: Rate, discipline: &str) -> String {
         let (delay, queue) = (link.delay, &link.queue);
         let rest = format!("delay = \"{delay}\", queue = \"{queue}\"{discipline}");
+        let request = self.request(link.rare_requests);
         match self {
             LinkKind::Wifi6 => format!(
                 "radio = {{ rate = \"{rate}\", {rest} }}\nmac = \"dcf\"\n\
@@ -160,19 +179,19 @@ impl LinkKind {
             LinkKind::Lte => format!(
                 "radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\" }}\nmac = \"granted\"\n\
                  granted = {{ block = \"1ms\", errors = \"10%\", repeat = \"8ms\", attempts = 4, again = \"5%\", request = \
-                 \"10ms\" }}\nlink-layer = \"rlc\"\n\
+                 \"{request}\" }}\nlink-layer = \"rlc\"\n\
                  rlc = {{ mode = \"am\", reorder = \"40ms\", status = \"20ms\" }}\n"
             ),
             LinkKind::Nr => format!(
                 "radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\" }}\nmac = \"granted\"\n\
                  granted = {{ block = \"0.5ms\", errors = \"10%\", repeat = \"5ms\", attempts = 4, again = \"5%\", request = \
-                 \"5ms\", pattern = \"DDDSU\" }}\nlink-layer = \"rlc\"\n\
+                 \"{request}\", pattern = \"DDDSU\" }}\nlink-layer = \"rlc\"\n\
                  rlc = {{ mode = \"am\", reorder = \"40ms\", status = \"10ms\" }}\n"
             ),
             LinkKind::NbIot => format!(
                 "radio = {{ rate = \"{rate}\", {rest}, duplex = \"full\" }}\nmac = \"granted\"\n\
                  granted = {{ block = \"26ms\", errors = \"10%\", repeat = \"104ms\", attempts = 4, again = \"5%\", request = \
-                 \"160ms\" }}\nlink-layer = \"rlc\"\n\
+                 \"{request}\" }}\nlink-layer = \"rlc\"\n\
                  rlc = {{ mode = \"am\", reorder = \"500ms\", status = \"500ms\", poll = \"2s\" }}\n"
             ),
             LinkKind::Starlink => format!(
@@ -212,21 +231,35 @@ impl LinkKind {
         )
     }
 
-    /// `link` as one of this kind with the same rates and delays, and no other losses.
+    /// `link` as one of this kind with the same rates and delays, no other losses, and the longest period of requests.
     pub(super) fn like(self, link: &Link) -> Link {
         let base = link.clone();
         let (loss, kind, arq) = (Probability::ZERO, Some(self), super::NO_ARQ.to_owned());
-        Link { loss, kind, arq, damage: false, overhead: Span::ZERO, handoff: None, ..base }
+        Link {
+            loss,
+            kind,
+            arq,
+            damage: false,
+            overhead: Span::ZERO,
+            handoff: None,
+            rare_requests: true,
+            ..base
+        }
     }
 }
 
 /// Rate from which Wi-Fi is a possible link.
 const WIFI: u64 = 6_000_000;
 
-/// The kinds on which a scheme for a short queue must hold at the rate of `link`: repair in order, and aggregates.
+/// The kinds on which a scheme for a short queue must hold at the rate of `link`: repair in order with any period of
+/// requests, and aggregates. The link's own kind is one of them if it has such a period.
 pub(super) fn checked(link: &Link) -> impl Iterator<Item = LinkKind> {
     let wifi = (link.rate.bps() >= WIFI).then_some(LinkKind::Wifi6);
-    [LinkKind::Lte].into_iter().chain(wifi).filter(|_| link.kind != Some(LinkKind::Geo))
+    let other =
+        [LinkKind::Lte].into_iter().chain(wifi).filter(|_| link.kind != Some(LinkKind::Geo));
+    let own = link.kind.filter(|kind| kind.has_grants());
+    let own_kind = link.kind;
+    other.filter(move |kind| Some(*kind) != own_kind).chain(own)
 }
 
 #[cfg(test)]
@@ -247,6 +280,16 @@ mod tests {
                 parse(&text, "advise", &[]).unwrap_or_else(|e| panic!("{word}: {e}\n{text}"));
             assert!(warnings.is_empty(), "{word}: {warnings:?}");
         }
+        let options =
+            super::super::LinkOptions { kind: Some(LinkKind::NbIot), ..Default::default() };
+        let (link, _) = options.link(&super::super::Estimate::default()).unwrap();
+        assert!(checked(&link).eq([LinkKind::Lte, LinkKind::NbIot]));
+        // Delay-based senders depend on this period, which the operator chooses.
+        for (kind, period) in [(LinkKind::Lte, "80ms"), (LinkKind::NbIot, "2.56s")] {
+            let text = kind.like(&link).scenario(1).unwrap();
+            assert!(text.contains(&format!("request = \"{period}\"")), "{text}");
+        }
+        assert!(link.scenario(1).unwrap().contains("request = \"160ms\""));
         assert_eq!(
             ["130mbit", "8mbit", "1gbit"].map(|rate| LinkKind::mcs(rate.parse().unwrap())),
             [11, 0, 11]

@@ -144,7 +144,7 @@ impl LinkOptions {
         #[rustfmt::skip]
         let link = Link {
             rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction, duplex, discipline, mtu,
-            overhead, arq, damage, customers, window, transfer, handoff, kind,
+            overhead, arq, damage, customers, window, transfer, handoff, kind, rare_requests: false,
         };
         let (from, how) = match (self.bytes, estimated) {
             (Some(_), _) => (Basis::Given, String::new()),

@@ -121,6 +121,9 @@ pub struct Link {
     /// Its kind, if its link layer is one of those of `--link`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<LinkKind>,
+    /// Whether a device of this kind requests grants as rarely as its standard allows.
+    #[serde(skip)]
+    pub rare_requests: bool,
 }
 
 /// Whether `sender` is the preset `linux`, or a TCP that current systems can have.
@@ -360,6 +363,7 @@ mod tests {
             transfer: None,
             handoff: None,
             kind: None,
+            rare_requests: false,
         }
     }
 

@@ -209,7 +209,7 @@ pub fn ask<E: From<Error>>(
     let Some(flips) = flips else { return Ok(None) };
     let mut waiting = waiting::waiting(link, place, gain);
     if let Some(all) = &mut waiting {
-        for kind in kinds::checked(link).filter(|kind| link.kind != Some(*kind)) {
+        for kind in kinds::checked(link) {
             let names: Vec<String> = all.shorter.iter().map(|scheme| scheme.name.clone()).collect();
             if names.is_empty() {
                 break;

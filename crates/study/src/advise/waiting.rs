@@ -41,6 +41,9 @@ pub struct Elsewhere {
     pub name: String,
     /// The kind of link, by its name in `--link`.
     pub link: &'static str,
+    /// The period in which a device there may request grants: the longest of its standard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<String>,
     /// Throughput divided by that of the unchanged sender there.
     pub times: f64,
 }
@@ -53,7 +56,9 @@ impl Waiting {
             let ratio = there.scheme(&scheme.name).and_then(|row| row.standing.ratio);
             let times = ratio.map_or(1.0, |ratio| ratio.mean);
             if times < 1.0 - gain {
-                elsewhere.push(Elsewhere { name: scheme.name.clone(), link: kind.word(), times });
+                let requests = kind.has_grants().then(|| kind.request(true).to_string());
+                let (name, link) = (scheme.name.clone(), kind.word());
+                elsewhere.push(Elsewhere { name, link, requests, times });
             }
             times >= 1.0 - gain
         });
