@@ -145,9 +145,8 @@ impl Form {
     pub(super) fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
         match self {
             Form::Svg => Ok(plot.figure(theme).into_bytes()),
-            Form::Pdf | Form::Png => Err(Failure::input(
-                "this program was built without the feature `png`, which draws PDF and PNG"
-                    .to_owned(),
+            Form::Png => Err(Failure::input(
+                "this program was built without the feature `png`".to_owned(),
                 "write an .svg, or build with `--features png`",
             )),
         }
