@@ -8,7 +8,7 @@ use lasthop_explore::{
     Exploration, Method, OneFate, Options, Violation, deciders, explore, resume,
 };
 use lasthop_proto::agent::words;
-use lasthop_proto::link::Fate;
+use lasthop_proto::link::{Fate, Silence};
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, Plan, example, parse};
@@ -217,6 +217,16 @@ fn few_packets_are_sent_into_silence() {
         let tcp = format!("split-tcp={}", tcp.key);
         let split = plan(&["agent=split", "host.fixed.tcp=rack", &tcp]);
         assert_holds(&split, &all(&split, &options));
+    }
+}
+
+/// A handshake that a silence of half a minute interrupts, with a hand-off in between.
+#[test]
+fn a_moved_handshake_outlives_a_silence() {
+    let fates = vec![Fate::Silent(Silence::HalfMinute)];
+    for agent in ["split", "m-tcp"] {
+        let plan = matrix("cells", &[&format!("base={agent}, state")]);
+        assert_holds(&plan, &all(&plan, &Options { fates: fates.clone(), ..options(1, 8) }));
     }
 }
 

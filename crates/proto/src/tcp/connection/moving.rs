@@ -225,6 +225,8 @@ impl Connection {
             let whole = mss + if it.agreed.timestamps { 12 } else { 0 };
             c.rx.synchronise(&config, mss, whole);
             c.rx.resume(now, it.inbound);
+            // As before the move, timeouts double once the peer has answered.
+            c.tx.core.syn_linear = 0;
         }
         c.tx.core.window.set_mss(mss);
         if it.state.is_synchronised() {
