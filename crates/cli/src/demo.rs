@@ -153,7 +153,8 @@ fn picture(series: &Series, longest: f64) -> String {
     let mut axis: Vec<char> = vec!['─'; columns];
     let seconds = longest as usize;
     let mut words = vec![' '; columns + 8];
-    let step = (seconds / 6).max(1);
+    // Labels are at least five columns apart.
+    let step = (seconds / 6).max(5 * seconds / columns.max(1) + 1);
     for second in (0..=seconds).step_by(step) {
         let column = dots.column(second as f64 / longest);
         axis[column] = if second == 0 { '─' } else { '┴' };
