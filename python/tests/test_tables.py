@@ -121,7 +121,7 @@ def test_tables_have_a_readable_repr_and_become_pandas(tmp_path):
     assert results.runs["seed"] == [3, 4]
     assert repr(results.runs).startswith("<Table of 2 rows: ")
     assert results.runs.to_pandas().equals(pd.DataFrame(results.runs))
-    lh.record(LAN, seed=1).to_pcapng(tmp_path / "link.pcapng")
+    lh.record(LAN.set("agent", "none"), seed=1).to_pcapng(tmp_path / "link.pcapng")
     assert (tmp_path / "link.pcapng").read_bytes()[:4] == b"\n\r\r\n"
     with pytest.raises(lh.ScenarioError, match="seeds"):
         lh.run(LAN, seeds=[1, 3])
