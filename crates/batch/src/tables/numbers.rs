@@ -72,7 +72,7 @@ impl AxisNumbers {
     ///
     /// # Errors
     ///
-    /// As [`AxisNumbers::schema`].
+    /// The table lacks the column of an axis.
     pub fn apply(&self, table: &RecordBatch) -> Result<RecordBatch, Error> {
         let schema = self.schema(&table.schema())?;
         let mut columns = table.columns().to_vec();

@@ -43,7 +43,7 @@ pub struct DcfConfig {
     /// Time that a station waits for a CTS or ACK after its own frame; `None` is a SIFS, the awaited frame, a
     /// slot and a round trip.
     pub timeout: Option<Span>,
-    /// Rate of RTS, CTS and ACK, if it differs from that of [`Phy`](crate::mac::Phy); never above the data
+    /// Rate of RTS, CTS and ACK, if it differs from that of [`Phy`]; never above the data
     /// rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Rate>,
