@@ -159,7 +159,7 @@ fn tables() {
     let many: Vec<_> = (0..5).map(|i| (format!("case {i}"), &reno[..])).collect();
     let turned = table::run_summary("Many", &many, Units::KiB);
     assert_eq!((turned.rows.len(), turned.rows[4][0].as_str()), (5, "case 4 (n=3)"));
-    assert_eq!(turned.columns[1].title, "throughput (KB/s)");
+    assert_eq!(turned.columns[1].title, "throughput (KiB/s)");
     assert!(turned.rows.iter().all(|row| row.len() == turned.columns.len()));
 }
 
