@@ -129,9 +129,9 @@ pub fn check(
 }
 
 /// Limit of packets that a run may send into a silence of any length: the packets that were in flight, and
-/// retransmissions with growing intervals of both ends and a base station between them. M-TCP begins with short intervals
-/// again at each packet of a host that receives none: 226 in the worst run. Agents that repeat packets at
-/// equal intervals, as published, may send their limit after each timeout of the sender in addition.
+/// retransmissions with growing intervals of both ends and a base station between them. M-TCP begins with short
+/// intervals again at each packet of a host that receives none: up to 226 packets in the scenario `explore`. Agents that
+/// repeat packets at equal intervals, as published, may send their limit after each timeout of the sender in addition.
 const INTO_SILENCE: u64 = 250;
 
 /// Limit of packets of a whole run in which windows stay closed: probes with growing intervals.
