@@ -249,8 +249,8 @@ fn rejoin(
     report: &impl Fn(News),
 ) -> Result<Option<[Claim; 2]>, Fault> {
     let by_kernel = station.plane().is_some();
-    let mut attach = |station: &mut Station, manager: &Manager| {
-        let (indices, claims) = (indices(file)?, claim_all(file)?);
+    let mut attach = |station: &mut Station, manager: &Manager, indices| {
+        let claims = claim_all(file)?;
         let plane = by_kernel.then(|| Plane::load(indices)).transpose().map_err(Fault::Plane)?;
         plane.iter().for_each(|plane| store(plane, manager, report));
         station.reopen(indices, plane, sink)?;
@@ -259,11 +259,15 @@ fn rejoin(
     while station.wait() {
         manager.alive(station.clock().now());
         station.detach();
-        match attach(station, manager) {
+        let Ok(found) = indices(file) else {
+            pause(RECOUNT);
+            continue;
+        };
+        match attach(station, manager, found) {
             Ok(claims) => return Ok(Some(claims)),
-            // One of them is missing still, or again.
-            Err(_) if indices(file).is_err() => pause(RECOUNT),
-            Err(fault) => return Err(fault),
+            // The fault may be that one of them was removed or replaced meanwhile.
+            Err(fault) if indices(file).is_ok_and(|now| now == found) => return Err(fault),
+            Err(_) => {}
         }
     }
     Ok(None)
