@@ -31,8 +31,6 @@ pub struct Work<'a> {
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Called after each run, from its thread.
     pub progress: &'a (dyn Fn(Done) + Sync),
-    /// Whether metrics [in brief](lasthop_observe::metrics::Metrics::brief) are enough.
-    pub brief: bool,
 }
 
 impl core::fmt::Debug for Work<'_> {
@@ -44,7 +42,7 @@ impl core::fmt::Debug for Work<'_> {
 impl Work<'_> {
     /// Work on `jobs` threads without interruption and progress.
     pub fn new(jobs: usize) -> Work<'static> {
-        Work { jobs, stop: &|| false, progress: &|_| (), brief: false }
+        Work { jobs, stop: &|| false, progress: &|_| () }
     }
 
     /// Number of threads for `runs` runs: the wanted ones, but at most one for each run and four for each processor.
@@ -108,21 +106,27 @@ pub fn start_threads() -> Result<(), Error> {
 /// The plan has runs on real packets, or no threads can be started.
 pub fn run(plan: &Plan, command: &str, work: &Work<'_>) -> Result<Results, Error> {
     let runs: Vec<Run> = plan.runs().collect();
-    let measured = measure(plan, &runs, work, &|_, _| Ok::<(), Error>(()))?;
+    let measured = measure(plan, &runs, work, &|_, _| Ok::<(), Error>(()), &|scenario, run| {
+        Ok(lasthop_sim::runs::measure(scenario, run.seed))
+    })?;
     Ok(Results::new(plan, Setup::new(command.to_owned(), plan), measured))
 }
 
-/// Makes some runs of a plan. Each result is passed to `keep` when it is finished, from its thread. Results are in the
-/// order of `runs`, `None` for a run that was not started.
+/// Makes one run.
+pub type Make<'a, E> = dyn Fn(&Scenario, &Run) -> Result<RunResult, E> + Sync + 'a;
+
+/// Makes some runs of a plan, each by `make`. Each result is passed to `keep` when
+/// it is finished, from its thread. Results are in the order of `runs`, `None` for a run that was not started.
 ///
 /// # Errors
 ///
-/// The first error of `keep`, after which no further run starts; else as [`run`].
+/// The first error of `keep` or `make`, after which no further run starts; else as [`run`].
 pub fn measure<E: From<Error> + Send>(
     plan: &Plan,
     runs: &[Run],
     work: &Work<'_>,
     keep: &(dyn Fn(&Run, &RunResult) -> Result<(), E> + Sync),
+    make: &Make<'_, E>,
 ) -> Result<Vec<Option<RunResult>>, E> {
     let cells = |run: &Run| &plan.cells[run.cell].scenario;
     if runs.iter().any(|run| cells(run).world == World::Testbed) {
@@ -134,6 +138,7 @@ pub fn measure<E: From<Error> + Send>(
         runs,
         work,
         keep,
+        make,
         done: AtomicU64::new(0),
         broken: AtomicBool::new(false),
         failure: Mutex::new(None),
@@ -151,30 +156,37 @@ struct ResultForwarder<'a, E> {
     runs: &'a [Run],
     work: &'a Work<'a>,
     keep: &'a (dyn Fn(&Run, &RunResult) -> Result<(), E> + Sync),
+    make: &'a Make<'a, E>,
     done: AtomicU64,
-    /// Set when a result could not be stored, which makes further runs useless.
+    /// Set when a result or a trace could not be stored, which makes further runs useless.
     broken: AtomicBool,
     failure: Mutex<Option<E>>,
 }
 
+impl<E> ResultForwarder<'_, E> {
+    fn fail(&self, failure: E) {
+        self.broken.store(true, Ordering::Relaxed);
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+    }
+}
+
 impl<E: Send> Observer for ResultForwarder<'_, E> {
+    fn make(&self, job: usize, scenario: &Scenario, _: u64) -> Option<RunResult> {
+        (self.make)(scenario, &self.runs[job]).map_err(|failure| self.fail(failure)).ok()
+    }
+
     fn measured(&self, job: usize, result: &RunResult) {
         let run = &self.runs[job];
         let stored = (self.keep)(run, result);
         let runs = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         (self.work.progress)(Done { runs, of: self.runs.len() as u64, cell: run.cell });
         if let Err(failure) = stored {
-            self.broken.store(true, Ordering::Relaxed);
-            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+            self.fail(failure);
         }
     }
 
     fn stop(&self) -> bool {
         self.broken.load(Ordering::Relaxed) || (self.work.stop)()
-    }
-
-    fn is_brief(&self) -> bool {
-        self.work.brief
     }
 }
 

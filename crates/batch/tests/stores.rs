@@ -86,8 +86,7 @@ fn a_stopped_sweep_resumes_without_repeating_batches() {
         seen.fetch_add(1, Ordering::Relaxed);
     };
     let swept =
-        made(&store, "1/1", &Work { jobs: 1, stop: &stop, progress: &progress, brief: false })
-            .expect("made");
+        made(&store, "1/1", &Work { jobs: 1, stop: &stop, progress: &progress }).expect("made");
     assert!(!swept.is_complete() && swept.made > 0, "{swept:?}");
     let rest = made(&store, "1/1", &Work::new(1)).expect("made");
     assert_eq!((rest.found, rest.found + rest.made), (swept.made, rest.batches));
@@ -144,7 +143,7 @@ fn equal_names_with_other_results_are_an_error() {
                 fs::write(&path, &bytes).expect("written");
             }
         };
-        made(&store, "1/1", &Work { jobs: 1, stop: &|| false, progress: &progress, brief: false })
+        made(&store, "1/1", &Work { jobs: 1, stop: &|| false, progress: &progress })
     };
     let wrong = all.values().last().expect("another batch").clone();
     let error = late(wrong).expect_err("they differ").to_string();
@@ -170,4 +169,30 @@ fn shard_arguments_are_parsed_or_refused() {
     for wrong in ["0/3", "4/3", "3", "a/b", "1/0", ""] {
         assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn each_run_is_made_once_and_its_result_stored() {
+    let (plan, _) = lasthop_scenario::parse(TEXT, "tiny", &[]).expect("a scenario");
+    let runs: Vec<_> = plan.runs().collect();
+    let (made, stored) = (AtomicU64::new(0), AtomicU64::new(0));
+    let keep = |_: &lasthop_scenario::Run, _: &lasthop_sim::runs::RunResult| {
+        stored.fetch_add(1, Ordering::Relaxed);
+        Ok::<(), lasthop_batch::Error>(())
+    };
+    let make = |scenario: &lasthop_scenario::Scenario, run: &lasthop_scenario::Run| {
+        made.fetch_add(1, Ordering::Relaxed);
+        if run.seed == 3 {
+            let (message, help) = ("no room".to_owned(), String::new());
+            return Err(lasthop_batch::Error::Input { message, help });
+        }
+        Ok(lasthop_sim::runs::measure(scenario, run.seed))
+    };
+    let work = Work::new(1);
+    let results = lasthop_batch::measure(&plan, &runs[..2], &work, &keep, &make).expect("results");
+    assert!(results.iter().all(Option::is_some));
+    assert_eq!((made.load(Ordering::Relaxed), stored.load(Ordering::Relaxed)), (2, 2));
+    // A run that cannot be written ends the work, and is not stored.
+    assert!(lasthop_batch::measure(&plan, &runs, &work, &keep, &make).is_err());
+    assert_eq!((made.load(Ordering::Relaxed), stored.load(Ordering::Relaxed)), (5, 4));
 }

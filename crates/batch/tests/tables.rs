@@ -231,7 +231,7 @@ fn work_stops_on_request_and_reports_its_progress() {
         assert_eq!(done.of, plan.count());
         seen.fetch_max(done.runs, Ordering::Relaxed);
     };
-    let work = Work { jobs: 1, stop: &stop, progress: &progress, brief: false };
+    let work = Work { jobs: 1, stop: &stop, progress: &progress };
     let results = run(&plan, "", &work).expect("results");
     assert_eq!(results.cells.iter().map(|cell| cell.runs.len()).sum::<usize>(), 2);
     let (testbed, _) = self::plan("west97-lan", &["world=testbed"]);

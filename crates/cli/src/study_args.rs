@@ -166,7 +166,7 @@ impl Maker<'_> {
         let job = Job {
             plan,
             order: Order::default(),
-            traces: Traces::default(),
+            traces: Traces::None,
             most: Most::USUAL,
             output: self.output,
             jobs: self.jobs.count(),
@@ -176,7 +176,7 @@ impl Maker<'_> {
         };
         let runs = job.measure();
         progress.finish();
-        let results = Results::new(plan, setup, runs?);
+        let results = Results::new(plan, setup, runs?.results);
         Failure::if_stuck(results.stuck())?;
         Ok(results)
     }

@@ -56,7 +56,7 @@ impl Waiting {
                 theirs.of.store(done.of, Ordering::Relaxed);
                 theirs.done.fetch_max(done.runs, Ordering::Relaxed);
             };
-            let work = || work(&Work { jobs, stop: &stop, progress: &count, brief: false });
+            let work = || work(&Work { jobs, stop: &stop, progress: &count });
             // A thread known to Python gets the lock again in a tenth of the time.
             let result = match &rule {
                 Some(_) => Python::attach(|py| py.detach(work)),

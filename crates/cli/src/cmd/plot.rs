@@ -1,5 +1,6 @@
 //! `lasthop plot`: one figure of results, as SVG, PDF or PNG.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -74,7 +75,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let target = args.output.clone().unwrap_or_else(|| args.dir.join(name));
     let form = Form::of(&target)?;
     let results = super::report::read(&args.dir)?;
-    let recorded = files::recorded(&args.dir, &results)?;
+    let recorded = files::recorded(&args.dir, &results, BTreeMap::new())?;
     let request = Request {
         kind: args.kind,
         scalar: &args.of,

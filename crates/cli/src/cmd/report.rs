@@ -1,5 +1,6 @@
 //! `lasthop report`: results of sweeps as a page.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lasthop_report::number::Units;
@@ -42,7 +43,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let (page, name) = match dirs.as_slice() {
         [dir] => {
             let results = read(dir)?;
-            (files::page(dir, &results, Units::default())?, sweep::PAGE)
+            (files::page(dir, &results, BTreeMap::new(), Units::default())?, sweep::PAGE)
         }
         _ => (together(dirs)?, OVERLAY),
     };
@@ -66,7 +67,7 @@ fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
     let mut all: Vec<NamedResults> = Vec::new();
     for dir in dirs {
         let results = read(dir)?;
-        let recorded = files::recorded(dir, &results)?;
+        let recorded = files::recorded(dir, &results, BTreeMap::new())?;
         let short = dir.file_name().map(|name| name.to_string_lossy().into_owned());
         let taken = |name: &String| all.iter().any(|one| one.name == *name);
         // Two directories may have the same name.

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_batch::{Provenance, Work};
+use lasthop_batch::Provenance;
 use lasthop_report::number::{Units, plural};
-use lasthop_scenario::{Argument, Plan, Run, Warning, World};
+use lasthop_scenario::{Argument, Plan, Warning};
 use lasthop_sim::runs::{Results, Setup};
-use rayon::prelude::*;
 
 use super::{bare, plan};
 use crate::failure::Failure;
@@ -17,7 +16,7 @@ use crate::stop::Stop;
 use crate::study_args::{self, Jobs};
 use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
-use crate::sweep::{self, Job, Traces, files};
+use crate::sweep::{self, Job, Measured, Traces, files};
 use crate::{demo, format, output, show};
 
 /// The scenario of `lasthop run` without arguments.
@@ -185,7 +184,7 @@ fn execute(
     json: bool,
 ) -> Result<Outcome, Failure> {
     let plan = job.plan;
-    let runs = job.measure()?;
+    let Measured { results: runs, series } = job.measure()?;
     let finished = runs.iter().flatten().count();
     let results = Results::new(plan, Setup::new(command(args), plan), runs);
     if (finished as u64) < plan.count() {
@@ -210,10 +209,11 @@ fn execute(
             );
         }
         files::remove_former(dir, plan)?;
-        if !traces(job, dir)? {
+        if !job.missing_traces()? {
             return interrupted(job, &results, finished, args, json);
         }
-        output::write(&dir.join(sweep::PAGE), files::page(dir, &results, args.units)?.as_bytes())?;
+        let page = files::page(dir, &results, series, args.units)?;
+        output::write(&dir.join(sweep::PAGE), page.as_bytes())?;
     }
     job.progress.finish();
     if json {
@@ -266,36 +266,6 @@ fn size(dir: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.map(of).sum()
-}
-
-/// Writes the traces of the chosen runs in full; returns false after Ctrl-C.
-fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
-    let folders = files::folders(dir, job.titles());
-    let mut last = None;
-    let mut selected: Vec<(Run, PathBuf)> = Vec::new();
-    for run in job.plan.runs() {
-        let first = last.replace(run.cell) != Some(run.cell);
-        // On real packets the trace was written during the run.
-        let simulated = job.plan.cells[run.cell].scenario.world == World::Sim;
-        if simulated && (job.traces == Traces::All || (first && job.traces == Traces::First)) {
-            let mut folder = folders[run.cell].clone().into_os_string();
-            if !first {
-                folder.push(format!("_seed-{}", run.seed));
-            }
-            selected.push((run, folder.into()));
-        }
-    }
-    job.progress.restart(selected.len() as u64, "traces");
-    Work::new(job.jobs).pool(selected.len())?.install(|| {
-        selected.par_iter().try_for_each(|(run, folder)| {
-            if !job.stop.requested() {
-                files::write(folder, job.plan, run, job.most_each())?;
-                job.progress.step("");
-            }
-            Ok::<(), Failure>(())
-        })
-    })?;
-    Ok(!job.stop.requested())
 }
 
 /// Prints the results up to Ctrl-C, and the command to resume. JSON output has no partial document.

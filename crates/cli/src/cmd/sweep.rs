@@ -76,7 +76,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let stop = Stop::listen()?;
     let progress = Progress::of_runs(grid.runs(), json);
     let (stopped, step) = (|| stop.requested(), |done: Done| progress.at(done.runs, done.of));
-    let work = Work { jobs: args.jobs.count(), stop: &stopped, progress: &step, brief: false };
+    let work = Work { jobs: args.jobs.count(), stop: &stopped, progress: &step };
     let swept = sweep(&batches, &store, args.shard, &work);
     progress.finish();
     let swept = swept.map_err(failed)?;

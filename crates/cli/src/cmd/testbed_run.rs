@@ -212,18 +212,20 @@ fn traced(
     let layout = world.layout(scenario);
     let mut failed = None;
     let mut result = None;
-    let written = files::contents(&trace.folder, &layout, &trace.title, trace.most, |sink| {
-        let mut sinks = (sink, Metrics::new(layout.clone()));
-        match one(world, scenario, seed, &mut sinks, stop) {
-            Ok((finish, at)) => {
-                result = Some(finish(sinks.1));
-                at
+    let written = files::contents(&trace.folder, &layout, &trace.title, trace.most, |files| {
+        lasthop_sim::runs::watched(&layout, files, |sink| {
+            let mut sinks = (sink, Metrics::new(layout.clone()));
+            match one(world, scenario, seed, &mut sinks, stop) {
+                Ok((finish, at)) => {
+                    result = Some(finish(sinks.1));
+                    at
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    Time::ZERO
+                }
             }
-            Err(error) => {
-                failed = Some(error);
-                Time::ZERO
-            }
-        }
+        })
     });
     if let Some(error) = failed {
         return Err(error);

@@ -1,7 +1,7 @@
 //! Complete traces of the first run of each cell: events, control blocks, captures, time-sequence plots.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,10 @@ use lasthop_observe::layout::Layout;
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_observe::sequence::Series;
 use lasthop_proto::machine::StageId;
-use lasthop_proto::units::Time;
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_scenario::{Plan, Run};
-use lasthop_sim::runs::Results;
+use lasthop_sim::runs::{Recording, Results};
 use lasthop_study::sweep::{CellSeries, heading};
 
 use super::bound::{self, Bounded, CountedFile};
@@ -71,18 +70,23 @@ pub fn temporary(folder: &Path) -> PathBuf {
     folder.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }
 
-/// Writes the folder of one cell, unless it exists already.
-pub fn write(folder: &Path, plan: &Plan, run: &Run, most: Option<u64>) -> Result<(), Failure> {
-    if is_there(folder, run, most) {
-        return Ok(());
-    }
-    let cell = &plan.cells[run.cell];
+/// Simulates a run and writes its trace to `folder`.
+pub fn record(
+    folder: &Path,
+    plan: &Plan,
+    run: &Run,
+    most: Option<u64>,
+) -> Result<Recording, Failure> {
+    let scenario = &plan.cells[run.cell].scenario;
     let temporary = temporary(folder);
-    let layout = lasthop_sim::runs::layout(&cell.scenario);
-    let traced = contents(&temporary, &layout, &title(plan, run), most, |sink| {
-        lasthop_sim::runs::simulate(&cell.scenario, run.seed, sink)
+    let layout = lasthop_sim::runs::layout(scenario);
+    let mut recording = None;
+    let traced = contents(&temporary, &layout, &title(plan, run), most, |mut sink| {
+        let made = lasthop_sim::runs::record(scenario, run.seed, &mut sink);
+        recording.insert(made).series.clone()
     });
-    keep(folder, &temporary, run, traced)
+    keep(folder, &temporary, run, traced)?;
+    Ok(recording.expect("a trace without error has its run"))
 }
 
 /// Moves a trace from `temporary` to its folder, or removes it after an error.
@@ -127,14 +131,14 @@ pub fn remove_former(dir: &Path, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Makes a run and writes its events immediately, so memory does not grow with the run. `run` passes every
-/// event to the given sink, and returns the end time. Events, control blocks and captures end at `most` bytes
+/// event to the given sink, and returns the series of its flows. Events, control blocks and captures end at `most` bytes
 /// in total.
 pub fn contents(
     dir: &Path,
     layout: &Layout,
     title: &str,
     most: Option<u64>,
-    run: impl FnOnce(&mut dyn Sink) -> Time,
+    run: impl FnOnce(&mut dyn Sink) -> Vec<Series>,
 ) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let bytes = Rc::new(Cell::new(0));
@@ -160,7 +164,7 @@ pub fn contents(
     let events_csv = EventCsv::new(layout, create("events.csv")?);
     let sink = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
     let mut sinks = Bounded { sink, bytes: bytes.clone(), most, ends: None };
-    let series = lasthop_sim::runs::watched(layout, &mut sinks, run);
+    let series = run(&mut sinks);
     sinks.note(dir)?;
     let ((events_csv, tcb_csv), captures) = sinks.sink;
     events_csv.finish()?.flush()?;
@@ -187,17 +191,27 @@ pub fn contents(
     Ok(())
 }
 
-/// The page about `results`, with rates in `units` and the traces in `dir`.
-pub fn page(dir: &Path, results: &Results, units: Units) -> Result<String, Failure> {
-    Ok(lasthop_study::sweep::page(results, &recorded(dir, results)?, units))
+/// The page about `results`, with rates in `units`. Series of cells that are not in `known` are read from `dir`.
+pub fn page(
+    dir: &Path,
+    results: &Results,
+    known: BTreeMap<usize, Vec<Series>>,
+    units: Units,
+) -> Result<String, Failure> {
+    Ok(lasthop_study::sweep::page(results, &recorded(dir, results, known)?, units))
 }
 
-/// Time-sequence series of the first run of each cell, if they are in `dir`.
-pub fn recorded(dir: &Path, results: &Results) -> Result<Vec<CellSeries>, Failure> {
+/// Time-sequence series of the first run of each cell: those of `known`, else those in `dir`.
+pub fn recorded(
+    dir: &Path,
+    results: &Results,
+    mut known: BTreeMap<usize, Vec<Series>>,
+) -> Result<Vec<CellSeries>, Failure> {
     let titles = results.cells.iter().map(|cell| results.title(cell));
-    let recorded = folders(dir, titles).into_iter().map(|path| {
+    let recorded = folders(dir, titles).into_iter().enumerate().map(|(cell, path)| {
         let folder = path.strip_prefix(dir).unwrap_or(&path).display().to_string();
-        Ok(CellSeries { folder, series: read_series(&path)? })
+        let series = known.remove(&cell).map_or_else(|| read_series(&path), Ok)?;
+        Ok(CellSeries { folder, series })
     });
     recorded.collect()
 }

@@ -5,11 +5,15 @@ pub mod files;
 pub mod store;
 pub mod testbed;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use lasthop_batch::{Done, Work};
-use lasthop_scenario::{Plan, Run, World};
-use lasthop_sim::runs::RunResult;
+use lasthop_observe::sequence::Series;
+use lasthop_scenario::{Plan, Run, Scenario, World};
+use lasthop_sim::runs::{RunResult, measure, measure_in_brief};
+use rayon::prelude::*;
 
 use crate::failure::Failure;
 use crate::note;
@@ -58,10 +62,19 @@ pub struct Job<'a> {
     pub progress: &'a Progress,
 }
 
+/// Results of [`Job::measure`].
+#[derive(Debug)]
+pub struct Measured {
+    /// Of each run, in the order of the plan.
+    pub results: Vec<Option<RunResult>>,
+    /// Time-sequence series of the first run of each traced cell, by the cell's index.
+    pub series: BTreeMap<usize, Vec<Series>>,
+}
+
 impl Job<'_> {
-    /// Makes the runs that are not stored yet. Results are in the order of the plan; `None` is a run
-    /// prevented by Ctrl-C.
-    pub fn measure(&self) -> Result<Vec<Option<RunResult>>, Failure> {
+    /// Makes the runs that are not stored yet, and writes the traces of those that are traced. Results are in the order
+    /// of the plan; `None` is a run prevented by Ctrl-C.
+    pub fn measure(&self) -> Result<Measured, Failure> {
         let store = self.output.map(Store::open).transpose()?;
         let runs: Vec<Run> = self.plan.runs().collect();
         let mut results: Vec<Option<RunResult>> =
@@ -85,11 +98,27 @@ impl Job<'_> {
         let stop = || self.stop.requested();
         let step =
             |done: Done| self.progress.step(&self.plan.cells[done.cell].title(&self.plan.axes));
-        let work = Work { jobs: self.jobs, stop: &stop, progress: &step, brief: self.brief };
+        let work = Work { jobs: self.jobs, stop: &stop, progress: &step };
         let keep = |run: &Run, result: &RunResult| {
             store.as_ref().map_or(Ok(()), |store| store.save(run, result))
         };
-        let measured = lasthop_batch::measure(self.plan, &missing_runs, &work, &keep)?;
+        let traced = self.traced();
+        let series = Mutex::new(BTreeMap::new());
+        let measure = if self.brief { measure_in_brief } else { measure };
+        let make = |scenario: &Scenario, run: &Run| {
+            let folder = traced.get(&(run.cell, run.seed));
+            let Some((folder, first)) = folder.filter(|(folder, _)| !self.has_trace(folder, run))
+            else {
+                return Ok(measure(scenario, run.seed));
+            };
+            let recording = files::record(folder, self.plan, run, self.most_each())?;
+            if *first {
+                let mut series = series.lock().unwrap_or_else(PoisonError::into_inner);
+                series.insert(run.cell, recording.series);
+            }
+            Ok(recording.result)
+        };
+        let measured = lasthop_batch::measure(self.plan, &missing_runs, &work, &keep, &make)?;
         for (i, result) in missing.into_iter().zip(measured) {
             results[i] = result;
         }
@@ -101,7 +130,59 @@ impl Job<'_> {
                 results[*i] = Some(result);
             }
         }
-        Ok(results)
+        let series = series.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Measured { results, series })
+    }
+
+    /// Whether `folder` already has the trace of `run`.
+    fn has_trace(&self, folder: &Path, run: &Run) -> bool {
+        files::is_there(folder, run, self.most_each())
+    }
+
+    /// The simulated runs with a trace, by cell and seed: its folder, and whether it is the first run of its cell. On
+    /// real packets another process writes the trace.
+    fn traced(&self) -> BTreeMap<(usize, u64), (PathBuf, bool)> {
+        let Some(dir) = self.output.filter(|_| self.traces != Traces::None) else {
+            return BTreeMap::new();
+        };
+        let folders = files::folders(dir, self.titles());
+        let mut last = None;
+        let mut traced = BTreeMap::new();
+        for run in self.plan.runs() {
+            let first = last.replace(run.cell) != Some(run.cell);
+            let simulated = self.plan.cells[run.cell].scenario.world == World::Sim;
+            if simulated && (first || self.traces == Traces::All) {
+                let folder = folders[run.cell].display();
+                let seed = if first { String::new() } else { format!("_seed-{}", run.seed) };
+                traced.insert((run.cell, run.seed), (format!("{folder}{seed}").into(), first));
+            }
+        }
+        traced
+    }
+
+    /// Writes the traces that are missing, because their results were stored without them. Returns false after Ctrl-C.
+    pub fn missing_traces(&self) -> Result<bool, Failure> {
+        let traced = self.traced();
+        let runs: Vec<Run> = self.plan.runs().collect();
+        let missing: Vec<(&Run, &PathBuf)> = runs
+            .iter()
+            .filter_map(|run| Some((run, &traced.get(&(run.cell, run.seed))?.0)))
+            .filter(|(run, folder)| !self.has_trace(folder, run))
+            .collect();
+        if missing.is_empty() {
+            return Ok(!self.stop.requested());
+        }
+        self.progress.restart(missing.len() as u64, "traces");
+        Work::new(self.jobs).pool(missing.len())?.install(|| {
+            missing.par_iter().try_for_each(|(run, folder)| {
+                if !self.stop.requested() {
+                    files::record(folder, self.plan, run, self.most_each())?;
+                    self.progress.step("");
+                }
+                Ok::<(), Failure>(())
+            })
+        })?;
+        Ok(!self.stop.requested())
     }
 
     /// Makes runs of one cell in the testbed. Returns fewer results than runs after Ctrl-C.

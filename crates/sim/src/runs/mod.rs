@@ -69,6 +69,12 @@ pub struct Testbed {
 
 /// Progress and early termination of a batch.
 pub trait Observer: Sync {
+    /// Makes job number `job`; `None` if it failed. An observer that also writes a trace overrides this.
+    fn make(&self, job: usize, scenario: &Scenario, seed: u64) -> Option<RunResult> {
+        let _ = job;
+        Some(measure(scenario, seed))
+    }
+
     /// Job number `job` has finished with `result`; called from the thread that ran it.
     fn measured(&self, job: usize, result: &RunResult) {
         let _ = (job, result);
@@ -76,11 +82,6 @@ pub trait Observer: Sync {
 
     /// True to start no further run.
     fn stop(&self) -> bool {
-        false
-    }
-
-    /// Whether metrics [in brief](Metrics::brief) are enough.
-    fn is_brief(&self) -> bool {
         false
     }
 }
@@ -138,7 +139,7 @@ fn result(seed: u64, end: &RunEnd, layout: &Layout, mut metrics: RunMetrics) -> 
 }
 
 /// Runs jobs, each a scenario with a seed, on all threads of the current pool. Results are in the order of the jobs;
-/// `None` for a job that was not started because the observer requested a stop.
+/// `None` for a job that failed, or was not started because the observer requested a stop.
 pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Option<RunResult>> {
     #[cfg(feature = "threads")]
     let jobs = jobs.par_iter();
@@ -149,8 +150,7 @@ pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Op
             if observer.stop() {
                 return None;
             }
-            let of = if observer.is_brief() { measure_in_brief } else { measure };
-            let result = of(scenario, *seed);
+            let result = observer.make(job, scenario, *seed)?;
             observer.measured(job, &result);
             Some(result)
         })
