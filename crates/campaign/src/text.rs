@@ -4,6 +4,7 @@ use core::fmt::Write;
 use std::sync::LazyLock;
 
 use lasthop_proto::describe::{Form, Need, Value};
+use lasthop_proto::link::Fate;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::Rate;
 use lasthop_proto::{agent, channel, link, mac, queue};
@@ -136,9 +137,21 @@ impl Draft {
                 8 => self.fixed("police = { rate = \"9mbit\", burst = \"50kB\" }"),
                 _ => {
                     self.fixed("cross.loss = 0.01");
+                    self.silence();
                     self.keys("cross", "cross.");
                 }
             }
+        }
+    }
+
+    /// A fault of an early packet, and a silence from a later one on, at every other router.
+    fn silence(&mut self) {
+        if self.dice.below(2) == 0 {
+            let (fault, _) = *self.one_of(&Fate::FAULTS);
+            let (silence, _) = *self.one_of(&Fate::SILENCES);
+            let early = self.whole(1, 20);
+            let late = early + self.whole(1, 1000);
+            self.lines.push((format!("cross.fates = \"{early} {fault}, {late} {silence}\""), true));
         }
     }
 

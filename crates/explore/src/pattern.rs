@@ -87,6 +87,19 @@ impl Pattern {
         silences.max_by_key(|silence| silence.span().unwrap_or(Span(u64::MAX)))
     }
 
+    /// The same faults with silences that begin at an earlier packet of the same point, the latest first.
+    pub(crate) fn earlier_silences(&self) -> impl Iterator<Item = Pattern> {
+        let silent = |fault: &Fault| matches!(fault.fate, Fate::Silent(_));
+        let most = self.0.iter().filter(|fault| silent(fault)).map(|fault| fault.place).max();
+        (1..most.unwrap_or(0)).map(move |by| {
+            let place =
+                |fault: &Fault| fault.place.saturating_sub(if silent(fault) { by } else { 0 });
+            Pattern(
+                self.0.iter().map(|fault| Fault { place: place(fault).max(1), ..*fault }).collect(),
+            )
+        })
+    }
+
     /// In the form of `--set`, one for each router and channel: `wired.cross.fates=5 drop, 7 late`.
     pub fn settings(&self, scenario: &Scenario) -> Vec<String> {
         let stages = layout(scenario).stages;

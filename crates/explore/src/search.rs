@@ -1,15 +1,16 @@
 //! The search, by number of faults. Runs with the same number are in the order of the packets with faults.
 
+use lasthop_path::Stage;
 use lasthop_proto::channel::{ErrorModel, ErrorSpec};
-use lasthop_proto::link::{CrossTraffic, Fate, Fates, LinkLayerConfig};
+use lasthop_proto::link::{CrossTraffic, Fate, Fates, LinkLayerConfig, Silence};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{RadioStage, Scenario, StageKind};
-use lasthop_sim::{ChoicePoint, End, Reason, Session};
+use lasthop_sim::{ChoicePoint, End, Reason, RunEnd, Session};
 use rayon::prelude::*;
 
 use crate::found::{Exploration, Run, Violation};
-use crate::oracle::{self, Watch};
+use crate::oracle::{self, Silenced, Watch};
 use crate::pattern::{Fault, Pattern, every_stage};
 
 /// Time limit after which a run must be empty. It is longer than TIME-WAIT, and than the time for which agents store a closed
@@ -111,7 +112,7 @@ pub fn resume(
     let mut subject = Subject::new(prepared(scenario, options), seed, options);
     let mut found = begun;
     let plain = Pattern::default();
-    let first = subject.finish(&plain, subject.begin(&plain));
+    let first = subject.finish(&plain, subject.begin(&subject.scenario, &plain));
     subject.plain = first.as_ref().map_or(0.0, |run| run.seconds);
     if found.levels.is_empty() {
         // The bound of the run without faults is its own time.
@@ -171,9 +172,13 @@ struct Subject<'a> {
     split: bool,
     /// Whether hosts move. Then the base station that they left does not see the end of their connections.
     roams: bool,
+    /// The scenario without base stations, if it has any.
+    bridge: Option<Scenario>,
     /// Whether there is more than one connection. [`Watch`] does not distinguish them, so it does not recognise a packet that
     /// arrives after the end of its own connection.
     several: bool,
+    /// Whether hosts speak QUIC, which needs paths for 1200 bytes (RFC 9000, 14).
+    quic: bool,
     /// Whether a base station sends periodically without end: the status messages of AIRMAIL, or beacons of power saving.
     beats: bool,
     /// The longest initial retransmission timeout of the hosts, in seconds.
@@ -207,13 +212,27 @@ impl<'o> Subject<'o> {
             _ => false,
         });
         let connections: u32 = scenario.transfers.iter().map(|t| t.connections()).sum();
+        let bridge = oracle::bridged(&scenario);
         let several = connections > 1;
-        Subject { scenario, seed, split, roams, several, beats, rto, plain: 0.0, options }
+        let quic = scenario.transfers.iter().any(|transfer| transfer.quic.is_some());
+        Subject {
+            scenario,
+            seed,
+            split,
+            roams,
+            bridge,
+            several,
+            quic,
+            beats,
+            rto,
+            plain: 0.0,
+            options,
+        }
     }
 
-    fn begin(&self, pattern: &Pattern) -> Begun<'_> {
+    fn begin<'a>(&'a self, scenario: &'a Scenario, pattern: &Pattern) -> Begun<'a> {
         let watch = Watch::default();
-        let mut session = Session::with_ends(&self.scenario, self.seed, &self.options.ends, &watch);
+        let mut session = Session::with_ends(scenario, self.seed, &self.options.ends, &watch);
         for fault in &pattern.0 {
             session.set_fate(fault.point, fault.place, fault.fate);
         }
@@ -222,7 +241,7 @@ impl<'o> Subject<'o> {
 
     /// The first decisions of the run with `pattern`.
     fn choices(&self, pattern: &Pattern) -> Vec<Choice> {
-        let (mut session, mut watch) = self.begin(pattern);
+        let (mut session, mut watch) = self.begin(&self.scenario, pattern);
         let mut choices = Vec::new();
         while (choices.len() as u64) < self.options.first {
             let decided = session.run_past_choice(&mut watch);
@@ -252,14 +271,16 @@ impl<'o> Subject<'o> {
             (_, None) => choices.len(),
         };
         let mut runs = Vec::new();
-        let (mut session, mut watch) = self.begin(pattern);
+        let (mut session, mut watch) = self.begin(&self.scenario, pattern);
         let forks = self.options.method == Method::Fork;
         for Choice { wake, point, place } in choices.into_iter().skip(from) {
             // The copy is made before the deadline at which the fate of the packet is decided.
             if forks {
                 session.run_wakes((wake - 1).saturating_sub(session.wakes()), &mut watch);
             }
-            let fates = self.options.fates.iter().filter(|fate| session.can_meet(point, **fate));
+            let narrow = |fate: Fate| self.quic && fate == Fate::Silent(Silence::Narrow);
+            let may = |fate: &&Fate| session.can_meet(point, **fate) && !narrow(**fate);
+            let fates = self.options.fates.iter().filter(may);
             for fate in fates {
                 let pattern = pattern.with(Fault { point, place, fate: *fate });
                 let copy = if forks { session.fork() } else { None };
@@ -268,7 +289,7 @@ impl<'o> Subject<'o> {
                         copy.set_fate(point, place, *fate);
                         (copy, watch)
                     }
-                    None => self.begin(&pattern),
+                    None => self.begin(&self.scenario, &pattern),
                 };
                 runs.push(self.finish(&pattern, begun));
             }
@@ -284,6 +305,32 @@ impl<'o> Subject<'o> {
         (1.0 + faults) * self.plain + timeouts as f64 * self.rto + lateness
     }
 
+    /// Checks the end of a run with a silence against runs without base stations. A packet with the same number may be
+    /// another one there, so the silence may begin at any packet up to this one.
+    fn check_silence(
+        &self,
+        pattern: &Pattern,
+        end: &RunEnd,
+        stages: &[Stage],
+        silence: Silence,
+    ) -> Result<(), String> {
+        let check = |bridge| oracle::check_silence(&self.scenario, end, stages, silence, bridge);
+        let Some(bridge) = &self.bridge else {
+            let plain = self.silenced(&self.scenario, &Pattern::default());
+            return check(Silenced { complete: false, ended: false, ..plain });
+        };
+        let checked = check(self.silenced(bridge, pattern));
+        let earlier =
+            || pattern.earlier_silences().any(|p| check(self.silenced(bridge, &p)).is_ok());
+        if checked.is_err() && earlier() { Ok(()) } else { checked }
+    }
+
+    fn silenced(&self, scenario: &Scenario, pattern: &Pattern) -> Silenced {
+        let (mut session, mut watch) = self.begin(scenario, pattern);
+        session.run_until(Time::NEVER, &mut watch);
+        Silenced::of(&session.end(), session.stages())
+    }
+
     /// Runs to the end, and checks the conditions of [`oracle`].
     fn finish(&self, pattern: &Pattern, begun: Begun<'_>) -> Result<Run, Violation> {
         let (mut session, mut watch) = begun;
@@ -291,10 +338,8 @@ impl<'o> Subject<'o> {
         let end = session.end();
         let Watch { delivered_at, retransmissions, timeouts, .. } = watch;
         if let Some(silence) = pattern.silence() {
-            let checked = oracle::check(&end, &watch, self.split, false, true).and_then(|()| {
-                let seen = (session.stages(), &watch);
-                oracle::check_silence(&self.scenario, &end, seen, silence)
-            });
+            let checked = oracle::check(&end, &watch, self.split, false, true)
+                .and_then(|()| self.check_silence(pattern, &end, session.stages(), silence));
             return match checked {
                 Ok(()) => Ok(Run {
                     pattern: pattern.clone(),

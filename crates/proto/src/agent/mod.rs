@@ -272,9 +272,13 @@ impl AgentConfig {
         matches!(self, AgentConfig::Split(_))
     }
 
-    /// Limit of local retransmissions of one packet after each transmission by its sender; zero without a cache.
-    pub fn local_retransmissions(&self) -> u32 {
+    /// Limit of packets that it sends by its own timer for each packet of a host, while the other host is silent: local
+    /// retransmissions of one packet, probes of an absent host within hours, or notifications that request a
+    /// retransmission, before the host's own timeout of at most two minutes.
+    pub fn repeats(&self) -> u32 {
         match self {
+            AgentConfig::Split(SplitConfig { mtcp: Some(_), .. }) => 128,
+            AgentConfig::SeqCache(_) => 16,
             AgentConfig::Snoop(config) => config.snoop.max_retransmits,
             AgentConfig::SnoopNack(config) => config.snoop.max_retransmits,
             AgentConfig::Wtcp(config) => config.max_retransmits,

@@ -43,6 +43,9 @@ pub use super::settings::Beats;
 pub use bypassed::Evidence;
 pub use moving::Snapshot;
 
+/// Limit of timers that one call handles. There are fewer; more calls without time passing are a fault.
+const TIMERS: u32 = 8;
+
 /// A TCP connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -344,8 +347,18 @@ impl Connection {
         timers.min(ends).min(self.opening_until.or_never()).or_none()
     }
 
-    /// Handles the timers that have expired at `now`.
+    /// Handles the timers that have expired at `now`. Several may expire at the same time.
     pub fn on_wake(&mut self, now: Time, out: &mut Out) {
+        for _ in 0..TIMERS {
+            self.expire(now, out);
+            if self.next_wake().is_none_or(|at| at > now) {
+                return;
+            }
+        }
+    }
+
+    /// Handles one timer that has expired at `now`, or those of the handshake and the receiver.
+    fn expire(&mut self, now: Time, out: &mut Out) {
         if self.open_at.is_past(now) {
             self.open_at = Due::NEVER;
             if !self.config.handshake {

@@ -13,6 +13,10 @@ const WIRE: usize = 0;
 /// delay until a return is noticed is at most an eighth of the absence.
 const PARTS: u64 = 8;
 
+/// After this time a mobile host is not expected back, and both connections are reset. It is the time for which gateways store
+/// an idle connection (RFC 5382, requirement 5).
+const LONGEST: Span = Span::secs(2 * 3600 + 4 * 60);
+
 /// An absence of the mobile host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Absence {
@@ -38,7 +42,12 @@ impl Pair {
             self.lose(now, out);
         }
         if let Some(absence) = self.gone.as_mut().filter(|absence| absence.next_probe <= now) {
-            absence.next_probe = now + every.max(Span(now.since(absence.since).0 / PARTS));
+            let gone = now.since(absence.since);
+            if gone >= LONGEST {
+                self.gone = None;
+                return self.reset(now, out);
+            }
+            absence.next_probe = now + every.max(Span(gone.0 / PARTS));
             self.halves[AIR].probe_return(now, out);
         }
     }
