@@ -34,26 +34,32 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("delay.json", "reads a file of another program: tests/trace.rs"),
 ];
 
-/// Reduces the number of seeds to two at most, by the option that the pages show for a quick look.
+/// Page whose commands another test runs: `the_six_links_have_the_places_of_their_page`.
+const SIX_LINKS: &str = "docs/explanation/advice-links.md";
+
+/// Reduces the number of seeds: to one, or two where runs are compared in pairs; and the packets of `explore`.
 fn scaled(command: &str) -> String {
-    let few = ["run", "compare", "advise", "energy"].map(|word| format!("lasthop {word} "));
-    let mut scaled = match command.split_once("--seeds ") {
+    let starts =
+        |words: &[&str]| words.iter().any(|w| command.starts_with(&format!("lasthop {w} ")));
+    let most = if starts(&["run", "sweep"]) { 1 } else { 2 };
+    let (few, advise) = (starts(&["run", "compare", "advise", "energy"]), starts(&["advise"]));
+    let scaled = at_most(command, "--seeds ", most, few);
+    let scaled = at_most(&scaled, "--first ", 4, starts(&["explore"]));
+    if advise && !command.contains("--quick") { scaled + " --quick" } else { scaled }
+}
+
+/// The command with at most `most` for an option with a number, which is added if it is missing and `needed`.
+fn at_most(command: &str, option: &str, most: u32, needed: bool) -> String {
+    match command.split_once(option) {
         Some((before, after)) => {
             let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-            let (seeds, rest) = after.split_at(digits);
-            let seeds = seeds.parse().map_or(2, |seeds: u32| seeds.min(2));
-            format!("{before}--seeds {seeds}{rest}")
+            let (number, rest) = after.split_at(digits);
+            let number = number.parse().map_or(most, |number: u32| number.min(most));
+            format!("{before}{option}{number}{rest}")
         }
-        None if few.iter().any(|word| command.starts_with(word)) => format!("{command} --seeds 2"),
+        None if needed => format!("{command} {option}{most}"),
         None => command.to_owned(),
-    };
-    if command.starts_with("lasthop advise") && !command.contains("--quick") {
-        scaled += " --quick";
     }
-    if command.starts_with("lasthop explore") && !command.contains("--first") {
-        scaled += " --first 8";
-    }
-    scaled
 }
 
 /// Whether the command may answer that nothing would help. Two seeds seldom show an improvement.
@@ -135,6 +141,7 @@ fn every_command_of_the_documentation_runs() {
     let mut pages: BTreeMap<String, Vec<DocCommand>> = BTreeMap::new();
     let (out, run): (Vec<_>, Vec<_>) = commands()
         .into_iter()
+        .filter(|example| example.page != SIX_LINKS)
         .partition(|example| NOT_RUN.iter().any(|(part, _)| example.command.contains(part)));
     for (part, why) in NOT_RUN {
         assert!(out.iter().any(|s| s.command.contains(part)), "no page has `{part}` ({why})");
@@ -283,8 +290,7 @@ fn places(command: &str) -> [String; 2] {
 
 #[test]
 fn the_six_links_have_the_places_of_their_page() {
-    let page = "docs/explanation/advice-links.md";
-    let text = fs::read_to_string(root().join(page)).expect("it can be read");
+    let text = fs::read_to_string(root().join(SIX_LINKS)).expect("it can be read");
     let rows: Vec<[String; 2]> = text
         .lines()
         .skip_while(|line| !line.starts_with("|---"))
@@ -293,7 +299,7 @@ fn the_six_links_have_the_places_of_their_page() {
         .map(|line| line.trim_end_matches(" |").split(" | ").collect::<Vec<&str>>())
         .map(|cells| [cells[1].to_owned(), cells[2].to_owned()])
         .collect();
-    let examples = commands().into_iter().filter(|example| example.page == page);
+    let examples = commands().into_iter().filter(|example| example.page == SIX_LINKS);
     let advise_commands: Vec<String> = examples
         .map(|example| example.command)
         .filter(|command| command.starts_with("lasthop advise"))

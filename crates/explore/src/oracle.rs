@@ -188,7 +188,7 @@ pub fn check_silence(
     scenario: &Scenario,
     end: &RunEnd,
     stages: &[lasthop_path::Stage],
-    silence: Silence,
+    mut silences: impl Iterator<Item = Silence>,
     bridge: Silenced,
 ) -> Result<(), String> {
     let seen = Silenced::of(end, stages);
@@ -210,8 +210,13 @@ pub fn check_silence(
         stages.iter().filter_map(|stage| stage.agent()).map(|agent| agent.peak_state_bytes());
     let state = state.max().unwrap_or(0);
     demand(state <= 1 << 20, || format!("an agent had {state} bytes of state"))?;
-    // A station that splits connections has windows and packet sizes of its own, and limits handshakes to 75 s.
-    let own = split && matches!(silence, Silence::Closed | Silence::Narrow);
+    // A window that stays closed delays a FIN without end, also after the last data. A station that splits connections has
+    // packet sizes of its own, and limits handshakes to 75 s.
+    let own = silences.any(|silence| match silence {
+        Silence::Closed => true,
+        Silence::Narrow => split,
+        _ => false,
+    });
     let alike = !patient && !own;
     let unopened =
         |transfer: &TransferEnd| split && transfer.delivered + transfer.acknowledged == 0;

@@ -78,13 +78,12 @@ impl Pattern {
         Pattern(faults)
     }
 
-    /// The longest silence among its faults.
-    pub(crate) fn silence(&self) -> Option<Silence> {
-        let silences = self.0.iter().filter_map(|fault| match fault.fate {
+    /// The silences among its faults.
+    pub(crate) fn silences(&self) -> impl Iterator<Item = Silence> + Clone {
+        self.0.iter().filter_map(|fault| match fault.fate {
             Fate::Silent(silence) => Some(silence),
             _ => None,
-        });
-        silences.max_by_key(|silence| silence.span().unwrap_or(Span(u64::MAX)))
+        })
     }
 
     /// The same faults with silences that begin at an earlier packet of the same point, the latest first.

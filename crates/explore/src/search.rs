@@ -20,8 +20,8 @@ const PATIENCE: Span = Span::secs(7200);
 /// The same for a base station whose periodic messages never end: longer than TIME-WAIT.
 const SHORT: Span = Span::secs(120);
 
-/// Horizon of runs with silence: longer than all hosts retransmit.
-const LONG: Span = Span::secs(4 * 3600);
+/// Horizon of runs with silence: longer than all hosts retransmit, and than two successive absences at an M-TCP.
+const LONG: Span = Span::secs(5 * 3600);
 
 /// Number of patterns that are extended in parallel. A search can be stopped after each such part.
 const PART: usize = 256;
@@ -312,9 +312,10 @@ impl<'o> Subject<'o> {
         pattern: &Pattern,
         end: &RunEnd,
         stages: &[Stage],
-        silence: Silence,
     ) -> Result<(), String> {
-        let check = |bridge| oracle::check_silence(&self.scenario, end, stages, silence, bridge);
+        let silences = pattern.silences();
+        let check =
+            |bridge| oracle::check_silence(&self.scenario, end, stages, silences.clone(), bridge);
         let Some(bridge) = &self.bridge else {
             let plain = self.silenced(&self.scenario, &Pattern::default());
             return check(Silenced { complete: false, ended: false, ..plain });
@@ -337,9 +338,9 @@ impl<'o> Subject<'o> {
         session.run_until(Time::NEVER, &mut watch);
         let end = session.end();
         let Watch { delivered_at, retransmissions, timeouts, .. } = watch;
-        if let Some(silence) = pattern.silence() {
+        if pattern.silences().next().is_some() {
             let checked = oracle::check(&end, &watch, self.split, false, true)
-                .and_then(|()| self.check_silence(pattern, &end, session.stages(), silence));
+                .and_then(|()| self.check_silence(pattern, &end, session.stages()));
             return match checked {
                 Ok(()) => Ok(Run {
                     pattern: pattern.clone(),

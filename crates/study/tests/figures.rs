@@ -71,24 +71,27 @@ impl TableArguments {
         format!("{} | {}", self.sets.join(" "), labels.join(" | "))
     }
 
-    /// The throughput of each cell in KB/s, by labels.
-    fn run(&self) -> Vec<(Vec<String>, Vec<f64>)> {
+    /// The throughput of each cell in KB/s, by labels; nothing for cells that are not measured.
+    fn run(&self, all: bool) -> Vec<(Vec<String>, Vec<f64>)> {
         let text = example(&self.scenario).unwrap().text;
         let sets = self.sets.iter().cloned().map(Argument::Set);
         let axes = self.axes.iter().cloned().map(Argument::Vary);
         let arguments: Vec<Argument> = sets.chain(axes).collect();
         let (plan, _) = parse(text, &self.scenario, &arguments).unwrap();
-        let jobs: Vec<(&Scenario, u64)> = plan
-            .cells
-            .iter()
-            .flat_map(|cell| (1..=self.seeds).map(|seed| (&cell.scenario, seed)))
+        let columns = plan.axes[1].labels.len();
+        let is_measured = |at: usize| all || (at / columns + at % columns).is_multiple_of(3);
+        let measured = plan.cells.iter().enumerate().filter(|(at, _)| is_measured(*at));
+        let jobs: Vec<(&Scenario, u64)> = measured
+            .flat_map(|(_, cell)| (1..=self.seeds).map(|seed| (&cell.scenario, seed)))
             .collect();
         let rates: Vec<f64> = measure_all(&jobs, &())
             .into_iter()
             .map(|run| run.unwrap().metrics.aggregate_throughput / 1024.0)
             .collect();
-        let labels = plan.cells.iter().map(|cell| cell.labels.clone());
-        labels.zip(rates.chunks(self.seeds as usize).map(<[f64]>::to_vec)).collect()
+        let mut rates = rates.chunks(self.seeds as usize).map(<[f64]>::to_vec);
+        let labels = plan.cells.iter().map(|cell| cell.labels.clone()).enumerate();
+        let mut of = |at| if is_measured(at) { rates.next().expect("runs") } else { Vec::new() };
+        labels.map(|(at, labels)| (labels, of(at))).collect()
     }
 }
 
@@ -112,9 +115,17 @@ fn ratio(ours: &[f64], kernel: &[f64]) -> String {
     format!("{ratio:.2} ± {:.2}", ratio * (a * a + b * b).sqrt())
 }
 
-/// A row for each value of the first axis, a column for each of the second.
-fn table(arguments: &TableArguments, kernel: &KernelRecord) -> String {
-    let cells = arguments.run();
+/// A row for each value of the first axis, a column for each of the second. Cells that are not measured are those of the
+/// table `old`.
+fn table(arguments: &TableArguments, kernel: &KernelRecord, old: &str, all: bool) -> String {
+    let cells = arguments.run(all);
+    let width = if arguments.kernel { 3 } else { 1 };
+    let old: Vec<Vec<&str>> =
+        old.trim().lines().skip(2).map(|row| row.split('|').collect()).collect();
+    let old = |row: usize, column: usize| {
+        let parts = old.get(row).and_then(|row| row.get(2 + width * column..)).unwrap_or_default();
+        parts.iter().take(width).map(|part| format!("{part}|")).collect::<String>()
+    };
     let mut rows: Vec<(&str, String)> = Vec::new();
     let mut head: Vec<String> = Vec::new();
     for (labels, rates) in &cells {
@@ -122,17 +133,21 @@ fn table(arguments: &TableArguments, kernel: &KernelRecord) -> String {
         if rows.last().is_none_or(|last| last.0 != row) {
             rows.push((row, String::new()));
         }
+        let at = rows.len() - 1;
         let line = &mut rows.last_mut().unwrap().1;
         let key = arguments.key(labels);
         let theirs = || kernel.runs.get(&key).unwrap_or_else(|| panic!("`{key}` is not recorded"));
-        *line += &match arguments.parentheses {
-            true => format!(" {} ({}) |", formatted(rates), formatted(theirs())),
-            false => format!(" {} |", formatted(rates)),
+        *line += &match (rates.is_empty(), arguments.parentheses, arguments.kernel) {
+            (true, ..) => old(at, line.matches('|').count() / width),
+            (_, true, _) => format!(" {} ({}) |", formatted(rates), formatted(theirs())),
+            (_, _, true) => {
+                let ratio = ratio(rates, theirs());
+                format!(" {} | {} | {ratio} |", formatted(rates), formatted(theirs()))
+            }
+            _ => format!(" {} |", formatted(rates)),
         };
         let mut columns = vec![format!(" `{column}` |")];
         if arguments.kernel {
-            let theirs = theirs();
-            *line += &format!(" {} | {} |", formatted(theirs), ratio(rates, theirs));
             columns.extend([" Linux |".to_owned(), " ratio |".to_owned()]);
         }
         if rows.len() == 1 {
@@ -152,6 +167,7 @@ fn table(arguments: &TableArguments, kernel: &KernelRecord) -> String {
 fn the_figures_of_the_manual_are_those_of_the_program() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let kernel = recorded();
+    let write = std::env::var_os("LASTHOP_WRITE_FIGURES").is_some();
     let mut tables = 0;
     for page in PAGES {
         let path = docs.join(page);
@@ -160,12 +176,12 @@ fn the_figures_of_the_manual_are_those_of_the_program() {
         let mut new = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let (words, rest) = part.split_once(" -->\n").expect("arguments");
-            let (_, after) = rest.split_once("<!-- end -->").expect("an end");
-            let table = table(&TableArguments::parse(words), &kernel);
+            let (before, after) = rest.split_once("<!-- end -->").expect("an end");
+            let table = table(&TableArguments::parse(words), &kernel, before, write);
             new += &format!("<!-- figures: {words} -->\n\n{table}\n<!-- end -->{after}");
             tables += 1;
         }
-        if std::env::var_os("LASTHOP_WRITE_FIGURES").is_some() {
+        if write {
             std::fs::write(&path, new).unwrap();
         } else {
             assert!(old == new, "docs/{page} is out of date: run `make figures`");
