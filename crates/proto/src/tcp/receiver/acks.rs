@@ -30,7 +30,11 @@ impl Receiver {
             self.unacked >= every && full
         };
         let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
-        if quick || enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
+        let opens = || match &self.quick {
+            Some(_) => self.reading && self.doubles(),
+            None => every == DelayedAck::BY_TIME && self.opens_twofold(),
+        };
+        if quick || enough || opens() {
             self.ack_now = true;
         } else if !self.ack_at.is_set() {
             let timeout = match (&self.control, &self.quick) {
@@ -57,6 +61,13 @@ impl Receiver {
     fn opens_twofold(&self) -> bool {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
         free > 0 && free >= 2 * self.edge.saturating_sub(self.nxt)
+    }
+
+    /// Whether the window has become twice as large. In Linux the program's read then sends an ACK
+    /// (`__tcp_cleanup_rbuf`).
+    fn doubles(&self) -> bool {
+        let moved = self.opens();
+        moved > 0 && moved >= self.edge.saturating_sub(self.nxt)
     }
 
     /// Requires an ACK now, on a data segment or as a pure ACK.
@@ -107,10 +118,7 @@ impl Receiver {
         if let Some(quick) = self.quick.as_mut().filter(|_| bytes > 0) {
             quick.read((now, next), held);
         }
-        let moved = self.opens();
-        let left = self.edge.saturating_sub(self.nxt);
-        // Linux: if the window has become twice as large (`__tcp_cleanup_rbuf`).
-        self.ack_now |= moved > 0 && moved >= left;
+        self.ack_now |= self.doubles();
         if let Some(quick) = &self.quick {
             let drained = bytes > 0 && self.unread == 0;
             self.ack_now |= quick.is_full() || drained && quick.acks_reading();

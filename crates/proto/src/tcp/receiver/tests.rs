@@ -252,3 +252,28 @@ proptest! {
         }
     }
 }
+
+/// A buffer of two segments: the program's read doubles the window after each of them.
+#[test]
+fn a_window_that_a_read_doubles_is_announced_at_once() {
+    let config = TcpConfig {
+        quick_acks: true,
+        mss: 536,
+        recv_buffer: 2304,
+        recv_memory: Some([2304, 2304]),
+        ..TcpConfig::rfc()
+    };
+    let beat = Beat::new(Span::millis(200), Span::ZERO);
+    let config = Settings::new(config, Beats { slow: beat, fast: beat });
+    let mut r = Receiver::new(&config);
+    r.open_window(536, 1);
+    r.synchronise(&config, 536, 536);
+    r.established(Time(0));
+    for i in 0..60 {
+        let (at, from) = (Time::ZERO + Span::millis(50 * i), 1 + 536 * i);
+        r.take(at, from, body(from, 536), false);
+        assert!(r.ack_due(), "segment {i}");
+        r.window();
+        r.acked();
+    }
+}
