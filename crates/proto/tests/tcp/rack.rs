@@ -393,10 +393,11 @@ fn a_report_of_half_a_segment_leaves_the_probe_of_the_tail() {
         &TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..rack(10) },
         "
         100ms  established 1000 sackok
-        100ms  > FP. 1+1000 ack 1
+        100ms  > P. 1+1000 ack 1
+        100ms  > F. at 1001 ack 1
         150ms  < . ack 1 sack 501-1001
-        400ms  note TailLossProbe
-        400ms  > FP. 1+1000 ack 1 => tail-loss-probe
+        308ms  note TailLossProbe
+        308ms  > F. at 1001 ack 1 => tail-loss-probe
         500ms  end
         ",
     );
@@ -443,6 +444,36 @@ fn without_sack_linux_transmits_on_duplicate_acks() {
         202ms  note FastRetransmit
         202ms  > . 1+1000 ack 1 => fast-retransmit
         300ms  end
+        ",
+    );
+}
+
+/// The application of Linux writes before it closes. So the FIN is a separate segment, unless data waits for the window.
+#[test]
+fn the_fin_is_part_of_the_last_segment_only_if_that_waits() {
+    let linux = |segments| TcpConfig {
+        growth: GrowthRule::Linux,
+        rto_min: Span::millis(200),
+        ..rack(segments)
+    };
+    check(
+        &linux(10),
+        "
+        100ms  established 2000 sackok
+        100ms  > . 1+1000 ack 1
+        100ms  > P. 1001+1000 ack 1
+        100ms  > F. at 2001 ack 1
+        150ms  end
+        ",
+    );
+    check(
+        &linux(1),
+        "
+        100ms  established 2000 sackok
+        100ms  > . 1+1000 ack 1
+        200ms  < . ack 1001
+        200ms  > FP. 1001+1000 ack 1
+        250ms  end
         ",
     );
 }

@@ -157,7 +157,7 @@ impl Connection {
         if !self.may_write() {
             return;
         }
-        self.tx.core.window.fin = true;
+        self.tx.core.window.close();
         if self.state.is_synchronised() {
             self.check_complete(out);
         }
@@ -171,7 +171,7 @@ impl Connection {
         }
         let w = &mut self.tx.core.window;
         w.end = w.end.min(w.max.max(1));
-        w.fin = true;
+        w.close();
         if self.state.is_synchronised() {
             self.check_complete(out);
         }

@@ -481,7 +481,7 @@ impl Connection {
                 State::TimeWait => self.time_wait_until = Due::at(now + self.time_wait(now)),
                 // Without an application, this end has no more data and closes too.
                 State::CloseWait if self.outbox.is_none() || self.exchange.is_some() => {
-                    self.tx.core.window.fin = true;
+                    self.tx.core.window.close();
                 }
                 State::CloseWait if !self.relay && !taken.filled => {
                     let unacked = self.rx.nxt.saturating_sub(self.last_ack_sent);

@@ -31,7 +31,11 @@ impl Connection {
         if self.held || self.corked && self.rx.has_no_gap() {
             return;
         }
-        if self.tx.has_work() && self.state.is_synchronised() && !self.frozen {
+        let w = &mut self.tx.core.window;
+        if w.nxt >= w.end {
+            w.close_written();
+        }
+        while self.tx.has_work() && self.state.is_synchronised() && !self.frozen {
             if self.opening.is_some() {
                 self.send_first(now, out);
             }
@@ -45,6 +49,9 @@ impl Connection {
             while let Some(chunk) = self.next_chunk(now, &mut allowance, out) {
                 self.send_chunk(now, chunk, out);
                 self.reserve_reports();
+            }
+            if !self.tx.core.window.close_written() {
+                break;
             }
         }
         self.send_ack(now, out);

@@ -16,6 +16,11 @@ impl<R: Recovery> SenderWith<'_, R> {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         let una = w.una;
         timers.unanswered = 0;
+        if let Some(bursts) = self.core.bursts.as_mut()
+            && (info.ack >= una || !info.sacked.is_empty())
+        {
+            bursts.end(now, info.ack > una || !info.sacked.is_empty());
+        }
         self.core.ce_bytes = self.core.ce_bytes.saturating_add(info.ce_bytes);
         //= rfc5681#section-2: a duplicate ACK has no data and the same window
         let plain = !info.carries && info.window == w.peer;

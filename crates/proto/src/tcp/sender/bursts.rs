@@ -34,8 +34,6 @@ pub(super) struct Bursts {
     /// Whether a full segment was sent since the last ACK, and the arrival time of that ACK if it had news.
     whole: bool,
     last_ack: Option<Time>,
-    /// End position of the last partial segment.
-    small: u64,
     /// Whether the congestion control paces, and its last rate in bytes per second. Bursts are then larger than the
     /// pacer's only on short paths.
     paced: bool,
@@ -74,20 +72,25 @@ impl Bursts {
         if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt).min(rest) <= mss {
             return true;
         }
-        let most = match self.paced {
-            true => burst(self.rate, input.min_rtt, w.mss),
-            false => largest(w, input.srtt, input.min_rtt),
-        };
+        let most = self.most(w, input.srtt, input.min_rtt);
         let late = self.last.is_none_or(|last| input.now > last + SOON);
         let far = input
             .oldest
             .is_none_or(|sent| sent + input.srtt > input.now + SOON.min(Span(input.srtt.0 / 2)));
         let whole = room * mss >= rest.min(cwnd / PART);
         // Data before a FIN does not wait for more.
-        let ends = w.fin && w.end.saturating_sub(w.nxt) <= rest;
+        let ends = w.is_closed() && w.end.saturating_sub(w.nxt) <= rest;
         let go = late || far || room >= most || whole || ends;
         self.left = if go { room.min(most).min(rest / mss) } else { 0 };
         go
+    }
+
+    /// Maximum number of segments of a burst.
+    pub(super) fn most(&self, w: &Window, srtt: Span, min_rtt: Option<Span>) -> u64 {
+        match self.paced {
+            true => burst(self.rate, min_rtt, w.mss),
+            false => largest(w, srtt, min_rtt),
+        }
     }
 
     /// Bytes up to the end of the socket buffer with the next data. The first buffer is refilled while the first
@@ -113,11 +116,7 @@ impl Bursts {
             None => now,
         });
         self.rate = pace.map_or(0, |pace| pace.bps() / 8);
-        if chunk.len < w.payload() && chunk.end() < w.last() {
-            self.small = chunk.end();
-        } else {
-            self.whole = true;
-        }
+        self.whole |= chunk.len >= w.payload() || chunk.end() >= w.last();
     }
 
     /// Ends the burst at an ACK: data sent now is a separate burst. `news` is whether the ACK reports data.
@@ -135,7 +134,7 @@ impl Bursts {
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
-        let goes = self.last_ack == Some(now) && self.whole && part && room && self.small <= w.una;
+        let goes = self.last_ack == Some(now) && self.whole && part && room && w.small <= w.una;
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }
@@ -168,12 +167,7 @@ pub(super) fn burst(rate: u64, min_rtt: Option<Span>, mss: u32) -> u64 {
 /// The next new segment with `pipe` bytes in the network. The congestion window limits these bytes; the other windows
 /// limit positions.
 pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
-    let congestion = w.cwnd;
-    let room = u64::from(congestion).saturating_sub(pipe);
-    w.cwnd = (w.nxt - w.una + room).min(u32::MAX.into()) as u32;
-    let chunk = w.next_chunk();
-    w.cwnd = congestion;
-    chunk
+    w.chunk_within(u64::from(w.cwnd).saturating_sub(pipe))
 }
 
 #[cfg(test)]
@@ -202,8 +196,10 @@ mod tests {
         let goes = |bursts: &Bursts, w: &Window, pipe| bursts.remainder(w, pipe, now).is_some();
         assert!(!goes(&Bursts { last_ack: None, ..bursts }, &w, 5000), "no ACK has come");
         assert!(goes(&bursts, &w, 29_000) && !goes(&bursts, &w, 29_001), "room for a whole one");
-        assert!(!goes(&Bursts { small: 2, ..bursts }, &w, 5000), "another is on its way");
-        assert!(goes(&Bursts { small: 1, ..bursts }, &w, 5000), "that one has come");
+        w.small = 2;
+        assert!(!goes(&bursts, &w, 5000), "another is on its way");
+        w.small = 1;
+        assert!(goes(&bursts, &w, 5000), "that one has come");
         assert!(!goes(&Bursts { whole: false, ..bursts }, &w, 5000), "no burst");
         w.end = 5501;
         assert!(!goes(&bursts, &w, 5000), "all the data there is goes by itself");

@@ -9,6 +9,7 @@ use crate::tcp::rtt::RttEstimator;
 use crate::units::{Due, Time};
 
 use super::Window;
+use super::bursts::Bursts;
 use super::growth::any::AnyGrowth;
 use super::growth::pacing::Pacer;
 use super::growth::usage::Usage;
@@ -44,6 +45,8 @@ pub struct Core {
     /// Marked bytes ([`AckInfo::ce_bytes`](super::AckInfo)) since the last sample of the growth.
     pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Box<Pacer>>,
+    /// Linux' rules for bursts of new data.
+    pub(super) bursts: Option<Bursts>,
     /// Use of the congestion window, which decides whether it may grow.
     pub(super) usage: Usage,
     /// Times for which each limit has stopped this sender.
@@ -86,6 +89,7 @@ impl Core {
             reduced: false,
             ce_bytes: 0,
             pacer: Pacer::new(config).map(Box::new),
+            bursts: Bursts::of(config),
             usage: Usage::new(config),
             limits: Limits::default(),
             probe_now: false,
@@ -98,7 +102,7 @@ impl Core {
     pub(super) fn note_usage(&mut self) {
         let w = &self.window;
         let full = w.nxt - w.una + u64::from(w.mss) > w.congestion().into();
-        self.usage.note(w, w.nxt < w.last() && full);
+        self.usage.note(w, w.nxt - w.una, w.nxt < w.last() && full);
     }
 
     /// The newly arrived part of `bytes` that an ACK acknowledges. Without SACK Linux counts each previous duplicate

@@ -42,6 +42,10 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         core.usage.sent(now, probe);
         core.growth.on_sent(now, &core.window, &chunk);
+        if !probe && chunk.from > 0 {
+            let pace = core.growth.pacing();
+            core.bursts.iter_mut().for_each(|bursts| bursts.sent(now, &core.window, &chunk, pace));
+        }
         if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
             core.growth.restart(now, idle);
         }
@@ -111,7 +115,10 @@ impl<R: Recovery> SenderWith<'_, R> {
             Choice::Send(chunk) => return Some(chunk),
             Choice::Wait => return None,
             Choice::Window => {
+                let pipe = self.recovery.pipe(&core.window);
                 let chunk = core.window.next_chunk();
+                let chunk =
+                    chunk.or_else(|| core.bursts.as_ref()?.remainder(&core.window, pipe, now));
                 if chunk.is_none() {
                     core.note_usage();
                 }

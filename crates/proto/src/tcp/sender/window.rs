@@ -52,6 +52,9 @@ pub struct Window {
     pub end: u64,
     /// Whether the application has closed: a FIN follows the last byte.
     pub fin: bool,
+    /// Whether the FIN may be sent now. In Linux an application writes before it closes, so data that leaves at the write
+    /// does not carry the FIN (`tcp_send_fin`).
+    fin_due: bool,
     /// A segment to send next, independent of the window.
     pub repair: Option<(u64, Cause)>,
     /// Cause of retransmissions below `max`.
@@ -98,6 +101,7 @@ impl Window {
             max: 0,
             end: 1,
             fin: false,
+            fin_due: config.growth != GrowthRule::Linux,
             repair: None,
             again: Cause::TimeoutRetransmit,
             largest: 0xffff,
@@ -176,6 +180,24 @@ impl Window {
     /// One past the last position of the stream, FIN included.
     pub fn last(&self) -> u64 {
         self.end + u64::from(self.fin)
+    }
+
+    /// Records that the application closes after all its writes.
+    pub fn close(&mut self) {
+        (self.fin, self.fin_due) = (true, true);
+    }
+
+    /// Whether the FIN follows the last byte at once.
+    pub fn is_closed(&self) -> bool {
+        self.fin && self.fin_due
+    }
+
+    /// Permits the FIN once the send buffer holds all data. Returns whether it was not permitted before.
+    pub fn close_written(&mut self) -> bool {
+        let closes =
+            self.fin && !self.fin_due && self.end <= self.una + u64::from(self.send_buffer);
+        self.fin_due |= closes;
+        closes
     }
 
     /// Number of sent and unacknowledged positions.
@@ -297,6 +319,18 @@ impl Window {
         new
     }
 
+    /// The next new segment, with a congestion window that permits `room` further bytes.
+    pub fn chunk_within(&mut self, room: u64) -> Option<Chunk> {
+        let mss = u64::from(self.mss);
+        let room = if self.whole_segments { room / mss * mss } else { room };
+        let window = (self.nxt - self.una + room).min(u32::MAX.into()) as u32;
+        let congestion = core::mem::replace(&mut self.cwnd, window);
+        let whole = core::mem::take(&mut self.whole_segments);
+        let chunk = self.next_chunk();
+        (self.cwnd, self.whole_segments) = (congestion, whole);
+        chunk
+    }
+
     /// Whether a partial segment waits for more data.
     //= rfc9293#section-3.7.4: Nagle, with Minshall's change: one small segment may be outstanding
     fn coalesces(&self) -> bool {
@@ -347,7 +381,7 @@ impl Window {
             (len, ends) = ((end - self.nxt) as u32, *end < self.end);
         }
         let reaches_end = self.nxt + u64::from(len) == self.end;
-        let fin = self.fin && reaches_end && self.nxt <= self.end && limit > self.end;
+        let fin = self.is_closed() && reaches_end && self.nxt <= self.end && limit > self.end;
         if len == 0 && !fin {
             return None;
         }

@@ -62,10 +62,10 @@ impl Usage {
         self.unnoted
     }
 
-    /// Records whether the congestion window prevents further transmissions, for the growth of the window.
-    pub(in crate::tcp::sender) fn note(&mut self, w: &Window, by_window: bool) {
+    /// Records whether the congestion window prevents further transmissions, for the growth of the window; `out` bytes
+    /// are outstanding.
+    pub(in crate::tcp::sender) fn note(&mut self, w: &Window, out: u64, by_window: bool) {
         self.unnoted = false;
-        let out = w.nxt - w.una;
         if w.una >= self.most.1 || by_window || (!self.limited && out > self.most.0) {
             self.limited = by_window;
             self.most = (out, w.nxt);

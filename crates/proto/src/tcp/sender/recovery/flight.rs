@@ -94,8 +94,9 @@ pub struct Flight {
     board: Scoreboard,
     /// Estimated bytes in the network.
     pipe: u64,
-    /// Bytes that are lost and not retransmitted.
+    /// Bytes that are lost and not retransmitted, and number of such segments.
     lost: u64,
+    lost_segments: usize,
     /// Number of segments that the receiver has reported.
     sacked_segments: usize,
     /// No record below this position is lost.
@@ -113,6 +114,11 @@ impl Flight {
     /// Estimated bytes in the network: neither reported nor lost.
     pub fn pipe(&self) -> u64 {
         self.pipe
+    }
+
+    /// Number of segments in the network: neither reported nor lost.
+    pub fn pending(&self) -> u64 {
+        (self.records.len() - self.sacked_segments - self.lost_segments) as u64
     }
 
     /// Bytes that are lost and wait for their retransmission.
@@ -206,6 +212,7 @@ impl Flight {
             let r = &mut self.records[i];
             if core::mem::take(&mut r.lost) {
                 self.lost -= r.bytes();
+                self.lost_segments -= 1;
                 self.pipe += r.bytes();
             }
             // The last transmission determines the length, which a probe may have cut before.
@@ -250,6 +257,7 @@ impl Flight {
             }
             if core::mem::take(&mut r.lost) {
                 self.lost -= r.bytes();
+                self.lost_segments -= 1;
                 self.pipe += r.bytes();
                 r.mark = Mark::Repaired;
             } else if r.mark != Mark::Repaired {
@@ -291,6 +299,7 @@ impl Flight {
                 self.sacked_segments -= usize::from(r.to() <= una);
             } else if r.lost {
                 self.lost -= gone;
+                self.lost_segments -= usize::from(r.to() <= una);
             } else {
                 self.pipe -= gone;
             }
@@ -342,6 +351,7 @@ impl Flight {
         self.sacked_segments += 1;
         if core::mem::take(&mut r.lost) {
             self.lost -= r.bytes();
+            self.lost_segments -= 1;
         } else {
             self.pipe -= r.bytes();
         }

@@ -13,13 +13,11 @@ mod undo;
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
-use crate::tcp::rtt::RttEstimator;
 use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Due, Rate, Span, Time};
 
-use crate::tcp::sender::bursts::{self, BurstInput, Bursts, new_data};
+use crate::tcp::sender::bursts::{self, BurstInput, new_data};
 use crate::tcp::sender::growth::rate::RateMeter;
-use crate::tcp::sender::growth::usage::Usage;
 use crate::tcp::sender::growth::{Acked, Growth, Sample};
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::{Flight, Judgement, SentSegment};
@@ -88,8 +86,6 @@ pub struct Rack {
     kernel: bool,
     /// Whether the recovery that has just ended leaves losses that happened during it.
     leftovers: bool,
-    /// Linux' rules for bursts of new data.
-    bursts: Option<Bursts>,
     /// One past the highest position sent when recovery began, or when the timer expired.
     recover: u64,
     /// State for reverting a spurious reaction to a loss.
@@ -121,7 +117,6 @@ impl Rack {
             active: false,
             kernel: config.growth == GrowthRule::Linux,
             leftovers: false,
-            bursts: Bursts::of(config),
             recover: 0,
             undo: Undo::new(config.initial_ssthresh),
             reneged: false,
@@ -132,6 +127,24 @@ impl Rack {
     /// The shortest round trip; zero before the first.
     fn min_rtt(&self) -> Span {
         self.facts.min_rtt.unwrap_or(Span::ZERO)
+    }
+
+    /// Bytes in the network. Linux counts segments, of any size, so a window permits as many small ones as full ones.
+    #[inline]
+    fn in_network(&self, w: &Window) -> u64 {
+        if self.kernel { self.flight.pending() * u64::from(w.mss) } else { self.flight.pipe() }
+    }
+
+    /// Bytes that the window counts for a segment of `bytes`.
+    #[inline]
+    fn weight(&self, w: &Window, bytes: u64) -> u64 {
+        if self.kernel { w.mss.into() } else { bytes }
+    }
+
+    /// Sent and unacknowledged bytes, as the window counts them.
+    #[inline]
+    fn sent(&self, w: &Window) -> u64 {
+        if self.kernel { self.flight.segments() as u64 * u64::from(w.mss) } else { w.nxt - w.una }
     }
 
     /// Whether data that was outstanding at the last timeout is still unacknowledged.
@@ -186,33 +199,28 @@ impl Rack {
 
     /// The next new segment, with the bytes in the network bounded by the congestion window. Otherwise records the
     /// reason that there is none.
-    fn new_data(
-        &mut self,
-        now: Time,
-        rtt: &RttEstimator,
-        w: &mut Window,
-        usage: &mut Usage,
-    ) -> Option<Chunk> {
-        let pipe = self.flight.pipe();
+    fn new_data(&mut self, now: Time, core: &mut Core) -> Option<Chunk> {
+        let (w, rtt, usage) = (&mut core.window, &core.timers.rtt, &mut core.usage);
+        let (pipe, sent) = (self.in_network(w), self.sent(w));
         let calm = !self.active && !self.after_timeout(w);
-        if let Some(bursts) = self.bursts.as_mut().filter(|_| calm) {
+        if let Some(bursts) = core.bursts.as_mut().filter(|_| calm) {
             let oldest = self.flight.first().map(|sent| sent.at);
             let (srtt, min_rtt) = (rtt.srtt(), self.facts.min_rtt);
             if !bursts.allow(w, &BurstInput { now, pipe, srtt, min_rtt, oldest }) {
-                usage.note(w, true);
+                usage.note(w, sent, true);
                 usage.validate(now, rtt.rto(), w, pipe, true);
                 return None;
             }
         }
         let chunk = if self.flight.is_full() { None } else { new_data(w, pipe) };
-        let chunk = chunk.or_else(|| self.bursts.as_ref()?.remainder(w, pipe, now));
+        let chunk = chunk.or_else(|| core.bursts.as_ref()?.remainder(w, pipe, now));
         if chunk.is_some() {
             return chunk;
         }
         // In Linux a full window counts as used, even without more data (`tcp_write_xmit`).
         let unsent = w.nxt < w.last() || self.kernel;
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
-        usage.note(w, unsent && full);
+        usage.note(w, sent, unsent && full);
         if calm {
             usage.validate(now, rtt.rto(), w, pipe, unsent && full);
         }
@@ -222,7 +230,7 @@ impl Rack {
 
     /// Records that the application has no more data: the delivery rate then does not show the capacity of the path.
     fn note_app_limited(&mut self, w: &Window) {
-        let pipe = self.flight.pipe();
+        let pipe = self.in_network(w);
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
         if w.nxt >= w.last() && !full && self.flight.lost() == 0 {
             self.meter.app_limited(pipe);
@@ -284,7 +292,7 @@ impl Recovery for Rack {
         self.slowing = None;
         self.recover = core.window.nxt;
         self.stop();
-        (core.window.una > 0).then_some(self.flight.pipe())
+        (core.window.una > 0).then_some(self.in_network(&core.window))
     }
     /// As in Linux, the threshold is not lowered a second time during the repair of one window.
     fn unrepaired(&self, w: &Window) -> bool {
@@ -345,7 +353,7 @@ impl Recovery for Rack {
         }
         self.reorder_at.filter(|at| *at <= now)?;
         self.count_from_head(now, &mut core.timers, true);
-        self.last = Last { pipe: self.flight.pipe(), ..Last::default() };
+        self.last = Last { pipe: self.in_network(&core.window), ..Last::default() };
         self.facts.advanced = true;
         if self.kernel && !self.active && !core.growth.steers() {
             // If the timer begins a recovery, one segment counts as delivered (`tcp_rack_reo_timeout`).
@@ -412,7 +420,7 @@ impl Recovery for Rack {
                 delivered: self.last.delivered as u32,
                 lost: step.lost as u32,
                 ce_bytes: core::mem::take(&mut core.ce_bytes),
-                pipe: (self.last.pipe, self.flight.pipe()),
+                pipe: (self.last.pipe, self.in_network(w)),
                 rtt: step.ack.rtt,
                 rate,
                 total: self.meter.total(),
@@ -480,7 +488,7 @@ impl Recovery for Rack {
             self.meter.start(now);
         }
         if self.active || self.slowing.is_some() {
-            self.prr.sent(end - chunk.from);
+            self.prr.sent(self.weight(w, end - chunk.from));
         }
         if matches!(chunk.cause, Cause::FastRetransmit | Cause::TimeoutRetransmit) {
             self.undo.repeats(now);
@@ -489,9 +497,7 @@ impl Recovery for Rack {
             self.reordering.repeats += 1;
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
-        let pace = core.growth.pacing();
-        self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk, pace));
-        let flight = self.flight.pipe() + (end - chunk.from);
+        let flight = self.in_network(w) + self.weight(w, end - chunk.from);
         let probe = chunk.cause == Cause::TailLossProbe;
         self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), probe);
         if new && !self.probe.ends_at(end) {
@@ -505,28 +511,31 @@ impl Recovery for Rack {
     /// A due probe first, then lost segments, then new data.
     #[inline]
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
-        let (w, rtt, usage) = (&mut core.window, &core.timers.rtt, &mut core.usage);
-        if let Some(probe) = self.tail_probe(w) {
+        if let Some(probe) = self.tail_probe(&mut core.window) {
             return Choice::Send(probe);
         }
         if core::mem::take(&mut self.undo.tests)
-            && let Some(choice) = self.send_test_data(now, rtt, w, usage)
+            && let Some(choice) = self.send_test_data(now, core)
         {
             return choice;
         }
         if self.undo.holds {
-            return self.new_data(now, rtt, w, usage).map_or(Choice::Wait, Choice::Send);
+            return self.new_data(now, core).map_or(Choice::Wait, Choice::Send);
         }
         // Lost segments are retransmitted as far as the peer's window permits: it may have been withdrawn.
         if self.flight.lost() > 0
-            && let Some((from, to)) = self.next_lost(w)
+            && let Some((from, to)) = self.next_lost(&core.window)
         {
-            let pipe = self.flight.pipe();
-            if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
+            let (w, usage) = (&core.window, &mut core.usage);
+            let (pipe, sent) = (self.in_network(w), self.sent(w));
+            if pipe > 0 && pipe + self.weight(w, to - from) > u64::from(w.cwnd) {
                 // In Linux retransmissions do not count as use of the window (`tcp_xmit_retransmit_queue`).
-                usage.note(w, !self.kernel || w.nxt < w.last());
+                usage.note(w, sent, !self.kernel || w.nxt < w.last());
                 return Choice::Wait;
             }
+            let (srtt, min_rtt) = (core.timers.rtt.srtt(), self.facts.min_rtt);
+            let burst = core.bursts.map_or(1, |bursts| bursts.most(w, srtt, min_rtt));
+            self.flight.resegment(from, w.mss, burst);
             let cause = match self.after_timeout(w) {
                 true => Cause::TimeoutRetransmit,
                 false => Cause::FastRetransmit,
@@ -534,15 +543,16 @@ impl Recovery for Rack {
             let chunk = w.chunk_at(from, cause).cut(to);
             return Choice::Send(w.with_room(chunk));
         }
-        self.new_data(now, rtt, w, usage).map_or(Choice::Idle, Choice::Send)
+        self.new_data(now, core).map_or(Choice::Idle, Choice::Send)
     }
     fn held_back(&mut self, core: &mut Core, now: Time) {
         self.note_app_limited(&core.window);
         let calm = !self.active && !self.after_timeout(&core.window);
-        let (w, usage, pipe) = (&mut core.window, &mut core.usage, self.flight.pipe());
+        let (pipe, sent) = (self.in_network(&core.window), self.sent(&core.window));
+        let (w, usage) = (&mut core.window, &mut core.usage);
         let full = w.nxt < w.last() && pipe + u64::from(w.mss) > u64::from(w.cwnd);
         if usage.is_unnoted() {
-            usage.note(w, full);
+            usage.note(w, sent, full);
             if calm {
                 usage.validate(now, core.timers.rtt.rto(), w, pipe, full);
             }
@@ -557,8 +567,8 @@ impl Recovery for Rack {
         // At most half of the window (`tcp_cwnd_test`).
         most.min(w.cwnd / 2 / w.mss.max(1)).max(1)
     }
-    fn pipe(&self, _: &Window) -> u64 {
-        self.flight.pipe()
+    fn pipe(&self, w: &Window) -> u64 {
+        self.in_network(w)
     }
     fn reported_above(&self) -> u64 {
         self.flight.reported()

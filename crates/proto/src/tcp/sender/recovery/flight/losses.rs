@@ -72,38 +72,53 @@ impl Flight {
         if let Some(r) = self.records.get_mut(index).filter(|r| r.pending()) {
             r.lost = true;
             self.lost += r.bytes();
+            self.lost_segments += 1;
             self.pipe -= r.bytes();
             self.lost_from = self.lost_from.min(r.from);
         }
     }
 
-    /// Marks unreported segments of more than `most` bytes as lost and splits them. Segments that were sent at the same
-    /// time are joined before. Returns whether there were any.
-    pub fn split(&mut self, most: u32) -> bool {
-        let mut i = 0;
-        let mut any = false;
-        while let Some(r) = self.records.get(i).copied() {
-            if r.len > most && !r.sacked && !self.is_full() {
-                any = true;
+    /// Marks unreported segments of more than `most` bytes as lost. Returns whether there were any.
+    pub fn lose_larger(&mut self, most: u32) -> bool {
+        let larger = |r: &SentSegment| r.len > most && !r.sacked;
+        for i in 0..self.records.len() {
+            if larger(&self.records[i]) {
                 self.lose(i);
-                while let Some(next) = self.records.get(i + 1).filter(|n| !n.sacked && n.at == r.at)
-                {
-                    let len = next.len;
-                    self.lose(i + 1);
-                    self.records.remove(i + 1);
-                    self.records[i].len += len;
-                }
-                while self.records[i].len > most && !self.is_full() {
-                    let whole = self.records[i];
-                    let (from, len) = (whole.from + u64::from(most), whole.len - most);
-                    self.records[i].len = most;
-                    i += 1;
-                    self.records.insert(i, SentSegment { from, len, ..whole });
-                }
             }
-            i += 1;
         }
-        any
+        self.records.iter().any(larger)
+    }
+
+    /// Splits the lost segment that begins at `from`, if it is larger than `mss`. In Linux the segments of one burst, of
+    /// at most `burst` segments, are one buffer, and split together (`tcp_fragment`).
+    pub fn resegment(&mut self, from: u64, mss: u32, burst: u64) {
+        let Some(mut index) = self.position(from) else { return };
+        let first = self.records[index];
+        // A FIN has a position too, and stays with the last byte.
+        if first.len <= mss + 1 {
+            return;
+        }
+        let mut joined = 1;
+        while joined < burst
+            && let Some(next) = self.records.get(index + 1).copied()
+            && next.lost
+            && !(first.again || next.again)
+            && next.at == first.at
+            && self.records[index].len.is_multiple_of(first.len)
+        {
+            self.records.remove(index + 1);
+            self.lost_segments -= 1;
+            self.records[index].len += next.len;
+            joined += 1;
+        }
+        while self.records[index].len > mss + 1 && !self.is_full() {
+            let whole = self.records[index];
+            let (from, len) = (whole.from + u64::from(mss), whole.len - mss);
+            self.records[index].len = mss;
+            index += 1;
+            self.records.insert(index, SentSegment { from, len, ..whole });
+            self.lost_segments += 1;
+        }
     }
 
     /// Splits the segment that begins at `from` after `len` bytes, so that a shorter one can be sent again. Returns
@@ -115,6 +130,8 @@ impl Flight {
             self.records[i].len = len;
             let (from, len) = (from + u64::from(len), whole.len - len);
             self.records.insert(i + 1, SentSegment { from, len, ..whole });
+            self.lost_segments += usize::from(whole.lost);
+            self.sacked_segments += usize::from(whole.sacked);
         }
         true
     }
@@ -142,7 +159,8 @@ impl Flight {
                 r.mark = Mark::None;
             }
         }
-        (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
+        (self.lost, self.lost_segments) = (0, 0);
+        (self.lost_from, self.first_pending) = (u64::MAX, 0);
         self.sort_repeated();
     }
 

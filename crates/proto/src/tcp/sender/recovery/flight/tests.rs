@@ -147,3 +147,23 @@ fn a_full_record_does_not_return_without_end() {
     f.sent(Time(99), 1, 6, Stamp::default());
     assert_eq!((f.next_lost(u64::MAX), f.lost(), f.segments()), (None, 0, RECORDS_MAX));
 }
+
+/// Ten segments of 1000 bytes, sent as five bursts of two.
+#[test]
+fn a_burst_is_split_into_smaller_segments_when_it_is_sent_again() {
+    let mut f = Flight::default();
+    for i in 0..10 {
+        f.sent(Time::ZERO, 1 + 1000 * i, 1001 + 1000 * i, Stamp::default());
+    }
+    assert!(f.lose_larger(560) && !f.lose_larger(1000));
+    let mut sizes = Vec::new();
+    for _ in 0..6 {
+        let (from, _) = f.next_lost(u64::MAX).unwrap();
+        f.resegment(from, 560, 2);
+        let to = f.next_lost(u64::MAX).unwrap().1;
+        f.sent(Time::ZERO, from, to, Stamp::default());
+        sizes.push(to - from);
+    }
+    assert_eq!(sizes, [560, 560, 560, 320, 560, 560]);
+    assert_eq!((f.lost_and_repeated(), f.segments()), ((14, 6), 14), "two bursts of four");
+}

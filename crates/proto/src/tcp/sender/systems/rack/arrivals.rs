@@ -193,19 +193,18 @@ impl Rack {
             return AckSummary::default();
         }
         let edge = info.ack.max(w.una);
-        let tells = info.ack > w.una || !info.sacked.is_empty();
-        self.bursts.iter_mut().for_each(|bursts| bursts.end(now, tells));
         if !self.active && w.una >= self.recover {
             self.undo.remember(w.cwnd, w.ssthresh);
         }
-        let (total, pipe, mss) = (self.meter.total(), self.flight.pipe(), w.mss.into());
+        let (total, pipe, mss) = (self.meter.total(), self.in_network(w), w.mss.into());
+        let kernel = self.kernel;
         let mut arrived = Arrived {
             now,
             echoed: info.echoed,
             meter: &mut self.meter,
             facts: &mut self.facts,
             recover: self.recover,
-            kernel: self.kernel,
+            kernel,
             by_block: false,
             edge_rtt: None,
             original: false,
@@ -215,8 +214,8 @@ impl Rack {
         };
         self.flight.acknowledge(edge, |sent, bytes| {
             if !sent.sacked {
-                arrived.take(sent, bytes);
                 let whole = u32::from(sent.to() <= edge);
+                arrived.take(sent, if kernel { u64::from(whole) * mss } else { bytes });
                 arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
             }
         });
@@ -233,7 +232,7 @@ impl Rack {
                 if to > from && from >= edge && to <= w.nxt {
                     self.flight.report(from, to, |sent| {
                         reported = true;
-                        arrived.take(sent, sent.bytes());
+                        arrived.take(sent, if kernel { mss } else { sent.bytes() });
                         arrived.facts.delivered = arrived.facts.delivered.wrapping_add(1);
                     });
                 }

@@ -35,7 +35,7 @@ impl Rack {
 
     /// Reduces the window in proportion to the arrived data.
     pub(super) fn reduce(&mut self, w: &mut Window, step: &Step) {
-        let (pipe, ssthresh, mss) = (self.flight.pipe(), w.ssthresh.into(), w.mss.into());
+        let (pipe, ssthresh, mss) = (self.in_network(w), w.ssthresh.into(), w.mss.into());
         // As Linux, and draft-ietf-tcpm-prr-rfc6937bis: one more than was delivered only where the left edge moves and
         // nothing is newly lost.
         let safe = !self.kernel || step.moved && step.lost == 0;

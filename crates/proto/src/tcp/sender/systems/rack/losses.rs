@@ -73,7 +73,7 @@ impl Rack {
 
     /// Marks segments as lost that are too large for the new segment size (`tcp_simple_retransmit`).
     pub(super) fn split(&mut self, w: &Window) {
-        if self.flight.split(w.mss.max(1)) && !self.after_timeout(w) && !self.active {
+        if self.flight.lose_larger(w.mss.max(1)) && !self.after_timeout(w) && !self.active {
             self.recover = w.nxt;
         }
     }

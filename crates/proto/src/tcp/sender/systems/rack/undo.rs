@@ -2,9 +2,7 @@
 //! (DSACK, RFC 3708), or if an ACK answers a segment from before the first retransmission (Eifel, RFC 3522). After
 //! a timeout, it is also spurious if data arrives that was not retransmitted (F-RTO, RFC 5682).
 
-use crate::tcp::rtt::RttEstimator;
 use crate::tcp::sender::growth::Growth as _;
-use crate::tcp::sender::growth::usage::Usage;
 use crate::tcp::sender::recovery::Choice;
 use crate::tcp::sender::{AckInfo, Core, Window};
 use crate::units::{Span, Time};
@@ -135,16 +133,10 @@ impl Rack {
 
     /// New data to test whether the timeout was spurious, or nothing while its ACKs are outstanding.
     //= rfc5682#section-3.1: step 2b: new data, or if there is none the conventional recovery
-    pub(super) fn send_test_data(
-        &mut self,
-        now: Time,
-        rtt: &RttEstimator,
-        w: &mut Window,
-        usage: &mut Usage,
-    ) -> Option<Choice> {
-        let choice = match self.new_data(now, rtt, w, usage) {
+    pub(super) fn send_test_data(&mut self, now: Time, core: &mut Core) -> Option<Choice> {
+        let choice = match self.new_data(now, core) {
             Some(new) => Choice::Send(new),
-            None if w.nxt > self.recover => Choice::Wait,
+            None if core.window.nxt > self.recover => Choice::Wait,
             None => {
                 self.undo.may_be_spurious = false;
                 return None;
