@@ -61,8 +61,14 @@ impl Sampler {
             kinds.push(TcpKind::FastRetransmit);
         }
         // A recovery that a timeout ends does not end as a fast recovery.
-        if recovery(&last) && matches!(info.ca_state, CaState::Open | CaState::Disorder) {
-            kinds.push(TcpKind::RecoveryEnded);
+        if matches!(info.ca_state, CaState::Open | CaState::Disorder) {
+            let repairs = recovery(&last) || last.ca_state == CaState::Loss;
+            // Only an undo raises the threshold when a repair ends.
+            if repairs && tcb.ssthresh > last.tcb().ssthresh {
+                kinds.push(TcpKind::Undone);
+            } else if recovery(&last) {
+                kinds.push(TcpKind::RecoveryEnded);
+            }
         }
         if info.probes > last.probes {
             kinds.push(TcpKind::WindowProbe);

@@ -68,6 +68,14 @@ counters! {
     reno_recoveries = "TcpExt" "TCPRenoRecovery",
     /// Starts of fast recovery with SACK.
     sack_recoveries = "TcpExt" "TCPSackRecovery",
+    /// Recoveries that the ACK of all their data reverted.
+    full_undos = "TcpExt" "TCPFullUndo",
+    /// Recoveries that the ACK of a part reverted.
+    partial_undos = "TcpExt" "TCPPartialUndo",
+    /// Recoveries that reported duplicates reverted.
+    dsack_undos = "TcpExt" "TCPDSACKUndo",
+    /// Reverted reactions to a timeout.
+    loss_undos = "TcpExt" "TCPLossUndo",
     /// Tail loss probes.
     loss_probes = "TcpExt" "TCPLossProbes",
     /// Duplicates that the peer reported.

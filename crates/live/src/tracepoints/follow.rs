@@ -242,6 +242,7 @@ impl Flow {
                     (RECOVERY, RECOVERY) => return,
                     (_, RECOVERY) => Some(TcpKind::FastRetransmit),
                     (RECOVERY, _) => Some(TcpKind::RecoveryEnded),
+                    (LOSS, _) => Some(TcpKind::Undone),
                     _ => return,
                 }
             }
@@ -281,14 +282,17 @@ impl Flow {
 
     /// Emits the events that waited for this block.
     fn settle(&mut self, tcb: Tcb, out: &mut impl FnMut(Event)) {
+        // Only an undo raises the threshold when a repair ends (`tcp_undo_cwnd_reduction`).
+        let undone = self.last.is_some_and(|last| tcb.ssthresh > last.ssthresh);
         for waiting in std::mem::take(&mut self.waiting) {
             let tcb = Tcb { in_recovery: waiting.in_recovery, ..tcb };
             let moved = self.last.is_none_or(|last| tcb.snd_una > last.snd_una);
             let kind = match waiting.kind {
-                Some(kind) => kind,
-                None if moved => TcpKind::Acked,
-                None if self.last != Some(tcb) => TcpKind::Sampled,
-                None => continue,
+                Some(TcpKind::RecoveryEnded) if undone => TcpKind::Undone,
+                Some(kind) if kind != TcpKind::Undone || undone => kind,
+                Some(_) | None if moved => TcpKind::Acked,
+                Some(_) | None if self.last != Some(tcb) => TcpKind::Sampled,
+                Some(_) | None => continue,
             };
             self.last = Some(tcb);
             let kind = EventKind::Tcp(TcpEvent { flow: self.about.flow, kind, tcb });
@@ -411,6 +415,27 @@ mod tests {
                 (50, Timeout)
             ]
         );
+    }
+
+    /// The block after the end of a repair shows whether it was reverted, even if an ACK waits for the same block.
+    #[test]
+    fn a_raised_threshold_is_an_undo() {
+        for (state, ssthresh, kinds) in [
+            (3, 8, &[TcpKind::FastRetransmit, TcpKind::Acked, TcpKind::RecoveryEnded][..]),
+            (3, 9, &[TcpKind::FastRetransmit, TcpKind::Acked, TcpKind::Undone]),
+            (4, 8, &[TcpKind::Timeout, TcpKind::Acked]),
+            (4, 9, &[TcpKind::Timeout, TcpKind::Acked, TcpKind::Undone]),
+        ] {
+            let mut follower = opened();
+            follower.read(Time(20), raw(1, Point::State(state)));
+            follower.read(Time(30), raw(1, probe(70, 1001, 2)));
+            follower.read(Time(31), raw(1, Point::State(0)));
+            let Point::Probe(last) = probe(70, 2001, 5) else { unreachable!() };
+            follower.read(Time(40), raw(1, Point::Probe(Probe { ssthresh, ..last })));
+            let events = advance(&mut follower, 100);
+            let found: Vec<_> = events.iter().map(|(_, kind, ..)| *kind).skip(1).collect();
+            assert_eq!(found, kinds, "{state} {ssthresh}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(super) struct Episodes {
     pub(super) opening_timeouts: u32,
     pub(super) fast_retransmits: u32,
     pub(super) recoveries: u32,
+    pub(super) undone: u32,
     pub(super) dupacks: u64,
     pub(super) partial_acks: u32,
     pub(super) loss_notifications: u32,

@@ -327,7 +327,9 @@ impl Flow {
                 let timers = &mut self.rare().timers;
                 let recovers = timers.is_recovering();
                 timers.recovery(kind, tcb);
-                self.episodes().recoveries += u32::from(recovers);
+                let own = self.episodes();
+                own.undone += 1;
+                own.recoveries += u32::from(recovers);
             }
             TcpKind::Corrupted | TcpKind::Closed => {}
         }

@@ -60,6 +60,10 @@ pub struct FlowMetrics {
     /// Fast recoveries that ended: with all their data acknowledged, or by an undo. A timeout ends a recovery without
     /// counting it.
     pub recoveries: u64,
+    /// Reactions to a loss that were reverted, since the loss was spurious: fast recoveries, and timeouts. For a sender of
+    /// Linux, those that raise its slow-start threshold.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undone: u64,
     /// Duplicate ACKs that reached the sender.
     pub dupacks: u64,
     /// Partial acknowledgements of a base station that the sender accepted.

@@ -104,6 +104,7 @@ impl FlowPair<'_> {
             opening_timeouts: own.opening_timeouts.into(),
             fast_retransmits: own.fast_retransmits.into(),
             recoveries: own.recoveries.into(),
+            undone: own.undone.into(),
             dupacks: own.dupacks,
             partial_acks: own.partial_acks.into(),
             loss_notifications: own.loss_notifications.into(),

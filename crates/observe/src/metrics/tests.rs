@@ -387,18 +387,19 @@ fn unbalanced_packet_counts_are_explained() {
 #[test]
 fn an_undone_recovery_counts_as_a_recovery() {
     use TcpKind::{FastRetransmit, RecoveryEnded, Timeout, Undone};
-    for (kinds, recoveries) in [
-        (&[FastRetransmit, RecoveryEnded][..], 1),
-        (&[FastRetransmit, Undone], 1),
-        (&[FastRetransmit, Timeout, Undone], 0),
-        (&[FastRetransmit, Undone, Undone], 1),
-        (&[Timeout, Undone], 0),
-        (&[FastRetransmit, Undone, FastRetransmit, RecoveryEnded], 2),
+    for (kinds, recoveries, undone) in [
+        (&[FastRetransmit, RecoveryEnded][..], 1, 0),
+        (&[FastRetransmit, Undone], 1, 1),
+        (&[FastRetransmit, Timeout, Undone], 0, 1),
+        (&[FastRetransmit, Undone, Undone], 1, 2),
+        (&[Timeout, Undone], 0, 1),
+        (&[FastRetransmit, Undone, FastRetransmit, RecoveryEnded], 2, 1),
     ] {
         let mut events = story();
         events.pop();
         let at = |i: usize| (1100 + i as u64) * MS;
         events.extend(kinds.iter().enumerate().map(|(i, kind)| tcp_at_sender(at(i), *kind)));
-        assert_eq!(measure(&events).flows[0].recoveries, recoveries, "{kinds:?}");
+        let flow = &measure(&events).flows[0];
+        assert_eq!((flow.recoveries, flow.undone), (recoveries, undone), "{kinds:?}");
     }
 }
