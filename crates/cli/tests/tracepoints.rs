@@ -250,3 +250,62 @@ fn buffers_of_a_killed_run_are_removed() {
     world.good(&["testbed", "clean"]);
     assert!(!buffers().contains(&child));
 }
+
+/// A transfer of 200 kB over 60 ms, and changes of its path: a lost segment in the middle, and 0.7 s in which the link
+/// stores all packets.
+const COUNTED: &str = r#"
+name = "counted"
+horizon = "60s"
+transfer = { from = "server", to = "client", bytes = "200kB" }
+[host.server]
+side = "left"
+[host.client]
+side = "right"
+[[path]]
+link = { rate = "10mbit", delay = "30ms", queue = "100p" OUTAGE }
+[[path]]
+cross = { drop-data = "LOST" }
+"#;
+
+/// Each counter of recovery has one meaning: the simulator, the testbed and the kernel's own counters agree.
+#[test]
+fn both_worlds_and_the_kernel_count_alike() {
+    if !can_run(is_root(), "root") {
+        return falls_back(User::Unprivileged);
+    }
+    let world = World::new("tracepoints-counted", User::Root);
+    let stored = r#", outages = "0.2s-0.9s, 200s again", outage-packets = "keep""#;
+    for (outage, lost, expected) in [("", "20", [0, 1, 1, 0, 1]), (stored, "9999", [1, 0, 0, 1, 1])]
+    {
+        let file = place(&world, "counted.toml");
+        let text = COUNTED.replace("OUTAGE", outage).replace("LOST", lost);
+        fs::write(&file, text).expect("written");
+        let run = |world_name: &str| {
+            let file = file.to_str().expect("text");
+            let mut all = world.json(&["run", file, "--world", world_name, "--seeds", "1"]);
+            all["cells"][0]["runs"][0].take()
+        };
+        let of_flow = |run: &Value| {
+            let flow = &run["metrics"]["flows"][0];
+            let count = |name: &str| flow[name].as_u64().unwrap_or(0);
+            let repeats: u64 = ["fast-retransmit", "timeout-retransmit", "tail-loss-probe"]
+                .iter()
+                .map(|cause| flow["originated"][cause].as_u64().unwrap_or(0))
+                .sum();
+            let counters = ["timeouts", "fast_retransmits", "recoveries", "undone"].map(count);
+            [&counters[..], &[repeats]].concat()
+        };
+        let (simulated, real) = (run("sim"), run("testbed"));
+        let kernel = |names: &[&str]| -> u64 {
+            let host = &real["testbed"]["kernel"]["server"];
+            names.iter().map(|name| host[format!("TcpExt{name}")].as_u64().unwrap_or(0)).sum()
+        };
+        let repeated = real["testbed"]["kernel"]["server"]["TcpRetransSegs"].as_u64().unwrap_or(0);
+        let recoveries = kernel(&["TCPSackRecovery", "TCPRenoRecovery"]);
+        let undos = ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"];
+        let counted = [kernel(&["TCPTimeouts"]), recoveries, recoveries, kernel(&undos), repeated];
+        assert_eq!(of_flow(&simulated), expected, "{simulated}");
+        assert_eq!(of_flow(&real), counted, "{real}");
+        assert_eq!(counted, expected, "{real}");
+    }
+}
