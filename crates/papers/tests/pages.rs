@@ -117,17 +117,24 @@ fn broken(result: &ClaimResult) -> String {
     broken.map(row).collect()
 }
 
-/// Explanations of a verdict that is not `holds`: of a failing claim first whether it is about the paper, the set-up or
-/// our model.
+/// Explanation of a verdict that is not `holds`: of a failing claim whether it is about the paper, the set-up or our model,
+/// of an undecided one the notes of its experiment.
 fn explained(result: &ClaimResult) -> String {
-    let why = shortfall_of(&result.id).filter(|_| result.verdict == Verdict::Fails);
-    if result.verdict == Verdict::Holds || result.notes.is_empty() && why.is_none() {
-        return String::new();
+    let text = match result.verdict {
+        Verdict::Holds => return String::new(),
+        Verdict::Fails => {
+            let Some(why) = shortfall_of(&result.id) else { return String::new() };
+            format!("{}: {}", why.kind.text(), why.text)
+        }
+        Verdict::Undecided | Verdict::NotRun => {
+            let notes = result.notes.iter().map(|note| note.trim_end_matches('.'));
+            notes.collect::<Vec<_>>().join(". ")
+        }
+    };
+    match text.trim_end_matches('.') {
+        "" => String::new(),
+        text => format!("- **{}**: {}.\n", result.id, cell(text)),
     }
-    let why = why.map(|why| format!("{}: {}", why.kind.text(), why.text));
-    let notes = result.notes.iter().map(|note| note.trim_end_matches('.'));
-    let notes: Vec<&str> = why.as_deref().into_iter().chain(notes).collect();
-    format!("- **{}**: {}.\n", result.id, cell(&notes.join(". ")))
 }
 
 /// The results of a paper's claims, in the order of the paper.
@@ -156,7 +163,7 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
         record.lasthop,
         record.seeds()
     );
-    text += "`lasthop reproduce CLAIM --verbose` prints its setup and all conditions.\n\n";
+    text += "`lasthop reproduce CLAIM --verbose` prints its setup, all conditions and notes.\n\n";
     text += "| claim | place | published | verdict |\n|---|---|---|---|\n";
     for (claim, result) in &all {
         let _ = writeln!(
@@ -216,20 +223,6 @@ fn verdicts(results: &[ClaimResult]) -> String {
     text
 }
 
-/// Measured figures of some claims; of several claims only those with a published value.
-fn figures(results: &[ClaimResult], ids: &[&str]) -> String {
-    let mut text = "| claim | figure | published | measured |\n|---|---|---|---|\n".to_owned();
-    for result in results.iter().filter(|r| ids.contains(&r.id.as_str())) {
-        for m in result.measured.iter().filter(|m| m.published.is_some() || ids.len() == 1) {
-            let published = m.published.map_or_else(|| "–".to_owned(), short);
-            let measured = with_interval(m.mean, m.ci.unwrap_or(0.0));
-            let row = format!("| {} | {} | {published} | {measured}", result.id, cell(&m.label));
-            let _ = writeln!(text, "{} |", format!("{row} {}", m.unit).trim_end());
-        }
-    }
-    text
-}
-
 /// `text` with the content of the record between its marks.
 fn filled(text: &str, results: &[ClaimResult]) -> String {
     let mut out = String::new();
@@ -243,7 +236,7 @@ fn filled(text: &str, results: &[ClaimResult]) -> String {
             "version" => {
                 format!("Figures are of version {} with {}.\n", record.lasthop, record.seeds())
             }
-            ids => figures(results, &ids.split(' ').collect::<Vec<_>>()),
+            other => panic!("`{other}` is no part of the record"),
         };
         let _ = write!(out, "{before}<!-- papers: {words} -->\n{table}<!-- end -->");
         rest = after;
