@@ -111,6 +111,31 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// Asserts that the sums agree with the records.
+    pub fn check(&self) {
+        self.board.check();
+        debug_assert!(self.sacked_segments <= self.records.len(), "reported segments");
+        if !cfg!(debug_assertions) || self.records.len() > 32 {
+            return;
+        }
+        let mut end = None;
+        let (mut sacked, mut lost) = (0, 0);
+        for record in &self.records {
+            debug_assert!(end.is_none_or(|end| end <= record.from), "records overlap");
+            debug_assert!(!(record.sacked && record.lost), "a reported segment is not lost");
+            debug_assert!(
+                !record.lost || record.from >= self.lost_from,
+                "a lost record below {}",
+                self.lost_from
+            );
+            end = Some(record.from + u64::from(record.len));
+            sacked += usize::from(record.sacked);
+            lost += if record.lost { u64::from(record.len) } else { 0 };
+        }
+        debug_assert_eq!(sacked, self.sacked_segments, "reported segments");
+        debug_assert_eq!(lost, self.lost, "lost bytes");
+    }
+
     /// Estimated bytes in the network: neither reported nor lost.
     pub fn pipe(&self) -> u64 {
         self.pipe
@@ -209,14 +234,16 @@ impl Flight {
                 self.push(SentSegment { again, ..sent });
             }
         } else if let Some(i) = self.position(from) {
+            let next = self.records.get(i + 1).map(|next| next.from);
             let r = &mut self.records[i];
             if core::mem::take(&mut r.lost) {
                 self.lost -= r.bytes();
                 self.lost_segments -= 1;
                 self.pipe += r.bytes();
             }
-            // The last transmission determines the length, which a probe may have cut before.
-            let more = to.saturating_sub(r.to());
+            // The last transmission determines the length, which a probe may have cut before. Bytes of the next record
+            // are counted there.
+            let more = next.map_or(to, |next| to.min(next)).saturating_sub(r.to());
             r.len += more as u32;
             (r.at, r.order, r.again) = (now, order, true);
             if !r.sacked {

@@ -10,6 +10,16 @@ pub struct Scoreboard {
 const RANGES_MAX: usize = 1024;
 
 impl Scoreboard {
+    /// Asserts that the ranges are sorted and separate.
+    pub fn check(&self) {
+        debug_assert!(self.ranges.len() <= RANGES_MAX, "limit of ranges");
+        debug_assert!(self.ranges.iter().take(16).all(|r| r.0 < r.1), "an empty range");
+        debug_assert!(
+            self.ranges.iter().take(16).is_sorted_by(|a, b| a.1 < b.0),
+            "ranges that touch are merged"
+        );
+    }
+
     /// Adds a block. Returns whether it has news.
     pub fn add(&mut self, from: u64, to: u64) -> bool {
         if from >= to {

@@ -167,3 +167,17 @@ fn a_burst_is_split_into_smaller_segments_when_it_is_sent_again() {
     assert_eq!(sizes, [560, 560, 560, 320, 560, 560]);
     assert_eq!((f.lost_and_repeated(), f.segments()), ((14, 6), 14), "two bursts of four");
 }
+
+/// The FIN was sent alone behind the last byte. Their joint retransmission belongs to two records, and counts once.
+#[test]
+fn a_retransmission_that_reaches_the_next_record_ends_there() {
+    let mut f = Flight::default();
+    let w = Window::new(&crate::tcp::config::TcpConfig::rfc());
+    let chunk = |from, len, fin| Chunk { from, len, fin, cause: crate::event::Cause::Data };
+    for chunk in [chunk(2000, 1, false), chunk(2001, 0, true), chunk(2000, 1, true)] {
+        f.put(Time(1), &w, &chunk, false);
+    }
+    f.check();
+    let records: Vec<_> = f.records.iter().map(|r| (r.from, r.len)).collect();
+    assert_eq!((records, f.pipe()), (vec![(2000, 1), (2001, 1)], 2));
+}
