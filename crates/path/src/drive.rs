@@ -223,6 +223,7 @@ impl Path {
             }
             _ => {}
         }
+        debug_assert!(self.now <= now, "time goes back from {} to {now}", self.now);
         let wakes = &mut self.wakes;
         self.now = now;
         self.out.begin(StageId(i as u16), now);
@@ -293,6 +294,8 @@ impl Path {
         outside: &mut O,
         call: impl FnOnce(&mut Stage, &mut Out),
     ) {
+        debug_assert!(self.now <= now, "time goes back from {} to {now}", self.now);
+        debug_assert!(self.out.sends.is_empty(), "packets of an earlier call were not forwarded");
         self.now = now;
         self.out.begin(StageId(i as u16), now);
         call(&mut self.stages[i], &mut self.out);

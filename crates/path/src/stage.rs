@@ -7,7 +7,7 @@ use lasthop_proto::link::tc::{Emulator, Police, Tbf};
 use lasthop_proto::link::varied::Sky;
 use lasthop_proto::link::{Cross, Line, Radio, Serial, Varied};
 use lasthop_proto::mac::Hops;
-use lasthop_proto::machine::{Machine, Out, Side, Signal};
+use lasthop_proto::machine::{Machine, Out, Side, Signal, has_checks};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::Host;
 use lasthop_proto::units::Time;
@@ -95,14 +95,29 @@ macro_rules! each {
     };
 }
 
+/// Asserts the invariants of a machine after a call.
+macro_rules! debug_check {
+    ($machine:ident, $now:expr) => {
+        if has_checks($now) {
+            $machine.check();
+        }
+    };
+}
+
 impl Machine for Stage {
     #[inline]
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        each!(self, m => m.on_packet(now, from, packet, out));
+        each!(self, m => {
+            m.on_packet(now, from, packet, out);
+            debug_check!(m, now);
+        });
     }
     #[inline]
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        each!(self, m => m.on_wake(now, out));
+        each!(self, m => {
+            m.on_wake(now, out);
+            debug_check!(m, now);
+        });
     }
     #[inline]
     fn next_wake(&self) -> Option<Time> {
@@ -113,7 +128,13 @@ impl Machine for Stage {
         each!(self, m => m.wake_bound())
     }
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
-        each!(self, m => m.on_signal(now, from, signal, out));
+        each!(self, m => {
+            m.on_signal(now, from, signal, out);
+            debug_check!(m, now);
+        });
+    }
+    fn check(&self) {
+        each!(self, m => m.check());
     }
     fn holds(&self) -> usize {
         each!(self, m => m.holds())
@@ -126,6 +147,7 @@ impl Stage {
     pub(crate) fn arrive(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) -> Time {
         each!(self, m => {
             m.on_packet(now, from, packet, out);
+            debug_check!(m, now);
             m.wake_bound().unwrap_or(Time::NEVER)
         })
     }

@@ -40,8 +40,18 @@ pub enum Signal {
     },
 }
 
+/// Whether invariants are asserted after calls at `now`: with debug assertions at one of 16 instants, so that tests need
+/// little more time. A hash selects them, since the time between packets may be a multiple of any number.
+#[inline]
+pub fn has_checks(now: Time) -> bool {
+    cfg!(debug_assertions) && now.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60 == 0
+}
+
 /// A pure state machine: one stage of a path.
 pub trait Machine {
+    /// Asserts the invariants of the machine. Drivers call it after calls at instants with [`has_checks`].
+    fn check(&self) {}
+
     /// Handles a packet from the neighbour on side `from`.
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out);
 

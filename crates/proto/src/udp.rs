@@ -233,6 +233,12 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Asserts that the source has a size and a time.
+    pub fn check(&self) {
+        debug_assert!(self.begins <= self.stop, "it stops before it begins");
+        debug_assert!(self.udp.size > 0, "datagrams have bytes");
+    }
+
     /// Creates a source that sends from `begins` until before `stop`. Intervals and sizes have separate
     /// random streams.
     pub fn new(flow: FlowKey, udp: Udp, [begins, stop]: [Time; 2], chance: [Stream; 2]) -> Source {

@@ -66,6 +66,7 @@ impl WakeTree {
             debug_assert!(i < self.count, "no room for sleeper {i}");
             self.few[i] = at;
         } else {
+            debug_assert!(i < self.leaves, "no room for sleeper {i}");
             self.due[i] = at;
             self.replay(i, at);
         }
@@ -84,6 +85,7 @@ impl WakeTree {
         if late {
             self.set(i, Some(now + PAUSE));
         }
+        debug_assert!(self.get(i) > now, "sleeper {i} has a deadline in the past");
         late
     }
 

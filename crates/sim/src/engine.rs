@@ -142,7 +142,9 @@ impl<S: Borrow<Scenario>> Engine<S> {
                 }
             }
             wakes += 1;
+            debug_assert!(now <= limit, "a deadline after the end of the run: {now}");
             self.path.wake_stage(now, stage, &mut outside);
+            debug_assert!(self.path.now() <= limit, "a stage has run beyond the end of the run");
             now = now.max(self.path.now());
             if self.path.take_host_called() {
                 if self.path.stuck().is_some() {

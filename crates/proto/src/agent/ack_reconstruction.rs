@@ -348,6 +348,18 @@ impl BaseStation for AckReconstruction {
 }
 
 impl Machine for AckReconstruction {
+    fn check(&self) {
+        self.flows.check();
+        self.guard.check();
+        debug_assert!(self.holds <= self.flows.len(), "one ACK waits for each connection");
+        let Some(newest) = self.flows.newest() else { return };
+        let flow = &self.flows[newest];
+        debug_assert!(
+            flow.held.as_ref().is_none_or(|packet| packet.segment().is_some()),
+            "a waiting ACK is a segment"
+        );
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let standing = match packet.damage {

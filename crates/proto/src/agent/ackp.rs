@@ -184,6 +184,11 @@ pub(super) struct Partial {
 travels!(Partial { permitted, last });
 
 impl Partial {
+    /// Asserts that only data up to `top` was acknowledged.
+    pub(super) fn check(&self, top: u64) {
+        debug_assert!(self.last <= top, "a partial acknowledgement of unknown data");
+    }
+
     /// Whether its position is plausible.
     pub(super) fn is_sound(&self) -> bool {
         self.last < FAR

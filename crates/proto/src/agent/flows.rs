@@ -52,6 +52,35 @@ pub struct Flows<F> {
 }
 
 impl<F: Default> Flows<F> {
+    /// The most recently used flow, if there is one.
+    pub fn newest(&self) -> Option<usize> {
+        (self.newest != NONE).then_some(self.newest as usize)
+    }
+
+    /// Asserts that slots, places and the order of use agree.
+    pub fn check(&self) {
+        debug_assert!(self.places.len() <= self.limit, "limit of flows");
+        debug_assert_eq!(
+            self.places.len() + self.free.len(),
+            self.slots.len(),
+            "a slot is either used or free"
+        );
+        debug_assert_eq!(self.newest == NONE, self.places.is_empty(), "the newest flow");
+        debug_assert_eq!(self.oldest == NONE, self.places.is_empty(), "the oldest flow");
+        let slot = |i: u32| self.slots.get(i as usize);
+        debug_assert!(slot(self.newest).is_none_or(|slot| slot.newer == NONE), "none is newer");
+        debug_assert!(slot(self.oldest).is_none_or(|slot| slot.older == NONE), "none is older");
+        debug_assert!(
+            self.last.is_none_or(|(key, i)| self.places.get(&key) == Some(&i)),
+            "the cached place"
+        );
+        debug_assert!(
+            self.places.len() > 8
+                || self.places.iter().all(|(key, i)| self.slots[*i as usize].key == *key),
+            "the key of a place"
+        );
+    }
+
     /// An empty table for at most `limit` flows, at least one.
     pub fn new(limit: usize) -> Flows<F> {
         Flows {

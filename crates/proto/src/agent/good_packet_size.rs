@@ -176,6 +176,10 @@ impl PacketSize {
 impl BaseStation for PacketSize {}
 
 impl Machine for PacketSize {
+    fn check(&self) {
+        debug_assert!(self.holds() == 0, "the agent buffers nothing");
+    }
+
     fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(mut packet) = admit(from, packet, out) else { return };
         // A damaged segment would get a correct checksum, which would hide its damage.

@@ -260,6 +260,28 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// Asserts the invariants of the tracked windows.
+    pub fn check(&self) {
+        self.tracks.check();
+        let Some(newest) = self.tracks.newest() else { return };
+        for end in &self.tracks[newest].ends {
+            debug_assert!(
+                end.shift.is_none_or(|shift| shift <= SHIFT_MAX),
+                "shift of a window: {:?}",
+                end.shift
+            );
+            debug_assert!(
+                end.acked.is_none_or(|acked| acked.le(end.edge)),
+                "the window ends before its acknowledgement"
+            );
+            debug_assert!(
+                u64::from(end.widest) <= u64::from(u16::MAX) << SHIFT_MAX,
+                "a window of {} bytes",
+                end.widest
+            );
+        }
+    }
+
     /// A guard for at most `flows` connections; the least recently used is evicted.
     pub fn new(flows: usize) -> Guard {
         Guard { tracks: Flows::new(flows) }

@@ -366,6 +366,10 @@ impl BaseStation for Agent {
 }
 
 impl Machine for Agent {
+    fn check(&self) {
+        each!(self, agent => agent.check());
+    }
+
     #[inline]
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         each!(self, agent => agent.on_packet(now, from, packet, out));

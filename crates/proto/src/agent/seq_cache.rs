@@ -401,6 +401,14 @@ impl BaseStation for SeqCache {
 }
 
 impl Machine for SeqCache {
+    fn check(&self) {
+        self.flows.check();
+        self.guard.check();
+        let Some(newest) = self.flows.newest() else { return };
+        let flow = &self.flows[newest];
+        debug_assert!(flow.acked <= flow.top, "acknowledged data has passed");
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let mut hidden = None;

@@ -314,6 +314,26 @@ impl BaseStation for Snoop {
 }
 
 impl Machine for Snoop {
+    fn check(&self) {
+        self.flows.check();
+        self.guard.check();
+        debug_assert!(
+            self.cached <= self.config.cache.0,
+            "cached {} of {} bytes",
+            self.cached,
+            self.config.cache
+        );
+        if let Some(newest) = self.flows.newest() {
+            let flow = &self.flows[newest];
+            flow.check();
+            debug_assert!(flow.cache.bytes() <= self.cached, "bytes of a flow");
+            debug_assert!(
+                flow.cache.len() <= self.config.flow_packets,
+                "limit of cached packets of a flow"
+            );
+        }
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let standing = self.standing(now, from, &packet);

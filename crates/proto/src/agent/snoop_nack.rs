@@ -408,6 +408,26 @@ impl BaseStation for SnoopNack {
 }
 
 impl Machine for SnoopNack {
+    fn check(&self) {
+        self.snoop.check();
+        self.flows.check();
+        let Some(newest) = self.flows.newest() else { return };
+        let flow = &self.flows[newest];
+        debug_assert!(flow.holes.iter().all(|hole| hole.start < hole.end), "an empty hole");
+        debug_assert!(
+            flow.holes.is_sorted_by(|a, b| a.end <= b.start),
+            "holes are ordered and disjoint"
+        );
+        debug_assert!(
+            flow.holes.last().is_none_or(|hole| hole.end <= flow.top),
+            "a hole above the received data"
+        );
+        debug_assert!(
+            flow.holes.iter().all(|hole| hole.last_request <= flow.requests),
+            "a request that was never sent"
+        );
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let standing = self.snoop.standing(now, from, &packet);

@@ -409,6 +409,20 @@ impl BaseStation for Split {
 }
 
 impl Machine for Split {
+    fn check(&self) {
+        self.pairs.check();
+        debug_assert!(
+            self.memory.grown <= self.memory.promised,
+            "grown buffers are promised: {:?}",
+            self.memory
+        );
+        let Some(newest) = self.pairs.newest() else { return };
+        if let Some(pair) = &self.pairs[newest] {
+            pair.check();
+            debug_assert!(pair.held() <= self.held, "bytes of a pair");
+        }
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else {

@@ -441,6 +441,12 @@ impl BaseStation for Wtcp {
 }
 
 impl Machine for Wtcp {
+    fn check(&self) {
+        self.flows.check();
+        self.guard.check();
+        debug_assert!(self.bytes >= self.waiting, "a packet has bytes");
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         // Data and numbers of a damaged segment are unreliable.

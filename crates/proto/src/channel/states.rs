@@ -29,6 +29,15 @@ pub(super) struct States {
 }
 
 impl States {
+    /// Asserts that the present state ends after it began.
+    pub fn check(&self) {
+        debug_assert!(self.means.iter().all(|mean| *mean > Span::ZERO), "mean times of states");
+        debug_assert!(
+            self.deterministic || self.until <= self.epoch_end().max(self.drawn_to),
+            "the state lasts beyond its epoch"
+        );
+    }
+
     /// States that begin good at time zero; `None` if a mean time is zero, so that the state never changes.
     pub(super) fn new(
         [good, bad]: [Span; 2],
@@ -153,6 +162,8 @@ impl States {
         while self.until <= now {
             self.turn();
         }
+        debug_assert!(self.until > now, "the present state is over");
+        self.check();
     }
 
     /// Stationary share of the good state.

@@ -17,6 +17,23 @@ pub struct Battery {
 }
 
 impl Battery {
+    /// Asserts that times and charge agree.
+    pub fn check(&self) {
+        debug_assert!(
+            self.radio.iter().all(|span| *span <= self.elapsed),
+            "a state lasts at most as long as the run"
+        );
+        debug_assert!(
+            self.processing.is_finite() && self.processing >= 0.0,
+            "energy of processing: {}",
+            self.processing
+        );
+        debug_assert!(
+            self.empty.is_none_or(|at| at <= Time::ZERO + self.elapsed),
+            "it became empty in the future"
+        );
+    }
+
     /// Creates a full battery.
     pub fn new(hardware: Hardware) -> Battery {
         Battery {
@@ -68,6 +85,7 @@ impl Battery {
             let time = &mut self.radio[state.index()];
             *time = *time + span;
         }
+        self.check();
     }
 
     /// Charges work of the stack worth `joules` at `at`.
@@ -80,6 +98,7 @@ impl Battery {
             self.empty = Some(at);
         }
         self.processing += joules.min(left);
+        self.check();
     }
 
     /// Like [`Battery::work`], for a battery that certainly holds more than `joules`.

@@ -449,6 +449,23 @@ impl Hop {
 }
 
 impl Machine for Hop {
+    fn check(&self) {
+        debug_assert_eq!(self.uppers.len(), self.ends.len(), "a link layer for each station");
+        debug_assert_eq!(self.polled.len(), self.ends.len(), "a cached poll for each station");
+        for upper in &self.uppers {
+            upper.waiting.check();
+            debug_assert!(upper.given_up.len() <= 1 << 16, "forgotten packets");
+        }
+        self.ends.iter().for_each(LinkEnd::check);
+        self.medium.check();
+        let waiting = self.uppers.iter().map(|upper| upper.waiting.len()).sum::<usize>();
+        debug_assert!(
+            waiting as u64 <= self.inside,
+            "{waiting} packets wait, and {} are inside",
+            self.inside
+        );
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         self.inside -= catch_up(self, now, out, Hop::step);
         let gone = out.gone();

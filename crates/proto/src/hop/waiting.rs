@@ -31,6 +31,50 @@ pub(super) enum Waiting {
 }
 
 impl Waiting {
+    /// Number of packets.
+    pub fn len(&self) -> usize {
+        match self {
+            Waiting::InOrder { order, .. } => order.len(),
+            Waiting::Scheduled(scheduler) => scheduler.room.len(),
+            Waiting::Airtime { queues, .. } => queues.iter().map(Queue::len).sum(),
+        }
+    }
+
+    /// Asserts that packets, their order and their space agree.
+    pub fn check(&self) {
+        match self {
+            Waiting::InOrder { queues, order } => {
+                queues.iter().for_each(Queue::check);
+                let packets = queues.iter().map(Queue::len).sum::<usize>();
+                debug_assert_eq!(packets, order.len(), "a turn for each packet");
+                debug_assert!(
+                    order.iter().take(4).all(|to| !queues[to.index()].is_empty()),
+                    "a turn of a station without packets"
+                );
+            }
+            Waiting::Airtime { queues, .. } => queues.iter().for_each(Queue::check),
+            Waiting::Scheduled(scheduler) => {
+                scheduler.room.check();
+                debug_assert_eq!(
+                    scheduler.queue.len(),
+                    scheduler.room.len(),
+                    "packets of all hosts"
+                );
+                scheduler.queue.check_backlogs();
+                for served in &scheduler.served {
+                    debug_assert!(
+                        served.last_frame.is_none_or(|at| at <= scheduler.now),
+                        "a frame arrived in the future"
+                    );
+                    debug_assert!(
+                        served.tally.returned <= served.tally.packets,
+                        "more packets came back than were taken"
+                    );
+                }
+            }
+        }
+    }
+
     /// An empty station with `queues` towards each station.
     pub fn new(queues: Vec<Queue>) -> Waiting {
         Waiting::InOrder { queues, order: VecDeque::new() }

@@ -232,6 +232,16 @@ impl Cross {
 }
 
 impl Machine for Cross {
+    fn check(&self) {
+        self.pipes.iter().for_each(Pipe::check);
+        let Some(choices) = &self.choices else { return };
+        choices.late.iter().for_each(Pipe::check);
+        debug_assert!(
+            choices.undecided.iter().take(4).map(|(at, ..)| *at).is_sorted(),
+            "packets wait for their fate in the order of arrival"
+        );
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
         match &mut self.choices {

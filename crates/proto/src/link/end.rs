@@ -83,6 +83,9 @@ pub enum MacSignal {
 
 /// One end of a link layer.
 pub trait LinkEnd {
+    /// Asserts the invariants of this end.
+    fn check(&self) {}
+
     /// Handles an intact frame for this station.
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above);
 

@@ -60,6 +60,10 @@ impl LinkLayerConfig {
 }
 
 impl LinkEnd for LinkLayer {
+    fn check(&self) {
+        each!(self, end => end.check());
+    }
+
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
         each!(self, end => end.on_frame(now, frame, above));
     }

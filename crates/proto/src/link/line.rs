@@ -110,6 +110,24 @@ impl Direction {
 }
 
 impl Machine for Line {
+    fn check(&self) {
+        for Direction { schedule, transmitter } in &self.directions {
+            transmitter.check();
+            debug_assert!(
+                schedule.is_none() || transmitter.queue.is_empty(),
+                "a schedule replaces the queue"
+            );
+            debug_assert!(
+                transmitter.queue.is_empty() || transmitter.pipe.len() > 0,
+                "packets wait for an idle line"
+            );
+            debug_assert!(
+                transmitter.pipe.last().is_none_or(|last| last >= transmitter.free_at),
+                "the last packet arrives before its transmission ends"
+            );
+        }
+    }
+
     #[inline]
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();

@@ -132,6 +132,20 @@ impl Ll {
 }
 
 impl LinkEnd for Ll {
+    fn check(&self) {
+        debug_assert!(
+            self.sending.is_none_or(|(to, _)| to.index() < self.peers.len()),
+            "a packet for an unknown station"
+        );
+        for peer in &self.peers {
+            debug_assert!(
+                peer.sent.len() <= usize::from(self.config.window),
+                "{} unacknowledged packets exceed the window",
+                peer.sent.len()
+            );
+        }
+    }
+
     fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         let sent = self.peers.iter().flat_map(|peer| &peer.sent).filter(|sent| !sent.acked);
         sent.for_each(|sent| each(&sent.load, sent.tries > 1 || sent.again.is_some()));

@@ -280,6 +280,24 @@ fn is_at_least(seq: u32, other: u32) -> bool {
 }
 
 impl LinkEnd for LocalRecovery {
+    fn check(&self) {
+        let most = self.config.max_retransmits.saturating_add(1);
+        for peer in &self.peers {
+            let Some(current) = &peer.current else { continue };
+            debug_assert!(current.tries <= most, "attempt {} of {most}", current.tries);
+            debug_assert!(
+                current.seq < peer.next_seq || peer.next_seq == 0,
+                "packet {} was not numbered",
+                current.seq
+            );
+        }
+        debug_assert!(self.turn < self.peers.len().max(1), "the turn of an unknown station");
+        debug_assert!(
+            self.sending.is_none_or(|to| to != self.station && to.index() < self.peers.len()),
+            "a frame to an unknown station"
+        );
+    }
+
     fn on_frame(&mut self, _: Time, frame: Frame, above: &mut dyn Above) {
         let from = frame.from;
         if self.peers.get(from.index()).is_none() {

@@ -182,6 +182,17 @@ impl<const VARIES: bool> Radio<VARIES> {
 }
 
 impl<const VARIES: bool> Machine for Radio<VARIES> {
+    fn check(&self) {
+        let [left, right] = &self.directions;
+        left.transmitter.check();
+        right.transmitter.check();
+        debug_assert!(
+            !self.half_duplex || left.transmitter.free_at == right.transmitter.free_at,
+            "both directions of a half-duplex radio share its time"
+        );
+        debug_assert!(VARIES || self.sky.is_none(), "a radio without variations has none");
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
         // After a late call, some frames have nominally started already.

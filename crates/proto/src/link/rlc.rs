@@ -266,6 +266,25 @@ impl Rlc {
 }
 
 impl LinkEnd for Rlc {
+    fn check(&self) {
+        debug_assert!(self.turn < self.peers.len(), "station {} is served", self.turn);
+        for peer in &self.peers {
+            debug_assert!(
+                peer.unacked.len() <= self.config.window as usize,
+                "{} unacknowledged frames exceed the window",
+                peer.unacked.len()
+            );
+            debug_assert!(
+                peer.unacked.iter().take(16).all(|frame| frame.first_sent <= frame.last_sent),
+                "a frame is repeated before its first transmission"
+            );
+            debug_assert!(
+                peer.unacked.iter().take(16).all(|frame| !frame.acked || frame.again.is_none()),
+                "an acknowledged frame is repeated"
+            );
+        }
+    }
+
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
         let Frame { from, header, load, .. } = frame;
         let (Header::Arq(header), Some(peer)) = (header, self.peers.get_mut(from.index())) else {

@@ -233,6 +233,29 @@ impl Direction {
 }
 
 impl Machine for Serial {
+    fn check(&self) {
+        for direction in &self.directions {
+            direction.transmitter.check();
+            debug_assert!(
+                (0.0..=1.0).contains(&direction.loss),
+                "probability of a loss: {}",
+                direction.loss
+            );
+            debug_assert!(
+                direction.transmitter.queue.is_empty() || direction.transmitter.pipe.len() > 0,
+                "packets wait for an idle line"
+            );
+            debug_assert!(
+                direction.requests.len() <= 256,
+                "a connection requests one whole header at a time"
+            );
+            if let Some(ends) = &direction.ends {
+                ends.compressor.check();
+                ends.decompressor.check();
+            }
+        }
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();
         let direction = &mut self.directions[to.index()];

@@ -26,6 +26,14 @@ impl<T> Default for Pipe<T> {
 }
 
 impl<T> Pipe<T> {
+    /// Asserts that the cached time is not later than the first item.
+    pub fn check(&self) {
+        debug_assert!(
+            self.under_way.front().is_none_or(|(at, _)| self.next <= *at),
+            "an item is overlooked"
+        );
+    }
+
     /// Adds `item` with the arrival time `at`, behind all others.
     #[inline]
     pub fn push(&mut self, at: Time, item: T) {
@@ -165,6 +173,13 @@ pub(crate) struct Transmitter<T = Packet> {
 }
 
 impl<T> Transmitter<T> {
+    /// Asserts the invariants of queue, transmitter and medium.
+    pub fn check(&self) {
+        self.queue.check();
+        self.pipe.check();
+        debug_assert!(self.last.1 >= self.overhead, "a transmission takes at least the overhead");
+    }
+
     /// An idle transmitter behind `queue`.
     pub fn new(queue: Queue, rate: Option<Rate>, overhead: Span, delay: Span) -> Transmitter<T> {
         let last = (0, overhead);
@@ -196,6 +211,7 @@ impl<T> Transmitter<T> {
     /// Starts a transmission of duration `airtime` at `start`.
     #[inline]
     pub fn transmit(&mut self, start: Time, airtime: Span, item: T) {
+        debug_assert!(start >= self.free_at, "two transmissions at once");
         self.free_at = start + airtime;
         self.pipe.push(self.free_at + self.delay, item);
     }

@@ -539,6 +539,27 @@ impl Dcf {
 }
 
 impl Mac for Dcf {
+    fn check(&self) {
+        self.ether.check();
+        debug_assert_eq!(self.timers.len(), self.stations.len(), "a timer for each station");
+        for node in &self.stations {
+            debug_assert!(
+                (self.config.cw_min..=self.config.cw_max).contains(&node.cw),
+                "contention window: {}",
+                node.cw
+            );
+            debug_assert!(node.slots.is_none_or(|slots| slots <= node.cw.max(self.config.cw_max)));
+            debug_assert!(
+                node.job.is_some() || !matches!(node.phase, Phase::AwaitCts | Phase::AwaitAck),
+                "an answer is awaited without a frame"
+            );
+            debug_assert!(
+                node.job.is_some() || node.next.is_empty(),
+                "frames wait behind no frame"
+            );
+        }
+    }
+
     fn request(&mut self, now: Time, frame: Frame, _: Access, air: &mut dyn Air) {
         let s = frame.from.index();
         if self.aggregation.is_some() {

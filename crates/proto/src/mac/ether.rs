@@ -77,6 +77,28 @@ struct Ear {
 }
 
 impl Ether {
+    /// Asserts that carriers and transmissions agree.
+    pub fn check(&self) {
+        let next = |audible| {
+            let waves = self.waves.iter().filter(|wave| wave.audible == audible);
+            waves.map(|wave| wave.next(self.delay)).min().unwrap_or(Time::NEVER)
+        };
+        debug_assert_eq!(self.begins, next(false), "the next carrier");
+        debug_assert_eq!(self.ends, next(true), "the next end of a carrier");
+        for (s, ear) in self.ears.iter().enumerate() {
+            let others = self.waves.iter().filter(|w| w.audible && w.flight.from.index() != s);
+            debug_assert_eq!(ear.carriers as usize, others.count(), "carriers at station {s}");
+        }
+        debug_assert!(
+            self.waves.iter().all(|wave| wave.flight.airtime > Span::ZERO),
+            "a transmission takes time"
+        );
+        debug_assert!(
+            self.waves.iter().all(|wave| wave.met.is_some() || !wave.crowd),
+            "a crowd has met a station"
+        );
+    }
+
     /// Creates silence among `stations` stations, `delay` apart.
     pub fn new(stations: u8, delay: Span) -> Ether {
         let ear = Ear {

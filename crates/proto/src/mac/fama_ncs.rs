@@ -351,6 +351,17 @@ impl FamaNcs {
 }
 
 impl Mac for FamaNcs {
+    fn check(&self) {
+        self.ether.check();
+        debug_assert_eq!(self.timers.len(), self.stations.len(), "a timer for each station");
+        debug_assert!(
+            self.stations.iter().all(|node| node
+                .sending
+                .is_none_or(|to| to.index() < self.stations.len() || to == Station::ALL)),
+            "a frame to an unknown station"
+        );
+    }
+
     fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
         let s = frame.from.index();
         let short = frame.load.bytes() <= self.config.short_answer;

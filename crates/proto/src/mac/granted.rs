@@ -396,6 +396,20 @@ impl Granted {
 }
 
 impl Mac for Granted {
+    fn check(&self) {
+        debug_assert!(
+            self.frames.last_key_value().is_none_or(|(last, _)| *last < self.next_number),
+            "a frame has a number that is not yet given"
+        );
+        for lane in &self.lanes {
+            debug_assert!(lane.turn < lane.flows.len(), "turn of flow {}", lane.turn);
+            debug_assert!(
+                lane.again.iter().take(16).all(|(_, block)| block.attempts < self.config.attempts),
+                "a block is repeated too often"
+            );
+        }
+    }
+
     fn request(&mut self, now: Time, frame: Frame, _: Access, _: &mut dyn Air) {
         let (side, mobile) = match frame.from {
             Station::BASE => (Side::Right, frame.to),

@@ -374,6 +374,18 @@ impl Hops {
 }
 
 impl Machine for Hops {
+    fn check(&self) {
+        debug_assert!(self.channels.len() < self.nodes.len(), "a channel is between two stations");
+        for lane in self.nodes.iter().flat_map(|node| &node.lanes) {
+            lane.queue.check();
+            debug_assert!(
+                lane.head.is_some() || lane.failures == 0,
+                "{} failed polls without a packet",
+                lane.failures
+            );
+        }
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         self.inside -= catch_up(self, now, out, Hops::step);
         let gone = out.gone();

@@ -141,6 +141,14 @@ impl Ideal {
 }
 
 impl Mac for Ideal {
+    fn check(&self) {
+        debug_assert!(self.turn < self.stations.len(), "turn of station {}", self.turn);
+        debug_assert!(
+            self.stations.iter().flat_map(|s| s.sending).all(|to| to.index() < self.stations.len()),
+            "a frame to an unknown station"
+        );
+    }
+
     fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
         let i = frame.from.index();
         self.stations[i].waiting = Some((frame, access, now));

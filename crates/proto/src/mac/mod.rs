@@ -143,6 +143,9 @@ fn side_of(s: usize) -> Side {
 
 /// The medium, and the medium access of every station on it.
 pub trait Mac {
+    /// Asserts the invariants of medium access.
+    fn check(&self) {}
+
     /// Accepts `frame` from the idle station `frame.from`.
     fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air);
 
@@ -230,6 +233,10 @@ family! {
 }
 
 impl Mac for Medium {
+    fn check(&self) {
+        each!(self, mac => mac.check());
+    }
+
     fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
         each!(self, mac => mac.request(now, frame, access, air));
     }

@@ -34,7 +34,7 @@ use crate::rng::Stream;
 use crate::units::{Probability, Time};
 use crate::wire::{Ackp, Flags, FlowKey, Packet, Segment, Seq};
 
-use super::{Order, Room, Waiting, is_pure_ack};
+use super::{FEW, Order, Room, Waiting, is_pure_ack};
 
 /// Minimum number of stored connections.
 pub const FLOWS: usize = 1024;
@@ -351,6 +351,27 @@ impl AckFilter {
 }
 
 impl Order for AckFilter {
+    fn check(&self, room: &Room) {
+        debug_assert!(self.holes <= self.slots.len(), "removed ACKs");
+        debug_assert_eq!(self.slots.len() - self.holes, room.len(), "packets that occupy the room");
+        debug_assert!(
+            self.slots.back().is_none_or(|slot| slot.serial < self.next),
+            "serial numbers"
+        );
+        debug_assert!(
+            self.slots.iter().take(FEW).map(|slot| slot.serial).is_sorted_by(|a, b| a < b),
+            "serial numbers ascend, so that a slot is found"
+        );
+        debug_assert!(
+            self.slots.iter().take(FEW).all(|slot| slot.previous.is_none_or(|p| p < slot.serial)),
+            "an ACK only removes older ones"
+        );
+        debug_assert!(
+            self.memory.young.len() <= FLOWS && self.memory.old.len() <= FLOWS,
+            "limit of remembered flows"
+        );
+    }
+
     fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         self.watch(&waiting.packet);
         match waiting.packet.flow().filter(|_| is_pure_ack(&waiting.packet)) {

@@ -54,6 +54,14 @@ pub struct AcksFirst<A> {
 }
 
 impl<A: Order> Order for AcksFirst<A> {
+    fn check(&self, room: &Room) {
+        debug_assert!(self.data.iter().len() <= room.len(), "packets that occupy the room");
+        debug_assert!(
+            self.data.iter().take(4).all(|waiting| !is_pure_ack(&waiting.packet)),
+            "ACKs are in the class of ACKs"
+        );
+    }
+
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if is_pure_ack(&waiting.packet) {
             self.acks.enter(now, side, waiting, room, out);

@@ -89,7 +89,31 @@ pub(super) trait Head {
     fn bytes(&self) -> u64;
 }
 
+/// Asserts that packets wait in the order of their arrival.
+pub(super) fn check_ages(waiting: &VecDeque<(Time, Waiting)>) {
+    debug_assert!(
+        waiting.front().zip(waiting.back()).is_none_or(|(first, last)| first.0 <= last.0),
+        "the first packet is the oldest"
+    );
+    debug_assert!(
+        waiting.iter().rev().take(2).map(|(came, _)| *came).is_sorted_by(|a, b| a >= b),
+        "the last packets arrived in this order"
+    );
+}
+
 impl Law {
+    pub fn check(&self) {
+        debug_assert!(!self.dropping || self.count > 0, "the drop that began the state counts");
+        debug_assert!(
+            self.last_count <= self.count || !self.dropping,
+            "drops only increase the count"
+        );
+        debug_assert!(
+            self.above_until.is_none() || self.largest > 0,
+            "a delay above the target belongs to a packet"
+        );
+    }
+
     /// The packet to send at `now`. Drops packets before it that have waited too long.
     //= rfc8289: dequeue
     pub fn next(
@@ -213,6 +237,12 @@ impl Head for One<'_> {
 }
 
 impl Order for Codel {
+    fn check(&self, room: &Room) {
+        room.check_packets(self.waiting.iter().map(|(_, waiting)| waiting));
+        check_ages(&self.waiting);
+        self.law.check();
+    }
+
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if !room.admits(waiting.bytes) {
             return waiting.overflow(side, out);

@@ -140,6 +140,26 @@ pub struct Csdp<H> {
 }
 
 impl<H: Copy + PartialEq> Csdp<H> {
+    /// Number of waiting packets.
+    pub(crate) fn len(&self) -> usize {
+        self.backlogs.iter().map(|backlog| backlog.packets.len()).sum()
+    }
+
+    /// Asserts the invariants of the queues of hosts.
+    pub fn check_backlogs(&self) {
+        for (i, backlog) in self.backlogs.iter().enumerate() {
+            debug_assert!(!backlog.packets.is_empty(), "a host without packets has no turn");
+            debug_assert!(
+                self.backlogs.iter().take(i).all(|other| other.host != backlog.host),
+                "a host has one turn"
+            );
+            debug_assert!(
+                backlog.packets.iter().take(2).all(|(stamp, _)| *stamp <= self.arrivals),
+                "numbers of arrivals"
+            );
+        }
+    }
+
     /// Empty queues.
     pub fn new(config: &CsdpConfig) -> Csdp<H> {
         Csdp { policy: config.policy, backlogs: VecDeque::new(), arrivals: 0 }
@@ -202,6 +222,11 @@ impl<H: Copy + PartialEq> Csdp<H> {
 }
 
 impl Order for Csdp<Addr> {
+    fn check(&self, room: &Room) {
+        debug_assert_eq!(self.len(), room.len(), "packets of all hosts");
+        self.check_backlogs();
+    }
+
     fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if !room.admits(waiting.bytes) {
             return waiting.overflow(side, out);

@@ -10,7 +10,7 @@ use crate::describe::{Descriptor, Kind, System};
 use crate::machine::{Out, Side};
 use crate::units::Time;
 
-use super::{Limit, Order, Room, Waiting};
+use super::{FEW, Limit, Order, Room, Waiting};
 
 pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     word: "fifo",
@@ -47,6 +47,11 @@ impl DropTail {
                 self.bytes -= u64::from(gone);
             }
         }
+        debug_assert_eq!(self.waiting.is_empty(), self.bytes == 0, "an empty queue has no bytes");
+        debug_assert!(
+            self.waiting.back().is_none_or(|(last, _)| *last <= start),
+            "packets are transmitted in the order of their arrival"
+        );
         if !self.limit.admits(self.waiting.len(), self.bytes, bytes) {
             return false;
         }
@@ -63,7 +68,23 @@ pub struct Fifo {
     waiting: VecDeque<Waiting>,
 }
 
+impl Fifo {
+    /// Its packets, oldest first.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Waiting> {
+        self.waiting.iter()
+    }
+}
+
 impl Order for Fifo {
+    fn check(&self, room: &Room) {
+        room.check_packets(self.waiting.iter());
+        debug_assert!(
+            self.waiting.len() > FEW
+                || self.waiting.iter().skip_while(|w| w.packet.urgent).all(|w| !w.packet.urgent),
+            "urgent packets precede the others"
+        );
+    }
+
     #[inline]
     fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if room.admits(waiting.bytes) {

@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use super::codel::check_ages;
 use super::{Discipline, Order, Read, Room, Waiting};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{Cause, Op};
@@ -263,6 +264,19 @@ fn mark(side: Side, mut packet: Packet, cause: Cause, out: &mut Out) -> Packet {
 }
 
 impl Order for DualPi2 {
+    fn check(&self, room: &Room) {
+        let halves = [&self.low, &self.classic];
+        let packets = halves.iter().map(|half| half.waiting.len()).sum::<usize>();
+        debug_assert_eq!(packets, room.len(), "packets of both queues");
+        for half in halves {
+            check_ages(&half.waiting);
+            debug_assert!(half.marks.is_finite() && half.marks >= 0.0, "marks: {}", half.marks);
+            debug_assert!(half.drops.is_finite() && half.drops >= 0.0, "drops: {}", half.drops);
+        }
+        debug_assert!((0.0..=1.0).contains(&self.base), "base probability: {}", self.base);
+        debug_assert!(self.credit.is_finite(), "credit of the scheduler: {}", self.credit);
+    }
+
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         self.catch_up(now);
         if !room.admits(waiting.bytes) {

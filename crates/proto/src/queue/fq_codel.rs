@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::codel::{CodelConfig, Head, Law};
+use super::codel::{CodelConfig, Head, Law, check_ages};
 use super::longest::Longest;
-use super::{Discipline, Order, Read, Room, Waiting};
+use super::{Discipline, FEW, Order, Read, Room, Waiting};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
@@ -202,6 +202,31 @@ fn mix(hash: &mut u64, value: u64) {
 }
 
 impl Order for FqCodel {
+    fn check(&self, room: &Room) {
+        debug_assert!(self.flows.len() <= self.config.flows as usize, "limit of queues");
+        debug_assert!(
+            room.is_empty() || !self.new.is_empty() || !self.old.is_empty(),
+            "packets without a turn"
+        );
+        for (list, turn) in [(List::New, &self.new), (List::Old, &self.old)] {
+            for flow in turn.iter().take(FEW).map(|i| &self.flows[*i]) {
+                debug_assert_eq!(flow.list, list, "a queue is in one list");
+                debug_assert!(flow.credit <= self.config.quantum.0 as i64, "credit of a turn");
+                debug_assert_eq!(flow.waiting.is_empty(), flow.bytes == 0, "bytes of a queue");
+                debug_assert!(flow.bytes <= room.bytes(), "a queue is a part of all bytes");
+                check_ages(&flow.waiting);
+                flow.law.check();
+            }
+        }
+        if cfg!(debug_assertions) && self.new.len() + self.old.len() <= FEW {
+            let turns = self.new.iter().chain(&self.old).map(|i| &self.flows[*i]);
+            let (packets, bytes) =
+                turns.fold((0, 0), |(n, bytes), flow| (n + flow.waiting.len(), bytes + flow.bytes));
+            debug_assert_eq!(packets, room.len(), "packets of all queues");
+            debug_assert_eq!(bytes, room.bytes(), "bytes of all queues");
+        }
+    }
+
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         let bytes = waiting.bytes;
         while !room.admits(bytes) && !room.is_empty() {

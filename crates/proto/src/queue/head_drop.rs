@@ -29,6 +29,10 @@ pub struct HeadDrop {
 }
 
 impl Order for HeadDrop {
+    fn check(&self, room: &Room) {
+        self.fifo.check(room);
+    }
+
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         while !room.admits(waiting.bytes)
             && let Some(oldest) = self.fifo.leave(now, side, room, out)

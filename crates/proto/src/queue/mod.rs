@@ -115,6 +115,9 @@ fn choose(mark: bool, side: Side, mut packet: Packet, out: &mut Out) -> Option<P
     Some(packet)
 }
 
+/// Longest queue whose packets are summed by assertions after each call.
+const FEW: usize = 32;
+
 /// Occupancy of a queue.
 #[derive(Clone, Debug)]
 pub struct Room {
@@ -124,6 +127,21 @@ pub struct Room {
 }
 
 impl Room {
+    /// Asserts that the counts of packets and bytes agree.
+    pub fn check(&self) {
+        debug_assert_eq!(self.packets == 0, self.bytes == 0, "an empty queue has no bytes");
+        debug_assert!(self.bytes >= self.packets as u64, "each packet has bytes: {self:?}");
+    }
+
+    /// Asserts that these are its packets.
+    fn check_packets<'a>(&self, packets: impl ExactSizeIterator<Item = &'a Waiting>) {
+        debug_assert_eq!(self.packets, packets.len(), "packets that occupy the room");
+        if cfg!(debug_assertions) && packets.len() <= FEW {
+            let bytes = packets.map(|waiting| u64::from(waiting.bytes)).sum::<u64>();
+            debug_assert_eq!(self.bytes, bytes, "bytes of the waiting packets");
+        }
+    }
+
     /// An empty queue's.
     pub fn new(limit: Limit) -> Room {
         Room { limit, packets: 0, bytes: 0 }
@@ -159,6 +177,7 @@ impl Room {
     /// Adds a packet of `bytes` bytes.
     #[inline]
     pub fn add(&mut self, bytes: u32) {
+        debug_assert!(bytes > 0, "a packet without bytes");
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
@@ -166,6 +185,8 @@ impl Room {
     /// Removes a packet of `bytes` bytes.
     #[inline]
     pub fn remove(&mut self, bytes: u32) {
+        debug_assert!(self.packets > 0, "no packet to remove");
+        debug_assert!(u64::from(bytes) <= self.bytes, "more bytes than the queue has: {bytes}");
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
     }
@@ -173,6 +194,11 @@ impl Room {
 
 /// The decisions of a discipline: admission and order.
 pub trait Order {
+    /// Asserts the invariants of the discipline, whose packets take the space of `room`.
+    fn check(&self, room: &Room) {
+        let _ = room;
+    }
+
     /// Handles a packet on its way to `side`. It is stored and added to `room`, or dropped; other waiting
     /// packets may be dropped and removed from `room` as well.
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out);
@@ -219,6 +245,12 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Asserts the invariants of queue and discipline.
+    pub fn check(&self) {
+        self.room.check();
+        each!(&self.kind, order => order.check(&self.room));
+    }
+
     /// An empty queue, with random draws from `chance`.
     pub fn new(limit: Limit, discipline: Discipline, chance: impl Fn() -> Stream) -> Queue {
         Queue { room: Room::new(limit), kind: Kind::new(&discipline, &chance) }

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use super::codel::check_ages;
 use super::{Discipline, Order, Read, Room, Waiting, choose};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::machine::{Out, Side};
@@ -232,6 +233,18 @@ impl Pie {
 }
 
 impl Order for Pie {
+    fn check(&self, room: &Room) {
+        room.check_packets(self.waiting.iter().map(|(_, waiting)| waiting));
+        check_ages(&self.waiting);
+        debug_assert!((0.0..=1.0).contains(&self.drop), "probability of a drop: {}", self.drop);
+        debug_assert!(self.due >= 0.0 && self.due < OVERDUE, "a drop is overdue: {}", self.due);
+        debug_assert!(self.burst <= self.config.max_burst, "allowance of a burst");
+        debug_assert!(
+            self.delay == Span::ZERO || !self.waiting.is_empty(),
+            "delay without packets"
+        );
+    }
+
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         self.catch_up(now);
         if !room.admits(waiting.bytes) {

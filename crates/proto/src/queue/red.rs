@@ -210,6 +210,22 @@ impl<O> Red<O> {
 }
 
 impl<O: Order> Order for Red<O> {
+    fn check(&self, room: &Room) {
+        let RedConfig { min, max, max_p, weight, .. } = self.config;
+        debug_assert!(min < max, "thresholds in order: {min}, {max}");
+        debug_assert!((0.0..=1.0).contains(&max_p) && weight > 0.0 && weight <= 1.0);
+        debug_assert!(self.average.is_finite() && self.average >= 0.0, "{}", self.average);
+        debug_assert!(
+            self.count.is_none() || self.average >= min,
+            "packets are only counted between the thresholds"
+        );
+        debug_assert!(
+            self.empty_since.is_none() || room.len() <= 1,
+            "a queue with packets is not empty"
+        );
+        self.behind.check(room);
+    }
+
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         let Waiting { packet, bytes } = waiting;
         if let Some(packet) = self.pass(now, side, packet, room, out) {

@@ -179,6 +179,34 @@ struct Agreed {
 }
 
 impl Connection {
+    /// Asserts the invariants of both directions.
+    pub fn check(&self) {
+        self.tx.check();
+        self.rx.check();
+        debug_assert!(
+            self.last_ack_sent <= self.rx.nxt,
+            "acknowledged {} of {} bytes",
+            self.last_ack_sent,
+            self.rx.nxt
+        );
+        debug_assert!(
+            self.agreed.send_scale <= 14,
+            "shift of the peer: {}",
+            self.agreed.send_scale
+        );
+        debug_assert!(self.agreed.recv_scale <= 14, "own shift: {}", self.agreed.recv_scale);
+        debug_assert!(
+            !self.complete || self.tx.core.window.una >= self.tx.core.window.end,
+            "a complete transfer has unacknowledged data"
+        );
+        if let Some(outbox) = &self.outbox {
+            outbox.rope.check();
+        }
+        if let Some(inbox) = &self.rx.inbox {
+            inbox.check();
+        }
+    }
+
     /// A connection before its opening.
     pub fn new(
         config: Arc<Settings>,

@@ -26,6 +26,14 @@ pub(super) enum Client {
 }
 
 impl Client {
+    /// Asserts the invariants of the client.
+    pub(super) fn check(&self) {
+        match self {
+            Client::Browser(browser) => browser.check(),
+            Client::Player(player) => player.check(),
+        }
+    }
+
     /// Its connections.
     pub(super) fn connections(&self) -> Vec<usize> {
         match self {

@@ -485,6 +485,25 @@ impl Host {
 }
 
 impl Machine for Host {
+    fn check(&self) {
+        debug_assert!(self.connections.len() <= CONNECTIONS_MAX, "limit of connections");
+        debug_assert!(
+            self.unfinished <= self.connections.len() + self.apps.all.len(),
+            "{} unfinished connections and sessions",
+            self.unfinished
+        );
+        debug_assert!(
+            self.serving.is_none_or(|i| (i as usize) < self.connections.len()),
+            "an unknown connection is served"
+        );
+        debug_assert!(
+            self.opened.iter().take(8).all(|i| (*i as usize) < self.connections.len()),
+            "an unknown connection was opened"
+        );
+        self.apps.check();
+        self.connections.iter().take(4).for_each(Connection::check);
+    }
+
     fn on_packet(&mut self, now: Time, _from: Side, packet: Packet, out: &mut Out) {
         let arrival = out.accepts(Interest::WORK).then(|| {
             self.lookup.take_how();

@@ -134,6 +134,23 @@ pub(super) struct Lane {
 }
 
 impl Browser {
+    /// Asserts the invariants of a page that loads.
+    pub(super) fn check(&self) {
+        debug_assert!(
+            self.lanes.len() <= self.page.connections.max(1) as usize,
+            "connections: {} of {}",
+            self.lanes.len(),
+            self.page.connections
+        );
+        debug_assert!(
+            self.page.pages.is_none_or(|pages| self.begun <= pages),
+            "pages: {} of {:?}",
+            self.begun,
+            self.page.pages
+        );
+        debug_assert!(self.loading || self.left.is_empty(), "objects remain of a loaded page");
+    }
+
     pub(super) fn new(client: FlowKey, page: Page, stop: Option<Time>, chance: Stream) -> Browser {
         Browser {
             client,

@@ -107,6 +107,42 @@ struct Piece {
 const PIECES_MAX: usize = 1024;
 
 impl Receiver {
+    /// Asserts that data, window and buffer agree.
+    pub fn check(&self) {
+        debug_assert!(self.unread <= self.nxt, "unread data was received");
+        debug_assert!(
+            self.fin_at.is_none_or(|fin| self.nxt <= fin + 1),
+            "data after the FIN: {} after {:?}",
+            self.nxt,
+            self.fin_at
+        );
+        debug_assert!(
+            self.duplicate.as_ref().is_none_or(|range| range.0 < range.1),
+            "an empty duplicate"
+        );
+        let Some(behind) = &self.out_of_order else { return };
+        debug_assert!(
+            behind.pieces.first().is_none_or(|piece| piece.from > self.nxt),
+            "a piece in order was not delivered"
+        );
+        for piece in &behind.pieces {
+            debug_assert!(piece.from < piece.to, "an empty piece");
+            debug_assert_eq!(
+                u64::from(piece.body.len()),
+                piece.to - piece.from,
+                "bytes of a piece"
+            );
+        }
+        debug_assert!(
+            behind.pieces.is_sorted_by(|a, b| a.to <= b.from),
+            "pieces are sorted and disjoint"
+        );
+        debug_assert!(
+            self.fin_at.is_none_or(|fin| behind.pieces.last().is_none_or(|last| last.to <= fin)),
+            "a piece after the FIN"
+        );
+    }
+
     /// A receiver before the handshake.
     pub fn new(config: &Arc<Settings>) -> Receiver {
         Receiver {

@@ -34,6 +34,22 @@ impl Piece {
 }
 
 impl Rope {
+    /// Asserts that the pieces cover the stored range without holes.
+    pub fn check(&self) {
+        debug_assert!(self.from <= self.to, "the range of a rope");
+        let mut end = None;
+        for piece in &self.pieces {
+            debug_assert!(!piece.body.is_empty(), "an empty piece");
+            debug_assert!(end.is_none_or(|end| end == piece.from), "a hole before {}", piece.from);
+            end = Some(piece.from + u64::from(piece.body.len()));
+        }
+        debug_assert!(end.is_none_or(|end| end == self.to), "the last piece ends the rope");
+        debug_assert!(
+            self.pieces.front().is_none_or(|piece| piece.from <= self.from),
+            "the first piece begins the rope"
+        );
+    }
+
     /// Creates an empty range: the next pushed byte has the position `at`.
     pub fn starting_at(at: u64) -> Rope {
         Rope { from: at, to: at, ..Rope::default() }

@@ -160,6 +160,20 @@ const AFTER_LOST_SYN: Span = Span::secs(3);
 const MOST_TICKS: u64 = 1 << 26;
 
 impl RttEstimator {
+    /// Asserts that the timeout is within its bounds.
+    pub fn check(&self) {
+        let Timing { min, max, initial, .. } = *self.timing();
+        debug_assert!(min <= max, "bounds of the timeout");
+        debug_assert!(self.rto > Span::ZERO, "a timeout expires at once");
+        // Clocks with ticks round up.
+        debug_assert!(
+            self.rto <= max.max(initial) + Span::secs(1),
+            "timeout {} above its bound {max}",
+            self.rto
+        );
+        debug_assert!(self.sampled || self.srtt == 0, "a round trip without a measurement");
+    }
+
     /// An estimator without measurements.
     pub fn new(settings: &Arc<Settings>) -> RttEstimator {
         let rttvar = match &settings.timing.kind {

@@ -161,6 +161,22 @@ impl Default for Apps {
 }
 
 impl Apps {
+    /// Asserts the invariants of the applications.
+    pub(super) fn check(&self) {
+        debug_assert!(self.sources <= self.all.len(), "sources of datagrams");
+        debug_assert!(
+            self.fetched_by.values().take(8).all(|app| *app < self.all.len()),
+            "a connection of an unknown application"
+        );
+        for app in self.all.iter().take(8) {
+            match app {
+                App::Datagrams(source) => source.check(),
+                App::Fetching(Some(client)) => client.check(),
+                _ => {}
+            }
+        }
+    }
+
     pub(super) fn add(&mut self, app: App, at: Time) {
         let index = self.all.len();
         self.sources += usize::from(matches!(app, App::Datagrams(_)));

@@ -149,6 +149,21 @@ pub(super) struct Player {
 }
 
 impl Player {
+    /// Asserts the invariants of playback.
+    pub(super) fn check(&self) {
+        debug_assert!(self.there <= self.requested, "segments arrive after their request");
+        debug_assert!(self.requested <= self.video.segments, "segments of the video");
+        debug_assert!(self.requested <= self.there + 1, "one request at a time");
+        debug_assert!(self.rung < self.video.ladder.len, "rung of the ladder: {}", self.rung);
+        debug_assert!(
+            self.stored <= self.video.buffer + self.video.segment,
+            "buffer of {} holds {}",
+            self.video.buffer,
+            self.stored
+        );
+        debug_assert!(self.speeds.iter().all(|speed| speed.is_finite() && *speed >= 0.0), "speeds");
+    }
+
     pub(super) fn new(client: FlowKey, video: Video, stop: Option<Time>) -> Player {
         Player {
             client,

@@ -58,6 +58,29 @@ struct Trial {
 }
 
 impl Discovery {
+    /// Asserts that the lengths are in order.
+    pub fn check(&self) {
+        debug_assert!(self.least <= self.most, "bounds: {} to {}", self.least, self.most);
+        debug_assert!(
+            (self.least..=self.most).contains(&self.size),
+            "length in use: {} of {} to {}",
+            self.size,
+            self.least,
+            self.most
+        );
+        debug_assert!(self.fails >= self.least, "lengths below {} are not tried", self.least);
+        debug_assert!(
+            self.trial.as_ref().is_none_or(|trial| trial.size <= self.most),
+            "a trial of {:?} above {}",
+            self.trial.as_ref().map(|trial| trial.size),
+            self.most
+        );
+        debug_assert!(
+            self.parked.as_ref().is_none_or(|trial| trial.size > self.size),
+            "a suspended trial is of a longer length"
+        );
+    }
+
     /// Starts a search between `least` and `most` on a path with this round-trip time; the first probe is
     /// `most`.
     pub fn new(now: Time, least: u32, most: u32, rtt: Span) -> Discovery {

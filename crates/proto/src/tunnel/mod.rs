@@ -457,8 +457,21 @@ impl<S: Seal> Tunnel<S> {
         [self.session.next_wake(), end, free, path].into_iter().flatten().min()
     }
 
+    /// Asserts the invariants of session, link layer and path.
+    fn check(&self) {
+        self.session.check();
+        if let Some(end) = &self.end {
+            end.check();
+        }
+        if let Some(path) = &self.path {
+            path.check();
+        }
+        debug_assert!(!self.sending || self.end.is_some(), "a frame without a link layer");
+    }
+
     /// Moves the datagrams to be sent to `into`.
     pub fn take_datagrams(&mut self, into: &mut Vec<Datagram>) {
+        self.check();
         let messages = self.session.take_outbox().into_iter();
         into.extend(messages.map(|(to, bytes)| Datagram { to, bytes, whole: true }));
         into.append(&mut self.outbox);

@@ -134,6 +134,18 @@ pub struct Session<S: Seal> {
 }
 
 impl<S: Seal> Session<S> {
+    /// Asserts the invariants of keys and counts.
+    pub fn check(&self) {
+        debug_assert!(
+            self.call_at.is_none() || self.config.peer.is_some(),
+            "a call without a peer"
+        );
+        debug_assert!(self.next.is_none() || self.live.is_some(), "new keys replace older ones");
+        for live in self.live.iter().chain(&self.next) {
+            debug_assert!(live.end != self.end, "a session with itself");
+        }
+    }
+
     /// Creates a session that calls at once if it has a peer. `secret` must be 32 secret bytes that were
     /// never used before: all fresh values derive from them.
     pub fn new(config: SessionConfig, seal: S, secret: [u8; 32]) -> Session<S> {

@@ -61,6 +61,29 @@ pub(super) struct Cache {
 }
 
 impl Cache {
+    /// Asserts that the entries are in order, and that their bytes are counted.
+    pub(super) fn check(&self) {
+        debug_assert_eq!(self.entries.is_empty(), self.bytes == 0, "bytes of the cache");
+        if !cfg!(debug_assertions) || self.entries.len() > 32 {
+            return;
+        }
+        debug_assert!(self.entries.iter().all(|entry| entry.start < entry.end), "an empty packet");
+        debug_assert!(
+            self.entries.iter().is_sorted_by(|a, b| a.start < b.start),
+            "packets in the order of their data"
+        );
+        debug_assert!(
+            self.entries.iter().is_sorted_by(|a, b| a.end < b.end),
+            "no packet contains another"
+        );
+        let bytes = self.entries.iter().map(|entry| u64::from(entry.packet.wire_len()));
+        debug_assert_eq!(bytes.sum::<u64>(), self.bytes, "bytes of the cached packets");
+        debug_assert!(
+            self.supers || self.entries.iter().all(|entry| entry.packet.piece == 0),
+            "a super-packet"
+        );
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

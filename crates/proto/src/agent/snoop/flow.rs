@@ -82,6 +82,27 @@ pub(super) enum Verdict {
 }
 
 impl Flow {
+    /// Asserts the invariants of the positions and the cache.
+    pub(super) fn check(&self) {
+        self.cache.check();
+        let top = self.top;
+        debug_assert!(
+            self.cache.entries().last().is_none_or(|entry| entry.end <= top),
+            "a cached packet above the highest {top}"
+        );
+        debug_assert!(
+            self.cache.front().is_none_or(|e| self.acked.is_none_or(|acked| e.end > acked)),
+            "a cached packet is acknowledged"
+        );
+        self.partial.check(top);
+        debug_assert!(
+            self.settled <= self.sent,
+            "transmissions: {} of {}",
+            self.settled,
+            self.sent
+        );
+    }
+
     /// Starts to track a flow at the sequence number `first`: that of its SYN, or of any data.
     pub(super) fn open(&mut self, first: Seq, syn: bool) {
         let mut cache = core::mem::take(&mut self.cache);

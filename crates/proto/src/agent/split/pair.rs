@@ -183,6 +183,22 @@ struct Waiting {
 }
 
 impl Pair {
+    /// Asserts the invariants of both halves.
+    pub(super) fn check(&self) {
+        for room in &self.rooms {
+            debug_assert!(room.limit > 0, "a buffer without space");
+            debug_assert!(room.since.1 <= room.freed, "freed bytes only grow");
+        }
+        debug_assert!(
+            self.gone.is_none() || self.knocks.is_some(),
+            "only M-TCP loses its mobile host"
+        );
+        debug_assert!(
+            self.rival.is_none() || self.first.is_some(),
+            "a second SYN waits behind the first"
+        );
+    }
+
     /// Handles a SYN for `flow` from `opener`: opens a connection to the far end with the opener's initial
     /// sequence number. The SYN waits for the result.
     pub(super) fn open(

@@ -147,6 +147,19 @@ impl Peer {
 }
 
 impl Base {
+    /// Asserts the invariants of both directions of each station.
+    pub fn check(&self) {
+        for peer in &self.peers {
+            peer.outgoing.check(self.window);
+            debug_assert!(peer.parity.0 <= peer.parity.1, "parity packets: {:?}", peer.parity);
+        }
+        debug_assert!(self.turn <= self.peers.len(), "the turn of an unknown station");
+        debug_assert!(
+            self.sending.is_none_or(|(peer, ..)| peer < self.peers.len()),
+            "a frame to an unknown station"
+        );
+    }
+
     /// Reports stored packets for all stations.
     pub(super) fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         self.peers.iter().for_each(|peer| peer.outgoing.stored_loads(each));

@@ -33,6 +33,11 @@ pub struct Mobile {
 }
 
 impl Mobile {
+    /// Asserts the invariants of both directions.
+    pub fn check(&self) {
+        self.outgoing.check(self.window);
+    }
+
     /// Reports stored packets for the base station.
     pub(super) fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         self.outgoing.stored_loads(each);

@@ -219,6 +219,10 @@ macro_rules! either {
 }
 
 impl LinkEnd for Airmail {
+    fn check(&self) {
+        either!(self, end => end.check());
+    }
+
     fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         either!(self, end => end.stored_loads(each));
     }

@@ -41,6 +41,23 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
+    /// Asserts the invariants of a window of at most `window` packets.
+    pub fn check(&self, window: u16) {
+        debug_assert!(self.slots.len() <= usize::from(window), "limit of the window");
+        debug_assert!(
+            self.slots.iter().all(|slot| !after(slot.transmission, self.transmission)),
+            "a slot has a transmission that was never counted"
+        );
+        debug_assert!(
+            self.slots.iter().all(|slot| !(slot.acked && slot.again.is_some())),
+            "an acknowledged packet needs no retransmission"
+        );
+        debug_assert!(
+            self.slots.iter().all(|slot| slot.again.is_none() || slot.transmission > 0),
+            "an unsent packet needs no retransmission"
+        );
+    }
+
     /// Reports unacknowledged packets, and whether they are sent more than once.
     pub fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         let slots = self.slots.iter().filter(|slot| !slot.acked);

@@ -31,6 +31,20 @@ pub struct Compressor {
 }
 
 impl Compressor {
+    /// Asserts that connection numbers are consistent.
+    pub fn check(&self) {
+        debug_assert!(self.slots.len() <= 256, "connection numbers have eight bits");
+        debug_assert_eq!(self.recent.len(), self.slots.len(), "each connection was used once");
+        debug_assert!(
+            self.recent.iter().all(|number| usize::from(*number) < self.slots.len()),
+            "a connection number without a connection"
+        );
+        debug_assert!(
+            self.last.is_none_or(|last| usize::from(last) < self.slots.len()),
+            "the last frame has an unknown connection"
+        );
+    }
+
     /// A compressor without connections.
     pub fn new(config: CompressionConfig) -> Compressor {
         Compressor { config, slots: Vec::new(), recent: Vec::new(), last: None }

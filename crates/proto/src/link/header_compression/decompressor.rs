@@ -35,6 +35,19 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
+    /// Asserts that connection numbers are consistent.
+    pub fn check(&self) {
+        debug_assert!(self.slots.len() <= 256, "connection numbers have eight bits");
+        debug_assert!(
+            self.requests.len() <= self.slots.len().max(256),
+            "more requests than connections"
+        );
+        debug_assert!(
+            self.last.is_none_or(|last| usize::from(last) < self.slots.len()),
+            "the last frame has an unknown connection"
+        );
+    }
+
     /// A decompressor without connections.
     pub fn new(config: CompressionConfig) -> Decompressor {
         Decompressor {

@@ -304,6 +304,15 @@ impl Emulator {
 }
 
 impl Machine for Emulator {
+    fn check(&self) {
+        for direction in &self.directions {
+            direction.held.check();
+            direction.limit.check();
+            debug_assert_eq!(direction.limit.len(), direction.held.len(), "packets of the queue");
+            debug_assert!(direction.gap > 0, "a reordered packet follows at least one");
+        }
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();
         let direction = &mut self.directions[to.index()];

@@ -257,6 +257,10 @@ fn of_packets(packets: u32, rate: u32) -> i64 {
 }
 
 impl Machine for Police {
+    fn check(&self) {
+        self.tokens.iter().for_each(Tokens::check);
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
         if self.config.towards.is_some_and(|towards| towards != side) {

@@ -309,6 +309,28 @@ impl Tbf {
 }
 
 impl Machine for Tbf {
+    fn check(&self) {
+        for direction in &self.directions {
+            direction.tokens.check();
+            debug_assert_eq!(
+                direction.waiting.is_empty(),
+                direction.bytes == 0,
+                "bytes of the queue"
+            );
+            debug_assert!(direction.bytes <= self.config.limit.into(), "limit of the queue");
+            debug_assert_eq!(
+                direction.waiting.is_empty(),
+                direction.due == Time::NEVER,
+                "a deadline belongs to a packet"
+            );
+            if cfg!(debug_assertions) && direction.waiting.len() <= 32 {
+                let bytes =
+                    direction.waiting.iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>();
+                debug_assert_eq!(bytes, direction.bytes, "bytes of the waiting packets");
+            }
+        }
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
         if self.config.towards.is_some_and(|towards| towards != side) {

@@ -75,6 +75,14 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
+    /// Asserts that the buckets are neither overdrawn nor too full.
+    pub fn check(&self) {
+        for bucket in core::iter::once(&self.rate).chain(&self.peak) {
+            debug_assert!(bucket.tokens >= 0, "a packet has passed without tokens: {bucket:?}");
+            debug_assert!(bucket.tokens <= bucket.depth, "more tokens than fit: {bucket:?}");
+        }
+    }
+
     /// Full buckets of these depths in nanoseconds.
     pub fn new(depth: i64, peak: Option<i64>) -> Tokens {
         Tokens { rate: Bucket::new(depth), peak: peak.map(Bucket::new), at: Time::ZERO }

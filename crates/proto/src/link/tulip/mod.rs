@@ -331,6 +331,19 @@ impl Tulip {
 }
 
 impl LinkEnd for Tulip {
+    fn check(&self) {
+        for peer in &self.peers {
+            peer.sender.check();
+            peer.receiver.check();
+        }
+        debug_assert!(self.turn < self.peers.len().max(1), "the turn of an unknown station");
+        debug_assert!(self.owing.len() <= self.peers.len(), "a station owes one acknowledgement");
+        debug_assert!(
+            self.at_mac.as_ref().is_none_or(|at_mac| at_mac.to != self.station),
+            "a frame to itself"
+        );
+    }
+
     fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         self.peers.iter().for_each(|peer| peer.sender.stored_loads(each));
     }

@@ -31,6 +31,15 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
+    /// Asserts the invariants of the window.
+    pub fn check(&self) {
+        debug_assert_eq!(self.floors.len() as u64, self.window, "a floor for each number");
+        debug_assert!(
+            self.floors.iter().take(8).all(|floor| !after(*floor, self.last_received)),
+            "a floor above all received transmissions"
+        );
+    }
+
     pub fn new(window: u16, order: Order) -> Receiver {
         Receiver {
             window: u64::from(window),

@@ -85,6 +85,33 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// Asserts the invariants of the window.
+    pub fn check(&self) {
+        let end = self.base + self.slots.len() as u64;
+        debug_assert!(self.slots.len() as u64 <= self.window, "limit of the window");
+        debug_assert!(
+            self.slots.front().is_none_or(|slot| !slot.acked),
+            "the window begins with an unacknowledged packet"
+        );
+        let within = |seq: &u64| (self.base..end).contains(seq);
+        debug_assert!(self.lost.iter().all(within), "lost packets are in the window");
+        debug_assert!(self.twice.iter().all(within), "repeated packets are in the window");
+        debug_assert!(
+            !after(self.last_received, self.transmissions),
+            "the peer has received a transmission that was never sent"
+        );
+        debug_assert!(
+            self.order.len() as u64 <= 4 * self.window,
+            "transmissions: {} in a window of {}",
+            self.order.len(),
+            self.window
+        );
+        debug_assert!(
+            self.slots.iter().take(8).all(|slot| !after(slot.first, slot.last)),
+            "the last transmission of a packet is not before its first"
+        );
+    }
+
     /// Reports unacknowledged packets, and whether they are sent more than once.
     pub fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
         for (seq, slot) in (self.base..).zip(&self.slots).filter(|(_, slot)| !slot.acked) {

@@ -70,6 +70,20 @@ pub(super) struct Direction {
 }
 
 impl Direction {
+    /// Asserts the invariants of the transmitter and of the trace.
+    pub fn check(&self) {
+        self.transmitter.check();
+        if let Server::Trace(server) = &self.server
+            && let Some(partial) = &server.partial
+        {
+            debug_assert!(partial.left > 0, "a packet without remaining bytes has left");
+            debug_assert!(
+                partial.left <= partial.packet.wire_len() + self.framing,
+                "more bytes remain than the packet has"
+            );
+        }
+    }
+
     /// The idle direction towards `side`.
     pub fn new(config: &VariedConfig, side: Side, stream: &impl Fn(&str) -> Stream) -> Direction {
         let line = &config.line;

@@ -203,6 +203,10 @@ impl Varied {
 }
 
 impl Machine for Varied {
+    fn check(&self) {
+        self.directions.iter().for_each(Direction::check);
+    }
+
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();
         let direction = &mut self.directions[to.index()];

@@ -60,6 +60,38 @@ pub struct Core {
 }
 
 impl Core {
+    /// Asserts the invariants of windows, timers and counters.
+    pub fn check(&self) {
+        self.window.check();
+        self.timers.rtt.check();
+        let Window { una, max, .. } = self.window;
+        debug_assert!(
+            self.timers.timed.is_none_or(|(end, _)| end <= max),
+            "a timed segment beyond the sent data: {:?}",
+            self.timers.timed
+        );
+        // A SYN that follows received data is outstanding without a position of its own.
+        debug_assert!(
+            self.timers.rexmt.get().is_none() || una < max || max == 1,
+            "the retransmission timer runs without outstanding data"
+        );
+        debug_assert!(
+            self.reduced_below <= self.window.end + 1,
+            "a window reduced for unwritten data"
+        );
+        if let Some(reports) = &self.tally.base_reports {
+            debug_assert!(reports.notified.is_sorted_by(|a, b| a < b), "notified losses ascend");
+            debug_assert!(
+                reports.missing.iter().all(|(from, to)| from < to && *to <= max),
+                "missing ranges of sent data"
+            );
+            debug_assert!(
+                reports.missing.is_sorted_by(|a, b| a.1 <= b.0),
+                "missing ranges are disjoint"
+            );
+        }
+    }
+
     /// Before the handshake.
     pub fn new(config: &Arc<Settings>) -> Core {
         let rtt = RttEstimator::new(config);

@@ -95,6 +95,11 @@ pub enum Loss {
 
 /// Grows the congestion window outside of recovery, and determines its reductions.
 pub trait Growth {
+    /// Asserts the invariants of the growth.
+    fn check(&self, window: &Window) {
+        let _ = window;
+    }
+
     /// Whether a model of the path, not losses, sets the window.
     fn has_model() -> bool
     where

@@ -92,6 +92,13 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// Asserts the invariants of windows, timers, loss recovery and growth.
+    pub fn check(&self) {
+        self.core.check();
+        self.recovery.check(&self.core.window);
+        self.core.growth.check(&self.core.window);
+    }
+
     /// A sender before its handshake. [`Sender::established`] sets the segment size.
     pub fn new(config: &Arc<Settings>) -> Sender {
         Sender {

@@ -128,6 +128,11 @@ impl Choice {
 /// An ACK causes these calls in this order: `record_ack`; `undo`; `on_ack` or `on_dup_ack`, if the recovery is engaged;
 /// `detect_losses`; `enter`, if the loss detection finds a loss; `grow`; `settle`.
 pub trait Recovery {
+    /// Asserts the invariants of loss detection and recovery.
+    fn check(&self, window: &Window) {
+        let _ = window;
+    }
+
     /// Its loss detection.
     const DETECTION: Detection = Detection::DupAcks;
 

@@ -84,6 +84,31 @@ const TINY_WINDOW: u32 = 536;
 const MSS_LEAST: u32 = 48;
 
 impl Window {
+    /// Asserts that the edges are in order and that the windows have a size.
+    pub fn check(&self) {
+        debug_assert!(self.una <= self.nxt, "unacknowledged {} after next {}", self.una, self.nxt);
+        debug_assert!(self.nxt <= self.max, "next {} after the highest {}", self.nxt, self.max);
+        debug_assert!(
+            self.max <= self.end + u64::from(self.fin),
+            "sent up to {}, written up to {}",
+            self.max,
+            self.end
+        );
+        debug_assert!(self.mss > 0, "segment size");
+        debug_assert!(self.mss <= self.path_mss.max(self.mss), "segment size of the path");
+        debug_assert!(self.cwnd > 0, "a window without a byte stops for ever");
+        debug_assert!(self.peer <= self.peer_max, "largest window of the peer: {}", self.peer_max);
+        debug_assert!(
+            self.repair.is_none_or(|(from, _)| from < self.max),
+            "a repair of unsent data: {:?}",
+            self.repair
+        );
+        debug_assert!(self.records.len() <= RECORDS_MAX, "limit of record ends");
+        debug_assert!(self.records.is_sorted(), "record ends ascend");
+        debug_assert!(self.small <= self.end + 1, "end of the last partial segment");
+        debug_assert!(self.reports <= 40, "SACK blocks exceed the TCP header: {}", self.reports);
+    }
+
     /// Windows before the handshake.
     pub fn new(config: &TcpConfig) -> Window {
         Window {

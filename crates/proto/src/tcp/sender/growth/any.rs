@@ -32,6 +32,7 @@ macro_rules! growths {
                 },)?)*
             }
             by_ref {
+                check(window: &Window) -> ();
                 steers() -> bool;
                 samples() -> bool;
                 requires_samples() -> bool;

@@ -119,6 +119,12 @@ impl LinuxCubic {
 }
 
 impl Growth for LinuxCubic {
+    fn check(&self, _: &Window) {
+        let Some(epoch) = &self.epoch else { return };
+        debug_assert!(epoch.plateau > 0, "the plateau is a window");
+        debug_assert!(epoch.start <= self.last.0 / TICK, "an epoch begins before its last ACK");
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         self.last = ack.now;
         let mut left = segments(w, ack.bytes);

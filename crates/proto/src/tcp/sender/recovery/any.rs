@@ -68,6 +68,7 @@ macro_rules! recoveries {
                 fn adopt(now: Time, max: u64) -> ();
             }
             by_ref {
+                check(window: &Window) -> ();
                 active() -> bool;
                 next_wake() -> Option<Time>;
                 has_work() -> bool;

@@ -22,6 +22,13 @@ pub(in crate::tcp::sender) struct Named {
 }
 
 impl Named {
+    /// Asserts the invariants of the records and of the recovery.
+    pub(in crate::tcp::sender) fn check(&self, w: &Window) {
+        self.flight.check();
+        debug_assert!(self.recover <= w.end + 2, "recovery ends beyond the written data");
+        debug_assert!(!self.active || self.recover > 0, "a recovery without an end");
+    }
+
     /// Begins recovery after a detected loss.
     pub(in crate::tcp::sender) fn enter(&mut self, w: &mut Window) {
         self.active = true;

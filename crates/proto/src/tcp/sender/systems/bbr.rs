@@ -328,6 +328,12 @@ impl Bbr {
 }
 
 impl Growth for Bbr {
+    fn check(&self, _: &Window) {
+        debug_assert!(self.phase < CYCLE.len(), "phase of the cycle: {}", self.phase);
+        debug_assert!(self.initial_window > 0, "initial window");
+        debug_assert!(self.full.1 <= 3 || self.filled, "rounds without growth: {}", self.full.1);
+    }
+
     fn has_model() -> bool {
         true
     }

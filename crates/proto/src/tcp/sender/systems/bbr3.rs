@@ -307,6 +307,12 @@ impl Bbr3 {
 }
 
 impl Growth for Bbr3 {
+    fn check(&self, _: &Window) {
+        debug_assert!(self.initial_window > 0, "initial window");
+        debug_assert!(self.full.rounds <= 3, "rounds without growth: {}", self.full.rounds);
+        debug_assert!(!self.full.now || self.full.rounds > 0 || self.full.reached, "a full pipe");
+    }
+
     fn has_model() -> bool {
         true
     }

@@ -113,6 +113,12 @@ impl Epoch {
 }
 
 impl Growth for Cubic {
+    fn check(&self, _: &Window) {
+        let Some(epoch) = &self.epoch else { return };
+        debug_assert!(epoch.start <= self.last, "an epoch begins before its last ACK");
+        debug_assert!(epoch.plateau > 0, "the plateau is a window");
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         self.last = ack.now;
         if let Some(rtt) = ack.rtt {

@@ -141,6 +141,17 @@ impl Htcp {
 }
 
 impl Growth for Htcp {
+    fn check(&self, window: &Window) {
+        debug_assert!(
+            self.shortest
+                .is_none_or(|shortest| shortest <= self.longest || self.longest == Span::ZERO),
+            "shortest round trip {:?} above the longest {}",
+            self.shortest,
+            self.longest
+        );
+        self.reno.check(window);
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         if let Some(rtt) = ack.rtt {
             let shortest = self.shortest.map_or(rtt, |shortest| shortest.min(rtt));

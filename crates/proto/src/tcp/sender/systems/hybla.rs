@@ -109,6 +109,13 @@ impl Hybla {
 }
 
 impl Growth for Hybla {
+    fn check(&self, w: &Window) {
+        if let First::Coming { from, to, .. } = self.first {
+            debug_assert!(from <= to, "the first flight ends at {to}, before its start {from}");
+            debug_assert!(to <= w.max, "the first flight ends beyond the sent data");
+        }
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         if let Some(rtt) = ack.rtt {
             self.rtt = Some(self.rtt.map_or(rtt, |shortest| shortest.min(rtt)));

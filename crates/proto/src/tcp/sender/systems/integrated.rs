@@ -182,6 +182,10 @@ impl Together {
 }
 
 impl Recovery for Together {
+    fn check(&self, w: &Window) {
+        self.alone.check(w);
+    }
+
     fn active(&self) -> bool {
         self.alone.active()
     }

@@ -51,6 +51,10 @@ impl NewReno {
 }
 
 impl Recovery for NewReno {
+    fn check(&self, window: &Window) {
+        debug_assert!(self.recover <= window.end + 2, "recovery ends beyond the written data");
+    }
+
     fn active(&self) -> bool {
         self.active
     }

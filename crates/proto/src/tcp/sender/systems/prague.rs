@@ -123,6 +123,11 @@ impl Prague {
 }
 
 impl Growth for Prague {
+    fn check(&self, window: &Window) {
+        debug_assert!(self.marked <= self.delivered, "more marked bytes than delivered ones");
+        debug_assert!(self.end <= window.max, "a round ends beyond the sent data");
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         let bytes = u64::from(ack.bytes.saturating_sub(self.ce_bytes));
         if w.cwnd < w.ssthresh {

@@ -239,6 +239,11 @@ impl Rack {
 }
 
 impl Recovery for Rack {
+    fn check(&self, window: &Window) {
+        self.flight.check();
+        debug_assert!(self.recover <= window.end + 2, "recovery ends beyond the written data");
+    }
+
     const DETECTION: Detection = Detection::ByTime;
     fn active(&self) -> bool {
         self.active

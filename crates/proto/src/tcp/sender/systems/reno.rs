@@ -54,6 +54,10 @@ pub(in crate::tcp::sender) fn inflate(w: &mut Window, dupacks: u32) {
 }
 
 impl Recovery for Reno {
+    fn check(&self, window: &Window) {
+        debug_assert!(self.recover <= window.end + 2, "recovery ends beyond the written data");
+    }
+
     fn active(&self) -> bool {
         self.active
     }

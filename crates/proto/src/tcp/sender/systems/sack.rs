@@ -82,6 +82,12 @@ impl Sack {
 }
 
 impl Recovery for Sack {
+    fn check(&self, window: &Window) {
+        self.board.check();
+        debug_assert!(self.recover <= window.end + 2, "recovery ends beyond the written data");
+        debug_assert!(self.retransmitted <= window.max, "retransmitted beyond the sent data");
+    }
+
     const DETECTION: Detection = Detection::SackedBytes;
 
     fn active(&self) -> bool {

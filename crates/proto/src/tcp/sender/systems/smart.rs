@@ -75,6 +75,10 @@ impl Smart {
 }
 
 impl Recovery for Smart {
+    fn check(&self, w: &Window) {
+        self.named.check(w);
+    }
+
     const DETECTION: Detection = Detection::FirstReport;
 
     fn active(&self) -> bool {

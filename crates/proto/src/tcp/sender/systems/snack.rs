@@ -135,6 +135,10 @@ impl Holes {
 }
 
 impl Recovery for Holes {
+    fn check(&self, w: &Window) {
+        self.named.check(w);
+    }
+
     const DETECTION: Detection = Detection::FirstReport;
 
     fn active(&self) -> bool {

@@ -38,6 +38,10 @@ impl Tahoe {
 }
 
 impl Recovery for Tahoe {
+    fn check(&self, window: &Window) {
+        debug_assert!(self.recover <= window.end + 2, "recovery ends beyond the written data");
+    }
+
     fn active(&self) -> bool {
         false
     }

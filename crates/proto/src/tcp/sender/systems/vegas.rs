@@ -116,6 +116,11 @@ impl Vegas {
 }
 
 impl Growth for Vegas {
+    fn check(&self, window: &Window) {
+        self.flight.check();
+        debug_assert!(self.round_until <= window.max, "a round ends beyond the sent data");
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         let flight = u64::from(w.flight()) + u64::from(ack.bytes);
         // The round trip of the last completely acknowledged segment, if it was sent once.

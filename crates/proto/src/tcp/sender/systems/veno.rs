@@ -77,6 +77,14 @@ impl Veno {
 }
 
 impl Growth for Veno {
+    fn check(&self, window: &Window) {
+        debug_assert!(
+            self.base.is_none_or(|base| base <= self.srtt || self.measured == 0),
+            "the round trip is shorter than the shortest"
+        );
+        self.reno.check(window);
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         if let Some(rtt) = ack.rtt {
             self.sample(rtt);

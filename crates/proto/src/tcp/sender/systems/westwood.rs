@@ -89,6 +89,14 @@ impl Westwood {
 }
 
 impl Growth for Westwood {
+    fn check(&self, window: &Window) {
+        debug_assert!(
+            self.shortest.is_none_or(|shortest| shortest <= self.last || self.last == Span::ZERO),
+            "the last round trip is shorter than the shortest"
+        );
+        self.reno.check(window);
+    }
+
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         if let Some(rtt) = ack.rtt {
             self.last = rtt;
