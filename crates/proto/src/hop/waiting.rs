@@ -117,7 +117,7 @@ impl Waiting {
             Waiting::Scheduled(scheduler) => return scheduler.enter(side, to, packet, out),
             Waiting::Airtime { queues, air } => {
                 let queue = &mut queues[to.index()];
-                queue.enter(now, side, packet, bytes, out);
+                queue.enqueue(now, side, packet, bytes, out);
                 if !queue.is_empty() {
                     air.activate(to);
                 }
@@ -126,7 +126,7 @@ impl Waiting {
         };
         let queue = &mut queues[to.index()];
         let before = queue.len();
-        queue.enter(now, side, packet, bytes, out);
+        queue.enqueue(now, side, packet, bytes, out);
         // A discipline may have dropped any number of waiting packets.
         for _ in before..queue.len() {
             order.push_back(to);
@@ -163,7 +163,7 @@ impl Waiting {
             Waiting::InOrder { queues, order } => {
                 let queue = &mut queues[to.index()];
                 let before = queue.len();
-                let waiting = queue.leave(now, side, out);
+                let waiting = queue.dequeue(now, side, out);
                 // A discipline may have dropped some before it.
                 for _ in queue.len()..before {
                     if let Some(i) = order.iter().position(|s| *s == to) {
@@ -179,7 +179,7 @@ impl Waiting {
                 }
                 air.serve(to);
                 let queue = &mut queues[to.index()];
-                let waiting = queue.leave(now, side, out);
+                let waiting = queue.dequeue(now, side, out);
                 if queue.is_empty() {
                     air.deactivate(to);
                 }

@@ -173,7 +173,7 @@ impl<const VARIES: bool> Radio<VARIES> {
     #[inline]
     fn start_before(&mut self, end: Time, out: &mut Out) {
         while let Some((at, side)) = self.next_start().filter(|(at, _)| *at < end) {
-            let next = self.directions[side.index()].transmitter.queue.leave(at, side, out);
+            let next = self.directions[side.index()].transmitter.queue.dequeue(at, side, out);
             // A discipline may have dropped all waiting packets.
             let Some(waiting) = next else { continue };
             self.transmit(at, side, waiting.packet, out);

@@ -228,7 +228,7 @@ impl<T> Transmitter<T> {
         out: &mut Out,
     ) -> Option<Packet> {
         if self.free_at > now || !self.queue.is_empty() {
-            self.queue.enter(now, side, packet, bytes, out);
+            self.queue.enqueue(now, side, packet, bytes, out);
             return None;
         }
         self.queue.pass(now, side, packet, out)
@@ -241,7 +241,7 @@ impl<T> Transmitter<T> {
         if start > now {
             return None;
         }
-        self.queue.leave(start, side, out).map(|waiting| (start, waiting))
+        self.queue.dequeue(start, side, out).map(|waiting| (start, waiting))
     }
 
     /// Time at which the queue must be read for the next packet, if its decision then must have the right

@@ -255,7 +255,7 @@ impl Hops {
                 }
                 while let Some(packet) = pipe.take(at) {
                     let bytes = packet.wire_len();
-                    queue.enter(at, side, packet, bytes, out);
+                    queue.enqueue(at, side, packet, bytes, out);
                 }
             }
         }
@@ -352,7 +352,7 @@ impl Hops {
                     continue;
                 }
                 if lane.head.is_none() {
-                    lane.head = lane.queue.leave(at, side, out).map(|waiting| waiting.packet);
+                    lane.head = lane.queue.dequeue(at, side, out).map(|waiting| waiting.packet);
                 }
                 let until = at + patience;
                 if node.radio == Radio::Idle {
@@ -397,7 +397,7 @@ impl Machine for Hops {
         };
         if let Some(node) = node {
             let bytes = packet.wire_len();
-            node.lanes[side.index()].queue.enter(now, side, packet, bytes, out);
+            node.lanes[side.index()].queue.enqueue(now, side, packet, bytes, out);
         }
         self.start(now, out);
         self.inside -= out.gone() - gone;

@@ -372,7 +372,7 @@ impl Order for AckFilter {
         );
     }
 
-    fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         self.watch(&waiting.packet);
         match waiting.packet.flow().filter(|_| is_pure_ack(&waiting.packet)) {
             Some(key) => self.enter_ack(key, side, waiting, room, out),
@@ -388,7 +388,7 @@ impl Order for AckFilter {
         }
     }
 
-    fn leave(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
+    fn dequeue(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
         while let Some(slot) = self.slots.pop_front() {
             match slot.waiting {
                 Some(waiting) => {

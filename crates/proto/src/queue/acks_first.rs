@@ -62,17 +62,17 @@ impl<A: Order> Order for AcksFirst<A> {
         );
     }
 
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if is_pure_ack(&waiting.packet) {
-            self.acks.enter(now, side, waiting, room, out);
+            self.acks.enqueue(now, side, waiting, room, out);
         } else {
             // A filter learns of new connections from SYNs in the data class.
             self.acks.watch(&waiting.packet);
-            self.data.enter(now, side, waiting, room, out);
+            self.data.enqueue(now, side, waiting, room, out);
         }
     }
 
-    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
-        self.acks.leave(at, side, room, out).or_else(|| self.data.leave(at, side, room, out))
+    fn dequeue(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        self.acks.dequeue(at, side, room, out).or_else(|| self.data.dequeue(at, side, room, out))
     }
 }

@@ -68,7 +68,7 @@ impl CodelConfig {
 /// The control law of one queue, independent of the storage of its packets.
 //= rfc8289: the state of a queue
 #[derive(Clone, Debug, Default)]
-pub(super) struct Law {
+pub(super) struct ControlLaw {
     /// Time at which the delay has exceeded the target for an interval; `None` below the target.
     above_until: Option<Time>,
     /// Time of the next drop while `dropping`.
@@ -81,7 +81,7 @@ pub(super) struct Law {
     largest: u32,
 }
 
-/// Storage of the packets under a [`Law`].
+/// Storage of the packets under a [`ControlLaw`].
 pub(super) trait Head {
     /// Removes the oldest packet, with its arrival time.
     fn take(&mut self) -> Option<(Time, Waiting)>;
@@ -101,7 +101,7 @@ pub(super) fn check_ages(waiting: &VecDeque<(Time, Waiting)>) {
     );
 }
 
-impl Law {
+impl ControlLaw {
     pub fn check(&self) {
         debug_assert!(!self.dropping || self.count > 0, "the drop that began the state counts");
         debug_assert!(
@@ -210,14 +210,14 @@ fn after(config: &CodelConfig, last: Time, count: u32) -> Time {
 #[derive(Clone, Debug)]
 pub struct Codel {
     config: CodelConfig,
-    law: Law,
+    law: ControlLaw,
     waiting: VecDeque<(Time, Waiting)>,
 }
 
 impl Codel {
     /// An empty queue.
     pub fn new(config: CodelConfig) -> Codel {
-        Codel { config, law: Law::default(), waiting: VecDeque::new() }
+        Codel { config, law: ControlLaw::default(), waiting: VecDeque::new() }
     }
 }
 
@@ -243,7 +243,7 @@ impl Order for Codel {
         self.law.check();
     }
 
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if !room.admits(waiting.bytes) {
             return waiting.overflow(side, out);
         }
@@ -251,7 +251,7 @@ impl Order for Codel {
         self.waiting.push_back((now, waiting));
     }
 
-    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+    fn dequeue(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
         self.law.next(&self.config, at, side, &mut One(&mut self.waiting, room), out)
     }
 

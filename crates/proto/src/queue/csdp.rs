@@ -227,7 +227,7 @@ impl Order for Csdp<Addr> {
         self.check_backlogs();
     }
 
-    fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if !room.admits(waiting.bytes) {
             return waiting.overflow(side, out);
         }
@@ -235,7 +235,7 @@ impl Order for Csdp<Addr> {
         self.put(waiting.packet.dst, waiting);
     }
 
-    fn leave(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
+    fn dequeue(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
         let host = self.next(|_| true)?;
         let (_, waiting) = self.take(host)?;
         room.remove(waiting.bytes);

@@ -86,7 +86,7 @@ impl Order for Fifo {
     }
 
     #[inline]
-    fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if room.admits(waiting.bytes) {
             room.add(waiting.bytes);
             if waiting.packet.urgent {
@@ -101,7 +101,7 @@ impl Order for Fifo {
     }
 
     #[inline]
-    fn leave(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
+    fn dequeue(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
         let next = self.waiting.pop_front()?;
         room.remove(next.bytes);
         Some(next)
@@ -147,10 +147,10 @@ mod tests {
         let mut out = Out::new(Interest::NOTHING);
         for (id, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false), (6, true)] {
             let waiting = Waiting { packet: packet(id, urgent), bytes: 40 };
-            fifo.enter(Time(0), Side::Right, waiting, &mut room, &mut out);
+            fifo.enqueue(Time(0), Side::Right, waiting, &mut room, &mut out);
         }
         let order: Vec<u64> =
-            core::iter::from_fn(|| fifo.leave(Time(1), Side::Right, &mut room, &mut out))
+            core::iter::from_fn(|| fifo.dequeue(Time(1), Side::Right, &mut room, &mut out))
                 .map(|w| w.packet.id.0)
                 .collect();
         // The last one found the queue full.

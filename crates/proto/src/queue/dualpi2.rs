@@ -277,7 +277,7 @@ impl Order for DualPi2 {
         debug_assert!(self.credit.is_finite(), "credit of the scheduler: {}", self.credit);
     }
 
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         self.catch_up(now);
         if !room.admits(waiting.bytes) {
             return waiting.overflow(side, out);
@@ -299,7 +299,7 @@ impl Order for DualPi2 {
         self.judge(side, packet, Span::ZERO, out)
     }
 
-    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+    fn dequeue(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
         self.catch_up(at);
         let share = self.config.classic_share;
         loop {

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::codel::{CodelConfig, Head, Law, check_ages};
+use super::codel::{CodelConfig, ControlLaw, Head, check_ages};
 use super::longest::Longest;
 use super::{Discipline, FEW, Order, Read, Room, Waiting};
 use crate::describe::{Descriptor, Keys, Kind, System};
@@ -99,7 +99,7 @@ struct Flow {
     /// Remaining bytes of this turn.
     credit: i64,
     list: List,
-    law: Law,
+    law: ControlLaw,
 }
 
 /// Packets of one queue, with the shared room.
@@ -227,7 +227,7 @@ impl Order for FqCodel {
         }
     }
 
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         let bytes = waiting.bytes;
         while !room.admits(bytes) && !room.is_empty() {
             self.make_room(side, room, out);
@@ -252,7 +252,7 @@ impl Order for FqCodel {
     }
 
     //= rfc8290: dequeue
-    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+    fn dequeue(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
         loop {
             let i = *self.new.front().or_else(|| self.old.front())?;
             let flow = &mut self.flows[i];

@@ -33,17 +33,17 @@ impl Order for HeadDrop {
         self.fifo.check(room);
     }
 
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         while !room.admits(waiting.bytes)
-            && let Some(oldest) = self.fifo.leave(now, side, room, out)
+            && let Some(oldest) = self.fifo.dequeue(now, side, room, out)
         {
             oldest.overflow(side, out);
         }
-        self.fifo.enter(now, side, waiting, room, out);
+        self.fifo.enqueue(now, side, waiting, room, out);
     }
 
-    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
-        self.fifo.leave(at, side, room, out)
+    fn dequeue(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        self.fifo.dequeue(at, side, room, out)
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
             let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
             let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
             let packet = packet.with(|packet| packet.id = PacketId(id as u64));
-            queue.enter(Time(0), Side::Right, packet, *bytes, &mut out);
+            queue.enqueue(Time(0), Side::Right, packet, *bytes, &mut out);
         }
         let dropped = out.events.iter().filter_map(|event| match &event.kind {
             EventKind::Packet { op: Op::Dropped(Cause::QueueFull), packet, .. } => {
@@ -74,7 +74,7 @@ mod tests {
             _ => None,
         });
         let dropped = dropped.collect();
-        let left = core::iter::from_fn(|| queue.leave(Time(1), Side::Right, &mut out))
+        let left = core::iter::from_fn(|| queue.dequeue(Time(1), Side::Right, &mut out))
             .map(|w| w.packet.id.0)
             .collect();
         (left, dropped)

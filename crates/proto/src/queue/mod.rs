@@ -201,7 +201,7 @@ pub trait Order {
 
     /// Handles a packet on its way to `side`. It is stored and added to `room`, or dropped; other waiting
     /// packets may be dropped and removed from `room` as well.
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out);
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out);
 
     /// Handles a packet on its way to `side` that need not wait; `None` if it is dropped.
     fn pass(
@@ -223,7 +223,7 @@ pub trait Order {
 
     /// The next packet to transmit towards `side`, from `at` on. Removes it from `room`, together with
     /// packets before it that the discipline drops.
-    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting>;
+    fn dequeue(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting>;
 
     /// Whether a packet may be dropped when it leaves. Such a discipline is called at that time, so that the
     /// event has the right time.
@@ -258,9 +258,9 @@ impl Queue {
 
     /// Adds a packet on its way to `side`; `bytes` is its length in the unit of the limit.
     #[inline]
-    pub fn enter(&mut self, now: Time, side: Side, packet: Packet, bytes: u32, out: &mut Out) {
+    pub fn enqueue(&mut self, now: Time, side: Side, packet: Packet, bytes: u32, out: &mut Out) {
         let waiting = Waiting { packet, bytes };
-        each!(&mut self.kind, order => order.enter(now, side, waiting, &mut self.room, out));
+        each!(&mut self.kind, order => order.enqueue(now, side, waiting, &mut self.room, out));
     }
 
     /// Handles a packet on its way to `side` that finds an empty queue and an idle transmitter. It need not
@@ -271,10 +271,10 @@ impl Queue {
     }
 
     /// The packet whose transmission towards `side` begins at `at`, with its length as given to
-    /// [`Queue::enter`].
+    /// [`Queue::enqueue`].
     #[inline]
-    pub fn leave(&mut self, at: Time, side: Side, out: &mut Out) -> Option<Waiting> {
-        each!(&mut self.kind, order => order.leave(at, side, &mut self.room, out))
+    pub fn dequeue(&mut self, at: Time, side: Side, out: &mut Out) -> Option<Waiting> {
+        each!(&mut self.kind, order => order.dequeue(at, side, &mut self.room, out))
     }
 
     /// Whether a packet may be dropped when it leaves.

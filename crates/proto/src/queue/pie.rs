@@ -245,7 +245,7 @@ impl Order for Pie {
         );
     }
 
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         self.catch_up(now);
         if !room.admits(waiting.bytes) {
             self.due = 0.0;
@@ -278,7 +278,7 @@ impl Order for Pie {
         Some(packet)
     }
 
-    fn leave(&mut self, at: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
+    fn dequeue(&mut self, at: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
         self.catch_up(at);
         let (came, waiting) = self.waiting.pop_front()?;
         room.remove(waiting.bytes);

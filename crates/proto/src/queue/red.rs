@@ -226,10 +226,10 @@ impl<O: Order> Order for Red<O> {
         self.behind.check(room);
     }
 
-    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enqueue(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         let Waiting { packet, bytes } = waiting;
         if let Some(packet) = self.pass(now, side, packet, room, out) {
-            self.behind.enter(now, side, Waiting { packet, bytes }, room, out);
+            self.behind.enqueue(now, side, Waiting { packet, bytes }, room, out);
         }
     }
 
@@ -249,8 +249,8 @@ impl<O: Order> Order for Red<O> {
         }
     }
 
-    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
-        let next = self.behind.leave(at, side, room, out)?;
+    fn dequeue(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        let next = self.behind.dequeue(at, side, room, out)?;
         if room.is_empty() {
             self.empty_since = Some(at);
         }

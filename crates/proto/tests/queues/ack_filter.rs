@@ -351,22 +351,22 @@ fn the_random_policy_removes_its_share() {
          leaves nothing";
     check(random(0.0), Limit::Packets(10), none);
     let mut bench = Bench::new(random(0.5), Limit::Packets(100_000));
-    let mut enter = |port: usize, ack: u32| {
+    let mut enqueue = |port: usize, ack: u32| {
         let mut packet = packet(&format!("port {port} ack {ack}"), Seq(0));
         packet.id = PacketId(port as u64);
-        bench.enter(packet).len()
+        bench.enqueue(packet).len()
     };
     // One candidate for each of 400 connections: 200 with a deviation of 10.
     let mut removed = 0;
     for port in 1..=400 {
-        enter(port, 0);
-        enter(port, 1000);
-        removed += enter(port, 2000);
+        enqueue(port, 0);
+        enqueue(port, 1000);
+        removed += enqueue(port, 2000);
     }
     assert!((160..240).contains(&removed), "{removed}");
     // Retained ACKs remain candidates: after ten more, hardly any of the early ones waits.
     for port in 1..=400 {
-        removed += (3..13).map(|n| enter(port, n * 1000)).sum::<usize>();
+        removed += (3..13).map(|n| enqueue(port, n * 1000)).sum::<usize>();
     }
     // Of eleven candidates of each connection, one remains on average: 4000 are removed, with a deviation of 16.
     assert!((3930..4070).contains(&removed), "{removed}");
@@ -375,15 +375,15 @@ fn the_random_policy_removes_its_share() {
 #[test]
 fn a_forgotten_connection_is_not_filtered() {
     let mut bench = Bench::new(Discipline::AckFilter, Limit::Packets(100_000));
-    let mut enter = |port: usize, ack: u32| {
+    let mut enqueue = |port: usize, ack: u32| {
         let mut packet = packet(&format!("port {port} ack {ack}"), Seq(0));
         packet.id = PacketId(port as u64);
-        bench.enter(packet).len()
+        bench.enqueue(packet).len()
     };
-    assert_eq!((enter(1, 0), enter(1, 1000), enter(1, 2000)), (0, 0, 1));
+    assert_eq!((enqueue(1, 0), enqueue(1, 1000), enqueue(1, 2000)), (0, 0, 1));
     // Enough other flows that it may still be stored, then enough that it cannot be.
-    assert_eq!((2..FLOWS).map(|port| enter(port, 0)).sum::<usize>(), 0);
-    assert_eq!(enter(1, 3000), 1);
-    assert_eq!((2..3 * FLOWS).map(|port| enter(port, 1000)).sum::<usize>(), 0);
-    assert_eq!((enter(1, 4000), enter(1, 5000), enter(1, 6000)), (0, 0, 1));
+    assert_eq!((2..FLOWS).map(|port| enqueue(port, 0)).sum::<usize>(), 0);
+    assert_eq!(enqueue(1, 3000), 1);
+    assert_eq!((2..3 * FLOWS).map(|port| enqueue(port, 1000)).sum::<usize>(), 0);
+    assert_eq!((enqueue(1, 4000), enqueue(1, 5000), enqueue(1, 6000)), (0, 0, 1));
 }

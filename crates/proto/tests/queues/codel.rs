@@ -36,11 +36,11 @@ pub fn watch(
     let (mut drops, mut marks, mut waited) = (Vec::new(), Vec::new(), Vec::new());
     for now in 0..millis {
         for _ in 0..arrivals(now) {
-            let ended = bench.enter(data(5001, now, capable));
+            let ended = bench.enqueue(data(5001, now, capable));
             assert!(ended.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
             drops.extend(ended.iter().map(|_| now));
         }
-        let packet = bench.leave();
+        let packet = bench.dequeue();
         assert!(bench.ended.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
         drops.extend(bench.ended.iter().map(|_| now));
         marks.extend((0..std::mem::take(&mut bench.marked)).map(|_| now));
@@ -96,9 +96,9 @@ fn the_last_packet_is_never_dropped() {
     // One packet at a time, each sent after 200 ms.
     let mut bench = codel(CodelConfig::default());
     for id in 0..50 {
-        bench.enter(data(5001, id, false));
+        bench.enqueue(data(5001, id, false));
         bench.wait(Span::millis(200));
-        assert_eq!(bench.leave().unwrap().id.0, id);
+        assert_eq!(bench.dequeue().unwrap().id.0, id);
     }
 }
 

@@ -139,13 +139,13 @@ fn the_implementation_matches_the_rfc_pseudo_code() {
             reading.update(seconds);
         }
         for tos in arrivals(now) {
-            assert!(bench.enter(data(tos, id)).is_empty());
+            assert!(bench.enqueue(data(tos, id)).is_empty());
             let queue = if tos & 1 == 1 { &mut reading.lq } else { &mut reading.cq };
             queue.push_back((seconds, tos, id));
             id += 1;
         }
         let marks = bench.marks.len();
-        let left = bench.leave();
+        let left = bench.dequeue();
         fates.extend(bench.ended.iter().map(|(packet, _)| Fate::Dropped(packet.id.0)));
         fates.extend(left.map(|packet| match bench.marks.len() > marks {
             true => Fate::Marked(packet.id.0),
@@ -173,13 +173,13 @@ fn shares(millis: u64) -> (f64, f64) {
     let mut bench = dualpi2(DualPi2Config { classic_share: 0.5, ..DualPi2Config::default() });
     // Classic packets have odd names.
     for i in 0..16 {
-        bench.enter(data(ECT, 2 * i + 1));
+        bench.enqueue(data(ECT, 2 * i + 1));
     }
     let (mut marked, mut left) = ([0.0; 2], [0.0; 2]);
     for now in 0..millis {
-        bench.enter(data([ECT1, ECT][(now % 2) as usize], now));
+        bench.enqueue(data([ECT1, ECT][(now % 2) as usize], now));
         bench.marks.clear();
-        let class = (bench.leave().unwrap().id.0 % 2) as usize;
+        let class = (bench.dequeue().unwrap().id.0 % 2) as usize;
         marked[class] += bench.marks.len() as f64;
         left[class] += 1.0;
         assert!(bench.ended.is_empty(), "overload");
@@ -204,11 +204,11 @@ fn classic_traffic_does_not_delay_l4s_packets() {
     let mut bench = dualpi2(DualPi2Config { alpha: 0.0, beta: 0.0, ..DualPi2Config::default() });
     let (mut waited, mut shared) = (Vec::new(), 0);
     for now in 0..300u64 {
-        (0..2).for_each(|_| assert!(bench.enter(data(0, now)).is_empty()));
+        (0..2).for_each(|_| assert!(bench.enqueue(data(0, now)).is_empty()));
         if now.is_multiple_of(4) {
-            bench.enter(data(ECT1, now));
+            bench.enqueue(data(ECT1, now));
         }
-        if let Some(packet) = bench.leave() {
+        if let Some(packet) = bench.dequeue() {
             match packet.tos & 1 {
                 1 => waited.push(now - packet.id.0),
                 _ => shared += 1,
@@ -226,9 +226,9 @@ fn the_classic_queue_is_not_starved() {
     let mut bench = dualpi2(DualPi2Config { alpha: 0.0, beta: 0.0, ..DualPi2Config::default() });
     let mut classic = 0;
     for now in 0..1000u64 {
-        (0..2).for_each(|_| assert!(bench.enter(data(ECT1, now)).is_empty()));
-        bench.enter(data(0, now));
-        classic += u32::from(bench.leave().unwrap().tos == 0);
+        (0..2).for_each(|_| assert!(bench.enqueue(data(ECT1, now)).is_empty()));
+        bench.enqueue(data(0, now));
+        classic += u32::from(bench.dequeue().unwrap().tos == 0);
         bench.wait(Span::millis(1));
     }
     assert!((98..=102).contains(&classic), "{classic}");
@@ -241,10 +241,10 @@ fn overload_drops_both_alike() {
     let mut ended = [[0u32; 2]; 2];
     for now in 0..4000u64 {
         for tos in [ECT1, ECT, ECT1, ECT] {
-            bench.enter(data(tos, now));
+            bench.enqueue(data(tos, now));
         }
         bench.marks.clear();
-        let left = bench.leave();
+        let left = bench.dequeue();
         if now >= 1000 {
             for (packet, cause) in &bench.ended {
                 assert_eq!(*cause, Cause::OverloadDrop);

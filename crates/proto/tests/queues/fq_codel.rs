@@ -14,7 +14,7 @@ fn fq(config: FqCodelConfig, limit: Limit) -> Bench {
 /// Ports of the departing packets until the queue is empty.
 fn ports(bench: &mut Bench) -> Vec<u16> {
     let port = |packet: lasthop_proto::wire::Packet| packet.segment().unwrap().dst_port;
-    std::iter::from_fn(|| bench.leave()).map(port).collect()
+    std::iter::from_fn(|| bench.dequeue()).map(port).collect()
 }
 
 //= rfc8290: new queues first, each a quantum; then the old ones in turn
@@ -22,15 +22,15 @@ fn ports(bench: &mut Bench) -> Vec<u16> {
 fn flows_take_turns_by_bytes_and_new_ones_go_first() {
     let mut bench = fq(FqCodelConfig { quantum: Bytes(1000), ..FqCodelConfig::default() }, PLENTY);
     for id in 0..4 {
-        bench.enter(data(1, id, false));
+        bench.enqueue(data(1, id, false));
     }
     for id in 4..6 {
-        bench.enter(data(2, id, false));
+        bench.enqueue(data(2, id, false));
     }
     let first: Vec<_> =
-        (0..3).map(|_| bench.leave().unwrap().segment().unwrap().dst_port).collect();
+        (0..3).map(|_| bench.dequeue().unwrap().segment().unwrap().dst_port).collect();
     assert_eq!(first, [1, 2, 1]);
-    bench.enter(data(3, 6, false));
+    bench.enqueue(data(3, 6, false));
     // The third flow is new: it precedes the waiting packets of the others.
     assert_eq!(ports(&mut bench), [3, 2, 1, 1]);
 }
@@ -41,12 +41,12 @@ fn a_flow_that_sends_little_waits_for_one_packet_of_the_others() {
     let mut longest = 0;
     for now in 0..5000 {
         for port in 1..=8 {
-            bench.enter(data(port, now, false));
+            bench.enqueue(data(port, now, false));
         }
         if now % 100 == 50 {
-            bench.enter(data(99, now, false));
+            bench.enqueue(data(99, now, false));
         }
-        let packet = bench.leave().unwrap();
+        let packet = bench.dequeue().unwrap();
         if packet.segment().unwrap().dst_port == 99 {
             longest = longest.max(now - packet.id.0);
         }
@@ -59,15 +59,15 @@ fn a_flow_that_sends_little_waits_for_one_packet_of_the_others() {
 fn a_full_queue_drops_the_head_of_the_longest() {
     let mut bench = fq(FqCodelConfig::default(), Limit::Packets(10));
     for id in 0..9 {
-        assert!(bench.enter(data(1, id, false)).is_empty());
+        assert!(bench.enqueue(data(1, id, false)).is_empty());
     }
-    assert!(bench.enter(data(2, 9, false)).is_empty());
-    let ended = bench.enter(data(2, 10, false));
+    assert!(bench.enqueue(data(2, 9, false)).is_empty());
+    let ended = bench.enqueue(data(2, 10, false));
     assert_eq!(ended.len(), 1);
     assert_eq!((ended[0].0.id.0, ended[0].1), (0, Cause::QueueFull));
     // A packet too large for an empty queue drops only itself.
     let mut small = fq(FqCodelConfig::default(), Limit::Bytes(Bytes(900)));
-    let ended = small.enter(data(1, 0, false));
+    let ended = small.enqueue(data(1, 0, false));
     assert_eq!((ended.len(), ended[0].0.id.0), (1, 0));
 }
 
@@ -75,7 +75,7 @@ fn a_full_queue_drops_the_head_of_the_longest() {
 fn with_one_queue_it_is_first_in_first_out() {
     let mut bench = fq(FqCodelConfig { flows: 1, ..FqCodelConfig::default() }, PLENTY);
     for port in [3, 1, 2, 1, 3] {
-        bench.enter(data(port, 0, false));
+        bench.enqueue(data(port, 0, false));
     }
     assert_eq!(ports(&mut bench), [3, 1, 2, 1, 3]);
 }
@@ -92,9 +92,9 @@ fn a_host_does_not_gain_by_many_connections() {
                 if port == 9 {
                     packet.src = lasthop_proto::wire::Addr::v4(10, 1, 0, 2);
                 }
-                bench.enter(packet);
+                bench.enqueue(packet);
             }
-            let packet = bench.leave().unwrap();
+            let packet = bench.dequeue().unwrap();
             got[usize::from(packet.segment().unwrap().dst_port == 9)] += 1;
             bench.wait(Span::millis(1));
         }
@@ -111,7 +111,7 @@ fn which_flows_share_a_queue_depends_on_the_seed() {
         let mut bench = Bench::seeded(Discipline::FqCodel(config), PLENTY, seed);
         for id in 0..3 {
             for port in 1..=8 {
-                bench.enter(data(port, id, false));
+                bench.enqueue(data(port, id, false));
             }
         }
         ports(&mut bench)

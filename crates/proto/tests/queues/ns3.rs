@@ -67,12 +67,12 @@ fn fq_codel_waits_as_long_as_in_ns_3() {
     let (mut waited, mut pings) = (Vec::new(), Vec::new());
     for now in 0..20_000_u64 {
         for port in (1..=8).filter(|port| (now + port).is_multiple_of(6)) {
-            bench.enter(data(port as u16, now, false));
+            bench.enqueue(data(port as u16, now, false));
         }
         if now % 100 == 50 {
-            bench.enter(data(99, now, false));
+            bench.enqueue(data(99, now, false));
         }
-        if let Some(packet) = bench.leave() {
+        if let Some(packet) = bench.dequeue() {
             let ping = packet.segment().unwrap().dst_port == 99;
             if ping { &mut pings } else { &mut waited }.push(now - packet.id.0);
         }

@@ -186,19 +186,19 @@ proptest! {
         let (mut sent, mut arrived, mut removed) = (Vec::new(), Vec::new(), Vec::new());
         for step in &steps {
             match step {
-                Step::Leave => arrived.extend(bench.leave()),
+                Step::Leave => arrived.extend(bench.dequeue()),
                 Step::Enter { port, kind } => {
                     let mut packet = receivers[usize::from(*port)].packet(*port, kind);
                     packet.id = PacketId(sent.len() as u64);
                     sent.push(packet.clone());
-                    for (ended, cause) in bench.enter(packet) {
+                    for (ended, cause) in bench.enqueue(packet) {
                         prop_assert_eq!(cause, Cause::SupersededAck);
                         removed.push(ended);
                     }
                 }
             }
         }
-        arrived.extend(std::iter::from_fn(|| bench.leave()));
+        arrived.extend(std::iter::from_fn(|| bench.dequeue()));
         prop_assert_eq!(sent.len(), arrived.len() + removed.len());
 
         // Every SACK block, ECN echo, unknown option, partial ACK, FIN and byte of data arrives.
@@ -241,11 +241,11 @@ proptest! {
         let (mut taken, mut arrived) = (Vec::new(), Vec::new());
         for (id, step) in steps.iter().enumerate() {
             match step {
-                Step::Leave => arrived.extend(bench.leave()),
+                Step::Leave => arrived.extend(bench.dequeue()),
                 Step::Enter { port, kind } => {
                     let mut packet = receivers[usize::from(*port)].packet(*port, kind);
                     packet.id = PacketId(id as u64);
-                    let ended = bench.enter(packet.clone());
+                    let ended = bench.enqueue(packet.clone());
                     let refused = ended.iter().any(|(p, cause)| {
                         prop_assert_eq_or_panic(p.id == packet.id, *cause == Cause::QueueFull)
                     });
@@ -257,7 +257,7 @@ proptest! {
                 }
             }
         }
-        arrived.extend(std::iter::from_fn(|| bench.leave()));
+        arrived.extend(std::iter::from_fn(|| bench.dequeue()));
         prop_assert_eq!(last_words(arrived.iter()), last_words(taken.iter()));
         prop_assert_eq!(fast_retransmits(arrived.iter()), fast_retransmits(taken.iter()));
     }

@@ -29,7 +29,7 @@ fn data(capable: bool) -> Packet {
 /// Enqueues `n` packets that cannot be selected.
 fn fill(bench: &mut Bench, n: usize) {
     for _ in 0..n {
-        bench.enter(data(true));
+        bench.enqueue(data(true));
     }
 }
 
@@ -42,8 +42,8 @@ fn distances(length: usize, config: RedConfig, choices: usize) -> Vec<u32> {
     bench.marked = 0;
     while all.len() < choices {
         since += 1;
-        bench.enter(data(true));
-        bench.leave();
+        bench.enqueue(data(true));
+        bench.dequeue();
         if bench.marked > 0 {
             all.push(since);
             (bench.marked, since) = (0, 0);
@@ -60,8 +60,8 @@ fn nothing_is_chosen_below_the_thresholds_and_everything_above() {
     fill(&mut bench, 5);
     assert_eq!(bench.marked, 0);
     for _ in 0..500 {
-        bench.leave();
-        bench.enter(data(true));
+        bench.dequeue();
+        bench.enqueue(data(true));
     }
     assert_eq!(bench.marked, 0, "an average of four");
     let mut bench = red(RedConfig { max_p: 1e-9, ..quick() });
@@ -95,16 +95,16 @@ fn no_packet_is_chosen_while_at_most_one_waits() {
     // Long enough at a length of twelve for the average to reach it.
     fill(&mut bench, 12);
     for _ in 0..20_000 {
-        bench.leave();
-        bench.enter(data(true));
+        bench.dequeue();
+        bench.enqueue(data(true));
     }
     assert!(bench.average() > 10.9, "{}", bench.average());
     let mut chosen = |length: usize| {
         while bench.stored > length {
-            bench.leave();
+            bench.dequeue();
         }
         bench.marked = 0;
-        bench.enter(data(true));
+        bench.enqueue(data(true));
         bench.marked
     };
     // With a probability of at least 0.6 by its count; the draw is pinned.
@@ -161,14 +161,14 @@ fn the_average_follows_with_its_weight_and_idle_time_counts_as_packets() {
     let mut bench = red(config);
     let mut expected = 0.0;
     for length in 0..6 {
-        bench.enter(data(true));
+        bench.enqueue(data(true));
         expected += 0.25 * (f64::from(length) - expected);
         assert!((bench.average() - expected).abs() < 1e-12);
     }
-    while bench.leave().is_some() {}
+    while bench.dequeue().is_some() {}
     // Four packets could have been sent: (3/4)^4.
     bench.wait(Span::millis(4));
-    bench.enter(data(true));
+    bench.enqueue(data(true));
     assert!((bench.average() - expected * 0.75 * 0.75 * 0.75 * 0.75).abs() < 1e-12);
 }
 
@@ -178,7 +178,7 @@ fn without_ecn_or_marking_selected_packets_are_dropped() {
         let mut bench = red(RedConfig { mark, ..quick() });
         let mut dropped = Vec::new();
         for _ in 0..10_000 {
-            dropped.extend(bench.enter(data(capable)));
+            dropped.extend(bench.enqueue(data(capable)));
         }
         assert_eq!(bench.marked, 0);
         assert!(dropped.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
@@ -191,9 +191,9 @@ fn without_ecn_or_marking_selected_packets_are_dropped() {
 fn red_acks_first_sends_acks_before_data() {
     let mut bench = Bench::new(Discipline::RedAcksFirst(quick()), PLENTY);
     fill(&mut bench, 3);
-    bench.enter(packet("ack 1000", Seq(0)));
-    assert_eq!(bench.leave(), Some(packet("ack 1000", Seq(0))));
-    assert!(bench.leave().unwrap().is_data());
+    bench.enqueue(packet("ack 1000", Seq(0)));
+    assert_eq!(bench.dequeue(), Some(packet("ack 1000", Seq(0))));
+    assert!(bench.dequeue().unwrap().is_data());
 }
 
 proptest! {
@@ -214,14 +214,14 @@ proptest! {
         for (action, capable, millis) in steps {
             bench.wait(Span::millis(millis));
             if action == 0 {
-                if let Some(packet) = bench.leave() {
+                if let Some(packet) = bench.dequeue() {
                     prop_assert!(packet.is_ecn_capable() || packet.tos == 0);
                     left += 1;
                 }
                 continue;
             }
             entered += 1;
-            for (packet, cause) in bench.enter(data(capable)) {
+            for (packet, cause) in bench.enqueue(data(capable)) {
                 ended += 1;
                 prop_assert!(!packet.is_ecn_capable() || cause == Cause::QueueFull);
                 prop_assert!(matches!(cause, Cause::QueueFull | Cause::EarlyDrop));

@@ -69,9 +69,9 @@ impl Bench {
     }
 
     /// Enqueues a packet; returns the dropped packets in order, with causes.
-    pub fn enter(&mut self, packet: Packet) -> Vec<(Packet, Cause)> {
+    pub fn enqueue(&mut self, packet: Packet) -> Vec<(Packet, Cause)> {
         let bytes = packet.wire_len();
-        self.queue.enter(self.now, Side::Left, packet, bytes, &mut self.out);
+        self.queue.enqueue(self.now, Side::Left, packet, bytes, &mut self.out);
         self.stored += 1;
         let ended = self.take_drops();
         self.stored -= ended.len();
@@ -102,8 +102,8 @@ impl Bench {
         ended
     }
 
-    pub fn leave(&mut self) -> Option<Packet> {
-        let left = self.queue.leave(self.now, Side::Left, &mut self.out);
+    pub fn dequeue(&mut self) -> Option<Packet> {
+        let left = self.queue.dequeue(self.now, Side::Left, &mut self.out);
         let packet = left.map(|waiting| waiting.packet);
         self.ended = self.take_drops();
         self.stored -= self.ended.len() + usize::from(packet.is_some());
@@ -120,7 +120,7 @@ pub fn check(discipline: Discipline, limit: Limit, script: &str) {
         let lines = script.lines().map(|l| l.split('#').next().unwrap().trim());
         for line in lines.filter(|l| !l.is_empty()) {
             let got = match line.split_once(' ') {
-                Some(("leaves", _)) => match bench.leave() {
+                Some(("leaves", _)) => match bench.dequeue() {
                     Some(packet) => format!("leaves {}", names[packet.id.0 as usize]),
                     None => "leaves nothing".to_owned(),
                 },
@@ -129,7 +129,7 @@ pub fn check(discipline: Discipline, limit: Limit, script: &str) {
                     let mut packet = packet(input, Seq(isn));
                     packet.id = PacketId(names.len() as u64);
                     names.push(input.to_owned());
-                    let ended = bench.enter(packet);
+                    let ended = bench.enqueue(packet);
                     let mut got = input.to_owned();
                     for (i, (packet, cause)) in ended.iter().enumerate() {
                         got.push_str(if i == 0 { " => " } else { ", " });

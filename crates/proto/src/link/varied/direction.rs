@@ -139,7 +139,7 @@ impl Direction {
                 // Unused opportunities are lost, including those of this instant.
                 server.cursor.skip_to(now);
             }
-            return self.transmitter.queue.enter(now, side, packet, bytes, out);
+            return self.transmitter.queue.enqueue(now, side, packet, bytes, out);
         }
         if let Some(packet) = self.transmitter.arrive(now, side, packet, bytes, out) {
             self.transmit(now, packet, bytes, weather);
@@ -239,7 +239,7 @@ impl Direction {
         while room > 0 {
             let mut partial = match server.partial.take() {
                 Some(partial) => partial,
-                None => match self.transmitter.queue.leave(at, side, out) {
+                None => match self.transmitter.queue.dequeue(at, side, out) {
                     Some(waiting) => {
                         let left = waiting.bytes + TUN_HEADER;
                         Partial { packet: waiting.packet, begun: at, left }
