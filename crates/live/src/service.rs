@@ -41,7 +41,7 @@ pub use fault::Fault;
 
 /// Events of a station for its log.
 #[derive(Debug)]
-pub enum News {
+pub enum StationReport {
     /// The selected data plane.
     Plane {
         /// `kernel` or `sockets`.
@@ -104,7 +104,7 @@ pub fn run(
     file: StationFile,
     socket: &Path,
     reread: impl Fn() -> Result<StationFile, String> + Send + 'static,
-    report: impl Fn(News) + Send + Sync + 'static,
+    report: impl Fn(StationReport) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
     let report = Arc::new(report);
     // Before the first thread starts, so that all threads inherit the mask.
@@ -112,7 +112,7 @@ pub fn run(
     for interface in [&file.left, &file.right] {
         interfaces::warnings(interface)
             .into_iter()
-            .for_each(|warning| report(News::Warning(warning)));
+            .for_each(|warning| report(StationReport::Warning(warning)));
     }
     heap::keep();
     let mut claims = Some(claim_all(&file)?);
@@ -138,7 +138,7 @@ pub fn run(
     }
     let orphaned = reset_orphans(stored, &mut ports);
     if orphaned > 0 {
-        report(News::Orphaned(orphaned));
+        report(StationReport::Orphaned(orphaned));
     }
     let mut station = Station::new(path, ports, clock)?;
     let view = file.subscribers.map(|config| SubscriberView::of(config, clock));
@@ -154,7 +154,7 @@ pub fn run(
     privileges::drop_unused()?;
     if let Err(error) = filter::refuse_unused() {
         let warning = format!("the kernel filters no system calls of this station: {error}");
-        report(News::Warning(warning));
+        report(StationReport::Warning(warning));
     }
     let about = About { world: "station", name: name.to_owned(), seed: file.seed };
     let handle = station.handle();
@@ -165,7 +165,10 @@ pub fn run(
     }
     let reporter = report.clone();
     running.log_changes(move |who, changed| {
-        reporter(News::Changed { who: who.to_owned(), settings: changed.settings.clone() });
+        reporter(StationReport::Changed {
+            who: who.to_owned(),
+            settings: changed.settings.clone(),
+        });
     });
     let guard = control::serve(running.clone(), socket)
         .map_err(|error| Fault::Socket { path: socket.to_owned(), error })?;
@@ -176,7 +179,7 @@ pub fn run(
         ),
         None => None,
     };
-    report(News::Ready {
+    report(StationReport::Ready {
         socket: guard.path().to_owned(),
         metrics: endpoint.as_ref().map(Endpoint::address),
     });
@@ -207,7 +210,7 @@ pub fn run(
             manager.alive(now);
             if let Some(stage) = station.path().stuck().filter(|stage| stuck != Some(*stage)) {
                 stuck = Some(stage);
-                report(News::Warning(endless(stage)));
+                report(StationReport::Warning(endless(stage)));
             }
             true
         });
@@ -215,13 +218,13 @@ pub fn run(
         if ended.is_ok() || gone.is_empty() {
             break ended;
         }
-        report(News::Gone(gone));
+        report(StationReport::Gone(gone));
         drop(claims.take());
         claims = rejoin(&mut station, &file, &mut manager, &mut sink, &*report)?;
         if claims.is_none() {
             break Ok(());
         }
-        report(News::Back);
+        report(StationReport::Back);
     };
     manager.say("STOPPING=1");
     if station.plane().is_some() {
@@ -230,7 +233,7 @@ pub fn run(
     // Without the station these connections would have no peer.
     let reset = (1..last.0.into()).map(|i| station.reset_endings(i, &mut sink)).sum();
     if reset > 0 {
-        report(News::Reset(reset));
+        report(StationReport::Reset(reset));
     }
     ended?;
     // After a clean stop, packets pass only if the file requests this. After an error they pass.
@@ -246,7 +249,7 @@ fn rejoin(
     file: &StationFile,
     manager: &mut Manager,
     sink: &mut dyn Sink,
-    report: &impl Fn(News),
+    report: &impl Fn(StationReport),
 ) -> Result<Option<[Claim; 2]>, Fault> {
     let by_kernel = station.plane().is_some();
     let mut attach = |station: &mut Station, manager: &Manager, indices| {
@@ -274,11 +277,11 @@ fn rejoin(
 }
 
 /// Makes the service manager store the list of split connections for the next process.
-fn store(plane: &Plane, manager: &Manager, report: &impl Fn(News)) {
+fn store(plane: &Plane, manager: &Manager, report: &impl Fn(StationReport)) {
     // Also stored if no connections end here, since the agent may be replaced.
     if let Err(error) = manager.store(STORED, plane.endings()) {
         let problem = "a station that is started after a crash will not reset silent connections";
-        report(News::Warning(format!(
+        report(StationReport::Warning(format!(
             "{problem}: the service manager does not store them: {error}"
         )));
     }
@@ -297,14 +300,20 @@ const RECOUNT: Span = Span::millis(100);
 
 /// Lets new connections pass unsplit, and waits until those that end at the station are over, for at most `limit`. Another
 /// signal ends the wait.
-fn drain(handle: &Handle, clock: Clock, limit: Span, signals: &SignalFd, report: &impl Fn(News)) {
+fn drain(
+    handle: &Handle,
+    clock: Clock,
+    limit: Span,
+    signals: &SignalFd,
+    report: &impl Fn(StationReport),
+) {
     if limit == Span::ZERO {
         return;
     }
     let until = clock.now() + limit;
     let count = handle.ask(Station::drain_endings).unwrap_or(0);
     if count > 0 {
-        report(News::Draining(count, limit));
+        report(StationReport::Draining(count, limit));
     }
     while clock.now() < until && handle.ask(|station| station.all_endings()).is_some_and(|n| n > 0)
     {
@@ -376,13 +385,13 @@ fn needed_events(file: &StationFile) -> Interest {
 
 /// Selects the kernel as data plane, if available and not declined: with packet sockets alone, a station that is
 /// killed cuts the link.
-fn data_plane(file: &StationFile, report: &impl Fn(News)) -> Result<Option<Plane>, Fault> {
+fn data_plane(file: &StationFile, report: &impl Fn(StationReport)) -> Result<Option<Plane>, Fault> {
     let indices = indices(file)?;
     let refused = match file.plane {
         PlaneChoice::Sockets => None,
         choice => match Plane::start(indices) {
             Ok(plane) => {
-                report(News::Plane { plane: "kernel", instead: None });
+                report(StationReport::Plane { plane: "kernel", instead: None });
                 return Ok(Some(plane));
             }
             Err(refusal) if choice == PlaneChoice::Kernel => return Err(Fault::Plane(refusal)),
@@ -390,7 +399,7 @@ fn data_plane(file: &StationFile, report: &impl Fn(News)) -> Result<Option<Plane
         },
     };
     clear_claimed(file)?;
-    report(News::Plane { plane: "sockets", instead: refused });
+    report(StationReport::Plane { plane: "sockets", instead: refused });
     Ok(None)
 }
 
@@ -452,10 +461,10 @@ fn reload(
     running: &Arc<Running>,
     old: &StationFile,
     reread: &impl Fn() -> Result<StationFile, String>,
-) -> News {
+) -> StationReport {
     let new = match reread() {
         Ok(new) => new,
-        Err(why) => return News::Warning(format!("the file is not read again: {why}")),
+        Err(why) => return StationReport::Warning(format!("the file is not read again: {why}")),
     };
     let fixed = [
         ("left", old.left == new.left),
@@ -473,10 +482,12 @@ fn reload(
     let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
     if !changed.is_empty() {
         let keys = changed.join("`, `");
-        return News::Warning(format!("nothing is changed: `{keys}` need a restart"));
+        return StationReport::Warning(format!("nothing is changed: `{keys}` need a restart"));
     }
     match running.replace(new.path) {
-        Ok((stages, settings)) => News::Reloaded { who, stages, settings },
-        Err(trouble) => News::Warning(format!("nothing is changed: {trouble}; {}", trouble.help)),
+        Ok((stages, settings)) => StationReport::Reloaded { who, stages, settings },
+        Err(trouble) => {
+            StationReport::Warning(format!("nothing is changed: {trouble}; {}", trouble.help))
+        }
     }
 }

@@ -5,9 +5,9 @@
 //! simulator's too, so metrics, captures and plots are made the same way.
 
 mod ends;
+mod host_report;
 mod kernel_events;
 mod limits;
-mod news;
 mod ours;
 mod reports;
 mod sockets;

@@ -18,7 +18,7 @@ use lasthop_live::control::client::Client;
 use lasthop_live::control::protocol::{Request, Response};
 use lasthop_live::counters::{Counters, Tap};
 use lasthop_live::plane::Plane;
-use lasthop_live::service::{self, News};
+use lasthop_live::service::{self, StationReport};
 use lasthop_live::station::{Handle, Port, Station};
 use lasthop_live::subscribers::SubscriberView;
 use lasthop_observe::subscribers::{Order, Subscriber};
@@ -281,7 +281,7 @@ fn a_station_of_a_file_lists_its_subscribers() {
         let _service = within("bs", move || {
             let reread = || Err("the file is not changed".to_owned());
             service::run("base", file, &own, reread, move |news| {
-                if matches!(news, News::Ready { .. }) {
+                if matches!(news, StationReport::Ready { .. }) {
                     let _ = sender.send(());
                 }
             })

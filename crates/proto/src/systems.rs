@@ -8,7 +8,7 @@ use crate::hop;
 use crate::link;
 use crate::mac;
 use crate::queue;
-use crate::tcp::sender::growth::pacing;
+use crate::tcp::sender::congestion_control::pacing;
 use crate::tcp::sender::notices;
 use crate::tcp::sender::recovery::fast_rtx_handoff;
 use crate::tcp::words::TCPS;

@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lasthop_proto::tcp::config::{CustomGrowth, TcpConfig, Variant};
+use lasthop_proto::tcp::config::{CustomCongestionControl, TcpConfig, Variant};
 use lasthop_proto::tcp::sender::Window;
-use lasthop_proto::tcp::sender::growth::{Acked, Growth, Loss, Repair, Sample};
+use lasthop_proto::tcp::sender::congestion_control::{
+    Acked, CongestionControl, Loss, Repair, Sample,
+};
 use lasthop_proto::units::{Rate, Span, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -141,7 +143,7 @@ impl PythonControl {
     /// Creates an object of the class for each connection.
     pub fn maker(
         self: Arc<PythonControl>,
-    ) -> impl Fn(&TcpConfig) -> Box<dyn CustomGrowth> + Send + Sync + 'static {
+    ) -> impl Fn(&TcpConfig) -> Box<dyn CustomCongestionControl> + Send + Sync + 'static {
         move |config| Box::new(Rule::new(self.clone(), config))
     }
 
@@ -323,7 +325,7 @@ fn rate(answer: Option<f64>, paced: bool) -> PyResult<Option<f64>> {
     Ok(Some(rate))
 }
 
-impl Growth for Rule {
+impl CongestionControl for Rule {
     fn opened(&mut self, now: Time, rtt: Span) {
         self.measured.round_trip(rtt);
         if self.brought.overrides.start {
@@ -346,7 +348,7 @@ impl Growth for Rule {
         self.measured.round_trip(rtt);
     }
 
-    fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
         let (state, timeout) = (self.state(now, window, 0, None, false), loss == Loss::Timeout);
         let answer = self.call(|py, methods| {
             bytes(methods.on_loss.bind(py).call1((state, timeout))?.extract()?)
@@ -371,9 +373,9 @@ impl Growth for Rule {
         }
     }
 
-    fn after_mark(&mut self, now: Time, window: &Window) -> Option<u32> {
+    fn ssthresh_after_mark(&mut self, now: Time, window: &Window) -> Option<u32> {
         if !self.brought.overrides.mark {
-            return Some(self.after_loss(now, window, Loss::Detected));
+            return Some(self.ssthresh_after_loss(now, window, Loss::Detected));
         }
         let state = self.state(now, window, 0, None, false);
         let answer = self.call(|py, methods| {
@@ -440,8 +442,8 @@ impl Growth for Rule {
     }
 }
 
-impl CustomGrowth for Rule {
-    fn boxed_clone(&self) -> Box<dyn CustomGrowth> {
+impl CustomCongestionControl for Rule {
+    fn boxed_clone(&self) -> Box<dyn CustomCongestionControl> {
         Box::new(self.clone())
     }
 }

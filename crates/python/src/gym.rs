@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpKind};
-use lasthop_proto::tcp::config::{Custom, CustomGrowth};
+use lasthop_proto::tcp::config::{Custom, CustomCongestionControl};
 use lasthop_proto::tcp::sender::Window;
-use lasthop_proto::tcp::sender::growth::{Acked, Growth, Loss, Sample};
+use lasthop_proto::tcp::sender::congestion_control::{Acked, CongestionControl, Loss, Sample};
 use lasthop_proto::units::{Rate, Span, Time};
 use lasthop_scenario::Scenario;
 use lasthop_sim::Reason;
@@ -27,7 +27,7 @@ struct ControlInput {
 #[derive(Clone, Debug, Default)]
 struct ExternalControl(ControlInput);
 
-impl Growth for ExternalControl {
+impl CongestionControl for ExternalControl {
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
 
     fn steers(&self) -> bool {
@@ -48,7 +48,7 @@ impl Growth for ExternalControl {
         }
     }
 
-    fn after_loss(&mut self, _: Time, w: &Window, _: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, _: Loss) -> u32 {
         w.ssthresh
     }
 
@@ -57,8 +57,8 @@ impl Growth for ExternalControl {
     }
 }
 
-impl CustomGrowth for ExternalControl {
-    fn boxed_clone(&self) -> Box<dyn CustomGrowth> {
+impl CustomCongestionControl for ExternalControl {
+    fn boxed_clone(&self) -> Box<dyn CustomCongestionControl> {
         Box::new(self.clone())
     }
 }
@@ -128,8 +128,9 @@ impl Session {
         };
         if steered {
             let inner = wheel.clone();
-            let make =
-                move |_: &_| Box::new(ExternalControl(inner.clone())) as Box<dyn CustomGrowth>;
+            let make = move |_: &_| {
+                Box::new(ExternalControl(inner.clone())) as Box<dyn CustomCongestionControl>
+            };
             scenario.hosts[transfer.from].tcp.custom =
                 Some(Box::new(Custom::new("outside", "", make)));
         }

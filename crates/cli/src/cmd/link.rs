@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use lasthop_live::tunnel::{self as link, News};
+use lasthop_live::tunnel::{self as link, TunnelReport};
 use lasthop_proto::tunnel::message::VERSION;
 use lasthop_proto::tunnel::session::Notice;
 use lasthop_scenario::{Error, Key, TunnelFile, parse_tunnel};
@@ -241,39 +241,39 @@ fn noticed(notice: &Notice) -> String {
 }
 
 /// Prints an event. A closed output does not stop the tunnel.
-fn print_news(news: &News, json: bool) {
+fn print_news(news: &TunnelReport, json: bool) {
     let value = match news {
-        News::Ready { tun, listen, socket, metrics } => {
+        TunnelReport::Ready { tun, listen, socket, metrics } => {
             json!({ "ready": { "tun": tun, "listen": listen, "socket": socket.display().to_string(), "metrics": metrics } })
         }
-        News::Up { peer, mtu, window } => {
+        TunnelReport::Up { peer, mtu, window } => {
             json!({ "up": { "peer": peer, "mtu": mtu, "window": window } })
         }
-        News::Down => json!({ "down": {} }),
-        News::Mtu(mtu) => json!({ "mtu": mtu }),
-        News::Moved(peer) => json!({ "moved": { "peer": peer } }),
-        News::Notice(notice) => json!({ "notice": { "message": noticed(notice) } }),
-        News::Warning(text) => json!({ "warning": { "message": text } }),
+        TunnelReport::Down => json!({ "down": {} }),
+        TunnelReport::Mtu(mtu) => json!({ "mtu": mtu }),
+        TunnelReport::Moved(peer) => json!({ "moved": { "peer": peer } }),
+        TunnelReport::Notice(notice) => json!({ "notice": { "message": noticed(notice) } }),
+        TunnelReport::Warning(text) => json!({ "warning": { "message": text } }),
     };
     let line = match news {
         _ if json => format::LINK.line(&value).trim_end().to_owned(),
-        News::Ready { tun, listen, socket, metrics } => {
+        TunnelReport::Ready { tun, listen, socket, metrics } => {
             let metrics = metrics.map(|at| format!("; metrics at http://{at}/metrics"));
             let (socket, metrics) = (socket.display(), metrics.unwrap_or_default());
             format!("running; {tun}, datagrams at {listen}, control socket {socket}{metrics}")
         }
-        News::Up { peer, mtu, window } => {
+        TunnelReport::Up { peer, mtu, window } => {
             format!("the peer is there: {peer}; packets of up to {mtu} bytes, window {window}")
         }
-        News::Down => "the peer is gone".to_owned(),
-        News::Mtu(mtu) => format!("packets of up to {mtu} bytes pass"),
-        News::Moved(peer) => format!("the peer now has the address {peer}"),
-        News::Notice(notice) => format!("{} {}", style::bold("warning:"), noticed(notice)),
-        News::Warning(text) => format!("{} {text}", style::bold("warning:")),
+        TunnelReport::Down => "the peer is gone".to_owned(),
+        TunnelReport::Mtu(mtu) => format!("packets of up to {mtu} bytes pass"),
+        TunnelReport::Moved(peer) => format!("the peer now has the address {peer}"),
+        TunnelReport::Notice(notice) => format!("{} {}", style::bold("warning:"), noticed(notice)),
+        TunnelReport::Warning(text) => format!("{} {text}", style::bold("warning:")),
     };
     match news {
-        News::Warning(_) | News::Notice(_) if json => eprintln!("{line}"),
-        News::Warning(_) | News::Notice(_) => {
+        TunnelReport::Warning(_) | TunnelReport::Notice(_) if json => eprintln!("{line}"),
+        TunnelReport::Warning(_) | TunnelReport::Notice(_) => {
             eprint!("{}", style::stderr_wrapped(&format!("{line}\n")));
         }
         _ if json => drop(output::exact(&format!("{line}\n"))),

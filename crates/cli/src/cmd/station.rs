@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_live::service::{self, Fault, News};
+use lasthop_live::service::{self, Fault, StationReport};
 use lasthop_live::survey::{Finding, Weight, survey};
 use lasthop_scenario::{Error, Setting, StationFile, Warning, files, parse_station};
 use serde_json::json;
@@ -70,7 +70,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let path = args.file.clone();
     let reread =
         move || load(&path).map(|(file, _)| file).map_err(|failure| reload_error(&failure));
-    let done = service::run(&name, file, &socket, reread, move |news| print_news(&news, json));
+    let done = service::run(&name, file, &socket, reread, move |news| print_report(&news, json));
     done.map_err(|fault| failed(&fault))?;
     Ok(Outcome::Done)
 }
@@ -205,79 +205,85 @@ fn changes(settings: &[Setting]) -> String {
 }
 
 /// Prints an event. A closed output does not stop the station.
-fn print_news(news: &News, json: bool) {
-    let result = match (news, json) {
-        (News::Ready { socket, metrics }, true) => output::exact(&format::STATION.line(
+fn print_report(report: &StationReport, json: bool) {
+    let result = match (report, json) {
+        (StationReport::Ready { socket, metrics }, true) => output::exact(&format::STATION.line(
             &json!({ "ready": { "socket": socket.display().to_string(), "metrics": metrics } }),
         )),
-        (News::Plane { plane, instead }, true) => {
+        (StationReport::Plane { plane, instead }, true) => {
             let instead = instead.as_ref().map(|(why, help)| json!({ "why": why, "help": help }));
             output::exact(&format::STATION.line(&json!({ "plane": plane, "instead": instead })))
         }
-        (News::Reloaded { who, stages, settings }, true) => output::exact(
+        (StationReport::Reloaded { who, stages, settings }, true) => output::exact(
             &format::STATION.line(&json!({ "reloaded": stages, "settings": settings, "by": who })),
         ),
-        (News::Changed { who, settings }, true) => {
+        (StationReport::Changed { who, settings }, true) => {
             output::exact(&format::STATION.line(&json!({ "changed": settings, "by": who })))
         }
-        (News::Warning(text), true) => {
+        (StationReport::Warning(text), true) => {
             eprintln!("{}", json!({ "warning": { "message": text } }));
             Ok(())
         }
-        (News::Draining(count, limit), true) => {
+        (StationReport::Draining(count, limit), true) => {
             let drain = json!({ "connections": count, "seconds": limit.as_secs_f64() });
             output::exact(&format::STATION.line(&json!({ "drain": drain })))
         }
-        (News::Draining(count, limit), false) => {
+        (StationReport::Draining(count, limit), false) => {
             output::print(&format!("stops when {count} connections are over, or after {limit}\n"))
         }
-        (News::Gone(names), true) => {
+        (StationReport::Gone(names), true) => {
             output::exact(&format::STATION.line(&json!({ "gone": { "interfaces": names } })))
         }
-        (News::Gone(names), false) => output::print(&format!(
+        (StationReport::Gone(names), false) => output::print(&format!(
             "{} does not exist any more: nothing passes; the station waits until it is back and up (`ip link`)\n",
             names.join(", ")
         )),
-        (News::Back, true) => output::exact(&format::STATION.line(&json!({ "back": true }))),
-        (News::Back, false) => output::print("both interfaces exist again: packets pass\n"),
-        (News::Reset(count), true) => {
+        (StationReport::Back, true) => {
+            output::exact(&format::STATION.line(&json!({ "back": true })))
+        }
+        (StationReport::Back, false) => {
+            output::print("both interfaces exist again: packets pass\n")
+        }
+        (StationReport::Reset(count), true) => {
             output::exact(&format::STATION.line(&json!({ "reset": { "connections": count } })))
         }
-        (News::Reset(count), false) => {
+        (StationReport::Reset(count), false) => {
             output::print(&format!("connections that ended here were reset: {count}\n"))
         }
-        (News::Orphaned(count), true) => {
+        (StationReport::Orphaned(count), true) => {
             output::exact(&format::STATION.line(&json!({ "orphaned": { "ends": count } })))
         }
-        (News::Orphaned(count), false) => output::print(&format!(
+        (StationReport::Orphaned(count), false) => output::print(&format!(
             "a station has died here; ends of its connections that were reset: {count}\n"
         )),
-        (News::Ready { socket, metrics }, false) => {
+        (StationReport::Ready { socket, metrics }, false) => {
             let metrics = metrics.map(|at| format!("; metrics at http://{at}/metrics"));
             let metrics = metrics.unwrap_or_default();
             output::print(&format!("running; control socket {}{metrics}\n", socket.display()))
         }
-        (News::Plane { plane: "kernel", .. }, false) => {
+        (StationReport::Plane { plane: "kernel", .. }, false) => {
             output::print("the kernel forwards; the station gets packets that its agents need\n")
         }
-        (News::Plane { instead: None, .. }, false) => {
+        (StationReport::Plane { instead: None, .. }, false) => {
             output::print("packet sockets of the station forward\n")
         }
-        (News::Plane { instead: Some((why, help)), .. }, false) => output::print(&format!(
-            "packet sockets of the station forward, since the kernel cannot by itself: {why}; {help}\n"
-        )),
-        (News::Reloaded { who, stages, .. }, false) if stages.is_empty() => {
+        (StationReport::Plane { instead: Some((why, help)), .. }, false) => {
+            output::print(&format!(
+                "packet sockets of the station forward, since the kernel cannot by itself: {why}; {help}\n"
+            ))
+        }
+        (StationReport::Reloaded { who, stages, .. }, false) if stages.is_empty() => {
             output::print(&format!("the file was read again: no changes; requested by {who}\n"))
         }
-        (News::Reloaded { who, stages, settings }, false) => output::print(&format!(
+        (StationReport::Reloaded { who, stages, settings }, false) => output::print(&format!(
             "the file was read again: changed {}: {}; requested by {who}\n",
             stages.join(", "),
             changes(settings)
         )),
-        (News::Changed { who, settings }, false) => {
+        (StationReport::Changed { who, settings }, false) => {
             output::print(&format!("set by {who}: {}\n", changes(settings)))
         }
-        (News::Warning(text), false) => {
+        (StationReport::Warning(text), false) => {
             eprint!("{}", style::stderr_wrapped(&format!("{} {text}\n", style::bold("warning:"))));
             Ok(())
         }

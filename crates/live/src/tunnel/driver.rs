@@ -12,7 +12,7 @@ use lasthop_proto::units::{Span, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
-use super::News;
+use super::TunnelReport;
 use super::seal::Ciphers;
 use super::status::SharedStatus;
 use crate::alarm::Alarm;
@@ -95,7 +95,7 @@ impl Driver {
         &mut self,
         over: &AtomicBool,
         manager: &mut Manager,
-        report: &dyn Fn(News),
+        report: &dyn Fn(TunnelReport),
     ) -> io::Result<()> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let mut alarm = Alarm::new()?;
@@ -203,24 +203,24 @@ impl Driver {
         Ok(())
     }
 
-    fn look_after(&mut self, now: Time, report: &dyn Fn(News)) {
+    fn look_after(&mut self, now: Time, report: &dyn Fn(TunnelReport)) {
         for notice in self.tunnel.take_notices() {
-            report(News::Notice(notice));
+            report(TunnelReport::Notice(notice));
         }
         let session = self.tunnel.session();
         let (agreed, peer) = (session.agreed(), session.peer());
         match (self.peer, peer, agreed) {
             (None, Some(peer), Some(agreed)) => {
                 (self.renewed, self.ask_at) = (Time::ZERO, Time::ZERO);
-                report(News::Up { peer, mtu: agreed.mtu, window: agreed.window });
+                report(TunnelReport::Up { peer, mtu: agreed.mtu, window: agreed.window });
             }
             (Some(_), None, _) => {
                 (self.renewed, self.ask_at) = (Time::ZERO, Time::NEVER);
-                report(News::Down);
+                report(TunnelReport::Down);
             }
             (Some(was), Some(peer), _) if was != peer => {
                 self.ask_at = Time::ZERO;
-                report(News::Moved(peer));
+                report(TunnelReport::Moved(peer));
             }
             _ => {}
         }
@@ -243,7 +243,7 @@ impl Driver {
     }
 
     /// Sets the interface's MTU to that of path and session. The MTU does not change when the peer is lost.
-    fn fit(&mut self, report: &dyn Fn(News)) {
+    fn fit(&mut self, report: &dyn Fn(TunnelReport)) {
         let mtu = self.tunnel.mtu();
         if mtu == self.mtu || self.peer.is_none() {
             return;
@@ -251,12 +251,12 @@ impl Driver {
         match ip::batch(&[format!("link set {} mtu {mtu}", self.status.tun)]) {
             Ok(()) => {
                 self.mtu = mtu;
-                report(News::Mtu(mtu));
+                report(TunnelReport::Mtu(mtu));
             }
             Err(error) => {
                 // No second attempt with the same MTU.
                 self.mtu = mtu;
-                report(News::Warning(error.message));
+                report(TunnelReport::Warning(error.message));
             }
         }
     }

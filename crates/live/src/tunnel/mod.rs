@@ -115,7 +115,7 @@ impl Fault {
 
 /// Events of a tunnel for its log.
 #[derive(Debug)]
-pub enum News {
+pub enum TunnelReport {
     /// The tunnel runs.
     Ready {
         /// Name of its interface.
@@ -220,7 +220,7 @@ pub fn run(
     file: &TunnelFile,
     key: Option<[u8; KEY]>,
     socket: &Path,
-    report: impl Fn(News) + Send + Sync + 'static,
+    report: impl Fn(TunnelReport) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
     // Before the first thread starts, so that all threads inherit the mask.
@@ -234,10 +234,10 @@ pub fn run(
     let path = file.peer.and_then(path_mtu::below).unwrap_or(ETHERNET);
     let mtu = inside(file, path, framing)?;
     if let Some(warning) = narrow_for_v6(mtu, &file.addresses) {
-        report(News::Warning(warning));
+        report(TunnelReport::Warning(warning));
     }
     if key.is_none() {
-        report(News::Warning(
+        report(TunnelReport::Warning(
             "THE TUNNEL IS OPEN: it has no key, so anyone on the path can read its packets and impersonate either end; \
              make one with `lasthop link --keygen`, and name it on both sides: `key-file = \"/etc/lasthop/link.key\"`"
                 .to_owned(),
@@ -262,7 +262,7 @@ pub fn run(
         keyed: key.is_some(),
         ..TunnelStatus::default()
     };
-    report(News::Ready {
+    report(TunnelReport::Ready {
         tun,
         listen: udp.local_addr()?,
         socket: guard.path().to_owned(),

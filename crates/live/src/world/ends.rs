@@ -13,8 +13,8 @@ use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_scenario::{Scenario, Traffic, Transfer};
 
+use super::host_report::HostReport;
 use super::kernel_events::Sending;
-use super::news::News;
 use super::sockets::Machine;
 use super::{Connection, SAMPLE, has_tcp};
 use crate::clock::Clock;
@@ -30,7 +30,7 @@ pub(super) struct Ends {
     stop: Arc<AtomicBool>,
     unfinished: Arc<AtomicUsize>,
     threads: std::cell::RefCell<Vec<JoinHandle<()>>>,
-    pub(super) news: Receiver<News>,
+    pub(super) news: Receiver<HostReport>,
 }
 
 impl Ends {
@@ -38,7 +38,7 @@ impl Ends {
         net: &Net,
         scenario: &Scenario,
         shared: Shared,
-        news: Receiver<News>,
+        news: Receiver<HostReport>,
         connections: &[Connection],
         machines: Vec<(usize, Machine)>,
     ) -> Result<Ends, Error> {
@@ -103,7 +103,7 @@ pub(super) struct Shared {
     clock: Clock,
     stop: Arc<AtomicBool>,
     unfinished: Arc<AtomicUsize>,
-    news: Sender<News>,
+    news: Sender<HostReport>,
     watcher: Option<Watcher>,
 }
 
@@ -117,16 +117,16 @@ impl Drop for UnfinishedGuard {
 }
 
 /// Forwards the transfers of a receiver.
-struct ReportForwarder(Sender<News>);
+struct ReportForwarder(Sender<HostReport>);
 
 impl DiscardObserver for ReportForwarder {
     fn received(&mut self, transfer: &Received) {
-        let _ = self.0.send(News::Received(transfer.clone()));
+        let _ = self.0.send(HostReport::Received(transfer.clone()));
     }
 }
 
 impl Shared {
-    pub(super) fn new(clock: Clock, news: Sender<News>, watcher: Option<Watcher>) -> Shared {
+    pub(super) fn new(clock: Clock, news: Sender<HostReport>, watcher: Option<Watcher>) -> Shared {
         let (stop, unfinished) = (Arc::default(), Arc::default());
         Shared { clock, stop, unfinished, news, watcher }
     }
@@ -199,7 +199,7 @@ impl Shared {
             }
             let report = |at, flow, kind| {
                 let kind = EventKind::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
-                let _ = shared.news.send(News::Event(Event { at, stage, kind }));
+                let _ = shared.news.send(HostReport::Event(Event { at, stage, kind }));
             };
             // A broken connection shows as missing responses.
             let _ = ask(&client, &session, report);
@@ -222,7 +222,7 @@ impl Shared {
                 let _ = shared.news.send(news);
             };
             let stood = machine.run(shared.clock, stopped, || drop(counted), report);
-            let _ = shared.news.send(News::Stood(host, stood));
+            let _ = shared.news.send(HostReport::FinalState(host, stood));
         })
     }
 
@@ -267,7 +267,7 @@ impl Shared {
             let report = send(&options, &mut source, &session, &mut sending);
             drop(sending);
             let report = report.map_err(|error| error.to_string());
-            let _ = shared.news.send(News::Sent(index, report.map(Box::new)));
+            let _ = shared.news.send(HostReport::Sent(index, report.map(Box::new)));
         })
     }
 }

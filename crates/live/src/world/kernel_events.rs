@@ -9,7 +9,7 @@ use lasthop_proto::side::StageId;
 use lasthop_proto::units::Time;
 
 use super::TcpEvents;
-use super::news::News;
+use super::host_report::HostReport;
 use crate::clock::Clock;
 use crate::endpoint::{SendObserver, flow};
 use crate::tracepoints::{Tracer, Watched, Watcher};
@@ -24,14 +24,14 @@ pub(super) enum Tracing {
 
 impl Tracing {
     /// Follows senders with these ports.
-    pub(super) fn start(ports: Range<u16>, clock: Clock, news: &Sender<News>) -> Tracing {
+    pub(super) fn start(ports: Range<u16>, clock: Clock, news: &Sender<HostReport>) -> Tracing {
         if ports.is_empty() {
             return Tracing::Needless;
         }
         let news = news.clone();
         let forward = move |event| {
             // After the end of the run the channel has no receiver.
-            let _ = news.send(News::Event(event));
+            let _ = news.send(HostReport::Event(event));
         };
         Tracer::start(&ports, clock, forward).map_or_else(Tracing::TcpInfo, Tracing::Tracepoints)
     }
@@ -64,7 +64,7 @@ impl Tracing {
 
 /// Forwards the events of a sender.
 pub(super) struct Sending {
-    pub(super) news: Sender<News>,
+    pub(super) news: Sender<HostReport>,
     pub(super) to: SocketAddr,
     pub(super) stage: StageId,
     pub(super) watcher: Option<Watcher>,
@@ -85,6 +85,6 @@ impl SendObserver for Sending {
 
     fn event(&mut self, event: &Event) {
         // After the end of the run the channel has no receiver.
-        let _ = self.news.send(News::Event(event.clone()));
+        let _ = self.news.send(HostReport::Event(event.clone()));
     }
 }

@@ -15,10 +15,10 @@ use lasthop_scenario::{Scenario, Stack};
 use sha2::{Digest as _, Sha256};
 
 use super::ends::Ends;
+use super::host_report::HostReport;
 use super::limits;
-use super::news::News;
 use super::ours::Ours;
-use super::sockets::{self, Stood};
+use super::sockets::{self, FinalState};
 use super::{Connection, SETTLED};
 use crate::endpoint::{End, Pattern, Received, SendReport, hex};
 
@@ -41,7 +41,7 @@ fn pattern_sha256(pattern: Pattern, bytes: u64) -> String {
 pub(super) struct Reports {
     sent: BTreeMap<usize, Result<SendReport, String>>,
     received: Vec<Received>,
-    stood: BTreeMap<usize, io::Result<Stood>>,
+    stood: BTreeMap<usize, io::Result<FinalState>>,
     /// Events of kernel senders that are not in order yet.
     events: Vec<Event>,
     /// Time of the last event that a sink received.
@@ -52,12 +52,12 @@ impl Reports {
     pub(super) fn take(&mut self, ends: &Ends) {
         for news in ends.news.try_iter() {
             match news {
-                News::Event(event) => self.events.push(event),
-                News::Sent(index, report) => {
+                HostReport::Event(event) => self.events.push(event),
+                HostReport::Sent(index, report) => {
                     self.sent.insert(index, report.map(|report| *report));
                 }
-                News::Received(received) => self.received.push(received),
-                News::Stood(host, stood) => {
+                HostReport::Received(received) => self.received.push(received),
+                HostReport::FinalState(host, stood) => {
                     self.stood.insert(host, stood);
                 }
             }

@@ -20,7 +20,7 @@ use lasthop_scenario::Scenario;
 use nix::poll::{PollFd, PollFlags};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
-use super::news::News;
+use super::host_report::HostReport;
 use crate::clock::Clock;
 use crate::endpoint::{LOOK, wait};
 
@@ -55,7 +55,7 @@ pub(super) struct Machine {
 
 /// Final state of a host.
 #[derive(Debug)]
-pub(super) struct Stood {
+pub(super) struct FinalState {
     /// Its machine.
     pub end: Box<dyn End>,
     /// Whether all delivered bytes equal the sent ones.
@@ -88,8 +88,8 @@ impl Machine {
         clock: Clock,
         stopped: impl Fn() -> bool,
         idle: impl FnOnce(),
-        mut report: impl FnMut(News),
-    ) -> io::Result<Stood> {
+        mut report: impl FnMut(HostReport),
+    ) -> io::Result<FinalState> {
         let mut buf = vec![0; LARGEST * BATCH];
         let mut idle = Some(idle);
         while !stopped() {
@@ -112,7 +112,7 @@ impl Machine {
                 sockets.map(|s| PollFd::new(s.socket.as_fd(), PollFlags::POLLIN)).collect();
             wait(&mut watched, rest)?;
         }
-        Ok(Stood { end: self.end, right: self.right })
+        Ok(FinalState { end: self.end, right: self.right })
     }
 
     /// Passes received datagrams to the machine.
@@ -120,7 +120,7 @@ impl Machine {
         &mut self,
         clock: Clock,
         buf: &mut [u8],
-        report: &mut impl FnMut(News),
+        report: &mut impl FnMut(HostReport),
     ) -> io::Result<()> {
         for port in self.sockets.keys().copied().collect::<Vec<_>>() {
             loop {
@@ -152,7 +152,7 @@ impl Machine {
     }
 
     /// Sends the machine's packets, and reports the events of its connections.
-    fn drain(&mut self, report: &mut impl FnMut(News)) -> io::Result<()> {
+    fn drain(&mut self, report: &mut impl FnMut(HostReport)) -> io::Result<()> {
         for (_, packet) in self.out.sends.drain(..) {
             let Some(flow) = packet.datagram_flow() else { continue };
             let Some(Socket { socket, state }) = self.sockets.get(&flow.src_port) else { continue };
@@ -177,7 +177,7 @@ impl Machine {
             // Packets are reported by the stages that carry them.
             if let EventKind::Tcp(tcp) = &event.kind {
                 self.right &= tcp.kind != TcpKind::Corrupted;
-                report(News::Event(event));
+                report(HostReport::Event(event));
             }
         }
         Ok(())
@@ -196,7 +196,7 @@ fn packet(meta: &RecvMeta, here: Addr, port: u16, datagram: &[u8]) -> Packet {
 /// Incorrect transfers of `scenario`, one line each.
 pub(super) fn wrong(
     scenario: &Scenario,
-    stood: &BTreeMap<usize, io::Result<Stood>>,
+    stood: &BTreeMap<usize, io::Result<FinalState>>,
 ) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut index = 0;
@@ -221,7 +221,11 @@ pub(super) fn wrong(
 }
 
 /// The problem of transfer number `nth` from the first to the second host.
-fn one(ends: [Option<&io::Result<Stood>>; 2], nth: usize, bytes: Option<Bytes>) -> Option<String> {
+fn one(
+    ends: [Option<&io::Result<FinalState>>; 2],
+    nth: usize,
+    bytes: Option<Bytes>,
+) -> Option<String> {
     let [from, to] = match ends {
         [Some(Ok(from)), Some(Ok(to))] => [from, to],
         [Some(Err(error)), _] | [_, Some(Err(error))] => return Some(error.to_string()),

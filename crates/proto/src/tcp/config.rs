@@ -9,7 +9,7 @@ use super::accurate::AccurateEcn;
 pub use super::giving_up::GivingUp;
 pub use super::prediction::Prediction;
 pub use super::presets::PRESETS;
-pub use super::sender::growth::custom::{Custom, CustomGrowth};
+pub use super::sender::congestion_control::custom::{Custom, CustomCongestionControl};
 pub use super::sender::registry::{Congestion, Variant};
 
 /// Clock of a TCP's timers and round-trip measurements.

@@ -178,7 +178,7 @@ fn a_machine_runs_at_its_deadline_and_reports_idle() {
         let clock = Clock::start();
         let (events, idle) = (Cell::new(Vec::new()), Cell::new(0));
         let report = |news| {
-            let News::Event(event) = news else { panic!("only events are reported") };
+            let HostReport::Event(event) = news else { panic!("only events are reported") };
             let mut all = events.take();
             all.push(event);
             events.set(all);
@@ -238,7 +238,7 @@ fn each_failed_transfer_is_reported_by_its_number() {
         let delivered = BTreeMap::from([(1, 1000), (2, 1000), (3, 1000)]);
         [sender, Peer { delivered, ..Peer::default() }]
     };
-    let stood = |end: Peer, right| Ok(Stood { end: Box::new(end), right });
+    let stood = |end: Peer, right| Ok(FinalState { end: Box::new(end), right });
     let faults = |change: &dyn Fn(&mut [Peer; 2]), all: bool| {
         let mut ends = right();
         change(&mut ends);

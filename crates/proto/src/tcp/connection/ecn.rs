@@ -13,7 +13,7 @@ use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
 use crate::tcp::acc::Report;
 use crate::tcp::accurate::{Accurate, OFFER};
-use crate::tcp::sender::growth::Growth;
+use crate::tcp::sender::congestion_control::CongestionControl;
 use crate::units::Time;
 use crate::wire::{Acc, Body, CE, ECT, ECT1, Flags, Segment, options};
 
@@ -89,7 +89,7 @@ impl Connection {
             return 0;
         }
         let counted = self.marks.accurate.as_ref().is_some_and(|accurate| accurate.may_mark());
-        if counted && self.tx.core.growth.scalable() {
+        if counted && self.tx.core.congestion_control.scalable() {
             //= rfc8311#section-4.3: experiments may mark retransmissions as well
             return if body.is_empty() { 0 } else { ECT1 };
         }

@@ -5,7 +5,7 @@ use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
 use crate::units::{Span, Time};
 
-use super::growth::{Acked, Growth, Loss};
+use super::congestion_control::{Acked, CongestionControl, Loss};
 use super::recovery::detect::{Detect, Evidence};
 use super::recovery::{AckSummary, Progress, Recovery, Step};
 use super::{AckInfo, SenderWith, Verdict};
@@ -88,7 +88,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         let core = &mut self.core;
         if let Some(rtt) = rtt {
-            core.growth.on_round_trip(now, &mut core.window, rtt);
+            core.congestion_control.on_round_trip(now, &mut core.window, rtt);
         }
         (step.moved, step.rearm, step.samples) = (true, true, true);
         if self.recovery.engaged() {
@@ -116,7 +116,10 @@ impl<R: Recovery> SenderWith<'_, R> {
             verdict = self.enter_recovery(now);
         }
         let w = &mut self.core.window;
-        if self.core.growth.after_repair(now, w) && !self.recovery.active() && w.una < w.max {
+        if self.core.congestion_control.after_repair(now, w)
+            && !self.recovery.active()
+            && w.una < w.max
+        {
             w.repair = Some((w.una, Cause::FastRetransmit));
         }
         verdict
@@ -151,7 +154,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         self.measure(now, info.ack, sent_before(now, news), news.rtt);
         if let Some(rtt) = news.rtt {
-            self.core.growth.on_round_trip(now, &mut self.core.window, rtt);
+            self.core.congestion_control.on_round_trip(now, &mut self.core.window, rtt);
         }
         let mut verdict = notified.then_some(TcpKind::LossNotified);
         if duplicate {
@@ -201,9 +204,9 @@ impl<R: Recovery> SenderWith<'_, R> {
     pub(super) fn react(&mut self, step: &mut Step, repaired: bool) -> bool {
         let now = step.ack.now;
         if repaired && !self.recovery.active() {
-            let (w, growth) = (&mut self.core.window, &mut self.core.growth);
+            let (w, growth) = (&mut self.core.window, &mut self.core.congestion_control);
             w.limited = self.recovery.limited(w);
-            w.ssthresh = growth.after_loss(now, w, Loss::Detected);
+            w.ssthresh = growth.ssthresh_after_loss(now, w, Loss::Detected);
             if !growth.steers() {
                 w.fall();
             }
@@ -225,7 +228,7 @@ impl<R: Recovery> SenderWith<'_, R> {
     fn detects(&mut self, now: Time, lost: u64) -> bool {
         let (w, dupacks) = (&self.core.window, self.core.tally.dupacks);
         let evidence = Evidence { dupacks, sacked: self.recovery.sacked_above(), lost };
-        (self.core.detector.lost(&evidence) || self.core.growth.overdue(now, w))
+        (self.core.detector.lost(&evidence) || self.core.congestion_control.overdue(now, w))
             && self.recovery.may_enter(w)
     }
 
@@ -235,7 +238,8 @@ impl<R: Recovery> SenderWith<'_, R> {
         core.timers.timed = None;
         if !self.recovery.preserves_window() && !self.recovery.is_slowing() {
             core.window.limited = self.recovery.limited(&core.window);
-            core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
+            core.window.ssthresh =
+                core.congestion_control.ssthresh_after_loss(now, &core.window, Loss::Detected);
             //= rfc3168#section-6.1.2: CWR after a reduction for any reason
             (core.reduced_below, core.reduced) = (core.window.max, true);
         }

@@ -10,9 +10,9 @@ use crate::units::{Due, Time};
 
 use super::Window;
 use super::bursts::Bursts;
-use super::growth::any::AnyGrowth;
-use super::growth::pacing::Pacer;
-use super::growth::usage::Usage;
+use super::congestion_control::any::AnyCongestionControl;
+use super::congestion_control::pacing::Pacer;
+use super::congestion_control::usage::Usage;
 use super::limits::Limits;
 use super::recovery::detect::Detector;
 
@@ -22,7 +22,7 @@ pub struct Core {
     /// Windows and edges.
     pub window: Window,
     /// Window growth.
-    pub growth: AnyGrowth,
+    pub congestion_control: AnyCongestionControl,
     /// Timers and round trips.
     pub timers: Timers,
     /// Counters.
@@ -97,7 +97,7 @@ impl Core {
         let rtt = RttEstimator::new(config);
         Core {
             window: Window::new(config),
-            growth: AnyGrowth::new(config),
+            congestion_control: AnyCongestionControl::new(config),
             timers: Timers {
                 rtt,
                 order: config.timer_order,

@@ -3,7 +3,7 @@
 use crate::event::TcpKind;
 use crate::units::Time;
 
-use super::growth::Growth;
+use super::congestion_control::CongestionControl;
 use super::{Sender, Verdict};
 
 impl Sender {
@@ -18,8 +18,8 @@ impl Sender {
         if una < self.core.reduced_below || self.recovery.active() || idle {
             return None;
         }
-        w.ssthresh = self.core.growth.after_mark(now, w)?;
-        if self.core.growth.scalable() || !self.recovery.slow_down(w) {
+        w.ssthresh = self.core.congestion_control.ssthresh_after_mark(now, w)?;
+        if self.core.congestion_control.scalable() || !self.recovery.slow_down(w) {
             w.cwnd = w.cwnd.min(w.floor());
         }
         (self.core.reduced_below, self.core.reduced) = (w.max, true);
@@ -28,7 +28,7 @@ impl Sender {
 
     /// Whether the reaction to an echo precedes the rest of an ACK, so that this ACK does not open the window.
     pub fn takes_echo_first(&self) -> bool {
-        self.recovery.slows_down() && !self.core.growth.scalable()
+        self.recovery.slows_down() && !self.core.congestion_control.scalable()
     }
 
     /// Whether an echoed mark reduces the window at present.

@@ -11,9 +11,9 @@ mod ack;
 mod ack_info;
 mod bursts;
 pub mod common;
+pub mod congestion_control;
 mod ecn;
 mod family;
-pub mod growth;
 pub mod limits;
 mod moving;
 pub mod notices;
@@ -33,9 +33,9 @@ use super::Settings;
 use super::config::{AckpReaction, GrowthRule, TcpConfig, Variant};
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
-use growth::Growth;
-use growth::any::AnyGrowth;
-use growth::slow_start::SlowStartAvoidance;
+use congestion_control::CongestionControl;
+use congestion_control::any::AnyCongestionControl;
+use congestion_control::slow_start::SlowStartAvoidance;
 use limits::LimitTimes;
 use recovery::any::AnyRecovery;
 use recovery::detect::{Detect, Detector};
@@ -96,7 +96,7 @@ impl Sender {
     pub fn check(&self) {
         self.core.check();
         self.recovery.check(&self.core.window);
-        self.core.growth.check(&self.core.window);
+        self.core.congestion_control.check(&self.core.window);
     }
 
     /// A sender before its handshake. [`Sender::established`] sets the segment size.
@@ -147,9 +147,10 @@ impl Sender {
             core.detector = Detector::new(variant, config);
             // Without SACK only duplicate ACKs show that segments leave the network, and Linux sends on each of them.
             core.limited_transmit |= config.growth == GrowthRule::Linux;
-            if core.growth.requires_samples() {
+            if core.congestion_control.requires_samples() {
                 // Without records of the segments in flight there are no samples.
-                core.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
+                core.congestion_control =
+                    AnyCongestionControl::Reno(SlowStartAvoidance::new(config));
             }
         }
         if let Some(part) = self.recovery.part() {
@@ -159,8 +160,8 @@ impl Sender {
 
     /// Replaces a growth that depends on the number of marks by Reno, since the peer does not count marks.
     pub fn without_counts(&mut self, config: &TcpConfig) {
-        if self.core.growth.scalable() {
-            self.core.growth = AnyGrowth::reno(config);
+        if self.core.congestion_control.scalable() {
+            self.core.congestion_control = AnyCongestionControl::reno(config);
         }
     }
 
@@ -172,7 +173,7 @@ impl Sender {
         if let Some(sent) = timers.timed.take().map(|(_, sent)| sent).or(echoed) {
             timers.rtt.sample(sent, now, (1, w.nxt));
             self.recovery.opened(now.since(sent));
-            self.core.growth.opened(now, now.since(sent));
+            self.core.congestion_control.opened(now, now.since(sent));
         }
         w.una = w.una.max(1);
         timers.rexmt = Due::NEVER;
@@ -276,8 +277,8 @@ impl Sender {
 
     /// Replaces the growth of the congestion window, and the pacer, by those of `config`.
     pub fn replace_growth(&mut self, config: &TcpConfig) {
-        self.core.growth = AnyGrowth::new(config);
-        self.core.pacer = growth::pacing::Pacer::new(config).map(Box::new);
+        self.core.congestion_control = AnyCongestionControl::new(config);
+        self.core.pacer = congestion_control::pacing::Pacer::new(config).map(Box::new);
     }
 
     /// Bounds the sending rate by `most` (`SO_MAX_PACING_RATE`).
@@ -287,7 +288,8 @@ impl Sender {
             none => {
                 let w = &self.core.window;
                 let sent = w.max.saturating_sub(1).div_ceil(w.mss.max(1).into());
-                *none = growth::pacing::Pacer::limited(config, most, sent).map(Box::new);
+                *none =
+                    congestion_control::pacing::Pacer::limited(config, most, sent).map(Box::new);
             }
         }
     }

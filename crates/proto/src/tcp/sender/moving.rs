@@ -3,7 +3,7 @@
 use crate::event::Cause;
 use crate::units::Time;
 
-use super::growth::Growth;
+use super::congestion_control::CongestionControl;
 use super::recovery::Recovery;
 use super::{Chunk, SenderWith};
 
@@ -23,7 +23,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             if chunk.end() == from {
                 break;
             }
-            core.growth.on_sent(now, &core.window, &chunk);
+            core.congestion_control.on_sent(now, &core.window, &chunk);
             // Ignore whether the application had paused.
             let _ = self.recovery.on_sent(now, core, &chunk);
             (core.window.nxt, core.window.max) = (chunk.end(), chunk.end());

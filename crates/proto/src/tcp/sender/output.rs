@@ -3,7 +3,7 @@
 use crate::event::Cause;
 use crate::units::{Due, Time};
 
-use super::growth::Growth;
+use super::congestion_control::CongestionControl;
 use super::limits::Limit;
 use super::recovery::detect::Detect;
 use super::recovery::{Choice, Recovery};
@@ -26,7 +26,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         };
         let core = &mut *self.core;
         if let Some(pacer) = &mut core.pacer {
-            if let Some(rate) = core.growth.pacing() {
+            if let Some(rate) = core.congestion_control.pacing() {
                 let burst = self.recovery.near_burst(rate, &core.window);
                 pacer.begin_burst(burst);
             }
@@ -34,20 +34,20 @@ impl<R: Recovery> SenderWith<'_, R> {
             // trip.
             let window = core.window.allowed().min(u32::MAX.into()) as u32;
             let windows = [window, core.window.ssthresh];
-            pacer.sent(now, chunk.len, windows, core.growth.pacing());
+            pacer.sent(now, chunk.len, windows, core.congestion_control.pacing());
         }
         let (end, probe) = (chunk.end(), chunk.cause == Cause::WindowProbe);
         if !core.timers.rexmt.is_set() && !probe {
             core.timers.rearm(now);
         }
         core.usage.sent(now, probe);
-        core.growth.on_sent(now, &core.window, &chunk);
+        core.congestion_control.on_sent(now, &core.window, &chunk);
         if !probe && chunk.from > 0 {
-            let pace = core.growth.pacing();
+            let pace = core.congestion_control.pacing();
             core.bursts.iter_mut().for_each(|bursts| bursts.sent(now, &core.window, &chunk, pace));
         }
         if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
-            core.growth.restart(now, idle);
+            core.congestion_control.restart(now, idle);
         }
         let (w, timers) = (&mut core.window, &mut core.timers);
         if chunk.len < w.payload() && chunk.len > 0 && chunk.from >= w.max {

@@ -14,7 +14,7 @@ use crate::event::TcpKind;
 use crate::units::{Due, Rate, Span, Time};
 
 use self::detect::Detection;
-use super::growth::{Acked, Growth};
+use super::congestion_control::{Acked, CongestionControl};
 use super::systems::integrated::Part;
 use super::{AckInfo, Chunk, Core, Timers, Window};
 
@@ -244,7 +244,7 @@ pub trait Recovery {
         }
         // The growth is called in any case, since it may measure round trips.
         let most = if core.usage.may_grow(&core.window) { u32::MAX } else { core.window.cwnd };
-        core.growth.on_ack(&mut core.window, &step.ack);
+        core.congestion_control.on_ack(&mut core.window, &step.ack);
         core.window.cwnd = core.window.cwnd.min(most);
     }
 

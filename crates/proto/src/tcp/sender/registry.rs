@@ -2,7 +2,7 @@
 //!
 //! A line has the module of the file, the constants with its keywords ([`Word`](crate::tcp::word::Word)), and the part
 //! that the file implements. This is a `recovery` ([`Recovery`](super::recovery::Recovery)), which names its loss
-//! detection, or a `growth` of the window ([`Growth`](super::growth::Growth)). A sender that combines parts of others
+//! detection, or a congestion control ([`CongestionControl`](super::congestion_control::CongestionControl)). A sender that combines parts of others
 //! has only keywords. Macros derive everything else from the line: the module, the variant of [`Variant`] or
 //! [`Congestion`], the machine with its constructor `new(&TcpConfig)`, and the entry of
 //! [`TCPS`](crate::tcp::words::TCPS).
@@ -21,16 +21,16 @@ macro_rules! senders {
             smart(WORD) recovery Smart(Box<Smart>);
             eln(WORD, AT_ONCE);
             rack(WORD) recovery Rack(Box<Rack>);
-            cubic(WORD) growth Cubic(Box<Cubic>);
-            bbr(WORD) growth Bbr(Box<Bbr>);
-            bbr3(WORD) growth Bbr3(Box<Bbr3>);
-            htcp(WORD) growth Htcp(Box<Htcp>);
-            hybla(WORD) growth Hybla(Box<Hybla>);
-            westwood(WORD) growth Westwood(Box<Westwood>);
-            veno(WORD) growth Veno(Box<Veno>);
-            prague(WORD) growth Prague(Box<Prague>);
+            cubic(WORD) congestion_control Cubic(Box<Cubic>);
+            bbr(WORD) congestion_control Bbr(Box<Bbr>);
+            bbr3(WORD) congestion_control Bbr3(Box<Bbr3>);
+            htcp(WORD) congestion_control Htcp(Box<Htcp>);
+            hybla(WORD) congestion_control Hybla(Box<Hybla>);
+            westwood(WORD) congestion_control Westwood(Box<Westwood>);
+            veno(WORD) congestion_control Veno(Box<Veno>);
+            prague(WORD) congestion_control Prague(Box<Prague>);
             right_edge(WORD);
-            vegas(WORD) growth Vegas(Box<Vegas>);
+            vegas(WORD) congestion_control Vegas(Box<Vegas>);
             snack(WORD) recovery Snack(Box<Holes>);
         }
     };
@@ -40,7 +40,7 @@ pub(in crate::tcp) use senders;
 
 /// The enums of the configurable parts of [`senders`].
 macro_rules! parts {
-    ($($file:ident $words:tt $(recovery $R:ident $r:tt)? $(growth $G:ident $g:tt)?;)*) => {
+    ($($file:ident $words:tt $(recovery $R:ident $r:tt)? $(congestion_control $G:ident $g:tt)?;)*) => {
         /// Loss detection and recovery of a sender.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
         #[serde(rename_all = "lowercase")]

@@ -4,7 +4,7 @@ use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
 use crate::units::{Due, Time};
 
-use super::growth::{Growth, Loss};
+use super::congestion_control::{CongestionControl, Loss};
 use super::recovery::{Recovery, Step, Woken};
 use super::{SenderWith, Verdict};
 
@@ -79,7 +79,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         let usual = core.timers.rtt.backoff() == 0 && !self.recovery.unrepaired(w);
         if w.una > 0 && first.unwrap_or(usual) || core.halve_at_each_timeout {
             w.cwnd = self.recovery.uninflated_window(w).unwrap_or(w.cwnd);
-            w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
+            w.ssthresh = core.congestion_control.ssthresh_after_loss(now, w, Loss::Timeout);
         }
         let late = core.timers.order == TimerOrder::First;
         if core.tally.retries == 0 {

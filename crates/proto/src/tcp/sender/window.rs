@@ -4,7 +4,7 @@ use crate::event::Cause;
 use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
 
 use super::Chunk;
-use super::growth::Loss;
+use super::congestion_control::Loss;
 
 /// Maximum number of stored record ends. Further records may share a segment with the next one.
 const RECORDS_MAX: usize = 4096;

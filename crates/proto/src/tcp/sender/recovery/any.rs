@@ -40,7 +40,7 @@ impl<R> DerefMut for Inline<R> {
 
 /// The recoveries of [`senders`].
 macro_rules! recoveries {
-    ($($file:ident $words:tt $(recovery $R:ident($Pointer:ident<$Own:ident>))? $(growth $G:ident $g:tt)?;)*) => {
+    ($($file:ident $words:tt $(recovery $R:ident($Pointer:ident<$Own:ident>))? $(congestion_control $G:ident $g:tt)?;)*) => {
         variants! {
             /// The recovery of a configured variant.
             #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use crate::event::{Cause, TcpKind};
 use crate::units::Time;
 
 use super::Recovery;
-use crate::tcp::sender::growth::{Growth, Loss};
+use crate::tcp::sender::congestion_control::{CongestionControl, Loss};
 use crate::tcp::sender::{SenderWith, Verdict};
 
 /// Description of the system, for lists.
@@ -39,7 +39,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         let lowered = core.tally.retries > 0 || self.recovery.active();
         if !lowered && !self.recovery.unrepaired(w) && !self.recovery.preserves_window() {
-            w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
+            w.ssthresh = core.congestion_control.ssthresh_after_loss(now, w, Loss::Timeout);
         }
         self.start_over(now, Cause::FastRetransmit);
         let w = &mut self.core.window;

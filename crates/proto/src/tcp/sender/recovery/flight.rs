@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use crate::units::Time;
 
 use super::scoreboard::Scoreboard;
-use crate::tcp::sender::growth::rate::Stamp;
+use crate::tcp::sender::congestion_control::rate::Stamp;
 use crate::tcp::sender::{Chunk, Window};
 
 /// Maximum number of records: 95 MB in flight with segments of 1460 bytes.

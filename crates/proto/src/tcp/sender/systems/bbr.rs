@@ -9,8 +9,10 @@ use crate::units::{Rate, Span, Time};
 
 use super::rack;
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::maxima::Maximum;
-use crate::tcp::sender::growth::{Acked, Growth, Loss, Lost, Repair, Sample};
+use crate::tcp::sender::congestion_control::maxima::Maximum;
+use crate::tcp::sender::congestion_control::{
+    Acked, CongestionControl, Loss, Lost, Repair, Sample,
+};
 
 pub(in crate::tcp::sender) mod aggregation;
 pub(in crate::tcp::sender) mod path;
@@ -327,7 +329,7 @@ impl Bbr {
     }
 }
 
-impl Growth for Bbr {
+impl CongestionControl for Bbr {
     fn check(&self, _: &Window) {
         debug_assert!(self.phase < CYCLE.len(), "phase of the cycle: {}", self.phase);
         debug_assert!(self.initial_window > 0, "initial window");
@@ -375,7 +377,7 @@ impl Growth for Bbr {
     }
 
     /// Does not change the threshold, and saves the window for restoring it.
-    fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         self.save_window(w);
         if loss == Loss::Timeout {
             self.repair = Repair::Timeout;

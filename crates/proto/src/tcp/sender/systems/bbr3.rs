@@ -23,7 +23,9 @@ use super::bbr::aggregation::{Aggregation, ROUNDS};
 use super::bbr::path::{Pace, Rounds, UNIT, product};
 use super::rack;
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::{Acked, Growth, Loss, Lost, Repair, Sample};
+use crate::tcp::sender::congestion_control::{
+    Acked, CongestionControl, Loss, Lost, Repair, Sample,
+};
 use bounds::{Latest, Short, Undo};
 use cycle::Probe;
 use ecn::Marks;
@@ -306,7 +308,7 @@ impl Bbr3 {
     }
 }
 
-impl Growth for Bbr3 {
+impl CongestionControl for Bbr3 {
     fn check(&self, _: &Window) {
         debug_assert!(self.initial_window > 0, "initial window");
         debug_assert!(self.full.rounds <= 3, "rounds without growth: {}", self.full.rounds);
@@ -364,7 +366,7 @@ impl Growth for Bbr3 {
     }
 
     /// Does not change the threshold, and saves the state for restoring it.
-    fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
         self.save_window(w);
         self.undo = Undo { state: None, short: self.short, long: self.long };
         if loss == Loss::Timeout && self.repair != Repair::Timeout {
@@ -375,7 +377,7 @@ impl Growth for Bbr3 {
     }
 
     /// Does not change the window. The next sample has the number of marked bytes, or counts the echo as a loss.
-    fn after_mark(&mut self, _: Time, _: &Window) -> Option<u32> {
+    fn ssthresh_after_mark(&mut self, _: Time, _: &Window) -> Option<u32> {
         self.marks.echoed = true;
         None
     }

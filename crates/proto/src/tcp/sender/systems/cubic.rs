@@ -11,8 +11,8 @@ use crate::units::{Span, Time};
 
 use super::rack;
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::hystart::HyStart;
-use crate::tcp::sender::growth::{Acked, Growth, Loss};
+use crate::tcp::sender::congestion_control::hystart::HyStart;
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
 pub const WORD: Word = Word {
@@ -112,7 +112,7 @@ impl Epoch {
     }
 }
 
-impl Growth for Cubic {
+impl CongestionControl for Cubic {
     fn check(&self, _: &Window) {
         let Some(epoch) = &self.epoch else { return };
         debug_assert!(epoch.start <= self.last, "an epoch begins before its last ACK");
@@ -156,7 +156,7 @@ impl Growth for Cubic {
         self.rest %= cwnd;
     }
 
-    fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
         self.epoch = None;
         self.hystart = None;
         self.rest = 0;
@@ -234,7 +234,7 @@ mod tests {
     fn the_window_follows_the_cubic_function() {
         let mut w = window(1000);
         let mut cubic = Cubic::new(&TcpConfig::rfc());
-        w.ssthresh = cubic.after_loss(Time(0), &w, Loss::Detected);
+        w.ssthresh = cubic.ssthresh_after_loss(Time(0), &w, Loss::Detected);
         w.cwnd = w.ssthresh;
         assert_eq!(w.cwnd, 700_000);
         let seen = course(&mut cubic, &mut w, 100, 15);
@@ -254,7 +254,7 @@ mod tests {
     fn with_short_round_trips_it_is_no_slower_than_reno() {
         let mut w = window(10);
         let mut cubic = Cubic::new(&TcpConfig::rfc());
-        w.ssthresh = cubic.after_loss(Time(0), &w, Loss::Detected);
+        w.ssthresh = cubic.ssthresh_after_loss(Time(0), &w, Loss::Detected);
         w.cwnd = w.ssthresh;
         let seen = course(&mut cubic, &mut w, 10, 1);
         // 100 round trips at 9/17 of a segment each, from 7 segments on.
@@ -264,11 +264,11 @@ mod tests {
     #[test]
     fn who_falls_short_of_the_last_plateau_leaves_room() {
         let mut cubic = Cubic::new(&TcpConfig::rfc());
-        cubic.after_loss(Time(0), &window(100), Loss::Detected);
+        cubic.ssthresh_after_loss(Time(0), &window(100), Loss::Detected);
         assert_eq!(cubic.w_max, 100_000);
-        cubic.after_loss(Time(0), &window(80), Loss::Detected);
+        cubic.ssthresh_after_loss(Time(0), &window(80), Loss::Detected);
         assert_eq!(cubic.w_max, 68_000);
-        cubic.after_loss(Time(0), &window(90), Loss::Detected);
+        cubic.ssthresh_after_loss(Time(0), &window(90), Loss::Detected);
         assert_eq!(cubic.w_max, 90_000);
     }
 
@@ -276,7 +276,7 @@ mod tests {
     fn a_pause_is_no_part_of_the_curve() {
         let mut w = window(1000);
         let mut cubic = Cubic::new(&TcpConfig::rfc());
-        w.ssthresh = cubic.after_loss(Time(0), &w, Loss::Detected);
+        w.ssthresh = cubic.ssthresh_after_loss(Time(0), &w, Loss::Detected);
         w.cwnd = w.ssthresh;
         course(&mut cubic, &mut w, 100, 5);
         let before = w.cwnd;

@@ -18,8 +18,8 @@ use crate::units::{Span, Time};
 
 use super::rack;
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::any::AnyGrowth;
-use crate::tcp::sender::growth::{Acked, Growth, Loss};
+use crate::tcp::sender::congestion_control::any::AnyCongestionControl;
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
 pub const WORD: Word = Word {
@@ -57,7 +57,7 @@ const FRESH_ROUNDS: u64 = 3;
 #[derive(Clone, Debug)]
 pub struct Htcp {
     /// Slow start.
-    reno: AnyGrowth,
+    reno: AnyCongestionControl,
     /// Shortest and longest round trip.
     shortest: Option<Span>,
     longest: Span,
@@ -113,7 +113,7 @@ impl Htcp {
     /// State before the first ACK.
     pub fn new(config: &TcpConfig) -> Htcp {
         Htcp {
-            reno: AnyGrowth::reno(config),
+            reno: AnyCongestionControl::reno(config),
             shortest: None,
             longest: Span::ZERO,
             loss: None,
@@ -140,7 +140,7 @@ impl Htcp {
     }
 }
 
-impl Growth for Htcp {
+impl CongestionControl for Htcp {
     fn check(&self, window: &Window) {
         debug_assert!(
             self.shortest
@@ -178,8 +178,8 @@ impl Growth for Htcp {
         self.rest %= whole;
     }
 
-    fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
-        self.reno.after_loss(now, w, loss);
+    fn ssthresh_after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
+        self.reno.ssthresh_after_loss(now, w, loss);
         let shortest = self.shortest.unwrap_or(Span::ZERO);
         let steady = self.throughput.is_steady();
         //= leith04: the shortest round trip by the longest one, between 0.5 and 0.8
@@ -266,7 +266,7 @@ mod tests {
                 }
             }
             (w.cwnd, w.ssthresh) = (200_000, 200_000);
-            let after = htcp.after_loss(at(ms), &w, Loss::Detected);
+            let after = htcp.ssthresh_after_loss(at(ms), &w, Loss::Detected);
             (w.cwnd, w.ssthresh) = (after, after);
             u64::from(after) / 2000
         };
@@ -293,7 +293,7 @@ mod tests {
         (htcp.shortest, htcp.longest, htcp.adaptive) =
             (Some(Span::millis(5)), Span::millis(5), true);
         let w = window(100);
-        assert_eq!(htcp.after_loss(at(1), &w, Loss::Timeout), 50_000);
+        assert_eq!(htcp.ssthresh_after_loss(at(1), &w, Loss::Timeout), 50_000);
         assert_eq!(htcp.loss, Some(at(1)));
     }
 }

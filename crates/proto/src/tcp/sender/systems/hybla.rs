@@ -19,7 +19,7 @@ use crate::units::{Span, Time};
 
 use super::rack;
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::{Acked, Growth, Loss};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
 pub const WORD: Word = Word {
@@ -108,7 +108,7 @@ impl Hybla {
     }
 }
 
-impl Growth for Hybla {
+impl CongestionControl for Hybla {
     fn check(&self, w: &Window) {
         if let First::Coming { from, to, .. } = self.first {
             debug_assert!(from <= to, "the first flight ends at {to}, before its start {from}");
@@ -141,7 +141,7 @@ impl Growth for Hybla {
         self.rest %= cwnd;
     }
 
-    fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
         self.first = First::Over;
         self.rest = 0;
         w.half(loss)
@@ -238,7 +238,7 @@ mod tests {
         (w.cwnd, w.ssthresh, w.largest) = (20_000, u32::MAX, u32::MAX);
         (w.una, w.nxt, w.max) = (1, 16_001, 16_001);
         let mut hybla = Hybla { rtt: Some(Span::millis(100)), first: First::Waiting, rest: 7 };
-        assert_eq!(hybla.after_loss(Time(1), &w, Loss::Timeout), 8_000);
+        assert_eq!(hybla.ssthresh_after_loss(Time(1), &w, Loss::Timeout), 8_000);
         (w.cwnd, w.ssthresh) = (1_000, 100_000);
         hybla.on_ack(&mut w, &Acked { now: Time(2), bytes: 1000, rtt: None });
         assert_eq!(w.cwnd, 16_000, "rho is 4: a segment brings 15 more");

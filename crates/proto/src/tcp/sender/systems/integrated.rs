@@ -7,7 +7,7 @@ use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
 use super::reno::Reno;
-use crate::tcp::sender::growth::{Acked, Growth};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl};
 use crate::tcp::sender::recovery::{Choice, Progress, Recovery, Woken};
 use crate::tcp::sender::{Chunk, Core, Sender, Timers, Window};
 
@@ -204,7 +204,7 @@ impl Recovery for Together {
         if w.una < recover {
             result.halve |= shared.missing(id, w.una);
         } else if result.full && !result.suspicious {
-            core.growth.on_ack(w, ack);
+            core.congestion_control.on_ack(w, ack);
         }
         if result.halve {
             halve(w);

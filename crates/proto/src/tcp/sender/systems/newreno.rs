@@ -7,7 +7,7 @@ use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::Time;
 
 use super::reno::inflate;
-use crate::tcp::sender::growth::{Acked, Growth};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl};
 use crate::tcp::sender::recovery::{Choice, Progress, Recovery};
 use crate::tcp::sender::{Chunk, Core, Window};
 
@@ -96,7 +96,7 @@ impl Recovery for NewReno {
                 false => w.floor().min(w.flight().max(w.mss) + w.mss),
             };
             if self.exit_growth {
-                core.growth.on_ack(w, ack);
+                core.congestion_control.on_ack(w, ack);
             }
             return Progress::Over;
         }

@@ -19,7 +19,7 @@ use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Rate, Span, Time};
 
 use super::rack;
-use crate::tcp::sender::growth::{Acked, Growth, Sample};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample};
 use crate::tcp::sender::{Chunk, Window};
 
 /// The keyword.
@@ -122,7 +122,7 @@ impl Prague {
     }
 }
 
-impl Growth for Prague {
+impl CongestionControl for Prague {
     fn check(&self, window: &Window) {
         debug_assert!(self.marked <= self.delivered, "more marked bytes than delivered ones");
         debug_assert!(self.end <= window.max, "a round ends beyond the sent data");
@@ -168,7 +168,7 @@ impl Growth for Prague {
         }
     }
 
-    fn after_mark(&mut self, now: Time, w: &Window) -> Option<u32> {
+    fn ssthresh_after_mark(&mut self, now: Time, w: &Window) -> Option<u32> {
         if self.reduced.is_some_and(|then| !self.lasted(now, then)) {
             return None;
         }
@@ -195,7 +195,7 @@ impl Growth for Prague {
 mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
-    use crate::tcp::sender::growth::{Loss, Repair};
+    use crate::tcp::sender::congestion_control::{Loss, Repair};
 
     /// A flow with evenly distributed ACKs in each round trip.
     struct Flow {
@@ -245,7 +245,7 @@ mod tests {
                 self.prague.on_ack(&mut self.w, &ack);
                 if marked
                     && self.w.una >= self.reduced_below
-                    && let Some(window) = self.prague.after_mark(self.now, &self.w)
+                    && let Some(window) = self.prague.ssthresh_after_mark(self.now, &self.w)
                 {
                     (self.w.cwnd, self.w.ssthresh) = (window, window);
                     self.reduced_below = self.w.nxt;
@@ -320,10 +320,10 @@ mod tests {
     fn a_loss_halves_and_the_first_mark_ends_slow_start() {
         let mut flow = Flow::new(50, 100, 0);
         flow.w.max = 100_000;
-        assert_eq!(flow.prague.after_loss(flow.now, &flow.w, Loss::Detected), 50_000);
+        assert_eq!(flow.prague.ssthresh_after_loss(flow.now, &flow.w, Loss::Detected), 50_000);
         let mut fresh = Flow::new(50, 10, 0);
         fresh.w.ssthresh = u32::MAX;
         assert_eq!(fresh.round(), 20.0);
-        assert_eq!(fresh.prague.after_mark(fresh.now, &fresh.w), Some(10_000));
+        assert_eq!(fresh.prague.ssthresh_after_mark(fresh.now, &fresh.w), Some(10_000));
     }
 }

@@ -17,8 +17,8 @@ use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Due, Rate, Span, Time};
 
 use crate::tcp::sender::bursts::{self, BurstInput, new_data};
-use crate::tcp::sender::growth::rate::RateMeter;
-use crate::tcp::sender::growth::{Acked, Growth, Sample};
+use crate::tcp::sender::congestion_control::rate::RateMeter;
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample};
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::{Flight, Judgement, SentSegment};
 use crate::tcp::sender::recovery::prr::Prr;
@@ -274,7 +274,7 @@ impl Recovery for Rack {
         // Losses since its start belong to another window, even if they were already retransmitted
         // (`tcp_time_to_recover`).
         self.leftovers = self.kernel && self.flight.has_losses();
-        if !core.growth.steers() {
+        if !core.congestion_control.steers() {
             w.fall();
             // Another recovery may begin with this ACK. Reverting it must not revert this one.
             self.undo.remember(w.cwnd, w.ssthresh);
@@ -360,7 +360,7 @@ impl Recovery for Rack {
         self.count_from_head(now, &mut core.timers, true);
         self.last = Last { pipe: self.in_network(&core.window), ..Last::default() };
         self.facts.advanced = true;
-        if self.kernel && !self.active && !core.growth.steers() {
+        if self.kernel && !self.active && !core.congestion_control.steers() {
             // If the timer begins a recovery, one segment counts as delivered (`tcp_rack_reo_timeout`).
             self.last.delivered = core.window.mss.into();
         }
@@ -419,7 +419,7 @@ impl Recovery for Rack {
         }
         let rate = self.meter.sample(self.min_rtt());
         let w = &mut core.window;
-        if core.growth.samples() {
+        if core.congestion_control.samples() {
             let sample = Sample {
                 now: step.ack.now,
                 delivered: self.last.delivered as u32,
@@ -432,8 +432,8 @@ impl Recovery for Rack {
                 repair: self.repair(w),
                 repaired: self.last.repaired,
             };
-            core.growth.on_sample(w, &sample);
-            if core.growth.steers() {
+            core.congestion_control.on_sample(w, &sample);
+            if core.congestion_control.steers() {
                 return;
             }
         }

@@ -6,7 +6,7 @@ use crate::tcp::config::{Deflation, TcpConfig, Variant};
 use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::Time;
 
-use crate::tcp::sender::growth::{Acked, Growth};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl};
 use crate::tcp::sender::recovery::{Progress, Recovery};
 use crate::tcp::sender::{Core, Window};
 
@@ -81,7 +81,7 @@ impl Recovery for Reno {
             w.fall();
         }
         if self.exit_growth {
-            core.growth.on_ack(w, ack);
+            core.congestion_control.on_ack(w, ack);
         }
         Progress::Over
     }

@@ -5,7 +5,7 @@ use crate::tcp::config::{TcpConfig, Variant};
 use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::Time;
 
-use crate::tcp::sender::growth::Acked;
+use crate::tcp::sender::congestion_control::Acked;
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::scoreboard::{Hole, Scoreboard};
 use crate::tcp::sender::recovery::{AckSummary, Choice, Progress, Recovery};

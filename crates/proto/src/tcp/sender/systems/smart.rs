@@ -17,7 +17,7 @@ use crate::tcp::config::{TcpConfig, Variant};
 use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
-use crate::tcp::sender::growth::Acked;
+use crate::tcp::sender::congestion_control::Acked;
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::Judgement;
 use crate::tcp::sender::recovery::named::Named;

@@ -15,7 +15,7 @@ use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 use crate::wire::Snack;
 
-use crate::tcp::sender::growth::Acked;
+use crate::tcp::sender::congestion_control::Acked;
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::Judgement;
 use crate::tcp::sender::recovery::named::Named;

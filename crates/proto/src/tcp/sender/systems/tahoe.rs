@@ -5,7 +5,7 @@ use crate::tcp::config::{TcpConfig, Variant};
 use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
-use crate::tcp::sender::growth::Acked;
+use crate::tcp::sender::congestion_control::Acked;
 use crate::tcp::sender::recovery::{Progress, Recovery};
 use crate::tcp::sender::{Core, Window};
 

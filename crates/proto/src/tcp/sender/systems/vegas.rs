@@ -17,7 +17,7 @@ use crate::tcp::config::{Congestion, TcpConfig, Variant, VegasRule};
 use crate::tcp::word::{Deployment, Linux, Word};
 use crate::units::{Span, Time};
 
-use crate::tcp::sender::growth::{Acked, Growth, Loss};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 use crate::tcp::sender::recovery::flight::Flight;
 use crate::tcp::sender::{Chunk, Window};
 
@@ -115,7 +115,7 @@ impl Vegas {
     }
 }
 
-impl Growth for Vegas {
+impl CongestionControl for Vegas {
     fn check(&self, window: &Window) {
         self.flight.check();
         debug_assert!(self.round_until <= window.max, "a round ends beyond the sent data");
@@ -145,7 +145,7 @@ impl Growth for Vegas {
     }
 
     //= brakmo95: the window shrinks only for losses of what was sent after it last shrank
-    fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         self.suspicious = 2;
         if loss == Loss::Timeout {
             self.flight.clear();

@@ -14,8 +14,8 @@ use crate::units::{Span, Time};
 
 use super::rack;
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::any::AnyGrowth;
-use crate::tcp::sender::growth::{Acked, Growth, Loss};
+use crate::tcp::sender::congestion_control::any::AnyCongestionControl;
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
 pub const WORD: Word = Word {
@@ -43,7 +43,7 @@ const ENOUGH: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct Veno {
     /// Growth of the window.
-    reno: AnyGrowth,
+    reno: AnyCongestionControl,
     base: Option<Span>,
     srtt: Span,
     /// Number of measured round trips.
@@ -56,7 +56,7 @@ pub struct Veno {
 impl Veno {
     /// State before the first ACK.
     pub fn new(config: &TcpConfig) -> Veno {
-        let reno = AnyGrowth::reno(config);
+        let reno = AnyCongestionControl::reno(config);
         Veno { reno, base: None, srtt: Span::ZERO, measured: 0, counted: 0, stepped: false }
     }
 
@@ -76,7 +76,7 @@ impl Veno {
     }
 }
 
-impl Growth for Veno {
+impl CongestionControl for Veno {
     fn check(&self, window: &Window) {
         debug_assert!(
             self.base.is_none_or(|base| base <= self.srtt || self.measured == 0),
@@ -105,9 +105,9 @@ impl Growth for Veno {
     }
 
     //= fu03: a random loss leaves four fifths of the window
-    fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         let congested = self.is_congested(w);
-        let half = self.reno.after_loss(now, w, loss);
+        let half = self.reno.ssthresh_after_loss(now, w, loss);
         self.counted = 0;
         if loss == Loss::Timeout {
             (self.base, self.measured) = (None, 0);
@@ -140,12 +140,12 @@ mod tests {
     fn a_loss_without_a_queue_costs_a_fifth_and_one_with_a_queue_half() {
         let w = window(50);
         let mut alone = measured(&[100, 101, 102, 102]);
-        assert_eq!(alone.after_loss(Time(0), &w, Loss::Detected), 40_000);
+        assert_eq!(alone.ssthresh_after_loss(Time(0), &w, Loss::Detected), 40_000);
         let mut queued = measured(&[&[100][..], &[150; 40]].concat());
-        assert_eq!(queued.after_loss(Time(0), &w, Loss::Detected), 25_000);
+        assert_eq!(queued.ssthresh_after_loss(Time(0), &w, Loss::Detected), 25_000);
         let mut unknown = measured(&[100]);
-        assert_eq!(unknown.after_loss(Time(0), &w, Loss::Detected), 25_000);
-        assert_eq!(alone.after_loss(Time(0), &w, Loss::Timeout), 25_000);
+        assert_eq!(unknown.ssthresh_after_loss(Time(0), &w, Loss::Detected), 25_000);
+        assert_eq!(alone.ssthresh_after_loss(Time(0), &w, Loss::Timeout), 25_000);
     }
 
     /// A backlog of 3 segments is congestion, one of fewer is not: 50 segments and 100 ms, 106.4 ms.

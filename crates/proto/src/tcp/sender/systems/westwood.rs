@@ -16,8 +16,8 @@ use crate::units::{Span, Time};
 
 use super::rack;
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::any::AnyGrowth;
-use crate::tcp::sender::growth::{Acked, Growth, Loss};
+use crate::tcp::sender::congestion_control::any::AnyCongestionControl;
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
 pub const WORD: Word = Word {
@@ -43,7 +43,7 @@ const LEAST: Span = Span::millis(50);
 #[derive(Clone, Debug)]
 pub struct Westwood {
     /// Growth of the window.
-    reno: AnyGrowth,
+    reno: AnyCongestionControl,
     /// Shortest round trip since the last timeout, and last round trip.
     shortest: Option<Span>,
     last: Span,
@@ -57,7 +57,7 @@ pub struct Westwood {
 impl Westwood {
     /// State before the first ACK.
     pub fn new(config: &TcpConfig) -> Westwood {
-        let reno = AnyGrowth::reno(config);
+        let reno = AnyCongestionControl::reno(config);
         Westwood { reno, shortest: None, last: Span::ZERO, since: None, once: 0, twice: 0 }
     }
 
@@ -88,7 +88,7 @@ impl Westwood {
     }
 }
 
-impl Growth for Westwood {
+impl CongestionControl for Westwood {
     fn check(&self, window: &Window) {
         debug_assert!(
             self.shortest.is_none_or(|shortest| shortest <= self.last || self.last == Span::ZERO),
@@ -107,9 +107,9 @@ impl Growth for Westwood {
     }
 
     //= mascolo01: the threshold is the bandwidth times the shortest round trip
-    fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         self.measure(now, w.una);
-        self.reno.after_loss(now, w, loss);
+        self.reno.ssthresh_after_loss(now, w, loss);
         let product = w.in_segments(self.product());
         match loss {
             Loss::Detected => product.min(w.cwnd).max(2 * w.mss),
@@ -153,15 +153,15 @@ mod tests {
         carry(&mut westwood, &mut w, 1000, 100, 0..5000);
         w.cwnd = 100_000;
         let later = Time(5_000_000_000);
-        let after = westwood.clone().after_loss(later, &w, Loss::Detected);
+        let after = westwood.clone().ssthresh_after_loss(later, &w, Loss::Detected);
         assert!((95_000..=100_000).contains(&after), "{after}");
         w.cwnd = 180_000;
-        let after = westwood.clone().after_loss(later, &w, Loss::Detected);
+        let after = westwood.clone().ssthresh_after_loss(later, &w, Loss::Detected);
         assert!((95_000..=105_000).contains(&after), "{after}");
         // It never increases the window. After a timeout slow start may reach the product.
         w.cwnd = 40_000;
-        assert_eq!(westwood.clone().after_loss(later, &w, Loss::Detected), 40_000);
-        let after = westwood.after_loss(later, &w, Loss::Timeout);
+        assert_eq!(westwood.clone().ssthresh_after_loss(later, &w, Loss::Detected), 40_000);
+        let after = westwood.ssthresh_after_loss(later, &w, Loss::Timeout);
         assert!((95_000..=105_000).contains(&after), "{after}");
     }
 
@@ -173,7 +173,7 @@ mod tests {
         carry(&mut westwood, &mut w, 1000, 100, 0..1000);
         carry(&mut westwood, &mut w, 1000, 200, 1000..5000);
         w.cwnd = 200_000;
-        let after = westwood.after_loss(Time(5_000_000_000), &w, Loss::Detected);
+        let after = westwood.ssthresh_after_loss(Time(5_000_000_000), &w, Loss::Detected);
         assert!((90_000..=110_000).contains(&after), "{after}");
     }
 

@@ -94,8 +94,8 @@ fn paced(bps: u64, gain: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
-    use crate::tcp::sender::growth::Repair;
-    use crate::tcp::sender::growth::rate::RateSample;
+    use crate::tcp::sender::congestion_control::Repair;
+    use crate::tcp::sender::congestion_control::rate::RateSample;
 
     fn sample(prior: Option<u64>, total: u64, rtt: Option<Span>) -> Sample {
         let rate = prior.map(|prior| RateSample {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tcp::sender::growth::rate::RateSample;
+use crate::tcp::sender::congestion_control::rate::RateSample;
 
 const MS: u64 = 1_000_000;
 /// 10 Mb/s and 40 ms: 50 segments of 1000 bytes.
@@ -107,7 +107,7 @@ fn recovery_conserves_packets_and_then_restores_the_window() {
         path.round(40, 0, Repair::None);
     }
     let before = path.w.cwnd;
-    path.bbr.after_loss(Time(path.now * MS), &path.w, Loss::Detected);
+    path.bbr.ssthresh_after_loss(Time(path.now * MS), &path.w, Loss::Detected);
     // An ACK within the round trip: nothing but conservation.
     let sample = Sample {
         now: Time(path.now * MS + MS),
@@ -128,7 +128,7 @@ fn recovery_conserves_packets_and_then_restores_the_window() {
         &Sample { lost: 0, repair: Repair::None, pipe: (46_000, 45_000), ..sample },
     );
     assert!(path.w.cwnd >= before.min(100_000), "{} {before}", path.w.cwnd);
-    assert_eq!(path.bbr.after_loss(Time(0), &path.w, Loss::Detected), path.w.ssthresh);
+    assert_eq!(path.bbr.ssthresh_after_loss(Time(0), &path.w, Loss::Detected), path.w.ssthresh);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn losses_save_the_window_and_timeouts_reset_full_pipe() {
     {
         let Path { mut bbr, mut w, .. } = Path::new();
         (bbr.full, bbr.prior_cwnd, w.cwnd) = ((5, 2), 20_000, 10_000);
-        assert_eq!(bbr.after_loss(Time(0), &w, loss), w.ssthresh);
+        assert_eq!(bbr.ssthresh_after_loss(Time(0), &w, loss), w.ssthresh);
         assert_eq!((bbr.prior_cwnd, bbr.repair, bbr.full), (10_000, repair, full));
     }
     // During a repair, or while the round trip is measured, the saved window is the largest one.

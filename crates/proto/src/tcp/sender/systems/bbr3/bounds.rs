@@ -2,8 +2,8 @@
 //! the long-term model after a probe with too many losses.
 
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::rate::RateSample;
-use crate::tcp::sender::growth::{Lost, Repair, Sample};
+use crate::tcp::sender::congestion_control::rate::RateSample;
+use crate::tcp::sender::congestion_control::{Lost, Repair, Sample};
 use crate::tcp::sender::systems::bbr::path::UNIT;
 use crate::units::Time;
 
@@ -233,7 +233,7 @@ impl Bbr3 {
 mod tests {
     use super::super::tests::Path;
     use super::*;
-    use crate::tcp::sender::growth::Repair;
+    use crate::tcp::sender::congestion_control::Repair;
 
     /// A probe whose losses count.
     fn probing() -> Path {

@@ -1,8 +1,8 @@
 //! The cycle of states that probe for bandwidth, and the long-term model, which probes change.
 
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::Sample;
-use crate::tcp::sender::growth::rate::RateSample;
+use crate::tcp::sender::congestion_control::Sample;
+use crate::tcp::sender::congestion_control::rate::RateSample;
 use crate::tcp::sender::systems::bbr::path::{UNIT, scattered};
 use crate::units::{Span, Time};
 
@@ -217,7 +217,7 @@ impl Bbr3 {
 mod tests {
     use super::super::tests::Path;
     use super::*;
-    use crate::tcp::sender::growth::Repair;
+    use crate::tcp::sender::congestion_control::Repair;
 
     /// The long-term bound rises only while the window reaches it, by a segment for each `up_each` arriving bytes.
     #[test]

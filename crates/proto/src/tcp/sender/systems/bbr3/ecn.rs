@@ -5,7 +5,7 @@
 //! RFC 3168 has no number of marked bytes, and counts as a loss.
 
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::{Repair, Sample};
+use crate::tcp::sender::congestion_control::{Repair, Sample};
 use crate::tcp::sender::systems::bbr::path::UNIT;
 
 use super::{Bbr3, NONE, State};

@@ -2,8 +2,8 @@
 //! measure it.
 
 use crate::tcp::sender::Window;
-use crate::tcp::sender::growth::Sample;
-use crate::tcp::sender::growth::rate::RateSample;
+use crate::tcp::sender::congestion_control::Sample;
+use crate::tcp::sender::congestion_control::rate::RateSample;
 use crate::tcp::sender::systems::bbr::path::UNIT;
 use crate::units::{Span, Time};
 
@@ -103,7 +103,7 @@ impl Bbr3 {
 mod tests {
     use super::super::tests::Path;
     use super::*;
-    use crate::tcp::sender::growth::Repair;
+    use crate::tcp::sender::congestion_control::Repair;
 
     /// The minimum of the last seconds is independent of the order of the samples.
     #[test]

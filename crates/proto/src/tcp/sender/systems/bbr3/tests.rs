@@ -1,5 +1,5 @@
 use super::*;
-use crate::tcp::sender::growth::rate::RateSample;
+use crate::tcp::sender::congestion_control::rate::RateSample;
 use crate::units::Span;
 
 const MS: u64 = 1_000_000;
@@ -207,7 +207,7 @@ fn a_spurious_recovery_restores_probing_and_the_bound() {
     path.until(State::Up);
     path.round(0, Repair::None);
     path.flight = 60_000;
-    path.bbr.after_loss(Time(path.now * MS), &path.w, Loss::Detected);
+    path.bbr.ssthresh_after_loss(Time(path.now * MS), &path.w, Loss::Detected);
     path.round(3, Repair::Recovery);
     assert_ne!(path.bbr.state, State::Up);
     assert_ne!(path.bbr.long, NONE);
@@ -219,7 +219,7 @@ fn a_spurious_recovery_restores_probing_and_the_bound() {
 fn a_timeout_resets_full_pipe_and_the_window_recovers() {
     let mut path = Path::cruising();
     let before = path.w.cwnd;
-    assert_eq!(path.bbr.after_loss(Time(0), &path.w, Loss::Timeout), path.w.ssthresh);
+    assert_eq!(path.bbr.ssthresh_after_loss(Time(0), &path.w, Loss::Timeout), path.w.ssthresh);
     assert_eq!((path.bbr.full.rate, path.bbr.short.flight), (0, before.into()));
     path.w.cwnd = 1000;
     path.flight = 1000;
@@ -288,7 +288,7 @@ fn heavy_marks_end_probes_and_ceased_marks_start_one() {
 fn an_echo_of_a_mark_without_a_count_is_a_loss() {
     let mut path = Path::cruising();
     path.flight = PRODUCT;
-    assert_eq!(path.bbr.after_mark(Time(0), &path.w), None);
+    assert_eq!(path.bbr.ssthresh_after_mark(Time(0), &path.w), None);
     path.round(0, Repair::None);
     path.round(0, Repair::None);
     assert_ne!(path.bbr.short.rate, NONE);

@@ -1,6 +1,6 @@
 //! RACK's processing of the segments that an ACK reports.
 
-use crate::tcp::sender::growth::rate::RateMeter;
+use crate::tcp::sender::congestion_control::rate::RateMeter;
 use crate::tcp::sender::recovery::AckSummary;
 use crate::tcp::sender::recovery::flight::SentSegment;
 use crate::tcp::sender::recovery::tlp::Probed;

@@ -1,6 +1,6 @@
 //! Growth of the window by arriving data, and its reduction in recovery.
 
-use crate::tcp::sender::growth::{Acked, Growth as _, Repair};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl as _, Repair};
 use crate::tcp::sender::recovery::Step;
 use crate::tcp::sender::recovery::prr::PrrInput;
 use crate::tcp::sender::{Core, Window};
@@ -23,7 +23,7 @@ impl Rack {
     /// Grows the window. Linux counts newly arrived bytes, not the movement of the left edge.
     pub(super) fn open(&self, core: &mut Core, ack: &Acked) {
         let bytes = if self.kernel { self.last.delivered as u32 } else { ack.bytes };
-        core.growth.on_ack(&mut core.window, &Acked { bytes, ..*ack });
+        core.congestion_control.on_ack(&mut core.window, &Acked { bytes, ..*ack });
     }
 
     /// Whether the window grows by SACK reports: with reordering by more than three segments, the left edge moves too

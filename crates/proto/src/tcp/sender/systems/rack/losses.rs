@@ -1,7 +1,7 @@
 //! Lost segments, until they are reported to the window growth.
 
-use crate::tcp::sender::growth::rate::RateMeter;
-use crate::tcp::sender::growth::{Growth as _, Lost};
+use crate::tcp::sender::congestion_control::rate::RateMeter;
+use crate::tcp::sender::congestion_control::{CongestionControl as _, Lost};
 use crate::tcp::sender::recovery::Outstanding;
 use crate::tcp::sender::recovery::flight::SentSegment;
 use crate::tcp::sender::{Core, Window};
@@ -34,9 +34,9 @@ impl Losses {
         if self.0.is_empty() {
             return;
         }
-        let steers = core.growth.steers();
+        let steers = core.congestion_control.steers();
         for lost in self.0.drain(..).filter(|_| steers) {
-            core.growth.on_lost(&core.window, &lost);
+            core.congestion_control.on_lost(&core.window, &lost);
         }
     }
 }

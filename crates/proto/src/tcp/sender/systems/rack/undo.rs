@@ -2,7 +2,7 @@
 //! (DSACK, RFC 3708), or if an ACK answers a segment from before the first retransmission (Eifel, RFC 3522). After
 //! a timeout, it is also spurious if data arrives that was not retransmitted (F-RTO, RFC 5682).
 
-use crate::tcp::sender::growth::Growth as _;
+use crate::tcp::sender::congestion_control::CongestionControl as _;
 use crate::tcp::sender::recovery::Choice;
 use crate::tcp::sender::{AckInfo, Core, Window};
 use crate::units::{Span, Time};
@@ -153,7 +153,7 @@ impl Rack {
         let Some(proof) = self.proof(&core.window, info) else { return false };
         let (cwnd, ssthresh) = self.undo.take();
         let w = &mut core.window;
-        core.growth.undone(w, cwnd);
+        core.congestion_control.undone(w, cwnd);
         (core.reduced, core.reduced_below) = (false, 0);
         w.ssthresh = w.ssthresh.max(ssthresh);
         match proof {

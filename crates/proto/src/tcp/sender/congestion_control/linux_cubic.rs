@@ -4,7 +4,7 @@
 use crate::units::{Span, Time};
 
 use super::linux_reno::{Count, segments};
-use super::{Acked, Growth, Loss};
+use super::{Acked, CongestionControl, Loss};
 use crate::tcp::sender::Window;
 use crate::tcp::sender::systems::cubic::cube_root;
 
@@ -118,7 +118,7 @@ impl LinuxCubic {
     }
 }
 
-impl Growth for LinuxCubic {
+impl CongestionControl for LinuxCubic {
     fn check(&self, _: &Window) {
         let Some(epoch) = &self.epoch else { return };
         debug_assert!(epoch.plateau > 0, "the plateau is a window");
@@ -151,7 +151,7 @@ impl Growth for LinuxCubic {
         }
     }
 
-    fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
         let cwnd = u64::from(w.cwnd / w.mss);
         let fast_convergence = cwnd < self.last_max;
         self.last_max = if fast_convergence { cwnd * (1024 + BETA) / 2048 } else { cwnd };
@@ -312,7 +312,11 @@ mod tests {
             (100, Loss::Timeout, 70, 0),
         ] {
             cubic.update(Time(0), cwnd.into(), 1);
-            assert_eq!(cubic.after_loss(Time(0), &window(cwnd, 10), loss), left * 1000, "{cwnd}");
+            assert_eq!(
+                cubic.ssthresh_after_loss(Time(0), &window(cwnd, 10), loss),
+                left * 1000,
+                "{cwnd}"
+            );
             assert_eq!(cubic.last_max, last_max, "{cwnd}");
             assert!(cubic.epoch.is_none(), "the curve restarts");
         }
@@ -378,7 +382,7 @@ mod tests {
         ));
         assert!(ends(&mut cubic, 1000));
         assert!(!ends(&mut cubic, 2000), "once");
-        cubic.after_loss(Time(3000 * MS), &window(20, 10), Loss::Timeout);
+        cubic.ssthresh_after_loss(Time(3000 * MS), &window(20, 10), Loss::Timeout);
         assert!(ends(&mut cubic, 4000));
     }
 

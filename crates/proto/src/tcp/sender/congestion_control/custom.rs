@@ -10,21 +10,21 @@ use serde::Serialize;
 
 use crate::tcp::config::TcpConfig;
 
-use super::Growth;
+use super::CongestionControl;
 
 /// A window growth from outside.
-pub trait CustomGrowth: Growth + fmt::Debug + Send {
+pub trait CustomCongestionControl: CongestionControl + fmt::Debug + Send {
     /// A copy in the same state, for a copy of its sender.
-    fn boxed_clone(&self) -> Box<dyn CustomGrowth>;
+    fn boxed_clone(&self) -> Box<dyn CustomCongestionControl>;
 }
 
-impl Clone for Box<dyn CustomGrowth> {
+impl Clone for Box<dyn CustomCongestionControl> {
     fn clone(&self) -> Self {
         (**self).boxed_clone()
     }
 }
 
-type Make = dyn Fn(&TcpConfig) -> Box<dyn CustomGrowth> + Send + Sync;
+type Make = dyn Fn(&TcpConfig) -> Box<dyn CustomCongestionControl> + Send + Sync;
 
 /// Name, version and constructor of a user's congestion control.
 #[derive(Clone, Serialize)]
@@ -42,13 +42,16 @@ impl Custom {
     pub fn new(
         name: impl Into<String>,
         version: impl Into<String>,
-        make: impl Fn(&TcpConfig) -> Box<dyn CustomGrowth> + Send + Sync + 'static,
+        make: impl Fn(&TcpConfig) -> Box<dyn CustomCongestionControl> + Send + Sync + 'static,
     ) -> Custom {
         Custom { name: name.into(), version: version.into(), make: Arc::new(make) }
     }
 
     /// An instance for a connection of a host with this configuration.
-    pub(in crate::tcp::sender) fn make(&self, config: &TcpConfig) -> Box<dyn CustomGrowth> {
+    pub(in crate::tcp::sender) fn make(
+        &self,
+        config: &TcpConfig,
+    ) -> Box<dyn CustomCongestionControl> {
         (self.make)(config)
     }
 }

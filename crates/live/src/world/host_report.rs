@@ -4,14 +4,14 @@ use std::io;
 
 use lasthop_proto::event::Event;
 
-use super::sockets::Stood;
+use super::sockets::FinalState;
 use crate::endpoint::{Received, SendReport};
 
 /// A report of a thread at a host.
-pub(super) enum News {
+pub(super) enum HostReport {
     Event(Event),
     Sent(usize, Result<Box<SendReport>, String>),
     Received(Received),
     /// Final state of a host with its own stack, with the host's index.
-    Stood(usize, io::Result<Stood>),
+    FinalState(usize, io::Result<FinalState>),
 }

@@ -94,7 +94,7 @@ pub enum Loss {
 }
 
 /// Grows the congestion window outside of recovery, and determines its reductions.
-pub trait Growth {
+pub trait CongestionControl {
     /// Asserts the invariants of the growth.
     fn check(&self, window: &Window) {
         let _ = window;
@@ -122,7 +122,7 @@ pub trait Growth {
     }
 
     /// The slow-start threshold after a loss. The recovery reduces the congestion window to it.
-    fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
         let _ = now;
         window.half(loss)
     }
@@ -136,8 +136,8 @@ pub trait Growth {
     /// window. By default it is that after a loss. A control that depends on the number of marked bytes overrides
     /// this.
     //= rfc3168#section-6.1.2: the same as for a loss
-    fn after_mark(&mut self, now: Time, window: &Window) -> Option<u32> {
-        Some(self.after_loss(now, window, Loss::Detected))
+    fn ssthresh_after_mark(&mut self, now: Time, window: &Window) -> Option<u32> {
+        Some(self.ssthresh_after_loss(now, window, Loss::Detected))
     }
 
     /// Whether it reacts to each mark by a small reduction (RFC 9331 section 4.3). Its packets then carry ECT(1), if
@@ -146,12 +146,12 @@ pub trait Growth {
         false
     }
 
-    /// Whether it sets the window in [`Growth::on_sample`]. Neither recovery nor `on_ack` then changes the window.
+    /// Whether it sets the window in [`CongestionControl::on_sample`]. Neither recovery nor `on_ack` then changes the window.
     fn steers(&self) -> bool {
         false
     }
 
-    /// Whether [`Growth::on_sample`] is called, before the window may grow.
+    /// Whether [`CongestionControl::on_sample`] is called, before the window may grow.
     fn samples(&self) -> bool {
         self.steers()
     }
@@ -167,7 +167,7 @@ pub trait Growth {
     }
 
     /// Records a lost segment, before the sample of the ACK that has shown the loss. Called only if it
-    /// [`Growth::steers`].
+    /// [`CongestionControl::steers`].
     fn on_lost(&mut self, window: &Window, lost: &Lost) {
         let _ = (window, lost);
     }

@@ -3,11 +3,11 @@
 use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
 use crate::units::{Rate, Span, Time};
 
-use super::custom::CustomGrowth;
+use super::custom::CustomCongestionControl;
 use super::linux_cubic::LinuxCubic;
 use super::linux_reno::LinuxReno;
 use super::slow_start::SlowStartAvoidance;
-use super::{Acked, Growth, Loss, Lost, Sample};
+use super::{Acked, CongestionControl, Loss, Lost, Sample};
 use crate::tcp::sender::family::variants;
 use crate::tcp::sender::registry::senders;
 use crate::tcp::sender::systems;
@@ -15,15 +15,15 @@ use crate::tcp::sender::{Chunk, Window};
 
 /// The window growths of [`senders`].
 macro_rules! growths {
-    ($($file:ident $words:tt $(recovery $R:ident $r:tt)? $(growth $G:ident($Pointer:ident<$Own:ident>))?;)*) => {
+    ($($file:ident $words:tt $(recovery $R:ident $r:tt)? $(congestion_control $G:ident($Pointer:ident<$Own:ident>))?;)*) => {
         variants! {
             /// The configured window growth of a sender.
             #[derive(Clone, Debug)]
-            AnyGrowth: Growth,
+            AnyCongestionControl: CongestionControl,
             /// The window growth of `config`.
             new(config: &TcpConfig) by (&config.custom, config.congestion, config.growth);
             {
-                Custom(Box<Box<dyn CustomGrowth>>): (Some(custom), _, _) => Box::new(custom.make(config)),
+                Custom(Box<Box<dyn CustomCongestionControl>>): (Some(custom), _, _) => Box::new(custom.make(config)),
                 LinuxReno(LinuxReno): (None, Congestion::Reno, GrowthRule::Linux) => LinuxReno::default(),
                 LinuxCubic(Box<LinuxCubic>): (None, Congestion::Cubic, GrowthRule::Linux) => Box::default(),
                 Reno(SlowStartAvoidance): (None, Congestion::Reno, _) => SlowStartAvoidance::new(config),
@@ -44,8 +44,8 @@ macro_rules! growths {
                 opened(now: Time, rtt: Span) -> ();
                 on_ack(window: &mut Window, ack: &Acked) -> ();
                 on_round_trip(now: Time, window: &mut Window, rtt: Span) -> ();
-                after_loss(now: Time, window: &Window, loss: Loss) -> u32;
-                after_mark(now: Time, window: &Window) -> Option<u32>;
+                ssthresh_after_loss(now: Time, window: &Window, loss: Loss) -> u32;
+                ssthresh_after_mark(now: Time, window: &Window) -> Option<u32>;
                 on_sample(window: &mut Window, sample: &Sample) -> ();
                 on_lost(window: &Window, lost: &Lost) -> ();
                 undone(window: &mut Window, prior: u32) -> ();
@@ -60,7 +60,7 @@ macro_rules! growths {
             pub(in crate::tcp) fn has_a_model(self) -> bool {
                 match self {
                     Congestion::Reno => false,
-                    $($(Congestion::$G => <systems::$file::$Own as Growth>::has_model(),)?)*
+                    $($(Congestion::$G => <systems::$file::$Own as CongestionControl>::has_model(),)?)*
                 }
             }
         }
@@ -68,9 +68,9 @@ macro_rules! growths {
 }
 senders!(growths);
 
-impl AnyGrowth {
+impl AnyCongestionControl {
     /// Reno's growth with the rules of `config`, for controls that differ only in the reduction of the window.
-    pub(in crate::tcp::sender) fn reno(config: &TcpConfig) -> AnyGrowth {
-        AnyGrowth::new(&TcpConfig { congestion: Congestion::Reno, ..config.clone() })
+    pub(in crate::tcp::sender) fn reno(config: &TcpConfig) -> AnyCongestionControl {
+        AnyCongestionControl::new(&TcpConfig { congestion: Congestion::Reno, ..config.clone() })
     }
 }

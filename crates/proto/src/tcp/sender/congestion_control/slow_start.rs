@@ -3,7 +3,7 @@
 
 use crate::tcp::config::{GrowthRule, SlowStart, TcpConfig};
 
-use super::{Acked, Growth};
+use super::{Acked, CongestionControl};
 use crate::tcp::sender::Window;
 
 /// Growth of the window per ACK; a loss halves the window.
@@ -48,7 +48,7 @@ impl SlowStartAvoidance {
     }
 }
 
-impl Growth for SlowStartAvoidance {
+impl CongestionControl for SlowStartAvoidance {
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         if self.limit > 0 {
             return self.count_bytes(w, ack.bytes);

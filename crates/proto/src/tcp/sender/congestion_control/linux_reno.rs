@@ -2,7 +2,7 @@
 
 use crate::units::Time;
 
-use super::{Acked, Growth, Loss};
+use super::{Acked, CongestionControl, Loss};
 use crate::tcp::sender::Window;
 
 /// Count of segments since the last step of the window.
@@ -46,7 +46,7 @@ pub struct LinuxReno {
     count: Count,
 }
 
-impl Growth for LinuxReno {
+impl CongestionControl for LinuxReno {
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         let mut left = segments(w, ack.bytes);
         if w.cwnd < w.ssthresh {
@@ -57,7 +57,7 @@ impl Growth for LinuxReno {
         }
     }
 
-    fn after_loss(&mut self, _: Time, w: &Window, _: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, _: Loss) -> u32 {
         self.count.clear();
         (w.cwnd / w.mss / 2).max(2) * w.mss
     }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_loss_halves_the_window_in_whole_segments() {
         let mut reno = LinuxReno::default();
-        assert_eq!(reno.after_loss(Time(0), &window(23, 16), Loss::Detected), 11_000);
-        assert_eq!(reno.after_loss(Time(0), &window(3, 16), Loss::Timeout), 2000);
+        assert_eq!(reno.ssthresh_after_loss(Time(0), &window(23, 16), Loss::Detected), 11_000);
+        assert_eq!(reno.ssthresh_after_loss(Time(0), &window(3, 16), Loss::Timeout), 2000);
     }
 }
