@@ -295,7 +295,11 @@ fn both_worlds_and_the_kernel_count_alike() {
             let counters = ["timeouts", "fast_retransmits", "recoveries", "undone"].map(count);
             [&counters[..], &[repeats]].concat()
         };
-        let (simulated, real) = (run("sim"), run("testbed"));
+        let simulated = run("sim");
+        // On a busy machine a connection may open after the outage has begun.
+        let opened = |run: &Value| run["metrics"]["flows"][0]["opened_s"].as_f64();
+        let mut tries = core::iter::repeat_with(|| run("testbed")).take(10);
+        let real = tries.find(|run| opened(run).is_some_and(|at| at < 0.12)).expect("it opens");
         let kernel = |names: &[&str]| -> u64 {
             let host = &real["testbed"]["kernel"]["server"];
             names.iter().map(|name| host[format!("TcpExt{name}")].as_u64().unwrap_or(0)).sum()

@@ -24,13 +24,15 @@ pub struct Watch {
     /// Retransmissions of hosts and of the base station.
     pub retransmissions: u32,
     pub timeouts: u32,
-    /// Time of the last packet event with data or a SYN.
+    /// Whether an end has closed its connection.
+    closed: bool,
+    /// Time of the last packet event with data or a SYN, or with a FIN after an end has closed.
     moved_at: Time,
 }
 
 impl Watch {
-    /// Whether data or a SYN was in the network after the last delivery. These are copies, which may arrive after the end of
-    /// their connection.
+    /// Whether data or a SYN was in the network after the last delivery, or a FIN after an end has closed. These are copies, which
+    /// may arrive after the end of their connection.
     pub fn has_strays(&self) -> bool {
         self.moved_at > self.delivered_at
     }
@@ -46,6 +48,7 @@ impl Sink for Watch {
                 TcpKind::Corrupted => self.corrupted = true,
                 TcpKind::Aborted => self.abandoned = true,
                 TcpKind::Timeout => self.timeouts += 1,
+                TcpKind::Closed => self.closed = true,
                 _ => {}
             },
             EventKind::Packet { op, packet, .. } => {
@@ -53,7 +56,9 @@ impl Sink for Watch {
                     let again = cause.is_host_retransmission() || cause.is_local_retransmission();
                     self.retransmissions += u32::from(again);
                 }
-                if packet.is_data() || packet.segment().is_some_and(|s| s.flags.has(Flags::SYN)) {
+                let flags = packet.segment().map_or(Flags::default(), |segment| segment.flags);
+                let stray = flags.has(Flags::SYN) || self.closed && flags.has(Flags::FIN);
+                if packet.is_data() || stray {
                     self.moved_at = event.at;
                 }
             }

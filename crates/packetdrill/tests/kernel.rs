@@ -39,7 +39,7 @@ mod linux {
     /// Number of runs of which one must pass with the script's own times: other programs disturb them.
     const TRIES: u32 = 3;
     /// Number of further runs, of which one must pass with rough times.
-    const ROUGH_TRIES: u32 = 6;
+    const ROUGH_TRIES: u32 = 12;
     /// Scripts that run in parallel: they mostly wait.
     const WORKERS: usize = 3;
 

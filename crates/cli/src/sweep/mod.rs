@@ -152,9 +152,11 @@ impl Job<'_> {
             let first = last.replace(run.cell) != Some(run.cell);
             let simulated = self.plan.cells[run.cell].scenario.world == World::Sim;
             if simulated && (first || self.traces == Traces::All) {
-                let folder = folders[run.cell].display();
-                let seed = if first { String::new() } else { format!("_seed-{}", run.seed) };
-                traced.insert((run.cell, run.seed), (format!("{folder}{seed}").into(), first));
+                let mut folder = folders[run.cell].clone().into_os_string();
+                if !first {
+                    folder.push(format!("_seed-{}", run.seed));
+                }
+                traced.insert((run.cell, run.seed), (folder.into(), first));
             }
         }
         traced
