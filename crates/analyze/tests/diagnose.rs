@@ -438,12 +438,13 @@ proptest! {
         let mut at = member.rtt + 1.0;
         for n in 0..acks {
             s.ttl = 64;
-            s.data(at, 1 + 1000 * n, 1000);
+            // Full segments: small ones that follow ACKs may wait for them (Nagle).
+            s.data(at, 1 + 1460 * n, 1460);
             at += member.rtt;
             s.ttl = other;
-            s.send(at, 1, Flags::ACK, 1 + 500 * n, 0, 1001 + 1000 * n);
+            s.send(at, 1, Flags::ACK, 1 + 500 * n, 0, 1461 + 1460 * n);
             s.ttl = data;
-            s.send(at + 0.5, 1, Flags::ACK, 1 + 500 * n, 500, 1001 + 1000 * n);
+            s.send(at + 0.5, 1, Flags::ACK, 1 + 500 * n, 500, 1461 + 1460 * n);
             at += 1.0;
         }
         let found = faults(&s.analyze());
