@@ -3,7 +3,7 @@
 //! [`host::Host`] is the stage: many [`connection::Connection`]s behind one address. A connection joins a
 //! [`sender::Sender`] and a [`receiver::Receiver`]. A sender has three interfaces, each a trait with one file
 //! per variant: [`sender::recovery::detect`] (loss detection), [`sender::recovery`] (retransmission) and
-//! [`sender::growth`] (growth and reduction of the window). [`words`] lists the combinations by name.
+//! [`sender::congestion_control`] (growth and reduction of the window). [`words`] lists the combinations by name.
 //!
 //! Modelled: option negotiation, byte sequence numbers that wrap, FIN and RST, zero-window probing, delayed
 //! ACKs, Karn's rule, exponential backoff, PAWS, silly-window avoidance at both ends. Only [`sockets`] has

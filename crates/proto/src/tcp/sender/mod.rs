@@ -3,8 +3,8 @@
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 //!
 //! - [`systems`] has a file for each sender of the registry.
-//! - [`growth`] has window growth, and [`recovery`] has loss detection with recovery, including parts that several
-//!   senders share.
+//! - [`congestion_control`] has growth and reduction of the window, and [`recovery`] has loss detection with recovery,
+//!   including parts that several senders share.
 //! - The other modules are the same for all senders.
 
 mod ack;
