@@ -134,7 +134,7 @@ pub fn check(
     Ok(())
 }
 
-/// What a run with a silence is compared with.
+/// Packets and end of a run without agents, as the reference for the run with agents.
 #[derive(Clone, Copy, Debug)]
 pub struct Silenced {
     /// Packets that were sent into the silence.
@@ -148,7 +148,7 @@ pub struct Silenced {
 }
 
 impl Silenced {
-    /// What a run showed.
+    /// Counts the packets of a run, and records how it ended.
     pub fn of(end: &RunEnd, stages: &[lasthop_path::Stage]) -> Silenced {
         Silenced {
             lost: stages.iter().map(lasthop_path::Stage::lost_in_silence).sum(),

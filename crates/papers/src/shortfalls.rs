@@ -215,8 +215,8 @@ pub const SHORTFALLS: &[Shortfall] = &[
     shortfall(
         "A-DELACK",
         Kind::UnknownSetUp,
-        "the power of the card's states is given for one card and not for the processor: what a saved ACK is worth is \
-         unknown",
+        "the power is given for the states of one card and not for the processor, so the energy that a saved ACK \
+         saves is unknown",
     ),
     shortfall(
         "A-BEST",
