@@ -279,9 +279,9 @@ impl Draft {
                 continue;
             }
             match (name.as_str(), &key.form) {
-                ("count", Form::Count(least, most)) => {
+                ("count", Form::Range(Value::Count(least), Value::Count(most))) => {
                     let most = self.connections.clamp(*least, *most);
-                    self.put(&name, &Form::Count(*least, most), default);
+                    self.put(&name, &Form::within(*least..=most), default);
                 }
                 _ => self.put(&name, &key.form, default),
             }
@@ -329,16 +329,21 @@ impl Draft {
         if self.dice.below(8) == 0 {
             return written(default);
         }
-        let quoted = |value: &Value| written(value);
         Some(match form {
             Form::Flag => (self.dice.below(2) == 0).to_string(),
-            Form::Count(least, most) => self.whole(*least, *most).to_string(),
-            Form::Number(least, most) => format!("{:?}", self.number(*least, *most)),
-            Form::Time(least, most) => {
+            Form::Range(Value::Count(least), Value::Count(most)) => {
+                self.whole(*least, *most).to_string()
+            }
+            Form::Range(Value::Number(least), Value::Number(most)) => {
+                format!("{:?}", self.number(*least, *most))
+            }
+            Form::Range(Value::Time(least), Value::Time(most)) => {
                 let time = self.whole(least.0, most.0.min(100_000_000_000_000));
                 format!("\"{time}ns\"")
             }
-            Form::Size(least, most) => self.whole(least.0, most.0.min(1 << 40)).to_string(),
+            Form::Range(Value::Size(least), Value::Size(most)) => {
+                self.whole(least.0, most.0.min(1 << 40)).to_string()
+            }
             Form::Rate => {
                 let rates = ["1bit", "75bit", "9600bit", "2mbit", "1gbit", "400gbit"];
                 format!("\"{}\"", self.one_of(&rates))
@@ -351,17 +356,8 @@ impl Draft {
                 let limits = ["1p", "2p", "50p", "1000000p", "1", "1500", "100MB"];
                 format!("\"{}\"", self.one_of(&limits))
             }
-            Form::Speed(least, most) => {
-                let value = if self.dice.below(2) == 0 { least } else { most };
-                quoted(&Value::Speed(*value))?
-            }
-            Form::Frequency(least, most) => {
-                let value = if self.dice.below(2) == 0 { least } else { most };
-                quoted(&Value::Frequency(*value))?
-            }
-            Form::Decibels(least, most) => {
-                let value = if self.dice.below(2) == 0 { least } else { most };
-                quoted(&Value::Decibels(*value))?
+            Form::Range(least, most) => {
+                written(if self.dice.below(2) == 0 { least } else { most })?
             }
             Form::Power => {
                 (*self.one_of(&["\"0W\"", "\"1uW\"", "\"1.5W\"", "\"1000W\""])).to_owned()

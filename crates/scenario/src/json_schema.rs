@@ -4,7 +4,7 @@
 //! conditions between keys: keys that exclude each other, limits that depend on other keys, and the options
 //! of a selected system.
 
-use lasthop_proto::describe::{Form, Need};
+use lasthop_proto::describe::{Form, Need, Value as Of};
 use lasthop_proto::{agent, channel};
 use serde_json::{Map, Value, json};
 
@@ -181,10 +181,14 @@ fn form(form: &Form, inner: &[Listed]) -> Value {
     let alternatives = |schemas: Vec<Value>| json!({ "anyOf": schemas });
     match form {
         Form::Flag => json!({ "type": "boolean" }),
-        Form::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Form::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
-        Form::Time(..) => or_zero(quantity("[nNuUmM]?[sS]([eE][cC][sS]?)?")),
-        Form::Size(..) => alternatives(vec![
+        Form::Range(Of::Count(least), Of::Count(most)) => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        Form::Range(Of::Number(least), Of::Number(most)) => {
+            json!({ "type": "number", "minimum": least, "maximum": most })
+        }
+        Form::Range(Of::Time(_), _) => or_zero(quantity("[nNuUmM]?[sS]([eE][cC][sS]?)?")),
+        Form::Range(Of::Size(_), _) => alternatives(vec![
             json!({ "type": "integer", "minimum": 0 }),
             quantity("([kKmMgG][iI]?)?[bB]?"),
         ]),
@@ -194,9 +198,9 @@ fn form(form: &Form, inner: &[Listed]) -> Value {
             quantity("%?"),
         ]),
         Form::Limit => quantity("(p|([kKmMgG][iI]?)?[bB])"),
-        Form::Speed(..) => or_zero(quantity("([kK][mM]/?[hH]|[mM]/[sS])")),
-        Form::Frequency(..) => quantity("[mMgGkK]?[hH][zZ]"),
-        Form::Decibels(..) => {
+        Form::Range(Of::Speed(_), _) => or_zero(quantity("([kK][mM]/?[hH]|[mM]/[sS])")),
+        Form::Range(Of::Frequency(_), _) => quantity("[mMgGkK]?[hH][zZ]"),
+        Form::Range(Of::Decibels(_), _) => {
             json!({ "type": "string", "pattern": "^\\s*[+-]?[0-9.]+\\s*[dD][bB]\\s*$" })
         }
         Form::Power => or_zero(quantity("[uUmM]?[wWaA]")),
@@ -210,7 +214,7 @@ fn form(form: &Form, inner: &[Listed]) -> Value {
                 json!({ "type": "array", "items": word, "minItems": 1 }),
             ])
         }
-        Form::Text(_) | Form::File(_) => json!({ "type": "string" }),
+        Form::Text(_) | Form::File(_) | Form::Range(..) => json!({ "type": "string" }),
         Form::Texts(_) => json!({ "type": "array", "items": { "type": "string" } }),
         Form::Or(words, other) => {
             alternatives(vec![json!({ "enum": words }), self::form(other, inner)])

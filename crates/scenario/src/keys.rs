@@ -1,12 +1,13 @@
 //! Visitors of a configuration's keys: to read them from a table of the file, or to list them.
 
-use lasthop_proto::describe::{Fault, Form, Key, Keys, Need, Value, Visitor};
+use lasthop_proto::describe::{Fault, Form, Key, Keys, Need, Quantity, Value, Visitor};
+use lasthop_proto::units::{Charge, Current};
 
 use crate::document::{Node, Value as Written};
 use crate::error::{Code, Diagnostic, Error, listed};
 use crate::examples;
 use crate::files;
-use crate::read::{Limits, Reader, Word, not_a_choice, read};
+use crate::read::{Reader, Word, not_a_choice, read};
 
 /// A key in the list of a lister.
 #[derive(Clone, PartialEq, Debug)]
@@ -94,8 +95,17 @@ pub(crate) fn open(
     path: &str,
     mut go: impl FnMut(&mut Keys<'_>),
 ) -> Result<(), Error> {
-    let reader = Reader::open(node, path, &names(&list(&mut go)))?;
-    take(&reader, go).map(|_| ())
+    // The list of all keys is only needed for messages.
+    let checked =
+        |go: &mut dyn FnMut(&mut Keys<'_>)| Reader::open(node, path, &names(&list(go))).map(|_| ());
+    let Some(table) = node.as_table() else { return checked(&mut go) };
+    let reader = Reader::any(table, path, node.at.clone());
+    let mut reading = Reading::new(&reader);
+    go(&mut Keys::of(&mut reading));
+    if reading.has_unseen() {
+        checked(&mut go)?;
+    }
+    reading.error.map_or(Ok(()), Err)
 }
 
 /// Reads the keys that `go` visits from `reader`, which may have others as well; returns the visited keys.
@@ -103,22 +113,50 @@ pub(crate) fn take<T>(
     reader: &Reader<'_>,
     go: impl FnOnce(&mut Keys<'_>) -> T,
 ) -> Result<(T, Vec<&'static str>), Error> {
-    let mut reading = Reading { reader, seen: Vec::new(), error: None };
+    let mut reading = Reading::new(reader);
     let value = go(&mut Keys::of(&mut reading));
     match reading.error {
-        None => Ok((value, reading.seen.iter().map(|key| key.name).collect())),
+        None => Ok((value, reading.seen.iter().map(|(key, _)| key.name).collect())),
         Some(error) => Err(error),
     }
 }
 
-struct Reading<'r, 't> {
-    reader: &'r Reader<'t>,
-    seen: Vec<Key>,
-    /// The first fault. After it, no further keys are read.
-    error: Option<Error>,
+/// The keys that `go` visits, with their values in `reader`, without inner tables and without checks of kinds.
+pub(crate) fn values<T>(
+    reader: &Reader<'_>,
+    go: impl FnOnce(&mut Keys<'_>) -> T,
+) -> Vec<(Key, Value)> {
+    let mut reading = Reading { checks_kinds: false, ..Reading::new(reader) };
+    go(&mut Keys::of(&mut reading));
+    reading.seen
 }
 
-impl Reading<'_, '_> {
+struct Reading<'r, 't> {
+    reader: &'r Reader<'t>,
+    /// Each key with its value; those of tables are absent.
+    seen: Vec<(Key, Value)>,
+    /// The first fault. After it, no further keys are read.
+    error: Option<Error>,
+    checks_kinds: bool,
+}
+
+impl<'r, 't> Reading<'r, 't> {
+    fn new(reader: &'r Reader<'t>) -> Reading<'r, 't> {
+        Reading { reader, seen: Vec::new(), error: None, checks_kinds: true }
+    }
+
+    fn saw(&mut self, key: &Key, value: Value) {
+        if self.seen.iter().all(|(other, _)| other.name != key.name) {
+            self.seen.push((key.clone(), value));
+        }
+    }
+
+    /// Whether the table has a key that was not visited.
+    fn has_unseen(&self) -> bool {
+        let seen = |key: &str| self.seen.iter().any(|(seen, _)| seen.name == key);
+        self.reader.keys().any(|key| !seen(key))
+    }
+
     /// Notes the first fault.
     fn note<T>(&mut self, result: Result<T, Error>) -> Option<T> {
         match result {
@@ -133,16 +171,16 @@ impl Reading<'_, '_> {
 
 impl Visitor for Reading<'_, '_> {
     fn key(&mut self, key: &Key, value: &mut Value) {
-        self.seen.push(key.clone());
         if self.error.is_none()
             && let Some(Some(found)) = self.note(value_of(self.reader, key, value))
         {
             *value = found;
         }
+        self.saw(key, value.clone());
     }
 
     fn table(&mut self, key: &Key, value: &mut Value, inner: &mut dyn FnMut(&mut Keys<'_>)) {
-        self.seen.push(key.clone());
+        self.saw(key, Value::Absent);
         let Some(node) = self.reader.node(key.name).filter(|_| self.error.is_none()) else {
             return;
         };
@@ -172,7 +210,7 @@ impl Visitor for Reading<'_, '_> {
     }
 
     fn tables(&mut self, key: &Key, inner: &mut dyn FnMut(&mut Keys<'_>)) {
-        self.seen.push(key.clone());
+        self.saw(key, Value::Absent);
         let Some(node) = self.reader.node(key.name).filter(|_| self.error.is_none()) else {
             return;
         };
@@ -188,18 +226,23 @@ impl Visitor for Reading<'_, '_> {
     }
 
     fn missing(&mut self, key: &str, expected: Option<(&str, &str)>) {
-        let seen = self.seen.iter().find(|seen| seen.name == key);
-        let form = seen.map_or(("a value", "..."), |seen| form_words(&seen.form));
+        let seen = self.seen.iter().find(|(seen, _)| seen.name == key);
+        let form = seen.map_or(("a value", "..."), |(seen, _)| form_words(&seen.form));
         let (expected, example) = expected.unwrap_or(form);
         self.note::<()>(Err(self.reader.missing(key, expected, example)));
     }
 
     fn kind(&mut self, kind: &str, inner: &mut dyn FnMut(&mut Keys<'_>)) {
-        let own = names(&list(&mut *inner));
-        let before: Vec<&str> = self.seen.iter().map(|key| key.name).collect();
-        let belongs = self.reader.belongs(kind, &own, &before);
-        self.note(belongs);
+        let (fails, before) = (self.error.is_some(), self.seen.len());
         inner(&mut Keys::of(self));
+        if self.checks_kinds && !fails && self.has_unseen() {
+            let own = names(&list(inner));
+            let before: Vec<&str> = self.seen[..before].iter().map(|(key, _)| key.name).collect();
+            // A key of another kind is reported before faults of its values.
+            if let Err(error) = self.reader.belongs(kind, &own, &before) {
+                self.error = Some(error);
+            }
+        }
     }
 
     fn path(&self, key: &str) -> String {
@@ -224,95 +267,44 @@ impl Visitor for Reading<'_, '_> {
     }
 }
 
-/// The keys that `go` visits, with their values in `reader`, without inner tables.
-pub(crate) fn values<T>(
-    reader: &Reader<'_>,
-    go: impl FnOnce(&mut Keys<'_>) -> T,
-) -> Vec<(Key, Value)> {
-    let reading = Reading { reader, seen: Vec::new(), error: None };
-    let mut valued = Valued { reading, found: Vec::new() };
-    go(&mut Keys::of(&mut valued));
-    valued.found
+/// How values of a form are read: the words after "expected", an example as in a file, and the function.
+type Notation = (&'static str, &'static str, fn(&Node, &str, &str) -> Result<Value, Error>);
+
+fn notation<T: Word + Quantity>() -> Notation {
+    let value = |node: &Node, path: &str, key: &str| read::<T>(node, path, key).map(T::value);
+    (T::EXPECTED, T::EXAMPLE, value)
 }
 
-/// Reads values and records them.
-struct Valued<'r, 't> {
-    reading: Reading<'r, 't>,
-    found: Vec<(Key, Value)>,
-}
-
-impl Visitor for Valued<'_, '_> {
-    fn key(&mut self, key: &Key, value: &mut Value) {
-        self.reading.key(key, value);
-        if self.found.iter().all(|(other, _)| other.name != key.name) {
-            self.found.push((key.clone(), value.clone()));
-        }
-    }
-
-    fn table(&mut self, key: &Key, value: &mut Value, inner: &mut dyn FnMut(&mut Keys<'_>)) {
-        self.reading.table(key, value, inner);
-    }
-
-    fn tables(&mut self, key: &Key, inner: &mut dyn FnMut(&mut Keys<'_>)) {
-        self.reading.tables(key, inner);
-    }
-
-    fn has(&self, key: &str) -> bool {
-        self.reading.has(key)
-    }
-
-    fn missing(&mut self, key: &str, expected: Option<(&str, &str)>) {
-        self.reading.missing(key, expected);
-    }
-
-    fn kind(&mut self, _: &str, inner: &mut dyn FnMut(&mut Keys<'_>)) {
-        inner(&mut Keys::of(self));
-    }
-
-    fn path(&self, key: &str) -> String {
-        self.reading.path(key)
-    }
-
-    fn out_of_range(&mut self, key: &str, help: String) {
-        self.reading.out_of_range(key, help);
-    }
-
-    fn refuse(&mut self, fault: Fault, key: &str, message: String, label: &str, help: String) {
-        self.reading.refuse(fault, key, message, label, help);
-    }
-
-    fn refuse_line(&mut self, key: &str, line: usize, message: String, label: &str, help: String) {
-        self.reading.refuse_line(key, line, message, label, help);
+/// The notation of a single value.
+fn notation_of(form: &Form) -> Notation {
+    use lasthop_proto::units as u;
+    match form {
+        Form::Flag => notation::<bool>(),
+        Form::Range(Value::Count(_), _) => notation::<u64>(),
+        Form::Range(Value::Time(_), _) => notation::<u::Span>(),
+        Form::Range(Value::Size(_), _) => notation::<u::Bytes>(),
+        Form::Range(Value::Speed(_), _) => notation::<u::Speed>(),
+        Form::Range(Value::Frequency(_), _) => notation::<u::Frequency>(),
+        Form::Range(Value::Decibels(_), _) => notation::<u::Decibels>(),
+        Form::Range(..) => notation::<f64>(),
+        Form::Rate => notation::<u::Rate>(),
+        Form::Probability => notation::<u::Probability>(),
+        Form::Limit => notation::<u::Limit>(),
+        Form::Power => notation::<u::Power>(),
+        Form::Energy => notation::<u::Energy>(),
+        Form::Voltage => notation::<u::Voltage>(),
+        _ => (String::EXPECTED, String::EXAMPLE, |node, path, key| {
+            read(node, path, key).map(Value::Text)
+        }),
     }
 }
 
 /// The words after "expected" for a form, and an example as in a file.
 fn form_words(form: &Form) -> (&'static str, &'static str) {
-    use lasthop_proto::queue::Limit;
-    use lasthop_proto::units as u;
-    fn of<T: Word>() -> (&'static str, &'static str) {
-        (T::EXPECTED, T::EXAMPLE)
-    }
     match form {
-        Form::Flag => of::<bool>(),
-        Form::Count(..) => of::<u64>(),
-        Form::Number(..) => of::<f64>(),
-        Form::Time(..) => of::<u::Span>(),
-        Form::Size(..) => of::<u::Bytes>(),
-        Form::Rate => of::<u::Rate>(),
-        Form::Probability => of::<u::Probability>(),
-        Form::Limit => of::<Limit>(),
-        Form::Speed(..) => of::<u::Speed>(),
-        Form::Frequency(..) => of::<u::Frequency>(),
-        Form::Decibels(..) => of::<u::Decibels>(),
-        Form::Power => of::<u::Power>(),
-        Form::Energy => of::<u::Energy>(),
-        Form::Voltage => of::<u::Voltage>(),
         Form::Or(_, form) | Form::TableOr(form) => form_words(form),
-        Form::Word(_) | Form::Words(_) | Form::Text(_) | Form::File(_) | Form::Texts(_) => {
-            of::<String>()
-        }
         Form::Table | Form::Tables => ("a table", "{ ... }"),
+        form => (notation_of(form).0, notation_of(form).1),
     }
 }
 
@@ -337,36 +329,25 @@ fn by_form(
     default: &Value,
 ) -> Result<Value, Error> {
     let (name, path) = (key.name, reader.key(key.name));
-    fn plain<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
-        read::<T>(node, path, key)
-    }
-    let ranged = Ranged { reader, node, key, default };
+    let plain = |(_, _, value): Notation| value(node, &path, name);
     Ok(match form {
-        Form::Flag => Value::Flag(plain(node, &path, name)?),
-        Form::Count(least, most) => Value::Count(ranged.within(*least, *most)?),
-        Form::Number(least, most) => Value::Number(ranged.within(*least, *most)?),
-        Form::Time(least, most) => Value::Time(ranged.within(*least, *most)?),
-        Form::Size(least, most) => Value::Size(ranged.within(*least, *most)?),
-        Form::Speed(least, most) => Value::Speed(ranged.within(*least, *most)?),
-        Form::Frequency(least, most) => Value::Frequency(ranged.within(*least, *most)?),
-        Form::Decibels(least, most) => Value::Decibels(ranged.within(*least, *most)?),
-        Form::Rate => Value::Rate(plain(node, &path, name)?),
         Form::Probability if LOSSES.contains(&name) && node.brief().trim().parse() == Ok(1.0) => {
             return Err(all_lost(reader, name));
         }
-        Form::Probability => Value::Probability(plain(node, &path, name)?),
-        Form::Limit => Value::Limit(plain(node, &path, name)?),
-        Form::Voltage => Value::Voltage(plain(node, &path, name)?),
+        Form::Range(least, most) => {
+            let value = plain(notation_of(form))?;
+            if !(least..=most).contains(&&value) {
+                return Err(reader.out_of_range(name, &range(key, default)));
+            }
+            value
+        }
         // The unit decides which quantity it is.
-        Form::Power if unit(node).ends_with('a') => Value::Current(plain(node, &path, name)?),
-        Form::Power => Value::Power(plain(node, &path, name)?),
-        Form::Energy if unit(node).ends_with("ah") => Value::Charge(plain(node, &path, name)?),
-        Form::Energy => Value::Energy(plain(node, &path, name)?),
-        Form::Text(_) => Value::Text(plain(node, &path, name)?),
+        Form::Power if unit(node).ends_with('a') => plain(notation::<Current>())?,
+        Form::Energy if unit(node).ends_with("ah") => plain(notation::<Charge>())?,
         Form::File(_) => match files::content(node) {
             Some((name, text)) => Value::File { name: name.to_owned(), text: text.to_owned() },
             None => {
-                let word: String = plain(node, &path, name)?;
+                let word: String = read(node, &path, name)?;
                 match examples::file(&word) {
                     Some(text) => Value::File { name: word, text: text.to_owned() },
                     None => Value::Text(word),
@@ -386,6 +367,7 @@ fn by_form(
         },
         Form::TableOr(form) => by_form(reader, node, key, form, default)?,
         Form::Table | Form::Tables => return Ok(default.clone()),
+        _ => plain(notation_of(form))?,
     })
 }
 
@@ -404,52 +386,24 @@ fn all_lost(reader: &Reader<'_>, name: &str) -> Error {
         .into()
 }
 
-/// A value within limits, with its parts of the error message.
-struct Ranged<'a> {
-    reader: &'a Reader<'a>,
-    node: &'a Node,
-    key: &'a Key,
-    default: &'a Value,
-}
-
-impl Ranged<'_> {
-    fn within<T: Word + PartialOrd + Limits>(&self, least: T, most: T) -> Result<T, Error> {
-        let name = self.key.name;
-        let value: T = read(self.node, &self.reader.key(name), name)?;
-        if (least..=most).contains(&value) {
-            return Ok(value);
-        }
-        Err(self.reader.out_of_range(name, &range(self.key, self.default)))
-    }
-}
-
 /// The range of a key, as text.
 fn range(key: &Key, default: &Value) -> String {
-    fn span<T: Limits>(least: &T, most: &T) -> String {
-        format!("{} to {}", least.in_message(), most.in_message())
-    }
+    let quoted = |value: &Value| match value {
+        Value::Count(_) | Value::Number(_) => value.to_string(),
+        _ => format!("`{value}`"),
+    };
     let form = match &key.form {
         Form::Or(_, form) | Form::TableOr(form) => form,
         form => form,
     };
-    let range = match form {
-        Form::Count(least, most) => span(least, most),
-        Form::Number(least, most) => span(least, most),
-        Form::Time(least, most) => span(least, most),
-        Form::Size(least, most) => span(least, most),
-        Form::Speed(least, most) => span(least, most),
-        Form::Frequency(least, most) => span(least, most),
-        Form::Decibels(least, most) => span(least, most),
-        _ => return String::new(),
-    };
-    let default = match (key.need, default) {
-        (Need::Default, Value::Count(value)) => value.in_message(),
-        (Need::Default, Value::Number(value)) => value.in_message(),
-        (Need::Default, Value::Time(value)) => value.in_message(),
-        (Need::Default, Value::Size(value)) => value.in_message(),
-        _ => return format!("`{}` may be {range}", key.name),
-    };
-    format!("`{}` may be {range}; the default is {default}", key.name)
+    let Form::Range(least, most) = form else { return String::new() };
+    let range = format!("`{}` may be {} to {}", key.name, quoted(least), quoted(most));
+    match (key.need, default) {
+        (Need::Default, Value::Count(_) | Value::Number(_) | Value::Time(_) | Value::Size(_)) => {
+            format!("{range}; the default is {}", quoted(default))
+        }
+        _ => range,
+    }
 }
 
 /// The unit of a word, in lower case.

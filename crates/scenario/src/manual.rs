@@ -3,7 +3,6 @@
 use std::slice;
 
 use lasthop_proto::describe::{Descriptor, Form, Need, Value};
-use lasthop_proto::queue::Limit;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::{agent, channel, link, mac, queue, systems};
@@ -14,31 +13,14 @@ use crate::schema::of;
 
 /// A value in the notation of a file; `None` for values without such a notation.
 pub fn written(value: &Value) -> Option<String> {
-    Some(match value {
-        Value::Absent => return None,
-        Value::Flag(flag) => flag.to_string(),
-        Value::Count(count) => count.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::Time(time) => format!("\"{time}\""),
-        Value::Size(size) => format!("\"{size}\""),
-        Value::Rate(rate) => format!("\"{rate}\""),
-        Value::Probability(p) => p.get().to_string(),
-        Value::Limit(Limit::Packets(packets)) => format!("\"{packets}p\""),
-        Value::Limit(Limit::Bytes(bytes)) => format!("\"{bytes}\""),
-        Value::Speed(speed) => format!("\"{speed}\""),
-        Value::Frequency(frequency) => format!("\"{frequency}\""),
-        Value::Decibels(ratio) => format!("\"{ratio}\""),
-        Value::Power(power) => format!("\"{power}\""),
-        Value::Energy(energy) => format!("\"{energy}\""),
-        Value::Word(word) => format!("\"{word}\""),
-        Value::Text(text) => format!("\"{text}\""),
-        Value::Current(_)
-        | Value::Charge(_)
-        | Value::Voltage(_)
-        | Value::Words(_)
-        | Value::Texts(_)
-        | Value::File { .. } => return None,
-    })
+    match value {
+        Value::Flag(_) | Value::Count(_) | Value::Number(_) | Value::Probability(_) => {
+            Some(value.to_string())
+        }
+        value => Some(value.to_string())
+            .filter(|text| !text.is_empty())
+            .map(|text| format!("\"{text}\"")),
+    }
 }
 
 /// The values that a key accepts, in few words.
@@ -49,18 +31,14 @@ fn accepted(form: &Form) -> String {
     }
     match form {
         Form::Flag => "`true`, `false`".to_owned(),
-        Form::Count(least, most) => format!("{least} to {most}"),
-        Form::Number(least, most) => format!("{least} to {most}"),
-        Form::Time(_, Span(u64::MAX)) => "a time".to_owned(),
-        Form::Time(least, most) => format!("{least} to {most}"),
-        Form::Size(_, Bytes(u64::MAX)) => "a size".to_owned(),
-        Form::Size(least, most) => format!("{least} to {most}"),
+        Form::Range(_, Value::Time(Span(u64::MAX))) => "a time".to_owned(),
+        Form::Range(_, Value::Size(Bytes(u64::MAX))) => "a size".to_owned(),
+        Form::Range(_, Value::Speed(_)) => "a speed".to_owned(),
+        Form::Range(_, Value::Frequency(_)) => "a frequency".to_owned(),
+        Form::Range(least, most) => format!("{least} to {most}"),
         Form::Rate => "a rate".to_owned(),
         Form::Probability => "a probability".to_owned(),
         Form::Limit => "packets (`\"50p\"`) or a size".to_owned(),
-        Form::Speed(..) => "a speed".to_owned(),
-        Form::Frequency(..) => "a frequency".to_owned(),
-        Form::Decibels(least, most) => format!("{least} to {most}"),
         Form::Power => "a power or a current".to_owned(),
         Form::Energy => "an energy or a charge".to_owned(),
         Form::Voltage => "a voltage".to_owned(),

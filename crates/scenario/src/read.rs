@@ -6,7 +6,6 @@ use crate::document::{Entry, Node, Table};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
 use crate::schema;
 use crate::synonyms::{KEYS, meaning, same};
-pub(crate) use values::Limits;
 
 /// A value that can be written in a scenario.
 pub(crate) trait Word: Sized {
@@ -104,6 +103,16 @@ impl<'t> Reader<'t> {
             None => Ok(reader),
             Some(entry) => Err(reader.unknown(entry, keys)),
         }
+    }
+
+    /// The reader of a table with any keys.
+    pub fn any(table: &'t Table, path: &str, at: Location) -> Reader<'t> {
+        Reader { table, path: path.to_owned(), at, file: SCENARIO }
+    }
+
+    /// The keys of the table.
+    pub fn keys(&self) -> impl Iterator<Item = &'t str> {
+        self.table.entries.iter().map(|entry| entry.key.as_str())
     }
 
     fn unknown(&self, entry: &Entry, keys: &[&str]) -> Error {

@@ -153,8 +153,7 @@ fn over<T>(
     all: &mut Vec<Slider>,
 ) {
     // Unknown keys are reported elsewhere.
-    let there: Vec<&str> = table.entries.iter().map(|entry| entry.key.as_str()).collect();
-    let Ok(reader) = Reader::over(table, key, Location::file(0..0), &there) else { return };
+    let reader = Reader::any(table, key, Location::file(0..0));
     for (found, value) in values(&reader, go) {
         let written = table.has(found.name);
         let slider = slider(&found, &value, key, of, written);
@@ -167,10 +166,10 @@ fn over<T>(
 fn slider(found: &Key, value: &Value, key: &str, of: &str, written: bool) -> Option<Slider> {
     let form = number(&found.form);
     let bounds = |form: &Form| match *form {
-        Form::Time(least, most) => (seconds(least), seconds(most)),
-        Form::Size(least, most) => (least.0 as f64, most.0 as f64),
-        Form::Count(least, most) => (least as f64, most as f64),
-        Form::Number(least, most) => (least, most),
+        Form::Range(Value::Time(least), Value::Time(most)) => (seconds(least), seconds(most)),
+        Form::Range(Value::Size(least), Value::Size(most)) => (least.0 as f64, most.0 as f64),
+        Form::Range(Value::Count(least), Value::Count(most)) => (least as f64, most as f64),
+        Form::Range(Value::Number(least), Value::Number(most)) => (least, most),
         Form::Probability => (0.0, 1.0),
         Form::Rate => (1.0, 1e12),
         _ => (0.0, f64::MAX),

@@ -132,7 +132,7 @@ impl SplitConfig {
             apply(&mut tcp);
         }
         let mut c = SplitConfig::new(tcp);
-        let form = Form::Or(vec!["auto"], Box::new(Form::Size(Bytes(1), Bytes(1 << 30))));
+        let form = Form::or(vec!["auto"], Bytes(1)..=Bytes(1 << 30));
         let doc = "the buffer for each direction of a connection; `auto` grows with the path from 64 KiB to 4 MiB";
         match k.value("buffer", form, Need::Default, Value::Word("auto"), doc) {
             Value::Size(bytes) => c.buffer = bytes,

@@ -52,7 +52,7 @@ impl Model for PacketBursts {
         read: |k, _| {
             let packets = k.value(
                 "packets",
-                Form::Count(1, 1_000_000),
+                Form::within(1..=1_000_000_u64),
                 Need::Required("6"),
                 Value::Count(1),
                 "how many packets an error destroys",

@@ -1,5 +1,6 @@
 //! The keys of a configuration.
 
+use core::fmt;
 use core::ops::RangeInclusive;
 
 use crate::units::{
@@ -36,26 +37,14 @@ pub enum Need {
 pub enum Form {
     /// `true` or `false`.
     Flag,
-    /// A whole number.
-    Count(u64, u64),
-    /// A number.
-    Number(f64, f64),
-    /// A time.
-    Time(Span, Span),
-    /// A size in bytes.
-    Size(Bytes, Bytes),
+    /// A number or a quantity from the first to the second, which are values of one kind.
+    Range(Value, Value),
     /// A rate.
     Rate,
     /// A probability.
     Probability,
     /// The length of a queue, in packets or bytes.
     Limit,
-    /// A speed.
-    Speed(Speed, Speed),
-    /// A frequency.
-    Frequency(Frequency, Frequency),
-    /// A ratio in decibels.
-    Decibels(Decibels, Decibels),
     /// A power, or a current where a voltage is known.
     Power,
     /// An energy, or a charge where a voltage is known.
@@ -83,8 +72,20 @@ pub enum Form {
     Tables,
 }
 
+impl Form {
+    /// The form of a key with values in `range`.
+    pub fn within<Q: Quantity>(range: RangeInclusive<Q>) -> Form {
+        Form::Range(range.start().value(), range.end().value())
+    }
+
+    /// The form of a key with values in `range`, or one of `words`.
+    pub fn or<Q: Quantity>(words: Vec<&'static str>, range: RangeInclusive<Q>) -> Form {
+        Form::Or(words, Box::new(Form::within(range)))
+    }
+}
+
 /// The value of a key.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, PartialOrd, Debug)]
 #[expect(missing_docs, reason = "each is what its type says")]
 pub enum Value {
     /// No value.
@@ -116,6 +117,32 @@ pub enum Value {
     },
 }
 
+/// The notation of a file, without quotes; empty for values that no message or table shows.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Absent | Value::Words(_) | Value::Texts(_) | Value::File { .. } => Ok(()),
+            Value::Current(_) | Value::Charge(_) | Value::Voltage(_) => Ok(()),
+            Value::Flag(flag) => flag.fmt(f),
+            Value::Count(count) => count.fmt(f),
+            Value::Number(number) => number.fmt(f),
+            Value::Time(time) => time.fmt(f),
+            Value::Size(size) => size.fmt(f),
+            Value::Rate(rate) => rate.fmt(f),
+            Value::Probability(p) => p.get().fmt(f),
+            Value::Limit(Limit::Packets(packets)) => write!(f, "{packets}p"),
+            Value::Limit(Limit::Bytes(bytes)) => bytes.fmt(f),
+            Value::Speed(speed) => speed.fmt(f),
+            Value::Frequency(frequency) => frequency.fmt(f),
+            Value::Decibels(ratio) => ratio.fmt(f),
+            Value::Power(power) => power.fmt(f),
+            Value::Energy(energy) => energy.fmt(f),
+            Value::Word(word) => word.fmt(f),
+            Value::Text(text) => text.fmt(f),
+        }
+    }
+}
+
 /// A number without a fraction.
 pub trait Whole: Copy {
     /// Converts it to the largest type.
@@ -138,10 +165,8 @@ macro_rules! whole {
 }
 whole!(u8 u16 u32 u64 usize);
 
-/// A quantity that a file gives with its unit.
+/// A type of one kind of value.
 pub trait Quantity: Copy {
-    /// The form of a key with values in `range`.
-    fn form(range: RangeInclusive<Self>) -> Form;
     /// Converts it to a value.
     fn value(self) -> Value;
     /// Converts it from a value.
@@ -151,10 +176,6 @@ pub trait Quantity: Copy {
 macro_rules! quantity {
     ($($type:ident $variant:ident)*) => {
         $(impl Quantity for $type {
-            fn form(range: RangeInclusive<$type>) -> Form {
-                let (least, most) = range.into_inner();
-                Form::$variant(least, most)
-            }
             fn value(self) -> Value {
                 Value::$variant(self)
             }
@@ -167,4 +188,6 @@ macro_rules! quantity {
         })*
     };
 }
-quantity!(Span Time Bytes Size f64 Number Speed Speed Frequency Frequency Decibels Decibels);
+quantity!(bool Flag u64 Count f64 Number Span Time Bytes Size Speed Speed Frequency Frequency Decibels Decibels);
+quantity!(Rate Rate Probability Probability Limit Limit Power Power Current Current Energy Energy Charge Charge);
+quantity!(Voltage Voltage);

@@ -95,12 +95,28 @@ impl<'v> Keys<'v> {
         value
     }
 
+    /// Visits a key whose default is the value in `slot`.
+    fn set<Q: Quantity>(&mut self, key: &'static str, slot: &mut Q, form: Form, doc: &'static str) {
+        let value = self.visit(key, form, Need::Default, slot.value(), doc);
+        *slot = Q::of(&value).unwrap_or(*slot);
+    }
+
+    /// Visits an optional key; a missing one has a special meaning.
+    fn optional<Q: Quantity>(
+        &mut self,
+        key: &'static str,
+        slot: &mut Option<Q>,
+        form: Form,
+        doc: &'static str,
+    ) {
+        let default = slot.map_or(Value::Absent, Quantity::value);
+        let value = self.visit(key, form, Need::Else(""), default, doc);
+        *slot = Q::of(&value).or(*slot);
+    }
+
     /// Visits a flag: `true` or `false`.
     pub fn flag(&mut self, key: &'static str, slot: &mut bool, doc: &'static str) {
-        let value = self.visit(key, Form::Flag, Need::Default, Value::Flag(*slot), doc);
-        if let Value::Flag(flag) = value {
-            *slot = flag;
-        }
+        self.set(key, slot, Form::Flag, doc);
     }
 
     /// Visits a whole number.
@@ -111,11 +127,9 @@ impl<'v> Keys<'v> {
         range: RangeInclusive<u64>,
         doc: &'static str,
     ) {
-        let form = Form::Count(*range.start(), *range.end());
-        let value = self.visit(key, form, Need::Default, Value::Count(slot.wide()), doc);
-        if let Value::Count(count) = value {
-            *slot = N::narrow(count);
-        }
+        let mut count = slot.wide();
+        self.within(key, &mut count, range, doc);
+        *slot = N::narrow(count);
     }
 
     /// Visits an optional whole number; a missing one has a special meaning.
@@ -126,12 +140,9 @@ impl<'v> Keys<'v> {
         range: RangeInclusive<u64>,
         doc: &'static str,
     ) {
-        let form = Form::Count(*range.start(), *range.end());
-        let default = slot.map_or(Value::Absent, |count| Value::Count(count.wide()));
-        let value = self.visit(key, form, Need::Else(""), default, doc);
-        if let Value::Count(count) = value {
-            *slot = Some(N::narrow(count));
-        }
+        let mut count = slot.map(Whole::wide);
+        self.maybe(key, &mut count, range, doc);
+        *slot = count.map(N::narrow);
     }
 
     /// Visits a quantity within limits.
@@ -142,8 +153,7 @@ impl<'v> Keys<'v> {
         range: RangeInclusive<Q>,
         doc: &'static str,
     ) {
-        let value = self.visit(key, Q::form(range), Need::Default, slot.value(), doc);
-        *slot = Q::of(&value).unwrap_or(*slot);
+        self.set(key, slot, Form::within(range), doc);
     }
 
     /// Visits an optional quantity; a missing one has a special meaning.
@@ -154,9 +164,7 @@ impl<'v> Keys<'v> {
         range: RangeInclusive<Q>,
         doc: &'static str,
     ) {
-        let default = slot.map_or(Value::Absent, Quantity::value);
-        let value = self.visit(key, Q::form(range), Need::Else(""), default, doc);
-        *slot = Q::of(&value).or(*slot);
+        self.optional(key, slot, Form::within(range), doc);
     }
 
     /// Visits a required quantity. A lister uses `example`.
@@ -168,7 +176,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
     ) -> Q {
         let (usual, text) = example;
-        let value = self.visit(key, Q::form(range), Need::Required(text), usual.value(), doc);
+        let value = self.visit(key, Form::within(range), Need::Required(text), usual.value(), doc);
         Q::of(&value).unwrap_or(usual)
     }
 
@@ -187,12 +195,7 @@ impl<'v> Keys<'v> {
 
     /// Visits a probability.
     pub fn probability(&mut self, key: &'static str, slot: &mut Probability, doc: &'static str) {
-        let default = Value::Probability(*slot);
-        if let Value::Probability(p) =
-            self.visit(key, Form::Probability, Need::Default, default, doc)
-        {
-            *slot = p;
-        }
+        self.set(key, slot, Form::Probability, doc);
     }
 
     /// Visits a required probability.
@@ -202,27 +205,19 @@ impl<'v> Keys<'v> {
         example: &'static str,
         doc: &'static str,
     ) -> Probability {
-        let (need, default) = (Need::Required(example), Value::Probability(Probability::ZERO));
-        match self.visit(key, Form::Probability, need, default, doc) {
-            Value::Probability(p) => p,
-            _ => Probability::ZERO,
-        }
+        let need = Need::Required(example);
+        let value = self.visit(key, Form::Probability, need, Probability::ZERO.value(), doc);
+        Probability::of(&value).unwrap_or(Probability::ZERO)
     }
 
     /// Visits an optional rate.
     pub fn maybe_rate(&mut self, key: &'static str, slot: &mut Option<Rate>, doc: &'static str) {
-        let default = slot.map_or(Value::Absent, Value::Rate);
-        if let Value::Rate(rate) = self.visit(key, Form::Rate, Need::Else(""), default, doc) {
-            *slot = Some(rate);
-        }
+        self.optional(key, slot, Form::Rate, doc);
     }
 
     /// Visits the length of a queue.
     pub fn limit(&mut self, key: &'static str, slot: &mut Limit, doc: &'static str) {
-        let value = self.visit(key, Form::Limit, Need::Default, Value::Limit(*slot), doc);
-        if let Value::Limit(limit) = value {
-            *slot = limit;
-        }
+        self.set(key, slot, Form::Limit, doc);
     }
 
     /// Visits one of several keywords, each with its meaning. A default that is not among them is not listed.

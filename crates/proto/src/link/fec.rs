@@ -130,7 +130,7 @@ impl Coding {
         let mut code = None;
         let doc = "bytes on the air for each byte of a frame, or a block code that corrects the channel's errors";
         let factor =
-            k.table_or("coding", Form::Number(1.0, 100.0), doc, |k| code = Some(block_code(k)));
+            k.table_or("coding", Form::within(1.0..=100.0), doc, |k| code = Some(block_code(k)));
         match (factor, code) {
             (Value::Number(factor), _) => Coding::Overhead(factor),
             (_, Some(code)) if k.has("coding") => Coding::Block(code),

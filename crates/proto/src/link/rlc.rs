@@ -103,8 +103,7 @@ impl RlcConfig {
             k.within("status", &mut c.status, times.clone(), doc);
             let doc = "the time without a status until the sender repeats its last frame";
             k.within("poll", &mut c.poll, times, doc);
-            let limits = Box::new(Form::Time(Span::millis(1), Span::secs(60)));
-            let form = Form::Or(vec!["none"], limits);
+            let form = Form::or(vec!["none"], Span::millis(1)..=Span::secs(60));
             let doc = "how long the sender tries to deliver a packet in acknowledged mode";
             let none = Value::Word("none");
             if let Value::Time(limit) = k.value("discard", form, Need::Default, none, doc) {

@@ -481,7 +481,7 @@ impl TcpConfig {
         let TcpConfig { delayed_ack, clock, .. } = self;
         let doc = "when data that arrives in order is acknowledged; \"off\" acknowledges each segment at once";
         let value = k.table_or("delayed-ack", Form::Word(vec!["off"]), doc, |k| {
-            let count = Form::Or(vec!["none"], Box::new(Form::Count(1, 1_000_000)));
+            let count = Form::or(vec!["none"], 1..=1_000_000_u64);
             let doc = "full segments that share an ACK, or \"none\": time alone counts, and half of the window";
             let every = Value::Count(delayed_ack.every.into());
             match k.value("every", count, Need::Default, every, doc) {
@@ -507,8 +507,7 @@ impl TcpConfig {
             // The fast tick is unchanged: it belongs to the clock.
             self.delayed_ack.every = 1;
         }
-        let sizes = Form::Size(Bytes(1), Bytes(65_495));
-        let form = Form::Or(vec!["none", "mss"], Box::new(sizes));
+        let form = Form::or(vec!["none", "mss"], Bytes(1)..=Bytes(65_495));
         let default = match self.maxseg {
             MaxSeg::None => Value::Word("none"),
             MaxSeg::Mss => Value::Word("mss"),

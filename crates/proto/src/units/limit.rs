@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Bytes;
 
 /// Capacity of a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// Number of packets, without the one in transmission.

@@ -1,6 +1,5 @@
 //! The kinds of values: quantities with units, numbers and words.
 
-use core::fmt::Display;
 use core::str::FromStr;
 
 use lasthop_proto::queue::Limit;
@@ -12,31 +11,6 @@ use lasthop_proto::units::{
 use super::{Trouble, Word, bad, beyond};
 use crate::document::{Node, Value};
 use crate::error::Source;
-
-/// A value that can be shown in "may be ... to ...".
-pub(crate) trait Limits: Display {
-    fn in_message(&self) -> String {
-        format!("`{self}`")
-    }
-}
-
-impl Limits for Span {}
-impl Limits for Bytes {}
-impl Limits for Speed {}
-impl Limits for Frequency {}
-impl Limits for Decibels {}
-
-impl Limits for u64 {
-    fn in_message(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Limits for f64 {
-    fn in_message(&self) -> String {
-        self.to_string()
-    }
-}
 
 /// The fault of a word that should be a quantity. The message adds the expected form elsewhere.
 fn unit_trouble(error: UnitError) -> Trouble {

@@ -155,7 +155,7 @@ fn chosen<R: Copy, T>(
 
 /// The longest piece of a packet that a frame carries.
 fn fragment(k: &mut Keys<'_>) -> Option<u32> {
-    let form = Form::Or(vec!["none"], Box::new(Form::Size(Bytes(16), Bytes(65_535))));
+    let form = Form::or(vec!["none"], Bytes(16)..=Bytes(65_535));
     let description =
         "the longest piece of a packet that a frame carries; longer packets go in pieces";
     match k.value("fragment", form, Need::Default, Value::Word("none"), description) {

@@ -66,7 +66,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TransferValues {
     };
     let from = host("from", "\"fixed\"", "the host that sends");
     let to = host("to", "\"mobile\"", "the host that receives, at the other end of the path");
-    let form = Form::Or(vec!["unlimited"], Box::new(Form::Size(Bytes(1), Bytes(1 << 50))));
+    let form = Form::or(vec!["unlimited"], Bytes(1)..=Bytes(1 << 50));
     let description = "how much is sent; \"unlimited\" needs a `horizon` or a `stop`";
     let bytes = match k.value("bytes", form, Need::Else(""), Given::Absent, description) {
         Given::Size(bytes) => Some(bytes),

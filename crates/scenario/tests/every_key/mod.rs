@@ -160,33 +160,37 @@ fn other(form: &Form, default: &Value) -> String {
     match (form, default) {
         (Form::Flag, Value::Flag(flag)) => (!flag).to_string(),
         (Form::Flag, _) => "true".to_owned(),
-        (Form::Count(_, most), Value::Count(count)) => {
+        (Form::Range(Value::Count(_), Value::Count(most)), Value::Count(count)) => {
             if count < most { count + 1 } else { count - 1 }.to_string()
         }
-        (Form::Count(least, most), _) => (least + 2).min(*most).to_string(),
-        (Form::Number(least, most), Value::Number(number)) => {
+        (Form::Range(Value::Count(least), Value::Count(most)), _) => {
+            (least + 2).min(*most).to_string()
+        }
+        (Form::Range(Value::Number(least), Value::Number(most)), Value::Number(number)) => {
             let next = if number * 1.5 <= *most { number * 1.5 } else { *least };
             format!("{next:?}")
         }
-        (Form::Number(least, _), _) => format!("{:?}", least + 0.25),
-        (Form::Time(least, most), Value::Time(time)) => {
+        (Form::Range(Value::Number(least), Value::Number(_)), _) => format!("{:?}", least + 0.25),
+        (Form::Range(Value::Time(least), Value::Time(most)), Value::Time(time)) => {
             let twice = Span((time.0 * 2).clamp(least.0, most.0));
             text(Value::Time(if twice == *time { Span(least.0.max(1_000_000)) } else { twice }))
         }
-        (Form::Time(least, most), _) => {
+        (Form::Range(Value::Time(least), Value::Time(most)), _) => {
             text(Value::Time(Span((least.0 * 3).clamp(20_000_000, most.0))))
         }
-        (Form::Size(least, most), Value::Size(size)) => {
+        (Form::Range(Value::Size(least), Value::Size(most)), Value::Size(size)) => {
             let next = if size < most { size.0 + 1 } else { least.0 };
             next.to_string()
         }
-        (Form::Size(least, most), _) => Bytes((least.0 * 2).clamp(100, most.0)).0.to_string(),
+        (Form::Range(Value::Size(least), Value::Size(most)), _) => {
+            Bytes((least.0 * 2).clamp(100, most.0)).0.to_string()
+        }
         (Form::Rate, _) => "\"3mbit\"".to_owned(),
         (Form::Probability, _) => "0.3".to_owned(),
         (Form::Limit, _) => "\"77p\"".to_owned(),
-        (Form::Speed(..), _) => "\"5km/h\"".to_owned(),
-        (Form::Frequency(..), _) => "\"900MHz\"".to_owned(),
-        (Form::Decibels(..), _) => "\"15dB\"".to_owned(),
+        (Form::Range(Value::Speed(_), _), _) => "\"5km/h\"".to_owned(),
+        (Form::Range(Value::Frequency(_), _), _) => "\"900MHz\"".to_owned(),
+        (Form::Range(Value::Decibels(_), _), _) => "\"15dB\"".to_owned(),
         (Form::Power, _) => "\"123mW\"".to_owned(),
         (Form::Energy, _) => "\"12345J\"".to_owned(),
         (Form::Voltage, _) => "\"5V\"".to_owned(),

@@ -254,42 +254,42 @@ pub fn values(form: &Form, default: &Value) -> Vec<String> {
     let strings = |of: &[&str]| of.iter().map(|word| format!("\"{word}\"")).collect();
     match (form, default) {
         (Form::Flag, _) => two("true".into(), "false".into()),
-        (Form::Count(least, most), Value::Count(count)) => two(
+        (Form::Range(Value::Count(least), Value::Count(most)), Value::Count(count)) => two(
             count.saturating_mul(3).saturating_add(1).clamp(*least, *most).to_string(),
             (count / 2).clamp(*least, *most).to_string(),
         ),
-        (Form::Count(least, most), _) => {
+        (Form::Range(Value::Count(least), Value::Count(most)), _) => {
             two((least + 2).min(*most).to_string(), (least + 9).min(*most).to_string())
         }
-        (Form::Number(least, most), Value::Number(number)) => two(
+        (Form::Range(Value::Number(least), Value::Number(most)), Value::Number(number)) => two(
             decimal((number * 1.5).clamp(*least, *most)),
             decimal((number * 0.5).clamp(*least, *most)),
         ),
-        (Form::Number(least, most), _) => {
+        (Form::Range(Value::Number(least), Value::Number(most)), _) => {
             two(decimal((least + 0.25).min(*most)), decimal((least + 1.5).min(*most)))
         }
-        (Form::Time(least, most), Value::Time(time)) if time.0 > 0 => {
+        (Form::Range(Value::Time(least), Value::Time(most)), Value::Time(time)) if time.0 > 0 => {
             let of = |n: u64| text(Value::Time(Span(n.clamp(least.0, most.0))));
             [of(time.0 * 3), of(time.0 / 3)].into_iter().flatten().collect()
         }
-        (Form::Time(least, most), _) => {
+        (Form::Range(Value::Time(least), Value::Time(most)), _) => {
             let of = |n: u64| text(Value::Time(Span(n.clamp(least.0, most.0))));
             [of(20_000_000), of(700_000_000)].into_iter().flatten().collect()
         }
-        (Form::Size(least, most), Value::Size(size)) => two(
+        (Form::Range(Value::Size(least), Value::Size(most)), Value::Size(size)) => two(
             (size.0 * 2 + 1).clamp(least.0, most.0).to_string(),
             (size.0 / 3).clamp(least.0, most.0).to_string(),
         ),
-        (Form::Size(least, most), _) => two(
+        (Form::Range(Value::Size(least), Value::Size(most)), _) => two(
             Bytes(100_u64.clamp(least.0, most.0)).0.to_string(),
             Bytes(3_000_u64.clamp(least.0, most.0)).0.to_string(),
         ),
         (Form::Rate, _) => strings(&["300kbit", "5mbit"]),
         (Form::Probability, _) => two("0.04".into(), "0.3".into()),
         (Form::Limit, _) => strings(&["4p", "9000"]),
-        (Form::Speed(..), _) => strings(&["5km/h", "60km/h"]),
-        (Form::Frequency(..), _) => strings(&["900MHz", "2.4GHz"]),
-        (Form::Decibels(..), _) => strings(&["15dB", "8dB"]),
+        (Form::Range(Value::Speed(_), _), _) => strings(&["5km/h", "60km/h"]),
+        (Form::Range(Value::Frequency(_), _), _) => strings(&["900MHz", "2.4GHz"]),
+        (Form::Range(Value::Decibels(_), _), _) => strings(&["15dB", "8dB"]),
         (Form::Power, _) => strings(&["123mW", "2W"]),
         (Form::Energy, _) => strings(&["12345J", "3J"]),
         (Form::Voltage, _) => strings(&["5V", "3.3V"]),

@@ -125,7 +125,7 @@ impl AirmailConfig {
                 "the code over the bytes of a frame: 0, 16, 32 or 64 check bytes in a block of 255";
             k.word("byte-fec", &mut c.byte_fec, &strengths, doc);
             let most = u64::from(parity::MOST);
-            let form = Form::Or(vec!["adaptive"], Box::new(Form::Count(0, most)));
+            let form = Form::or(vec!["adaptive"], 0..=most);
             let doc = "parity packets after each window of at least a quarter of `window`";
             let default = Value::Word("adaptive");
             if let Value::Count(count) = k.value("packet-fec", form, Need::Default, default, doc) {

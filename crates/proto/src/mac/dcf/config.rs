@@ -159,7 +159,7 @@ impl DcfConfig {
         k.count("mcs", &mut ofdm.mcs, 0..=11, "the modulation and coding scheme");
         let mut aggregate =
             AggregateConfig { bytes: base.aggregate(), window: base.window(), order: Order::Kept };
-        let form = Form::Or(vec!["none"], Box::new(Form::Size(Bytes(256), Bytes(4_194_304))));
+        let form = Form::or(vec!["none"], Bytes(256)..=Bytes(4_194_304));
         let doc = "the limit of frames sent for one access; `none` sends each frame alone";
         let size = Value::Size(Bytes(aggregate.bytes.into()));
         let alone = match k.value("aggregate", form, Need::Default, size, doc) {
@@ -239,7 +239,7 @@ impl DcfConfig {
             c.station_keys(k);
             let doc =
                 "frames of more bytes than this, headers included, are preceded by RTS and CTS";
-            let form = Form::Or(vec!["none"], Box::new(Form::Size(Bytes(0), Bytes(100_000))));
+            let form = Form::or(vec!["none"], Bytes(0)..=Bytes(100_000));
             let default = match c.rts_threshold {
                 u32::MAX => Value::Word("none"),
                 bytes => Value::Size(Bytes(bytes.into())),
