@@ -364,8 +364,8 @@ impl Draft {
             }
             Form::Energy => (*self.one_of(&["\"1J\"", "\"12345J\"", "\"1mAh\""])).to_owned(),
             Form::Voltage => "\"3.7V\"".to_owned(),
-            Form::Word(words) => format!("\"{}\"", self.one_of(words)),
-            Form::Words(words) => {
+            Form::Keyword(words) => format!("\"{}\"", self.one_of(words)),
+            Form::Keywords(words) => {
                 let (one, two) = (*self.one_of(words), *self.one_of(words));
                 let mut list = format!("[\"{one}\"");
                 if one != two && self.dice.below(2) == 0 {

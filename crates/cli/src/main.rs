@@ -87,43 +87,43 @@ const EVERYWHERE: &str = "Options of all commands";
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    Run(cmd::run::Args),
+    Run(cmd::run::RunArgs),
     #[cfg(feature = "parquet")]
-    Sweep(cmd::sweep::Args),
-    Compare(cmd::compare::Args),
+    Sweep(cmd::sweep::SweepArgs),
+    Compare(cmd::compare::CompareArgs),
     #[cfg(feature = "zstd")]
-    Compress(cmd::compress::Args),
-    Advise(cmd::advise::Args),
-    Energy(cmd::energy::Args),
-    Battery(cmd::battery::Args),
-    Reproduce(cmd::reproduce::Args),
-    Explain(cmd::explain::Args),
-    Explore(cmd::explore::Args),
-    Analyze(cmd::analyze::Args),
-    Replay(cmd::replay::Args),
-    Packetdrill(cmd::packetdrill::Args),
-    Report(cmd::report::Args),
-    Plot(cmd::plot::Args),
-    Trace(cmd::trace::Args),
+    Compress(cmd::compress::CompressArgs),
+    Advise(cmd::advise::AdviseArgs),
+    Energy(cmd::energy::EnergyArgs),
+    Battery(cmd::battery::BatteryArgs),
+    Reproduce(cmd::reproduce::ReproduceArgs),
+    Explain(cmd::explain::ExplainArgs),
+    Explore(cmd::explore::ExploreArgs),
+    Analyze(cmd::analyze::AnalyzeArgs),
+    Replay(cmd::replay::ReplayArgs),
+    Packetdrill(cmd::packetdrill::PacketdrillArgs),
+    Report(cmd::report::ReportArgs),
+    Plot(cmd::plot::PlotArgs),
+    Trace(cmd::trace::TraceArgs),
     #[cfg(live)]
-    Send(cmd::send::Args),
+    Send(cmd::send::SendArgs),
     #[cfg(live)]
-    Discard(cmd::discard::Args),
+    Discard(cmd::discard::DiscardArgs),
     #[cfg(feature = "lab")]
-    Lab(cmd::lab::Args),
-    List(cmd::list::Args),
+    Lab(cmd::lab::LabArgs),
+    List(cmd::list::ListArgs),
     #[cfg(live)]
-    Shell(cmd::shell::Args),
+    Shell(cmd::shell::ShellArgs),
     #[cfg(live)]
-    Testbed(cmd::testbed::Args),
-    Doctor(cmd::doctor::Args),
+    Testbed(cmd::testbed::TestbedArgs),
+    Doctor(cmd::doctor::DoctorArgs),
     #[cfg(live)]
-    Station(cmd::station::Args),
+    Station(cmd::station::StationArgs),
     #[cfg(live)]
-    Link(cmd::link::Args),
+    Link(cmd::link::LinkArgs),
     #[cfg(live)]
-    Ctl(cmd::ctl::Args),
-    Generate(cmd::generate::Args),
+    Ctl(cmd::ctl::CtlArgs),
+    Generate(cmd::generate::GenerateArgs),
     #[cfg(live)]
     #[command(hide = true)]
     TestbedRun,

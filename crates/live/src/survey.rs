@@ -15,7 +15,7 @@ use nix::unistd::{AccessFlags, access};
 use serde::Serialize;
 
 use crate::sys::ethtool::{Offload, offload};
-use crate::sys::path_mtu;
+use crate::sys::udp_socket;
 use crate::{interfaces, owner, plane, service};
 
 /// Numbers of capabilities in linux/capability.h.
@@ -67,7 +67,7 @@ pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
     for name in [&file.left, &file.right] {
         interface(name, &mut found);
         found.extend(owned(name));
-        mtus.extend(path_mtu::mtu(name));
+        mtus.extend(udp_socket::mtu(name));
     }
     if let [left, right] = mtus[..]
         && left != right
@@ -135,7 +135,7 @@ fn interface(name: &str, found: &mut Vec<Finding>) {
     let on = on.iter().filter(|(_, kind)| offload(name, *kind).unwrap_or(false));
     let on: Vec<&str> = on.map(|(word, _)| *word).collect();
     if found.len() == before {
-        let mtu = path_mtu::mtu(name).unwrap_or(0);
+        let mtu = udp_socket::mtu(name).unwrap_or(0);
         let offloads = match on[..] {
             [] => "no offloads".to_owned(),
             _ => format!("{} on", on.join(", ")),

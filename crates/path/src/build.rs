@@ -135,8 +135,8 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize, tcp: Arc<TcpConfig>) -> Ho
             let at = Time::ZERO + transfer.start;
             let connection = machine.open(to, DISCARD, at, transfer.bytes, stream);
             if let Traffic::OnOff(periods) = transfer.traffic {
-                let chance = Stream::new(seed, &format!("on-off.{nth}.{n}"));
-                machine.switch(connection, at, periods, chance);
+                let rng = Stream::new(seed, &format!("on-off.{nth}.{n}"));
+                machine.switch(connection, at, periods, rng);
             }
             if let Some(stop) = transfer.stop {
                 machine.stop_at(connection, Time::ZERO + stop);
@@ -150,8 +150,8 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize, tcp: Arc<TcpConfig>) -> Ho
             let to = scenario.hosts[transfer.to].addr;
             let (start, stop) =
                 (Time::ZERO + transfer.start, transfer.stop.map(|stop| Time::ZERO + stop));
-            let chance = Stream::new(seed, &format!("web.{nth}.{n}"));
-            machine.browse(to, DISCARD, start, stop, web, chance);
+            let rng = Stream::new(seed, &format!("web.{nth}.{n}"));
+            machine.browse(to, DISCARD, start, stop, web, rng);
         }
     }
     exchanges(scenario, seed, i, &mut machine);
@@ -171,15 +171,9 @@ fn datagrams(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
         let to = scenario.hosts[transfer.to].addr;
         let times = [transfer.start, transfer.stop.unwrap_or(scenario.horizon)];
         for n in 0..transfer.count {
-            let chance = ["intervals", "sizes"]
+            let rng = ["intervals", "sizes"]
                 .map(|part| Stream::new(seed, &format!("udp.{nth}.{n}.{part}")));
-            machine.send_datagrams(
-                to,
-                Udp::port(nth),
-                times.map(|at| Time::ZERO + at),
-                udp,
-                chance,
-            );
+            machine.send_datagrams(to, Udp::port(nth), times.map(|at| Time::ZERO + at), udp, rng);
         }
     }
 }
@@ -203,8 +197,8 @@ fn exchanges(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
                     machine.request(dst, port, times.0, times.1, exchange);
                 }
                 Traffic::Page(page) => {
-                    let chance = Stream::new(seed, &format!("page.{nth}.{n}"));
-                    machine.load(client, times, page, chance);
+                    let rng = Stream::new(seed, &format!("page.{nth}.{n}"));
+                    machine.load(client, times, page, rng);
                 }
                 Traffic::Video(video) => machine.play(client, times, video),
                 _ => {}

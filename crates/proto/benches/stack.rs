@@ -128,9 +128,9 @@ fn lookups(c: &mut Criterion) {
     group.throughput(Throughput::Elements(PACKETS as u64));
     for connections in [1, 100, 100_000] {
         for (traffic, train) in [("bulk", PACKETS), ("trains of 8", 8), ("at random", 1)] {
-            let mut chance = Stream::new(1, traffic);
+            let mut rng = Stream::new(1, traffic);
             let arrivals: Vec<FlowKey> = (0..PACKETS / train)
-                .map(|_| flow(chance.below(connections) as u32))
+                .map(|_| flow(rng.below(connections) as u32))
                 .flat_map(|flow| std::iter::repeat_n(flow, train))
                 .collect();
             for caching in [true, false] {

@@ -241,8 +241,8 @@ impl Source {
 
     /// Creates a source that sends from `begins` until before `stop`. Intervals and sizes have separate
     /// random streams.
-    pub fn new(flow: FlowKey, udp: Udp, [begins, stop]: [Time; 2], chance: [Stream; 2]) -> Source {
-        let [intervals, sizes] = chance;
+    pub fn new(flow: FlowKey, udp: Udp, [begins, stop]: [Time; 2], rng: [Stream; 2]) -> Source {
+        let [intervals, sizes] = rng;
         Source { flow, udp, begins, stop, intervals, sizes, number: 0 }
     }
 
@@ -352,8 +352,8 @@ mod tests {
                     probe: None,
                     l4s: false,
                 };
-                let chance = ["intervals", "sizes"].map(|part| Stream::new(1, part));
-                let mut source = Source::new(flow, udp, [Time::ZERO, end], chance);
+                let rng = ["intervals", "sizes"].map(|part| Stream::new(1, part));
+                let mut source = Source::new(flow, udp, [Time::ZERO, end], rng);
                 let (mut next, mut n, mut bytes) = (source.first(), 0, 0_u64);
                 while let Some(at) = next {
                     let (datagram, then) = source.send(at);

@@ -68,11 +68,11 @@ fn independent_errors_meet_the_binomial_formula() {
         (rs(31, 23).interleaved(), 31, 4, 23 * 10, 0.05),
         (Code::new(3, 2, 0).unwrap(), 3, 0, 128, 0.004),
     ] {
-        let mut chance = Stream::new(3, "errors");
+        let mut rng = Stream::new(3, "errors");
         let on_air = code.on_air(bytes);
         let mut alive = 0;
         for _ in 0..FRAMES {
-            let errors: Vec<u32> = (0..on_air).filter(|_| chance.chance(p)).collect();
+            let errors: Vec<u32> = (0..on_air).filter(|_| rng.chance(p)).collect();
             alive += u32::from(code.survives(errors, bytes));
         }
         let block = at_most(t, n, p);

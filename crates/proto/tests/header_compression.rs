@@ -336,18 +336,18 @@ fn feedback_requests_a_whole_header() {
 #[test]
 fn header_checksums_alone_give_the_same_results() {
     for recovery in [Recovery::Retransmission, Recovery::Twice, Recovery::Feedback] {
-        let mut chance = Stream::new(7, "losses");
+        let mut rng = Stream::new(7, "losses");
         let mut links =
             [Coverage::Whole, Coverage::Headers].map(|c| Link::new(config(recovery, c)));
         let (mut seq, mut right) = (1u32, 0);
         for i in 0..5000 {
-            if chance.one_in(40) {
+            if rng.one_in(40) {
                 seq = seq.saturating_sub(3000).max(1);
             }
-            let len = if chance.one_in(9) { 77 } else { 1000 };
+            let len = if rng.one_in(9) { 77 } else { 1000 };
             let packet = segment(1 + (i / 50) % 3, seq, i.into(), len);
             seq += len;
-            let lost = chance.one_in(30);
+            let lost = rng.one_in(30);
             let [a, b] = links.each_mut().map(|link| {
                 let sent = link.compressor.compress(&packet);
                 let got = (!lost).then(|| {

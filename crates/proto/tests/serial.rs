@@ -115,8 +115,8 @@ fn acks_cross_in_six_bytes() {
 fn third_lost(recovery: Recovery, noticed: bool) -> Outcome {
     const LOSS: f64 = 0.02;
     let losses = |seed, side: &str, n| -> Vec<usize> {
-        let mut chance = Stream::new(seed, side);
-        (0..n).filter(|_| chance.chance(LOSS)).collect()
+        let mut rng = Stream::new(seed, side);
+        (0..n).filter(|_| rng.chance(LOSS)).collect()
     };
     let fits =
         |seed: &u64| losses(*seed, "left", 40) == [2] && losses(*seed, "right", 9).is_empty();

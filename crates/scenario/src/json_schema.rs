@@ -206,8 +206,8 @@ fn form(form: &Form, inner: &[Listed]) -> Value {
         Form::Power => or_zero(quantity("[uUmM]?[wWaA]")),
         Form::Energy => or_zero(quantity("([nNuUmMkK]?[jJ]|[mM]?[wWaA][hH])")),
         Form::Voltage => quantity("[mM]?[vV]"),
-        Form::Word(words) => json!({ "enum": words }),
-        Form::Words(words) => {
+        Form::Keyword(words) => json!({ "enum": words }),
+        Form::Keywords(words) => {
             let word = json!({ "enum": words });
             alternatives(vec![
                 word.clone(),

@@ -7,7 +7,7 @@ use crate::document::{Node, Value as Written};
 use crate::error::{Code, Diagnostic, Error, listed};
 use crate::examples;
 use crate::files;
-use crate::read::{Reader, Word, not_a_choice, read};
+use crate::read::{Readable, Reader, not_a_choice, read};
 
 /// A key in the list of a lister.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,7 +58,7 @@ impl Visitor for Listing {
         let default = if let Need::Required(_) = key.need { Value::Absent } else { value.clone() };
         self.add(key, default, Vec::new());
         if let Some((_, word)) = self.given.filter(|(name, _)| *name == key.name) {
-            *value = Value::Word(word);
+            *value = Value::Keyword(word);
         }
     }
 
@@ -186,7 +186,7 @@ impl Visitor for Reading<'_, '_> {
         };
         match &key.form {
             Form::TableOr(other) if node.as_table().is_none() => {
-                if let Form::Word(words) = &**other
+                if let Form::Keyword(words) = &**other
                     && node.as_str().is_none()
                 {
                     let path = self.reader.key(key.name);
@@ -270,7 +270,7 @@ impl Visitor for Reading<'_, '_> {
 /// How values of a form are read: the words after "expected", an example as in a file, and the function.
 type Notation = (&'static str, &'static str, fn(&Node, &str, &str) -> Result<Value, Error>);
 
-fn notation<T: Word + Quantity>() -> Notation {
+fn notation<T: Readable + Quantity>() -> Notation {
     let value = |node: &Node, path: &str, key: &str| read::<T>(node, path, key).map(T::value);
     (T::EXPECTED, T::EXAMPLE, value)
 }
@@ -354,11 +354,11 @@ fn by_form(
                 }
             }
         },
-        Form::Word(words) => Value::Word(word(node, &path, words)?),
-        Form::Words(words) => Value::Words(several(reader, node, key, words)?),
+        Form::Keyword(words) => Value::Keyword(word(node, &path, words)?),
+        Form::Keywords(words) => Value::Keywords(several(reader, node, key, words)?),
         Form::Texts(example) => Value::Texts(texts(node, &path, name, example)?),
         Form::Or(words, form) => match words.iter().find(|word| Some(**word) == node.as_str()) {
-            Some(word) => Value::Word(word),
+            Some(word) => Value::Keyword(word),
             None => by_form(reader, node, key, form, default).map_err(|mut error| {
                 let joint = if error.help.ends_with('?') { " Or" } else { "; or" };
                 error.0.help.push_str(&format!("{joint} {}", listed(words)));

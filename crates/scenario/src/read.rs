@@ -8,7 +8,7 @@ use crate::schema;
 use crate::synonyms::{KEYS, meaning, same};
 
 /// A value that can be written in a scenario.
-pub(crate) trait Word: Sized {
+pub(crate) trait Readable: Sized {
     /// The form with examples: finishes the sentence "expected ...".
     const EXPECTED: &'static str;
     /// An example value, as after `key = `.
@@ -194,13 +194,13 @@ impl<'t> Reader<'t> {
     }
 
     /// The value of an optional key.
-    pub fn optional<T: Word>(&self, key: &str) -> Result<Option<T>, Error> {
+    pub fn optional<T: Readable>(&self, key: &str) -> Result<Option<T>, Error> {
         let Some(node) = self.node(key) else { return Ok(None) };
         read(node, &self.key(key), key).map(Some)
     }
 
     /// The value of a key, or a default.
-    pub fn or<T: Word>(&self, key: &str, default: T) -> Result<T, Error> {
+    pub fn or<T: Readable>(&self, key: &str, default: T) -> Result<T, Error> {
         Ok(self.optional(key)?.unwrap_or(default))
     }
 
@@ -241,7 +241,7 @@ impl<'t> Reader<'t> {
 }
 
 /// Reads a single value.
-pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
+pub(crate) fn read<T: Readable>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
     T::read(node).map_err(|(code, why)| {
         let word = node.brief();
         let correctable = code == Code::BadValue && node.as_array().is_none();

@@ -3,7 +3,7 @@
 use lasthop_observe::Sink;
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpKind};
-use lasthop_proto::tcp::words::{TCPS, Word};
+use lasthop_proto::tcp::words::{Keyword, TCPS};
 use lasthop_proto::tcp::{Congestion, TcpConfig, Variant};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Addr;
@@ -13,7 +13,7 @@ use lasthop_sim::run;
 use crate::parsed::scenario_with;
 
 /// Senders with time-based loss detection, for which one report suffices.
-fn by_time() -> impl Iterator<Item = &'static Word> {
+fn by_time() -> impl Iterator<Item = &'static Keyword> {
     TCPS.iter().filter(|word| {
         let mut config = TcpConfig::linux();
         (word.apply)(&mut config);

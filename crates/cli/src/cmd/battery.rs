@@ -31,7 +31,7 @@ docs/how-to/energy-iot.md lists the sources of the figures and compares them wit
 /// Compute the battery lifetime of a device that reports over LTE-M, NB-IoT, LoRaWAN, Wi-Fi or Bluetooth Low Energy
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct BatteryArgs {
     /// Radios, by name [default: all]
     #[arg(value_name = "RADIO", value_parser = radio)]
     radios: Vec<Radio>,
@@ -109,7 +109,7 @@ fn rest(word: &str) -> Result<Rest, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &BatteryArgs, json: bool) -> Result<Outcome, Failure> {
     let options = Options {
         radios: if args.radios.is_empty() { Radio::all() } else { args.radios.clone() },
         reports: args.reports,

@@ -30,7 +30,7 @@ docs/how-to/compare.md explains the method.";
 /// Compare schemes on one scenario: what gains how much, and what must be deployed for it
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct CompareArgs {
     /// Schemes by name, or `all` [default: the scenario's own labelled axis, else its own schemes, else all]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub schemes: Vec<String>,
@@ -55,8 +55,8 @@ fn probability(word: &str) -> Result<String, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let Args { schemes, baseline, errors, handoff, study } = args;
+pub fn run(args: &CompareArgs, json: bool) -> Result<Outcome, Failure> {
+    let CompareArgs { schemes, baseline, errors, handoff, study } = args;
     let arguments = study.arguments();
     let text = Text::load(&study.scenario, &arguments)?;
     let (baseline_name, handoffs) = (baseline.as_deref(), handoff.as_ref());

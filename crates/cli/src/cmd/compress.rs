@@ -36,7 +36,7 @@ the node's processor for each byte at which compression still saves energy.";
 /// Does compressing before sending spare a battery? Real compressors, on your data
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct CompressArgs {
     /// What would be sent; of a long file the first 8 MiB
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -65,7 +65,7 @@ struct CompressionAnswer {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &CompressArgs, json: bool) -> Result<Outcome, Failure> {
     let data = read(&args.file)?;
     if !positive(args.cpu_power) || !positive(args.cpu_speed) {
         return Err(Failure::input(

@@ -40,7 +40,7 @@ only station or testbed that runs, found in /run/lasthop and $XDG_RUNTIME_DIR/la
 /// Query, change or watch a running station or testbed
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct CtlArgs {
     /// Control socket of the station
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
@@ -117,7 +117,7 @@ fn interval(word: &str) -> Result<Span, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &CtlArgs, json: bool) -> Result<Outcome, Failure> {
     let socket = match &args.socket {
         Some(socket) => socket.clone(),
         None => only(&listening(&directories()))?,

@@ -31,7 +31,7 @@ Exit code 1 if a transfer was not complete or had a wrong byte, 130 after Ctrl-C
 /// Receive and throw away: the other end of `lasthop send`
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct DiscardArgs {
     /// Where to listen: ADDRESS:PORT, ADDRESS or PORT [default: port 9009 of all addresses]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
     listen: Option<Listen>,
@@ -81,7 +81,7 @@ fn listening(word: &str) -> Result<Listen, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &DiscardArgs, json: bool) -> Result<Outcome, Failure> {
     if let Some(directory) = &args.output {
         output::prepare(directory)?;
     }

@@ -21,7 +21,7 @@ Exit code 1 if something is missing that simulations need; what is only optional
 /// Show what this machine can run, with remedies for the rest
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct DoctorArgs {
     /// Directory that results will be written to
     #[arg(long, short, value_name = "DIR", default_value = ".")]
     output: PathBuf,
@@ -42,7 +42,7 @@ struct Check {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &DoctorArgs, json: bool) -> Result<Outcome, Failure> {
     let mut checks = vec![
         version(),
         results(&args.output),

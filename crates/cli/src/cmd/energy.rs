@@ -29,7 +29,7 @@ docs/how-to/energy.md explains the model.";
 #[command(after_help = EXAMPLES, mut_arg("seeds", |seeds| {
     seeds.help("Number of seeds, each one run of each change; overrides `runs` of the file")
 }))]
-pub struct Args {
+pub struct EnergyArgs {
     /// Hardware of both ends, in place of that in the file (`lasthop list hardware`)
     #[arg(long, value_name = "PRESET", value_parser = hardware)]
     pub hardware: Option<String>,
@@ -51,8 +51,8 @@ fn hardware(word: &str) -> Result<String, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let Args { hardware, host, study } = args;
+pub fn run(args: &EnergyArgs, json: bool) -> Result<Outcome, Failure> {
+    let EnergyArgs { hardware, host, study } = args;
     let arguments = study.arguments();
     let text = Text::load(&study.scenario, &arguments)?;
     if !json {

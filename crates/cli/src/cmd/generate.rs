@@ -6,20 +6,20 @@ use crate::outcome::Outcome;
 
 /// Write schemas for editors, completions for shells, or manual pages
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct GenerateArgs {
     #[command(subcommand)]
     what: What,
 }
 
 #[derive(clap::Subcommand, Debug)]
 enum What {
-    Schema(schema::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+    Schema(schema::SchemaArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
+pub fn run(args: &GenerateArgs) -> Result<Outcome, Failure> {
     match &args.what {
         What::Schema(args) => schema::run(args),
         What::Completions(args) => completions::run(args),

@@ -41,7 +41,7 @@ docs/reference/tunnel.md explains every key; docs/how-to/link.md says when a tun
 /// Run a tunnel to another host that repairs what the path loses (TULIP)
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct LinkArgs {
     /// The tunnel's file
     #[arg(value_name = "FILE", required_unless_present = "keygen")]
     file: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &LinkArgs, json: bool) -> Result<Outcome, Failure> {
     let Some(path) = args.file.as_deref().filter(|_| !args.keygen) else {
         keygen(args.file.as_deref(), args.force, json)?;
         return Ok(Outcome::Done);

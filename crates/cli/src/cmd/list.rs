@@ -21,7 +21,7 @@ Examples:
 /// List systems, claims, scenarios, schemes, presets or hardware
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ListArgs {
     /// What to list
     what: Topic,
     /// Print the text of this built-in scenario instead
@@ -46,7 +46,7 @@ enum Topic {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &ListArgs, json: bool) -> Result<Outcome, Failure> {
     if let Some(name) = &args.show {
         return show(args.what, name, json);
     }

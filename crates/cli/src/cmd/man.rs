@@ -17,14 +17,14 @@ Examples:
 /// Write the manual pages: one of the program and one of each command
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ManArgs {
     /// Directory of the pages; made if it is not there
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
+pub fn run(args: &ManArgs) -> Result<Outcome, Failure> {
     // `man run` would silently make a directory of this name.
     if let Some(name) =
         args.dir.to_str().filter(|name| Cli::command().find_subcommand(name).is_some())

@@ -33,7 +33,7 @@ const FILES_MAX: usize = 10_000;
 /// Run packetdrill scripts against lasthop's TCP, the kernel's, or both
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct PacketdrillArgs {
     /// Scripts, or folders with *.pkt files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Args {
     tries: u32,
 }
 
-impl Args {
+impl PacketdrillArgs {
     /// Whether the script runs against lasthop's TCP and against the kernel's.
     fn sides(&self) -> (bool, bool) {
         (self.against != "kernel", self.against != "self")
@@ -89,7 +89,7 @@ struct ScriptOutcome {
 
 impl ScriptOutcome {
     /// A script without a run.
-    fn not_run(args: &Args, path: &Path, reason: NotRun) -> ScriptOutcome {
+    fn not_run(args: &PacketdrillArgs, path: &Path, reason: NotRun) -> ScriptOutcome {
         let verdict = Verdict::Unsupported { line: reason.line, feature: reason.feature };
         let played = Played { verdict, notes: Vec::new(), trace: Vec::new() };
         let (own, kernel) = args.sides();
@@ -103,7 +103,7 @@ impl ScriptOutcome {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &PacketdrillArgs, json: bool) -> Result<Outcome, Failure> {
     let files = files(&args.files)?;
     let stop = Stop::listen()?;
     let (own, kernel) = args.sides();
@@ -227,7 +227,7 @@ fn load(path: &Path) -> Result<(String, Script), NotRun> {
 }
 
 fn one(
-    args: &Args,
+    args: &PacketdrillArgs,
     path: &Path,
     text: &str,
     script: &Script,
@@ -306,7 +306,7 @@ fn verdicts<'a>(results: &'a [ScriptOutcome], side: &str) -> Vec<(&'a str, &'a V
 }
 
 /// The text of a script's result.
-fn script_text(args: &Args, outcome: &ScriptOutcome) -> String {
+fn script_text(args: &PacketdrillArgs, outcome: &ScriptOutcome) -> String {
     let mut text = String::new();
     let sides = [("self", &outcome.own), ("kernel", &outcome.kernel)];
     let several = args.against == "both";

@@ -45,7 +45,7 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 /// Draw one figure of results for a paper or a slide
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct PlotArgs {
     /// One of the kinds below
     #[arg(value_name = "KIND", value_parser = kinds(), hide_possible_values = true)]
     kind: Kind,
@@ -70,7 +70,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &PlotArgs, json: bool) -> Result<Outcome, Failure> {
     let name = format!("{}.svg", args.kind.name());
     let target = args.output.clone().unwrap_or_else(|| args.dir.join(name));
     let form = Form::of(&target)?;

@@ -33,7 +33,7 @@ requirements. docs/how-to/replay.md explains the table and lists the known diffe
 /// Compare the kernel's TCP with lasthop's under the same packet losses
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ReplayArgs {
     /// Congestion control of the kernel; lasthop uses its rack, cubic or bbr
     #[arg(long, value_name = "NAME", default_value = SENDERS[0].0, value_parser = SENDERS.map(|(name, _)| name))]
     kernel: String,
@@ -73,7 +73,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &ReplayArgs, json: bool) -> Result<Outcome, Failure> {
     let recorded = args.recorded.as_deref().map(read).transpose()?;
     let stop = Stop::listen()?;
     let (answer, recording) = match &recorded {
@@ -120,7 +120,7 @@ fn read(path: &Path) -> Result<Recording, Failure> {
 
 /// The answer without any pattern.
 fn nothing_yet(
-    args: &Args,
+    args: &ReplayArgs,
     kernel: &str,
     release: &str,
     requested: usize,
@@ -143,7 +143,7 @@ fn nothing_yet(
 }
 
 /// Compares lasthop's TCP with a recording.
-fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<ReplayAnswer, Failure> {
+fn against(args: &ReplayArgs, recording: &Recording, stop: &Stop) -> Result<ReplayAnswer, Failure> {
     let Recording { kernel, release, patterns, .. } = recording;
     let mut answer = nothing_yet(args, kernel, release, patterns.len())?;
     for recorded in patterns {
@@ -158,7 +158,7 @@ fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<ReplayAnsw
 
 /// Compares lasthop's TCP with the kernel of this machine.
 fn live(
-    args: &Args,
+    args: &ReplayArgs,
     json: bool,
     stop: &Stop,
 ) -> Result<(ReplayAnswer, Option<Recording>), Failure> {

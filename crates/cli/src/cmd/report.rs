@@ -28,7 +28,7 @@ const MOST: usize = 6;
 /// Make a self-contained page with tables and plots from the results in a directory, or in several together
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ReportArgs {
     /// Directory that `lasthop run -o` wrote; several are drawn together
     #[arg(value_name = "DIR", required = true, num_args = 1..=MOST)]
     pub dirs: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &ReportArgs, json: bool) -> Result<Outcome, Failure> {
     let dirs = &args.dirs;
     let (page, name) = match dirs.as_slice() {
         [dir] => {

@@ -44,7 +44,7 @@ A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it 
 /// Run a scenario: every combination of what it varies, with every seed
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct RunArgs {
     /// Scenario file, `-` for stdin, or the name of a built-in scenario
     #[arg(value_name = "FILE|NAME")]
     pub scenario: Option<String>,
@@ -100,7 +100,7 @@ pub struct Changes {
     pub vary: Vec<String>,
 }
 
-impl Args {
+impl RunArgs {
     /// Whether a story about the results is printed.
     fn is_demonstration(&self) -> bool {
         self.scenario.is_none() && self.changes.is_empty()
@@ -121,7 +121,7 @@ impl Changes {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &RunArgs, json: bool) -> Result<Outcome, Failure> {
     let mut arguments = args.changes.arguments();
     let text = Text::load(args.scenario.as_deref().unwrap_or(DEMONSTRATION), &arguments)?;
     // Last, so that they override `--set runs=`; clap has checked them already.
@@ -180,7 +180,7 @@ fn order(text: &Text, arguments: &[Argument]) -> Order {
 fn execute(
     job: &Job<'_>,
     provenance: &Provenance,
-    args: &Args,
+    args: &RunArgs,
     json: bool,
 ) -> Result<Outcome, Failure> {
     let plan = job.plan;
@@ -273,7 +273,7 @@ fn interrupted(
     job: &Job<'_>,
     results: &Results,
     finished: usize,
-    args: &Args,
+    args: &RunArgs,
     json: bool,
 ) -> Result<Outcome, Failure> {
     job.progress.finish();
@@ -294,7 +294,7 @@ fn interrupted(
 }
 
 /// The command that repeats the runs; options for threads and output do not affect results.
-fn command(args: &Args) -> String {
+fn command(args: &RunArgs) -> String {
     let mut words = vec!["lasthop".to_owned(), "run".to_owned()];
     words.extend(args.scenario.as_deref().map(output::quoted));
     words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
@@ -307,7 +307,7 @@ fn command(args: &Args) -> String {
 }
 
 /// The text of the scenario, preceded by the changes of the command line as comments.
-fn as_given(text: &Text, args: &Args) -> String {
+fn as_given(text: &Text, args: &RunArgs) -> String {
     let origin = printable(&text.origin);
     format!("# {origin}, run with: {}\n\n{}", printable(&command(args)), text.text)
 }

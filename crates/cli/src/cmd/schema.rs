@@ -19,7 +19,7 @@ An editor with Taplo (Even Better TOML) completes and checks a file that begins 
 /// Print the JSON Schema of a file, for editors that complete and check while one types, or of a JSON answer
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct SchemaArgs {
     /// Which file
     #[arg(default_value = "scenario")]
     file: FileKind,
@@ -70,7 +70,7 @@ enum FileKind {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
+pub fn run(args: &SchemaArgs) -> Result<Outcome, Failure> {
     if let Some(answer) = args.answer {
         output::exact(answer.schema())?;
         return Ok(Outcome::Done);

@@ -48,7 +48,7 @@ Exit code 1 if a transfer broke off, 130 after Ctrl-C.";
 /// Send bulk data to a discard receiver and time it
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct SendArgs {
     /// Receiver; the default port is 9009
     #[arg(value_name = "HOST[:PORT]")]
     destination: Destination,
@@ -118,7 +118,7 @@ fn collect<R>(results: Vec<Result<R, EndpointError>>, reports: &mut Vec<R>) -> R
     first
 }
 
-impl Args {
+impl SendArgs {
     fn family(&self) -> Family {
         match (self.ipv4, self.ipv6) {
             (true, _) => Family::V4,
@@ -150,7 +150,7 @@ fn source_address(word: &str) -> Result<SocketAddr, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &SendArgs, json: bool) -> Result<Outcome, Failure> {
     if args.stdin.is_some() && (args.at_once > 1 || args.repeat > 1) {
         return Err(Failure::input(
             "stdin can be sent only once",
@@ -167,7 +167,7 @@ type Trace = Mutex<TcbCsv<AtomicFile>>;
 
 /// The size and form of the transfer.
 struct Job<'a> {
-    args: &'a Args,
+    args: &'a SendArgs,
     json: bool,
 }
 

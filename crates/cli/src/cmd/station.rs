@@ -33,7 +33,7 @@ docs/reference/station.md explains every key; docs/how-to/station.md says when a
 /// Run the base station between two interfaces, as a bump in the wire
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct StationArgs {
     /// The station's file
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -49,7 +49,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &StationArgs, json: bool) -> Result<Outcome, Failure> {
     let (file, warnings) = load(&args.file)?;
     for warning in &warnings {
         match json {

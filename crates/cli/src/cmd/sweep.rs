@@ -30,7 +30,7 @@ queries and limits.";
 /// Make a sweep of any size, in batches that many machines may share
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct SweepArgs {
     /// Scenario file, `-` for stdin, or the name of a built-in scenario
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
@@ -53,7 +53,7 @@ pub struct Args {
 }
 
 /// Runs `lasthop sweep`.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &SweepArgs, json: bool) -> Result<Outcome, Failure> {
     let mut arguments = args.changes.arguments();
     let text = Text::load(&args.scenario, &arguments)?;
     arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("runs={seeds}"))));

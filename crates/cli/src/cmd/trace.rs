@@ -61,7 +61,7 @@ traffic. It shows the capacity of the link only while the sender had data waitin
 /// Show, make and convert traces: the capacity of a link over time
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct TraceArgs {
     #[command(subcommand)]
     command: Verb,
 }
@@ -220,7 +220,7 @@ enum Form {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &TraceArgs, json: bool) -> Result<Outcome, Failure> {
     match &args.command {
         Verb::Show { file, window, svg, meant } => {
             let (measured, _) = read(file, meant)?;

@@ -19,7 +19,7 @@ use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::notify::Manager;
 use crate::status::TunnelStatus;
-use crate::sys::path_mtu;
+use crate::sys::udp_socket;
 use crate::testbed::ip;
 
 /// Limit of packets or datagrams per source and round.
@@ -195,7 +195,7 @@ impl Driver {
             self.refuse("sent-in-pieces");
         }
         if *whole != self.whole {
-            path_mtu::may_fragment(&self.udp, !whole)?;
+            udp_socket::may_fragment(&self.udp, !whole)?;
             self.whole = *whole;
         }
         let Err(error) = self.udp.send_to(bytes, to) else { return Ok(()) };
@@ -227,10 +227,10 @@ impl Driver {
         self.peer = peer;
         if let Some(peer) = self.peer.filter(|_| self.ask_at <= now) {
             self.ask_at = now + ASK;
-            if let Some(below) = path_mtu::below(peer) {
+            if let Some(below) = udp_socket::below(peer) {
                 self.tunnel.set_below(now, below);
             }
-            if let Ok(hint) = path_mtu::path_mtu(peer) {
+            if let Ok(hint) = udp_socket::path_mtu(peer) {
                 self.tunnel.doubt(now, hint);
             }
         }

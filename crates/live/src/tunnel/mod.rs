@@ -27,7 +27,7 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::metrics::{self, Endpoint};
 use crate::status::TunnelStatus;
-use crate::sys::{path_mtu, tun};
+use crate::sys::{tun, udp_socket};
 use crate::testbed::ip;
 use crate::{control, notify::Manager, shortage};
 
@@ -228,10 +228,10 @@ pub fn run(
     let listen = |error| Fault::Listen { at: file.listen.to_string(), error };
     let udp = UdpSocket::bind(file.listen).map_err(listen)?;
     udp.set_nonblocking(true)?;
-    path_mtu::may_fragment(&udp, false)?;
-    path_mtu::enlarge_buffers(&udp);
+    udp_socket::may_fragment(&udp, false)?;
+    udp_socket::enlarge_buffers(&udp);
     let framing = framing(file.listen);
-    let path = file.peer.and_then(path_mtu::below).unwrap_or(ETHERNET);
+    let path = file.peer.and_then(udp_socket::below).unwrap_or(ETHERNET);
     let mtu = inside(file, path, framing)?;
     if let Some(warning) = narrow_for_v6(mtu, &file.addresses) {
         report(TunnelReport::Warning(warning));

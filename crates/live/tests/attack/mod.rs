@@ -38,8 +38,8 @@ fn packets() -> u32 {
 /// No SYN without ACK reaches a connection that is not `open`. In SYN-SENT it would be a simultaneous open
 /// (RFC 9293, 3.5). The client would take its number for the server's, and the server would answer the next
 /// segment with a valid RST. Two hosts without a station have no protection from that either.
-fn forged(chance: &mut Stream, flow: FlowKey, open: bool) -> Packet {
-    let flags = match chance.below(12) {
+fn forged(rng: &mut Stream, flow: FlowKey, open: bool) -> Packet {
+    let flags = match rng.below(12) {
         0 => Flags::RST,
         1 => Flags::RST | Flags::ACK,
         2 if open => Flags::SYN,
@@ -47,12 +47,12 @@ fn forged(chance: &mut Stream, flow: FlowKey, open: bool) -> Packet {
         4 => Flags::FIN | Flags::ACK,
         _ => Flags::ACK,
     };
-    let len = if chance.below(4) == 0 { chance.below(1000) as usize } else { 0 };
-    let mut number = || Seq(chance.next_u64() as u32);
+    let len = if rng.below(4) == 0 { rng.below(1000) as usize } else { 0 };
+    let mut number = || Seq(rng.next_u64() as u32);
     let mut segment = Segment::new(flow.src_port, flow.dst_port, number(), number(), flags);
-    segment.window = chance.below(1 << 16) as u16;
-    if chance.below(2) == 0 {
-        let [value, echo] = [0, 1].map(|_| chance.next_u64() as u32);
+    segment.window = rng.below(1 << 16) as u16;
+    if rng.below(2) == 0 {
+        let [value, echo] = [0, 1].map(|_| rng.next_u64() as u32);
         segment.timestamps = Some(Timestamps { value, echo });
     }
     let mut packet = Packet::tcp(flow.src, flow.dst, segment, Body::copy_of(&vec![9; len]));
@@ -115,7 +115,7 @@ fn spoofed_once(by: By, stage: fn() -> Stage) -> (bool, bool) {
         }
         count
     });
-    let (mut inbox, mut chance, mut sent) = (Inbox::new(), Stream::new(3, "spoofed"), 0);
+    let (mut inbox, mut rng, mut sent) = (Inbox::new(), Stream::new(3, "spoofed"), 0);
     let mut last: Option<Observed> = None;
     while sent < packets() && !legit.is_finished() {
         inbox.receive(&watched).unwrap();
@@ -133,7 +133,7 @@ fn spoofed_once(by: By, stage: fn() -> Stage) -> (bool, bool) {
             continue;
         };
         let mut batch = |flow, [dst, src]: [[u8; 6]; 2]| -> Vec<Vec<u8>> {
-            (0..20).map(|_| frame_of(&forged(&mut chance, flow, open), dst, src)).collect()
+            (0..20).map(|_| frame_of(&forged(&mut rng, flow, open), dst, src)).collect()
         };
         send_all(&left, &batch(flow, [ends[1], ends[0]]));
         send_all(&right, &batch(flow.reversed(), ends));

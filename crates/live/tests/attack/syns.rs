@@ -29,7 +29,7 @@ fn syn_races_break_no_connection() {
         sh(&format!("ip netns exec fh sysctl -qw net.ipv4.ip_local_port_range='{first} {last}'"));
         let (dst, src) = (mac("mh", "mr"), mac("fh", "fl"));
         let attacker = socket("fh", "fl");
-        let mut chance = Stream::new(5, "races");
+        let mut rng = Stream::new(5, "races");
         all_of(|by, stage| {
             let station = station_by(by, Nothing, move || vec![stage()]);
             let (sender, addresses) = channel();
@@ -54,7 +54,7 @@ fn syn_races_break_no_connection() {
             let mut forge = || {
                 let syns: Vec<Vec<u8>> = PORTS
                     .map(|port| {
-                        let seq = Seq(chance.next_u64() as u32);
+                        let seq = Seq(rng.next_u64() as u32);
                         let mut syn = Segment::new(port, address.port(), seq, Seq(0), Flags::SYN);
                         syn.window = 60_000;
                         let hosts = [1, 2].map(|n| Addr::v4(10, 9, 0, n));
@@ -151,10 +151,10 @@ fn a_syn_flood_opens_no_connection_at_a_server_with_cookies() {
 
 /// SYNs from random addresses and ports, with checksums that the server's kernel accepts.
 fn forged_syns(ends: [[u8; 6]; 2]) -> impl FnMut(u32, &mut Vec<u8>) {
-    let mut chance = Stream::new(3, "syns");
+    let mut rng = Stream::new(3, "syns");
     move |_, frame| {
-        let [a, b, c, d, e] = core::array::from_fn(|_| chance.below(256) as u8);
-        let seq = Seq(chance.next_u64() as u32);
+        let [a, b, c, d, e] = core::array::from_fn(|_| rng.below(256) as u8);
+        let seq = Seq(rng.next_u64() as u32);
         let port = u16::from_be_bytes([d, e]).max(1);
         let mut syn = Segment::new(port, 9, seq, Seq(0), Flags::SYN);
         syn.window = 60_000;

@@ -47,7 +47,7 @@ fn server() -> Addr {
 /// SYNs to the mobile host from random addresses and ports; `ends` are the link-layer addresses, destination
 /// first.
 pub fn spoofed_connections(ends: [[u8; 6]; 2], seed: u64) -> impl FnMut(u32, &mut Vec<u8>) {
-    let mut chance = Stream::new(seed, "flood");
+    let mut rng = Stream::new(seed, "flood");
     let segment = Segment::new(1, 9, Seq(0), Seq(0), Flags::SYN);
     let packet = Packet::tcp(Addr::v4(11, 0, 0, 0), server(), segment, Body::EMPTY);
     let mut syn = frame_of(&packet, ends[0], ends[1]);
@@ -55,7 +55,7 @@ pub fn spoofed_connections(ends: [[u8; 6]; 2], seed: u64) -> impl FnMut(u32, &mu
     move |_, frame| {
         // Both checksums are wrong, but the virtio header claims that they are valid.
         syn[0] = 2;
-        let x = chance.below(1 << 40).to_be_bytes();
+        let x = rng.below(1 << 40).to_be_bytes();
         syn[addr_at + 1..addr_at + 4].copy_from_slice(&x[3..6]);
         syn[port_at..port_at + 2].copy_from_slice(&x[6..8]);
         let ip = VNET + 14;
@@ -85,7 +85,7 @@ pub fn spoofed_data(
 
 /// Truncated packets with a few random changes in headers, lengths, options and tags.
 pub fn garbage(ends: [[u8; 6]; 2]) -> impl FnMut(u32, &mut Vec<u8>) {
-    let mut chance = Stream::new(7, "garbage");
+    let mut rng = Stream::new(7, "garbage");
     let mut segment = Segment::new(1, 9, Seq(5), Seq(6), Flags::ACK);
     segment.options_mut().unknown = [253u8, 2].repeat(20);
     let packet = Packet::tcp(Addr::v4(10, 9, 0, 7), server(), segment, Body::copy_of(&[1; 100]));
@@ -94,8 +94,8 @@ pub fn garbage(ends: [[u8; 6]; 2]) -> impl FnMut(u32, &mut Vec<u8>) {
         frame.clone_from(&bomb);
         frame.truncate(VNET + 14 + i as usize % (bomb.len() - VNET - 13));
         for _ in 0..i % 4 {
-            let at = VNET + 12 + chance.below((frame.len() - VNET - 12) as u64) as usize;
-            frame[at] = chance.below(256) as u8;
+            let at = VNET + 12 + rng.below((frame.len() - VNET - 12) as u64) as usize;
+            frame[at] = rng.below(256) as u8;
         }
     }
 }

@@ -69,25 +69,25 @@ fn some(ends: Option<[End; 2]>) -> Option<[End; 2]> {
 }
 
 /// A sequence number near a known one of `end`, or any number.
-fn number(chance: &mut Stream, end: &End) -> Seq {
-    let any = Seq(chance.next_u64() as u32);
+fn number(rng: &mut Stream, end: &End) -> Seq {
+    let any = Seq(rng.next_u64() as u32);
     let known = [end.iss, end.next, end.acked, end.acked.map(|_| end.edge)];
-    let base = known[chance.below(4) as usize].or(end.next).unwrap_or(any);
-    let off = match chance.below(8) {
+    let base = known[rng.below(4) as usize].or(end.next).unwrap_or(any);
+    let off = match rng.below(8) {
         0..=2 => 0,
         3 => 1,
         4 => u32::MAX,
-        5 => chance.below(3000) as u32,
-        6 => 0_u32.wrapping_sub(chance.below(3000) as u32),
-        _ => return if chance.below(4) == 0 { any } else { base + (chance.below(9 << 20) as u32) },
+        5 => rng.below(3000) as u32,
+        6 => 0_u32.wrapping_sub(rng.below(3000) as u32),
+        _ => return if rng.below(4) == 0 { any } else { base + (rng.below(9 << 20) as u32) },
     };
     base + off
 }
 
 /// A segment of one end with numbers near the known ones of both ends.
-fn segment(chance: &mut Stream, from: Side, flow: FlowKey, ends: &[End; 2]) -> Packet {
+fn segment(rng: &mut Stream, from: Side, flow: FlowKey, ends: &[End; 2]) -> Packet {
     let (own, peer) = (&ends[from.index()], &ends[from.other().index()]);
-    let flags = match chance.below(20) {
+    let flags = match rng.below(20) {
         0..=1 => Flags::SYN,
         2..=4 => Flags::SYN | Flags::ACK,
         5 => Flags::RST,
@@ -95,17 +95,17 @@ fn segment(chance: &mut Stream, from: Side, flow: FlowKey, ends: &[End; 2]) -> P
         7 => Flags::FIN | Flags::ACK,
         _ => Flags::ACK,
     };
-    let (seq, ack) = (number(chance, own), number(chance, peer));
+    let (seq, ack) = (number(rng, own), number(rng, peer));
     let flow = if from == Side::Left { flow } else { flow.reversed() };
     let ack = if flags.has(Flags::ACK) { ack } else { Seq(0) };
     let mut segment = Segment::new(flow.src_port, flow.dst_port, seq, ack, flags);
-    segment.window = [0, 1, 500, 20_000, u16::MAX][chance.below(5) as usize];
-    if flags.has(Flags::SYN) && chance.below(3) > 0 {
-        let shift = [0, 1, 7, 14, 15, 255][chance.below(6) as usize];
+    segment.window = [0, 1, 500, 20_000, u16::MAX][rng.below(5) as usize];
+    if flags.has(Flags::SYN) && rng.below(3) > 0 {
+        let shift = [0, 1, 7, 14, 15, 255][rng.below(6) as usize];
         segment.options_mut().window_scale = Some(shift);
     }
     let plain = !flags.any(Flags::SYN | Flags::RST);
-    let len = if plain { [0, 0, 1, 100, 1400][chance.below(5) as usize] } else { 0 };
+    let len = if plain { [0, 0, 1, 100, 1400][rng.below(5) as usize] } else { 0 };
     Packet::tcp(flow.src, flow.dst, segment, Body::copy_of(&vec![7; len]))
 }
 
@@ -152,12 +152,12 @@ fn the_kernel_and_the_agent_believe_the_same_segments() {
     control.limit.store(LIMIT_DUPLICATES.0, Relaxed);
     let mut standings = [0; 5];
     for case in 0..CASES {
-        let (mut chance, began) = (Stream::new(case.into(), "guarded"), Clock::start());
+        let (mut rng, began) = (Stream::new(case.into(), "guarded"), Clock::start());
         let (mut guard, flow, mut history) = (Guard::new(4), flow(case), Vec::new());
         for _ in 0..SEGMENTS {
             let known = guard.ends(flow).unwrap_or_default();
-            let from = SIDES[chance.below(2) as usize];
-            let packet = segment(&mut chance, from, flow, &known);
+            let from = SIDES[rng.below(2) as usize];
+            let packet = segment(&mut rng, from, flow, &known);
             if is_lenient(from, &packet, &known) {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use lasthop_proto::tcp::accurate::AccurateEcn;
 use lasthop_proto::tcp::config::{IdleRestart, RtoRule};
-use lasthop_proto::tcp::word::Word;
+use lasthop_proto::tcp::words::Keyword;
 use lasthop_proto::tcp::{TcpConfig, words};
 use lasthop_proto::units::Span;
 
@@ -12,7 +12,7 @@ pub struct Keys {
     /// TCP of connections without separate options.
     pub tcp: TcpConfig,
     /// The congestion control.
-    pub word: &'static Word,
+    pub word: &'static Keyword,
     /// `tcp_ecn`: 0 off, 1 offered and accepted, 2 accepted, 3 accurate ECN.
     pub ecn: u8,
     /// `tcp_ecn_option`: whether accurate ECN uses options.

@@ -165,11 +165,11 @@ impl Roam {
             .iter()
             .map(|tour| {
                 let host = &scenario.hosts[tour.host];
-                let chance = Stream::new(seed, &format!("visits.{}", host.name));
+                let rng = Stream::new(seed, &format!("visits.{}", host.name));
                 Mobile {
                     addr: host.addr,
                     stage: host_stages[tour.host],
-                    walk: Box::new(Walk::new(tour.clone(), roaming.handoff.clone(), chance)),
+                    walk: Box::new(Walk::new(tour.clone(), roaming.handoff.clone(), rng)),
                     audible: [NONE; 2],
                     left: (NONE, Time::ZERO),
                     heading: NONE,

@@ -31,7 +31,7 @@ struct Visit {
 pub struct Walk {
     tour: Tour,
     handoff: Handoff,
-    chance: Stream,
+    rng: Stream,
     /// Number of planned visits, and index of the last one in [`Tour::cells`].
     planned: usize,
     at: usize,
@@ -41,11 +41,11 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Before the first visit; `chance` is the random stream of this host.
-    pub fn new(tour: Tour, handoff: Handoff, chance: Stream) -> Walk {
+    /// Before the first visit; `rng` is the random stream of this host.
+    pub fn new(tour: Tour, handoff: Handoff, rng: Stream) -> Walk {
         let last = Visit { cell: 0, from: Time::ZERO, until: None };
         let mut walk =
-            Walk { tour, handoff, chance, planned: 0, at: 0, last, ahead: BinaryHeap::new() };
+            Walk { tour, handoff, rng, planned: 0, at: 0, last, ahead: BinaryHeap::new() };
         if let Some(first) = walk.next_visit() {
             walk.last = first;
             walk.await_move(first.from, Move::Arrives(first.cell));
@@ -121,16 +121,16 @@ impl Walk {
                 return Some(Visit { cell: cell as u16, from: Time::ZERO + from, until });
             }
             Stays::Every(every) => (n % cells, Time::ZERO + *every * n as u64),
-            Stays::Dwell(_) if n == 0 => (self.chance.below(cells as u64) as usize, Time::ZERO),
+            Stays::Dwell(_) if n == 0 => (self.rng.below(cells as u64) as usize, Time::ZERO),
             Stays::Dwell(mean) => {
                 let Handoff { gap, overlap, .. } = self.handoff;
-                let stays = Span(self.chance.exponential(mean.0 as f64) as u64);
+                let stays = Span(self.rng.exponential(mean.0 as f64) as u64);
                 // The host does not leave before its last hand-off is over.
                 let stays = stays.max(overlap + Span::millis(1));
                 let on = match cells {
                     1 => 0,
                     2 => 1,
-                    _ => [1, cells - 1][self.chance.below(2) as usize],
+                    _ => [1, cells - 1][self.rng.below(2) as usize],
                 };
                 ((self.at + on) % cells, self.last.from + gap + stays)
             }

@@ -134,7 +134,7 @@ impl SplitConfig {
         let mut c = SplitConfig::new(tcp);
         let form = Form::or(vec!["auto"], Bytes(1)..=Bytes(1 << 30));
         let doc = "the buffer for each direction of a connection; `auto` grows with the path from 64 KiB to 4 MiB";
-        match k.value("buffer", form, Need::Default, Value::Word("auto"), doc) {
+        match k.value("buffer", form, Need::Default, Value::Keyword("auto"), doc) {
             Value::Size(bytes) => c.buffer = bytes,
             _ => c.largest = Some(LARGEST),
         }

@@ -52,9 +52,9 @@ pub enum Form {
     /// A voltage.
     Voltage,
     /// One of these keywords.
-    Word(Vec<&'static str>),
+    Keyword(Vec<&'static str>),
     /// One of these keywords, or a list of several.
-    Words(Vec<&'static str>),
+    Keywords(Vec<&'static str>),
     /// Any text; the example is in the notation of a file.
     Text(&'static str),
     /// A text, or the name of a file in the scenario's directory that contains it; the example is in the
@@ -106,8 +106,8 @@ pub enum Value {
     Energy(Energy),
     Charge(Charge),
     Voltage(Voltage),
-    Word(&'static str),
-    Words(Vec<&'static str>),
+    Keyword(&'static str),
+    Keywords(Vec<&'static str>),
     Text(String),
     Texts(Vec<String>),
     /// The contents of a file.
@@ -121,7 +121,7 @@ pub enum Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Absent | Value::Words(_) | Value::Texts(_) | Value::File { .. } => Ok(()),
+            Value::Absent | Value::Keywords(_) | Value::Texts(_) | Value::File { .. } => Ok(()),
             Value::Current(_) | Value::Charge(_) | Value::Voltage(_) => Ok(()),
             Value::Flag(flag) => flag.fmt(f),
             Value::Count(count) => count.fmt(f),
@@ -137,7 +137,7 @@ impl fmt::Display for Value {
             Value::Decibels(ratio) => ratio.fmt(f),
             Value::Power(power) => power.fmt(f),
             Value::Energy(energy) => energy.fmt(f),
-            Value::Word(word) => word.fmt(f),
+            Value::Keyword(word) => word.fmt(f),
             Value::Text(text) => text.fmt(f),
         }
     }

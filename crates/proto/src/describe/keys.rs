@@ -230,11 +230,11 @@ impl<'v> Keys<'v> {
     ) {
         let default = table.iter().find(|(_, value)| value == slot);
         let (need, default) = match default {
-            Some((word, _)) => (Need::Default, Value::Word(word)),
+            Some((word, _)) => (Need::Default, Value::Keyword(word)),
             None => (Need::Else(""), Value::Absent),
         };
-        let value = self.visit(key, Form::Word(words(table)), need, default, doc);
-        if let Value::Word(word) = value
+        let value = self.visit(key, Form::Keyword(words(table)), need, default, doc);
+        if let Value::Keyword(word) = value
             && let Some(value) = named(table, word)
         {
             *slot = value;
@@ -248,9 +248,9 @@ impl<'v> Keys<'v> {
         table: Words<'_, T>,
         doc: &'static str,
     ) -> Option<T> {
-        let form = Form::Word(words(table));
+        let form = Form::Keyword(words(table));
         match self.visit(key, form, Need::Else(""), Value::Absent, doc) {
-            Value::Word(word) => named(table, word),
+            Value::Keyword(word) => named(table, word),
             _ => None,
         }
     }

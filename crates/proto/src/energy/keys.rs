@@ -22,9 +22,9 @@ impl Hardware {
         let mut table = None;
         let doc =
             "the hardware of a host on a battery: a preset or a table (`lasthop list hardware`)";
-        let word = k.table_or("battery", Form::Word(words), doc, |k| table = Some(read(k)));
+        let word = k.table_or("battery", Form::Keyword(words), doc, |k| table = Some(read(k)));
         match word {
-            Value::Word(word) => {
+            Value::Keyword(word) => {
                 presets.into_iter().find(|(name, _)| *name == word).map(|(_, h)| h)
             }
             _ => table.filter(|_| k.has("battery")),

@@ -72,7 +72,7 @@ impl Ordinals {
 #[derive(Clone, Debug)]
 pub struct Cross {
     config: CrossTraffic,
-    chance: Stream,
+    rng: Stream,
     pipes: [Pipe; 2],
     /// Number of data packets and of others towards each side.
     seen: [[u64; 2]; 2],
@@ -141,10 +141,10 @@ impl Quiet {
 }
 
 impl Cross {
-    /// An empty router with draws from `chance`.
-    pub fn new(config: CrossTraffic, chance: Stream) -> Cross {
+    /// An empty router with draws from `rng`.
+    pub fn new(config: CrossTraffic, rng: Stream) -> Cross {
         let choices = config.fates.is_some().then(Box::default);
-        Cross { config, chance, pipes: Default::default(), seen: [[0; 2]; 2], choices }
+        Cross { config, rng, pipes: Default::default(), seen: [[0; 2]; 2], choices }
     }
 
     /// How many packets have met their fate; `None` for a router without fates.
@@ -207,11 +207,11 @@ impl Cross {
     /// Drops the packet, or forwards it after a delay.
     fn pass(&mut self, now: Time, side: Side, packet: Packet, out: &mut Out) {
         let named = self.is_named(side, &packet);
-        if named || packet.bears_data() && self.chance.chance(self.config.loss.get()) {
+        if named || packet.bears_data() && self.rng.chance(self.config.loss.get()) {
             out.discard(side, packet, Cause::CrossTraffic);
             return;
         }
-        let delay = Span(self.chance.below(self.config.jitter.0 + 1));
+        let delay = Span(self.rng.below(self.config.jitter.0 + 1));
         let pipe = &mut self.pipes[side.index()];
         let last = pipe.last().unwrap_or(Time::ZERO);
         pipe.push((now + delay).max(last), packet);

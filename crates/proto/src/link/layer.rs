@@ -29,7 +29,7 @@ family! {
 
     /// A link layer's end at one station.
     #[derive(Clone, Debug)]
-    pub machine LinkLayer(station: Station, stations: u8, timing: Timing, chance: Stream);
+    pub machine LinkLayer(station: Station, stations: u8, timing: Timing, rng: Stream);
 
     /// Descriptors of the link layers, in the order of the manual.
     words Read;
@@ -41,7 +41,7 @@ family! {
     Ll(ll: LlConfig) => Box<Ll> = Box::new(Ll::new(ll, station, stations)), ll::WORDS;
     /// Each frame is acknowledged, with a limited number of retransmissions (bakshi96 4.2.1).
     LocalRecovery(recovery: LocalRecoveryConfig) => Box<LocalRecovery>
-        = Box::new(LocalRecovery::new(recovery, station, stations, timing, chance)), local_recovery::WORDS;
+        = Box::new(LocalRecovery::new(recovery, station, stations, timing, rng)), local_recovery::WORDS;
     /// TULIP (parsa98).
     Tulip(tulip: TulipConfig) => Box<Tulip>
         = Box::new(Tulip::new(tulip, station, stations, timing)), tulip::WORDS;

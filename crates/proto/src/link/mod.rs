@@ -72,8 +72,8 @@ impl LineConfig {
     /// The idle transmitter towards `side`, with a queue that draws from `stream`.
     fn transmitter<T>(&self, side: Side, stream: impl Fn(&str) -> Stream) -> Transmitter<T> {
         let rate = towards(side, self.rate_left, self.rate_right);
-        let chance = || stream(&format!("queue.{}", side.word()));
-        let queue = Queue::new(self.queue, self.discipline(side), chance);
+        let rng = || stream(&format!("queue.{}", side.word()));
+        let queue = Queue::new(self.queue, self.discipline(side), rng);
         Transmitter::new(queue, rate, Span::ZERO, self.delay)
     }
 }
@@ -100,10 +100,10 @@ pub struct RadioConfig {
 }
 
 impl RadioConfig {
-    /// The empty queue in front of the transmitter towards `side`, with draws from `chance`.
-    pub(crate) fn queue(&self, side: Side, chance: impl Fn() -> Stream) -> Queue {
+    /// The empty queue in front of the transmitter towards `side`, with draws from `rng`.
+    pub(crate) fn queue(&self, side: Side, rng: impl Fn() -> Stream) -> Queue {
         let discipline = towards(side, self.discipline_left, self.discipline_right);
-        Queue::new(self.queue, discipline, chance)
+        Queue::new(self.queue, discipline, rng)
     }
 
     /// The idle transmitter towards `side`, with a queue that draws from `stream`.

@@ -105,7 +105,7 @@ impl RlcConfig {
             k.within("poll", &mut c.poll, times, doc);
             let form = Form::or(vec!["none"], Span::millis(1)..=Span::secs(60));
             let doc = "how long the sender tries to deliver a packet in acknowledged mode";
-            let none = Value::Word("none");
+            let none = Value::Keyword("none");
             if let Value::Time(limit) = k.value("discard", form, Need::Default, none, doc) {
                 c.discard = Some(limit);
             }

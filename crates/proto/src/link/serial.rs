@@ -74,7 +74,7 @@ struct Direction {
     framing: u32,
     ack_size: Option<u32>,
     loss: f64,
-    chance: Stream,
+    rng: Stream,
     script: Option<ScriptedErrors>,
     /// Requests to send; they have priority over packets.
     requests: VecDeque<[u8; REQUEST_LEN as usize]>,
@@ -112,7 +112,7 @@ impl Serial {
             framing: config.line.framing,
             ack_size: config.ack_size,
             loss: config.frame_loss.get(),
-            chance: stream(&format!("frames.{}", side.word())),
+            rng: stream(&format!("frames.{}", side.word())),
             requests: VecDeque::new(),
             ends: ends(),
         });
@@ -186,7 +186,7 @@ impl Serial {
 impl Direction {
     /// Starts a transmission of `bytes` bytes without framing at `start`.
     fn transmit(&mut self, start: Time, frame: Frame, bytes: u32) {
-        let mut lost = self.loss > 0.0 && self.chance.chance(self.loss);
+        let mut lost = self.loss > 0.0 && self.rng.chance(self.loss);
         let airtime = self.transmitter.airtime(bytes + self.framing);
         if let Some(script) = &mut self.script {
             lost |= script.pass(start, airtime, bytes) == Some(0);

@@ -56,7 +56,7 @@ pub struct Dcf {
     stations: Vec<Node>,
     /// By station: when its timer expires; [`Time::NEVER`] if it does not run.
     timers: Vec<Time>,
-    chance: Stream,
+    rng: Stream,
     power: Option<Box<PowerSave>>,
     aggregation: Option<Box<Aggregation>>,
     /// Of the stations that have a scheme or a rate of their own, by station.
@@ -157,8 +157,8 @@ impl Job {
 }
 
 impl Dcf {
-    /// Creates a silent channel for `stations` stations with random draws from `chance`.
-    pub fn new(config: DcfConfig, mut phy: Phy, stations: u8, mut chance: Stream) -> Dcf {
+    /// Creates a silent channel for `stations` stations with random draws from `rng`.
+    pub fn new(config: DcfConfig, mut phy: Phy, stations: u8, mut rng: Stream) -> Dcf {
         if let Some(rate) = config.control_rate {
             phy.control_rate = rate.min(phy.data_rate);
         }
@@ -175,8 +175,7 @@ impl Dcf {
             unreadable: false,
             answers_block: false,
         };
-        let power =
-            config.power_save.as_ref().map(|save| PowerSave::new(save, stations, &mut chance));
+        let power = config.power_save.as_ref().map(|save| PowerSave::new(save, stations, &mut rng));
         let aggregation = config.aggregation(stations).map(Box::new);
         Dcf {
             power: power.map(Box::new),
@@ -191,14 +190,14 @@ impl Dcf {
             stations: (0..stations).map(|_| node()).collect(),
             config,
             phy,
-            chance,
+            rng,
             sky: None,
         }
     }
 
     fn draw(&mut self, now: Time, s: usize) {
         let node = &mut self.stations[s];
-        node.slots = Some(self.chance.below(u64::from(node.cw) + 1) as u32);
+        node.slots = Some(self.rng.below(u64::from(node.cw) + 1) as u32);
         node.drawn = now;
     }
 

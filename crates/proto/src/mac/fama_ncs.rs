@@ -96,7 +96,7 @@ pub struct FamaNcs {
     stations: Vec<Node>,
     /// By station: when its timer expires; [`Time::NEVER`] if it does not run.
     timers: Vec<Time>,
-    chance: Stream,
+    rng: Stream,
     /// Varying values, if there are any.
     sky: Option<Box<Sky>>,
 }
@@ -129,8 +129,8 @@ enum Grace {
 }
 
 impl FamaNcs {
-    /// Creates a silent channel for `stations` stations with random draws from `chance`.
-    pub fn new(config: FamaConfig, phy: Phy, stations: u8, chance: Stream) -> FamaNcs {
+    /// Creates a silent channel for `stations` stations with random draws from `rng`.
+    pub fn new(config: FamaConfig, phy: Phy, stations: u8, rng: Stream) -> FamaNcs {
         // A CTS lasts longer than an RTS, a round trip and a radio turnaround.
         let least = phy.control_time(phy.rts) + phy.answer();
         let bits =
@@ -155,7 +155,7 @@ impl FamaNcs {
             phy,
             timers: vec![Time::NEVER; usize::from(stations)],
             stations: (0..stations).map(|_| node()).collect(),
-            chance,
+            rng,
             sky: None,
         }
     }
@@ -216,7 +216,7 @@ impl FamaNcs {
                 // audible yet.
                 let unit = self.rts_time + answer;
                 let more = u64::from(self.config.backoff.max(2) - 1) * unit.0;
-                unit + Span(self.chance.below(more + 1))
+                unit + Span(self.rng.below(more + 1))
             }
             Action::TurnRound => self.phy.sifs,
             Action::TellWait => {
@@ -238,7 +238,7 @@ impl FamaNcs {
                 if opens > now {
                     // As after an unsuccessful RTS, from the end of the outage on.
                     self.stations[s].state = State::Backoff;
-                    let more = self.chance.below((self.rts_time + answer).0 + 1);
+                    let more = self.rng.below((self.rts_time + answer).0 + 1);
                     let wait = opens.since(now) + self.rts_time + answer + Span(more);
                     self.timers[s] = if opens == Time::NEVER { opens } else { now + wait };
                     return;

@@ -196,7 +196,7 @@ pub struct Granted {
     next_number: u64,
     /// Blocks under way, and whether they are lost.
     flying: Pipe<(Block, bool)>,
-    chance: Stream,
+    rng: Stream,
     sky: Option<Box<Sky>>,
 }
 
@@ -207,7 +207,7 @@ impl Granted {
         radio: &RadioConfig,
         stations: u8,
         coding: Coding,
-        chance: Stream,
+        rng: Stream,
     ) -> Granted {
         let lane = || Lane {
             flows: vec![Flow::default(); usize::from(stations) - 1],
@@ -225,7 +225,7 @@ impl Granted {
             frames: BTreeMap::new(),
             next_number: 0,
             flying: Pipe::default(),
-            chance,
+            rng,
             sky: None,
         }
     }
@@ -359,7 +359,7 @@ impl Granted {
         let Block { from, to, kind, bytes, attempts, .. } = block;
         let airtime = self.config.block;
         let p = if attempts == 1 { self.config.errors } else { self.config.again };
-        let fails = p.get() > 0.0 && self.chance.chance(p.get());
+        let fails = p.get() > 0.0 && self.rng.chance(p.get());
         let damaged = air.damages(from, to, kind, bytes, now, airtime) || fails;
         let fate = FrameFate::of(damaged);
         air.report(AirEvent { station: from, to, kind, bytes, airtime, fate });

@@ -166,7 +166,7 @@ pub struct Hops {
     nodes: Vec<Node>,
     /// The channels of each hop, by the direction of packets.
     channels: Vec<[Option<Channel>; 2]>,
-    chance: Stream,
+    rng: Stream,
     inside: u64,
 }
 
@@ -196,7 +196,7 @@ impl Hops {
             config: config.clone(),
             nodes: (0..=config.hops.max(1)).map(node).collect(),
             channels,
-            chance: stream("mac"),
+            rng: stream("mac"),
             inside: 0,
         }
     }
@@ -336,7 +336,7 @@ impl Hops {
         let lane = &mut self.nodes[i].lanes[side.index()];
         lane.failures = lane.failures.saturating_add(1);
         let most = unit * (1 << lane.failures.min(DOUBLINGS));
-        lane.not_before = at + unit * 2 + most + Span(self.chance.below(most.0));
+        lane.not_before = at + unit * 2 + most + Span(self.rng.below(most.0));
     }
 
     /// Polls for waiting packets that may be sent at `at`.

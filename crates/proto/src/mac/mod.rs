@@ -214,7 +214,7 @@ family! {
 
     /// The medium of a radio hop, where each byte takes `coding` bytes on the air.
     #[derive(Clone, Debug)]
-    pub machine Medium(radio: &RadioConfig, stations: u8, coding: Coding, chance: Stream);
+    pub machine Medium(radio: &RadioConfig, stations: u8, coding: Coding, rng: Stream);
 
     /// Keywords of medium access whose stations have link layers, in the order of the manual.
     words Read;
@@ -224,12 +224,12 @@ family! {
     [ideal] Ideal => Ideal = Ideal::new(radio, stations, coding), ideal::WORDS;
     /// Floor acquisition by RTS and CTS: [`fama_ncs`].
     [fama_ncs] FamaNcs(fama: FamaConfig) => FamaNcs
-        = FamaNcs::new(fama.clone(), Phy::dsss(radio, coding), stations, chance), fama_ncs::WORDS;
+        = FamaNcs::new(fama.clone(), Phy::dsss(radio, coding), stations, rng), fama_ncs::WORDS;
     /// The distributed coordination function of IEEE 802.11: [`dcf`].
-    [dcf] Dcf(dcf: DcfConfig) => Dcf = Dcf::new(dcf.clone(), dcf.phy(radio, coding), stations, chance), dcf::WORDS;
+    [dcf] Dcf(dcf: DcfConfig) => Dcf = Dcf::new(dcf.clone(), dcf.phy(radio, coding), stations, rng), dcf::WORDS;
     /// Blocks granted by a base station, as in LTE and NR: [`granted`].
     [granted] Granted(granted: GrantedConfig) => Box<Granted>
-        = Box::new(Granted::new(granted.clone(), radio, stations, coding, chance)), granted::WORDS;
+        = Box::new(Granted::new(granted.clone(), radio, stations, coding, rng)), granted::WORDS;
 }
 
 impl Mac for Medium {

@@ -136,9 +136,9 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    /// Empty queues; `chance` draws the hash's initial value.
-    pub fn new(config: FqCodelConfig, mut chance: Stream) -> FqCodel {
-        let salt = chance.next_u64();
+    /// Empty queues; `rng` draws the hash's initial value.
+    pub fn new(config: FqCodelConfig, mut rng: Stream) -> FqCodel {
+        let salt = rng.next_u64();
         let (new, old) = (VecDeque::new(), VecDeque::new());
         FqCodel { config, salt, flows: Vec::new(), new, old, longest: Longest::default() }
     }

@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn the_tournament_matches_a_full_scan() {
-        let mut chance = Stream::new(1, "longest");
+        let mut rng = Stream::new(1, "longest");
         for n in [1, 2, 3, 7, 64, 100] {
             let (mut bytes, mut longest) = (vec![0; n], Longest::default());
             for _ in 0..400 {
-                let i = (chance.next_u64() % n as u64) as usize;
-                bytes[i] = chance.next_u64() % 5;
+                let i = (rng.next_u64() % n as u64) as usize;
+                bytes[i] = rng.next_u64() % 5;
                 longest.set(i, bytes[i]);
                 let looked = (0..n).max_by_key(|i| bytes[*i]);
                 assert_eq!(longest.of(n, |i| bytes[i]), looked, "{bytes:?}");

@@ -42,7 +42,7 @@ family! {
 
     /// The disciplines. An enum, so that a packet needs no indirect call; the plain one is not even boxed.
     #[derive(Clone, Debug)]
-    machine Kind(chance: &dyn Fn() -> Stream);
+    machine Kind(rng: &dyn Fn() -> Stream);
 
     /// Descriptors of the disciplines, in the order of the manual.
     words Read;
@@ -54,27 +54,27 @@ family! {
     /// A new ACK removes the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
     [ack_filter] AckFilter => Box<AckFilter> = Box::default(), ack_filter::WORDS;
     /// A new ACK removes a random fraction of them. See [`AckFilter`].
-    AckFilterRandom(filter: RandomFilter) => Box<AckFilter> = Box::new(AckFilter::random(*filter, chance())), ack_filter::RANDOM;
+    AckFilterRandom(filter: RandomFilter) => Box<AckFilter> = Box::new(AckFilter::random(*filter, rng())), ack_filter::RANDOM;
     /// ACKs precede all other packets (balakrishnan97 4.4.1). See [`AcksFirst`].
     [acks_first] AcksFirst => Box<AcksFirst<Fifo>> = Box::default(), acks_first::WORDS;
     /// ACKs precede all other packets, and are filtered.
     #[serde(rename = "ack-filter+acks-first")]
     AckFilterAcksFirst => Box<AcksFirst<AckFilter>> = Box::default(), acks_first::WITH_FILTER;
     /// Random early detection in front of a plain queue. See [`Red`].
-    [red] Red(red: RedConfig) => Box<Red<Fifo>> = Box::new(Red::new(*red, chance())), red::WORDS;
+    [red] Red(red: RedConfig) => Box<Red<Fifo>> = Box::new(Red::new(*red, rng())), red::WORDS;
     /// Random early detection by the length of the whole queue, with ACKs first.
     #[serde(rename = "red+acks-first")]
-    RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance())), red::BEFORE_CLASSES;
+    RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, rng())), red::BEFORE_CLASSES;
     /// A queue per host, served in turn; in a radio hop except for hosts with a bad channel. See [`csdp`].
     [csdp] Csdp(csdp: CsdpConfig) => Box<Csdp<Addr>> = Box::new(Csdp::new(csdp)), csdp::WORDS;
     /// A queue per mobile station, served by airtime. See [`airtime`].
-    [airtime] Airtime(air: AirtimeConfig) => Box<FqCodel> = Box::new(FqCodel::new(air.flows(), chance())), airtime::WORDS;
+    [airtime] Airtime(air: AirtimeConfig) => Box<FqCodel> = Box::new(FqCodel::new(air.flows(), rng())), airtime::WORDS;
     /// Drops packets from the head while the delay is persistently too long (RFC 8289). See [`Codel`].
     [codel] Codel(codel: CodelConfig) => Box<Codel> = Box::new(Codel::new(*codel)), codel::WORDS;
     /// A queue with [`Codel`] per flow, served in turn (RFC 8290). See [`FqCodel`].
-    [fq_codel] FqCodel(fq: FqCodelConfig) => Box<FqCodel> = Box::new(FqCodel::new(*fq, chance())), fq_codel::WORDS;
+    [fq_codel] FqCodel(fq: FqCodelConfig) => Box<FqCodel> = Box::new(FqCodel::new(*fq, rng())), fq_codel::WORDS;
     /// Drops arriving packets with a probability that holds the delay at its target (RFC 8033). See [`Pie`].
-    [pie] Pie(pie: PieConfig) => Box<Pie> = Box::new(Pie::new(*pie, chance())), pie::WORDS;
+    [pie] Pie(pie: PieConfig) => Box<Pie> = Box::new(Pie::new(*pie, rng())), pie::WORDS;
     /// Two queues with coupled marks, for L4S and for classic traffic (RFC 9332). See [`DualPi2`].
     [dualpi2] DualPi2(dual: DualPi2Config) => Box<DualPi2> = Box::new(DualPi2::new(*dual)), dualpi2::WORDS;
 }
@@ -251,9 +251,9 @@ impl Queue {
         each!(&self.kind, order => order.check(&self.room));
     }
 
-    /// An empty queue, with random draws from `chance`.
-    pub fn new(limit: Limit, discipline: Discipline, chance: impl Fn() -> Stream) -> Queue {
-        Queue { room: Room::new(limit), kind: Kind::new(&discipline, &chance) }
+    /// An empty queue, with random draws from `rng`.
+    pub fn new(limit: Limit, discipline: Discipline, rng: impl Fn() -> Stream) -> Queue {
+        Queue { room: Room::new(limit), kind: Kind::new(&discipline, &rng) }
     }
 
     /// Adds a packet on its way to `side`; `bytes` is its length in the unit of the limit.

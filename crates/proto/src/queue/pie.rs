@@ -109,7 +109,7 @@ impl PieConfig {
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
-    chance: Stream,
+    rng: Stream,
     waiting: VecDeque<(Time, Waiting)>,
     /// Drop probability of an arriving packet.
     drop: f64,
@@ -122,11 +122,11 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// An empty queue; `chance` chooses the packets.
-    pub fn new(config: PieConfig, chance: Stream) -> Pie {
+    /// An empty queue; `rng` chooses the packets.
+    pub fn new(config: PieConfig, rng: Stream) -> Pie {
         Pie {
             config,
-            chance,
+            rng,
             waiting: VecDeque::new(),
             drop: 0.0,
             due: 0.0,
@@ -224,7 +224,7 @@ impl Pie {
         if self.due < TOO_SOON {
             return false;
         }
-        let chosen = self.due >= OVERDUE || self.chance.chance(self.drop);
+        let chosen = self.due >= OVERDUE || self.rng.chance(self.drop);
         if chosen {
             self.due = 0.0;
         }

@@ -155,7 +155,7 @@ impl RedConfig {
 #[derive(Clone, Debug)]
 pub struct Red<O> {
     config: RedConfig,
-    chance: Stream,
+    rng: Stream,
     average: f64,
     /// Arrivals since the last choice; `None` while the average is below `min`.
     count: Option<u64>,
@@ -165,10 +165,10 @@ pub struct Red<O> {
 }
 
 impl<O: Order + Default> Red<O> {
-    /// Detection in front of an empty queue; `chance` chooses the packets.
-    pub fn new(config: RedConfig, chance: Stream) -> Red<O> {
+    /// Detection in front of an empty queue; `rng` chooses the packets.
+    pub fn new(config: RedConfig, rng: Stream) -> Red<O> {
         let (empty_since, behind) = (Some(Time::ZERO), O::default());
-        Red { config, chance, average: 0.0, count: None, empty_since, behind }
+        Red { config, rng, average: 0.0, count: None, empty_since, behind }
     }
 }
 
@@ -201,7 +201,7 @@ impl<O> Red<O> {
         let base = self.config.probability(self.average);
         let chosen = base >= 1.0 || {
             let left = 1.0 - count as f64 * base;
-            left <= 0.0 || self.chance.chance(base / left)
+            left <= 0.0 || self.rng.chance(base / left)
         };
         //= floyd93#7: uniform from 1 to 1/p_b; the pseudo-code of section 4 counts one arrival more
         self.count = (!chosen).then_some(count);

@@ -47,7 +47,7 @@ pub struct HostConfig {
 pub struct Host {
     config: HostConfig,
     settings: Arc<Settings>,
-    chance: Stream,
+    rng: Stream,
     connections: Vec<Connection>,
     lookup: Lookup,
     /// Guesses of connection numbers, which avoid most lookups.
@@ -97,18 +97,18 @@ impl Host {
     /// Creates a host without connections in the run with `seed`. The phase of its BSD clocks and its initial
     /// sequence numbers are drawn from its random stream.
     pub fn new(config: HostConfig, seed: u64) -> Host {
-        let mut chance = Stream::new(seed, &format!("host.{}", config.name));
+        let mut rng = Stream::new(seed, &format!("host.{}", config.name));
         let quick = config.tcp.handshake && (config.tcp.t_tcp || config.tcp.fast_open);
         let opening = || Stream::new(seed, &format!("opening.{}", config.name));
         let memory = quick.then(|| Box::new(Memory::new(&mut opening())));
-        let beat = |period: Span| Beat::new(period, Span(chance.below(period.0.max(1))));
+        let beat = |period: Span| Beat::new(period, Span(rng.below(period.0.max(1))));
         let beats = Beats::new(&config.tcp, beat);
         let settings = Settings::new((*config.tcp).clone(), beats);
         let lends = config.tcp.integrated || memory.is_some();
         Host {
             config,
             settings,
-            chance,
+            rng,
             connections: Vec::new(),
             lookup: Lookup::default(),
             guesses: Guesses::default(),
@@ -314,7 +314,7 @@ impl Host {
         settings: Arc<Settings>,
         iss: Option<Seq>,
     ) -> usize {
-        let random = Seq(self.chance.next_u64() as u32);
+        let random = Seq(self.rng.next_u64() as u32);
         let iss = iss.unwrap_or(random);
         let mut connection = Connection::new(settings, flow, self.config.side, iss, stream);
         if self.shortens {

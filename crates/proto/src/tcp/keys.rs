@@ -6,8 +6,8 @@ use super::config::{
     GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction,
     Rounding, RtoRule, SlowStart, StaleRtt, TcpConfig, TimerOrder, Variant,
 };
+use super::keyword::Keyword;
 use super::sender::systems::cubic;
-use super::word::Word;
 use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};
 use crate::units::{Bytes, Span};
@@ -19,7 +19,7 @@ const BUFFER: u64 = 1 << 30;
 
 /// The default sender of a host, where its operating system differs from the configuration of the preset.
 /// Linux has had CUBIC since 2.6.19.
-fn usual_sender(preset: &str) -> Option<&'static Word> {
+fn usual_sender(preset: &str) -> Option<&'static Keyword> {
     (preset == "linux").then_some(&cubic::WORD)
 }
 
@@ -480,7 +480,7 @@ impl TcpConfig {
         let ticks = k.has("ticks");
         let TcpConfig { delayed_ack, clock, .. } = self;
         let doc = "when data that arrives in order is acknowledged; \"off\" acknowledges each segment at once";
-        let value = k.table_or("delayed-ack", Form::Word(vec!["off"]), doc, |k| {
+        let value = k.table_or("delayed-ack", Form::Keyword(vec!["off"]), doc, |k| {
             let count = Form::or(vec!["none"], 1..=1_000_000_u64);
             let doc = "full segments that share an ACK, or \"none\": time alone counts, and half of the window";
             let every = Value::Count(delayed_ack.every.into());
@@ -503,22 +503,22 @@ impl TcpConfig {
                 *fast = delayed_ack.timeout;
             }
         });
-        if value == Value::Word("off") {
+        if value == Value::Keyword("off") {
             // The fast tick is unchanged: it belongs to the clock.
             self.delayed_ack.every = 1;
         }
         let form = Form::or(vec!["none", "mss"], Bytes(1)..=Bytes(65_495));
         let default = match self.maxseg {
-            MaxSeg::None => Value::Word("none"),
-            MaxSeg::Mss => Value::Word("mss"),
+            MaxSeg::None => Value::Keyword("none"),
+            MaxSeg::Mss => Value::Keyword("mss"),
             MaxSeg::Bytes(bytes) => Value::Size(Bytes(bytes.into())),
         };
         let doc = "the segment size by which a receiver counts bytes: an ACK when the window has moved by `every` \
                     of them (4.4BSD); \"mss\" is each connection's own, \"none\" counts segments";
         match k.value("maxseg", form, Need::Default, default, doc) {
             Value::Size(bytes) => self.maxseg = MaxSeg::Bytes(bytes.0 as u32),
-            Value::Word("mss") => self.maxseg = MaxSeg::Mss,
-            Value::Word("none") => self.maxseg = MaxSeg::None,
+            Value::Keyword("mss") => self.maxseg = MaxSeg::Mss,
+            Value::Keyword("none") => self.maxseg = MaxSeg::None,
             _ => {}
         }
     }

@@ -20,6 +20,7 @@ mod giving_up;
 pub mod host;
 pub mod info;
 mod keys;
+pub mod keyword;
 pub mod lookup;
 pub mod opening;
 pub mod page;
@@ -37,7 +38,6 @@ pub mod state;
 pub mod t_tcp;
 pub mod traffic;
 pub mod video;
-pub mod word;
 pub mod words;
 pub mod work;
 

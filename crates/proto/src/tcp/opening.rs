@@ -25,10 +25,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Creates an empty memory. Its first count and the key of its cookies are drawn from `chance`.
-    pub fn new(chance: &mut Stream) -> Memory {
-        let counts = Counts::new(chance.next_u64() as u32);
-        Memory { counts, cookies: Cookies::new([chance.next_u64(), chance.next_u64()]) }
+    /// Creates an empty memory. Its first count and the key of its cookies are drawn from `rng`.
+    pub fn new(rng: &mut Stream) -> Memory {
+        let counts = Counts::new(rng.next_u64() as u32);
+        Memory { counts, cookies: Cookies::new([rng.next_u64(), rng.next_u64()]) }
     }
 }
 

@@ -67,11 +67,11 @@ const FIRST: LogNormal = LogNormal { mu: 8.37, sigma: 1.37, bounds: [100.0, 2e6]
 const OTHER: LogNormal = LogNormal { mu: 6.17, sigma: 2.36, bounds: [50.0, 2e6] };
 
 impl LogNormal {
-    fn draw(&self, chance: &mut Stream) -> Bytes {
+    fn draw(&self, rng: &mut Stream) -> Bytes {
         loop {
             // By Box and Muller; 1 - unit() lies in (0, 1].
-            let radius = libm::sqrt(-2.0 * libm::log(1.0 - chance.unit()));
-            let normal = radius * libm::cos(2.0 * core::f64::consts::PI * chance.unit());
+            let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.unit()));
+            let normal = radius * libm::cos(2.0 * core::f64::consts::PI * rng.unit());
             let size = libm::exp(self.mu + self.sigma * normal);
             if (self.bounds[0]..=self.bounds[1]).contains(&size) {
                 return Bytes(libm::round(size) as u64);
@@ -81,23 +81,23 @@ impl LogNormal {
 }
 
 /// Number of objects after the first: a Pareto distribution from 2, truncated at 55, less 2.
-fn number(chance: &mut Stream) -> u32 {
+fn number(rng: &mut Stream) -> u32 {
     const SHAPE: f64 = 1.1;
-    let drawn = 2.0 / libm::pow(1.0 - chance.unit(), 1.0 / SHAPE);
+    let drawn = 2.0 / libm::pow(1.0 - rng.unit(), 1.0 / SHAPE);
     libm::round(drawn.min(55.0) - 2.0) as u32
 }
 
 impl Content {
     /// The sizes of the objects of a page, the first one first.
-    pub fn draw(&self, chance: &mut Stream) -> VecDeque<Bytes> {
+    pub fn draw(&self, rng: &mut Stream) -> VecDeque<Bytes> {
         match *self {
             Content::Same { first, objects, size } => {
                 core::iter::once(first).chain((0..objects).map(|_| size)).collect()
             }
             Content::Ngmn => {
-                let others = number(chance);
-                let first = FIRST.draw(chance);
-                core::iter::once(first).chain((0..others).map(|_| OTHER.draw(chance))).collect()
+                let others = number(rng);
+                let first = FIRST.draw(rng);
+                core::iter::once(first).chain((0..others).map(|_| OTHER.draw(rng))).collect()
             }
         }
     }
@@ -109,7 +109,7 @@ pub(super) struct Browser {
     /// Client and server, as events name them.
     pub(super) client: FlowKey,
     pub(super) page: Page,
-    pub(super) chance: Stream,
+    pub(super) rng: Stream,
     /// No page begins from this time on.
     pub(super) stop: Option<Time>,
     /// Number of pages begun.
@@ -151,11 +151,11 @@ impl Browser {
         debug_assert!(self.loading || self.left.is_empty(), "objects remain of a loaded page");
     }
 
-    pub(super) fn new(client: FlowKey, page: Page, stop: Option<Time>, chance: Stream) -> Browser {
+    pub(super) fn new(client: FlowKey, page: Page, stop: Option<Time>, rng: Stream) -> Browser {
         Browser {
             client,
             page,
-            chance,
+            rng,
             stop,
             begun: 0,
             lanes: Vec::new(),
@@ -174,7 +174,7 @@ impl Browser {
     /// Begins a page.
     pub(super) fn begin(&mut self) {
         self.begun += 1;
-        self.left = self.page.content.draw(&mut self.chance);
+        self.left = self.page.content.draw(&mut self.rng);
         (self.loading, self.begins, self.first) = (true, false, false);
     }
 
@@ -182,7 +182,7 @@ impl Browser {
     pub(super) fn think(&mut self) -> Span {
         match self.page.think {
             Span::ZERO => Span::ZERO,
-            mean => Periods { mean, shape: None }.draw(&mut self.chance),
+            mean => Periods { mean, shape: None }.draw(&mut self.rng),
         }
     }
 
@@ -217,16 +217,16 @@ mod tests {
 
     #[test]
     fn drawn_pages_are_those_of_the_model() {
-        let mut chance = Stream::new(1, "page");
-        let first = mean(|| FIRST.draw(&mut chance).0 as f64);
+        let mut rng = Stream::new(1, "page");
+        let first = mean(|| FIRST.draw(&mut rng).0 as f64);
         // exp(mu + sigma^2 / 2) times the share of the first moment within the bounds, divided by the share
         // of the sizes within them.
         assert!((first / 11_053.0 - 1.0).abs() < 0.01, "{first}");
         // Half of the sizes are below the median, which the bounds move a little: exp(6.17) without them.
-        let below = mean(|| f64::from(u8::from(OTHER.draw(&mut chance).0 < 478)));
+        let below = mean(|| f64::from(u8::from(OTHER.draw(&mut rng).0 < 478)));
         // (0.5 - 0.1692) / (1 - 0.1692 - 0.0002): the share between the lower bound and the median.
         assert!((below - 0.398).abs() < 0.005, "{below}");
-        let others = mean(|| f64::from(number(&mut chance)));
+        let others = mean(|| f64::from(number(&mut rng)));
         assert!((others / 5.64 - 1.0).abs() < 0.02, "{others}");
     }
 }

@@ -32,14 +32,12 @@ pub struct Periods {
 
 impl Periods {
     /// Draws a period.
-    pub fn draw(&self, chance: &mut Stream) -> Span {
+    pub fn draw(&self, rng: &mut Stream) -> Span {
         let mean = self.mean.0 as f64;
         let nanos = match self.shape {
-            None => chance.exponential(mean),
+            None => rng.exponential(mean),
             // By the inverse: 1 - unit() lies in (0, 1].
-            Some(shape) => {
-                mean * (shape - 1.0) / shape / libm::pow(1.0 - chance.unit(), 1.0 / shape)
-            }
+            Some(shape) => mean * (shape - 1.0) / shape / libm::pow(1.0 - rng.unit(), 1.0 / shape),
         };
         Span((nanos.min(LONGEST.0 as f64) as u64).max(1))
     }
@@ -89,9 +87,9 @@ impl Sizes {
     }
 
     /// Draws a size.
-    pub fn draw(&self, chance: &mut Stream) -> Bytes {
+    pub fn draw(&self, rng: &mut Stream) -> Bytes {
         let cut = 1.0 - libm::pow(self.least / self.most, self.shape);
-        let size = self.least / libm::pow(1.0 - chance.unit() * cut, 1.0 / self.shape);
+        let size = self.least / libm::pow(1.0 - rng.unit() * cut, 1.0 / self.shape);
         Bytes((size.min(self.most) as u64).max(1))
     }
 }
@@ -113,7 +111,7 @@ pub(super) enum App {
     /// Ends the transfer on a connection.
     Stop { connection: usize },
     /// Switches a connection on and off.
-    OnOff { connection: usize, periods: OnOff, chance: Box<Stream>, on: bool },
+    OnOff { connection: usize, periods: OnOff, rng: Box<Stream>, on: bool },
     /// One user.
     Session(Box<Session>),
     /// One client of a server.
@@ -129,7 +127,7 @@ pub(super) struct Session {
     pub(super) to: Addr,
     pub(super) port: u16,
     pub(super) web: Web,
-    pub(super) chance: Stream,
+    pub(super) rng: Stream,
     /// No transfer begins from this time on.
     pub(super) stop: Option<Time>,
     /// Whether a transfer is in progress.
@@ -139,7 +137,7 @@ pub(super) struct Session {
 impl Session {
     /// Draws the next think time.
     pub(super) fn think(&mut self) -> Span {
-        Periods { mean: self.web.think, shape: None }.draw(&mut self.chance)
+        Periods { mean: self.web.think, shape: None }.draw(&mut self.rng)
     }
 }
 
@@ -214,10 +212,10 @@ mod tests {
 
     #[test]
     fn periods_have_their_mean() {
-        let mut chance = Stream::new(1, "periods");
+        let mut rng = Stream::new(1, "periods");
         for shape in [None, Some(3.0)] {
             let periods = Periods { mean: Span::millis(500), shape };
-            let mean = mean(200_000, || periods.draw(&mut chance).as_secs_f64());
+            let mean = mean(200_000, || periods.draw(&mut rng).as_secs_f64());
             assert!((mean / 0.5 - 1.0).abs() < 0.02, "{shape:?}: {mean}");
         }
     }
@@ -226,8 +224,8 @@ mod tests {
     fn sizes_have_their_mean_their_bounds_and_their_tail() {
         let sizes = Sizes::new(Bytes(10_000), Bytes(1_000_000), 1.2).unwrap();
         assert!((sizes.mean() / 10_000.0 - 1.0).abs() < 1e-9);
-        let mut chance = Stream::new(1, "sizes");
-        let draws: Vec<u64> = (0..400_000).map(|_| sizes.draw(&mut chance).0).collect();
+        let mut rng = Stream::new(1, "sizes");
+        let draws: Vec<u64> = (0..400_000).map(|_| sizes.draw(&mut rng).0).collect();
         let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
         assert!((mean / 10_000.0 - 1.0).abs() < 0.03, "{mean}");
         assert!(draws.iter().all(|d| (1..=1_000_000).contains(d)));

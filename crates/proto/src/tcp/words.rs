@@ -1,26 +1,26 @@
 //! The keywords of TCPs: changes of `tcp = "..."` to a host's configuration. The file of each sender defines
 //! its keyword.
 
+pub use super::keyword::{Deployment, Keyword, Linux};
 use super::sender::registry::senders;
-pub use super::word::{Deployment, Linux, Word};
 
 /// The keywords of [`senders`].
 macro_rules! keywords {
     ($($file:ident($($word:ident),+) $($part:ident $Name:ident $kind:tt)?;)*) => {
         /// Every TCP, in the order of the manual.
-        pub const TCPS: &[Word] = &[$($(super::sender::systems::$file::$word,)+)*];
+        pub const TCPS: &[Keyword] = &[$($(super::sender::systems::$file::$word,)+)*];
     };
 }
 senders!(keywords);
 
 /// The TCP with the keyword `key`.
-pub fn find(key: &str) -> Option<&'static Word> {
+pub fn find(key: &str) -> Option<&'static Keyword> {
     TCPS.iter().find(|word| word.key == key)
 }
 
 /// The TCP that Linux has as the congestion control `name`. If several have it, the current one: Linux always detects
 /// losses by RACK if the peer reports them.
-pub fn of_linux(name: &str) -> Option<&'static Word> {
+pub fn of_linux(name: &str) -> Option<&'static Keyword> {
     let all = TCPS.iter().filter(|word| word.linux.is_some_and(|linux| linux.control == name));
     all.min_by_key(|word| word.deployment != Deployment::Current)
 }

@@ -200,13 +200,13 @@ mod tests {
 
     /// Runs the search for `span` on a path of width `width` with a loss of `lose` for probes and answers.
     fn search(found: &mut Discovery, from: Time, span: Span, width: u32, lose: f64) -> u32 {
-        let mut chance = Stream::new(1, "probes");
+        let mut rng = Stream::new(1, "probes");
         let (mut now, mut probes) = (from, 0);
         while found.next_wake() <= from + span {
             now = now.max(found.next_wake());
             if let Some(size) = found.on_wake(now) {
                 probes += 1;
-                if size <= width && !chance.chance(lose) {
+                if size <= width && !rng.chance(lose) {
                     found.passed(now, size);
                 }
             }

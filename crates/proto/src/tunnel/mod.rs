@@ -337,8 +337,8 @@ impl<S: Seal> Tunnel<S> {
         self.own = Station(u8::from(!agreed.caller));
         self.upper.peer = Station(u8::from(agreed.caller));
         // Neither of the two link layers draws random numbers.
-        let (link, chance) = (self.link(&agreed), Stream::new(0, "link"));
-        self.end = Some(LinkLayer::new(&link, self.own, 2, self.timing(&agreed), chance));
+        let (link, rng) = (self.link(&agreed), Stream::new(0, "link"));
+        self.end = Some(LinkLayer::new(&link, self.own, 2, self.timing(&agreed), rng));
         self.free_at = now;
         self.sending = false;
         self.hungry = true;

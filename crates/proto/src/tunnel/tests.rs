@@ -78,7 +78,7 @@ pub(super) struct World {
     sent: u64,
     delay: Span,
     pub harm: Harm,
-    chance: Stream,
+    rng: Stream,
     /// Addresses of the ends.
     pub places: [SocketAddr; 2],
     /// Whether datagrams are reflected to their sender, as if from the other end.
@@ -102,7 +102,7 @@ impl World {
             sent: 0,
             delay: Span::millis(10),
             harm,
-            chance: Stream::new(seed, "path"),
+            rng: Stream::new(seed, "path"),
             places: [at(0), at(1)],
             echo: false,
             width: 1500,
@@ -149,17 +149,17 @@ impl World {
             }
             let (to, from) = if self.echo { (i, to) } else { (there, self.places[i]) };
             let harm = self.harm;
-            let copies = if self.chance.chance(harm.repeat) { 2 } else { 1 };
+            let copies = if self.rng.chance(harm.repeat) { 2 } else { 1 };
             for _ in 0..copies {
-                if self.chance.chance(harm.lose) {
+                if self.rng.chance(harm.lose) {
                     continue;
                 }
                 let mut datagram = datagram.clone();
-                if self.chance.chance(harm.forge) {
-                    let place = self.chance.below(datagram.len() as u64) as usize;
-                    datagram[place] ^= 1 << self.chance.below(8);
+                if self.rng.chance(harm.forge) {
+                    let place = self.rng.below(datagram.len() as u64) as usize;
+                    datagram[place] ^= 1 << self.rng.below(8);
                 }
-                let late = if self.chance.chance(harm.reorder) { 3 } else { 1 };
+                let late = if self.rng.chance(harm.reorder) { 3 } else { 1 };
                 self.sent += 1;
                 self.path.push((self.now + self.delay * late, self.sent, to, from, datagram));
             }

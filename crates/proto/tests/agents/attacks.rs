@@ -66,21 +66,21 @@ fn flow(from: Side) -> FlowKey {
 }
 
 /// A segment that claims the host on this side as its source, with random numbers.
-fn random(chance: &mut Stream, from: Side, flags: Flags, len: u32) -> Packet {
+fn random(rng: &mut Stream, from: Side, flags: Flags, len: u32) -> Packet {
     let flow = flow(from);
-    let mut number = || Seq(chance.next_u64() as u32);
+    let mut number = || Seq(rng.next_u64() as u32);
     let mut segment = Segment::new(flow.src_port, flow.dst_port, number(), number(), flags);
-    segment.window = chance.below(1 << 16) as u16;
-    if chance.below(2) == 0 {
-        let [value, echo] = [0, 1].map(|_| chance.next_u64() as u32);
+    segment.window = rng.below(1 << 16) as u16;
+    if rng.below(2) == 0 {
+        let [value, echo] = [0, 1].map(|_| rng.next_u64() as u32);
         segment.timestamps = Some(Timestamps { value, echo });
     }
     Packet::tcp(flow.src, flow.dst, segment, Body::Pattern { stream: 3, len, offset: 0 })
 }
 
 /// The attacker's packets: mostly pure ACKs, and everything that opens, ends, or carries data.
-fn hostile(chance: &mut Stream, from: Side) -> Packet {
-    let flags = match chance.below(16) {
+fn hostile(rng: &mut Stream, from: Side) -> Packet {
+    let flags = match rng.below(16) {
         0 => Flags::RST,
         1 => Flags::RST | Flags::ACK,
         2 => Flags::SYN,
@@ -89,8 +89,8 @@ fn hostile(chance: &mut Stream, from: Side) -> Packet {
         5 => Flags::SYN | Flags::FIN,
         _ => Flags::ACK,
     };
-    let len = if chance.below(4) == 0 { chance.below(1400) as u32 } else { 0 };
-    random(chance, from, flags, len)
+    let len = if rng.below(4) == 0 { rng.below(1400) as u32 } else { 0 };
+    random(rng, from, flags, len)
 }
 
 fn is_done(path: &Path) -> bool {
@@ -122,7 +122,7 @@ fn finish(path: &mut Path, word: &str, seconds: u64) {
 fn random_numbers_from_both_sides_harm_no_connection() {
     for (word, agent) in agents() {
         let (mut sent, total) = (0, packets());
-        let mut chance = Stream::new(5, word);
+        let mut rng = Stream::new(5, word);
         // Transfers in sequence, so that each packet meets an active one: it takes about half a second.
         for seed in 11.. {
             let mut path = path(&agent, 4, seed);
@@ -136,7 +136,7 @@ fn random_numbers_from_both_sides_harm_no_connection() {
                 at += Span::micros(40);
                 path.run_until(at);
                 for from in [Side::Left, Side::Right] {
-                    let packet = hostile(&mut chance, from);
+                    let packet = hostile(&mut rng, from);
                     path.inject(from, packet);
                 }
                 sent += 1;
@@ -155,13 +155,13 @@ fn forged_acks_ahead_of_the_receiver_are_not_believed() {
     for (word, agent) in agents() {
         for seed in 0..8 {
             let mut path = path(&agent, 20, seed);
-            let mut chance = Stream::new(seed, word);
+            let mut rng = Stream::new(seed, word);
             for at in [150, 160, 200, 300] {
                 path.run_until(Time::ZERO + Span::millis(at));
                 for _ in 0..3 {
                     // The handshake may have lost a segment.
                     let Some(real) = path.last[1].clone() else { continue };
-                    let mut forged = random(&mut chance, Side::Right, Flags::ACK, 0);
+                    let mut forged = random(&mut rng, Side::Right, Flags::ACK, 0);
                     let seen = real.segment().expect("TCP").clone();
                     if let lasthop_proto::wire::Transport::Tcp(segment) = &mut forged.transport {
                         segment.ack = seen.ack + 8 * 1448;
@@ -180,14 +180,14 @@ fn forged_acks_ahead_of_the_receiver_are_not_believed() {
 fn a_forged_syn_does_not_divert_a_connection_that_passes_unsplit() {
     for (word, agent) in agents() {
         let mut path = path(&AgentConfig::None(Router), 4, 3);
-        let mut chance = Stream::new(9, word);
+        let mut rng = Stream::new(9, word);
         path.run_until(Time::ZERO + Span::millis(100));
         path.agent = Agent::new(&agent);
         for at in [100, 150, 200, 250] {
             path.run_until(Time::ZERO + Span::millis(at));
             for from in [Side::Left, Side::Right] {
                 for flags in [Flags::SYN, Flags::SYN | Flags::ACK] {
-                    let packet = random(&mut chance, from, flags, 0);
+                    let packet = random(&mut rng, from, flags, 0);
                     path.inject(from, packet);
                 }
             }
@@ -208,8 +208,8 @@ fn a_forged_syn_delays_a_handshake_and_does_not_stop_it() {
                 [Wire { byte: Span(160), delay: Span::millis(5), losses: 0 }; 2],
                 4,
             );
-            let mut chance = Stream::new(1, word);
-            let forged = random(&mut chance, from, Flags::SYN, 0);
+            let mut rng = Stream::new(1, word);
+            let forged = random(&mut rng, from, Flags::SYN, 0);
             path.run_until(Time::ZERO + Span::millis(1));
             if before {
                 path.inject(from, forged.clone());
@@ -259,11 +259,11 @@ fn a_narrow_link_is_found_by_messages_and_without() {
 fn a_forged_report_does_not_shrink_segments_without_end() {
     let agent = AgentConfig::Split(SplitConfig::new(TcpConfig::linux()));
     let mut path = path(&agent, 0, 2);
-    let mut chance = Stream::new(2, "reports");
+    let mut rng = Stream::new(2, "reports");
     path.run_until(Time::ZERO + Span::millis(100));
     for _ in 0..packets() {
-        let packet = random(&mut chance, Side::Left, Flags::ACK, 1400);
-        let report = crate::path::too_big(&packet, chance.below(1500) as u16);
+        let packet = random(&mut rng, Side::Left, Flags::ACK, 1400);
+        let report = crate::path::too_big(&packet, rng.below(1500) as u16);
         path.inject(Side::Right, report);
     }
     finish(&mut path, "forged reports", 60);

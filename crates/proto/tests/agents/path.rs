@@ -56,7 +56,7 @@ pub struct Path {
     /// Packets in flight: arrival time, departure order, stage, side.
     moving: BTreeMap<(Time, u64), (usize, Side, Packet)>,
     sent: u64,
-    chance: Stream,
+    rng: Stream,
     out: Out,
     pub now: Time,
     pub corrupted: bool,
@@ -97,7 +97,7 @@ impl Path {
             free: [[Time::ZERO; 2]; 2],
             moving: BTreeMap::new(),
             sent: 0,
-            chance: Stream::new(seed, "wires"),
+            rng: Stream::new(seed, "wires"),
             out: Out::new(Interest::METRICS),
             now: Time::ZERO,
             corrupted: false,
@@ -258,7 +258,7 @@ impl Path {
             let Wire { byte, delay, losses } = self.wires[wire];
             let free = &mut self.free[wire][side.index()];
             *free = self.now.max(*free) + byte * u64::from(packet.wire_len());
-            let fate = self.chance.below(1000);
+            let fate = self.rng.below(1000);
             self.lost += u64::from(fate < losses);
             if fate < losses / 2 {
                 continue;

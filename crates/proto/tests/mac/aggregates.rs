@@ -21,7 +21,7 @@ use super::driver::{frame, radio};
 
 /// Stations that always have frames of 1500 bytes for the access point.
 struct Saturated {
-    chance: Stream,
+    rng: Stream,
     /// Share of damaged frames.
     damaged: f64,
     /// Frames that each station may still send.
@@ -40,7 +40,7 @@ struct Saturated {
 impl Saturated {
     fn new(damaged: f64, left: u64, seed: u64) -> Saturated {
         Saturated {
-            chance: Stream::new(seed, "air"),
+            rng: Stream::new(seed, "air"),
             damaged,
             left,
             next: 0,
@@ -74,7 +74,7 @@ impl Air for Saturated {
         _: Time,
         _: Span,
     ) -> bool {
-        kind == FrameKind::Data && self.damaged > 0.0 && self.chance.chance(self.damaged)
+        kind == FrameKind::Data && self.damaged > 0.0 && self.rng.chance(self.damaged)
     }
 
     fn report(&mut self, event: AirEvent) {

@@ -87,9 +87,9 @@ fn delays_with_harq_are_those_of_ns_3() {
     for Row { fading, failed, load_mbps, capacity_mbps, ms } in rows {
         const MILLIS: u64 = 100_000;
         let mean = capacity_mbps * 1e6 / (1.0 - failed);
-        let mut chance = Stream::new(2, "fading");
+        let mut rng = Stream::new(2, "fading");
         let mut rate = || {
-            let size = libm::pow(chance.exponential(1.0), 0.6) / 0.89;
+            let size = libm::pow(rng.exponential(1.0), 0.6) / 0.89;
             Rate::from_bps(f64::max(480e3, mean * if fading { size } else { 1.0 }) as u64)
         };
         let steps: Vec<_> = (0..MILLIS).map(|i| (Span::millis(i), rate())).collect();

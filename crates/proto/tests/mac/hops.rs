@@ -190,8 +190,8 @@ proptest! {
             overhead: Span::micros(500),
             ..radio(Span::millis(1))
         };
-        let chance = Stream::new(1, "mac");
-        let mut hop = Hop::new(&config, &HopConfig::default(), vec![[None, None]], |_| chance.clone());
+        let rng = Stream::new(1, "mac");
+        let mut hop = Hop::new(&config, &HopConfig::default(), vec![[None, None]], |_| rng.clone());
         let mut plain = Radio::new(config, None, None);
         let sorted = |mut outcome: Outcome| {
             outcome.out.sort_by_key(|(at, side, _)| (*at, side.index()));

@@ -209,9 +209,8 @@ fn with_a_time_out_a_station_stays_awake_while_there_is_traffic() {
 #[test]
 fn unreadable_beacons_and_polls_lose_no_frames() {
     for save in [polls(), dynamic()] {
-        let mut chance = Stream::new(5, "harm");
-        let mut air =
-            Recorder::new(move |_, kind, _| kind != FrameKind::Data && chance.below(3) == 0);
+        let mut rng = Stream::new(5, "harm");
+        let mut air = Recorder::new(move |_, kind, _| kind != FrameKind::Data && rng.below(3) == 0);
         let mut mac = mac(save, 3);
         let mut request_at = Time::ZERO;
         for i in 0..200 {

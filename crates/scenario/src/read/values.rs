@@ -8,7 +8,7 @@ use lasthop_proto::units::{
     UnitError, Voltage, not_a_number,
 };
 
-use super::{Trouble, Word, bad, beyond};
+use super::{Readable, Trouble, bad, beyond};
 use crate::document::{Node, Value};
 use crate::error::Source;
 
@@ -33,13 +33,13 @@ fn unit_trouble(error: UnitError) -> Trouble {
 
 /// A quantity is a string; a bare number has no unit and is rejected, unless it is zero.
 trait Quantity: FromStr<Err = UnitError> {
-    /// As [`Word::EXPECTED`].
+    /// As [`Readable::EXPECTED`].
     const EXPECTED: &'static str;
-    /// As [`Word::EXAMPLE`].
+    /// As [`Readable::EXAMPLE`].
     const EXAMPLE: &'static str;
 }
 
-impl<T: Quantity> Word for T {
+impl<T: Quantity> Readable for T {
     const EXPECTED: &'static str = T::EXPECTED;
     const EXAMPLE: &'static str = T::EXAMPLE;
     fn read(node: &Node) -> Result<T, Trouble> {
@@ -112,7 +112,7 @@ impl Quantity for Charge {
     const EXAMPLE: &'static str = "\"2.8Ah\"";
 }
 
-impl Word for bool {
+impl Readable for bool {
     const EXPECTED: &'static str = "true or false";
     const EXAMPLE: &'static str = "true";
     fn read(node: &Node) -> Result<bool, Trouble> {
@@ -134,7 +134,7 @@ impl Word for bool {
     }
 }
 
-impl Word for u64 {
+impl Readable for u64 {
     const EXPECTED: &'static str = "a whole number";
     const EXAMPLE: &'static str = "20";
     fn read(node: &Node) -> Result<u64, Trouble> {
@@ -154,7 +154,7 @@ impl Word for u64 {
     }
 }
 
-impl Word for f64 {
+impl Readable for f64 {
     const EXPECTED: &'static str = "a number";
     const EXAMPLE: &'static str = "1.5";
     fn read(node: &Node) -> Result<f64, Trouble> {
@@ -170,7 +170,7 @@ impl Word for f64 {
     }
 }
 
-impl Word for String {
+impl Readable for String {
     const EXPECTED: &'static str = "a word in quotes";
     const EXAMPLE: &'static str = "\"fixed\"";
     fn read(node: &Node) -> Result<String, Trouble> {
@@ -185,7 +185,7 @@ impl Word for String {
     }
 }
 
-impl Word for Limit {
+impl Readable for Limit {
     const EXPECTED: &'static str = "a queue length in packets (p) or bytes (KiB)";
     const EXAMPLE: &'static str = "\"50p\"` or `queue = \"64KiB\"";
     fn read(node: &Node) -> Result<Limit, Trouble> {

@@ -25,7 +25,7 @@ pub(crate) const KEYS: [(&str, &str); 5] = [
 /// Visits the keys of errors of all directions.
 pub(crate) fn all(k: &mut Keys<'_>) {
     for (key, description) in KEYS {
-        let none = Form::Word(vec!["none"]);
+        let none = Form::Keyword(vec!["none"]);
         k.table_or(key, none, description, |k| {
             let _ = table(k, key == "errors", any_rate());
         });
@@ -144,13 +144,13 @@ fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
     let registry: Vec<_> = words().collect();
     let names: Vec<_> = registry.iter().map(|model| model.word).collect();
     let need = Need::Required("\"exponential\"");
-    let model = k.value("model", Form::Word(names), need, Value::Absent, "the channel model");
+    let model = k.value("model", Form::Keyword(names), need, Value::Absent, "the channel model");
     let mut on = On { data: true, ack: true };
     let mut only = Kinds::ALL;
     let mut several = |key, words: &[&'static str], description| {
-        let form = Form::Words(words.to_vec());
+        let form = Form::Keywords(words.to_vec());
         match k.value(key, form, Need::Else("all"), Value::Absent, description) {
-            Value::Words(found) => Some(found),
+            Value::Keywords(found) => Some(found),
             _ => None,
         }
     };
@@ -166,7 +166,7 @@ fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
     if let Some(found) = several("only", &Traffic::ALL.map(Traffic::name), description) {
         only = Traffic::ALL.into_iter().filter(|kind| found.contains(&kind.name())).collect();
     }
-    let word = if let Value::Word(word) = model { word } else { "" };
+    let word = if let Value::Keyword(word) = model { word } else { "" };
     let mut spec: ErrorSpec = ErrorModel::BitErrors(BitErrors { ber: Probability::ZERO }).into();
     match find(&registry, word) {
         Some(model) => k.kind(&format!("the model `{word}`"), |k| spec = (model.read)(k, rate)),

@@ -15,8 +15,8 @@ use crate::read::{Reader, not_a_choice};
 /// Visits the keys of all kinds of medium access and link layers, including unselected ones.
 pub(crate) fn all(k: &mut Keys<'_>) {
     let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, description| {
-        let default = Value::Word(words[0]);
-        k.value(key, Form::Word(words), Need::Default, default, description);
+        let default = Value::Keyword(words[0]);
+        k.value(key, Form::Keyword(words), Need::Default, default, description);
     };
     let macs = mac::all_words().map(|mac| mac.word).collect();
     words(k, "mac", macs, "medium access: which station may send when");
@@ -158,7 +158,7 @@ fn fragment(k: &mut Keys<'_>) -> Option<u32> {
     let form = Form::or(vec!["none"], Bytes(16)..=Bytes(65_535));
     let description =
         "the longest piece of a packet that a frame carries; longer packets go in pieces";
-    match k.value("fragment", form, Need::Default, Value::Word("none"), description) {
+    match k.value("fragment", form, Need::Default, Value::Keyword("none"), description) {
         Value::Size(bytes) => Some(bytes.0 as u32),
         _ => None,
     }

@@ -191,17 +191,18 @@ fn other(form: &Form, default: &Value) -> String {
         (Form::Range(Value::Speed(_), _), _) => "\"5km/h\"".to_owned(),
         (Form::Range(Value::Frequency(_), _), _) => "\"900MHz\"".to_owned(),
         (Form::Range(Value::Decibels(_), _), _) => "\"15dB\"".to_owned(),
+        (Form::Range(..), _) => unreachable!("{form:?}"),
         (Form::Power, _) => "\"123mW\"".to_owned(),
         (Form::Energy, _) => "\"12345J\"".to_owned(),
         (Form::Voltage, _) => "\"5V\"".to_owned(),
-        (Form::Word(words), default) => {
+        (Form::Keyword(words), default) => {
             // Without a default the first word is the usual one.
             let usual =
-                if *default == Value::Absent { Value::Word(words[0]) } else { default.clone() };
-            let word = words.iter().find(|word| usual != Value::Word(word)).unwrap_or(&words[0]);
+                if *default == Value::Absent { Value::Keyword(words[0]) } else { default.clone() };
+            let word = words.iter().find(|word| usual != Value::Keyword(word)).unwrap_or(&words[0]);
             format!("\"{word}\"")
         }
-        (Form::Words(words), _) => format!("[\"{}\"]", words[0]),
+        (Form::Keywords(words), _) => format!("[\"{}\"]", words[0]),
         (Form::Text(example) | Form::File(example) | Form::Texts(example), _) => {
             (*example).to_owned()
         }

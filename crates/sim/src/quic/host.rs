@@ -36,7 +36,7 @@ pub struct QuicHost {
     /// The direction of the path.
     side: Side,
     clock: Clock,
-    chance: Stream,
+    rng: Stream,
     endpoint: Endpoint,
     /// Connections in the order of planning or arrival.
     connections: Vec<HostConnection>,
@@ -129,10 +129,10 @@ impl QuicHost {
     pub fn new(scenario: &Scenario, host: usize, seed: u64) -> QuicHost {
         let spec = &scenario.hosts[host];
         let named = |part: &str| Stream::new(seed, &format!("quic.{}.{part}", spec.name));
-        let mut chance = named("chance");
-        let mut config = EndpointConfig::new(Arc::new(ResetKey(chance.next_u64())));
+        let mut rng = named("chance");
+        let mut config = EndpointConfig::new(Arc::new(ResetKey(rng.next_u64())));
         let mut key = [0; 32];
-        key.chunks_mut(8).for_each(|part| part.copy_from_slice(&chance.next_u64().to_be_bytes()));
+        key.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_be_bytes()));
         config.rng_seed(Some(key));
         let ids = named("ids");
         config.cid_generator(move || Box::new(Ids(ids.clone())));
@@ -151,7 +151,7 @@ impl QuicHost {
                 HostSide::Right => Side::Left,
             },
             clock: Clock::new(),
-            chance,
+            rng,
             endpoint,
             connections: Vec::new(),
             places: Vec::new(),
@@ -202,10 +202,10 @@ impl QuicHost {
         config.transport_config(Arc::new(transport(&sender.config)));
         config.token_store(Arc::new(NoneTokenStore));
         // The stack's random id of the peer does not come from the seed.
-        let chance = Mutex::new(self.chance.clone());
-        self.chance.next_u64();
+        let rng = Mutex::new(self.rng.clone());
+        self.rng.next_u64();
         config.initial_dst_cid_provider(Arc::new(move || {
-            Ids::draw(&mut chance.lock().unwrap_or_else(PoisonError::into_inner))
+            Ids::draw(&mut rng.lock().unwrap_or_else(PoisonError::into_inner))
         }));
         let peer = SocketAddr::new(connection.flow.dst.ip(), connection.flow.dst_port);
         let now_there = self.clock.instant(now);

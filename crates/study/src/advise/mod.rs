@@ -15,7 +15,7 @@ mod unseen;
 mod waiting;
 
 use lasthop_proto::tcp::TcpConfig;
-use lasthop_proto::tcp::words::{self, Deployment, Word};
+use lasthop_proto::tcp::words::{self, Deployment, Keyword};
 use lasthop_proto::units::Rate;
 use lasthop_scenario::{AS_IS, LeftOut, schemes_of};
 use serde::Serialize;
@@ -257,7 +257,7 @@ fn deployment(name: &str) -> Option<Deployment> {
 }
 
 /// Whether a sender spreads its segments over time without the scheme `pacing`.
-fn is_paced(word: &Word) -> bool {
+fn is_paced(word: &Keyword) -> bool {
     let mut config = TcpConfig::linux();
     (word.apply)(&mut config);
     config.pacing

@@ -229,7 +229,7 @@ static OPTIONS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
 /// Whether a key selects a system of a family: it accepts all of its names, or all but one.
 fn selects_a_system(form: &Form) -> bool {
     match form {
-        Form::Word(words) => FAMILIES
+        Form::Keyword(words) => FAMILIES
             .iter()
             .any(|family| family.iter().filter(|name| !words.contains(name)).count() <= 1),
         Form::Or(_, form) | Form::TableOr(form) => selects_a_system(form),
@@ -290,11 +290,12 @@ pub fn values(form: &Form, default: &Value) -> Vec<String> {
         (Form::Range(Value::Speed(_), _), _) => strings(&["5km/h", "60km/h"]),
         (Form::Range(Value::Frequency(_), _), _) => strings(&["900MHz", "2.4GHz"]),
         (Form::Range(Value::Decibels(_), _), _) => strings(&["15dB", "8dB"]),
+        (Form::Range(..), _) => unreachable!("{form:?}"),
         (Form::Power, _) => strings(&["123mW", "2W"]),
         (Form::Energy, _) => strings(&["12345J", "3J"]),
         (Form::Voltage, _) => strings(&["5V", "3.3V"]),
-        (Form::Word(words), _) => strings(words),
-        (Form::Words(words), _) => {
+        (Form::Keyword(words), _) => strings(words),
+        (Form::Keywords(words), _) => {
             let mut all: Vec<String> = words.iter().map(|word| format!("[\"{word}\"]")).collect();
             if let [one, .., other] = words.as_slice() {
                 all.push(format!("[\"{one}\", \"{other}\"]"));

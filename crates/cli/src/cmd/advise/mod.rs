@@ -49,7 +49,7 @@ Exit code 1: nothing would help. docs/how-to/compare.md explains the method.";
 /// Say what would help on a link: how much, how surely, and what must be deployed where
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct AdviseArgs {
     /// Kind of the link, with its mechanisms and figures: wifi6, lte, nr, starlink, geo, lora, nb-iot; other options
     /// override its figures
     #[arg(long, value_name = "KIND", value_parser = kind, help_heading = "The link")]
@@ -178,7 +178,7 @@ pub enum Losses {
     Damage,
 }
 
-impl Args {
+impl AdviseArgs {
     /// The options of the link.
     fn link_options(&self) -> LinkOptions {
         LinkOptions {
@@ -286,7 +286,7 @@ fn queue(word: &str) -> Result<String, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &AdviseArgs, json: bool) -> Result<Outcome, Failure> {
     let estimate = match (&args.capture, &args.station, &args.measured) {
         (Some(path), ..) => capture(path)?,
         (_, Some(socket), _) => station(socket)?,
@@ -347,7 +347,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 /// Prints the answer if a fault determines the rate of the transfer. The link cannot be estimated then, so no
 /// scheme is simulated.
 fn repair_first(
-    args: &Args,
+    args: &AdviseArgs,
     faults: &[Fault],
     notes: &[String],
     json: bool,

@@ -43,7 +43,7 @@ pub const GIB: u64 = 1 << 30;
 /// Say what happened to TCP in a capture: losses, retransmissions, stalls, and why
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct AnalyzeArgs {
     /// Captures in pcap or pcapng form, plain, gzip or zstd; `-` is the standard input
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
@@ -71,7 +71,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &AnalyzeArgs, json: bool) -> Result<Outcome, Failure> {
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
     }
@@ -136,8 +136,8 @@ fn nothing_read(captures: &[Capture]) -> Option<Failure> {
 }
 
 /// Removes connections that the filters exclude.
-fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
-    let Args { connection, address, port, .. } = args;
+fn filter(args: &AnalyzeArgs, captures: &mut [Capture]) -> Result<(), Failure> {
+    let AnalyzeArgs { connection, address, port, .. } = args;
     let filter =
         Filter { numbers: connection.clone(), addresses: address.clone(), ports: port.clone() };
     if filter.is_empty() {
@@ -155,7 +155,7 @@ fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
 const HELP: &str = "give one or more capture files, as tcpdump or Wireshark write them";
 
 /// The comparison of two captures.
-fn read_pair(first: &Path, second: &Path, args: &Args) -> Result<Pair, Failure> {
+fn read_pair(first: &Path, second: &Path, args: &AnalyzeArgs) -> Result<Pair, Failure> {
     let read = |path: &Path| file::bytes(path, HELP, args.max_size * GIB);
     let config = Config { verify: args.verify, ..Config::default() };
     let matched = match_captures(&read(first)?, &read(second)?, config)
@@ -216,7 +216,12 @@ fn leaner(mut pairs: Vec<Pair>, over_time: bool) -> Vec<Pair> {
     pairs
 }
 
-fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Result<(), Failure> {
+fn write(
+    dir: &Path,
+    captures: &[Capture],
+    pairs: &[Pair],
+    args: &AnalyzeArgs,
+) -> Result<(), Failure> {
     let mut names = Vec::new();
     for (i, capture) in captures.iter().enumerate() {
         // Captures from two directories may have the same name.

@@ -40,7 +40,7 @@ const OUTPUT: &str = "out/explain";
 /// Which of the values that a paper leaves open decide its claims
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ExplainArgs {
     /// Claims of one testbed
     #[arg(value_name = "CLAIM", required = true)]
     pub claims: Vec<String>,
@@ -91,7 +91,7 @@ impl Observer for Watch {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &ExplainArgs, json: bool) -> Result<Outcome, Failure> {
     let question = question(args)?;
     if args.open {
         return list(&question.parameters(), json);
@@ -143,7 +143,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn question(args: &Args) -> Result<Question, Failure> {
+fn question(args: &ExplainArgs) -> Result<Question, Failure> {
     let mut question = Question::new(&args.claims, args.testbed)?;
     question.sets = args.sets as usize;
     question.sample = args.sample;
@@ -168,7 +168,7 @@ fn list(parameters: &[Parameter], json: bool) -> Result<Outcome, Failure> {
 }
 
 /// The command that repeats the question.
-fn command(args: &Args) -> String {
+fn command(args: &ExplainArgs) -> String {
     let mut text = format!("lasthop explain {}", args.claims.join(" "));
     if args.testbed {
         text += " --testbed";

@@ -47,7 +47,7 @@ nothing behind. Exit code 1: something does not hold. docs/how-to/explore.md exp
 /// Run every combination of losses, copies, delays and damage of the first packets, and check each run
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ExploreArgs {
     /// Scenario file, `-` for stdin, or the name of a built-in scenario
     #[arg(value_name = "FILE|NAME")]
     scenario: String,
@@ -111,7 +111,7 @@ struct Cell {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &ExploreArgs, json: bool) -> Result<Outcome, Failure> {
     let mut arguments: Vec<Argument> = args.set.iter().cloned().map(Argument::Set).collect();
     arguments.extend(args.vary.iter().cloned().map(Argument::Vary));
     arguments.push(Argument::Set("world=sim".to_owned()));
@@ -194,7 +194,7 @@ fn timed(
 
 /// The results of each cell, and the number of runs of this call.
 fn explore_cells(
-    args: &Args,
+    args: &ExploreArgs,
     plan: &Plan,
     options: &Options,
     stop: &Stop,
@@ -224,7 +224,7 @@ fn explore_cells(
 }
 
 /// The command that repeats one run of a cell.
-fn command(args: &Args, plan: &Plan, labels: &[String], pattern: &Pattern) -> String {
+fn command(args: &ExploreArgs, plan: &Plan, labels: &[String], pattern: &Pattern) -> String {
     let mut words = vec![format!("lasthop run {}", output::quoted(&args.scenario))];
     let mut set: Vec<String> = args.set.clone();
     let axes = plan.axes.iter().zip(labels);

@@ -9,7 +9,7 @@ use lasthop_report::number::{plural, short};
 use lasthop_report::table::render;
 use lasthop_scenario::Plan;
 
-use super::{Args, Results, command};
+use super::{ExploreArgs, Results, command};
 use crate::style;
 
 /// Runs that exceed their bound are listed up to this number.
@@ -35,7 +35,7 @@ fn peak_memory() -> Option<u64> {
 }
 
 /// Everything, for a terminal.
-pub(super) fn page(plan: &Plan, args: &Args, answer: &Results, speed: &str) -> String {
+pub(super) fn page(plan: &Plan, args: &ExploreArgs, answer: &Results, speed: &str) -> String {
     let mut text = format!(
         "{}: {}, {}, {speed}\n\n{}\n\n{}\n",
         style::heading(&plan.name),
@@ -71,7 +71,7 @@ pub(super) fn page(plan: &Plan, args: &Args, answer: &Results, speed: &str) -> S
 }
 
 /// A row for each combination of the axes.
-fn cells(args: &Args, answer: &Results) -> Table {
+fn cells(args: &ExploreArgs, answer: &Results) -> Table {
     let axes = answer.axes.iter().map(Column::text);
     let columns = axes.chain([Column::number("runs"), Column::number("violations")]);
     let levels = (0..=args.faults).map(|faults| Column::number(plural(faults.into(), "fault")));

@@ -27,7 +27,7 @@ docs/how-to/lab.md explains it, and the page that needs no program.";
 /// Serve the laboratory to a browser on this machine
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct LabArgs {
     /// Scenario to open: a built-in one or a TOML file
     scenario: Option<String>,
     /// Port on loopback [default: any free one]
@@ -38,7 +38,7 @@ pub struct Args {
     directory: Option<PathBuf>,
 }
 
-impl Args {
+impl LabArgs {
     /// The directory, and the scenario as the page lists it: a built-in name or the name of a file in the directory.
     fn resolved(&self) -> (PathBuf, Option<&str>) {
         let here = || PathBuf::from(".");
@@ -77,7 +77,7 @@ fn fragment(name: &str, directory: &Path) -> Result<String, Failure> {
 }
 
 /// Runs the command, until it is interrupted.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &LabArgs, json: bool) -> Result<Outcome, Failure> {
     let (directory, scenario) = args.resolved();
     if !directory.is_dir() {
         let message = format!("{} is no directory", directory.display());

@@ -51,7 +51,7 @@ const OUTPUT: &str = "out/reproduce";
 /// Run the papers' experiments and compare with what they published
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ReproduceArgs {
     /// Papers or claims; all of the papers if none is given
     #[arg(value_name = "PAPER|CLAIM")]
     pub what: Vec<String>,
@@ -137,7 +137,7 @@ impl Observer for Watch {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &ReproduceArgs, json: bool) -> Result<Outcome, Failure> {
     if args.list && args.what.is_empty() {
         list(all_claims(), json)?;
         return Ok(Outcome::Done);
@@ -186,7 +186,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 
 /// Evaluates the claims that are not stored, in order, and prints each. Returns fewer after Ctrl-C.
 fn evaluate_all(
-    args: &Args,
+    args: &ReproduceArgs,
     chosen: &[&Claim],
     store: Option<&Store>,
     origin: &Origin,

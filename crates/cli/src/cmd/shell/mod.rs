@@ -34,7 +34,7 @@ the end. Works without root: `lasthop doctor`. docs/how-to/shell.md is the manua
 /// Run any program behind a link: rate, delay, loss, traces, agents; without root
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ShellArgs {
     #[command(flatten)]
     link: link::Link,
     /// Seed of all that is left to chance [default: that of the scenario, or 1]
@@ -81,7 +81,7 @@ pub struct Run {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &ShellArgs, json: bool) -> Result<Outcome, Failure> {
     let wish = args.wish(json)?;
     let mut note = |text: &str| {
         if !note::is_quiet() && !json {
@@ -115,7 +115,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(end(&ended))
 }
 
-impl Args {
+impl ShellArgs {
     /// Whether the far host is the only one behind the link. With a server there, its own TCP is the sender.
     fn is_local(&self) -> bool {
         self.local || !self.serve.is_empty()

@@ -54,7 +54,7 @@ The exit code is that of the program; 127 if there is no such program, 126 if it
 /// Real hosts on this machine, in network namespaces behind a base station
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct TestbedArgs {
     #[command(subcommand)]
     command: Verb,
 }
@@ -63,7 +63,7 @@ pub struct Args {
 enum Verb {
     /// Start a testbed in the background
     #[command(after_help = UP_EXAMPLES)]
-    Up(spec::Args),
+    Up(spec::TestbedSpecArgs),
     /// Run a program on a host
     #[command(after_help = EXEC_EXAMPLES)]
     Exec(enter::Exec),
@@ -93,7 +93,7 @@ enum Verb {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+pub fn run(args: &TestbedArgs, json: bool) -> Result<Outcome, Failure> {
     match &args.command {
         Verb::Up(args) => up(args, json),
         Verb::Exec(args) => args.run(),
@@ -161,7 +161,7 @@ pub fn own(arguments: &[&str]) -> Command {
     command
 }
 
-fn up(args: &spec::Args, json: bool) -> Result<Outcome, Failure> {
+fn up(args: &spec::TestbedSpecArgs, json: bool) -> Result<Outcome, Failure> {
     let request = args.request()?;
     let record = keep::up(&Home::open()?, own(&["testbed", "hold"]), request)?;
     if json {

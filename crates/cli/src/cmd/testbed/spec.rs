@@ -17,7 +17,7 @@ const DEFAULT_PATH: &str = "west97-lan";
 
 /// What to start.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct TestbedSpecArgs {
     /// Scenario whose hosts and path to make: a file, `-` for stdin, or a built-in one (default: ravel and chopin
     /// at the ends of west97-lan)
     #[arg(value_name = "SCENARIO")]
@@ -36,7 +36,7 @@ pub struct Args {
     offloads: bool,
 }
 
-impl Args {
+impl TestbedSpecArgs {
     /// The request for the background process.
     pub fn request(&self) -> Result<Request, Failure> {
         let (mut hosts, origin, payload) =

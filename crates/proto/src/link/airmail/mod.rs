@@ -127,7 +127,7 @@ impl AirmailConfig {
             let most = u64::from(parity::MOST);
             let form = Form::or(vec!["adaptive"], 0..=most);
             let doc = "parity packets after each window of at least a quarter of `window`";
-            let default = Value::Word("adaptive");
+            let default = Value::Keyword("adaptive");
             if let Value::Count(count) = k.value("packet-fec", form, Need::Default, default, doc) {
                 c.packet_fec = Some(count as u8);
             }

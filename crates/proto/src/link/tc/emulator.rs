@@ -21,7 +21,7 @@
 
 use serde::Serialize;
 
-use super::chance::{Correlated, Deviating, Event, Losses};
+use super::draws::{Correlated, Deviating, Event, Losses};
 use super::netem::{Cells, Extras, Slot, SlotGap};
 use crate::channel::damage_at;
 use crate::event::{Cause, Op};
@@ -74,7 +74,7 @@ struct UnderWay {
 struct Slots {
     config: Slot,
     gap: Option<Deviating>,
-    chance: Stream,
+    rng: Stream,
     /// Start of the current slot; `None` before the first one.
     next: Option<Time>,
     packets: u32,
@@ -82,13 +82,13 @@ struct Slots {
 }
 
 impl Slots {
-    fn new(config: Slot, chance: Stream, draws: Correlated) -> Slots {
+    fn new(config: Slot, rng: Stream, draws: Correlated) -> Slots {
         let gap = match config.gap {
             SlotGap::Between(..) => None,
             SlotGap::By(by, delay, jitter) => Some(Deviating::new(delay, jitter, by, draws)),
         };
         let (packets, bytes) = (config.packets, config.bytes.into());
-        Slots { config, gap, chance, next: None, packets, bytes }
+        Slots { config, gap, rng, next: None, packets, bytes }
     }
 
     /// Opens the next slot at `now`.
@@ -96,7 +96,7 @@ impl Slots {
         let gap = match (&mut self.gap, self.config.gap) {
             (Some(gap), _) => gap.next(),
             (None, SlotGap::Between(least, most)) => {
-                (least.0 + self.chance.below(most.0.saturating_sub(least.0))) as i64
+                (least.0 + self.rng.below(most.0.saturating_sub(least.0))) as i64
             }
             (None, SlotGap::By(..)) => 0,
         };

@@ -3,7 +3,7 @@
 //! Each follows the kernel's order and arithmetic, so a line measured with `tc` gives the same delays here:
 //! [`Emulator`] is `netem`, [`Tbf`] the token bucket filter, [`Police`] the policer.
 
-mod chance;
+mod draws;
 mod emulator;
 mod netem;
 mod police;

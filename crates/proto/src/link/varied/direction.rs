@@ -65,7 +65,7 @@ pub(super) struct Direction {
     server: Server,
     transmitter: Transmitter<UnderWay>,
     framing: u32,
-    chance: Stream,
+    rng: Stream,
     impaired: Option<Box<Impaired>>,
 }
 
@@ -100,7 +100,7 @@ impl Direction {
             server,
             transmitter: line.transmitter(side, stream),
             framing: line.framing,
-            chance: stream(&format!("losses.{}", side.word())),
+            rng: stream(&format!("losses.{}", side.word())),
             impaired: config
                 .impairments
                 .as_ref()
@@ -198,7 +198,7 @@ impl Direction {
     /// Handles a packet that was sent in `during`.
     fn sent(&mut self, during: Range<Time>, packet: Packet, weather: &Weather) {
         let (end, delay) = (during.end, weather.delay(during.end));
-        let lost = weather.loss(during, &mut self.chance);
+        let lost = weather.loss(during, &mut self.rng);
         let Some(impaired) = &mut self.impaired else {
             let pipe = &mut self.transmitter.pipe;
             let at = (end + delay).max(pipe.last().unwrap_or(Time::ZERO));

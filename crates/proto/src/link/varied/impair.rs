@@ -99,16 +99,16 @@ pub enum Loss {
 struct Correlated {
     correlation: f64,
     last: f64,
-    chance: Stream,
+    rng: Stream,
 }
 
 impl Correlated {
-    fn new(correlation: Probability, mut chance: Stream) -> Correlated {
-        Correlated { correlation: correlation.get(), last: chance.unit(), chance }
+    fn new(correlation: Probability, mut rng: Stream) -> Correlated {
+        Correlated { correlation: correlation.get(), last: rng.unit(), rng }
     }
 
     fn next(&mut self) -> f64 {
-        let new = self.chance.unit();
+        let new = self.rng.unit();
         if self.correlation == 0.0 {
             return new;
         }

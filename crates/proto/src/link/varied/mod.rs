@@ -150,7 +150,7 @@ impl Weather {
     }
 
     /// Cause of the loss of a packet sent in `during`, if it is lost.
-    fn loss(&self, during: Range<Time>, chance: &mut Stream) -> Option<Cause> {
+    fn loss(&self, during: Range<Time>, rng: &mut Stream) -> Option<Cause> {
         if !self.buffers && self.outages.is_some() {
             let (out, until) = self.outage(during.start);
             if out || until < during.end && during.end != Time::NEVER {
@@ -158,7 +158,7 @@ impl Weather {
             }
         }
         let p = self.losses.as_ref()?.at(during.end).get();
-        (p > 0.0 && chance.chance(p)).then_some(Cause::FrameLost)
+        (p > 0.0 && rng.chance(p)).then_some(Cause::FrameLost)
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Sky {
     overhead: Span,
     /// Indexed by the side to which packets travel.
     rates: [Option<Course<Option<Rate>>>; 2],
-    chance: [Stream; 2],
+    rng: [Stream; 2],
     lost: [Pipe<(Packet, Cause)>; 2],
     /// Start or end of the next outage.
     turn: Time,
@@ -40,9 +40,9 @@ impl Sky {
             outages: varying.outages,
             buffers: varying.outage_packets == OutagePackets::Keep,
         };
-        let chance = Side::BOTH.map(|side| stream(&format!("loss.{}", side.word())));
+        let rng = Side::BOTH.map(|side| stream(&format!("loss.{}", side.word())));
         let (turn, overhead, lost) = (weather.first_turn(), config.overhead, Default::default());
-        Sky { weather, overhead, rates, chance, lost, turn }
+        Sky { weather, overhead, rates, rng, lost, turn }
     }
 
     /// Duration of a frame towards `side` that begins at `start`, if rates vary.
@@ -63,7 +63,7 @@ impl Sky {
 
     /// Whether a frame on the air in `during` is lost.
     pub fn loses(&mut self, during: core::ops::Range<Time>, side: Side) -> bool {
-        self.weather.loss(during, &mut self.chance[side.index()]).is_some()
+        self.weather.loss(during, &mut self.rng[side.index()]).is_some()
     }
 
     /// Earliest start of a frame towards `side`, at `at` or later; [`Time::NEVER`] if there is none.
@@ -107,7 +107,7 @@ impl Sky {
         packet: Packet,
     ) -> (Time, Option<Packet>) {
         let at = end + self.weather.delay(end);
-        match self.weather.loss(start..end, &mut self.chance[side.index()]) {
+        match self.weather.loss(start..end, &mut self.rng[side.index()]) {
             None => (at, Some(packet)),
             Some(cause) => {
                 let lost = &mut self.lost[side.index()];

@@ -241,7 +241,7 @@ impl DcfConfig {
                 "frames of more bytes than this, headers included, are preceded by RTS and CTS";
             let form = Form::or(vec!["none"], Bytes(0)..=Bytes(100_000));
             let default = match c.rts_threshold {
-                u32::MAX => Value::Word("none"),
+                u32::MAX => Value::Keyword("none"),
                 bytes => Value::Size(Bytes(bytes.into())),
             };
             match k.value("rts-threshold", form, Need::Default, default, doc) {
@@ -291,7 +291,7 @@ const DYNAMIC: Span = Span::millis(100);
 fn power_save(k: &mut Keys<'_>) -> Option<PowerSaveConfig> {
     let base = PowerSaveConfig::default();
     let mut table = None;
-    let words = Form::Word(vec!["off", "ps-poll", "dynamic"]);
+    let words = Form::Keyword(vec!["off", "ps-poll", "dynamic"]);
     let doc = "how mobile stations save power: not at all, by polling for each frame, or by sleep after the last one";
     let word = k.table_or("power-save", words, doc, |k| {
         let mut c = base.clone();
@@ -309,9 +309,9 @@ fn power_save(k: &mut Keys<'_>) -> Option<PowerSaveConfig> {
         table = Some(c);
     });
     match word {
-        Value::Word("ps-poll") => Some(base),
-        Value::Word("dynamic") => Some(PowerSaveConfig { timeout: Some(DYNAMIC), ..base }),
-        Value::Word(_) => None,
+        Value::Keyword("ps-poll") => Some(base),
+        Value::Keyword("dynamic") => Some(PowerSaveConfig { timeout: Some(DYNAMIC), ..base }),
+        Value::Keyword(_) => None,
         _ => table.filter(|_| k.has("power-save")),
     }
 }

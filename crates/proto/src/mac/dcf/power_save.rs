@@ -93,12 +93,12 @@ struct Dozer {
 }
 
 impl PowerSave {
-    pub(super) fn new(config: &PowerSaveConfig, stations: u8, chance: &mut Stream) -> PowerSave {
+    pub(super) fn new(config: &PowerSaveConfig, stations: u8, rng: &mut Stream) -> PowerSave {
         let count = usize::from(stations);
         PowerSave {
             config: config.clone(),
             // A run does not begin with a beacon.
-            tbtt: Time::ZERO + Span(chance.below(config.beacon.0.max(1))),
+            tbtt: Time::ZERO + Span(rng.below(config.beacon.0.max(1))),
             number: 0,
             due: false,
             tim: vec![false; count],

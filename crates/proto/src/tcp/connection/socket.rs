@@ -3,10 +3,10 @@
 use crate::event::Cause;
 use crate::machine::Out;
 use crate::tcp::config::Variant;
+use crate::tcp::keyword::Keyword;
 use crate::tcp::sender::recovery::Outstanding;
 use crate::tcp::sender::window::Coalescing;
 use crate::tcp::state::State;
-use crate::tcp::word::Word;
 use crate::units::{Rate, Time};
 use crate::wire::{Addr, Body, Flags, Segment, Seq};
 
@@ -187,7 +187,7 @@ impl Connection {
 
     /// Replaces the growth of the congestion window by that of `word`, if both use the same loss recovery. The
     /// windows do not change. Returns false if the loss recovery differs.
-    pub fn set_congestion_control(&mut self, word: &Word) -> bool {
+    pub fn set_congestion_control(&mut self, word: &Keyword) -> bool {
         let settings = self.config.changed(word.apply);
         let fits = settings.variant == self.config.variant
             || settings.variant == Variant::Rack && self.state == State::Closed;

@@ -21,13 +21,13 @@ impl Host {
 
     /// Switches the endless transfer on connection `index`, which this host opened and which begins at
     /// `start`, on and off.
-    pub fn switch(&mut self, index: usize, start: Time, periods: OnOff, chance: Stream) {
-        let (chance, on) = (Box::new(chance), false);
-        self.apps.add(App::OnOff { connection: index, periods, chance, on }, start);
+    pub fn switch(&mut self, index: usize, start: Time, periods: OnOff, rng: Stream) {
+        let (rng, on) = (Box::new(rng), false);
+        self.apps.add(App::OnOff { connection: index, periods, rng, on }, start);
     }
 
     /// Starts a user at `start` who fetches from `to` after the first think time. This host is the sender,
-    /// since transfers go from the opener to the acceptor. No transfer begins at `stop` or later. `chance` is
+    /// since transfers go from the opener to the acceptor. No transfer begins at `stop` or later. `rng` is
     /// this user's own stream.
     pub fn browse(
         &mut self,
@@ -36,9 +36,9 @@ impl Host {
         start: Time,
         stop: Option<Time>,
         web: Web,
-        chance: Stream,
+        rng: Stream,
     ) {
-        let mut session = Session { to, port, web, chance, stop, fetching: false };
+        let mut session = Session { to, port, web, rng, stop, fetching: false };
         let first = start + session.think();
         let at = stop.map_or(first, |stop| first.min(stop));
         self.apps.add(App::Session(Box::new(session)), at);
@@ -69,10 +69,10 @@ impl Host {
         port: u16,
         times: [Time; 2],
         udp: Udp,
-        chance: [Stream; 2],
+        rng: [Stream; 2],
     ) {
         let flow = flow_of(self.config.addr, to, port, self.apps.sources);
-        let mut source = Source::new(flow, udp, times, chance);
+        let mut source = Source::new(flow, udp, times, rng);
         let Some(first) = source.first() else { return };
         self.apps.add(App::Datagrams(Box::new(source)), first);
         self.unfinished += 1;
@@ -187,9 +187,9 @@ impl Host {
                 self.act(connection, |c| c.end_here(now, out));
                 None
             }
-            App::OnOff { connection, periods, chance, on } => {
+            App::OnOff { connection, periods, rng, on } => {
                 *on = !*on;
-                let lasts = if *on { periods.on } else { periods.off }.draw(chance);
+                let lasts = if *on { periods.on } else { periods.off }.draw(rng);
                 let (connection, on) = (*connection, *on);
                 self.act(connection, |c| c.switch(now, on, out));
                 // A stopped one only waits for its last acknowledgement.
@@ -209,7 +209,7 @@ impl Host {
                     None
                 } else {
                     session.fetching = true;
-                    let bytes = session.web.size.draw(&mut session.chance);
+                    let bytes = session.web.size.draw(&mut session.rng);
                     let (to, port) = (session.to, session.port);
                     let stream = 1 << 31 | self.connections().len() as u32;
                     let connection = self.open(to, port, now, Some(bytes), stream);

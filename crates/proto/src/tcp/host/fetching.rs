@@ -22,15 +22,15 @@ fn report(client: FlowKey, news: ClientNews, out: &mut Out) {
 
 impl Host {
     /// Starts a client at `start` that loads pages from the server in `client`, and begins none at `stop` or
-    /// later. [`Host::answer`] has set up the server on that port. `chance` is this client's own stream.
+    /// later. [`Host::answer`] has set up the server on that port. `rng` is this client's own stream.
     pub fn load(
         &mut self,
         client: FlowKey,
         (start, stop): (Time, Option<Time>),
         page: Page,
-        chance: Stream,
+        rng: Stream,
     ) {
-        let browser = Box::new(Browser::new(client, page, stop, chance));
+        let browser = Box::new(Browser::new(client, page, stop, rng));
         self.apps.add(App::Fetching(Some(Client::Browser(browser))), start);
         self.unfinished += 1;
     }

@@ -1,6 +1,6 @@
 //! The registry of senders: a sender is one file and one line here.
 //!
-//! A line has the module of the file, the constants with its keywords ([`Word`](crate::tcp::word::Word)), and the part
+//! A line has the module of the file, the constants with its keywords ([`Keyword`](crate::tcp::keyword::Keyword)), and the part
 //! that the file implements. This is a `recovery` ([`Recovery`](super::recovery::Recovery)), which names its loss
 //! detection, or a congestion control ([`CongestionControl`](super::congestion_control::CongestionControl)). A sender that combines parts of others
 //! has only keywords. Macros derive everything else from the line: the module, the variant of [`Variant`] or

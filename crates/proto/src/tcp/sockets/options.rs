@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::machine::{Machine as _, Out};
 use crate::tcp::Settings;
-use crate::tcp::word::Word;
+use crate::tcp::keyword::Keyword;
 use crate::units::{Rate, Span, Time};
 
 use super::Sockets;
@@ -50,7 +50,7 @@ pub struct SocketOptions {
     /// buffer.
     pub notsent_lowat: Option<u32>,
     /// `TCP_CONGESTION`.
-    pub congestion: Option<&'static Word>,
+    pub congestion: Option<&'static Keyword>,
     /// `SO_LINGER`, if it is on.
     pub linger: Option<Span>,
     /// `TCP_LINGER2`: time in FIN-WAIT-2 after `close`; 60 s without it.

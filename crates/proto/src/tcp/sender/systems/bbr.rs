@@ -4,7 +4,7 @@
 //! If losses show a policer, it sends at the policer's rate, as Linux does.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Rate, Span, Time};
 
 use super::rack;
@@ -22,7 +22,7 @@ use path::{Pace, Rounds, UNIT, product, scattered};
 use policed::{Evidence, Policed};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "bbr",
     apply: |c| {
         rack::apply(c);

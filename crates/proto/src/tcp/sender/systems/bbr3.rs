@@ -16,7 +16,7 @@ mod ecn;
 mod min_rtt;
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Rate, Time};
 
 use super::bbr::aggregation::{Aggregation, ROUNDS};
@@ -32,7 +32,7 @@ use ecn::Marks;
 use min_rtt::MinRtt;
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "bbr3",
     apply: |c| {
         rack::apply(c);

@@ -6,7 +6,7 @@
 //! The window grows only when it is used.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Span, Time};
 
 use super::rack;
@@ -15,7 +15,7 @@ use crate::tcp::sender::congestion_control::hystart::HyStart;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "cubic",
     apply: |c| {
         rack::apply(c);

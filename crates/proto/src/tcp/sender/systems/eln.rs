@@ -6,7 +6,7 @@
 
 use crate::event::Cause;
 use crate::tcp::config::{ElnMode, ElnReaction, TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Word};
+use crate::tcp::keyword::{Deployment, Keyword};
 use crate::units::Time;
 
 use crate::tcp::sender::recovery::Recovery;
@@ -14,7 +14,7 @@ use crate::tcp::sender::recovery::detect::Detect;
 use crate::tcp::sender::{AckInfo, SenderWith};
 
 /// The keyword for a reaction to marks at the third duplicate ACK.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "eln",
     apply: |c| marks(c, ElnReaction::ThirdDuplicate),
     summary: "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
@@ -27,7 +27,7 @@ pub const WORD: Word = Word {
 };
 
 /// The keyword for an immediate reaction to marks.
-pub const AT_ONCE: Word = Word {
+pub const AT_ONCE: Keyword = Keyword {
     key: "eln-rxmt",
     apply: |c| marks(c, ElnReaction::FirstAck),
     summary: "marked ACKs: the first one retransmits, or the third duplicate one, and the window stays",

@@ -13,7 +13,7 @@
 //! a change of the throughput, the ratio is 0.5.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Span, Time};
 
 use super::rack;
@@ -22,7 +22,7 @@ use crate::tcp::sender::congestion_control::any::AnyCongestionControl;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "htcp",
     apply: |c| {
         rack::apply(c);

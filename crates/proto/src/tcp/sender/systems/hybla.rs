@@ -14,7 +14,7 @@
 //! start `rho` is at most 16.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Span, Time};
 
 use super::rack;
@@ -22,7 +22,7 @@ use crate::tcp::sender::Window;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "hybla",
     apply: |c| {
         rack::apply(c);

@@ -2,8 +2,8 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Congestion, IdleRestart, TcpConfig, Variant};
+use crate::tcp::keyword::{Deployment, Keyword};
 use crate::tcp::shared_window::Integrated;
-use crate::tcp::word::{Deployment, Word};
 use crate::units::Time;
 
 use super::reno::Reno;
@@ -12,7 +12,7 @@ use crate::tcp::sender::recovery::{Choice, Progress, Recovery, Woken};
 use crate::tcp::sender::{Chunk, Core, Sender, Timers, Window};
 
 /// The word.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "tcp-int",
     apply: |c| {
         c.variant = Variant::Reno;

@@ -3,7 +3,7 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Deflation, TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::Time;
 
 use super::reno::inflate;
@@ -12,7 +12,7 @@ use crate::tcp::sender::recovery::{Choice, Progress, Recovery};
 use crate::tcp::sender::{Chunk, Core, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "newreno",
     apply: |c| c.variant = Variant::NewReno,
     summary: "Reno that stays in fast recovery until every loss of the window is repaired",

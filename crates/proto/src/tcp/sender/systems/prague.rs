@@ -15,7 +15,7 @@
 
 use crate::tcp::accurate::AccurateEcn;
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Rate, Span, Time};
 
 use super::rack;
@@ -23,7 +23,7 @@ use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample};
 use crate::tcp::sender::{Chunk, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "prague",
     apply: |c| {
         rack::apply(c);

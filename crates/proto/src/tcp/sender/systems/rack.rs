@@ -13,7 +13,7 @@ mod undo;
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Due, Rate, Span, Time};
 
 use crate::tcp::sender::bursts::{self, BurstInput, new_data};
@@ -33,7 +33,7 @@ use reordering::{LONGER, Reordering};
 use undo::Undo;
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "rack",
     apply,
     summary: "losses detected by time, tail loss probes, a window that shrinks in proportion to delivered data; Reno's growth",

@@ -3,7 +3,7 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Deflation, TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::Time;
 
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl};
@@ -11,7 +11,7 @@ use crate::tcp::sender::recovery::{Progress, Recovery};
 use crate::tcp::sender::{Core, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "reno",
     apply: |c| c.variant = Variant::Reno,
     summary: "Tahoe with fast recovery: duplicate ACKs inflate the window instead of emptying the pipe",

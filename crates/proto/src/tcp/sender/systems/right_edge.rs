@@ -1,10 +1,10 @@
 //! Right-edge recovery (balakrishnan97 5.1): Reno with limited transmit, which RFC 3042 made of it.
 
 use crate::tcp::config::Variant;
-use crate::tcp::word::{Deployment, Word};
+use crate::tcp::keyword::{Deployment, Keyword};
 
 /// The word.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "right-edge",
     apply: |c| {
         c.variant = Variant::Reno;

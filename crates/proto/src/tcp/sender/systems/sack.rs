@@ -2,7 +2,7 @@
 
 use crate::event::Cause;
 use crate::tcp::config::{TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::Time;
 
 use crate::tcp::sender::congestion_control::Acked;
@@ -12,7 +12,7 @@ use crate::tcp::sender::recovery::{AckSummary, Choice, Progress, Recovery};
 use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "sack",
     apply: |c| {
         c.variant = Variant::Sack;

@@ -14,7 +14,7 @@
 //! [`TcpConfig::smart_repeat`]: crate::tcp::TcpConfig::smart_repeat
 
 use crate::tcp::config::{TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Word};
+use crate::tcp::keyword::{Deployment, Keyword};
 use crate::units::Time;
 
 use crate::tcp::sender::congestion_control::Acked;
@@ -25,7 +25,7 @@ use crate::tcp::sender::recovery::{AckSummary, Choice, Progress, Recovery};
 use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "smart",
     apply: |c| {
         c.variant = Variant::Smart;

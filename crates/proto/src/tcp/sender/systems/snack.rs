@@ -11,7 +11,7 @@
 //!   clears the records and closes the window in both cases, since without a SNACK the cause is unknown.
 
 use crate::tcp::config::{Congestion, LossCause, TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Word};
+use crate::tcp::keyword::{Deployment, Keyword};
 use crate::units::Time;
 use crate::wire::Snack;
 
@@ -23,7 +23,7 @@ use crate::tcp::sender::recovery::{AckSummary, Choice, Progress, Recovery};
 use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "scps-tp",
     apply: |c| {
         c.variant = Variant::Snack;

@@ -2,7 +2,7 @@
 
 use crate::event::Cause;
 use crate::tcp::config::{TcpConfig, Variant};
-use crate::tcp::word::{Deployment, Word};
+use crate::tcp::keyword::{Deployment, Keyword};
 use crate::units::Time;
 
 use crate::tcp::sender::congestion_control::Acked;
@@ -10,7 +10,7 @@ use crate::tcp::sender::recovery::{Progress, Recovery};
 use crate::tcp::sender::{Core, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "tahoe",
     apply: |c| c.variant = Variant::Tahoe,
     summary: "slow start and congestion avoidance; three duplicate ACKs retransmit at once, then slow start",

@@ -14,7 +14,7 @@
 //! The window does not grow if the application or the peer's window is the limit.
 
 use crate::tcp::config::{Congestion, TcpConfig, Variant, VegasRule};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Span, Time};
 
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
@@ -22,7 +22,7 @@ use crate::tcp::sender::recovery::flight::Flight;
 use crate::tcp::sender::{Chunk, Window};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "vegas",
     apply: |c| {
         c.variant = Variant::Reno;

@@ -9,7 +9,7 @@
 //! have changed. As in Linux, fewer than three round trips give no estimate.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Span, Time};
 
 use super::rack;
@@ -18,7 +18,7 @@ use crate::tcp::sender::congestion_control::any::AnyCongestionControl;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "veno",
     apply: |c| {
         rack::apply(c);

@@ -11,7 +11,7 @@
 //! ACKs have shown, the product never increases the window.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
-use crate::tcp::word::{Deployment, Linux, Word};
+use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Span, Time};
 
 use super::rack;
@@ -20,7 +20,7 @@ use crate::tcp::sender::congestion_control::any::AnyCongestionControl;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Loss};
 
 /// The keyword.
-pub const WORD: Word = Word {
+pub const WORD: Keyword = Keyword {
     key: "westwood",
     apply: |c| {
         rack::apply(c);

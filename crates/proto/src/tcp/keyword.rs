@@ -45,7 +45,7 @@ impl Linux {
 
 /// A TCP by its keyword.
 #[derive(Clone, Copy, Debug)]
-pub struct Word {
+pub struct Keyword {
     /// Its name everywhere.
     pub key: &'static str,
     /// Changes to a preset. All defining settings are included, so the keyword has the same meaning on every
@@ -67,7 +67,7 @@ pub struct Word {
     pub linux: Option<Linux>,
 }
 
-impl Word {
+impl Keyword {
     /// Its description as a system.
     pub fn system(&self) -> System {
         let system = System::new(Kind::Sender, self.key, self.syntax, self.summary, self.source);

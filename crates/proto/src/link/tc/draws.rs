@@ -19,8 +19,8 @@ fn scaled(p: Probability) -> u32 {
     libm::rint(p.get() * f64::from(u32::MAX)) as u32
 }
 
-fn draw(chance: &mut Stream) -> u32 {
-    (chance.next_u64() >> 32) as u32
+fn draw(rng: &mut Stream) -> u32 {
+    (rng.next_u64() >> 32) as u32
 }
 
 /// 32-bit numbers, each correlated with its predecessor.
@@ -28,16 +28,16 @@ fn draw(chance: &mut Stream) -> u32 {
 pub(super) struct Correlated {
     rho: u32,
     last: u32,
-    chance: Stream,
+    rng: Stream,
 }
 
 impl Correlated {
-    pub fn new(correlation: Probability, mut chance: Stream) -> Correlated {
-        Correlated { rho: scaled(correlation), last: draw(&mut chance), chance }
+    pub fn new(correlation: Probability, mut rng: Stream) -> Correlated {
+        Correlated { rho: scaled(correlation), last: draw(&mut rng), rng }
     }
 
     pub fn next(&mut self) -> u32 {
-        let new = draw(&mut self.chance);
+        let new = draw(&mut self.rng);
         if self.rho == 0 {
             return new;
         }
@@ -61,8 +61,8 @@ pub(super) struct Event {
 }
 
 impl Event {
-    pub fn new(p: Probability, correlation: Probability, chance: Stream) -> Event {
-        Event { p: scaled(p), draws: Correlated::new(correlation, chance) }
+    pub fn new(p: Probability, correlation: Probability, rng: Stream) -> Event {
+        Event { p: scaled(p), draws: Correlated::new(correlation, rng) }
     }
 
     /// Whether it is possible.
@@ -81,8 +81,8 @@ impl Event {
 pub(super) enum Losses {
     None,
     Random(Event),
-    TwoStates { p: u32, r: u32, h: u32, lost_in_good: u32, good: bool, chance: Stream },
-    FourStates { p13: u32, p31: u32, p32: u32, p23: u32, p14: u32, state: u8, chance: Stream },
+    TwoStates { p: u32, r: u32, h: u32, lost_in_good: u32, good: bool, rng: Stream },
+    FourStates { p13: u32, p31: u32, p32: u32, p23: u32, p14: u32, state: u8, rng: Stream },
 }
 
 impl Losses {
@@ -90,19 +90,19 @@ impl Losses {
         loss: Option<&Loss>,
         states: Option<&FourStates>,
         correlation: Probability,
-        chance: Stream,
+        rng: Stream,
     ) -> Losses {
         match (states, loss) {
             (Some(s), _) => {
                 let [p13, p31, p32, p23, p14] = [s.p13, s.p31, s.p32, s.p23, s.p14].map(scaled);
-                Losses::FourStates { p13, p31, p32, p23, p14, state: 1, chance }
+                Losses::FourStates { p13, p31, p32, p23, p14, state: 1, rng }
             }
-            (None, Some(Loss::Random(p))) => Losses::Random(Event::new(*p, correlation, chance)),
+            (None, Some(Loss::Random(p))) => Losses::Random(Event::new(*p, correlation, rng)),
             (None, Some(Loss::Chain(GilbertElliott { p, r, h, k }))) => {
                 let other = |p: Probability| Probability::new(1.0 - p.get()).unwrap_or_default();
                 let r = scaled(r.unwrap_or_else(|| other(*p)));
                 let (p, h, lost_in_good) = (scaled(*p), scaled(*h), scaled(other(*k)));
-                Losses::TwoStates { p, r, h, lost_in_good, good: true, chance }
+                Losses::TwoStates { p, r, h, lost_in_good, good: true, rng }
             }
             (None, None) => Losses::None,
         }
@@ -114,15 +114,15 @@ impl Losses {
             Losses::None => false,
             Losses::Random(event) => event.happens(),
             // The state before the step determines the loss, then the chain makes its step.
-            Losses::TwoStates { p, r, h, lost_in_good, good, chance } => {
+            Losses::TwoStates { p, r, h, lost_in_good, good, rng } => {
                 let was_good = *good;
-                let steps = draw(chance) < if was_good { *p } else { *r };
+                let steps = draw(rng) < if was_good { *p } else { *r };
                 *good = was_good != steps;
-                let second = draw(chance);
+                let second = draw(rng);
                 if was_good { second < *lost_in_good } else { second > *h }
             }
-            Losses::FourStates { p13, p31, p32, p23, p14, state, chance } => {
-                let number = u64::from(draw(chance));
+            Losses::FourStates { p13, p31, p32, p23, p14, state, rng } => {
+                let number = u64::from(draw(rng));
                 let below = |p: u32| number < u64::from(p);
                 let below_both = |p: u32, q: u32| number < u64::from(p.wrapping_add(q));
                 *state = match *state {
