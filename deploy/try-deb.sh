@@ -60,11 +60,8 @@ lasthop link --keygen /etc/lasthop/a.key
 cp -p /etc/lasthop/a.key /etc/lasthop/b.key
 # If systemd refuses credentials to all units, as in some containers, the tunnels run as root and read the key file.
 echo x >/run/try.credential
-if systemd-run --wait --pipe -p DynamicUser=yes -p LoadCredential=x:/run/try.credential sh -c 'cat "$CREDENTIALS_DIRECTORY/x"' >/tmp/try.log 2>&1; then
-    key=/run/credentials/lasthop-link@NAME.service/link.key
-else
+if ! systemd-run --wait --pipe -p DynamicUser=yes -p LoadCredential=x:/run/try.credential sh -c 'cat "$CREDENTIALS_DIRECTORY/x"' >/tmp/try.log 2>&1; then
     echo "-       the key as a credential of systemd, which this machine refuses to all units"
-    key=/etc/lasthop/NAME.key
     mkdir -p /etc/systemd/system/lasthop-link@.service.d
     printf '[Service]\nDynamicUser=no\nLoadCredential=\n' >/etc/systemd/system/lasthop-link@.service.d/try.conf
     systemctl daemon-reload
@@ -72,7 +69,7 @@ fi
 for end in 'a listen 1' 'b peer 2'; do
     set -- $end
     printf '%s = "127.0.0.1:4747"\ntun = "tun%s"\naddresses = ["10.8.0.%s/24"]\nkey-file = "%s"\n' \
-        "$2" "$1" "$3" "$(echo $key | sed "s/NAME/$1/")" >"/etc/lasthop/$1.toml"
+        "$2" "$1" "$3" "/etc/lasthop/$1.key" >"/etc/lasthop/$1.toml"
     try "a tunnel's end starts ($2)" systemctl start "lasthop-link@$1"
 done
 try "the tunnel is up" soon sh -c "journalctl -u lasthop-link@b | grep -q 'the peer is there'"

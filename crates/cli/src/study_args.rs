@@ -35,6 +35,18 @@ impl Jobs {
     }
 }
 
+/// One of `words`, with its value. Completion scripts offer the words.
+pub fn one_of<T: Clone + Send + Sync + 'static>(
+    words: impl IntoIterator<Item = (&'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let words: Vec<(&'static str, T)> = words.into_iter().collect();
+    let names: Vec<&'static str> = words.iter().map(|(name, _)| *name).collect();
+    PossibleValuesParser::new(names).map(move |word| {
+        let known = words.iter().find(|(name, _)| *name == word);
+        known.map_or_else(|| unreachable!("clap accepts known words only"), |(_, value)| value.clone())
+    })
+}
+
 /// The words of `--units`. `KB` is a former name.
 pub fn units() -> impl TypedValueParser<Value = Units> {
     let kib = PossibleValue::new("KiB").alias("KB");

@@ -176,11 +176,27 @@ fn completions_offer_the_scenarios() {
     assert_eq!(offered(&["run", "west97-w"]), ["west97-wan"]);
     assert_eq!(offered(&["compare", "quick"]), ["quickstart"]);
     assert!(offered(&["run", "no-such"]).iter().all(String::is_empty), "then it is a file");
+    assert_eq!(offered(&["reproduce", "W-F9"]), ["W-F9"]);
+    assert_eq!(offered(&["compare", "quickstart", "--baseline", "snoop-s"]), ["snoop-smart"]);
+    assert_eq!(offered(&["advise", "--link", "star"]), ["starlink"]);
+    assert!(offered(&["shell-"]).iter().all(String::is_empty), "an internal command");
     let zsh = lasthop(&["generate", "completions", "zsh"]);
     let zsh = String::from_utf8_lossy(&zsh.stdout);
     assert!(
         zsh.contains("_alternative \"scenarios:scenario:(") && zsh.contains("files:file:_files")
     );
+}
+
+#[test]
+fn a_manual_page_keeps_the_lines_of_examples() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let pages = dir.path().to_str().expect("UTF-8");
+    assert!(lasthop(&["generate", "man", pages]).status.success());
+    let page = std::fs::read_to_string(dir.path().join("lasthop-run.1")).expect("a page");
+    let (_, examples) = page.split_once(".SH EXAMPLES\n.nf\n").expect("lines that are not filled");
+    let (lines, text) = examples.split_once(".fi\n").expect("then text");
+    assert!(lines.lines().count() > 5 && lines.contains("lasthop run west97\\-lan"), "{lines}");
+    assert!(text.contains("Keys are dotted"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use lasthop_study::battery::{self, Lifetimes, Network, Options, Over, Radio, Ses
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::{format, output, style};
+use crate::{format, output, study_args, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +33,7 @@ docs/how-to/energy-iot.md lists the sources of the figures and compares them wit
 #[command(after_help = EXAMPLES)]
 pub struct BatteryArgs {
     /// Radios, by name [default: all]
-    #[arg(value_name = "RADIO", value_parser = radio)]
+    #[arg(value_name = "RADIO", value_parser = study_args::one_of(radios()), hide_possible_values = true)]
     radios: Vec<Radio>,
     /// Reports per day
     #[arg(long, value_name = "N", default_value_t = 24.0, help_heading = "The device")]
@@ -97,11 +97,8 @@ enum Security {
     Kept,
 }
 
-fn radio(word: &str) -> Result<Radio, String> {
-    Radio::find(word).ok_or_else(|| {
-        let names: Vec<&str> = Radio::all().iter().map(Radio::name).collect();
-        format!("not known; one of {}", names.join(", "))
-    })
+fn radios() -> Vec<(&'static str, Radio)> {
+    Radio::all().into_iter().map(|radio| (radio.name(), radio)).collect()
 }
 
 fn rest(word: &str) -> Result<Rest, String> {

@@ -32,7 +32,7 @@ docs/how-to/compare.md explains the method.";
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
     /// Schemes by name, or `all` [default: the scenario's own labelled axis, else its own schemes, else all]
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[arg(long, value_name = "SCHEMES", value_delimiter = ',')]
     pub schemes: Vec<String>,
     /// What the others are compared with [default: the scenario as it is]
     #[arg(long, value_name = "SCHEME")]

@@ -1,6 +1,7 @@
 //! `lasthop generate completions`: a completion script for a shell.
 
 use clap::CommandFactory as _;
+use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -26,7 +27,7 @@ pub fn run(args: &CompletionsArgs) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(
         args.shell,
-        &mut with_scenarios(Cli::command()),
+        &mut with_names(visible(&Cli::command())),
         "lasthop",
         &mut script,
     );
@@ -34,18 +35,42 @@ pub fn run(args: &CompletionsArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn names() -> Vec<&'static str> {
-    lasthop_scenario::examples().iter().map(|example| example.name).collect()
+/// The command without the internal ones.
+fn visible(command: &clap::Command) -> clap::Command {
+    let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set()).map(visible);
+    clap::Command::new(command.get_name().to_owned())
+        .about(command.get_about().cloned().unwrap_or_default())
+        .args(command.get_arguments().cloned())
+        .subcommands(inner)
 }
 
-/// The commands, with the built-in scenarios wherever one may be named.
-fn with_scenarios(command: clap::Command) -> clap::Command {
-    let takes_one = |arg: &clap::Arg| {
-        let names = arg.get_value_names().unwrap_or_default();
-        names.iter().any(|name| name.as_str() == "FILE|NAME")
-    };
+fn scenarios() -> Vec<String> {
+    lasthop_scenario::examples().iter().map(|example| example.name.to_owned()).collect()
+}
+
+/// The names that the value of an argument may have, by what the help calls the value.
+fn names(value: &str) -> Option<Vec<String>> {
+    let claims = || lasthop_papers::all_claims().map(|claim| claim.id.to_owned());
+    let papers = || lasthop_papers::works().map(|work| work.key.to_owned());
+    Some(match value {
+        "FILE|NAME" | "SCENARIO" => scenarios(),
+        "SCHEME" | "SCHEMES" => {
+            lasthop_scenario::schemes().into_iter().map(|scheme| scheme.name).collect()
+        }
+        "PAPER|CLAIM" => papers().chain(claims()).collect(),
+        "CLAIM" => claims().collect(),
+        _ => return None,
+    })
+}
+
+/// The commands, with the names of scenarios, schemes and claims wherever one may be named.
+fn with_names(command: clap::Command) -> clap::Command {
+    let known = |arg: &clap::Arg| names(arg.get_value_names()?.first()?.as_str());
     command.mut_subcommands(|command| {
-        command.mut_args(|arg| if takes_one(&arg) { arg.value_parser(names()) } else { arg })
+        command.mut_args(|arg| match known(&arg) {
+            Some(names) => arg.value_parser(PossibleValuesParser::new(names)),
+            None => arg,
+        })
     })
 }
 
@@ -54,7 +79,7 @@ fn with_files(shell: Shell, script: &str) -> String {
     if shell != Shell::Zsh {
         return script.to_owned();
     }
-    let names = names().join(" ");
+    let names = scenarios().join(" ");
     let both = format!("_alternative \"scenarios:scenario:({names})\" \"files:file:_files\"");
     script.replace(&format!(":({names})'"), &format!(":{both}'"))
 }

@@ -1,13 +1,13 @@
 //! `lasthop energy`: the lifetime of a battery, its consumers, and the most effective savings.
 
-use lasthop_proto::energy::{PRESETS, Preset};
+use lasthop_proto::energy::PRESETS;
 use lasthop_sim::runs::Setup;
 use lasthop_study::energy::{self, Question};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::scenario::Text;
-use crate::study_args::StudyArgs;
+use crate::study_args::{self, StudyArgs};
 use crate::{format, show};
 
 const EXAMPLES: &str = "\
@@ -31,7 +31,7 @@ docs/how-to/energy.md explains the model.";
 }))]
 pub struct EnergyArgs {
     /// Hardware of both ends, in place of that in the file (`lasthop list hardware`)
-    #[arg(long, value_name = "PRESET", value_parser = hardware)]
+    #[arg(long, value_name = "PRESET", value_parser = study_args::one_of(presets()), hide_possible_values = true)]
     pub hardware: Option<String>,
     /// Whose bytes for a joule the changes are ranked by [default: the sender, if it has a battery]
     #[arg(long, value_name = "HOST")]
@@ -40,14 +40,8 @@ pub struct EnergyArgs {
     pub study: StudyArgs,
 }
 
-fn hardware(word: &str) -> Result<String, String> {
-    match Preset::find(word) {
-        Some(_) => Ok(word.to_owned()),
-        None => {
-            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            Err(format!("expected one of {}", names.join(", ")))
-        }
-    }
+fn presets() -> impl Iterator<Item = (&'static str, String)> {
+    PRESETS.iter().map(|preset| (preset.name, preset.name.to_owned()))
 }
 
 /// Runs the command.

@@ -155,11 +155,13 @@ fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
     let (word, place) = match from {
         Key::None => return Ok(None),
         Key::File(path) => {
-            let path = Path::new(path);
+            // A unit of systemd may only read the copy that systemd passes.
+            let passed = credentials().map(|dir| dir.join("link.key")).filter(|key| key.exists());
+            let path = passed.as_deref().unwrap_or(Path::new(path));
             let help = if path.exists() {
                 "the file has a key that `lasthop link --keygen link.key` made; it must be readable by the user of the tunnel"
             } else {
-                "make one: `lasthop link --keygen link.key`, and name it: `key-file = \"link.key\"`"
+                &format!("make one: `lasthop link --keygen {}`", path.display())
             };
             let mut from = regular(path, help)?;
             mode = from.metadata().map_err(|error| Failure::file(path, error, help))?.mode();
@@ -186,11 +188,15 @@ fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
     Ok(Some(key))
 }
 
+/// The directory of the credentials that systemd passes.
+fn credentials() -> Option<PathBuf> {
+    std::env::var_os("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty()).map(PathBuf::from)
+}
+
 /// Whether systemd passes this file as a credential. Its ACL restricts access, and its mode shows only the
 /// mask of the ACL.
 fn is_credential(path: &Path) -> bool {
-    let dir = std::env::var_os("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty());
-    dir.is_some_and(|dir| path.parent() == Some(Path::new(&dir)))
+    credentials().is_some_and(|dir| path.parent() == Some(&dir))
 }
 
 fn digits(word: &str) -> Option<[u8; 32]> {

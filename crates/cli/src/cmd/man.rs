@@ -1,9 +1,11 @@
 //! `lasthop generate man`: manual pages, generated from the definition of the arguments.
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -39,12 +41,36 @@ pub fn run(args: &ManArgs) -> Result<Outcome, Failure> {
     }
     output::prepare(&args.dir)?;
     for command in commands() {
-        let man = Man::new(command).source(format!("lasthop {}", lasthop_sim::version::VERSION));
+        let man = Man::new(command.clone()).source(format!("lasthop {}", lasthop_sim::version::VERSION));
         let mut page = Vec::new();
-        man.render(&mut page).map_err(Failure::Output)?;
+        render(&man, &command, &mut page).map_err(Failure::Output)?;
         output::write(&args.dir.join(man.get_filename()), &page)?;
     }
     Ok(Outcome::Done)
+}
+
+/// Writes a page. Examples keep their lines.
+fn render(man: &Man, command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    if command.get_subcommands().any(|inner| !inner.is_hide_set()) {
+        man.render_subcommands_section(page)?;
+    }
+    let Some(examples) = command.get_after_help() else { return Ok(()) };
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXAMPLES"]);
+    let mut filled = true;
+    for line in examples.to_string().lines().filter(|line| *line != "Examples:") {
+        if filled == line.starts_with(' ') {
+            filled = !filled;
+            roff.control(if filled { "fi" } else { "nf" }, []);
+        }
+        if line.is_empty() { roff.control("PP", []) } else { roff.text([roman(line)]) };
+    }
+    roff.to_writer(page)
 }
 
 /// The program and all visible commands, each before its subcommands.

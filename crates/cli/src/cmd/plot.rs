@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::sweep::single::{self, Kind, NoFigure, Request};
@@ -31,23 +30,12 @@ Kinds:
 
 The ending of the file chooses the form: .svg or .png. Reads results.json and the series under trace/; nothing is run again.";
 
-/// Names of the kinds.
-fn kinds() -> impl TypedValueParser<Value = Kind> {
-    let names = Kind::ALL.map(|(name, _)| name);
-    PossibleValuesParser::new(names).map(|name| {
-        Kind::ALL
-            .into_iter()
-            .find(|(known, _)| *known == name)
-            .map_or(Kind::Sequence, |(_, kind)| kind)
-    })
-}
-
 /// Draw one figure of results for a paper or a slide
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct PlotArgs {
     /// One of the kinds below
-    #[arg(value_name = "KIND", value_parser = kinds(), hide_possible_values = true)]
+    #[arg(value_name = "KIND", value_parser = study_args::one_of(Kind::ALL), hide_possible_values = true)]
     kind: Kind,
     /// Directory that `lasthop run -o` wrote
     #[arg(value_name = "DIR")]

@@ -342,7 +342,8 @@ fn missing_or_wrong_files_are_reported_with_a_remedy() {
     let file = path("link.toml");
     fs::write(&file, format!("peer = \"192.0.2.1:4747\"\nkey-file = \"{}\"\n", path("key")))
         .unwrap();
-    assert!(refused(&["link", &file], 2).contains("lasthop link --keygen"));
+    let remedy = format!("lasthop link --keygen {}", path("key"));
+    assert!(refused(&["link", &file], 2).contains(&remedy));
     fs::write(path("key"), "12345\n").unwrap();
     assert!(refused(&["link", &file, "--check"], 2).contains("64 hexadecimal digits"));
     assert!(refused(&["link", "--keygen", &path("key")], 2).contains("--force"));
@@ -357,6 +358,14 @@ fn missing_or_wrong_files_are_reported_with_a_remedy() {
     assert!(refused(&["link", &file, "--check"], 2).contains("others may read"));
     fs::set_permissions(path("key"), fs::Permissions::from_mode(0o640)).unwrap();
     assert!(refused(&["link", &file, "--check"], 2).contains("chmod 600"));
+    // A unit reads the copy that systemd passes.
+    fs::rename(path("another"), path("link.key")).unwrap();
+    let unit = Command::new(LASTHOP)
+        .args(["link", &file, "--check"])
+        .env("CREDENTIALS_DIRECTORY", dir.path())
+        .output()
+        .unwrap();
+    assert!(unit.status.success(), "{unit:?}");
     // The pipe has no writer, so a reader would block forever.
     let made = Command::new("mkfifo").arg(path("pipe")).status().unwrap();
     assert!(made.success());

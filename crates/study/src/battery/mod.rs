@@ -265,7 +265,7 @@ mod tests {
 
     fn options(radios: &[&str]) -> Options {
         Options {
-            radios: radios.iter().filter_map(|name| Radio::find(name)).collect(),
+            radios: Radio::all().into_iter().filter(|radio| radios.contains(&radio.name())).collect(),
             reports: 24.0,
             bytes: 50,
             over: Over::Coap,

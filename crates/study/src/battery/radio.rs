@@ -56,10 +56,6 @@ impl Radio {
         all.into_iter().map(Radio).collect()
     }
 
-    pub fn find(name: &str) -> Option<Radio> {
-        Radio::all().into_iter().find(|radio| radio.name() == name)
-    }
-
     /// Name, description, source of the figures.
     pub(super) fn words(&self) -> [&'static str; 3] {
         match &self.0 {

@@ -52,7 +52,7 @@ Exit code 1: nothing would help. docs/how-to/compare.md explains the method.";
 pub struct AdviseArgs {
     /// Kind of the link, with its mechanisms and figures: wifi6, lte, nr, starlink, geo, lora, nb-iot; other options
     /// override its figures
-    #[arg(long, value_name = "KIND", value_parser = kind, help_heading = "The link")]
+    #[arg(long, value_name = "KIND", value_parser = study_args::one_of(LinkKind::WORDS), hide_possible_values = true, help_heading = "The link")]
     pub link: Option<LinkKind>,
     /// Rate of the lossy link for data
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate, help_heading = "The link")]
@@ -79,7 +79,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "DISCIPLINE", help_heading = "The link")]
     pub discipline: Option<String>,
     /// Whether the directions of the link share its medium: full, half (turns), tdd (parts of frames of 5 ms) [default: full]
-    #[arg(long, value_name = "DUPLEX", value_parser = duplex, help_heading = "The link")]
+    #[arg(long, value_name = "DUPLEX", value_parser = study_args::one_of(Duplex::WORDS), hide_possible_values = true, help_heading = "The link")]
     pub duplex: Option<Duplex>,
     /// Link layer that retransmits: none, ll, ll-sack, local-recovery, tulip, airmail [default: none]
     #[arg(long, value_name = "LINK-LAYER", help_heading = "The link")]
@@ -129,7 +129,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "SOCKET", help_heading = "Figures from elsewhere")]
     pub station: Option<PathBuf>,
     /// Who can be changed: sender, receiver, base-station, link, router, gateway [default: all of them]
-    #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = party, help_heading = "The question")]
+    #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = study_args::one_of(PARTIES.map(|(name, party)| (name, party.to_owned()))), hide_possible_values = true, help_heading = "The question")]
     pub can: Vec<String>,
     /// The units of rates: megabits, or KiB
     #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
@@ -216,27 +216,6 @@ fn delay(word: &str) -> Result<Span, String> {
     } else {
         Ok(span)
     }
-}
-
-fn party(word: &str) -> Result<String, String> {
-    let known = PARTIES.iter().find(|(name, _)| *name == word);
-    known.map(|(_, party)| (*party).to_owned()).ok_or_else(|| {
-        let names: Vec<&str> = PARTIES.iter().map(|(name, _)| *name).collect();
-        format!("not known; one of {}", names.join(", "))
-    })
-}
-
-fn kind(word: &str) -> Result<LinkKind, String> {
-    let known = LinkKind::WORDS.iter().find(|(name, _)| *name == word);
-    known.map(|(_, kind)| *kind).ok_or_else(|| {
-        let names: Vec<&str> = LinkKind::WORDS.iter().map(|(name, _)| *name).collect();
-        format!("not known; one of {}", names.join(", "))
-    })
-}
-
-fn duplex(word: &str) -> Result<Duplex, String> {
-    let known = Duplex::WORDS.iter().find(|(name, _)| *name == word);
-    known.map(|(_, duplex)| *duplex).ok_or_else(|| "not known; full, half or tdd".to_owned())
 }
 
 fn loss(word: &str) -> Result<Probability, String> {
