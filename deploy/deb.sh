@@ -19,8 +19,8 @@ done
 put "$here/deploy/link.example.toml" $doc/examples/link.toml 644
 put "$here/deploy/station.example.toml" $doc/examples/station.toml 644
 put "$here/deploy/grafana.json" $doc/examples/grafana.json 644
-for page in how-to/link how-to/operators how-to/station reference/station reference/tunnel; do
-    put "$here/docs/$page.md" "$doc/$page.md" 644
+(cd "$here/docs" && find how-to reference explanation tutorial -name '*.md') | while read -r page; do
+    put "$here/docs/$page" "$doc/$page" 644
 done
 put "$here/deploy/copyright" $doc/copyright 644
 put "$texts/completions.bash" usr/share/bash-completion/completions/lasthop 644

@@ -95,7 +95,7 @@ impl Failure {
     pub fn show(&self, json: bool) {
         if json {
             let line = format::ERROR.line(&serde_json::json!({ "error": self.json() }));
-            eprint!("{}", output::by_root_in_json(&line));
+            eprint!("{}", output::for_here_in_json(&line));
             return;
         }
         let help = match self {
@@ -113,11 +113,11 @@ impl Failure {
                     style::error("error:"),
                     style::bold("help:")
                 );
-                eprint!("{}", style::stderr_wrapped(&output::by_root(&text)));
+                eprint!("{}", style::stderr_wrapped(&output::for_here(&text)));
             }
             _ => {
                 let text = format!("{} {self}\n", style::error("error:"));
-                eprint!("{}", style::stderr_wrapped(&output::by_root(&text)));
+                eprint!("{}", style::stderr_wrapped(&output::for_here(&text)));
             }
         }
     }

@@ -14,21 +14,21 @@ use crate::{note, style};
 
 /// Prints text to stdout, wrapped to the terminal's width.
 pub fn print(text: &str) -> Result<(), Failure> {
-    exact(&style::wrapped(&by_root(text)))
+    exact(&style::wrapped(&for_here(text)))
 }
 
 /// Directories that `sudo` searches, whatever the caller's PATH.
 const SECURE_PATH: [&str; 7] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"];
 
-/// Makes the `sudo lasthop` commands in a text work on this machine. If `sudo` would not find this program,
-/// as after `cargo install`, they name its file.
-pub fn by_root(text: &str) -> Cow<'_, str> {
+/// Makes a text right for this machine. If `sudo` would not find this program, as after `cargo install`, the
+/// `sudo lasthop` commands name its file. Pages of the manual are named where a package has put them.
+pub fn for_here(text: &str) -> Cow<'_, str> {
     naming(text, str::to_owned)
 }
 
-/// [`by_root`] for a text in JSON.
-pub fn by_root_in_json(text: &str) -> Cow<'_, str> {
+/// [`for_here`] for a text in JSON.
+pub fn for_here_in_json(text: &str) -> Cow<'_, str> {
     naming(text, |program| {
         let quoted = serde_json::Value::from(program).to_string();
         quoted[1..quoted.len() - 1].to_owned()
@@ -37,14 +37,29 @@ pub fn by_root_in_json(text: &str) -> Cow<'_, str> {
 
 fn naming(text: &str, escaped: impl Fn(&str) -> String) -> Cow<'_, str> {
     const COMMAND: &str = "sudo lasthop";
-    if !text.contains(COMMAND) {
-        return Cow::Borrowed(text);
-    }
     let program = std::env::current_exe().ok();
-    match program.as_deref().and_then(named_for_sudo) {
-        Some(program) => Cow::Owned(text.replace(COMMAND, &format!("sudo {}", escaped(&program)))),
+    let pages = program.as_deref().and_then(pages);
+    let text = match pages.filter(|_| text.contains("docs/")) {
+        Some(pages) => Cow::Owned(with_pages(text, &escaped(&pages))),
         None => Cow::Borrowed(text),
+    };
+    match program.filter(|_| text.contains(COMMAND)).as_deref().and_then(named_for_sudo) {
+        Some(program) => Cow::Owned(text.replace(COMMAND, &format!("sudo {}", escaped(&program)))),
+        None => text,
     }
+}
+
+/// The directory in which a package has put the manual, by the place of the program.
+fn pages(program: &Path) -> Option<String> {
+    let dir = program.parent()?.parent()?.join("share/doc/lasthop");
+    dir.join("how-to").is_dir().then(|| dir.display().to_string())
+}
+
+/// The text with the pages of the manual below `dir`.
+pub fn with_pages(text: &str, dir: &str) -> String {
+    ["how-to", "reference", "explanation"].iter().fold(text.to_owned(), |text, part| {
+        text.replace(&format!("docs/{part}/"), &format!("{dir}/{part}/"))
+    })
 }
 
 /// The path of this program for `sudo`, if its name is not sufficient.
@@ -89,7 +104,7 @@ pub fn quoted(word: impl AsRef<std::ffi::OsStr>) -> String {
 
 /// Prints an answer as JSON, with its format.
 pub fn print_json(format: Format, answer: &impl serde::Serialize) -> Result<(), Failure> {
-    exact(&by_root_in_json(&json(&format.of(answer))?))
+    exact(&for_here_in_json(&json(&format.of(answer))?))
 }
 
 /// Creates a directory for results if needed, and checks that it is writable.
@@ -172,9 +187,20 @@ mod tests {
 
     #[test]
     fn printed_commands_name_the_program_that_prints_them() {
-        let text = by_root("run `sudo lasthop ctl get`, or `sudo ip link`");
+        let text = for_here("run `sudo lasthop ctl get`, or `sudo ip link`");
         let own = std::env::current_exe().unwrap();
         assert_eq!(text, format!("run `sudo {} ctl get`, or `sudo ip link`", quoted(&own)));
-        assert_eq!(by_root("lasthop run"), "lasthop run");
+        assert_eq!(for_here("lasthop run"), "lasthop run");
+    }
+
+    #[test]
+    fn pages_are_named_where_a_package_has_put_them() {
+        let prefix = tempfile::tempdir().unwrap();
+        let program = prefix.path().join("bin/lasthop");
+        assert_eq!(pages(&program), None);
+        fs::create_dir_all(prefix.path().join("share/doc/lasthop/how-to")).unwrap();
+        let dir = pages(&program).unwrap();
+        let text = with_pages("docs/how-to/link.md explains docs/mine.toml", &dir);
+        assert_eq!(text, format!("{dir}/how-to/link.md explains docs/mine.toml"));
     }
 }

@@ -43,7 +43,10 @@ pub fn one_of<T: Clone + Send + Sync + 'static>(
     let names: Vec<&'static str> = words.iter().map(|(name, _)| *name).collect();
     PossibleValuesParser::new(names).map(move |word| {
         let known = words.iter().find(|(name, _)| *name == word);
-        known.map_or_else(|| unreachable!("clap accepts known words only"), |(_, value)| value.clone())
+        known.map_or_else(
+            || unreachable!("clap accepts known words only"),
+            |(_, value)| value.clone(),
+        )
     })
 }
 

@@ -41,7 +41,8 @@ pub fn run(args: &ManArgs) -> Result<Outcome, Failure> {
     }
     output::prepare(&args.dir)?;
     for command in commands() {
-        let man = Man::new(command.clone()).source(format!("lasthop {}", lasthop_sim::version::VERSION));
+        let man =
+            Man::new(command.clone()).source(format!("lasthop {}", lasthop_sim::version::VERSION));
         let mut page = Vec::new();
         render(&man, &command, &mut page).map_err(Failure::Output)?;
         output::write(&args.dir.join(man.get_filename()), &page)?;
@@ -63,12 +64,18 @@ fn render(man: &Man, command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", ["EXAMPLES"]);
     let mut filled = true;
-    for line in examples.to_string().lines().filter(|line| *line != "Examples:") {
+    // Where a package puts the manual.
+    let examples = output::with_pages(&examples.to_string(), "/usr/share/doc/lasthop");
+    for line in examples.lines().filter(|line| *line != "Examples:") {
         if filled == line.starts_with(' ') {
             filled = !filled;
             roff.control(if filled { "fi" } else { "nf" }, []);
         }
-        if line.is_empty() { roff.control("PP", []) } else { roff.text([roman(line)]) };
+        if line.is_empty() {
+            roff.control("PP", [])
+        } else {
+            roff.text([roman(line)])
+        };
     }
     roff.to_writer(page)
 }

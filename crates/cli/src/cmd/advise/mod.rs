@@ -317,7 +317,7 @@ pub fn run(args: &AdviseArgs, json: bool) -> Result<Outcome, Failure> {
         let saved = saved.as_deref();
         let text = show::advise::text(&advice, &link, &faults, &remedies, saved, args.units);
         // The text is wrapped, but the contents of files are printed as they are.
-        output::exact(&output::by_root(&text))?;
+        output::exact(&output::for_here(&text))?;
     }
     let helps = advice.anything_helps || !faults.is_empty();
     Ok(if helps { Outcome::Done } else { Outcome::No })
