@@ -59,6 +59,7 @@ figures: ## Regenerate the figures of the manual from runs of the program
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test all grid::each_cell
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test all hand_off::
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop --test cli the_six_links
 	LASTHOP_WRITE_FIGURES=1 $(MAKE) golden
 
 # Runs all tests with golden figures (crates/checks/shared/golden.rs), or those of the campaign with FIGURES in their name.
@@ -209,15 +210,14 @@ wheel-pyodide: $(PYTHON) ## Build the Python package for Pyodide, and test it in
 	$(NODE) node .ci/pyodide.mjs '$(TARGET)/pyodide/node_modules/pyodide' '$(TARGET)'/wheels-pyodide/*.whl
 
 # The reference is the command that code-tests built. Building it alone would change features of dependencies and rebuild them. The
-# wheel is also built in the workspace (.ci/cargo-of-tests); clippy checks that the package compiles with its own features alone. The
-# development profile gives the same results.
+# wheel is also built in the workspace (.ci/cargo-of-tests); `make wheel` builds the package alone. The development profile gives the same
+# results.
 python-test: ## Test the Python package, as a wheel (WITHOUT_PYTHON=1 skips this)
 ifdef WITHOUT_PYTHON
 	@echo 'the Python package: WITHOUT_PYTHON is set' | tee -a '$(NOT_RUN)'
 	@test -z "$$CI"
 else
 	@$(MAKE) --no-print-directory '$(PYTHON)'
-	$(CARGO) clippy --locked --quiet --package lasthop-python -- $(DENY)
 	$(CARGO) test --locked --workspace --no-run --quiet --test cli
 	rm -rf '$(TARGET)/wheels-dev'
 	cd python && CARGO='$(CURDIR)/.ci/cargo-of-tests' \

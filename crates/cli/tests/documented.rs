@@ -305,6 +305,11 @@ fn the_six_links_have_the_places_of_their_page() {
         .filter(|command| command.starts_with("lasthop advise"))
         .collect();
     assert_eq!((rows.len(), advise_commands.len()), (6, 6), "{rows:?} {advise_commands:?}");
-    let found: Vec<[String; 2]> = advise_commands.iter().map(|command| places(command)).collect();
-    assert_eq!(found, rows);
+    // Each takes about ten seconds of a processor, so that only `make figures` checks all.
+    let all = std::env::var_os("LASTHOP_WRITE_FIGURES").is_some();
+    for (i, (command, row)) in advise_commands.iter().zip(&rows).enumerate() {
+        if all || i % 3 == 0 {
+            assert_eq!(places(command), *row, "{command}");
+        }
+    }
 }

@@ -32,7 +32,11 @@ use lasthop_scenario::{
     ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Traffic, Transfer,
     World,
 };
-use lasthop_sim::{RunEnd, run};
+use lasthop_sim::{RunEnd, no_ends, run_compiled};
+
+fn run<S: Sink>(scenario: &Scenario, seed: u64, sink: &mut S) -> RunEnd {
+    run_compiled(scenario, seed, &no_ends, sink)
+}
 
 fn rate(word: &str) -> Option<Rate> {
     word.parse().ok()

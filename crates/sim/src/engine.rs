@@ -1,7 +1,5 @@
 //! The run loop: time jumps from deadline to deadline.
 
-use core::borrow::Borrow;
-
 use lasthop_observe::Sink;
 use lasthop_path::{Ends, HostKind, Outside, Path, Stage, TransferState};
 use lasthop_proto::agent::BaseStation;
@@ -44,9 +42,10 @@ impl<S: Sink> Outside for Void<'_, S> {
     }
 }
 
-pub(crate) struct Engine<S> {
-    scenario: S,
+/// The state of a run. It knows its scenario only by the path, so that it is compiled once.
+pub(crate) struct Engine {
     path: Path,
+    horizon: Time,
     now: Time,
     wakes: u64,
     /// Deadlines since time last advanced.
@@ -58,30 +57,28 @@ pub(crate) struct Engine<S> {
     ended: Option<Reason>,
 }
 
-impl<S: Borrow<Scenario>> Engine<S> {
-    pub(crate) fn new(scenario: S, seed: u64, ends: Ends<'_>, interest: Interest) -> Engine<S> {
-        let ours = |_| HostKind::Ours;
-        let path = Path::with_ends(scenario.borrow(), seed, interest, ours, ends);
-        let drains = scenario.borrow().datagrams().next().is_some();
-        let (now, finished) = (Time::ZERO, false);
-        Engine { scenario, path, now, wakes: 0, wakes_now: 0, finished, drains, ended: None }
+impl Engine {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        seed: u64,
+        ends: Ends<'_>,
+        interest: Interest,
+    ) -> Engine {
+        Engine {
+            path: Path::with_ends(scenario, seed, interest, |_| HostKind::Ours, ends),
+            horizon: Time::ZERO + scenario.horizon,
+            now: Time::ZERO,
+            wakes: 0,
+            wakes_now: 0,
+            finished: false,
+            drains: scenario.datagrams().next().is_some(),
+            ended: None,
+        }
     }
 
     /// A copy in the same state; `None` if a host has another protocol stack.
-    pub(crate) fn fork(&self) -> Option<Engine<S>>
-    where
-        S: Clone,
-    {
-        Some(Engine {
-            scenario: self.scenario.clone(),
-            path: self.path.fork()?,
-            now: self.now,
-            wakes: self.wakes,
-            wakes_now: self.wakes_now,
-            finished: self.finished,
-            drains: self.drains,
-            ended: self.ended,
-        })
+    pub(crate) fn fork(&self) -> Option<Engine> {
+        Some(Engine { path: self.path.fork()?, ..*self })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -94,9 +91,9 @@ impl<S: Borrow<Scenario>> Engine<S> {
 
     /// Continues after the end of the transfers until no deadline is left, for at most `patience`. True if no deadline
     /// is left.
-    pub(crate) fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
+    pub(crate) fn settle(&mut self, patience: Span, mut sink: &mut dyn Sink) -> bool {
         let limit = self.now + patience;
-        let mut outside = Void(sink);
+        let mut outside = Void(&mut sink);
         while let Some((at, stage)) = self.path.next_due() {
             if at > limit {
                 return false;
@@ -107,18 +104,27 @@ impl<S: Borrow<Scenario>> Engine<S> {
         true
     }
 
-    /// Runs until `until`. `may_continue`, if given, is called with the sink and the path after each deadline; false
-    /// ends this call.
-    pub(crate) fn run_while<T: Sink>(
+    /// Runs until `until`, or until `may_continue` is false; it is called with the path after each deadline.
+    pub(crate) fn run_while(
+        &mut self,
+        until: Time,
+        mut sink: &mut dyn Sink,
+        may_continue: Option<&dyn Fn(&Path) -> bool>,
+    ) {
+        self.run(until, &mut sink, may_continue);
+    }
+
+    /// The same, compiled for the sink.
+    pub(crate) fn run<T: Sink>(
         &mut self,
         until: Time,
         sink: &mut T,
-        may_continue: Option<impl Fn(&T, &Path) -> bool>,
+        may_continue: Option<impl Fn(&Path) -> bool>,
     ) {
         if self.ended.is_some() {
             return;
         }
-        let horizon = Time::ZERO + self.scenario.borrow().horizon;
+        let horizon = self.horizon;
         let limit = horizon.min(until);
         let mut outside = Void(sink);
         let (mut now, mut wakes_now, mut wakes) = (self.now, self.wakes_now, self.wakes);
@@ -155,7 +161,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
             if self.finished && !(self.drains && self.path.has_packets()) {
                 break Some(Reason::Finished);
             }
-            if may_continue.as_ref().is_some_and(|check| !check(outside.0, &self.path)) {
+            if may_continue.as_ref().is_some_and(|check| !check(&self.path)) {
                 break None;
             }
         };
@@ -163,7 +169,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
     }
 
     /// The end of the run; an unfinished one is cut off here.
-    pub(crate) fn end(&self) -> RunEnd {
+    pub(crate) fn end(&self, scenario: &Scenario) -> RunEnd {
         let reason = self.ended.unwrap_or(Reason::Horizon);
         let stages = self.path.stages().iter().enumerate();
         let agent_state = stages
@@ -180,16 +186,15 @@ impl<S: Borrow<Scenario>> Engine<S> {
             },
             hops: self.path.hops(),
             wakes: self.wakes + self.path.inner_wakes(),
-            limits: self.limits(),
-            transfers: self.transfers().iter().map(Transfer::end).collect(),
+            limits: self.limits(scenario),
+            transfers: self.transfers(scenario).iter().map(Transfer::end).collect(),
             agent_state,
             stages: self.path.counts(),
         }
     }
 
     /// Limits of the TCPs of hosts, without cross traffic.
-    fn limits(&self) -> Option<Limits> {
-        let scenario = self.scenario.borrow();
+    fn limits(&self, scenario: &Scenario) -> Option<Limits> {
         let cross = scenario.transfers.iter().filter(|transfer| transfer.cross);
         let cross: Vec<[Addr; 2]> = cross
             .map(|transfer| [transfer.from, transfer.to].map(|i| scenario.hosts[i].addr))
@@ -204,8 +209,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
     }
 
     /// Each transfer, in the order of [`RunEnd::transfers`].
-    pub(crate) fn transfers(&self) -> Vec<Transfer<'_>> {
-        let scenario = self.scenario.borrow();
+    pub(crate) fn transfers(&self, scenario: &Scenario) -> Vec<Transfer<'_>> {
         let stage = |i: usize| self.path.stages().get(self.path.host_stages()[i]);
         let host = |i: usize| stage(i).and_then(Stage::host);
         let end = |i: usize| stage(i).and_then(Stage::end);

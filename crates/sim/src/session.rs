@@ -16,28 +16,31 @@ use crate::end::{Reason, RunEnd, TransferEnd};
 use crate::engine::{Engine, Transfer};
 
 /// Counts events.
-struct EventCounter<'a, T> {
-    sink: &'a mut T,
-    events: u64,
+struct EventCounter<'a> {
+    sink: &'a mut dyn Sink,
+    events: &'a Cell<u64>,
 }
 
-impl<T: Sink> Sink for EventCounter<'_, T> {
+impl EventCounter<'_> {
+    fn count(&self) {
+        self.events.set(self.events.get() + 1);
+    }
+}
+
+impl Sink for EventCounter<'_> {
     fn interest(&self) -> Interest {
         self.sink.interest()
     }
-    #[inline]
     fn event(&mut self, event: &Event) {
-        self.events += 1;
+        self.count();
         self.sink.event(event);
     }
-    #[inline]
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        self.events += 1;
+        self.count();
         self.sink.packet(at, stage, op, side, packet);
     }
-    #[inline]
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
-        self.events += 1;
+        self.count();
         self.sink.delivered(at, stage, flow, bytes);
     }
 }
@@ -57,7 +60,10 @@ impl<T: Sink> Sink for EventCounter<'_, T> {
 /// assert!(sender.snd_una > 0 && session.ended().is_none());
 /// # Ok::<(), lasthop_scenario::Error>(())
 /// ```
-pub struct Session<S: Borrow<Scenario>>(Engine<S>);
+pub struct Session<S: Borrow<Scenario>> {
+    scenario: S,
+    engine: Engine,
+}
 
 impl<S: Borrow<Scenario>> Session<S> {
     /// Creates the run of `scenario` with `seed`, before its first event. `sink` selects the events.
@@ -67,48 +73,49 @@ impl<S: Borrow<Scenario>> Session<S> {
 
     /// Like [`Session::new`]; `ends` creates the hosts with other protocol stacks, such as QUIC.
     pub fn with_ends(scenario: S, seed: u64, ends: Ends<'_>, sink: &impl Sink) -> Session<S> {
-        Session(Engine::new(scenario, seed, ends, sink.interest()))
+        let engine = Engine::new(scenario.borrow(), seed, ends, sink.interest());
+        Session { scenario, engine }
     }
 
     /// Runs up to and including `until`, or to the end of the run. Passes every event to `sink`.
-    pub fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
-        self.0.run_while(until, sink, None::<fn(&T, &Path) -> bool>);
+    pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink) {
+        self.engine.run_while(until, sink, None);
     }
 
     /// Runs until the end, or until the first deadline after which `most` events have happened. Returns their number.
     /// This limits the computing time, which a horizon does not.
-    pub fn run_bounded<T: Sink>(&mut self, most: u64, sink: &mut T) -> u64 {
-        let mut counted = EventCounter { sink, events: 0 };
-        let continues = |counted: &EventCounter<'_, T>, _: &Path| counted.events < most;
-        self.0.run_while(Time::NEVER, &mut counted, Some(continues));
-        counted.events
+    pub fn run_bounded(&mut self, most: u64, sink: &mut dyn Sink) -> u64 {
+        let events = Cell::new(0);
+        let mut counted = EventCounter { sink, events: &events };
+        self.engine.run_while(Time::NEVER, &mut counted, Some(&|_| events.get() < most));
+        events.get()
     }
 
     /// Dispatches at most `most` deadlines.
-    pub fn run_wakes<T: Sink>(&mut self, most: u64, sink: &mut T) {
+    pub fn run_wakes(&mut self, most: u64, sink: &mut dyn Sink) {
         let left = Cell::new(most);
-        let continues = |_: &T, _: &Path| {
+        let continues = |_: &Path| {
             left.set(left.get() - 1);
             left.get() > 0
         };
         if most > 0 {
-            self.0.run_while(Time::NEVER, sink, Some(continues));
+            self.engine.run_while(Time::NEVER, sink, Some(&continues));
         }
     }
 
     /// Number of deadlines dispatched by the run loop, without those inside hops.
     pub fn wakes(&self) -> u64 {
-        self.0.wakes()
+        self.engine.wakes()
     }
 
     /// Runs until a deadline has decided the fate of at least one packet. Returns the choice point of each decided
     /// packet and its number there, in the order of the decisions; empty at the end of the run.
-    pub fn run_past_choice<T: Sink>(&mut self, sink: &mut T) -> Vec<(ChoicePoint, u64)> {
-        let before: Vec<(ChoicePoint, u64)> = self.0.path().choices().collect();
+    pub fn run_past_choice(&mut self, sink: &mut dyn Sink) -> Vec<(ChoicePoint, u64)> {
+        let before: Vec<(ChoicePoint, u64)> = self.engine.path().choices().collect();
         let sum = |path: &Path| path.choices().map(|(_, decided)| decided).sum::<u64>();
-        let decided = sum(self.0.path());
-        self.0.run_while(Time::NEVER, sink, Some(|_: &T, path: &Path| sum(path) == decided));
-        let path = self.0.path();
+        let decided = sum(self.engine.path());
+        self.engine.run_while(Time::NEVER, sink, Some(&|path: &Path| sum(path) == decided));
+        let path = self.engine.path();
         let before =
             |point| before.iter().find(|(at, _)| *at == point).map_or(0, |(_, decided)| *decided);
         let new = path.choices().flat_map(|(point, decided)| {
@@ -121,12 +128,12 @@ impl<S: Borrow<Scenario>> Session<S> {
 
     /// Whether `fate` is possible for a packet at `point`.
     pub fn can_meet(&self, point: ChoicePoint, fate: Fate) -> bool {
-        self.0.path().can_meet(point, fate)
+        self.engine.path().can_meet(point, fate)
     }
 
     /// Sets the fate of packet `number` at `point`, before the packet arrives there.
     pub fn set_fate(&mut self, point: ChoicePoint, number: u64, fate: Fate) {
-        self.0.path_mut().set_fate(point, number, fate);
+        self.engine.path_mut().set_fate(point, number, fate);
     }
 
     /// A copy in the same state; `None` if a host has another protocol stack.
@@ -134,53 +141,53 @@ impl<S: Borrow<Scenario>> Session<S> {
     where
         S: Clone,
     {
-        self.0.fork().map(Session)
+        Some(Session { engine: self.engine.fork()?, scenario: self.scenario.clone() })
     }
 
     /// Continues after the end of the transfers until no deadline is left, for at most `patience`. Returns whether none
     /// is left.
-    pub fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
-        self.0.settle(patience, sink)
+    pub fn settle(&mut self, patience: Span, sink: &mut dyn Sink) -> bool {
+        self.engine.settle(patience, sink)
     }
 
     /// Results of the run up to now.
     pub fn end(&self) -> RunEnd {
-        self.0.end()
+        self.engine.end(self.scenario.borrow())
     }
 
     /// The reason for the end of the run; `None` while it continues.
     pub fn ended(&self) -> Option<Reason> {
-        self.0.ended()
+        self.engine.ended()
     }
 
     /// Simulated time up to which the run has advanced.
     pub fn now(&self) -> Time {
-        self.0.now()
+        self.engine.now()
     }
 
     /// A time not after the next deadline.
     pub fn next_wake(&self) -> Option<Time> {
-        self.0.next_wake()
+        self.engine.next_wake()
     }
 
     /// The control block of the sender of transfer `index`, in the order of [`RunEnd::transfers`]; `None` without one,
     /// or with another protocol.
     pub fn control_block(&self, index: usize) -> Option<Tcb> {
-        self.0.transfers().get(index)?.control_block()
+        self.engine.transfers(self.scenario.borrow()).get(index)?.control_block()
     }
 
     /// The stages of the path, in their current state.
     pub fn stages(&self) -> &[Stage] {
-        self.0.stages()
+        self.engine.stages()
     }
 
     /// The current state of transfer `index`, as in [`Session::control_block`].
     pub fn transfer(&self, index: usize) -> Option<TransferEnd> {
-        self.0.transfers().get(index).map(Transfer::end)
+        self.engine.transfers(self.scenario.borrow()).get(index).map(Transfer::end)
     }
 
     /// Results of the run; an unfinished run is cut off at the current time.
     pub fn finish(self) -> RunEnd {
-        self.0.end()
+        self.end()
     }
 }

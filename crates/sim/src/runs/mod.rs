@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::no_ends as ends;
 #[cfg(feature = "quic")]
 pub use crate::quic::end as ends;
-use crate::run_with;
+use crate::{run_compiled, run_with};
 pub use crate::{Reason, RunEnd, layout};
 
 /// The result of a finished run.
@@ -102,13 +102,13 @@ pub fn measure_in_brief(scenario: &Scenario, seed: u64) -> RunResult {
 fn measure_by(metrics: fn(Layout) -> Metrics, scenario: &Scenario, seed: u64) -> RunResult {
     let layout = layout(scenario);
     let mut metrics = metrics(layout.clone());
-    let end = run_with(scenario, seed, &ends, &mut metrics);
+    let end = run_compiled(scenario, seed, &ends, &mut metrics);
     result(seed, &end, &layout, metrics.finish(end.at))
 }
 
 /// Runs `scenario` once with `seed`, without metrics other than carried and delivered packets.
 pub fn run_unmeasured(scenario: &Scenario, seed: u64) -> RunEnd {
-    run_with(scenario, seed, &ends, &mut Nothing)
+    run_compiled(scenario, seed, &ends, &mut Nothing)
 }
 
 fn result(seed: u64, end: &RunEnd, layout: &Layout, mut metrics: RunMetrics) -> RunResult {
@@ -181,15 +181,15 @@ pub struct Recording {
 
 /// Runs `scenario` once with `seed` for its time-sequence series, and passes every event to `also`. Memory does not
 /// grow with the length of the run, except in `also`.
-pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recording {
-    record_by(scenario, seed, also, |mut sink| run_with(scenario, seed, &ends, &mut sink))
+pub fn record(scenario: &Scenario, seed: u64, also: &mut dyn Sink) -> Recording {
+    record_by(scenario, seed, also, |sink| run_with(scenario, seed, &ends, sink))
 }
 
 /// The same where `run` makes the run, or a part of it, and passes every event to the given sink.
-pub fn record_by<S: Sink>(
+pub fn record_by(
     scenario: &Scenario,
     seed: u64,
-    also: &mut S,
+    also: &mut dyn Sink,
     run: impl FnOnce(&mut dyn Sink) -> RunEnd,
 ) -> Recording {
     let layout = layout(scenario);
@@ -201,8 +201,8 @@ pub fn record_by<S: Sink>(
 }
 
 /// Runs `scenario` in the simulator and passes every event to `sink`. Returns the end time.
-pub fn simulate(scenario: &Scenario, seed: u64, mut sink: &mut dyn Sink) -> Time {
-    run_with(scenario, seed, &ends, &mut sink).at
+pub fn simulate(scenario: &Scenario, seed: u64, sink: &mut dyn Sink) -> Time {
+    run_with(scenario, seed, &ends, sink).at
 }
 
 /// The time-sequence series of the first flows of `layout` in a run of any world. `run` passes every event to the given
