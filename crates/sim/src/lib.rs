@@ -36,12 +36,7 @@ pub fn run(scenario: &Scenario, seed: u64, sink: &mut dyn Sink) -> RunEnd {
 }
 
 /// The same with `ends` for hosts with other protocol stacks, such as QUIC.
-pub fn run_with(
-    scenario: &Scenario,
-    seed: u64,
-    ends: Ends<'_>,
-    mut sink: &mut dyn Sink,
-) -> RunEnd {
+pub fn run_with(scenario: &Scenario, seed: u64, ends: Ends<'_>, mut sink: &mut dyn Sink) -> RunEnd {
     run_compiled(scenario, seed, ends, &mut sink)
 }
 

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 pub use crate::no_ends as ends;
 #[cfg(feature = "quic")]
 pub use crate::quic::end as ends;
-use crate::{run_compiled, run_with};
 pub use crate::{Reason, RunEnd, layout};
+use crate::{run_compiled, run_with};
 
 /// The result of a finished run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

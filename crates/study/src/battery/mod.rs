@@ -265,7 +265,10 @@ mod tests {
 
     fn options(radios: &[&str]) -> Options {
         Options {
-            radios: Radio::all().into_iter().filter(|radio| radios.contains(&radio.name())).collect(),
+            radios: Radio::all()
+                .into_iter()
+                .filter(|radio| radios.contains(&radio.name()))
+                .collect(),
             reports: 24.0,
             bytes: 50,
             over: Over::Coap,
