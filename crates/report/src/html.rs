@@ -88,7 +88,7 @@ fn header(out: &mut String, page: &Page) {
     *out += "<header><div class=\"in\"><p class=\"over\">lasthop report</p>";
     *out += &format!("<h1>{}</h1>", escape(&page.title));
     if !page.subtitle.is_empty() {
-        *out += &format!("<p class=\"sub\">{}</p>", escape(&page.subtitle));
+        *out += &format!("<p class=\"sub\">{}</p>", prose(&page.subtitle));
     }
     if !page.facts.is_empty() {
         *out += "<dl class=\"facts\">";
@@ -135,7 +135,7 @@ fn tally(out: &mut String, claims: &[&ClaimResult]) {
             escape(&claim.paper),
             escape(&claim.place),
             badge(claim.verdict),
-            escape(&claim.reason)
+            prose(&claim.reason)
         );
     }
     *out += "</tbody></table></div>\n";
@@ -144,6 +144,20 @@ fn tally(out: &mut String, claims: &[&ClaimResult]) {
 /// The anchor of a claim.
 fn anchor(id: &str) -> String {
     format!("claim-{}", fragment(id))
+}
+
+/// A text in which words between backticks are code. An unpaired backtick stays.
+fn prose(text: &str) -> String {
+    let escaped = escape(text);
+    let mut parts = escaped.split('`');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    while let Some(code) = parts.next() {
+        match parts.next() {
+            Some(after) => out += &format!("<code>{code}</code>{after}"),
+            None => out += &format!("`{code}"),
+        }
+    }
+    out
 }
 
 /// A name as a URL fragment: anything but letters, digits, `-`, `_` and `.` becomes `-`.
@@ -170,7 +184,7 @@ fn section(
         claim_head(out, &section.title, claim);
     }
     for paragraph in &section.text {
-        *out += &format!("<p>{}</p>", escape(paragraph));
+        *out += &format!("<p>{}</p>", prose(paragraph));
     }
     section.events.iter().for_each(|list| events(out, list));
     if let Some(claim) = section.claim.as_ref().filter(|c| !c.measured.is_empty()) {
@@ -213,7 +227,7 @@ fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
         [("Setup", &claim.setup), ("Published", &claim.published), ("Verdict", &claim.reason)]
     {
         if !value.is_empty() {
-            *out += &format!("<dt>{name}</dt><dd>{}</dd>", escape(value));
+            *out += &format!("<dt>{name}</dt><dd>{}</dd>", prose(value));
         }
     }
     *out += "</dl>";
@@ -256,7 +270,7 @@ fn table(out: &mut String, table: &Table) {
     *out += &scroll(&title);
     *out += &format!("<table{}>", records(table));
     if !table.title.is_empty() {
-        *out += &format!("<caption>{}</caption>", escape(&table.title));
+        *out += &format!("<caption>{}</caption>", prose(&table.title));
     }
     let class = |i: usize| {
         if table.columns.get(i).is_some_and(|c| c.numeric) { " class=\"num\"" } else { "" }
@@ -277,7 +291,7 @@ fn table(out: &mut String, table: &Table) {
             } else {
                 format!(" data-name=\"{}\"", escape(heading))
             };
-            *out += &format!("<td{}{name}>{}</td>", class(i), escape(cell));
+            *out += &format!("<td{}{name}>{}</td>", class(i), prose(cell));
         }
         *out += "</tr>";
     }
@@ -298,7 +312,7 @@ fn figure(
     if !figure.title.is_empty() {
         *out += &format!("<strong>{}.</strong> ", escape(&figure.title));
     }
-    *out += &escape(&figure.caption);
+    *out += &prose(&figure.caption);
     if let Some(data) = &figure.data {
         numbers(out, data);
     }
@@ -338,8 +352,7 @@ fn assumptions(out: &mut String, assumptions: &[Assumption]) {
     }
     *out += "<h2>Assumptions</h2><section class=\"card\"><ol class=\"assume\">";
     for a in assumptions {
-        *out +=
-            &format!("<li>{}<span class=\"why\">{}</span></li>", escape(&a.what), escape(&a.why));
+        *out += &format!("<li>{}<span class=\"why\">{}</span></li>", prose(&a.what), prose(&a.why));
     }
     *out += "</ol></section>\n";
 }
@@ -363,4 +376,16 @@ fn again(out: &mut String, again: &Again) {
         *out += "</dl>";
     }
     *out += "</section>\n";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_between_backticks_are_code() {
+        assert_eq!(prose("set `a<b` and `c`."), "set <code>a&lt;b</code> and <code>c</code>.");
+        assert_eq!(prose("`x` or `y"), "<code>x</code> or `y");
+        assert_eq!(prose("plain"), "plain");
+    }
 }
