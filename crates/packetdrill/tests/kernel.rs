@@ -154,8 +154,7 @@ mod linux {
                 return REFUSED;
             }
         };
-        // PSH of scripts with joined segments depends on the packets that the kernel forms.
-        let mut rules = Rules { strict: false, ..Rules::default() };
+        let mut rules = Rules::default();
         if rough {
             (rules.tolerance, rules.percent) = (60_000_000, 30.0);
         }

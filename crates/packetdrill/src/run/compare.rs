@@ -9,18 +9,16 @@ use crate::script::{Packet, Tcp, TcpOption, Tos, When};
 /// The first field that differs: its name, its expected value and its sent value.
 pub(super) type Difference = (&'static str, String, String);
 
-/// Compares a segment, with the numbers of the script, with the expectation. `at` is the time of the run. PSH of
-/// several segments that were `joined` does not count: Linux sets it if they leave its TCP as one packet
-/// (`__tcp_transmit_skb`), which no world shows.
+/// Compares a segment, with the numbers of the script, with the expectation. `at` is the time of the run.
 pub(super) fn segment(
     packet: &Packet,
     tcp: &Tcp,
     got: &Segment,
-    (at, joined): (Nanos, bool),
+    at: Nanos,
     rules: &Rules,
 ) -> Result<(), Difference> {
     let differs = |name, expected: String, got: String| Err((name, expected, got));
-    let ignored = if rules.strict && !joined { Flags::NONE } else { Flags::PSH };
+    let ignored = if rules.strict { Flags::NONE } else { Flags::PSH };
     let ignored = ignored | if tcp.ace.is_some() { Flags::ACE } else { Flags::NONE };
     let flags = |flags: Flags| flags.without(ignored);
     if flags(tcp.flags) != flags(got.flags) {

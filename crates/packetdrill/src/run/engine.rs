@@ -206,7 +206,9 @@ impl Play<'_> {
                 };
                 let Some(flow) = self.flows.get(index) else { return Ok(()) };
                 let segment = flow.arriving(packet, tcp, self.rules.scaled);
-                let shown = Segment { seq: tcp.seq, ack: tcp.ack.unwrap_or(0), ..segment.clone() };
+                let (ack, options) =
+                    (tcp.ack.unwrap_or(0), tcp.options.clone().unwrap_or_default());
+                let shown = Segment { seq: tcp.seq, ack, options, ..segment.clone() };
                 (segment.write(self.ends), wire::show(&shown))
             }
             Transport::Icmp(icmp) => {
@@ -290,7 +292,7 @@ impl Play<'_> {
             let got = format!("no packet until {:.6} s", end as f64 / 1e9);
             return Err(Stop::Fail { line, expected: expected(), got });
         };
-        let (got, joined) = self.assemble(tcp, at, first);
+        let got = self.assemble(tcp, at, first);
         let index = self.flows.sent(&got);
         let Some(index) = index.filter(|index| self.flows.is_of(packet, *index)) else {
             let got = format!("a packet of another connection: {}", wire::show(&got));
@@ -301,9 +303,7 @@ impl Play<'_> {
         let text = wire::show(&got);
         self.entry(at, Some(line), EntryKind::Sent, text.clone());
         let shown = || format!("{text} at {:.6} s", at as f64 / 1e9);
-        if let Err((field, wanted, was)) =
-            compare::segment(packet, tcp, &got, (at, joined), &self.rules)
-        {
+        if let Err((field, wanted, was)) = compare::segment(packet, tcp, &got, at, &self.rules) {
             let got = format!("{}; {field} is {was} instead of {wanted}", shown());
             return Err(Stop::Fail { line, expected: expected(), got });
         }
@@ -314,8 +314,8 @@ impl Play<'_> {
     }
 
     /// Joins segments of one size that were sent together, as a card would have split them, up to the
-    /// expected length. Returns whether there were several.
-    fn assemble(&mut self, tcp: &Tcp, at: Nanos, first: Segment) -> (Segment, bool) {
+    /// expected length. A card copies PSH only to the last one.
+    fn assemble(&mut self, tcp: &Tcp, at: Nanos, first: Segment) -> Segment {
         let piece = first.len;
         let mut whole = first;
         while piece > 0 && whole.len < tcp.len && whole.len.is_multiple_of(piece) {
@@ -331,10 +331,9 @@ impl Play<'_> {
                 break;
             }
             whole.len += next.len;
-            whole.flags = whole.flags | next.flags;
+            whole.flags = whole.flags.without(Flags::PSH) | next.flags;
         }
-        let joined = whole.len > piece;
-        (whole, joined)
+        whole
     }
 
     fn call(&mut self, line: u32, call: &Call, when: When, base: Nanos) -> Result<(), Stop> {

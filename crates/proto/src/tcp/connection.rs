@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::event::{Cause, EventKind, Interest, Tcb, TcpEvent, TcpKind};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Due, Span, Time};
-use crate::wire::{Body, FlowKey, Segment, Seq};
+use crate::wire::{FlowKey, Segment, Seq};
 
 use super::Settings;
 use super::accurate::Marks;
@@ -134,7 +134,7 @@ struct Rare {
 #[derive(Clone, Debug)]
 struct Outbox {
     rope: Rope,
-    /// End positions of writes.
+    /// Ends of buffers with PSH.
     pushes: pushing::Pushes,
     /// Maximum number of unacknowledged bytes.
     limit: u32,
@@ -143,12 +143,6 @@ struct Outbox {
 impl Outbox {
     fn new(rope: Rope, limit: u32) -> Outbox {
         Outbox { rope, pushes: pushing::Pushes::default(), limit }
-    }
-
-    /// Appends the data of one write.
-    fn write(&mut self, body: Body) {
-        self.rope.push(body);
-        self.pushes.mark(1 + self.rope.end());
     }
 
     /// Discards acknowledged data: all below the position `una`.

@@ -242,8 +242,8 @@ impl Sockets {
             c.cork();
             c.set_coalescing(coalescing, now, out);
             taken = match lowat {
-                Some(bytes) => c.write_up_to(now, &body, bytes, out),
-                None => c.write(now, body, out),
+                Some(bytes) => c.write_up_to(now, &body, (bytes, more), out),
+                None => c.write_part(now, body, more, out),
             };
             if urgent && taken > 0 {
                 c.mark_urgent();

@@ -61,12 +61,13 @@ fn rack(growth: GrowthRule) -> TcpConfig {
 /// ACKs that others have overtaken have older timestamps. Each of these reports three segments, and begins a recovery if it
 /// is accepted.
 fn overtaken(growth: GrowthRule, last: &str, late: &str, answer: &str) {
+    let pairs = if growth == GrowthRule::Linux { "pairs " } else { "" };
     check(
         &rack(growth),
         &format!(
             "
             100ms  established 7904 sackok ts 0 0
-            100ms  > . 1+988 x7 ack 1 ts 100 0
+            100ms  > . 1+988 x7 {pairs}ack 1 ts 100 0
             100ms  > P. 6917+988 ack 1 ts 100 0
             200ms  {last}
             200ms  {late}
@@ -112,10 +113,10 @@ fn a_late_ack_takes_neither_the_timestamp_nor_the_window_back() {
         &rack(GrowthRule::Linux),
         "
         100ms  established 20000 sackok ts 0 0
-        100ms  > . 1+988 x8 ack 1 ts 100 0
+        100ms  > . 1+988 x8 pairs ack 1 ts 100 0
         200ms  < . ack 989 win 8892 ts 1000 100
         200ms  > . 7905+988 ack 1 ts 200 1000
-        200ms  > . 8893+988 ack 1 ts 200 1000
+        200ms  > P. 8893+988 ack 1 ts 200 1000
         201ms  < . ack 989 win 2000 ts 990 100     # the window of before
         202ms  < . ack 1977 win 8892 ts 1001 100
         202ms  > . 9881+988 ack 1 ts 202 1001

@@ -373,7 +373,7 @@ fn linux_heeds_the_reports_of_an_ack_that_came_late() {
         &TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..rack(10) },
         "
         100ms  established 10000 sackok
-        100ms  > . 1+1000 x9 ack 1
+        100ms  > . 1+1000 x9 pairs ack 1
         100ms  > P. 9001+1000 ack 1
         200ms  < . ack 3001
         200ms  > F. at 10001 ack 1
@@ -412,7 +412,7 @@ fn with_linux_reports_of_older_segments_start_the_timer_again() {
         &config,
         "
         100ms  established 8000 sackok
-        100ms  > . 1+1000 x7 ack 1
+        100ms  > . 1+1000 x7 pairs ack 1
         100ms  > P. 7001+1000 ack 1
         200ms  < . ack 1 sack 1001-4001
         200ms  note FastRetransmit
@@ -435,7 +435,7 @@ fn without_sack_linux_transmits_on_duplicate_acks() {
         &TcpConfig { growth: GrowthRule::Linux, ..rack(4) },
         "
         100ms  established sackok /
-        100ms  > . 1+1000 x4 ack 1
+        100ms  > . 1+1000 x4 pairs ack 1
         200ms  < . ack 1
         200ms  > . 4001+1000 ack 1
         201ms  < . ack 1

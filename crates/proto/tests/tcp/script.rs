@@ -27,13 +27,14 @@
 //! that open: `cc N`, `ccnew N`, `ccecho N` (counts of T/TCP), `cookie HEX` and `cookie ask` (Fast Open). The
 //! text after `=>` on a `>` line is the cause of a retransmission. `#` begins a comment.
 //!
-//! Three kinds of lines are abbreviations:
+//! Some lines are abbreviations:
 //!
 //! ```text
 //! 10ms   established 5000 sackok     `open 5000` and a SYN at 0, the answer now; both with `mss 1000 sackok`
 //! 10ms   established ackp / win 2000 the peer's answer has `mss 1000 win 2000` instead
 //! 10ms   accepted sackok / marks     the peer's SYN at 0 with `mss 1000 marks`, our SYN-ACK, and the ACK now
 //! 10ms   > . 1+1000 x3 ack 1         1+1000, 1001+1000 and 2001+1000
+//! 10ms   > . 1+1000 x4 pairs ack 1   the same for four, the second and the fourth with PSH
 //! ```
 
 use lasthop_proto::event::{EventKind, Interest, Op};
@@ -87,11 +88,13 @@ fn full(script: &str) -> Vec<String> {
             [at, ">", flags, span, times, more @ ..] if times.starts_with('x') => {
                 let (first, len) = span.split_once('+').expect(line);
                 let (first, len): (u32, u32) = (first.parse().unwrap(), len.parse().unwrap());
+                let pairs = more.first() == Some(&"pairs");
+                let more = &more[usize::from(pairs)..];
                 let rest = more.iter().map(|word| format!(" {word}")).collect::<String>();
-                full.extend(
-                    (0..times[1..].parse().expect(line))
-                        .map(|i| format!("{at} > {flags} {}+{len}{rest}", first + i * len)),
-                );
+                full.extend((0..times[1..].parse().expect(line)).map(|i| {
+                    let push = if pairs && i % 2 == 1 { "P" } else { "" };
+                    format!("{at} > {push}{flags} {}+{len}{rest}", first + i * len)
+                }));
             }
             words => full.push(words.join(" ")),
         }

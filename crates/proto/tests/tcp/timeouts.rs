@@ -299,7 +299,10 @@ fn linux_gives_up_by_time_and_without_a_reset() {
 fn after_a_lost_syn_the_timeout_is_three_seconds_until_a_round_trip_is_measured() {
     //= rfc6298#section-5.7
     for (growth, cwnd) in [(GrowthRule::Rfc5681, 1), (GrowthRule::Linux, 4)] {
-        let more = (1..cwnd).map(|n| format!("1100ms > . {n}001+1000 ack 1\n")).collect::<String>();
+        let push = |n| if n % 2 == 1 { "P" } else { "" };
+        let more = (1..cwnd)
+            .map(|n| format!("1100ms > {}. {n}001+1000 ack 1\n", push(n)))
+            .collect::<String>();
         check(
             &TcpConfig { growth, initial_window: 4, ..fine() },
             &format!(

@@ -23,10 +23,10 @@ fn a_time_out_is_taken_back_when_data_arrives_that_was_not_sent_again() {
         &linux(4),
         "
         100ms  established sackok
-        100ms  > . 1+1000 x4 ack 1
+        100ms  > . 1+1000 x4 pairs ack 1
         200ms  < . ack 1001              # then the path holds everything back
         200ms  > . 4001+1000 ack 1
-        200ms  > . 5001+1000 ack 1
+        200ms  > P. 5001+1000 ack 1
         350ms  note TailLossProbe
         350ms  > . 6001+1000 ack 1
         600ms  note Timeout
@@ -50,10 +50,10 @@ fn a_genuine_timeout_resumes_after_the_f_rto_test() {
         &linux(4),
         "
         100ms  established sackok
-        100ms  > . 1+1000 x4 ack 1       # 1001 to 4001 are lost
+        100ms  > . 1+1000 x4 pairs ack 1       # 1001 to 4001 are lost
         200ms  < . ack 1001
         200ms  > . 4001+1000 ack 1       # lost, too
-        200ms  > . 5001+1000 ack 1
+        200ms  > P. 5001+1000 ack 1
         350ms  note TailLossProbe
         350ms  > . 6001+1000 ack 1
         600ms  note Timeout
@@ -75,7 +75,7 @@ fn an_echo_from_before_the_retransmission_takes_a_time_out_back_at_once() {
         &TcpConfig { timestamps: true, ..linux(4) },
         "
         100ms  established sackok ts 0 0
-        100ms  > . 1+988 x4 ack 1 ts 100 0
+        100ms  > . 1+988 x4 pairs ack 1 ts 100 0
         308ms  note TailLossProbe
         308ms  > . 3953+988 ack 1 ts 308 0
         608ms  note Timeout
@@ -95,7 +95,7 @@ fn duplicates_that_are_reported_for_all_retransmissions_take_a_recovery_back() {
         &linux(5),
         "
         100ms  established sackok
-        100ms  > . 1+1000 x5 ack 1
+        100ms  > . 1+1000 x5 pairs ack 1
         200ms  < . ack 1 sack 1001-4001
         200ms  note FastRetransmit
         200ms  > . 1+1000 ack 1 => fast-retransmit
@@ -108,7 +108,7 @@ fn duplicates_that_are_reported_for_all_retransmissions_take_a_recovery_back() {
         300ms  < . ack 5001 sack 1-1001      # and came twice
         300ms  note Undone
         300ms  > . 8001+1000 ack 1
-        300ms  > . 9001+1000 ack 1
+        300ms  > P. 9001+1000 ack 1
         300ms  tcb cwnd 5000 ssthresh 4294967295
         400ms  end
         ",
@@ -123,7 +123,7 @@ fn an_ack_of_a_delayed_segment_marks_none_lost() {
         &TcpConfig { timestamps: true, ..linux(8) },
         "
         100ms  established 7904 sackok ts 0 0
-        100ms  > . 1+988 x7 ack 1 ts 100 0
+        100ms  > . 1+988 x7 pairs ack 1 ts 100 0
         100ms  > P. 6917+988 ack 1 ts 100 0
         180ms  < . ack 1 ts 160 100 sack 6917-7905     # 20 ms ahead of the others
         180ms  > F. at 7905 ack 1 ts 180 160

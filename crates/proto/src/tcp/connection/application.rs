@@ -12,6 +12,7 @@
 //! By default no data waits for further writes (no Nagle algorithm): small writes cause small segments.
 
 use crate::machine::Out;
+use crate::tcp::config::GrowthRule;
 use crate::tcp::rope::Rope;
 use crate::tcp::state::{Input, State};
 use crate::units::{Due, Time};
@@ -144,12 +145,71 @@ impl Connection {
     /// Appends as much of `body` as there is room for, and returns the number of accepted bytes. Data written before
     /// the connection is established waits for that.
     pub fn write(&mut self, now: Time, body: Body, out: &mut Out) -> u32 {
+        self.write_part(now, body, false, out)
+    }
+
+    /// Like [`Connection::write`]; `more` is whether the application announces more data (`MSG_MORE`).
+    pub(in crate::tcp) fn write_part(
+        &mut self,
+        now: Time,
+        body: Body,
+        more: bool,
+        out: &mut Out,
+    ) -> u32 {
         let taken = self.room().min(body.len());
-        let Some(outbox) = self.outbox.as_mut().filter(|_| taken > 0) else { return 0 };
-        outbox.write(if taken == body.len() { body } else { body.slice(0, taken) });
-        self.tx.supply(1 + outbox.rope.end());
+        if taken == 0 {
+            return 0;
+        }
+        self.append(now, body.slice(0, taken), more, out);
         self.flush(now, out);
         taken
+    }
+
+    /// Appends the data of one write. In Linux full buffers of it are sent before the rest is written
+    /// (`tcp_sendmsg_locked`): all data if the buffer has PSH, otherwise one packet if nothing waits before it.
+    fn append(&mut self, now: Time, body: Body, more: bool, out: &mut Out) {
+        let mut done = 0;
+        while done < body.len() {
+            let (len, pushes, head) = self.append_buffer(&body, done, more);
+            done += len;
+            if done == body.len() || !pushes && !head {
+                continue;
+            }
+            let corked = core::mem::take(&mut self.corked);
+            let packet = self.tx.quota() * u64::from(self.tx.core.window.mss);
+            let w = &mut self.tx.core.window;
+            let end = w.end;
+            if !pushes {
+                w.end = end.min(w.max.max(1) + packet);
+            }
+            self.flush(now, out);
+            self.tx.core.window.end = end;
+            self.corked = corked;
+        }
+    }
+
+    /// Appends the part of a write from `done` on that fits the last buffer. Returns its length, whether the buffer has
+    /// PSH, and whether no other data waits before it.
+    pub(super) fn append_buffer(
+        &mut self,
+        body: &Body,
+        done: u32,
+        more: bool,
+    ) -> (u32, bool, bool) {
+        let Some(outbox) = &mut self.outbox else { return (body.len(), false, false) };
+        let w = &mut self.tx.core.window;
+        let linux = self.config.growth == GrowthRule::Linux;
+        let room = if linux { outbox.pushes.room(w) } else { u64::MAX };
+        let len = room.min((body.len() - done).into()) as u32;
+        outbox.rope.push(body.slice(done, len));
+        let (end, more) = (1 + outbox.rope.end(), more || done + len < body.len());
+        let pushes = linux && outbox.pushes.write(w, end, (done == 0, more));
+        let head = linux && outbox.pushes.is_head(w);
+        match done {
+            0 => self.tx.supply(end),
+            _ => w.end = end,
+        }
+        (len, pushes, head)
     }
 
     /// Ends this direction: a FIN follows the last written byte. Data of the peer is still received.

@@ -98,15 +98,15 @@ impl Connection {
     fn answer_requests(&mut self) {
         let mut delivered = Vec::new();
         self.take_delivered(&mut delivered);
-        let (Some(ExchangeState::Requested(fetching)), Some(outbox)) =
-            (self.exchange.as_deref_mut(), self.outbox.as_mut())
-        else {
-            return;
-        };
+        let Some(ExchangeState::Requested(fetching)) = self.exchange.as_deref_mut() else { return };
         let answers = fetching.answers(&delivered, self.stream);
         if !self.tx.core.window.fin && !self.aborted {
-            answers.into_iter().for_each(|body| outbox.write(body));
-            self.tx.supply(1 + outbox.rope.end());
+            for body in answers {
+                let mut done = 0;
+                while done < body.len() {
+                    done += self.append_buffer(&body, done, false).0;
+                }
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ impl Connection {
         let w = &self.tx.core.window;
         if self.state.is_synchronised() && w.una < w.max {
             let chunk = w.chunk_at(w.una, Cause::TimeoutRetransmit);
-            self.send_chunk(now, chunk, out);
+            self.send_chunk(now, chunk, None, out);
         }
     }
 

@@ -329,7 +329,7 @@ impl Connection {
         self.tx.core.timers.rearm(now);
         let room = self.room_with_syn(now);
         if let Some(chunk) = self.poll_within(now, room) {
-            self.send_chunk(now, chunk, out);
+            self.send_chunk(now, chunk, None, out);
         }
         self.flush(now, out);
     }
@@ -426,7 +426,7 @@ impl Connection {
                 }
                 self.rx.demand_ack();
             }
-            Some(chunk) => self.send_chunk(now, chunk, out),
+            Some(chunk) => self.send_chunk(now, chunk, None, out),
             None => {}
         }
     }

@@ -39,17 +39,7 @@ impl Connection {
             if self.opening.is_some() {
                 self.send_first(now, out);
             }
-            // Segmentation offload would treat the counter of accurate ECN as flags.
-            self.reserve_reports();
-            let reports = self.tx.core.window.reports > 0;
-            let mut allowance = self.tx.core.window.allowance();
-            if out.is_bulk() && !self.marks.is_accurate() && !reports {
-                self.send_in_bulk(now, &mut allowance, out);
-            }
-            while let Some(chunk) = self.next_chunk(now, &mut allowance, out) {
-                self.send_chunk(now, chunk, out);
-                self.reserve_reports();
-            }
+            self.send_data(now, out);
             if !self.tx.core.window.close_written() {
                 break;
             }
@@ -109,39 +99,61 @@ impl Connection {
         }
     }
 
-    /// Sends the data that the windows allow, new data in super-packets.
-    fn send_in_bulk(&mut self, now: Time, allowance: &mut u64, out: &mut Out) {
-        let mss = self.tx.core.window.mss;
-        let most = BULK / mss * mss;
-        let mut waiting: Option<Chunk> = None;
-        while let Some(next) = self.next_chunk(now, allowance, out) {
-            let joined = waiting.as_mut().is_some_and(|chunk| {
-                let follows = next.from == chunk.end() && next.len > 0;
-                // Segmentation offload cannot split a segment with an urgent pointer.
-                let plain = chunk.cause == Cause::Data
-                    && next.cause == Cause::Data
-                    && !chunk.fin
-                    && self.urgent()[0] <= chunk.from;
-                let fits = chunk.len.is_multiple_of(mss) && chunk.len + next.len <= most;
-                let joins = follows && plain && fits;
-                if joins {
-                    chunk.len += next.len;
-                    chunk.fin = next.fin;
-                }
-                joins
-            });
-            if !joined && let Some(chunk) = waiting.replace(next) {
-                self.send_chunk(now, chunk, out);
+    /// Sends the data that the windows allow; with segmentation offload new data in super-packets.
+    fn send_data(&mut self, now: Time, out: &mut Out) {
+        self.reserve_reports();
+        let mut allowance = self.tx.core.window.allowance();
+        // Segmentation offload would treat the counter of accurate ECN as flags.
+        let bulk = out.is_bulk() && !self.marks.is_accurate() && self.tx.core.window.reports == 0;
+        let mut waiting: Option<(Chunk, Option<bool>)> = None;
+        while let Some(next) = self.next_chunk(now, &mut allowance, out) {
+            let core = &self.tx.core;
+            if bulk
+                && let Some((chunk, push)) = &mut waiting
+                && self.fits(chunk, &next)
+            {
+                (chunk.len, chunk.fin) = (chunk.len + next.len, next.fin);
+                *push = core.has_bursts().then_some(true);
+                continue;
+            }
+            let (joined, push) = (core.joins(), core.pushes());
+            if let Some((chunk, push)) = waiting.replace((next, push)) {
+                // A card copies PSH only to the last segment of a packet.
+                self.send_chunk(now, chunk, if joined { Some(false) } else { push }, out);
+                self.reserve_reports();
             }
         }
-        if let Some(chunk) = waiting {
-            self.send_chunk(now, chunk, out);
+        if let Some((chunk, push)) = waiting {
+            self.send_chunk(now, chunk, push, out);
         }
     }
 
-    pub(super) fn send_chunk(&mut self, now: Time, chunk: Chunk, out: &mut Out) {
+    /// Whether `next` may leave in one super-packet with `chunk`.
+    fn fits(&self, chunk: &Chunk, next: &Chunk) -> bool {
+        let mss = self.tx.core.window.mss;
+        let follows = next.from == chunk.end() && next.len > 0;
+        // Segmentation offload cannot split a segment with an urgent pointer.
+        let plain = chunk.cause == Cause::Data
+            && next.cause == Cause::Data
+            && !chunk.fin
+            && self.urgent()[0] <= chunk.from;
+        follows
+            && plain
+            && chunk.len.is_multiple_of(mss)
+            && chunk.len + next.len <= BULK / mss * mss
+    }
+
+    /// Sends `chunk`; `push` is whether with PSH, if that does not follow from the writes.
+    pub(super) fn send_chunk(
+        &mut self,
+        now: Time,
+        chunk: Chunk,
+        push: Option<bool>,
+        out: &mut Out,
+    ) {
         let mut flags = Flags::ACK;
-        if self.pushes(&chunk) {
+        let written = self.pushes(&chunk);
+        if push.unwrap_or(written) {
             flags = flags | Flags::PSH;
         }
         if chunk.fin {

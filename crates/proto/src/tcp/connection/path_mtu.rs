@@ -169,7 +169,7 @@ impl Connection {
             }
             // A fragmented probe would not show the MTU.
             self.path = Some(Box::new(PathMtu { fragments: false, ..path }));
-            self.send_chunk(now, chunk, out);
+            self.send_chunk(now, chunk, None, out);
             self.path = Some(Box::new(path));
         }
         self.tx.core.window.mss = usual;

@@ -108,23 +108,21 @@ impl Connection {
         &mut self,
         now: Time,
         body: &Body,
-        lowat: u32,
+        (lowat, more): (u32, bool),
         out: &mut Out,
     ) -> u32 {
         let (mut taken, corked) = (0, self.corked);
         while taken < body.len() {
             let w = &self.tx.core.window;
-            // Half of the peer's largest window (`tcp_xmit_size_goal`).
-            let mss = u64::from(w.mss.max(1));
-            let half = if w.peer_max > 536 { w.peer_max / 2 } else { w.peer_max };
-            let goal = (u64::from(half.min(65_535)) / mss).max(1) * mss;
+            let goal = w.buffer_goal();
             let unsent = w.end.saturating_sub(w.max.max(1));
             let room = match unsent % goal {
                 0 if unsent >= lowat.into() => break,
                 filled => goal - filled,
             };
             let len = room.min(u64::from(body.len() - taken)) as u32;
-            let written = self.write(now, body.slice(taken, len), out);
+            let more = more || taken + len < body.len();
+            let written = self.write_part(now, body.slice(taken, len), more, out);
             if written == 0 {
                 break;
             }

@@ -19,8 +19,6 @@ const PART: u64 = 3;
 /// `HALVED_EACH` microseconds of the shortest round trip.
 const LARGEST: u64 = 65_215;
 const HALVED_EACH: u64 = 512;
-/// Maximum size in bytes of a socket buffer with written data.
-const BUFFER: u64 = 65_536;
 
 /// State of the last burst.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,13 +29,27 @@ pub(super) struct Bursts {
     left: u64,
     /// Start position of the first full socket buffer, and the size of each in bytes.
     buffers: Option<(u64, u64)>,
-    /// Whether a full segment was sent since the last ACK, and the arrival time of that ACK if it had news.
-    whole: bool,
-    last_ack: Option<Time>,
     /// Whether the congestion control paces, and its last rate in bytes per second. Bursts are then larger than the
     /// pacer's only on short paths.
     paced: bool,
     rate: u64,
+    train: Train,
+    /// Whether the last segment left in one buffer with the one before.
+    pub(super) joined: bool,
+    /// Whether the peer's window has cut the rest of a buffer off behind the last segment. Its PSH stays with the rest
+    /// (`tso_fragment`).
+    pub(super) cut: bool,
+}
+
+/// Consecutive segments in one buffer, which Linux sends as one packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Train {
+    /// End position.
+    end: u64,
+    /// Maximum number of further segments.
+    left: u64,
+    /// Whether it is a retransmission.
+    again: bool,
 }
 
 /// Input of the decision whether a burst is sent.
@@ -60,19 +72,48 @@ impl Bursts {
         (config.growth == GrowthRule::Linux).then(|| Bursts { paced, ..Bursts::default() })
     }
 
+    /// Ends the current buffer: the next segment starts another one.
+    pub(super) fn end_train(&mut self) {
+        self.train.left = 0;
+    }
+
+    /// Decides whether `chunk` leaves in one buffer with the segment before. `continues` is whether the two were not in
+    /// different buffers before, and `most` the maximum number of segments of a buffer.
+    pub(super) fn join(&mut self, w: &Window, chunk: &Chunk, continues: bool, most: u64) {
+        let (train, again) = (self.train, chunk.cause != Cause::Data);
+        let follows = train.end == chunk.from && train.again == again;
+        self.joined = train.left > 0 && follows && continues;
+        let size = match self.joined {
+            true => train.left,
+            false if again => most,
+            false if self.left > 0 => self.left,
+            false => most.min(half(w)),
+        };
+        let to = chunk.end();
+        self.cut = size > 1 && !again && to < w.end && to == w.una + u64::from(w.peer);
+        // Only the last segment of a buffer is partial.
+        let left = if chunk.len < w.payload() { 0 } else { size - 1 };
+        self.train = Train { end: to, left, again };
+    }
+
     /// Whether the rules for bursts permit a segment of new data now.
     pub(super) fn allow(&mut self, w: &Window, input: &BurstInput) -> bool {
         let (mss, cwnd) = (u64::from(w.mss.max(1)), u64::from(w.cwnd));
         if self.paced && (self.rate == 0 || !is_near(input.min_rtt, w.mss)) {
             return true;
         }
+        if self.left == 0 {
+            self.end_train();
+        }
         let room = cwnd.saturating_sub(input.pipe) / mss;
-        let rest = self.rest_of_buffer(w, mss);
+        let most = self.most(w, input.srtt, input.min_rtt);
+        // A buffer is filled with data of the next one (`tcp_grow_skb`).
+        let quota = quota(w, input.pipe / mss, most);
+        let rest = self.rest_of_buffer(w).max(quota * mss);
         // A single segment, or one that another limit cuts, does not wait.
         if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt).min(rest) <= mss {
             return true;
         }
-        let most = self.most(w, input.srtt, input.min_rtt);
         let late = self.last.is_none_or(|last| input.now > last + SOON);
         let far = input
             .oldest
@@ -81,7 +122,7 @@ impl Bursts {
         // Data before a FIN does not wait for more.
         let ends = w.is_closed() && w.end.saturating_sub(w.nxt) <= rest;
         let go = late || far || room >= most || whole || ends;
-        self.left = if go { room.min(most).min(rest / mss) } else { 0 };
+        self.left = if go { quota } else { 0 };
         go
     }
 
@@ -95,11 +136,9 @@ impl Bursts {
 
     /// Bytes up to the end of the socket buffer with the next data. The first buffer is refilled while the first
     /// window is sent, so the others begin at the end of that window (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
-    fn rest_of_buffer(&mut self, w: &Window, mss: u64) -> u64 {
-        let (first, bytes) = *self.buffers.get_or_insert_with(|| {
-            let half = (u64::from(w.peer) / 2).min(BUFFER);
-            (w.nxt + u64::from(w.cwnd), (half / mss).max(1) * mss)
-        });
+    fn rest_of_buffer(&mut self, w: &Window) -> u64 {
+        let (first, bytes) =
+            *self.buffers.get_or_insert_with(|| (w.nxt + u64::from(w.cwnd), w.buffer_goal()));
         match w.nxt.checked_sub(first) {
             Some(gone) => bytes - gone % bytes,
             None => first - w.nxt,
@@ -108,7 +147,7 @@ impl Bursts {
 
     /// Records a sent segment.
     #[inline]
-    pub(super) fn sent(&mut self, now: Time, w: &Window, chunk: &Chunk, pace: Option<Rate>) {
+    pub(super) fn sent(&mut self, now: Time, chunk: &Chunk, pace: Option<Rate>) {
         self.left = self.left.saturating_sub(1);
         self.last = Some(match pace {
             // The pacer permits the next segment only at this time.
@@ -116,27 +155,36 @@ impl Bursts {
             None => now,
         });
         self.rate = pace.map_or(0, |pace| pace.bps() / 8);
-        self.whole |= chunk.len >= w.payload() || chunk.end() >= w.last();
     }
 
-    /// Ends the burst at an ACK: data sent now is a separate burst. `news` is whether the ACK reports data.
-    pub(super) fn end(&mut self, now: Time, news: bool) {
-        (self.left, self.whole, self.last_ack) = (0, false, news.then_some(now));
+    /// Ends the burst at an ACK: data sent now is a separate burst.
+    pub(super) fn end(&mut self) {
+        self.left = 0;
     }
 
-    /// The partial segment up to the end of the peer's window, which a burst includes if no other partial segment is
-    /// in flight (`tcp_mss_split_point`, `tcp_minshall_check`). A burst that a write starts does not include it.
-    pub(super) fn remainder(&self, w: &Window, pipe: u64, now: Time) -> Option<Chunk> {
-        if self.paced {
-            return None;
-        }
+    /// The partial segment up to the end of the peer's window. It leaves in one buffer with a full segment before it
+    /// (`tcp_mss_split_point`), and only if no other partial segment is in flight
+    /// (`tcp_minshall_check`).
+    pub(super) fn remainder(&self, w: &Window, pipe: u64) -> Option<Chunk> {
         let (mss, end) = (u64::from(w.mss), w.una + u64::from(w.peer));
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
-        let goes = self.last_ack == Some(now) && self.whole && part && room && w.small <= w.una;
+        let joins = self.train.left > 0 && self.train.end == w.nxt && !self.train.again;
+        let goes = !self.paced && joins && part && room && w.small <= w.una;
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
+}
+
+/// Number of new segments in the next buffer, with `pipe` segments in the network and at most `most` in a buffer.
+pub(super) fn quota(w: &Window, pipe: u64, most: u64) -> u64 {
+    let room = u64::from(w.cwnd / w.mss.max(1)).saturating_sub(pipe);
+    room.min(most).min(half(w))
+}
+
+/// Maximum number of new segments in a buffer: two buffers at least fit the window (`tcp_cwnd_test`).
+fn half(w: &Window) -> u64 {
+    u64::from(w.cwnd / w.mss.max(1) / 2).max(1)
 }
 
 /// Segments in the largest burst, at a rate of twice the window per round trip in slow start and of 1.2 windows later.
@@ -176,16 +224,16 @@ mod tests {
 
     /// The remaining part of the peer's window, from zero to a full segment.
     #[test]
-    fn a_burst_takes_a_part_of_a_segment_along_and_nothing_else() {
+    fn a_buffer_takes_a_part_of_a_segment_along_and_nothing_else() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.una, w.nxt, w.end) = (30_000, 1, 5001, 1 << 20);
-        let now = Time::ZERO;
-        let bursts = Bursts { whole: true, last_ack: Some(now), ..Bursts::default() };
+        let train = Train { end: 5001, left: 1, again: false };
+        let bursts = Bursts { train, ..Bursts::default() };
         for (peer, len) in
             [(4999, None), (5000, None), (5001, Some(1)), (5999, Some(999)), (6000, None)]
         {
             w.peer = peer;
-            let chunk = bursts.remainder(&w, 5000, now);
+            let chunk = bursts.remainder(&w, 5000);
             assert_eq!(
                 chunk.map(|chunk| (chunk.from, chunk.len)),
                 len.map(|len| (5001, len)),
@@ -193,16 +241,18 @@ mod tests {
             );
         }
         w.peer = 5500;
-        let goes = |bursts: &Bursts, w: &Window, pipe| bursts.remainder(w, pipe, now).is_some();
-        assert!(!goes(&Bursts { last_ack: None, ..bursts }, &w, 5000), "no ACK has come");
-        assert!(goes(&bursts, &w, 29_000) && !goes(&bursts, &w, 29_001), "room for a whole one");
+        let goes = |train: Train, w: &Window, pipe| {
+            Bursts { train, ..bursts }.remainder(w, pipe).is_some()
+        };
+        assert!(!goes(Train { left: 0, ..train }, &w, 5000), "the buffer is full");
+        assert!(!goes(Train { end: 4001, ..train }, &w, 5000), "it has ended before");
+        assert!(goes(train, &w, 29_000) && !goes(train, &w, 29_001), "room for a whole one");
         w.small = 2;
-        assert!(!goes(&bursts, &w, 5000), "another is on its way");
+        assert!(!goes(train, &w, 5000), "another is on its way");
         w.small = 1;
-        assert!(goes(&bursts, &w, 5000), "that one has come");
-        assert!(!goes(&Bursts { whole: false, ..bursts }, &w, 5000), "no burst");
+        assert!(goes(train, &w, 5000), "that one has come");
         w.end = 5501;
-        assert!(!goes(&bursts, &w, 5000), "all the data there is goes by itself");
+        assert!(!goes(train, &w, 5000), "all the data there is goes by itself");
     }
 
     #[test]
@@ -219,12 +269,12 @@ mod tests {
         let segment = Chunk { from: 28_001, len: 1000, fin: false, cause: Cause::Data };
         let mut bursts = Bursts::default();
         assert!(bursts.allow(&w, &input(40_000, 29_000)), "nothing was sent before");
-        bursts.sent(Time::ZERO + Span::micros(40_000), &w, &segment, None);
+        bursts.sent(Time::ZERO + Span::micros(40_000), &segment, None);
         assert!(!bursts.allow(&w, &input(40_600, 29_000)), "0.6 ms after the last burst");
         assert!(bursts.allow(&w, &input(40_600, 28_000)), "two segments");
-        bursts.end(Time::ZERO, true);
+        bursts.end();
         assert!(bursts.allow(&w, &input(41_100, 29_000)), "1.1 ms after it");
-        bursts.end(Time::ZERO, true);
+        bursts.end();
         assert!(bursts.allow(&w, &input(30_000, 29_000)), "the next ACK is 10 ms away");
     }
 

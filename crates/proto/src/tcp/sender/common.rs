@@ -53,6 +53,8 @@ pub struct Core {
     pub(super) limits: Limits,
     /// Whether the peer's window must be probed now.
     pub(super) probe_now: bool,
+    /// Whether this timer has caused the last polled segment, although the window is open (`tcp_write_wakeup`).
+    pub(super) fills_window: bool,
     /// Whether a withdrawn window is probed at once, as in 4.4BSD.
     persists_at_once: bool,
     /// Whether the probes' backoff continues until the window has room for a segment, as in Linux (`tcp_ack_probe`).
@@ -125,6 +127,7 @@ impl Core {
             usage: Usage::new(config),
             limits: Limits::default(),
             probe_now: false,
+            fills_window: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
             waits_for_segment: config.growth == GrowthRule::Linux,
         }
@@ -145,6 +148,22 @@ impl Core {
         }
         let known = self.tally.dupacks.saturating_mul(self.window.mss);
         bytes.saturating_sub(known).max(bytes.min(self.window.mss))
+    }
+
+    /// Whether the sender has Linux' rules for bursts.
+    pub(in crate::tcp) fn has_bursts(&self) -> bool {
+        self.bursts.is_some()
+    }
+
+    /// Whether the last polled segment leaves in one buffer with the one before, as one packet of Linux.
+    pub(in crate::tcp) fn joins(&self) -> bool {
+        self.bursts.is_some_and(|bursts| bursts.joined)
+    }
+
+    /// Whether the last polled segment has PSH as the last one of its buffer; `None` if that follows from the writes.
+    pub(in crate::tcp) fn pushes(&self) -> Option<bool> {
+        let cut = self.bursts.is_some_and(|bursts| bursts.cut).then_some(false);
+        if self.joins() || self.fills_window { Some(true) } else { cut }
     }
 
     /// Time at which the pacer permits the next segment, if one waits.

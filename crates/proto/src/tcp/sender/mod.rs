@@ -142,6 +142,9 @@ impl Sender {
         }
         core.tally.retries = 0;
         core.reno_sacks = config.growth == GrowthRule::Linux && variant == Variant::NewReno;
+        if core.reno_sacks {
+            core.window.record_ends();
+        }
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             core.detector = Detector::new(variant, config);
@@ -205,6 +208,18 @@ impl Sender {
             || self.core.tally.has_missing()
             || self.core.probe_now
             || self.recovery.has_work()
+    }
+
+    /// Number of new segments that the congestion window permits in one packet of Linux.
+    pub fn quota(&self) -> u64 {
+        let core = &self.core;
+        let outstanding = self.recovery.outstanding(&core.window);
+        let gone = outstanding.sacked + outstanding.lost.saturating_sub(outstanding.retransmitted);
+        let pipe = u64::from(outstanding.segments.saturating_sub(gone));
+        core.bursts.map_or(0, |bursts| {
+            let most = bursts.most(&core.window, core.timers.rtt.srtt(), outstanding.min_rtt);
+            bursts::quota(&core.window, pipe, most)
+        })
     }
 
     /// Time of the next timer.

@@ -12,8 +12,10 @@ use super::{Chunk, SenderWith};
 impl<R: Recovery> SenderWith<'_, R> {
     /// The next segment to send, if the windows allow one. Call repeatedly until it returns `None`.
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
+        self.core.fills_window = false;
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
             self.recovery.held_back(self.core, now);
+            self.core.bursts.iter_mut().for_each(|bursts| bursts.end_train());
             let w = &self.core.window;
             let waits = w.nxt < w.last() || self.recovery.waits(w);
             self.core.limits.set(now, if waits { Limit::Pacing } else { Limit::Application });
@@ -21,6 +23,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         let Some(chunk) = self.choose(now) else {
             self.note_limit(now);
+            self.core.bursts.iter_mut().for_each(|bursts| bursts.end_train());
             self.core.pacer.iter_mut().for_each(|pacer| pacer.end_burst());
             return None;
         };
@@ -42,17 +45,22 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         core.usage.sent(now, probe);
         core.congestion_control.on_sent(now, &core.window, &chunk);
-        if !probe && chunk.from > 0 {
+        if let Some(bursts) = &mut core.bursts {
             let pace = core.congestion_control.pacing();
-            core.bursts.iter_mut().for_each(|bursts| bursts.sent(now, &core.window, &chunk, pace));
+            let (w, srtt) = (&core.window, core.timers.rtt.srtt());
+            (bursts.joined, bursts.cut) = (false, false);
+            if !probe && chunk.from > 0 {
+                let continues =
+                    chunk.cause == Cause::Data || self.recovery.continues(w, chunk.from);
+                bursts.join(w, &chunk, continues, bursts.most(w, srtt, self.recovery.min_rtt()));
+                bursts.sent(now, &chunk, pace);
+            }
         }
         if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
             core.congestion_control.restart(now, idle);
         }
         let (w, timers) = (&mut core.window, &mut core.timers);
-        if chunk.len < w.payload() && chunk.len > 0 && chunk.from >= w.max {
-            w.small = end;
-        }
+        w.note_sent(&chunk, core.bursts.is_some_and(|bursts| bursts.joined));
         if chunk.from == w.nxt && !probe {
             w.nxt = end;
         }
@@ -108,6 +116,7 @@ impl<R: Recovery> SenderWith<'_, R> {
                 // A part of a segment that fills a small window is no probe, and its wait does not grow
                 // (`tcp_send_probe0`).
                 (core.timers.persist_backoff, core.timers.unanswered) = (0, 0);
+                core.fills_window = true;
             }
             return Some(probe);
         }
@@ -117,8 +126,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             Choice::Window => {
                 let pipe = self.recovery.pipe(&core.window);
                 let chunk = core.window.next_chunk();
-                let chunk =
-                    chunk.or_else(|| core.bursts.as_ref()?.remainder(&core.window, pipe, now));
+                let chunk = chunk.or_else(|| core.bursts.as_ref()?.remainder(&core.window, pipe));
                 if chunk.is_none() {
                     core.note_usage();
                 }

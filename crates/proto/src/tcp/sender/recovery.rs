@@ -328,6 +328,16 @@ pub trait Recovery {
         Choice::Window
     }
 
+    /// Whether the segment from `from` on and the last retransmission, which ends there, were in one buffer.
+    fn continues(&self, w: &Window, from: u64) -> bool {
+        !w.buffer_ends(from)
+    }
+
+    /// The shortest round trip, if it is measured.
+    fn min_rtt(&self) -> Option<Span> {
+        None
+    }
+
     /// Handles a delay by the pacer. The delayed segment does not count as use of the window; earlier ones may.
     fn held_back(&mut self, core: &mut Core, now: Time) {
         let _ = now;

@@ -32,7 +32,7 @@ pub struct SentSegment {
     len: u32,
     /// Time of the last transmission.
     pub at: Time,
-    /// Number of that transmission in the connection.
+    /// Number of that transmission in the connection. Segments of one buffer have the same one.
     pub order: u64,
     /// Whether it was sent more than once.
     pub again: bool,
@@ -108,6 +108,19 @@ pub struct Flight {
     repeated: VecDeque<(u64, u64)>,
     /// Number of transmissions.
     order: u64,
+    /// End of the last retransmission, and the number of its transmission before.
+    last_repeat: (u64, u64),
+}
+
+/// How a segment is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// As the first one of a buffer.
+    Alone,
+    /// In one buffer with the segment before it.
+    Joined,
+    /// As a tail loss probe.
+    Probe,
 }
 
 impl Flight {
@@ -260,16 +273,16 @@ impl Flight {
     /// Records that positions `from` to `to` are sent at `now`, for the first time or again; `stamp` is the state of
     /// delivery.
     pub fn sent(&mut self, now: Time, from: u64, to: u64, stamp: Stamp) {
-        self.sent_as(now, (from, to), stamp, false);
+        self.sent_as(now, (from, to), stamp, Way::Alone);
     }
 
-    /// Like [`Flight::sent`]; `probe` is whether it is a tail loss probe.
+    /// Like [`Flight::sent`], with the way of sending.
     ///
     /// A record that is only sent in part is divided. Without room for another record it counts as sent: otherwise the
     /// same part would be the next one to send, without end.
-    pub fn sent_as(&mut self, now: Time, (from, to): (u64, u64), stamp: Stamp, probe: bool) {
+    pub fn sent_as(&mut self, now: Time, (from, to): (u64, u64), stamp: Stamp, way: Way) {
         let end = self.records.back().map_or(from, |r| r.to());
-        self.order += 1;
+        self.order += u64::from(way != Way::Joined);
         let order = self.order;
         let mut i = self.index(from);
         if let Some(last) =
@@ -288,8 +301,9 @@ impl Flight {
                 self.pipe += r.bytes();
                 r.mark = Mark::Repaired;
             } else if r.mark != Mark::Repaired {
-                r.mark = if probe { Mark::Probed } else { Mark::None };
+                r.mark = if way == Way::Probe { Mark::Probed } else { Mark::None };
             }
+            self.last_repeat = (r.to(), r.order);
             (r.at, r.order, r.again, r.stamp) = (now, order, true, stamp);
             self.repeated.push_back((r.from, order));
         }
@@ -299,6 +313,12 @@ impl Flight {
         if self.repeated.len() > 2 * self.records.len() + 16 {
             self.forget_stale();
         }
+    }
+
+    /// Whether the segment from `from` on and the last retransmission, which ends there, were in one buffer.
+    pub fn continues(&self, from: u64) -> bool {
+        let next = self.position(from).map(|i| self.records[i].order);
+        self.last_repeat.0 == from && next == Some(self.last_repeat.1)
     }
 
     /// Removes the entries of `repeated` for segments that were acknowledged, lost or retransmitted since.

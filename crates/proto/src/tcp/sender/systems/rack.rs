@@ -20,7 +20,7 @@ use crate::tcp::sender::bursts::{self, BurstInput, new_data};
 use crate::tcp::sender::congestion_control::rate::RateMeter;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample};
 use crate::tcp::sender::recovery::detect::Detection;
-use crate::tcp::sender::recovery::flight::{Flight, Judgement, SentSegment};
+use crate::tcp::sender::recovery::flight::{Flight, Judgement, SentSegment, Way};
 use crate::tcp::sender::recovery::prr::Prr;
 use crate::tcp::sender::recovery::tlp::{TailProbe, tick};
 use crate::tcp::sender::recovery::{
@@ -124,11 +124,6 @@ impl Rack {
         }
     }
 
-    /// The shortest round trip; zero before the first.
-    fn min_rtt(&self) -> Span {
-        self.facts.min_rtt.unwrap_or(Span::ZERO)
-    }
-
     /// Bytes in the network. Linux counts segments, of any size, so a window permits as many small ones as full ones.
     #[inline]
     fn in_network(&self, w: &Window) -> u64 {
@@ -159,7 +154,7 @@ impl Rack {
         if !self.facts.reordered && likely {
             return Span::ZERO;
         }
-        self.reordering.window(self.min_rtt()).min(srtt)
+        self.reordering.window(self.facts.min_rtt.unwrap_or_default()).min(srtt)
     }
 
     /// Marks lost segments, and sets the timer for possibly reordered ones. Returns the number of newly lost bytes.
@@ -213,7 +208,7 @@ impl Rack {
             }
         }
         let chunk = if self.flight.is_full() { None } else { new_data(w, pipe) };
-        let chunk = chunk.or_else(|| core.bursts.as_ref()?.remainder(w, pipe, now));
+        let chunk = chunk.or_else(|| core.bursts.as_ref()?.remainder(w, pipe));
         if chunk.is_some() {
             return chunk;
         }
@@ -417,7 +412,7 @@ impl Recovery for Rack {
             }
             return;
         }
-        let rate = self.meter.sample(self.min_rtt());
+        let rate = self.meter.sample(self.facts.min_rtt.unwrap_or_default());
         let w = &mut core.window;
         if core.congestion_control.samples() {
             let sample = Sample {
@@ -503,8 +498,13 @@ impl Recovery for Rack {
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
         let flight = self.in_network(w) + self.weight(w, end - chunk.from);
-        let probe = chunk.cause == Cause::TailLossProbe;
-        self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), probe);
+        let joined = core.bursts.is_some_and(|bursts| bursts.joined);
+        let way = match joined {
+            true => Way::Joined,
+            false if chunk.cause == Cause::TailLossProbe => Way::Probe,
+            false => Way::Alone,
+        };
+        self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), way);
         if new && !self.probe.ends_at(end) {
             self.schedule_probe(now, w, &mut core.timers, true);
         } else if chunk.from == w.una {
@@ -538,9 +538,10 @@ impl Recovery for Rack {
                 usage.note(w, sent, !self.kernel || w.nxt < w.last());
                 return Choice::Wait;
             }
-            let (srtt, min_rtt) = (core.timers.rtt.srtt(), self.facts.min_rtt);
-            let burst = core.bursts.map_or(1, |bursts| bursts.most(w, srtt, min_rtt));
-            self.flight.resegment(from, w.mss, burst);
+            let to = match self.kernel {
+                true => self.flight.resegment((from, to), w),
+                false => to,
+            };
             let cause = match self.after_timeout(w) {
                 true => Cause::TimeoutRetransmit,
                 false => Cause::FastRetransmit,
@@ -562,6 +563,12 @@ impl Recovery for Rack {
                 usage.validate(now, core.timers.rtt.rto(), w, pipe, full);
             }
         }
+    }
+    fn continues(&self, _: &Window, from: u64) -> bool {
+        self.flight.continues(from)
+    }
+    fn min_rtt(&self) -> Option<Span> {
+        self.facts.min_rtt
     }
     fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
         let min_rtt = self.facts.min_rtt;

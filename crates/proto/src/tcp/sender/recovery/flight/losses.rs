@@ -1,6 +1,7 @@
 //! Loss marks of the segments in flight.
 
 use super::{Flight, Judgement, Mark, SentSegment};
+use crate::tcp::sender::Window;
 
 impl Flight {
     /// Number of segments that count as lost, including retransmitted ones, and number of retransmitted and unreported
@@ -89,36 +90,49 @@ impl Flight {
         self.records.iter().any(larger)
     }
 
-    /// Splits the lost segment that begins at `from`, if it is larger than `mss`. In Linux the segments of one burst, of
-    /// at most `burst` segments, are one buffer, and split together (`tcp_fragment`).
-    pub fn resegment(&mut self, from: u64, mss: u32, burst: u64) {
-        let Some(mut index) = self.position(from) else { return };
-        let first = self.records[index];
-        // A FIN has a position too, and stays with the last byte.
-        if first.len <= mss + 1 {
-            return;
-        }
-        let mut joined = 1;
-        while joined < burst
-            && let Some(next) = self.records.get(index + 1).copied()
-            && next.lost
-            && !(first.again || next.again)
-            && next.at == first.at
-            && self.records[index].len.is_multiple_of(first.len)
-        {
+    /// Prepares the retransmission of the lost segment from `from` to `to`, and returns its end. As in Linux, a buffer is
+    /// split into segments as a whole if it has larger ones than now (`tcp_fragment`). A partial segment gets the
+    /// following ones that fit as a whole and are alone in their buffer (`tcp_retrans_try_collapse`).
+    pub fn resegment(&mut self, (from, to): (u64, u64), w: &Window) -> u64 {
+        let Some(mut index) = self.position(from) else { return to };
+        let (mss, first) = (u64::from(w.mss), self.records[index]);
+        // A FIN has a position, and no data.
+        let data = |from: u64, to: u64| to.min(w.end) - from.min(w.end);
+        let (splits, limit) = (data(from, to) > mss, w.una + u64::from(w.peer));
+        while let Some(next) = self.records.get(index + 1).copied().filter(|next| !next.sacked) {
+            let after = self.records.get(index + 2).map(|after| after.order);
+            let alone = next.order != first.order && after != Some(next.order);
+            let fits = data(from, next.to()) <= mss && next.to() <= limit;
+            let fits = fits && !w.ends_record(next.from);
+            let joins = if splits { next.lost && next.order == first.order } else { alone && fits };
+            if !joins {
+                break;
+            }
             self.records.remove(index + 1);
-            self.lost_segments -= 1;
-            self.records[index].len += next.len;
-            joined += 1;
+            self.absorb(index, &next);
         }
-        while self.records[index].len > mss + 1 && !self.is_full() {
+        while splits && data(self.records[index].from, self.records[index].to()) > mss {
             let whole = self.records[index];
-            let (from, len) = (whole.from + u64::from(mss), whole.len - mss);
-            self.records[index].len = mss;
+            if !self.divide(whole.from, w.mss) {
+                break;
+            }
             index += 1;
-            self.records.insert(index, SentSegment { from, len, ..whole });
-            self.lost_segments += 1;
         }
+        self.position(from).map_or(to, |i| self.records[i].to())
+    }
+
+    /// Appends the removed record `next` to the lost one at `index`.
+    fn absorb(&mut self, index: usize, next: &SentSegment) {
+        match next.lost {
+            true => self.lost_segments -= 1,
+            false => {
+                self.pipe -= next.bytes();
+                self.lost += next.bytes();
+            }
+        }
+        let r = &mut self.records[index];
+        r.len += next.bytes() as u32;
+        r.again |= next.again;
     }
 
     /// Splits the segment that begins at `from` after `len` bytes, so that a shorter one can be sent again. Returns

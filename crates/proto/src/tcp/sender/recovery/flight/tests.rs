@@ -148,24 +148,76 @@ fn a_full_record_does_not_return_without_end() {
     assert_eq!((f.next_lost(u64::MAX), f.lost(), f.segments()), (None, 0, RECORDS_MAX));
 }
 
-/// Ten segments of 1000 bytes, sent as five bursts of two.
+/// A window of 20,000 bytes of written data, all sent, and a large window of the peer.
+fn window(mss: u32) -> Window {
+    let rfc = crate::tcp::config::TcpConfig::rfc();
+    let mut w = Window::new(&crate::tcp::config::TcpConfig { mss, ..rfc });
+    (w.una, w.nxt, w.max, w.end, w.peer) = (1, 20_001, 20_001, 20_001, 1 << 20);
+    w
+}
+
+/// Ten segments of 1000 bytes, sent as five buffers of two.
 #[test]
-fn a_burst_is_split_into_smaller_segments_when_it_is_sent_again() {
+fn a_buffer_is_split_into_smaller_segments_when_it_is_sent_again() {
     let mut f = Flight::default();
     for i in 0..10 {
-        f.sent(Time::ZERO, 1 + 1000 * i, 1001 + 1000 * i, Stamp::default());
+        let way = if i % 2 == 1 { Way::Joined } else { Way::Alone };
+        f.sent_as(Time::ZERO, (1 + 1000 * i, 1001 + 1000 * i), Stamp::default(), way);
     }
     assert!(f.lose_larger(560) && !f.lose_larger(1000));
-    let mut sizes = Vec::new();
+    let (mut sizes, mut joined) = (Vec::new(), Vec::new());
     for _ in 0..6 {
-        let (from, _) = f.next_lost(u64::MAX).unwrap();
-        f.resegment(from, 560, 2);
-        let to = f.next_lost(u64::MAX).unwrap().1;
-        f.sent(Time::ZERO, from, to, Stamp::default());
-        sizes.push(to - from);
+        let next = f.next_lost(u64::MAX).unwrap();
+        let to = f.resegment(next, &window(560));
+        joined.push(f.continues(next.0));
+        let way = if f.continues(next.0) { Way::Joined } else { Way::Alone };
+        f.sent_as(Time::ZERO, (next.0, to), Stamp::default(), way);
+        sizes.push(to - next.0);
     }
     assert_eq!(sizes, [560, 560, 560, 320, 560, 560]);
-    assert_eq!((f.lost_and_repeated(), f.segments()), ((14, 6), 14), "two bursts of four");
+    assert_eq!(joined, [false, true, true, true, false, true]);
+    assert_eq!((f.lost_and_repeated(), f.segments()), ((14, 6), 14), "two buffers of four");
+}
+
+/// End of the first retransmission after a timeout of segments with these sizes. The third one and later ones are sent in
+/// this way.
+fn joined_again(sizes: &[u64], way: Way, w: &Window) -> u64 {
+    let mut f = Flight::default();
+    let mut from = 1;
+    for (i, size) in sizes.iter().enumerate() {
+        let way = if i > 1 { way } else { Way::Alone };
+        f.sent_as(Time::ZERO, (from, from + size), Stamp::default(), way);
+        from += size;
+    }
+    f.expire(|_| false, |_| {});
+    let next = f.next_lost(u64::MAX).unwrap();
+    let to = f.resegment(next, w);
+    f.check();
+    assert_eq!(f.pipe() + f.lost(), from - 1);
+    to
+}
+
+/// A partial segment is sent again with the whole ones behind it that fit.
+#[test]
+fn partial_segments_are_joined_when_they_are_sent_again() {
+    let w = window(1000);
+    let mut near = window(1000);
+    near.peer = 900;
+    let mut records = window(1000);
+    (records.nxt, records.max) = (1, 1);
+    records.end_record(501);
+    (records.nxt, records.max) = (20_001, 20_001);
+    for (sizes, way, w, to) in [
+        (&[500, 500, 500][..], Way::Alone, &w, 1001),
+        (&[300, 300, 300, 200], Way::Alone, &w, 901),
+        (&[500, 1000], Way::Alone, &w, 501),
+        (&[1000, 500], Way::Alone, &w, 1001),
+        (&[500, 500, 500], Way::Joined, &w, 501),
+        (&[500, 500, 500], Way::Alone, &near, 501),
+        (&[500, 500, 500], Way::Alone, &records, 501),
+    ] {
+        assert_eq!(joined_again(sizes, way, w), to, "{sizes:?} {way:?}");
+    }
 }
 
 /// The FIN was sent alone behind the last byte. Their joint retransmission belongs to two records, and counts once.
