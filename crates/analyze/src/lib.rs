@@ -36,6 +36,7 @@ mod contents;
 mod copies;
 mod diagnose;
 mod direction;
+mod finding;
 mod frames;
 mod handshake;
 mod matched;
@@ -49,7 +50,7 @@ mod verdict;
 mod wireshark;
 
 pub use config::Config;
-pub use diagnose::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
+pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
 pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{

@@ -10,7 +10,7 @@ use lasthop_observe::capture::{Dropped, Protocol, Reason};
 use lasthop_proto::units::{Span, Time};
 use serde::Serialize;
 
-use crate::diagnose::Diagnosis;
+use crate::finding::Diagnosis;
 use crate::over_time::OverTime;
 use crate::stats::Spread;
 

@@ -6,7 +6,7 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Seq};
 
 use crate::connection::Conn;
-use crate::diagnose::Diagnosis;
+use crate::finding::Diagnosis;
 use crate::reading::{Connection, Opening};
 
 /// Maximum time from one side of a translation to the other.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 
 /// Maximum number of tracked segments; later ones give no evidence.
 const FOLLOWED: usize = 1024;

@@ -2,7 +2,7 @@
 
 use lasthop_observe::stats::quantile;
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::over_time::{InFlight, MeasuredBy};
 use crate::reading::Direction;
 

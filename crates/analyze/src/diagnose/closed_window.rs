@@ -2,7 +2,7 @@
 
 use lasthop_proto::units::Time;
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::reading::{Direction, StallCause};
 
 /// Minimum time that users notice, in seconds, and minimum share of the transfer.

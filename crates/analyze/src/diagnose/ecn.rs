@@ -2,7 +2,7 @@
 
 use lasthop_proto::wire::{Flags, Segment};
 
-use super::{Confidence, Diagnosis, EcnState, Finding};
+use crate::finding::{Confidence, Diagnosis, EcnState, Finding};
 
 /// Minimum number of packets with data for a diagnosis.
 const FEWEST: u64 = 10;

@@ -1,6 +1,6 @@
 //! A capture behind the bottleneck: packets wait before it.
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::reading::{Direction, StallCause};
 
 /// Minimum share of the transfer.

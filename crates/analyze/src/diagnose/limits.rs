@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use lasthop_observe::stats::quantile;
 use lasthop_proto::units::{Span, Time};
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::over_time::MeasuredBy;
 use crate::reading::Direction;
 

@@ -1,7 +1,7 @@
 //! Merged packets that never arrive: a host that forwards packets merges them (GRO, LRO), and something behind it drops
 //! packets larger than the MTU.
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 
 /// Minimum number of merged packets, and of single ones that arrived.
 const FEWEST: u64 = 3;

@@ -2,7 +2,7 @@
 
 use lasthop_proto::wire::{Flags, Segment};
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 
 /// Minimum number of packets of a kind; fewer may be a single error.
 const FEWEST: u64 = 3;

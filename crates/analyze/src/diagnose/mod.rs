@@ -6,7 +6,6 @@ mod black_hole;
 mod bufferbloat;
 mod closed_window;
 mod ecn;
-mod finding;
 mod held_back;
 mod limits;
 mod merged;
@@ -38,7 +37,6 @@ use segment_size::SegmentSize;
 use timeouts::{Allowed, Timeouts};
 use unanswered::Unanswered;
 
-pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
 pub(crate) use opening::Open;
 pub(crate) use timeouts::Known;
 

@@ -3,7 +3,7 @@
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Segment, Seq};
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::reading::Direction;
 
 /// Minimum number of packets that show that the other direction exists.

@@ -2,7 +2,7 @@
 
 use lasthop_proto::units::{Span, Time};
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::handshake::{Attempts, Unreachable};
 use crate::reading::Opening;
 

@@ -3,7 +3,7 @@
 use lasthop_proto::wire::{Flags, Segment};
 
 use super::limits::LINK_IS_FULL;
-use super::{Confidence, Diagnosis, Finding, Negotiated, OneSided};
+use crate::finding::{Confidence, Diagnosis, Finding, Negotiated, OneSided};
 use crate::reading::Direction;
 
 /// Minimum number of packets that lack a mandatory option; fewer may be a single error.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use lasthop_observe::stats::quantile;
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::reading::{Cause, Direction, LossLocation, PointKind};
 use crate::verdict::{binomial, upper_tail};
 

@@ -1,6 +1,6 @@
 //! SACK blocks outside the sender's window: a firewall translates sequence numbers, but not those in options.
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 
 /// Minimum number of ACKs with a block outside the window.
 const FEWEST: u64 = 3;

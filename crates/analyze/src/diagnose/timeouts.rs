@@ -3,7 +3,7 @@
 use lasthop_observe::timeouts::{Expiry, TimeoutCauses};
 use lasthop_proto::units::{Span, Time};
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::reading::Retransmissions;
 use crate::stats::Spread;
 

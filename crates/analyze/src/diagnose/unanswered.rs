@@ -2,7 +2,7 @@
 
 use lasthop_proto::units::{Span, Time};
 
-use super::{Confidence, Diagnosis, Finding};
+use crate::finding::{Confidence, Diagnosis, Finding};
 
 /// Minimum silence of both sides after which a middlebox may have forgotten the connection. The shortest timeouts of mobile
 /// networks are half a minute (RFC 5382 requires two hours).

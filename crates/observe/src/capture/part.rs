@@ -4,6 +4,11 @@ use lasthop_proto::wire::checksum::checksum;
 
 use super::content::{Protocol, Reason};
 
+/// Flags of the frame control of 802.11.
+pub(super) const BOTH_SYSTEMS: u8 = 0x03;
+pub(super) const MORE_FRAGMENTS: u8 = 0x04;
+pub(super) const PROTECTED: u8 = 0x40;
+
 /// Why no packet is found in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {

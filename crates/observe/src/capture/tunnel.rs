@@ -1,8 +1,8 @@
 //! Tunnels over IP: GRE, and those that have a port of UDP.
 
+use super::LinkType;
 use super::content::{Protocol, Reason};
-use super::part::{Layer, Part, Step, Stop};
-use super::{LinkType, wifi};
+use super::part::{BOTH_SYSTEMS, Layer, MORE_FRAGMENTS, PROTECTED, Part, Step, Stop};
 
 const UDP: Stop = Stop::Other(Protocol::Ip(17));
 
@@ -277,8 +277,22 @@ fn capwap_data(rest: Part<'_>) -> Step<'_> {
     }
     match [rest.byte(0)?, rest.byte(1)?] {
         [control, _] if control & 0x0f == 0x08 => Ok((Layer::Wifi { padded: false }, rest)),
-        [_, control] if control & 0x0f == 0x08 => wifi::swapped(rest),
+        [_, control] if control & 0x0f == 0x08 => swapped(rest),
         _ => Err(Stop::Other(Protocol::LinkControl)),
+    }
+}
+
+/// A data frame of an access point that swaps the two bytes of each field. Nothing in the frame says so, but the header
+/// behind it must fit.
+fn swapped(frame: Part<'_>) -> Step<'_> {
+    let (flags, kind) = (frame.byte(0)?, frame.byte(1)?);
+    let quality = kind & 0x80 != 0;
+    let len = if flags & BOTH_SYSTEMS == BOTH_SYSTEMS { 30 } else { 24 };
+    let rest = frame.skip(if quality { len + 2 } else { len })?;
+    let whole = flags & (MORE_FRAGMENTS | PROTECTED) == 0 && frame.be16(22)? & 0x0f == 0;
+    match [rest.byte(0)?, rest.byte(1)?, rest.byte(2)?] {
+        [0xaa, 0xaa, 0x03] if whole => Ok((Layer::Llc, rest)),
+        _ => Err(Stop::Unread(Reason::Tunnel)),
     }
 }
 

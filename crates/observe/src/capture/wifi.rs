@@ -1,13 +1,9 @@
 //! 802.11 frames, and what capturing drivers put before them.
 
 use super::content::{Protocol, Reason};
-use super::part::{Layer, Part, Step, Stop};
+use super::part::{BOTH_SYSTEMS, Layer, MORE_FRAGMENTS, PROTECTED, Part, Step, Stop};
 use super::{LinkType, link};
 
-/// Flags of the frame control.
-const BOTH_SYSTEMS: u8 = 0x03;
-const MORE_FRAGMENTS: u8 = 0x04;
-const PROTECTED: u8 = 0x40;
 /// In the second byte of the field for quality of service: mesh control follows.
 const MESH: u8 = 0x01;
 
@@ -81,20 +77,6 @@ pub(super) fn ppi(frame: Part<'_>) -> Step<'_> {
     match u16::try_from(link) {
         Ok(link) if len >= 8 => Ok((Layer::Link(LinkType(link)), frame.skip(len.into())?)),
         _ => Err(Stop::Unread(Reason::Malformed)),
-    }
-}
-
-/// A data frame of an access point that swaps the two bytes of each field. Nothing in the frame says so, but the header
-/// behind it must fit.
-pub(super) fn swapped(frame: Part<'_>) -> Step<'_> {
-    let (flags, kind) = (frame.byte(0)?, frame.byte(1)?);
-    let quality = kind & 0x80 != 0;
-    let len = if flags & BOTH_SYSTEMS == BOTH_SYSTEMS { 30 } else { 24 };
-    let rest = frame.skip(if quality { len + 2 } else { len })?;
-    let whole = flags & (MORE_FRAGMENTS | PROTECTED) == 0 && frame.be16(22)? & 0x0f == 0;
-    match [rest.byte(0)?, rest.byte(1)?, rest.byte(2)?] {
-        [0xaa, 0xaa, 0x03] if whole => Ok((Layer::Llc, rest)),
-        _ => Err(Stop::Unread(Reason::Tunnel)),
     }
 }
 

@@ -4,7 +4,10 @@ use crate::describe::Keys;
 use crate::units::Bytes;
 use core::ops::{Index, IndexMut};
 
-use super::i_tcp_handoff::is_of;
+/// Whether `host` is an end of the flow.
+pub(super) fn is_of(host: Addr, key: FlowKey) -> bool {
+    key.src == host || key.dst == host
+}
 
 /// Default limit of tracked flows.
 pub(super) const WATCHED: usize = 1024;

@@ -23,6 +23,7 @@
 //!
 //! The state of other agents does not move: they have none per connection, or it costs more than it saves.
 
+use super::flows::is_of;
 use super::seq_cache::Flow as CacheFlow;
 use super::snoop::flow::Flow as SnoopFlow;
 use super::snoop_nack::Flow as NackFlow;
@@ -188,9 +189,4 @@ impl Handover {
             State::Split(pairs) => all(self.host, pairs, |_, pair| pair.is_sound()),
         }
     }
-}
-
-/// Whether `host` is an end of the flow.
-pub(super) fn is_of(host: Addr, key: FlowKey) -> bool {
-    key.src == host || key.dst == host
 }

@@ -24,6 +24,7 @@ pub mod keyword;
 pub mod lookup;
 pub mod opening;
 pub mod page;
+mod periods;
 pub mod prediction;
 pub mod presets;
 mod quick;

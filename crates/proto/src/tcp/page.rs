@@ -16,7 +16,7 @@ use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
 use crate::wire::FlowKey;
 
-use super::traffic::Periods;
+use super::periods::Periods;
 
 /// Pages that a client loads.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
