@@ -1,6 +1,7 @@
 //! A capture as text, plots and a page.
 
 pub mod congestion;
+mod files;
 mod filter;
 pub mod matched;
 mod over_time;
@@ -20,10 +21,11 @@ use serde::Serialize;
 
 use congestion::{Recognition, congestion};
 
+pub use files::{Content, files};
 pub use filter::Filter;
-pub use over_time::over_time;
-pub use page::{page, plot, series};
-pub use tables::{over_time_csv, sequence_csv, summary, summary_csv, volumes_csv};
+use over_time::over_time;
+pub use page::series;
+pub use tables::summary;
 
 /// A part of the round trip below this, in seconds and as a share, is processing time of the host.
 const ASIDE: f64 = 0.001;

@@ -10,10 +10,7 @@ use std::path::{Path, PathBuf};
 use lasthop_analyze::{Config, Connection, OverTime, match_captures};
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::capture::matched::Pair;
-use lasthop_study::capture::{
-    Capture, DESCRIBED, Filter, Transfer, over_time, over_time_csv, page, plot, sequence_csv,
-    summary_csv, unread, volumes_csv,
-};
+use lasthop_study::capture::{Capture, Content, Filter, files, unread};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -222,51 +219,28 @@ fn write(
     pairs: &[Pair],
     args: &AnalyzeArgs,
 ) -> Result<(), Failure> {
-    let mut names = Vec::new();
-    for (i, capture) in captures.iter().enumerate() {
-        // Captures from two directories may have the same name.
-        let before = if captures.len() > 1 { format!("capture-{}-", i + 1) } else { String::new() };
-        let name = format!("{before}connections.csv");
-        output::write(&dir.join(&name), summary_csv(capture).as_bytes())?;
-        names.push(name);
-        for transfer in capture.transfers().iter().take(DESCRIBED) {
-            names.extend(write_one(dir, &before, transfer)?);
-        }
-    }
-    for (i, pair) in pairs.iter().enumerate() {
-        for (k, crossing) in pair.crossings().into_iter().enumerate() {
-            let name = format!("between-{}-and-{}-{}", i + 1, i + 2, k + 1);
-            names.extend(picture(dir, &name, &pair.plot(crossing))?);
-            names.push(format!("{name}.csv"));
-            output::write(&dir.join(format!("{name}.csv")), pair.csv(crossing).as_bytes())?;
-        }
-    }
-    output::remove_former(dir, "analyze", &names)?;
     write_json(&dir.join("analysis.json"), &Document { captures, matched: pairs })?;
-    let names: Vec<String> = args.captures.iter().map(output::quoted).collect();
+    let quoted: Vec<String> = args.captures.iter().map(output::quoted).collect();
     let verify = if args.verify { " --verify" } else { "" };
     let mut filters: String =
         args.connection.iter().map(|n| format!(" --connection {n}")).collect();
     filters.extend(args.address.iter().map(|address| format!(" --address {address}")));
     filters.extend(args.port.iter().map(|port| format!(" --port {port}")));
-    let command = format!("lasthop analyze{verify}{filters} {}", names.join(" "));
-    output::write(&dir.join(PAGE), page(captures, pairs, command).as_bytes())
-}
-
-/// Pictures of a transfer, and the numbers behind them. Returns the names of the files.
-fn write_one(dir: &Path, before: &str, transfer: &Transfer<'_>) -> Result<Vec<String>, Failure> {
-    let name = format!("{before}{}", transfer.file_name());
-    let mut names = picture(dir, &name, &plot(transfer))?.to_vec();
-    names.extend(picture(dir, &format!("{name}-over-time"), &over_time(transfer))?);
-    for (end, text) in [
-        (".csv", sequence_csv(transfer)),
-        ("-over-time.csv", over_time_csv(transfer)),
-        ("-throughput.csv", volumes_csv(transfer)),
-    ] {
-        names.push(format!("{name}{end}"));
-        output::write(&dir.join(format!("{name}{end}")), text.as_bytes())?;
-    }
-    Ok(names)
+    let command = format!("lasthop analyze{verify}{filters} {}", quoted.join(" "));
+    let mut names = Vec::new();
+    files(captures, pairs, command, |name, content| -> Result<(), Failure> {
+        match content {
+            Content::Page(text) => return output::write(&dir.join(PAGE), text.as_bytes()),
+            Content::Table(text) => output::write(&dir.join(&name), text.as_bytes())?,
+            Content::Plot(plot) => {
+                names.extend(picture(dir, &name, &plot)?);
+                return Ok(());
+            }
+        }
+        names.push(name);
+        Ok(())
+    })?;
+    output::remove_former(dir, "analyze", &names)
 }
 
 /// A plot as SVG and, where this build has them, as PNG. Returns the names of the files.
