@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use lasthop_proto::tcp::config::{CustomCongestionControl, TcpConfig, Variant};
 use lasthop_proto::tcp::sender::Window;
 use lasthop_proto::tcp::sender::congestion_control::{
-    Acked, CongestionControl, Loss, Repair, Sample,
+    Acked, CongestionControl, Loss, Repair, Sample, SampleUse,
 };
 use lasthop_proto::units::{Rate, Span, Time};
 use pyo3::exceptions::PyValueError;
@@ -368,7 +368,7 @@ impl CongestionControl for Rule {
         });
         match answer.flatten().flatten() {
             Some(cwnd) => self.set(window, cwnd, None),
-            None if self.steers() => {}
+            None if self.brought.overrides.control => {}
             None => window.cwnd = window.cwnd.max(prior),
         }
     }
@@ -389,23 +389,19 @@ impl CongestionControl for Rule {
         self.brought.scalable
     }
 
-    fn steers(&self) -> bool {
-        self.brought.overrides.control
-    }
-
-    fn samples(&self) -> bool {
-        self.records
-    }
-
-    fn requires_samples(&self) -> bool {
-        self.steers()
+    fn sample_use(&self) -> SampleUse {
+        match (self.brought.overrides.control, self.records) {
+            (true, _) => SampleUse::SetsWindow,
+            (false, true) => SampleUse::Optional,
+            (false, false) => SampleUse::Ignored,
+        }
     }
 
     fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         self.measured.lost += u64::from(sample.lost);
         self.measured.marked += u64::from(sample.ce_bytes);
         self.measured.sample = Some(*sample);
-        if !self.steers() {
+        if !self.brought.overrides.control {
             return;
         }
         let acked = self.measured.advance(window);

@@ -7,7 +7,9 @@ use lasthop_observe::Sink;
 use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpKind};
 use lasthop_proto::tcp::config::{Custom, CustomCongestionControl};
 use lasthop_proto::tcp::sender::Window;
-use lasthop_proto::tcp::sender::congestion_control::{Acked, CongestionControl, Loss, Sample};
+use lasthop_proto::tcp::sender::congestion_control::{
+    Acked, CongestionControl, Loss, Sample, SampleUse,
+};
 use lasthop_proto::units::{Rate, Span, Time};
 use lasthop_scenario::Scenario;
 use lasthop_sim::Reason;
@@ -30,8 +32,8 @@ struct ExternalControl(ControlInput);
 impl CongestionControl for ExternalControl {
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
 
-    fn steers(&self) -> bool {
-        true
+    fn sample_use(&self) -> SampleUse {
+        SampleUse::SetsWindow
     }
 
     fn on_sample(&mut self, w: &mut Window, sample: &Sample) {

@@ -93,6 +93,19 @@ pub enum Loss {
     Timeout,
 }
 
+/// Use of the samples of ACKs by a congestion control; each includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SampleUse {
+    /// None.
+    Ignored,
+    /// They inform it before the window may grow, if there are any.
+    Optional,
+    /// A sender without samples must use Reno instead.
+    Required,
+    /// They set the window: neither recovery nor [`CongestionControl::on_ack`] changes it.
+    SetsWindow,
+}
+
 /// Grows the congestion window outside of recovery, and determines its reductions.
 pub trait CongestionControl {
     /// Asserts the invariants of the growth.
@@ -146,19 +159,9 @@ pub trait CongestionControl {
         false
     }
 
-    /// Whether it sets the window in [`CongestionControl::on_sample`]. Neither recovery nor `on_ack` then changes the window.
-    fn steers(&self) -> bool {
-        false
-    }
-
-    /// Whether [`CongestionControl::on_sample`] is called, before the window may grow.
-    fn samples(&self) -> bool {
-        self.steers()
-    }
-
-    /// Whether a sender without samples must use Reno instead.
-    fn requires_samples(&self) -> bool {
-        self.samples()
+    /// Its use of [`CongestionControl::on_sample`].
+    fn sample_use(&self) -> SampleUse {
+        SampleUse::Ignored
     }
 
     /// Processes the sample of an ACK. Only senders with records of their segments call this.
@@ -166,8 +169,8 @@ pub trait CongestionControl {
         let _ = (window, sample);
     }
 
-    /// Records a lost segment, before the sample of the ACK that has shown the loss. Called only if it
-    /// [`CongestionControl::steers`].
+    /// Records a lost segment, before the sample of the ACK that has shown the loss. Called only if samples set the
+    /// window.
     fn on_lost(&mut self, window: &Window, lost: &Lost) {
         let _ = (window, lost);
     }

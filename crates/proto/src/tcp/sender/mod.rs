@@ -33,9 +33,9 @@ use super::Settings;
 use super::config::{AckpReaction, GrowthRule, TcpConfig, Variant};
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
-use congestion_control::CongestionControl;
 use congestion_control::any::AnyCongestionControl;
 use congestion_control::slow_start::SlowStartAvoidance;
+use congestion_control::{CongestionControl, SampleUse};
 use limits::LimitTimes;
 use recovery::any::AnyRecovery;
 use recovery::detect::{Detect, Detector};
@@ -150,7 +150,7 @@ impl Sender {
             core.detector = Detector::new(variant, config);
             // Without SACK only duplicate ACKs show that segments leave the network, and Linux sends on each of them.
             core.limited_transmit |= config.growth == GrowthRule::Linux;
-            if core.congestion_control.requires_samples() {
+            if core.congestion_control.sample_use() >= SampleUse::Required {
                 // Without records of the segments in flight there are no samples.
                 core.congestion_control =
                     AnyCongestionControl::Reno(SlowStartAvoidance::new(config));

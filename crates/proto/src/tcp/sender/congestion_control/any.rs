@@ -7,7 +7,7 @@ use super::custom::CustomCongestionControl;
 use super::linux_cubic::LinuxCubic;
 use super::linux_reno::LinuxReno;
 use super::slow_start::SlowStartAvoidance;
-use super::{Acked, CongestionControl, Loss, Lost, Sample};
+use super::{Acked, CongestionControl, Loss, Lost, Sample, SampleUse};
 use crate::tcp::sender::family::variants;
 use crate::tcp::sender::registry::senders;
 use crate::tcp::sender::systems;
@@ -33,9 +33,7 @@ macro_rules! growths {
             }
             by_ref {
                 check(window: &Window) -> ();
-                steers() -> bool;
-                samples() -> bool;
-                requires_samples() -> bool;
+                sample_use() -> SampleUse;
                 scalable() -> bool;
                 overdue(now: Time, window: &Window) -> bool;
                 pacing() -> Option<Rate>;
@@ -69,6 +67,11 @@ macro_rules! growths {
 senders!(growths);
 
 impl AnyCongestionControl {
+    /// Whether samples set the window.
+    pub(in crate::tcp::sender) fn steers(&self) -> bool {
+        self.sample_use() == SampleUse::SetsWindow
+    }
+
     /// Reno's growth with the rules of `config`, for controls that differ only in the reduction of the window.
     pub(in crate::tcp::sender) fn reno(config: &TcpConfig) -> AnyCongestionControl {
         AnyCongestionControl::new(&TcpConfig { congestion: Congestion::Reno, ..config.clone() })

@@ -11,7 +11,7 @@ use super::rack;
 use crate::tcp::sender::Window;
 use crate::tcp::sender::congestion_control::maxima::Maximum;
 use crate::tcp::sender::congestion_control::{
-    Acked, CongestionControl, Loss, Lost, Repair, Sample,
+    Acked, CongestionControl, Loss, Lost, Repair, Sample, SampleUse,
 };
 
 pub(in crate::tcp::sender) mod aggregation;
@@ -339,6 +339,7 @@ impl CongestionControl for Bbr {
     fn has_model() -> bool {
         true
     }
+
     /// The handshake gives the first round trip, without a queue of this flow (Linux, `bbr_init`).
     fn opened(&mut self, now: Time, rtt: Span) {
         (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
@@ -346,8 +347,8 @@ impl CongestionControl for Bbr {
 
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
 
-    fn steers(&self) -> bool {
-        true
+    fn sample_use(&self) -> SampleUse {
+        SampleUse::SetsWindow
     }
 
     fn on_sample(&mut self, w: &mut Window, sample: &Sample) {

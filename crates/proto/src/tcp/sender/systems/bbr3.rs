@@ -24,7 +24,7 @@ use super::bbr::path::{Pace, Rounds, UNIT, product};
 use super::rack;
 use crate::tcp::sender::Window;
 use crate::tcp::sender::congestion_control::{
-    Acked, CongestionControl, Loss, Lost, Repair, Sample,
+    Acked, CongestionControl, Loss, Lost, Repair, Sample, SampleUse,
 };
 use bounds::{Latest, Short, Undo};
 use cycle::Probe;
@@ -318,10 +318,11 @@ impl CongestionControl for Bbr3 {
     fn has_model() -> bool {
         true
     }
+
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
 
-    fn steers(&self) -> bool {
-        true
+    fn sample_use(&self) -> SampleUse {
+        SampleUse::SetsWindow
     }
 
     //= draft-ietf-ccwg-bbr-06#section-5.2.3: the steps of an ACK

@@ -19,7 +19,7 @@ use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Rate, Span, Time};
 
 use super::rack;
-use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample, SampleUse};
 use crate::tcp::sender::{Chunk, Window};
 
 /// The keyword.
@@ -147,8 +147,8 @@ impl CongestionControl for Prague {
         self.rest %= cwnd;
     }
 
-    fn samples(&self) -> bool {
-        true
+    fn sample_use(&self) -> SampleUse {
+        SampleUse::Required
     }
 
     fn scalable(&self) -> bool {

@@ -18,7 +18,7 @@ use crate::units::{Due, Rate, Span, Time};
 
 use crate::tcp::sender::bursts::{self, BurstInput, new_data};
 use crate::tcp::sender::congestion_control::rate::RateMeter;
-use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample};
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl, Sample, SampleUse};
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::{Flight, Judgement, SentSegment, Way};
 use crate::tcp::sender::recovery::prr::Prr;
@@ -414,7 +414,7 @@ impl Recovery for Rack {
         }
         let rate = self.meter.sample(self.facts.min_rtt.unwrap_or_default());
         let w = &mut core.window;
-        if core.congestion_control.samples() {
+        if core.congestion_control.sample_use() > SampleUse::Ignored {
             let sample = Sample {
                 now: step.ack.now,
                 delivered: self.last.delivered as u32,
