@@ -85,8 +85,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// The number that an argument must be.
 fn number(word: &str) -> u64 {
-    word.parse().unwrap_or(0)
+    word.parse().unwrap_or_else(|_| {
+        eprintln!("`{word}` is no number\n{USAGE}");
+        std::process::exit(2)
+    })
 }
 
 fn option(options: &[&str], name: &str, default: u64) -> u64 {

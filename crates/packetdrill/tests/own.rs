@@ -124,6 +124,9 @@ fn a_missing_feature_is_named() {
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 setsockopt(3, SOL_SOCKET, SO_RCVLOWAT, [1], 4) = 0",
             "setsockopt SO_RCVLOWAT",
         ),
+        ("--tolerance_usecs=soon\n0 close(3) = 0", "the option --tolerance_usecs"),
+        ("--tolerance_percent=nan\n0 close(3) = 0", "the option --tolerance_percent"),
+        ("--tcp_ts_tick_usecs=-1\n0 close(3) = 0", "the option --tcp_ts_tick_usecs"),
     ] {
         match run(text).verdict {
             Verdict::Unsupported { feature: named, .. } => assert_eq!(named, feature),

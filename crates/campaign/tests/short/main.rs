@@ -111,6 +111,14 @@ fn the_reliability_page_matches_the_records() {
 }
 
 #[test]
+fn a_malformed_number_is_refused() {
+    let program = env!("CARGO_BIN_EXE_lasthop-campaign");
+    let output = Command::new(program).args(["show", "soon"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`soon` is no number"));
+}
+
+#[test]
 fn records_of_one_fuzz_target_are_summed() {
     let block = "[[fuzz]]\ntarget = \"packet\"\nexecutions = 1234567\nprocessor = 10\nwrong = 1\n";
     let by_the_clock = block.replace("processor = 10", "seconds = 10");

@@ -101,22 +101,20 @@ impl Play<'_> {
     fn option(&mut self, line: u32, name: &str, value: Option<&str>) -> Result<(), Stop> {
         let fixed = match (name, value) {
             ("tolerance_usecs", Some(value)) => {
-                let micros: Nanos = value.parse().unwrap_or(4000);
-                self.rules.tolerance = micros.min(10_000_000) * 1000;
-                return Ok(());
+                let micros = value.parse().map(|micros: Nanos| micros.min(10_000_000));
+                micros.map(|micros| self.rules.tolerance = micros * 1000).is_ok()
             }
             ("tolerance_percent", Some(value)) => {
-                self.rules.percent = value.parse().unwrap_or(12.5_f64).clamp(0.0, 100.0);
-                return Ok(());
+                let percent = value.parse().ok().filter(|percent: &f64| percent.is_finite());
+                percent.map(|percent| self.rules.percent = percent.clamp(0.0, 100.0)).is_some()
             }
             ("tcp_ts_tick_usecs", Some(value)) => {
-                self.rules.tick =
-                    value.parse().ok().map(|micros: Nanos| micros.min(1 << 32) * 1000);
-                return Ok(());
+                let micros = value.parse().map(|micros: Nanos| micros.min(1 << 32));
+                micros.map(|micros| self.rules.tick = Some(micros * 1000)).is_ok()
             }
             ("tcp_ts_ecr_scaled", _) => {
                 self.rules.scaled = true;
-                return Ok(());
+                true
             }
             ("ip_version", value) => value == Some("ipv4"),
             ("remote_ip", Some(value)) if address(value).is_some() => {
