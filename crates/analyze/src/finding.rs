@@ -419,11 +419,6 @@ impl Diagnosis {
             Finding::MtuBlackHole { .. } | Finding::Policer { .. } | Finding::MergedDropped { .. }
         )
     }
-
-    /// Whether only one direction of the connection was captured.
-    pub fn is_one_way(&self) -> bool {
-        matches!(self.finding, Finding::OnlyAcks { .. } | Finding::OnlyData { .. })
-    }
 }
 
 impl fmt::Display for Diagnosis {

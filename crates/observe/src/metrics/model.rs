@@ -137,10 +137,11 @@ pub struct StageMetrics {
     pub goodput: Option<f64>,
 }
 
+#[cfg(test)]
 impl StageMetrics {
     /// Share of the transmitted data packets that the channel did not damage (parsa98 5, goodput of a link);
     /// `None` without transmitted data.
-    pub fn delivery_ratio(&self) -> Option<f64> {
+    pub(super) fn delivery_ratio(&self) -> Option<f64> {
         (self.data_packets > 0).then(|| 1.0 - self.damaged_data as f64 / self.data_packets as f64)
     }
 }

@@ -78,7 +78,8 @@ impl Fading {
     }
 
     /// Share of the time in the bad state: `1 - exp(-rho^2)`.
-    pub fn share_bad(&self) -> f64 {
+    #[cfg(test)]
+    fn share_bad(&self) -> f64 {
         -libm::expm1(-1.0 / self.margin.ratio())
     }
 }

@@ -57,7 +57,8 @@ impl Modulation {
     }
 
     /// Mean bit error rate over Rayleigh fading with the mean ratio `snr` (Proakis, section 14.3).
-    pub fn mean_ber(self, snr: f64) -> f64 {
+    #[cfg(test)]
+    fn mean_ber(self, snr: f64) -> f64 {
         match self {
             Modulation::Dbpsk => 0.5 / (1.0 + snr),
             Modulation::Bpsk => 0.5 * (1.0 - (snr / (1.0 + snr)).sqrt()),

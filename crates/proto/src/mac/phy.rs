@@ -64,26 +64,6 @@ impl Phy {
         }
     }
 
-    /// The FHSS of Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function" (IEEE JSAC 18
-    /// (3), 2000), Table II.
-    pub fn bianchi() -> Phy {
-        Phy {
-            preamble: Span::micros(128),
-            data_rate: MEGABIT,
-            control_rate: MEGABIT,
-            slot: Span::micros(50),
-            sifs: Span::micros(28),
-            difs: Span::micros(128),
-            header: 34,
-            rts: 20,
-            cts: 14,
-            ack: 14,
-            propagation: Span::micros(1),
-            coding: Coding::NONE,
-            ofdm: None,
-        }
-    }
-
     /// OFDM at 5 GHz with the parameters of best effort traffic (EDCA): slot 9 us, SIFS 16 us, AIFS of three slots.
     /// A frame has 26 bytes of header, 4 of check sequence and 8 of LLC.
     pub fn ofdm(radio: &RadioConfig, ofdm: Ofdm) -> Phy {

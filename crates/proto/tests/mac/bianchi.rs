@@ -5,10 +5,11 @@
 use std::fmt::Write;
 
 use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
+use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::frame::{Frame, Header, Load};
 use lasthop_proto::mac::{Access, Air, Dcf, DcfConfig, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::{Rate, Span, Time};
 
 /// 8184 bits (Table II).
 const PAYLOAD: u32 = 1023;
@@ -100,10 +101,30 @@ impl Air for Counter {
     }
 }
 
+/// The FHSS of Table II.
+fn fhss() -> Phy {
+    let megabit = Rate::from_bps(1_000_000).unwrap();
+    Phy {
+        preamble: Span::micros(128),
+        data_rate: megabit,
+        control_rate: megabit,
+        slot: Span::micros(50),
+        sifs: Span::micros(28),
+        difs: Span::micros(128),
+        header: 34,
+        rts: 20,
+        cts: 14,
+        ack: 14,
+        propagation: Span::micros(1),
+        coding: Coding::NONE,
+        ofdm: None,
+    }
+}
+
 /// Share of the channel that `n` stations with frames always waiting fill with payload; their receiver is
 /// another station.
 fn simulated(n: u8, config: DcfConfig) -> f64 {
-    let mut mac = Dcf::new(config, Phy::bianchi(), n + 1, Stream::new(u64::from(n), "mac"));
+    let mut mac = Dcf::new(config, fhss(), n + 1, Stream::new(u64::from(n), "mac"));
     let frame = |from| Frame {
         from,
         to: Station(n),
