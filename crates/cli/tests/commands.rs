@@ -188,7 +188,7 @@ fn completions_offer_the_scenarios() {
 }
 
 #[test]
-fn a_manual_page_keeps_the_lines_of_examples() {
+fn a_manual_page_has_the_lines_of_its_examples() {
     let dir = tempfile::tempdir().expect("a directory");
     let pages = dir.path().to_str().expect("UTF-8");
     assert!(lasthop(&["generate", "man", pages]).status.success());
