@@ -66,7 +66,7 @@ figures: ## Regenerate the figures of the manual from runs of the program
 golden:
 	$(CARGO) test --locked --package lasthop-campaign --test short $(or $(FIGURES),net::)
 ifeq ($(FIGURES),)
-	$(CARGO) test --locked --package lasthop-live --test live what_becomes_of_bytes
+	$(CARGO) test --locked --package lasthop-live --test live frames::
 	$(CARGO) test --locked --package lasthop-proto --lib tunnel::net
 	$(CARGO) test --locked --package lasthop-proto --test agents handoff_net
 endif

@@ -155,7 +155,9 @@ fn main() -> ExitCode {
             note::detail(|| format!("lasthop {}", version::LINE));
             command(*cli)
         }
-        Ok(Parsed::Shown(text)) => output::exact(&output::for_here(&text)).map(|()| Outcome::Done),
+        Ok(Parsed::Shown(text)) => {
+            output::exact(&output::with_manual(&text)).map(|()| Outcome::Done)
+        }
         Ok(Parsed::Version) => version::print_json().map(|()| Outcome::Done),
         Err(failure) => Err(failure),
     };

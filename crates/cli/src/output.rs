@@ -37,15 +37,24 @@ pub fn for_here_in_json(text: &str) -> Cow<'_, str> {
 
 fn naming(text: &str, escaped: impl Fn(&str) -> String) -> Cow<'_, str> {
     const COMMAND: &str = "sudo lasthop";
-    let program = std::env::current_exe().ok();
-    let pages = program.as_deref().and_then(pages);
-    let text = match pages.filter(|_| text.contains("docs/")) {
-        Some(pages) => Cow::Owned(with_pages(text, &escaped(&pages))),
-        None => Cow::Borrowed(text),
-    };
-    match program.filter(|_| text.contains(COMMAND)).as_deref().and_then(named_for_sudo) {
+    let text = naming_pages(text, &escaped);
+    let program = std::env::current_exe().ok().filter(|_| text.contains(COMMAND));
+    match program.as_deref().and_then(named_for_sudo) {
         Some(program) => Cow::Owned(text.replace(COMMAND, &format!("sudo {}", escaped(&program)))),
         None => text,
+    }
+}
+
+/// The text with pages of the manual where a package has put them. Commands in it are unchanged.
+pub fn with_manual(text: &str) -> Cow<'_, str> {
+    naming_pages(text, str::to_owned)
+}
+
+fn naming_pages(text: &str, escaped: impl Fn(&str) -> String) -> Cow<'_, str> {
+    let program = std::env::current_exe().ok().filter(|_| text.contains("docs/"));
+    match program.as_deref().and_then(pages) {
+        Some(pages) => Cow::Owned(with_pages(text, &escaped(&pages))),
+        None => Cow::Borrowed(text),
     }
 }
 

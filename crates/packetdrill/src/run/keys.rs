@@ -171,7 +171,11 @@ impl Keys {
                         let first = first.clamp(2304, bytes.into()) as u32;
                         self.tcp.recv_memory = Some([first, bytes]);
                     }
-                    _ => self.tcp.send_buffer = bytes,
+                    // Without its growth from the first size.
+                    _ => {
+                        self.tcp.send_buffer = bytes;
+                        return first >= most.min(262_144);
+                    }
                 }
             }
             "tcp_fastopen_key" => match cookie_key(value) {
@@ -217,9 +221,12 @@ mod tests {
     #[test]
     fn a_setting_without_effect_is_reported() {
         let mut keys = Keys::default();
-        for (name, value) in
-            [("tcp_mtu_probing", "2"), ("ip_forward", "1"), ("tcp_congestion_control", "dctcp")]
-        {
+        for (name, value) in [
+            ("tcp_mtu_probing", "2"),
+            ("ip_forward", "1"),
+            ("tcp_congestion_control", "dctcp"),
+            ("tcp_wmem", "4096 50000 4194304"),
+        ] {
             assert!(!keys.set(name, value), "{name}");
         }
         assert!(crate::script::shell::DEFAULTS.iter().all(|(name, value)| keys.set(name, value)));

@@ -105,6 +105,14 @@ impl Connection {
         let mut allowance = self.tx.core.window.allowance();
         // Segmentation offload would treat the counter of accurate ECN as flags.
         let bulk = out.is_bulk() && !self.marks.is_accurate() && self.tx.core.window.reports == 0;
+        if !bulk && !self.tx.core.has_bursts() {
+            while let Some(chunk) = self.next_chunk(now, &mut allowance, out) {
+                let push = self.tx.core.pushes();
+                self.send_chunk(now, chunk, push, out);
+                self.reserve_reports();
+            }
+            return;
+        }
         let mut waiting: Option<(Chunk, Option<bool>)> = None;
         while let Some(next) = self.next_chunk(now, &mut allowance, out) {
             let core = &self.tx.core;

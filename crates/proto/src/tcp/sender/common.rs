@@ -157,12 +157,12 @@ impl Core {
 
     /// Whether the last polled segment leaves in one buffer with the one before, as one packet of Linux.
     pub(in crate::tcp) fn joins(&self) -> bool {
-        self.bursts.is_some_and(|bursts| bursts.joined)
+        self.bursts.as_ref().is_some_and(|bursts| bursts.joined)
     }
 
     /// Whether the last polled segment has PSH as the last one of its buffer; `None` if that follows from the writes.
     pub(in crate::tcp) fn pushes(&self) -> Option<bool> {
-        let cut = self.bursts.is_some_and(|bursts| bursts.cut).then_some(false);
+        let cut = self.bursts.as_ref().is_some_and(|bursts| bursts.cut).then_some(false);
         if self.joins() || self.fills_window { Some(true) } else { cut }
     }
 

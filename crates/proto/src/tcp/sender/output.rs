@@ -60,7 +60,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             core.congestion_control.restart(now, idle);
         }
         let (w, timers) = (&mut core.window, &mut core.timers);
-        w.note_sent(&chunk, core.bursts.is_some_and(|bursts| bursts.joined));
+        w.note_sent(&chunk, core.bursts.as_ref().is_some_and(|bursts| bursts.joined));
         if chunk.from == w.nxt && !probe {
             w.nxt = end;
         }
