@@ -21,7 +21,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 const SECURE_PATH: [&str; 7] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"];
 
-/// Makes a text right for this machine. If `sudo` would not find this program, as after `cargo install`, the
+/// Adapts a text to this machine. If `sudo` would not find this program, as after `cargo install`, the
 /// `sudo lasthop` commands name its file. Pages of the manual are named where a package has put them.
 pub fn for_here(text: &str) -> Cow<'_, str> {
     naming(text, str::to_owned)

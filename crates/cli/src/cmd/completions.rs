@@ -35,7 +35,7 @@ pub fn run(args: &CompletionsArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The command without the internal ones.
+/// The command without internal subcommands.
 fn visible(command: &clap::Command) -> clap::Command {
     let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set()).map(visible);
     clap::Command::new(command.get_name().to_owned())
@@ -48,7 +48,7 @@ fn scenarios() -> Vec<String> {
     lasthop_scenario::examples().iter().map(|example| example.name.to_owned()).collect()
 }
 
-/// The names that the value of an argument may have, by what the help calls the value.
+/// The known names for a value; `value` is what the help calls it, such as `CLAIM`.
 fn names(value: &str) -> Option<Vec<String>> {
     let claims = || lasthop_papers::all_claims().map(|claim| claim.id.to_owned());
     let papers = || lasthop_papers::works().map(|work| work.key.to_owned());

@@ -64,7 +64,7 @@ fn render(man: &Man, command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", ["EXAMPLES"]);
     let mut filled = true;
-    // Where a package puts the manual.
+    // A manual page is read where a package is installed.
     let examples = output::with_pages(&examples.to_string(), "/usr/share/doc/lasthop");
     for line in examples.lines().filter(|line| *line != "Examples:") {
         if filled == line.starts_with(' ') {

@@ -171,7 +171,7 @@ impl Keys {
                         let first = first.clamp(2304, bytes.into()) as u32;
                         self.tcp.recv_memory = Some([first, bytes]);
                     }
-                    // Without its growth from the first size.
+                    // Not modelled: in Linux the buffer starts with the first size.
                     _ => {
                         self.tcp.send_buffer = bytes;
                         return first >= most.min(262_144);
