@@ -22,6 +22,8 @@
 mod aggregate;
 mod config;
 mod power_save;
+mod receive;
+mod station;
 
 use std::collections::VecDeque;
 
@@ -32,6 +34,7 @@ pub use power_save::PowerSaveConfig;
 use self::aggregate::Aggregation;
 use self::config::OwnRate;
 use self::power_save::PowerSave;
+use self::station::{Job, Node, Phase, Sending};
 use super::ether::{Ether, Flight, Reception};
 use super::phy::Phy;
 use super::{Access, Air, Mac, Outcome, side_of};
@@ -63,97 +66,6 @@ pub struct Dcf {
     own: Vec<OwnRate>,
     /// Varying values, if there are any.
     sky: Option<Box<Sky>>,
-}
-
-/// A station.
-#[derive(Clone, Debug)]
-struct Node {
-    phase: Phase,
-    job: Option<Job>,
-    /// Frames to send before the link layer is polled for more.
-    next: VecDeque<Job>,
-    /// Attempts before a frame is handed back, if less than the retry limit.
-    patience: Option<u32>,
-    /// Contention window.
-    cw: u32,
-    /// Remaining backoff slots; `None` if a frame may be sent as soon as the channel has been idle for long
-    /// enough.
-    slots: Option<u32>,
-    /// No slot is counted before this time.
-    drawn: Time,
-    /// Until when other stations have claimed the channel.
-    nav: Time,
-    /// The NAV before an RTS, and the time at which it is restored unless a frame is heard.
-    reset: Option<(Time, Time)>,
-    /// Whether the last frame heard was unreadable.
-    unreadable: bool,
-    /// Whether its answer acknowledges several frames.
-    answers_block: bool,
-}
-
-/// A frame that a station sends.
-#[derive(Clone, Debug)]
-enum Sending {
-    /// A frame of the link layer.
-    Frame(Frame),
-    /// Frames for this station together.
-    Aggregate(Station),
-    /// A beacon of the access point.
-    Beacon,
-    /// Request for a frame that the access point buffers for the station.
-    PsPoll,
-    /// A frame without data that announces whether the station will sleep.
-    Null { sleeps: bool },
-}
-
-/// A frame to be sent.
-#[derive(Clone, Debug)]
-struct Job {
-    content: Sending,
-    /// Whether the access point buffers more frames for the receiver, as the frame states (More Data).
-    more: bool,
-    /// Whether it has been delivered to its receiver; a further copy is a duplicate.
-    delivered: bool,
-    short_tries: u32,
-    long_tries: u32,
-}
-
-/// Phase of a station.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    /// It listens, and contends if it has a frame.
-    Contend,
-    /// It has sent an RTS and waits for the CTS.
-    AwaitCts,
-    /// It has sent a data frame and waits for the ACK.
-    AwaitAck,
-    /// It will send a CTS or an ACK after a SIFS: the receiver, and the time for which the frame claims the
-    /// channel.
-    Answer(FrameKind, Station, Span),
-    /// It sends a CTS or an ACK.
-    Answering,
-    /// It sends a frame without acknowledgement.
-    Broadcasting,
-    /// It has received its CTS and will send its data frame after a SIFS.
-    Cleared,
-}
-
-impl Phase {
-    /// Whether the station's frame is in transmission.
-    fn is_sent(self) -> bool {
-        use Phase::*;
-        matches!(self, AwaitCts | AwaitAck | Broadcasting | Cleared)
-    }
-}
-
-impl Job {
-    fn new(content: Sending) -> Job {
-        Job { content, more: false, delivered: false, short_tries: 0, long_tries: 0 }
-    }
-
-    fn frame(&self) -> Option<&Frame> {
-        if let Sending::Frame(frame) = &self.content { Some(frame) } else { None }
-    }
 }
 
 impl Dcf {
@@ -404,90 +316,6 @@ impl Dcf {
             air.outcome(Outcome::Failed { frame, cause: Cause::RetryLimit, delivered });
         }
         air.outcome(Outcome::Done { station, to, acked: Some(acked) });
-    }
-
-    /// A transmission is over: each station processes it.
-    fn take_in(&mut self, now: Time, reception: &Reception, air: &mut dyn Air) {
-        let from = reception.flight.from;
-        for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
-            let mine = s == reception.flight.to.index();
-            let readable =
-                self.ether.is_clear(reception, Station(s as u8)) && (reception.spared || !mine);
-            // A station that is sending hears nothing that could be unreadable.
-            if !self.ether.is_deaf(reception, Station(s as u8)) {
-                self.stations[s].unreadable = !readable;
-            }
-            if readable && reception.flight.to == Station::ALL {
-                self.beacon_read(now, s, reception, air);
-            } else if readable && mine {
-                self.mine(now, s, reception, air);
-            } else if readable {
-                let until = now + reception.flight.claim;
-                let before = self.stations[s].nav;
-                self.stations[s].nav = until.max(before);
-                if self.config.nav_reset && reception.flight.kind == FrameKind::Rts {
-                    let round = (self.phy.sifs + self.phy.slot + self.phy.propagation) * 2;
-                    let silence = round + self.cts_time;
-                    self.stations[s].reset = Some((before, now + silence));
-                }
-            }
-            if self.ether.carriers(s) == 0 {
-                self.contend(now, s);
-            }
-        }
-    }
-
-    /// Station `s` has read a frame for itself.
-    fn mine(&mut self, now: Time, s: usize, reception: &Reception, air: &mut dyn Air) {
-        let Flight { from, kind, claim, .. } = reception.flight;
-        let sifs = self.phy.sifs;
-        match (kind, self.stations[s].phase) {
-            (FrameKind::Rts, Phase::Contend) if self.stations[s].nav <= now => {
-                let rest = claim.saturating_sub(sifs + self.cts_time + self.phy.propagation);
-                self.stations[s].phase = Phase::Answer(FrameKind::Cts, from, rest);
-                self.timers[s] = now + sifs;
-            }
-            (FrameKind::Cts, Phase::AwaitCts) => {
-                self.stations[s].phase = Phase::Cleared;
-                self.timers[s] = now + sifs;
-            }
-            (FrameKind::MacAck, Phase::AwaitAck) => {
-                self.stations[s].phase = Phase::Contend;
-                match self.stations[s].job.as_ref().map(|job| &job.content) {
-                    Some(Sending::Aggregate(to)) => {
-                        let to = *to;
-                        self.aggregate_acked(now, s, to, air);
-                    }
-                    _ => self.end(now, s, true, air),
-                }
-                self.choose(s);
-            }
-            (FrameKind::PsPoll | FrameKind::Null, Phase::Contend) => {
-                self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
-                self.timers[s] = now + sifs;
-                self.management_read(now, from);
-            }
-            (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend)
-                if reception.flight.aggregate =>
-            {
-                self.aggregate_read(now, s, reception, air);
-            }
-            (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend) => {
-                self.stations[s].answers_block = false;
-                self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
-                self.timers[s] = now + sifs;
-                self.frame_read(now, s, from);
-                // The receiver has the sender's last sequence number: a duplicate is acknowledged and
-                // dropped.
-                if let Some(job) = &mut self.stations[from.index()].job
-                    && !core::mem::replace(&mut job.delivered, true)
-                    && let Some(frame) = job.frame().cloned()
-                {
-                    air.outcome(Outcome::Arrived { frame, intact: true, may_reply: false });
-                }
-            }
-            _ => {}
-        }
     }
 
     /// A station with a NAV reset due by `now`.
