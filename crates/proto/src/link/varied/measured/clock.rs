@@ -31,6 +31,11 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
 /// seconds since 1970.
 fn digits_only(cell: &str) -> Option<f64> {
     let cell = cell.trim_end_matches(['z', 'Z']);
+    // Later versions of iperf 2 write the time zone first: `+0200:20240527112328.1`.
+    let cell = match cell.split_once(':') {
+        Some((zone, rest)) if zone.len() == 5 && zone.starts_with(['+', '-']) => rest,
+        _ => cell,
+    };
     let (whole, fraction) = cell.split_once('.').unwrap_or((cell, ""));
     let digits = match whole.split_once(['T', 't']) {
         Some((date, time)) if date.len() == 8 && time.len() == 6 => format!("{date}{time}"),
@@ -170,14 +175,15 @@ pub(super) fn seconds(
         understood.push(format!("times: `{name}`, {kind} in {unit}"));
     }
     let (mut midnights, mut last) = (0.0, 0.0);
+    // A double of today's Unix time is exact to a quarter of a microsecond.
+    let exact = |at: f64| if zero * tick > 1e8 { libm::round(at * 1e6) / 1e6 } else { at };
     let mut times = Vec::with_capacity(rows.len());
     for (line, stamp) in rows {
         let at = match (first, stamp) {
             // The difference of large numbers is exact, their product would not be.
-            (Stamp::Number(_), Stamp::Number(n)) => (n - zero) * tick,
-            (Stamp::Date(_), Stamp::Date(at)) | (Stamp::Seconds(_), Stamp::Seconds(at)) => {
-                at - zero
-            }
+            (Stamp::Number(_), Stamp::Number(n)) => exact((n - zero) * tick),
+            (Stamp::Date(_), Stamp::Date(at)) => exact(at - zero),
+            (Stamp::Seconds(_), Stamp::Seconds(at)) => at - zero,
             (Stamp::Day(_), Stamp::Day(at)) => {
                 let mut at = at - zero + midnights;
                 if last - at > 43_200.0 {
@@ -231,6 +237,7 @@ mod tests {
             "2024-03-04 10:01:01 am",
             "20240304100101",
             "20240304T100101Z",
+            "+0200:20240304100101.0",
         ] {
             assert_eq!(parse(text), Some(Stamp::Date(at)), "{text}");
         }
@@ -243,6 +250,16 @@ mod tests {
         for text in ["12.5", "D", "", "2024-03-04", "99:01:01", "10:01", "5G", "op 1", "-94"] {
             assert_eq!(parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn times_of_today_are_exact_to_a_microsecond() {
+        let texts =
+            ["2024-05-27T11:23:28.0", "2024-05-27T11:23:28.2", "2024-05-27T11:23:28.400001"];
+        let rows = texts.map(|text| (1, parse(text).unwrap()));
+        assert_eq!(seconds(&rows, None, "t", &mut Vec::new()).unwrap(), [0.0, 0.2, 0.400001]);
+        let rows = [1_716_810_000.0, 1_716_810_000.2].map(|at| (1, Stamp::Number(at)));
+        assert_eq!(seconds(&rows, None, "t", &mut Vec::new()).unwrap(), [0.0, 0.2]);
     }
 
     #[test]

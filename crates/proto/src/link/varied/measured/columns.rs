@@ -1,6 +1,7 @@
 //! The columns of a table and their meaning.
 
 use super::super::Wrong;
+use super::cells::{Separator, stamp};
 use super::names::{self, Quantity};
 use super::{HELP, Hints, Role, clock, wrong};
 
@@ -8,6 +9,7 @@ use super::{HELP, Hints, Role, clock, wrong};
 pub(super) struct Column {
     pub role: Role,
     pub index: usize,
+    pub name: String,
     pub quantity: Quantity,
     /// Factor from a bare number to the unit of the role: bits per second, nanoseconds, or a probability.
     pub scale: Option<f64>,
@@ -58,6 +60,8 @@ impl Columns {
                 wrong(0, message, format!("the columns are {}", all()))
             })
         };
+        // Cells have no separator in them, so that a comma is a decimal one.
+        let is_stamp = |cell: &str| stamp(cell, Separator::Blanks).is_some();
         let time = match &hints.time {
             Some(wanted) => Some(find(wanted)?),
             None if hints.step.is_some() => None,
@@ -66,7 +70,9 @@ impl Columns {
             }
             None => match names.iter().position(|name| named && names::is_time(name)) {
                 Some(time) => Some(time),
-                None if names.len() > 1 && !names::is_count(&names[0]) => Some(0),
+                None if names.len() > 1 && !names::is_count(&names[0]) && is_stamp(&row[0]) => {
+                    Some(0)
+                }
                 None => {
                     let help = "the time from one line to the next is needed: `delays-step = \"10ms\"` next to \
                                 `delays`, or `--step 10ms` of `lasthop trace convert`";
@@ -177,8 +183,11 @@ impl Columns {
         understood: &mut Vec<String>,
     ) -> Result<(), Wrong> {
         let name = &self.names[index];
+        // A unit of time is that of the delays.
+        let unit_of_delays = hints.unit.as_deref().and_then(names::nanos);
+        let unit_of_rates = hints.unit.clone().filter(|_| unit_of_delays.is_none());
         let (scale, word) = match role {
-            Role::Rate | Role::Back => match (&hints.unit, quantity) {
+            Role::Rate | Role::Back => match (&unit_of_rates, quantity) {
                 (Some(word), _) => {
                     let bits = names::unit(word).ok_or_else(|| {
                         let message = format!("`{word}` is no unit of a rate");
@@ -191,7 +200,7 @@ impl Columns {
                 }
                 _ => self.rate_unit(name),
             },
-            Role::Delay => match names::nanos(name) {
+            Role::Delay => match unit_of_delays.or_else(|| names::nanos(name)) {
                 Some(nanos) => (Some(nanos), format!("{} ns", nanos)),
                 None => (None, "the unit of their cells".to_owned()),
             },
@@ -217,7 +226,8 @@ impl Columns {
         };
         let colon = if noun.contains(':') { "" } else { ":" };
         understood.push(format!("{noun}{colon} `{name}` in {word}"));
-        self.values.push(Column { role, index, quantity, scale, bare: 0, values: Vec::new() });
+        let (name, values) = (name.clone(), Vec::new());
+        self.values.push(Column { role, index, name, quantity, scale, bare: 0, values });
         Ok(())
     }
 

@@ -19,6 +19,12 @@ pub(super) enum Quantity {
 const NO_AMOUNT: [&str; 9] =
     ["cwnd", "window", "flight", "buffer", "queue", "mss", "size", "header", "retrans"];
 
+/// Whether the name of a column of transferred data says that it is a counter.
+pub(super) fn is_counter(name: &str) -> bool {
+    let small = name.to_ascii_lowercase();
+    ["total", "cumul", "counter", "accum"].iter().any(|word| small.contains(word))
+}
+
 /// The quantity that the name of a column describes.
 pub(super) fn quantity(name: &str) -> Option<Quantity> {
     let small = name.to_ascii_lowercase();
@@ -176,9 +182,9 @@ pub(super) fn direction(name: &str) -> Option<bool> {
         small.split(|c: char| !c.is_ascii_alphabetic()).any(|part| words.contains(&part))
             || words.iter().filter(|word| word.len() > 4).any(|word| small.contains(word))
     };
-    if has(&["dl", "down", "downlink", "download", "rx", "received"]) {
+    if has(&["dl", "down", "downlink", "download", "rx", "receive", "recv"]) {
         Some(true)
-    } else if has(&["ul", "up", "uplink", "upload", "tx", "back"]) {
+    } else if has(&["ul", "up", "uplink", "upload", "tx", "send", "sent", "back"]) {
         Some(false)
     } else {
         None

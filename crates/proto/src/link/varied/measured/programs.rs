@@ -31,12 +31,35 @@ pub(super) fn iperf2(row: &[String]) -> Option<Vec<String>> {
         .then(|| NAMES.into_iter().map(str::to_owned).chain(others).collect())
 }
 
+/// Milliseconds of an answer of ping, in any language, or of fping.
+fn answer(text: &str) -> Option<f64> {
+    let small = text.to_ascii_lowercase();
+    if !["ttl=", "seq=", "seq:", "bytes, "].iter().any(|word| small.contains(word)) {
+        return None;
+    }
+    text.match_indices("ms").find_map(|(end, _)| {
+        let before = text[..end].trim_end();
+        let number =
+            before.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+        let is_time = number.ends_with(['=', '<']) || number.ends_with("bytes, ");
+        let digits = before[number.len()..].replace(',', ".");
+        digits.parse().ok().filter(|_| is_time)
+    })
+}
+
 impl Rows {
     /// Rows of delays with times.
     fn of_delays(stamps: Vec<(usize, Stamp)>, values: Vec<(u32, f64, bool)>, text: String) -> Rows {
         let quantity = Quantity::RoundTrip;
-        let column =
-            Column { role: Role::Delay, index: 0, quantity, scale: Some(1.0), bare: 0, values };
+        let column = Column {
+            role: Role::Delay,
+            index: 0,
+            name: String::new(),
+            quantity,
+            scale: Some(1.0),
+            bare: 0,
+            values,
+        };
         Rows {
             columns: vec![column],
             stamps,
@@ -56,35 +79,27 @@ impl Rows {
         lines: impl Iterator<Item = (usize, &'t str)> + Clone,
         hints: &Hints,
     ) -> Result<Option<Rows>, Wrong> {
-        let answer = |line: &str| line.contains("time=") || line.contains("time<");
-        let head = |(_, line): (usize, &str)| {
-            answer(line) && (line.contains("icmp_seq") || line.to_lowercase().contains("ttl="))
-        };
+        let head = |(_, line): (usize, &str)| answer(line).is_some();
         if hints.role.is_some_and(|role| role != Role::Delay) || !lines.clone().take(20).any(head) {
             return Ok(None);
         }
         let step = hints.step.unwrap_or(Span::secs(1));
         let (mut stamps, mut values, mut clocked) = (Vec::new(), Vec::new(), true);
-        for (line, text) in lines.filter(|(_, text)| answer(text) && !text.contains("DUP!")) {
-            let fail = || wrong(line, format!("`{text}` is no answer of ping"), "remove the line");
-            let until =
-                |text: &'t str, end: fn(char) -> bool| text.split(end).next().unwrap_or_default();
-            let rest = text.split_once("time=").or(text.split_once("time<")).ok_or_else(fail)?.1;
-            let digits = until(rest, |c| !(c.is_ascii_digit() || c == '.'));
-            let unit = until(rest[digits.len()..].trim_start(), |c| !c.is_ascii_alphabetic());
-            let unit = if unit.is_empty() { "ms" } else { unit };
-            let rtt: Span = format!("{digits}{unit}").parse().map_err(|_| fail())?;
+        let answers = lines.filter(|(_, text)| !text.contains("DUP!"));
+        for (line, rtt, text) in answers.filter_map(|(n, text)| Some((n, answer(text)?, text))) {
             let at = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
             let at = at.and_then(|(at, _)| at.parse().ok()).map(Stamp::Number);
-            let seq = text.split_once("icmp_seq=").or(text.split_once("icmp_seq:"));
-            let seq = seq.and_then(|(_, rest)| until(rest, |c| !c.is_ascii_digit()).parse().ok());
+            let seq = ["seq=", "seq:", ": ["].iter().find_map(|word| text.split_once(word));
+            let digits =
+                |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+            let seq = seq.and_then(|(_, rest)| digits(rest));
             clocked &= at.is_some();
             let seq: u64 = seq.unwrap_or(stamps.len() as u64);
             let counted = Stamp::Seconds(seq as f64 * step.as_secs_f64());
             if stamps.len() == MOST {
                 return Err(wrong(line, format!("more than {MOST} rows"), "cut it by `head -n`"));
             }
-            values.push((stamps.len() as u32, rtt.0 as f64, false));
+            values.push((stamps.len() as u32, rtt * MILLIS, false));
             stamps.push((line, at.unwrap_or(counted)));
         }
         let times = match clocked {

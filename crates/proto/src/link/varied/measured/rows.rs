@@ -7,7 +7,7 @@ use super::super::course::{Course, Level};
 use super::cells::{Separator, interval, is_missing, number, stamp, with_unit};
 use super::clock::{self, Stamp};
 use super::columns::{Column, Columns};
-use super::names::Quantity;
+use super::names::{self, Quantity};
 use super::programs::{IPERF_ID, iperf2};
 use super::{HELP, Hints, MILLIS, MOST, Role, span, wrong};
 use crate::units::Span;
@@ -294,7 +294,11 @@ impl Rows {
                 let values = &column.values;
                 let grows = values.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
                 let falls = values.windows(2).any(|pair| pair[1].1 < pair[0].1);
-                let counter = values.len() >= 8 && !falls && 2 * grows > values.len();
+                let named = names::is_counter(&column.name) && !falls;
+                let grown = values.len() >= 5 && grows + 1 == values.len();
+                let counter =
+                    named || grown || values.len() >= 8 && !falls && 2 * grows > values.len();
+                let counter = counter && values.len() > 1;
                 let until = |k: usize| match values.get(k + 1) {
                     Some((row, ..)) => at[*row as usize],
                     None => end_s,

@@ -104,6 +104,12 @@ fn bytes_of_each_row_become_rates() {
     let found = table(&format!("time_s,rx_bytes\n{counter}"));
     assert!(rates(&found).iter().all(|(_, kbit)| *kbit == 2000), "{found:?}");
     assert!(found.understood.join(" ").contains("a counter"), "{found:?}");
+    for text in [
+        "time_s,total_bytes\n0,1000\n1,251000\n2,501000\n",
+        "time_s,bytes\n0,1000\n1,251000\n2,501000\n3,751000\n4,1001000\n",
+    ] {
+        assert!(rates(&table(text)).iter().all(|(_, kbit)| *kbit == 2000), "{text}");
+    }
 }
 
 #[test]
@@ -135,6 +141,45 @@ fn round_trip_times_count_half() {
     assert_eq!(delays(&table(text)), [(0, 13.65), (200, 20.5)]);
     let plain = "64 bytes from h: icmp_seq=1 ttl=57 time=20 ms\n64 bytes from h: icmp_seq=3 ttl=57 time=30 ms\n";
     assert_eq!(delays(&table(plain)), [(0, 10.0), (2000, 15.0)]);
+}
+
+/// Answers of ping on several systems and in several languages, and of fping.
+#[test]
+fn answers_of_ping_are_read_in_all_languages() {
+    for text in [
+        "Reply from 1.1.1.1: bytes=32 time=23ms TTL=57\nReply from 1.1.1.1: bytes=32 time<1ms TTL=57\n",
+        "64 bytes from 1.1.1.1: seq=0 ttl=57 time=23 ms\n64 bytes from 1.1.1.1: seq=1 ttl=57 time=1 ms\n",
+        "64 octets de h : icmp_seq=1 ttl=57 temps=23,0 ms\n64 octets de h : icmp_seq=2 ttl=57 temps=1 ms\n\
+         rtt min/avg/max/mdev = 1,0/12,0/23,0/11,0 ms\n",
+        "1.1.1.1 : [0], 64 bytes, 23.0 ms (23 avg, 0% loss)\n1.1.1.1 : [1], 64 bytes, 1.0 ms (12 avg, 0% loss)\n",
+    ] {
+        assert_eq!(delays(&table(text)), [(0, 11.5), (1000, 0.5)], "{text}");
+    }
+}
+
+#[test]
+fn a_delay_has_the_direction_and_the_unit_that_are_given() {
+    let text = "seqno,rtt_ns,send_delay_ns,receive_delay_ns,timestamp\n\
+                0,31234567,15000000,16000000,1716810000000000000\n\
+                1,32234567,15500000,17000000,1716810000200000000\n";
+    assert_eq!(delays(&table(text)), [(0, 16.0), (200, 17.0)]);
+    let up = Hints { down: Some(false), ..Hints::default() };
+    assert_eq!(delays(&Measured::read(text, &up).unwrap()), [(0, 15.0), (200, 15.5)]);
+    let seconds = Hints { unit: Some("s".to_owned()), ..Hints::default() };
+    let text = "time,rtt\n2024-05-27T10:54:55Z,0.03\n2024-05-27T10:54:56Z,0.04\n";
+    assert_eq!(delays(&Measured::read(text, &seconds).unwrap()), [(0, 15.0), (1000, 20.0)]);
+}
+
+/// A table of speed tests without times.
+#[test]
+fn a_table_whose_first_column_has_no_times_needs_a_step() {
+    let text = "\"server name\",\"idle latency\",\"download\",\"upload\",\"download bytes\"\n\
+                \"x, y\",\"12\",\"1000000\",\"125000\",\"104000000\"\n\"x\",\"14\",\"2000000\",\"125000\",\"9\"\n";
+    refused(text, &Hints::default(), Some(2), &["no times", "--step"]);
+    let found = Measured::read(text, &Hints { step: Some(Span::secs(60)), ..Hints::default() });
+    let found = found.unwrap();
+    assert_eq!(rates(&found), [(0, 8000), (60_000, 16_000)]);
+    assert_eq!(delays(&found), [(0, 6.0), (60_000, 7.0)]);
 }
 
 #[test]
