@@ -84,6 +84,7 @@ try {
         await page.evaluate((id) => (window as any).lab.learn(id), id);
         await page.locator('.lesson input[type=radio]').first().check();
         await page.locator('[data-commit]').click();
+        await page.locator('[data-result]').click();
       })];
     }),
   ];

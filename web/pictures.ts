@@ -19,6 +19,7 @@ try {
       await page.evaluate(() => (window as any).lab.learn('snoop'));
       await page.locator('.lesson input[type=radio]').nth(2).check();
       await page.locator('[data-commit]').click();
+      await page.locator('[data-result]').click();
     }
     await page.evaluate(() => ((window as any).lab.cursor.range = [0, 6]));
     for (let i = 0; i < 3; i++) await page.locator('[data-jump=local]').click();

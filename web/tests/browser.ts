@@ -92,9 +92,9 @@ export function laboratory() {
     await browser?.close();
     server?.close();
   });
-  /** Opens the page in a new context and runs `go`. Fails if the page sent requests to other origins, or had errors. */
+  /** Opens the page in a new context, where it moves only on demand, and runs `go`. Fails if the page sent requests to other origins, or had errors. */
   async function opened(go: (page: Page) => Promise<void>, options: object = {}, at = own): Promise<void> {
-    const context = await browser.newContext({ viewport: { width: 1400, height: 1000 }, serviceWorkers: 'block', ...options });
+    const context = await browser.newContext({ viewport: { width: 1400, height: 1000 }, serviceWorkers: 'block', reducedMotion: 'reduce', ...options });
     const { page, log } = await newPage(context, at.startsWith('file:') ? at.split('#')[0]! : own);
     try {
       await page.goto(at);

@@ -268,6 +268,7 @@ for (const [width, scheme] of [[360, 'light'], [360, 'dark'], [1400, 'light'], [
       await page.evaluate(() => (window as any).lab.learn('loss'));
       await page.locator('.lesson input[type=radio]').first().check();
       await page.locator('[data-commit]').click();
+      await page.locator('[data-result]').click();
       await page.locator('[data-jump=timeout]').click();
       await page.locator('.detail').first().waitFor();
       await page.locator('details.text summary').click();

@@ -34,6 +34,45 @@ for (const [width, height] of [[1440, 900], [1280, 720]] as const) {
   });
 }
 
+for (const [width, height] of [[360, 740], [768, 1024], [1280, 720], [1920, 1080]] as const) {
+  test(`the time and the key to the signs stay in view, ${width} x ${height}`, async () => {
+    await opened(async (page) => {
+      for (const go of ['.path', '.explain', '.lhp-surface', '.column-foot']) {
+        await page.evaluate((go) => {
+          const all = document.querySelectorAll(`.columns ${go}`);
+          all[all.length - 1]!.scrollIntoView({ block: 'end' });
+        }, go);
+        const [[bar], [signs]] = [await boxes(page, '.player .bar'), await boxes(page, '.results .signs')];
+        assert.ok(bar!.top >= 0 && signs!.top >= bar!.bottom - 1, `${go}: ${JSON.stringify([bar, signs])}`);
+        assert.ok(signs!.bottom - bar!.top < 0.25 * height && signs!.bottom <= height && signs!.right <= width, `${go}: ${JSON.stringify(signs)}`);
+      }
+    }, { viewport: { width, height } });
+  });
+}
+
+test('packets move at once, until the user chooses a time', async () => {
+  const time = (page: Page) => page.evaluate(() => (window as any).lab.time as number);
+  const picture = (page: Page, of: string) => page.locator(of).first().evaluate((it) => (it as HTMLCanvasElement).toDataURL());
+  await opened(async (page) => {
+    await page.waitForFunction(() => (window as any).lab.time > 0.03);
+    await page.locator('[data-jump=loss]').click();
+    const jumped = await time(page);
+    await page.waitForTimeout(200);
+    assert.equal(await time(page), jumped);
+    await page.evaluate(() => (window as any).lab.learn('loss'));
+    const before = await picture(page, '.preview canvas');
+    await page.waitForFunction(() => document.querySelector<HTMLCanvasElement>('.preview canvas')!.width > 300);
+    await page.waitForTimeout(600);
+    assert.notEqual(await picture(page, '.preview canvas'), before, 'the path of the lesson moves');
+    assert.equal(await time(page), 0);
+    await page.locator('.lesson input[type=radio]').first().check();
+    await page.locator('[data-commit]').click();
+    await page.waitForFunction(() => (window as any).lab.time > 0.03);
+    await page.locator('[data-result]').click();
+    assert.equal(await page.locator('button.play').textContent(), 'Play', 'the result is at rest');
+  }, { reducedMotion: 'no-preference' });
+});
+
 test('four columns are in one row at 1440 pixels', async () => {
   await opened(async (page) => {
     await page.evaluate(async () => {
@@ -89,14 +128,15 @@ test('the layout does not move during jumps from event to event', async () => {
   }, { viewport: { width: 1440, height: 900 } });
 });
 
-test('sizes are in binary units, and only in them', async () => {
+test('sizes are in binary units and rates in bits per second', async () => {
   await opened(async (page) => {
     await page.locator('.sliders button', { hasText: 'All' }).click();
     await page.locator('#runs').selectOption('5');
     await page.locator('.band-words', { hasText: 'snoop' }).waitFor();
     const text = await page.evaluate(() => document.body.innerText);
-    assert.match(text, /KiB\/s/);
-    assert.deepEqual(text.match(/\d ?[kKMG]B\b/g) ?? [], []);
+    assert.match(text, /\d KiB/);
+    assert.match(text, /\d Mbit\/s/);
+    assert.deepEqual(text.match(/\d ?[kKMG]B\b|[Bb]\/s/g) ?? [], []);
   });
 });
 

@@ -24,6 +24,15 @@ import { SPEEDS, jump, key } from './transport.ts';
 /** Time between two steps of Play while motion is off, in milliseconds. */
 const STILL = 700;
 
+/** Part of a plot's time that is in view while a lesson is watched, in seconds of the clock. */
+const IN_VIEW = 20;
+
+/** Speed of packets before the prediction, and the seconds of the run that repeat. */
+const [SLOW, SHORT] = [0.1, 2];
+
+/** The steps of a lesson: the question, the runs in motion with numbers so far, then results and explanation. */
+export type Phase = 'question' | 'watch' | 'result';
+
 /** How long after a run the state of hosts is requested, in milliseconds: the next move of a slider has precedence. */
 const SETTLED = 120;
 
@@ -50,7 +59,7 @@ export class Lab {
   readonly together = new Together();
   readonly delays = new Delays();
   /** The path of a lesson at rest, before the prediction. */
-  readonly preview = new PathView('The path of this lesson');
+  readonly preview = new PathView('The path of this lesson', 1.5);
   readonly progress = new Progress();
   /** The state of the page, as the address holds it. */
   shown: Shown = { name: 'quickstart', set: {}, schemes: [], runs: 1 };
@@ -61,8 +70,7 @@ export class Lab {
   chosen: number | null = null;
   /** The runs of the lesson as it opens, by scheme: its claims are about them. */
   ownRuns = new Map<string, Recording>();
-  /** Whether the results are shown without a prediction. */
-  revealed = false;
+  phase: Phase = 'result';
   /** Whether Play steps from event to event instead of moving packets. */
   still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   /** Lesson and scenario of the last address that was written or read. */
@@ -78,6 +86,8 @@ export class Lab {
   all = false;
   #lane = 0;
   #frame = 0;
+  /** The requested frame of the preview. */
+  #rolling = 0;
   #turn = 0;
   /** When a slider last moved, in milliseconds. */
   #turned = -Infinity;
@@ -165,6 +175,7 @@ export class Lab {
     await this.rerun(0);
     if (it.view) this.cursor.range = it.view;
     if (this.time > 0) this.go(this.time);
+    else if (!this.lesson) this.start();
   }
 
   /** Whether the controls are at the left, where nothing needs to be folded. */
@@ -172,9 +183,9 @@ export class Lab {
 
   /** Makes `lesson` the current one, with nothing predicted. */
   #take(lesson: Lesson | null): void {
-    [this.lesson, this.predicted, this.chosen, this.revealed] = [lesson, null, null, false];
+    [this.lesson, this.predicted, this.chosen, this.phase] = [lesson, null, null, lesson ? 'question' : 'result'];
     this.ownRuns.clear();
-    if (this.playing) this.play();
+    this.pause();
   }
 
   #textOf(name: string): string {
@@ -183,14 +194,15 @@ export class Lab {
   }
 
   /** Chooses a scenario by its name. */
-  choose(name: string): Promise<void> {
+  async choose(name: string): Promise<void> {
     this.#take(null);
     this.message = '';
     this.shown = { name, set: {}, schemes: [], runs: 1 };
     if (this.files.some((file) => file.name === name)) this.shown.text = this.#textOf(name);
     this.editor.text = this.#textOf(name);
     this.time = 0;
-    return this.rerun(0);
+    await this.rerun(0);
+    this.start();
   }
 
   /** Starts a lesson. */
@@ -222,25 +234,46 @@ export class Lab {
     this.update();
   }
 
-  /** Makes the selected choice the prediction, and shows the runs. */
+  /** Makes the selected choice the prediction, and starts the runs. */
   predict(): void {
     if (this.chosen === null) return;
     this.predicted = this.chosen;
     if (this.lesson) this.progress.note(this.lesson.id, { predicted: this.predicted });
-    this.update();
-    this.#fit();
+    this.watch();
   }
 
-  /** Shows the results of a lesson without a prediction. */
-  reveal(): void {
-    this.revealed = true;
+  /** Starts the runs of the lesson; numbers are those so far. */
+  watch(): void {
+    const { start, speed } = this.lesson!;
+    this.phase = 'watch';
+    this.speed = SPEEDS.indexOf(speed);
     this.update();
     this.#fit();
+    const [, end] = this.cursor.whole;
+    this.go(start);
+    this.cursor.range = [this.time, Math.min(this.time + IN_VIEW * speed, end)];
+    this.start();
+    this.#focus('[data-result]');
+  }
+
+  /** Shows the results of the lesson, and compares them with the prediction. */
+  conclude(): void {
+    this.pause();
+    this.phase = 'result';
+    this.cursor.range = this.cursor.whole;
+    this.update();
+    this.#fit();
+    this.#focus('.answer, [data-next]');
+  }
+
+  /** Moves the focus, and the page if that part is out of sight: the button that was pressed is gone. */
+  #focus(selector: string): void {
+    this.root.querySelector<HTMLElement>(selector)?.focus();
   }
 
   /** Whether a lesson's results still wait for the prediction. */
   get hidden(): boolean {
-    return this.lesson !== null && this.predicted === null && !this.revealed;
+    return this.phase === 'question';
   }
 
   /** Settings of sliders that differ from those of the lesson. */
@@ -278,6 +311,7 @@ export class Lab {
   /** Switches motion on or off. */
   move(on: boolean): void {
     this.still = !on;
+    this.#preview();
     this.update();
   }
 
@@ -381,7 +415,10 @@ export class Lab {
       for (const { scheme, run } of this.columns) if (run && !this.ownRuns.has(scheme)) this.ownRuns.set(scheme, run);
     }
     const first = this.columns.find((column) => column.run)?.run;
-    if (this.hidden && first) this.preview.set(first);
+    if (this.hidden && first) {
+      this.preview.set(first);
+      this.#preview();
+    }
     this.delays.show(this.columns, this.cursor, this.lesson?.delays ?? false);
     if (this.lesson?.task && this.predicted !== null && taskReached(this, this.lesson.task)) this.progress.note(this.lesson.id, { reached: true });
     this.update();
@@ -416,7 +453,7 @@ export class Lab {
       const found = before.find((column) => column.scheme === scheme);
       if (found) return found;
       const column = new Column(this.engine, `run${++this.#lane}`, scheme, () => this.update());
-      column.onseek = (time) => this.go(time);
+      column.onseek = (time) => this.seek(time);
       return column;
     });
     for (const column of before) if (!this.columns.includes(column)) column.destroy();
@@ -440,13 +477,46 @@ export class Lab {
   }
 
   play(): void {
-    this.playing = !this.playing;
+    if (this.playing) return this.pause();
+    this.playing = true;
     this.#last = performance.now();
-    if (this.playing) {
-      if (this.time >= this.cursor.whole[1]) this.time = this.cursor.range[0];
-      this.#frame = requestAnimationFrame(() => this.#tick());
-    } else cancelAnimationFrame(this.#frame);
+    if (this.time >= this.cursor.whole[1]) this.time = this.cursor.range[0];
+    this.#frame = requestAnimationFrame(() => this.#tick());
     this.update();
+  }
+
+  pause(): void {
+    if (!this.playing) return;
+    this.playing = false;
+    cancelAnimationFrame(this.#frame);
+    this.update();
+  }
+
+  /** Starts Play by itself; without motion the user starts it. */
+  start(): void {
+    if (!this.still && !this.playing) this.play();
+  }
+
+  /** Moves to a time that the user chose, and stays there. */
+  seek(time: number): void {
+    this.pause();
+    this.go(time);
+  }
+
+  /** Repeats the first seconds of a lesson's path until the prediction; without motion it shows a time with packets. */
+  #preview(): void {
+    cancelAnimationFrame(this.#rolling);
+    const run = this.columns[0]?.run;
+    if (!this.hidden || !run) return;
+    const loss = run.next(-1, 'loss');
+    const span = Math.min(loss < 0 ? run.end : run.t[loss]!, SHORT);
+    const began = performance.now();
+    const roll = (now: number) => {
+      const passed = Math.max(now - began, 0) / 1000;
+      this.preview.show(this.still ? 0.7 * span : (passed * SLOW) % span, span);
+      if (!this.still && this.hidden) this.#rolling = requestAnimationFrame(roll);
+    };
+    roll(began);
   }
 
   #tick(): void {
@@ -457,7 +527,7 @@ export class Lab {
     if (this.still) {
       if (passed >= STILL) {
         this.#last = now;
-        this.jump('event');
+        jump(this, 'event', 1);
         // The last event is reached.
         if (this.message !== '') this.playing = false;
       }
@@ -476,6 +546,7 @@ export class Lab {
 
   /** Goes to the next event of a kind in any column. */
   jump(goal: Goal, by: 1 | -1 = 1): void {
+    this.pause();
     jump(this, goal, by);
   }
 

@@ -7,7 +7,7 @@ import { Refused, type Trouble } from '../engine/envelope.ts';
 import { SequencePlot, type TimeCursor } from '../plots/index.ts';
 import { clock, shown } from './numbers.ts';
 import { PathView, type Standing } from './path.ts';
-import { type Goal, Recording } from './recording.ts';
+import { type Goal, Recording, type Scalar } from './recording.ts';
 
 /** Numbers that are shown above each plot, if the run has them. */
 const HEADLINE: [string, string][] = [
@@ -15,16 +15,16 @@ const HEADLINE: [string, string][] = [
   ['transfer_time', 'transfer time'],
   ['timeouts', 'timeouts'],
   ['fast_retransmits', 'fast retransmits'],
-  ['stall_time', 'stalled'],
-  ['delay_mean', 'delay, mean'],
+  ['stall_time', 'time stalled'],
+  ['delay_mean', 'mean delay'],
   ['host_retransmissions', 'resent by host'],
   ['local_retransmissions', 'resent locally'],
   ['link_retransmissions', 'resent by link'],
   ['wireless_goodput', 'radio goodput'],
   ['collisions', 'collisions'],
   ['short_transfers', 'short transfers'],
-  ['short_time_mean', 'time of one, mean'],
-  ['mean_power', 'power, mean'],
+  ['short_time_mean', 'mean time of one'],
+  ['mean_power', 'mean power'],
 ];
 
 /** The words for a number of a run. */
@@ -204,15 +204,16 @@ export class Column {
     return this.#plot?.png() ?? null;
   }
 
-  /** The numbers above the plot. */
-  numbers(): TemplateResult {
-    const scalars = new Map<string, any>(this.run?.summary.scalars.map((s: any) => [s.name, s]) ?? []);
+  /** The numbers above the plot: those counted until a time, or the results at the end. */
+  numbers(until: number | null): TemplateResult {
+    const results: Scalar[] = (until === null ? this.run?.summary.scalars : this.run?.until(until)) ?? [];
+    const scalars = new Map(results.map((scalar) => [scalar.name, scalar]));
     const short = this.run?.summary.series.length === 0;
     const found = HEADLINE.filter(([name]) => scalars.has(name) && !(short && LONG.has(name)));
-    return html`<dl class="numbers" aria-label="Results at the end of the run">
-      <div class="when"><dt>at the</dt><dt>end:</dt></div>
+    return html`<dl class="numbers" aria-label=${until === null ? 'Results at the end of the run' : 'Counted so far'}>
+      <div class="when"><dt>${until === null ? 'at the end:' : 'so far:'}</dt></div>
       ${found.map(([name, words]) => {
-        const { value, unit } = scalars.get(name);
+        const { value, unit } = scalars.get(name)!;
         return html`<div><dt>${words}</dt><dd data-number=${name}>${shown(value, unit)}</dd></div>`;
       })}
     </dl>`;

@@ -47,6 +47,11 @@ export interface Lesson {
   seed?: number;
   runs: number;
   claims: Claim[];
+  /** What to watch in the runs, in one sentence. */
+  watch: string;
+  /** Time at which the runs start, in seconds, and their speed, one of `SPEEDS`. */
+  start: number;
+  speed: number;
   /** Whether a plot of the round-trip times is shown below the columns. */
   delays: boolean;
   /** The text before the question. */
@@ -85,6 +90,9 @@ export function lesson(id: string, file: string): Lesson {
     ...(seed ? { seed: Number(seed) } : {}),
     runs: Number(one('runs') ?? 1),
     claims: (fields.get('claim') ?? []).map(claim),
+    watch: one('watch') ?? '',
+    start: Number(one('start') ?? 0),
+    speed: Number(one('speed') ?? 0.1),
     delays: one('plot') === 'delays',
     before: before!.replace(/```toml\n[\s\S]*?```\n?/, '').trim(),
     question: question!.split(/^- \[/m)[0]!.trim(),

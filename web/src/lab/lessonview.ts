@@ -51,7 +51,8 @@ export function lessonList(lab: Lab): TemplateResult {
 /** The current lesson. */
 export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
   const index = lab.lessons.indexOf(lesson);
-  const { predicted } = lab;
+  const { predicted, phase } = lab;
+  const judged = phase === 'result' ? predicted : null;
   return html`<article class="lesson" aria-label=${lesson.title}>
     <p class="hint">Lesson ${index + 1} of ${lab.lessons.length}</p>
     <h2>${lesson.title}</h2>
@@ -59,9 +60,9 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
     <fieldset>
       <legend>${inline(lesson.question)}</legend>
       ${lesson.choices.map((choice, i) => {
-        const mark = predicted === null ? '' : choice.right ? 'right' : predicted === i ? 'wrong' : '';
+        const mark = judged === null ? '' : choice.right ? 'right' : judged === i ? 'wrong' : '';
         return html`<label class=${mark}>
-          <input type="radio" name="prediction" .checked=${(predicted ?? lab.chosen) === i} ?disabled=${predicted !== null}
+          <input type="radio" name="prediction" .checked=${(predicted ?? lab.chosen) === i} ?disabled=${phase !== 'question'}
             @change=${() => lab.consider(i)} />
           <span>
             ${inline(choice.text)}
@@ -70,21 +71,21 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
         </label>`;
       })}
     </fieldset>
-    ${predicted !== null ? answer(lab, lesson) : nothing}
-    ${predicted === null && !lab.revealed
+    ${judged !== null ? answer(lab, lesson) : nothing}
+    ${phase === 'question'
       ? html`<p class="row">
           <button class="main" data-commit ?disabled=${lab.chosen === null} @click=${() => lab.predict()}>Predict and show the runs</button>
-          <button class="quiet" @click=${() => lab.reveal()}>Show without predicting</button>
+          <button class="quiet" @click=${() => lab.watch()}>Show without predicting</button>
         </p>`
       : nothing}
-    ${predicted === null && lab.revealed ? onward(lab, index) : nothing}
+    ${phase === 'result' && predicted === null ? onward(lab, index) : nothing}
   </article>`;
 }
 
 /** The explanation of the runs, after the prediction. */
 function answer(lab: Lab, lesson: Lesson): TemplateResult {
   const right = lesson.choices[lab.predicted!]?.right;
-  return html`<div class="answer">
+  return html`<div class="answer" tabindex="-1">
     <p role="status"><strong>${right ? 'Right.' : 'Not quite.'}</strong></p>
     ${markdown(lesson.after)}
     ${lesson.claims.length === 0

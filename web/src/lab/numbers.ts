@@ -79,7 +79,7 @@ export function sized(bytes: number): string {
 const MULTIPLES: Record<string, number> = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, KiB: KIB, MiB: KIB ** 2, GiB: KIB ** 3 };
 
 /** Units as the page shows them. */
-const UNITS: Record<string, string> = { us: 'µs', bit: 'b/s', kbit: 'kb/s', mbit: 'Mb/s', gbit: 'Gb/s', p: 'packets', '%': '%' };
+const UNITS: Record<string, string> = { us: 'µs', bit: 'bit/s', kbit: 'kbit/s', mbit: 'Mbit/s', gbit: 'Gbit/s', p: 'packets', '%': '%' };
 
 /** A setting as the page shows it: sizes in binary multiples, others in the unit that the scenario writes. */
 export function setting(slider: Slider, set: string | undefined): string {
@@ -95,7 +95,7 @@ export function setting(slider: Slider, set: string | undefined): string {
 /** A number of a run with its unit. */
 export function shown(value: number, unit: string): string {
   if (!Number.isFinite(value)) return '–';
-  if (unit === 'B/s') return `${sized(value)}/s`;
+  if (unit === 'B/s') return `${plain3((value * 8) / 1e6)} Mbit/s`;
   if (unit === 'B') return sized(value);
   if (unit === 's') return value !== 0 && Math.abs(value) < 0.1 ? `${plain3(value * 1e3)} ms` : `${plain3(value)} s`;
   return unit === '1' || unit === '' ? plain3(value) : `${plain3(value)} ${unit}`;

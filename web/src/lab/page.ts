@@ -5,6 +5,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Lab } from './app.ts';
 import type { Column } from './column.ts';
 import { keep } from './keep.ts';
+import type { Lesson } from './lesson.ts';
 import { lessonList, lessonText } from './lessonview.ts';
 import { shown, sized } from './numbers.ts';
 import { bench } from './panel.ts';
@@ -23,10 +24,10 @@ export function page(lab: Lab): TemplateResult {
         <p class="message" role="status">${lab.message}</p>
         ${lab.hidden ? waiting(lab) : nothing}
         <div class="results" ?hidden=${lab.hidden}>
-          ${player(lab)} ${signs()}
+          ${player(lab)} ${signs()} ${lab.lesson ? watched(lab, lab.lesson) : nothing}
+          <section class="delays" aria-label="Round-trip times" ?hidden=${!lab.lesson?.delays}>${lab.delays.place}</section>
           ${lab.columns.length === 0 ? empty(lab) : nothing}
           <div class="columns" data-count=${lab.columns.length}>${lab.columns.map((column, i) => columnOf(lab, column, i))}</div>
-          <section class="delays" aria-label="Round-trip times" ?hidden=${!lab.lesson?.delays}>${lab.delays.place}</section>
           <section class="seeds" aria-label="Several seeds" ?hidden=${lab.shown.runs < 2}>
             ${lab.together.place}
             <p class="band-words">${lab.together.words}</p>
@@ -44,12 +45,22 @@ export function page(lab: Lab): TemplateResult {
   `;
 }
 
-/** Shown instead of results that would reveal a lesson's answer: the path, at rest. */
+/** Shown instead of results that would reveal a lesson's answer: the path in its first seconds, and the columns to come. */
 function waiting(lab: Lab): TemplateResult {
-  return html`<section class="waiting" aria-label="The path of this lesson">
-    ${lab.preview.element}
-    <p>This is the path. Choose an answer to the question; then the runs are shown.</p>
+  const names = lab.columns.map(({ scheme }) => html`<code>${scheme}</code>`);
+  return html`<section class="preview" aria-label="The path of this lesson">
+    ${signs()} ${lab.preview.element}
+    <p>The path in its first moments, slowed down. Choose an answer to the question; then ${names.length} runs start:
+      ${names.map((name, i) => html`${i === 0 ? '' : i === names.length - 1 ? ' and ' : ', '}${name}`)}.</p>
   </section>`;
+}
+
+/** One sentence that says what to watch, and the way to the results. */
+function watched(lab: Lab, lesson: Lesson): TemplateResult {
+  return html`<div class="watch">
+    <p>${lesson.watch ? html`<strong>Watch:</strong> ${lesson.watch}` : nothing}</p>
+    ${lab.phase === 'watch' ? html`<button class="main" data-result @click=${() => lab.conclude()}>Show the result</button>` : nothing}
+  </div>`;
 }
 
 /** Shown before the first run. */
@@ -81,7 +92,7 @@ function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
     <p class="scheme-what" title=${description}>${description}</p>
     <div class="column-numbers">
       ${trouble ? html`<div class="wrong" role="alert"><p>${trouble.message}. <span class="help">${trouble.help}</span></p></div>` : nothing}
-      ${run || trouble ? column.numbers() : html`<p class="hint">Running …</p>`}
+      ${run || trouble ? column.numbers(lab.phase === 'watch' ? lab.time : null) : html`<p class="hint">Running …</p>`}
     </div>
     ${column.path.element}
     <div class="sender-line">${sender(column)}</div>

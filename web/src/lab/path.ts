@@ -39,6 +39,7 @@ const LINK = 2.4;
 /** One column's picture of the path. */
 export class PathView {
   readonly element = document.createElement('div');
+  readonly scale: number;
   readonly #canvas = document.createElement('canvas');
   readonly #words = document.createElement('p');
   readonly #tip = document.createElement('div');
@@ -57,8 +58,11 @@ export class PathView {
   /** The stage of the first sender, whose window is drawn; -1 if there is none. */
   #sender = -1;
 
-  constructor(label: string) {
+  /** Lengths are multiplied by `scale`. */
+  constructor(label: string, scale = 1) {
+    this.scale = scale;
     this.element.className = 'path';
+    this.#canvas.style.height = `${HEIGHT * scale}px`;
     this.#canvas.setAttribute('role', 'img');
     this.#canvas.setAttribute('aria-label', label);
     this.#words.className = 'path-words';
@@ -129,9 +133,9 @@ export class PathView {
 
   #draw(): void {
     const run = this.#run;
-    const width = this.element.clientWidth;
+    const width = this.element.clientWidth / this.scale;
     if (!run || width === 0) return;
-    const scale = devicePixelRatio;
+    const scale = devicePixelRatio * this.scale;
     this.#canvas.width = Math.round(width * scale);
     this.#canvas.height = Math.round(HEIGHT * scale);
     const pen = this.#context;
@@ -163,6 +167,7 @@ export class PathView {
       pen.fillText(shown, middle, 26 - 16 * line);
       free[line] = middle + pen.measureText(shown).width / 2;
     };
+    const hasBases = run.stages.some(({ role }) => role === 'base');
     run.stages.forEach((stage, i) => {
       // Access links of single hosts come after all others; the picture has no room for them.
       if (stage.role === 'access') return;
@@ -191,12 +196,7 @@ export class PathView {
         if (holds !== undefined) captions.push({ middle, texts: [`${holds} inside${inCache}`, `${holds}${inCache}`, ''] });
         if (cached) this.#row(pen, left, right, cached, colour);
       } else {
-        pen.fillStyle = colour('box');
-        pen.beginPath();
-        pen.roundRect(left + 1, 38, right - left - 2, 62, 6);
-        pen.fill();
-        pen.stroke();
-        device(pen, stage.role, i > 0, middle, colour('line'));
+        device(pen, stage.role === 'agent' && hasBases ? 'cabinet' : stage.role, i > 0, left + 1, right - 1, colour);
         pen.fillStyle = colour('ink');
         name(stage.name, middle, (right - left) * 2.6);
         const cached = this.#standing?.stages[i]?.kept;
@@ -320,7 +320,7 @@ export class PathView {
   #hover(event: PointerEvent | null): void {
     const run = this.#run;
     const ways = this.#ways;
-    const [px, py] = event ? [event.offsetX, event.offsetY] : [-1e9, 0];
+    const [px, py] = event ? [event.offsetX / this.scale, event.offsetY / this.scale] : [-1e9, 0];
     let best: { x: number; y: number; way: number } | null = null;
     let least = 14;
     for (const it of this.#seen) {
@@ -335,8 +335,8 @@ export class PathView {
     const fate = loss >= 0 ? `lost at ${run.stages[run.stage[loss]!]?.name}: ${run.of(loss).what}` : 'arrives';
     this.#tip.textContent = [NAMES[ways.look[best.way]!], bytes, fate].filter(Boolean).join(', ');
     const width = this.element.clientWidth;
-    this.#tip.style.left = `${Math.min(best.x, width - 200)}px`;
-    this.#tip.style.top = `${best.y + 12}px`;
+    this.#tip.style.left = `${Math.min(best.x * this.scale, width - 200)}px`;
+    this.#tip.style.top = `${(best.y + 12) * this.scale}px`;
   }
 
   /** The time since which losses are shown. */
@@ -379,30 +379,58 @@ export class PathView {
   }
 }
 
-/** Draws the outline of a device at the top of its box: a server at the left, a laptop at the right, a mast between them. */
-function device(pen: CanvasRenderingContext2D, role: string, far: boolean, middle: number, colour: string): void {
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1.2;
+/** Draws a device that fills its place: a server's rack at the left, a laptop at the right; between them routers, and base stations with a mast. */
+function device(pen: CanvasRenderingContext2D, role: string, far: boolean, left: number, right: number, colour: (n: string) => string): void {
+  const [middle, width] = [(left + right) / 2, right - left];
+  pen.fillStyle = colour('box');
+  pen.strokeStyle = colour('line');
   pen.beginPath();
-  if (role === 'host' && !far) {
-    for (const y of [41, 46]) pen.rect(middle - 9, y, 18, 4);
-    for (const y of [43, 48]) {
-      pen.moveTo(middle - 7, y);
-      pen.lineTo(middle - 4, y);
+  if (role === 'host' && far) {
+    // The screen, and the keyboard in front of it.
+    pen.roundRect(left + 3, 38, width - 6, 50, 4);
+    pen.moveTo(left + 3, 90);
+    pen.lineTo(right - 3, 90);
+    pen.lineTo(right + 1, 100);
+    pen.lineTo(left - 1, 100);
+    pen.closePath();
+    pen.fill();
+    pen.stroke();
+    pen.fillStyle = colour('paper');
+    pen.fillRect(left + 6, 41, width - 12, 44);
+    pen.fillStyle = colour('line');
+    pen.fillRect(middle - 6, 96, 12, 2);
+    return;
+  }
+  const mast = role === 'base' || role === 'agent';
+  const top = mast ? 58 : role === 'host' ? 38 : 50;
+  pen.roundRect(left, top, width, 100 - top, role === 'host' ? 3 : 6);
+  pen.fill();
+  pen.stroke();
+  if (role === 'host') {
+    // Units of the rack, each with a lamp and a slot.
+    for (const y of [40, 46]) {
+      pen.strokeRect(left + 3, y, width - 6, 5);
+      pen.fillStyle = colour('good');
+      pen.fillRect(left + 6, y + 1.5, 2, 2);
+      pen.fillStyle = colour('line');
+      pen.fillRect(middle, y + 1.5, width / 2 - 8, 1.5);
     }
-  } else if (role === 'host') {
-    pen.rect(middle - 7, 41, 14, 8);
-    pen.moveTo(middle - 10, 51);
-    pen.lineTo(middle + 10, 51);
-  } else {
-    pen.moveTo(middle - 4, 51);
-    pen.lineTo(middle, 43);
-    pen.lineTo(middle + 4, 51);
-    for (const radius of [4, 7]) {
-      pen.moveTo(middle + radius * Math.cos(-0.7), 43 + radius * Math.sin(-0.7));
-      pen.arc(middle, 43, radius, -0.7, 0.7);
-      pen.moveTo(middle + radius * Math.cos(Math.PI - 0.7), 43 + radius * Math.sin(Math.PI - 0.7));
-      pen.arc(middle, 43, radius, Math.PI - 0.7, Math.PI + 0.7);
+    return;
+  }
+  if (!mast) return;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  pen.moveTo(middle - 7, 58);
+  pen.lineTo(middle, 38);
+  pen.lineTo(middle + 7, 58);
+  pen.moveTo(middle - 4.5, 51);
+  pen.lineTo(middle + 5.5, 55);
+  pen.moveTo(middle + 4.5, 51);
+  pen.lineTo(middle - 5.5, 55);
+  for (const radius of [7, 12]) {
+    for (const side of [0, Math.PI]) {
+      pen.moveTo(middle + radius * Math.cos(side - 0.7), 39 + radius * Math.sin(side - 0.7));
+      pen.arc(middle, 39, radius, side - 0.7, side + 0.7);
     }
   }
   pen.stroke();

@@ -78,6 +78,20 @@ export class Recording {
     return this.summary.scalars.find((scalar: Scalar) => scalar.name === name)?.unit;
   }
 
+  /** The counts of this run until `time`, of those that its results have. */
+  until(time: number): Scalar[] {
+    const counts: Record<string, number> = { timeouts: 0, fast_retransmits: 0, host_retransmissions: 0, local_retransmissions: 0 };
+    const end = this.at(time + 1e-12);
+    for (let i = 0; i < end; i++) {
+      const { event, cause } = this.of(i);
+      if (event === 'tcp-timeout') counts.timeouts! += 1;
+      else if (event === 'tcp-fast-retransmit') counts.fast_retransmits! += 1;
+      else if (event === 'originated' && AGAIN.has(cause) && cause !== 'window-probe') counts.host_retransmissions! += 1;
+      else if (event === 'originated' && LOCAL.has(cause)) counts.local_retransmissions! += 1;
+    }
+    return this.summary.scalars.filter(({ name }: Scalar) => name in counts).map((it: Scalar) => ({ ...it, value: counts[it.name]! }));
+  }
+
   /** The series of flow `i`. */
   sequence(i = 0): SequenceData {
     // Short transfers have no series: show their packets.
@@ -155,6 +169,9 @@ const KINDS: Record<string, string> = {
   'fast-retransmit': 'fast', 'timeout-retransmit': 'timeout', 'eln-retransmit': 'eln', 'tail-loss-probe': 'probe',
   'local-dup-ack': 'local', 'local-timeout': 'local', 'local-persist': 'local', 'local-burst-check': 'local',
 };
+
+/** Causes of retransmissions by hosts. */
+export const AGAIN = new Set(['fast-retransmit', 'timeout-retransmit', 'eln-retransmit', 'tail-loss-probe', 'window-probe']);
 
 const LOCAL = new Set([
   'local-dup-ack', 'local-timeout', 'local-persist', 'local-burst-check', 'handoff-repeated', 'link-nack', 'link-timeout', 'link-window-full',

@@ -31,16 +31,17 @@ export function player(lab: Lab): TemplateResult {
   const [from, to] = lab.cursor.whole;
   const run = lab.columns.some((column) => column.run);
   return html`<section class="player" aria-label="Time" ?inert=${!run}>
-    <span class="row">
+    <div class="bar">
       <button @click=${() => lab.jump('event', -1)} aria-label="Step back" title="Step back (,)">◂</button>
       <button class="play main" aria-pressed=${lab.playing} @click=${() => lab.play()}>${lab.playing ? 'Pause' : 'Play'}</button>
       <button @click=${() => lab.jump('event')} aria-label="Step" title="Step (.)">▸</button>
-    </span>
     <label class="at">
       <span class="time">${clock(lab.time)}</span>
       <input type="range" aria-label="Time of the run" min=${from} max=${to} step="any" .value=${String(lab.time)}
-        aria-valuetext=${clock(lab.time)} @input=${(event: Event) => lab.go(Number((event.target as HTMLInputElement).value))} />
+        aria-valuetext=${clock(lab.time)} @input=${(event: Event) => lab.seek(Number((event.target as HTMLInputElement).value))} />
     </label>
+    </div>
+    <div class="more">
     <span class="row jumps">
       Next
       ${JUMPS.map(
@@ -56,6 +57,7 @@ export function player(lab: Lab): TemplateResult {
       </select>
     </label>
     <label class="motion"><input type="checkbox" .checked=${!lab.still} @change=${() => lab.move(lab.still)} /> Motion</label>
+    </div>
   </section>`;
 }
 

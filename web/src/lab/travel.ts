@@ -1,6 +1,6 @@
 // Computes the movements of packets along the path between their events, for the animation.
 
-import type { Recording } from './recording.ts';
+import { AGAIN, type Recording } from './recording.ts';
 
 /** Kind of a packet, which determines its look. */
 export type Look = 'data' | 'again' | 'local' | 'ack' | 'notice';
@@ -39,7 +39,6 @@ export const LOOKS: Look[] = ['data', 'again', 'local', 'ack', 'notice'];
 /** Upper bound of packet lengths, for keys of a map. */
 const SIZES = 1 << 20;
 
-const AGAIN = new Set(['fast-retransmit', 'timeout-retransmit', 'eln-retransmit', 'tail-loss-probe', 'window-probe']);
 const LOCAL = new Set(['local-dup-ack', 'local-timeout', 'local-persist', 'local-burst-check', 'handoff-repeated']);
 const ACKS = new Set(['ack', 'split-ack', 'control', 'split-control', 'reconstructed-ack']);
 const DATA = new Set(['data', 'split-data', 'datagram', 'handoff-copy', 'line-duplicate', 'split-probe']);
