@@ -285,7 +285,7 @@ else
 endif
 
 purity: ## Check that the pure crates run in WebAssembly without imports, with the same results
-	$(CARGO) test --locked --package lasthop-checks --test all purity::
+	$(CARGO) test --locked --package lasthop-web --test engine purity::
 
 licences: ## Check licences and sources of all dependencies
 	$(CARGO) test --locked --package lasthop-checks --test all dependencies::

@@ -7,7 +7,6 @@ mod dependencies;
 mod documents;
 mod language;
 mod modules;
-mod purity;
 mod requirements;
 mod schema;
 mod size;

@@ -37,15 +37,20 @@ const NOT_RUN: &[(&str, &str)] = &[
 /// Page whose commands another test runs: `the_six_links_have_the_places_of_their_page`.
 const SIX_LINKS: &str = "docs/explanation/advice-links.md";
 
-/// Reduces the number of seeds: to one, or two where runs are compared in pairs; and the packets of `explore`.
+/// Reduces the number of seeds: to one, or two where runs are compared in pairs; the packets of `explore`; and the bytes of `advise`.
 fn scaled(command: &str) -> String {
     let starts =
         |words: &[&str]| words.iter().any(|w| command.starts_with(&format!("lasthop {w} ")));
     let most = if starts(&["run", "sweep"]) { 1 } else { 2 };
     let (few, advise) = (starts(&["run", "compare", "advise", "energy"]), starts(&["advise"]));
     let scaled = at_most(command, "--seeds ", most, few);
-    let scaled = at_most(&scaled, "--first ", 4, starts(&["explore"]));
-    if advise && !command.contains("--quick") { scaled + " --quick" } else { scaled }
+    let mut scaled = at_most(&scaled, "--first ", 4, starts(&["explore"]));
+    for (option, unless) in [(" --quick", "--quick"), (" --bytes 300kB", "--duration ")] {
+        if advise && !command.contains(unless) && !command.contains("--bytes ") {
+            scaled += option;
+        }
+    }
+    scaled
 }
 
 /// The command with at most `most` for an option with a number, which is added if it is missing and `needed`.
@@ -95,6 +100,7 @@ fn my_toml() -> String {
 /// Prepares a directory with the files that pages name: a scenario, captures, measurements, and results of a
 /// run.
 fn prepare(dir: &Path) {
+    fs::create_dir(dir).expect("a directory");
     fs::write(dir.join("my.toml"), my_toml()).expect("written");
     let table = "Timestamp,DL_bitrate,UL_bitrate\n2026.05.04_10.00.00,8000,900\n2026.05.04_10.00.01,7000,800\n2026.05.04_10.00.02,9000,700\n";
     fs::write(dir.join("drive-test.csv"), table).expect("written");
@@ -154,14 +160,17 @@ fn every_command_of_the_documentation_runs() {
     // A command without files has the same effect on each page, so it runs once.
     let has_file = |command: &str| command.contains(['.', '>']) || command.contains(" -o ");
     let mut done = BTreeSet::new();
-    for examples in pages.values() {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        prepare(dir.path());
+    let all = tempfile::tempdir().expect("a temporary directory");
+    prepare(&all.path().join("files"));
+    for (i, examples) in pages.values().enumerate() {
+        let dir = all.path().join(i.to_string());
+        let copied = Command::new("cp").arg("-r").arg(all.path().join("files")).arg(&dir).status();
+        assert!(copied.is_ok_and(|status| status.success()), "the files are copied");
         for DocCommand { page, line, command } in examples {
             if !has_file(command) && !done.insert(command) {
                 continue;
             }
-            if let Err(error) = lasthop(dir.path(), &scaled(command)) {
+            if let Err(error) = lasthop(&dir, &scaled(command)) {
                 failed += &format!("{page}:{line}: {command}\n{error}\n");
             }
         }

@@ -184,12 +184,21 @@ fn no_forged_segment_ends_or_changes_a_connection() {
     let found = all(&plan, &Options { fates: fates.clone(), ..options(1, 40) });
     assert_holds(&plan, &found);
     let words: Vec<&str> = Fate::FORGERIES.iter().map(|(word, _)| *word).collect();
-    let mut table = format!("| agent | {} |\n|{}\n", words.join(" | "), "---|".repeat(8));
+    let mut table = format!("| agents | {} |\n|{}\n", words.join(" | "), "---|".repeat(8));
+    // Agents with equal results share a row.
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     for agent in &plan.axes[0].labels {
         let here = plan.cells.iter().zip(&found).filter(|(cell, _)| cell.labels[0] == *agent);
         let here: Vec<&Exploration> = here.map(|(_, found)| found).collect();
         let cells = fates.iter().map(|fate| format!(" {} |", OneFate::over(&here, *fate)));
-        table += &format!("| `{agent}` |{}\n", cells.collect::<String>());
+        let (cells, agent) = (cells.collect::<String>(), format!("`{agent}`"));
+        match rows.iter_mut().find(|(row, _)| *row == cells) {
+            Some((_, agents)) => agents.push(agent),
+            None => rows.push((cells, vec![agent])),
+        }
+    }
+    for (cells, agents) in rows {
+        table += &format!("| {} |{cells}\n", agents.join(", "));
     }
     let page =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explanation/reliability-exploration.md");

@@ -1,5 +1,9 @@
 //! The engine from outside: its answers, their determinism, and its robustness.
 
+#[path = "../../../checks/shared/can_run.rs"]
+mod can_run;
+mod purity;
+
 use lasthop_scenario::{SchemeChoice, compare, example, examples};
 use lasthop_sim::runs::measure;
 use lasthop_web::{answer, envelope};
