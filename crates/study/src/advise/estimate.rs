@@ -43,6 +43,9 @@ const ROUND_TRIPS: f64 = 4.0;
 /// ACKs per data packet; with fewer, the return path is assumed to be too slow for all ACKs.
 const FEW_ACKS: f64 = 1.0 / 6.0;
 
+/// Quantile of the times between two ACKs that a slow return path separates.
+const CLOSEST: f64 = 0.1;
+
 /// Minimum number of consecutively acknowledged segments that show the rate of a busy link.
 const TRAIN: f64 = 10.0;
 /// Minimum ratio of two rates that count as different.
@@ -288,11 +291,20 @@ fn payload(data: &Direction) -> f64 {
     data.bytes as f64 / data.data_segments.max(1) as f64
 }
 
-/// The rate of the ACKs, if they are so few that the return path must be slow.
+/// The rate of the ACKs, if they are so few that the return path must be slow. Receivers that merge segments send few ACKs
+/// too, but such ACKs come closer together, or sooner than a slow path can transmit one.
 fn rate_back(transfer: &Transfer<'_>) -> Option<Estimation<Rate>> {
     let acks = transfer.back.packets as f64 / transfer.data.data_segments.max(1) as f64;
     let seconds = transfer.seconds();
     if acks >= FEW_ACKS || seconds <= 0.0 {
+        return None;
+    }
+    let points = transfer.data.points.iter().filter(|point| point.kind == PointKind::Ack);
+    let times: Vec<f64> = points.map(|point| point.at.as_secs_f64()).collect();
+    let gaps: Vec<f64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    let each = seconds / transfer.back.packets.max(1) as f64;
+    let apart = quantile(&gaps, CLOSEST).is_some_and(|gap| gap >= each / 2.0);
+    if !apart || transfer.data.rtt.is_none_or(|rtt| rtt.min < each) {
         return None;
     }
     let bits = transfer.back.packets as f64 * HEADERS * 8.0 / seconds;
