@@ -244,11 +244,12 @@ fn write(
 }
 
 /// A plot as SVG and, where this build has them, as PNG. Returns the names of the files.
-fn picture(dir: &Path, name: &str, plot: &Plot) -> Result<[String; 2], Failure> {
+fn picture(dir: &Path, name: &str, plot: &Plot) -> Result<Vec<String>, Failure> {
     output::write(&dir.join(format!("{name}.svg")), plot.svg().as_bytes())?;
     #[cfg(feature = "png")]
     png(dir, name, plot)?;
-    Ok([format!("{name}.svg"), format!("{name}.png")])
+    let kinds: &[&str] = if cfg!(feature = "png") { &["svg", "png"] } else { &["svg"] };
+    Ok(kinds.iter().map(|kind| format!("{name}.{kind}")).collect())
 }
 
 #[cfg(feature = "png")]
