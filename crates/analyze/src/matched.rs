@@ -2,12 +2,15 @@
 //!
 //! Packets are identified by fields that routers do not change: ends, sequence numbers, length, flags, timestamps.
 //! Segments longer than any in the other capture, because an interface splits or merges segments, are split first.
-//! If addresses or ports are translated between the captures, directions match by their sequence numbers.
+//! If addresses or ports are translated between the captures, directions match by their sequence numbers. Where a PEP or
+//! proxy splits connections, sequence numbers and segments differ. Then directions match by the bytes of their payload, or by
+//! their ends; and the time at which a byte passed counts, in the place of that of a packet.
 
 mod clocks;
+mod payload;
 mod translation;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_observe::capture::{self, CaptureError, Content, Decoder};
 use lasthop_proto::units::Time;
@@ -35,9 +38,8 @@ pub struct Matched {
     pub clocks: Option<Clocks>,
     /// Directions of connections with packets in both captures, in the order of their ends.
     pub crossings: Vec<Crossing>,
-    /// Directions between equal ends without an equal packet, as where a PEP or proxy splits connections: it has sequence
-    /// numbers of its own.
-    pub split: u64,
+    /// Directions between equal ends without equal packets or bytes.
+    pub unmatched: u64,
 }
 
 /// One direction of a connection between the two points of capture.
@@ -49,6 +51,9 @@ pub struct Crossing {
     pub to: Endpoint,
     /// Sender and receiver in the second capture, if their addresses or ports are translated in between.
     pub translated: Option<[Endpoint; 2]>,
+    /// Whether a PEP or proxy splits the connection in between, or merges segments: the ends of the segments of the first
+    /// capture match by their place in the stream of bytes.
+    pub split: bool,
     /// Whether the packets pass the second capture first.
     pub backwards: bool,
     /// Packets at the point that they pass first, in the common time of the captures.
@@ -107,6 +112,8 @@ struct Flow {
     longest: u32,
     /// MSS announced by its sender.
     mss: Option<u32>,
+    /// Its initial sequence number.
+    isn: Option<u32>,
 }
 
 type Flows = BTreeMap<FlowKey, Flow>;
@@ -130,6 +137,7 @@ fn flows(file: &[u8], verify: bool) -> Result<Flows, CaptureError> {
             flow.longest = flow.longest.max(view.body_len);
             if segment.flags.has(Flags::SYN) {
                 flow.mss = segment.options().mss.map(u32::from);
+                flow.isn.get_or_insert(segment.seq.0);
             }
             flow.packets.push((known(segment, view.body_len), frame.at.0 as i64));
         });
@@ -164,6 +172,48 @@ impl Flow {
         }
         times
     }
+
+    /// Ends of segments with new data, as offsets from the sequence number `base`, and when they passed.
+    fn reached(&self, base: u32) -> Vec<(i64, i64)> {
+        let mut packets: Vec<_> = self.packets.iter().filter(|(known, _)| known.len > 0).collect();
+        packets.sort_by_key(|(_, at)| *at);
+        let mut most: Option<i64> = None;
+        let mut reached = Vec::new();
+        for (known, at) in packets {
+            let offset = known.seq.wrapping_sub(base);
+            let near = most.map_or(0, |most| most as u32);
+            let end = most.unwrap_or(0)
+                + i64::from(offset.wrapping_sub(near) as i32)
+                + i64::from(known.len);
+            if most.is_none_or(|most| end > most) {
+                most = Some(end);
+                reached.push((end, *at));
+            }
+        }
+        reached
+    }
+}
+
+/// When each end of a segment with new data in the first direction passed both captures; `bases` are the numbers of one byte.
+fn passed(flows: [&Flow; 2], bases: [u32; 2]) -> [BTreeMap<Known, Vec<i64>>; 2] {
+    let [first, second] = [0, 1].map(|side| flows[side].reached(bases[side]));
+    let mut before = first.first().map_or(0, |(end, _)| *end);
+    let ends: Vec<(i64, Known)> = first
+        .iter()
+        .map(|(end, _)| {
+            let len = (end - core::mem::replace(&mut before, *end)) as u32;
+            let seq = bases[0].wrapping_add(*end as u32).wrapping_sub(len);
+            (*end, Known { seq, len, flags: 0, stamp: None, ack: None })
+        })
+        .collect();
+    [first, second].map(|reached| {
+        let from = reached.first().map_or(i64::MAX, |(end, _)| *end);
+        let at = |end: i64| {
+            let passed = reached.partition_point(|(reached, _)| *reached < end);
+            reached.get(passed).filter(|_| end >= from).map(|(_, at)| vec![*at])
+        };
+        ends.iter().filter_map(|(end, known)| Some((*known, at(*end)?))).collect()
+    })
 }
 
 /// The packets of one direction in both captures: when they passed the first and the second.
@@ -173,10 +223,18 @@ struct Both {
     translated: Option<FlowKey>,
     first: BTreeMap<Known, Vec<i64>>,
     second: BTreeMap<Known, Vec<i64>>,
+    split: bool,
     backwards: bool,
 }
 
 impl Both {
+    /// Whether most packets with data are in one capture only.
+    fn differs(&self) -> bool {
+        let data = |times: &BTreeMap<Known, Vec<i64>>| times.keys().filter(|k| k.len > 0).count();
+        let equal = self.first.keys().filter(|k| k.len > 0 && self.second.contains_key(k)).count();
+        2 * equal < data(&self.first).min(data(&self.second))
+    }
+
     /// Times of packets that are once in each capture by the first clock, each with the second clock's time minus the
     /// first one's.
     fn differences(&self) -> Vec<(i64, i64)> {
@@ -204,8 +262,25 @@ pub fn match_captures(
     second: &[u8],
     config: Config,
 ) -> Result<Matched, CaptureError> {
+    let files = [first, second];
     let (first, second) = (flows(first, config.verify)?, flows(second, config.verify)?);
-    let names = translation::names(&first, &second);
+    let mut names = translation::names(&first, &second);
+    let alone = |flows: &Flows, of: &dyn Fn(&FlowKey) -> bool| -> BTreeSet<FlowKey> {
+        flows.keys().filter(|key| !of(key)).copied().collect()
+    };
+    let named: BTreeSet<FlowKey> = names.values().copied().collect();
+    let of_first = alone(&first, &|key| named.contains(key) || second.contains_key(key));
+    let of_second = alone(&second, &|key| names.contains_key(key) || first.contains_key(key));
+    let mut equal = BTreeMap::new();
+    if !of_first.is_empty() && !of_second.is_empty() {
+        let positions =
+            (payload::positions(files[0], &of_first)?, payload::positions(files[1], &of_second)?);
+        for (key, (name, numbers)) in payload::equal(&positions.0, &positions.1) {
+            names.insert(key, name);
+            names.entry(key.reversed()).or_insert(name.reversed());
+            equal.insert(name, numbers);
+        }
+    }
     let second: Flows = second
         .into_iter()
         .map(|(key, flow)| (names.get(&key).copied().unwrap_or(key), flow))
@@ -217,7 +292,7 @@ pub fn match_captures(
         Some((times().min()?, times().max()?))
     };
     let (Some(of_first), Some(of_second)) = (span(&first), span(&second)) else {
-        return Ok(Matched { clocks: None, crossings: Vec::new(), split: 0 });
+        return Ok(Matched { clocks: None, crossings: Vec::new(), unmatched: 0 });
     };
     let mut all: Vec<Both> = first
         .iter()
@@ -230,9 +305,38 @@ pub fn match_captures(
             let unit = flow.longest.min(other.longest).min(mss);
             let (first, second) = (flow.times(unit), other.times(unit));
             let translated = originals.get(key).copied();
-            Some(Both { key: *key, translated, first, second, backwards: false })
+            Some(Both { key: *key, translated, first, second, split: false, backwards: false })
         })
         .collect();
+    let differ = || all.iter().filter(|both| both.differs());
+    let unknown = differ().map(|both| both.key).filter(|key| !equal.contains_key(key)).collect();
+    let original = |key: &FlowKey| originals.get(key).copied().unwrap_or(*key);
+    let positions = (
+        payload::positions(files[0], &unknown)?,
+        payload::positions(files[1], &unknown.iter().map(original).collect())?,
+    );
+    for (key, (name, numbers)) in payload::equal(&positions.0, &positions.1) {
+        if original(&name) == key {
+            equal.insert(name, numbers);
+        }
+    }
+    let bases = |key: &FlowKey| {
+        let others = payload::is_varied(positions.0.get(key))
+            && payload::is_varied(positions.1.get(&original(key)));
+        let opened = || Some([first[key].isn?, second[key].isn?]).filter(|_| !others);
+        equal.get(key).copied().or_else(opened)
+    };
+    let differ = all.iter().filter(|both| both.differs()).map(|both| both.key);
+    let split: BTreeSet<FlowKey> = differ.filter(|key| bases(key).is_some()).collect();
+    for both in &mut all {
+        // The ACKs of a split connection answer segments of one side.
+        if split.contains(&both.key) || split.contains(&both.key.reversed()) {
+            let flows = [&first[&both.key], &second[&both.key]];
+            let passed = bases(&both.key).map(|bases| passed(flows, bases)).unwrap_or_default();
+            [both.first, both.second] = passed;
+            both.split = true;
+        }
+    }
     // Forward delays increase the difference of the clocks, backward delays decrease it. So the direction with the
     // larger difference is forward.
     let medians: BTreeMap<FlowKey, i64> =
@@ -241,7 +345,8 @@ pub fn match_captures(
         let (own, back) = (medians.get(&both.key), medians.get(&both.key.reversed()));
         both.backwards = own.zip(back).is_some_and(|(own, back)| own < back);
     }
-    let split = all.iter().filter(|both| !medians.contains_key(&both.key)).count() as u64;
+    let none = |both: &&Both| !both.split && !medians.contains_key(&both.key);
+    let unmatched = all.iter().filter(none).count() as u64;
     let points = |backwards: bool| -> Vec<(i64, i64)> {
         let of = all.iter().filter(|both| both.backwards == backwards);
         of.flat_map(Both::differences).collect()
@@ -254,7 +359,7 @@ pub fn match_captures(
             all.iter().filter_map(cross).collect()
         }
     };
-    Ok(Matched { clocks, crossings, split })
+    Ok(Matched { clocks, crossings, unmatched })
 }
 
 fn crossing(
@@ -315,6 +420,7 @@ fn crossing(
         translated: both
             .translated
             .map(|key| [end(key.src, key.src_port), end(key.dst, key.dst_port)]),
+        split: both.split,
         backwards: both.backwards,
         packets: (found.pairs.len() + found.missing.len()) as u64,
         matched: found.pairs.len() as u64,

@@ -33,7 +33,28 @@ pub(super) fn names(first: &Flows, second: &Flows) -> BTreeMap<FlowKey, FlowKey>
     }
     let mut names = BTreeMap::new();
     let mut taken = BTreeSet::new();
+    let initial = |flows: &Flows, key: &FlowKey| {
+        Some((flows.get(key)?.isn?, flows.get(&key.reversed())?.isn?))
+    };
+    let mut opened: BTreeMap<(u32, u32), Vec<FlowKey>> = BTreeMap::new();
+    for key in sizes.keys() {
+        if let Some(numbers) = initial(first, key) {
+            opened.entry(numbers).or_default().push(*key);
+        }
+    }
+    for key in second.keys().filter(|key| !is_in(first, key)) {
+        let all = initial(second, key).and_then(|numbers| opened.get(&numbers));
+        // Scripts that write captures use the same numbers for all connections.
+        if let Some([name]) = all.map(Vec::as_slice)
+            && taken.insert(*name)
+        {
+            names.insert(*key, *name);
+        }
+    }
     for (key, flow) in second.iter().filter(|(key, _)| !is_in(first, key)) {
+        if names.contains_key(key) {
+            continue;
+        }
         let numbers = numbers(flow);
         let mut votes: BTreeMap<FlowKey, usize> = BTreeMap::new();
         numbers

@@ -29,6 +29,12 @@ pub struct Script {
     pub mss: [Option<u16>; 2],
     /// Whether each side's SYN has SACK-permitted.
     pub sack_permitted: [bool; 2],
+    /// Further TCP options of the next packets, in their wire form.
+    pub options: Vec<u8>,
+    /// Captured bytes of payload of each packet.
+    pub payload: u32,
+    /// The payload begins at this byte of a stream, for sequence number 0; by default, at 0.
+    pub stream_from: [u64; 2],
     /// The ECN bits of packets with data, and of others.
     pub ecn: [u8; 2],
 }
@@ -55,6 +61,9 @@ impl Script {
             mss: [None; 2],
             sack_permitted: [false; 2],
             ecn: [0; 2],
+            options: Vec::new(),
+            stream_from: [0; 2],
+            payload: 0,
         }
     }
 
@@ -83,7 +92,18 @@ impl Script {
         for &(left, right) in &self.sack {
             segment.options_mut().sack.push(abs(1 - from, left), abs(1 - from, right));
         }
-        let body = Body::Pattern { stream: from as u32, len, offset: u64::from(seq) };
+        if !self.options.is_empty() {
+            segment.options_mut().unknown = self.options.clone();
+        }
+        let offset = self.stream_from[from].wrapping_add(u64::from(seq));
+        // The pattern repeats after a few thousand bytes.
+        let mix = |at: u64| (at ^ at >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let byte = |at: u64| (mix(mix(at)) >> 56) as u8;
+        let body = if self.payload > 0 {
+            Body::copy_of(&(0..u64::from(len)).map(|i| byte(offset + i)).collect::<Vec<u8>>())
+        } else {
+            Body::Pattern { stream: from as u32, len, offset }
+        };
         let mut packet = Packet::tcp(ends[from], ends[1 - from], segment, body);
         if let Some(ids) = &mut self.ids {
             packet.id = PacketId(ids[from].into());
@@ -93,7 +113,7 @@ impl Script {
         packet.tos = self.ecn[usize::from(len == 0)];
         let side = if from == 0 { Side::Right } else { Side::Left };
         let at = Time((at * 1e6) as u64);
-        self.writer.packet(self.on, at, side, &packet, 0, "").unwrap();
+        self.writer.packet(self.on, at, side, &packet, self.payload, "").unwrap();
     }
 
     /// The three packets of a handshake that takes `rtt` milliseconds.

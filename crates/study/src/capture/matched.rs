@@ -30,12 +30,15 @@ impl Pair {
     /// Offset of the clocks, and the assumptions behind it.
     pub fn heading(&self) -> Vec<String> {
         let Some(clocks) = &self.matched.clocks else {
-            return vec![match self.matched.split {
+            return vec![match self.matched.unmatched {
                 0 => "no packet is in both captures: not the same path".to_owned(),
                 n => format!(
-                    "no packet is in both captures, and {} between the same ends: a PEP or proxy splits the connections, or these are \
-                     different ones",
-                    plural(n, "direction")
+                    "no packet is in both captures, and no equal payload, although {} between the same ends: different connections",
+                    if n == 1 {
+                        "one direction is".to_owned()
+                    } else {
+                        format!("{n} directions are")
+                    }
                 ),
             }];
         };
@@ -143,6 +146,10 @@ pub fn facts(crossing: &Crossing) -> Vec<(&'static str, String)> {
         ),
     };
     let mut facts = vec![("passes", way.to_owned())];
+    if crossing.split {
+        let split = "a PEP or proxy in between has connections and segments of its own: bytes are matched instead of packets";
+        facts.push(("split", split.to_owned()));
+    }
     if let Some([from, to]) = &crossing.translated {
         let ends = format!("{} > {} in the second capture", end(from), end(to));
         facts.push(("translated", ends));

@@ -48,7 +48,7 @@ pub fn pieces(captures: &[Capture]) -> Option<Vec<usize>> {
 pub fn interfaces(captures: &[Capture], pairs: &[Pair]) -> bool {
     let order: Vec<usize> = (0..captures.len()).collect();
     !pairs.is_empty()
-        && pairs.iter().all(|pair| pair.matched.clocks.is_none() && pair.matched.split == 0)
+        && pairs.iter().all(|pair| pair.matched.clocks.is_none() && pair.matched.unmatched == 0)
         && connected(captures, &order)
 }
 
