@@ -34,6 +34,11 @@ impl Side {
         self.dupacks
     }
 
+    /// One past the highest number that this side sent.
+    pub(crate) fn end(&self) -> Option<Seq> {
+        self.end
+    }
+
     /// Handles new sequence numbers of this side.
     pub(crate) fn restart(&mut self) {
         self.end = None;

@@ -9,6 +9,7 @@ use crate::copies::{Copies, Doubling, Feedback, Print, fingerprint, flow_print};
 use crate::diagnose::{Known, Open, Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
 use crate::handshake::{Handshake, Unreachable};
+use crate::multipath::Multipath;
 use crate::reading::{Closing, Connection, Endpoint, Opening};
 use crate::translated::Numbers;
 use crate::wireshark::Wireshark;
@@ -62,6 +63,10 @@ pub(crate) struct Conn {
     doubling: [Doubling; 2],
     /// Hash of addresses and ports of each side, the common part of all fingerprints.
     prints: [u64; 2],
+    /// The replaced connection between the same ports that was still open, and whether it continues: a PEP splits one.
+    pub(crate) half: Option<u32>,
+    split: bool,
+    multipath: Multipath,
     /// Repeated SYNs that were counted as copies at first.
     repeated_syns: u64,
     /// Fingerprint of the latest packet that was no copy.
@@ -90,6 +95,9 @@ impl Conn {
             acks: Default::default(),
             doubling: Default::default(),
             prints: [0; 2],
+            half: None,
+            split: false,
+            multipath: Multipath::default(),
             repeated_syns: 0,
             latest: None,
             sides: [Tracker::default(), Tracker::default()],
@@ -228,6 +236,9 @@ impl Conn {
         let first = if syn { segment.seq } else { Seq(segment.seq.0.wrapping_sub(1)) };
         self.base[side].get_or_insert(first);
         self.handshake.packet(side, at, segment, len);
+        if segment.has_options() {
+            self.multipath.packet(side, segment);
+        }
         if syn {
             let scale = segment.options().window_scale;
             self.scales[side] = (scale.is_some() || !cut).then_some(scale);
@@ -272,6 +283,9 @@ impl Conn {
         let reading = &mut own.reading;
         reading.packets += 1;
         reading.options_cut += u64::from(cut);
+        if segment.is_signed() {
+            reading.signed += 1;
+        }
         reading.duplicate_acks += u64::from(signs.duplicate);
         reading.zero_windows += u64::from(signs.zero_window);
         reading.window_probes += u64::from(signs.probe);
@@ -370,9 +384,43 @@ impl Conn {
         self.handshake.replaced();
     }
 
+    /// Whether both sides or a reset closed it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.reset || self.fins == [true; 2]
+    }
+
+    /// Distance of a packet's numbers from the next ones of this connection; `None` if neither is known.
+    fn distance(&self, flow: FlowKey, segment: &Segment) -> Option<u32> {
+        let side = self.side(flow);
+        let from = |next: Option<Seq>, number: Seq| Some((number - next?).unsigned_abs());
+        let acked = self.acks[1 - side].end().filter(|_| segment.flags.has(Flags::ACK));
+        let seq = segment.seq + u32::from(segment.flags.has(Flags::SYN));
+        from(self.acks[side].end(), seq).max(from(acked, segment.ack))
+    }
+
+    /// Whether a packet belongs to `half`, the connection that this one has replaced. No host has two connections between the
+    /// same ports, so there is a PEP between the two: its first sign is the SYN-ACK of `half`, or its next data.
+    pub(crate) fn is_of_half(
+        &mut self,
+        half: &Conn,
+        flow: FlowKey,
+        segment: &Segment,
+        len: u32,
+    ) -> bool {
+        let (own, of_half) = (self.distance(flow, segment), half.distance(flow, segment));
+        let answers = segment.flags.has(Flags::SYN) || len > 0;
+        self.split |= answers && of_half == Some(0) && own != Some(0);
+        self.split && of_half < own.or(Some(u32::MAX)) && of_half.is_some()
+    }
+
     /// An ICMP error quotes a packet of the connection.
     pub(crate) fn unreachable(&mut self, error: Unreachable) {
         self.handshake.unreachable(error);
+    }
+
+    /// Its MPTCP connection.
+    pub(crate) fn multipath(&self) -> &Multipath {
+        &self.multipath
     }
 
     /// Ends and sequence numbers.
@@ -444,6 +492,8 @@ impl Conn {
             syns: attempts.syns,
             syn_acks: attempts.syn_acks,
             translated: None,
+            half: self.half.filter(|_| self.split && opening == Opening::Handshake),
+            multipath: None,
             to_server,
             to_client,
         }

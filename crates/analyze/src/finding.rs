@@ -62,6 +62,8 @@ pub enum Negotiated {
     Sack,
     /// Timestamps (RFC 7323).
     Timestamps,
+    /// MPTCP (RFC 8684).
+    Multipath,
 }
 
 impl fmt::Display for Negotiated {
@@ -69,6 +71,7 @@ impl fmt::Display for Negotiated {
         f.write_str(match self {
             Negotiated::Sack => "SACK",
             Negotiated::Timestamps => "timestamps",
+            Negotiated::Multipath => "MPTCP",
         })
     }
 }
@@ -393,8 +396,8 @@ impl Diagnosis {
             {
                 Weight::Limits
             }
-            Finding::Limits { receive_window, application, .. }
-                if receive_window.max(*application) >= MOSTLY =>
+            Finding::Limits { receive_window, application, send_buffer, .. }
+                if receive_window.max(*application).max(*send_buffer) >= MOSTLY =>
             {
                 Weight::Limits
             }

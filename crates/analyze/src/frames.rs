@@ -23,11 +23,20 @@ struct Clock {
     back: Span,
 }
 
+/// Frames of a transmitter, and the sum of the known data rates in units of 100 kbit/s.
+#[derive(Clone, Copy, Debug, Default)]
+struct Station {
+    frames: u64,
+    retries: u64,
+    rates: u64,
+    rated: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     clocks: Vec<Clock>,
     steps: u64,
-    stations: BTreeMap<[u8; 6], [u64; 2]>,
+    stations: BTreeMap<[u8; 6], Station>,
 }
 
 impl Frames {
@@ -60,9 +69,11 @@ impl Frames {
     /// Counts a frame with TCP.
     pub(crate) fn wifi(&mut self, header: WifiHeader) {
         if self.stations.len() < STATIONS || self.stations.contains_key(&header.transmitter) {
-            let [frames, retries] = self.stations.entry(header.transmitter).or_default();
-            *frames += 1;
-            *retries += u64::from(header.retry);
+            let station = self.stations.entry(header.transmitter).or_default();
+            station.frames += 1;
+            station.retries += u64::from(header.retry);
+            station.rated += u64::from(header.rate.is_some());
+            station.rates += u64::from(header.rate.unwrap_or(0));
         }
     }
 
@@ -70,9 +81,11 @@ impl Frames {
     pub(crate) fn report(self, analysis: &mut Analysis) {
         analysis.clock_steps = self.steps;
         analysis.clock_back = self.clocks.iter().map(|clock| clock.back.as_secs_f64()).sum();
-        let station = |(address, [frames, retries]): ([u8; 6], [u64; 2])| {
+        let station = |(address, station): ([u8; 6], Station)| {
             let address = address.map(|byte| format!("{byte:02x}")).join(":");
-            WifiStation { address, frames, retries }
+            let Station { frames, retries, rates, rated } = station;
+            let rate = (rated > 0).then(|| rates as f64 * 1e5 / rated as f64);
+            WifiStation { address, frames, retries, rate }
         };
         analysis.wifi = self.stations.into_iter().map(station).collect();
         analysis.wifi.sort_by_key(|station| Reverse(station.frames));

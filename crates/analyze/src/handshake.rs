@@ -29,6 +29,8 @@ pub(crate) struct Attempts {
     pub(crate) challenged: bool,
     /// Whether a SYN with another number followed: that of the next connection, or of a PEP that splits this one.
     pub(crate) replaced: bool,
+    /// Whether the SYN has a signature.
+    pub(crate) signed: bool,
     /// The ICMP error that quotes a SYN.
     pub(crate) rejected: Option<Unreachable>,
 }
@@ -104,6 +106,7 @@ impl Handshake {
         self.attempts.syns += 1;
         self.attempts.late_syns += u64::from(self.attempts.syn_acks > 0);
         self.attempts.syn.1 = at;
+        self.attempts.signed = segment.is_signed();
         self.attempts.refused = None;
         if let Some(stamps) = segment.timestamps {
             self.stamps.rotate_right(1);

@@ -41,6 +41,7 @@ mod frames;
 mod handshake;
 mod matched;
 mod memory;
+mod multipath;
 mod over_time;
 mod reading;
 mod stats;

@@ -63,7 +63,7 @@ pub struct Analysis {
 }
 
 /// Frames of one 802.11 transmitter.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WifiStation {
     /// Its MAC address.
     pub address: String,
@@ -71,6 +71,8 @@ pub struct WifiStation {
     pub frames: u64,
     /// Those with the retry bit: the previous transmission was not acknowledged on the link.
     pub retries: u64,
+    /// Mean data rate of its frames in bits per second, where the capturing driver reports rates.
+    pub rate: Option<f64>,
 }
 
 /// Unread packets with the same reason.
@@ -175,6 +177,11 @@ pub struct Connection {
     /// The number of the same connection on the other side of address translation: it has the same initial sequence
     /// numbers.
     pub translated: Option<u32>,
+    /// The number of the connection between the same ports and at the same time, with other sequence numbers: a PEP has
+    /// split one connection into both.
+    pub half: Option<u32>,
+    /// The number of the first subflow in the capture of its MPTCP connection (RFC 8684), by the token of its key.
+    pub multipath: Option<u32>,
     /// The direction from the client.
     pub to_server: Direction,
     /// The direction from the server.
@@ -207,6 +214,8 @@ pub struct Direction {
     /// Packets whose TCP options are cut off by the snap length, or malformed. They may have more options than the
     /// capture shows.
     pub options_cut: u64,
+    /// Packets with a signature: TCP MD5 (RFC 2385) or TCP-AO (RFC 5925).
+    pub signed: u64,
     /// Maximum segment size it announced.
     pub mss: Option<u16>,
     /// Window scale shift it announced.

@@ -88,7 +88,7 @@ impl Analyzer {
         }
         let (src, dst) = (packet.src, packet.dst);
         let flow = FlowKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
-        let Some(index) = self.connection(flow, segment) else {
+        let Some(index) = self.connection(flow, segment, packet.body_len) else {
             self.analysis.ignored_packets += 1;
             return;
         };
@@ -114,7 +114,7 @@ impl Analyzer {
     }
 
     /// The connection of a segment; `None` if there are too many.
-    fn connection(&mut self, flow: FlowKey, segment: &Segment) -> Option<usize> {
+    fn connection(&mut self, flow: FlowKey, segment: &Segment, len: u32) -> Option<usize> {
         if self.recent.is_empty() {
             self.recent.resize(RECENT, 0);
         }
@@ -125,6 +125,14 @@ impl Analyzer {
             _ => self.open.get(&key()).copied(),
         };
         *recent = known.map_or(*recent, |index| index as u32);
+        let half = known.and_then(|index| Some((index, self.connections[index].half?)));
+        if let Some((index, half)) = half {
+            let (before, rest) = self.connections.split_at_mut(index);
+            let half = half as usize;
+            if rest[0].is_of_half(&before[half], flow, segment, len) {
+                return Some(half);
+            }
+        }
         if let Some(index) = known.filter(|&i| !self.connections[i].is_replaced_by(flow, segment)) {
             return Some(index);
         }
@@ -132,11 +140,13 @@ impl Analyzer {
         if index >= self.config.connections {
             return None;
         }
-        if let Some(index) = known {
-            self.connections[index].replaced();
-        }
         let elsewhere = self.round_trips.get(&hosts(flow)).copied();
-        self.connections.push(Conn::new(index as u32, flow, elsewhere));
+        let mut new = Conn::new(index as u32, flow, elsewhere);
+        if let Some(former) = known {
+            self.connections[former].replaced();
+            new.half = Some(former as u32).filter(|_| !self.connections[former].is_closed());
+        }
+        self.connections.push(new);
         self.open.insert(key(), index);
         *recent = index as u32;
         Some(index)
@@ -147,7 +157,7 @@ impl Analyzer {
         if let Transport::Tcp(segment) = &quoted.transport {
             let (src, dst) = (quoted.src, quoted.dst);
             let flow = FlowKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
-            if let Some(index) = self.connection(flow, segment) {
+            if let Some(index) = self.connection(flow, segment, 0) {
                 self.connections[index].unreachable(error);
             }
         }
@@ -162,10 +172,16 @@ impl Analyzer {
             self.analysis.tcp_packets += repeated;
         }
         let mut translations = Translations::default();
+        let mut tokens = BTreeMap::new();
         let until = self.connections.iter().map(Conn::ended).max().unwrap_or_default();
         for connection in self.connections.into_iter().filter(Conn::is_seen) {
             translations.add(&connection);
-            self.analysis.connections.push(connection.finish(&self.config, until));
+            let multipath = *connection.multipath();
+            let mut connection = connection.finish(&self.config, until);
+            for token in multipath.tokens() {
+                connection.multipath = Some(*tokens.entry(token).or_insert(connection.number));
+            }
+            self.analysis.connections.push(connection);
         }
         for index in 0..self.analysis.connections.len() {
             translations.report(index, &mut self.analysis.connections);

@@ -7,7 +7,7 @@ use lasthop_proto::wire::{Addr, Seq};
 
 use crate::connection::Conn;
 use crate::finding::Diagnosis;
-use crate::reading::{Connection, Opening};
+use crate::reading::{Closing, Connection, Opening};
 
 /// Maximum time from one side of a translation to the other.
 const WITHIN: Span = Span::secs(1);
@@ -81,7 +81,9 @@ impl Translations {
             connections[index].translated = original.map(|other| connections[other].number);
             return;
         }
-        if connections[index].opening != Opening::MidConnection {
+        // The other end knows no such connection, so it answers by a reset.
+        let Connection { opening, closing, .. } = connections[index];
+        if opening != Opening::MidConnection || closing != Closing::Reset {
             return;
         }
         for (side, end) in own.ends.iter().enumerate() {

@@ -26,6 +26,28 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 4..80)
 }
 
+/// Data whose ACKs take another way: only the echoes of timestamps show them. In the control the peer is gone.
+#[test]
+fn data_of_an_asymmetric_route() {
+    for gone in [false, true] {
+        let mut s = Script::new();
+        s.stamps = Some((100, 0));
+        s.send(0.0, 0, Flags::SYN, 0, 0, 0);
+        s.stamps = Some((900, 100));
+        s.send(10.0, 1, Flags::SYN | Flags::ACK, 0, 0, 1);
+        for i in 0..20u32 {
+            let at = 20.0 + 400.0 * f64::from(i);
+            s.stamps = Some((110 + i, if gone { 900 } else { 900 + i }));
+            s.data(at, if gone { 1 } else { 1 + 1000 * i }, 1000);
+        }
+        let analysis = s.analyze();
+        let data = &one(&analysis).to_server;
+        let is = |of: fn(&Finding) -> bool| data.diagnoses.iter().any(|d| of(&d.finding));
+        assert_eq!(is(|f| matches!(f, Finding::OnlyData { .. })), !gone, "{:?}", data.diagnoses);
+        assert_eq!(is(|f| matches!(f, Finding::Unanswered { .. })), gone, "{:?}", data.diagnoses);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 

@@ -23,6 +23,7 @@ mod kinds;
 mod limits;
 mod matched;
 mod missing;
+mod multipath;
 mod openings;
 mod over_time;
 mod pieces;

@@ -46,6 +46,19 @@ proptest! {
         }
     }
 
+    /// The capture begins in the connection, and has no packet of the peer. In the control the data is new.
+    #[test]
+    fn a_peer_that_never_answers(isn in any_numbers(), v6 in any::<bool>(), times in 4u32..9, new in any::<bool>()) {
+        let mut s = Script::new();
+        (s.isn, s.v6) = (isn, v6);
+        for n in 0..times {
+            s.data(300.0 * f64::from((1 << n) - 1), if new { 1 + 100 * n } else { 1 }, 100);
+        }
+        let analysis = s.analyze();
+        let found = find(one(&analysis), |f| matches!(f, Finding::Unanswered { .. }));
+        prop_assert_eq!(found.is_some(), !new);
+    }
+
     /// Another host resets the connection; in the control the server does.
     #[test]
     fn an_injected_reset(

@@ -47,6 +47,41 @@ fn rounds(isn: [u32; 2], v6: bool, rtt: f64, super_segments: bool) -> Connection
     one(&s.analyze()).clone()
 }
 
+/// The AccECN option of the receiver counts the bytes with CE.
+#[test]
+fn the_accecn_option_reports_bytes() {
+    for option in [false, true] {
+        let mut s = Script::new();
+        s.ecn = [2, 0];
+        s.send(0.0, 0, Flags::SYN.with_ace(7), 0, 0, 0);
+        s.send(30.0, 1, SYN_ACK.with_ace(2), 0, 0, 1);
+        s.send(31.0, 0, Flags::ACK.with_ace(2), 1, 0, 1);
+        for n in 0..20u32 {
+            s.options.clear();
+            s.data(40.0 + f64::from(n), 1 + 1000 * n, 1000);
+            let marks = n.min(5);
+            if option {
+                let count = (1000 * marks).to_be_bytes();
+                s.options = [&[172, 8, 0, 0, 1][..], &count[1..]].concat();
+            }
+            s.send(
+                70.0 + f64::from(n),
+                1,
+                Flags::ACK.with_ace(5 + marks as u8),
+                1,
+                0,
+                1001 + 1000 * n,
+            );
+        }
+        let analysis = s.analyze();
+        let all = &one(&analysis).to_server.diagnoses;
+        let found = all.iter().find(|d| matches!(d.finding, Finding::Ecn { accurate: true, .. }));
+        let evidence = &found.unwrap().evidence;
+        let expected = if option { "5000 B with CE" } else { "without its option" };
+        assert!(evidence.contains(expected), "{evidence}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -192,6 +227,43 @@ proptest! {
             prop_assert!(send_buffer < 0.01 && application > 0.9, "{send_buffer} {application}");
         } else {
             prop_assert!(send_buffer > 0.9 && application < 0.01, "{send_buffer} {application}");
+        }
+    }
+
+    /// Each ACK frees a part of the buffer that is no multiple of the segment size. By the handshake the capture is at the
+    /// receiver. In the control the application writes by a clock.
+    #[test]
+    fn a_send_buffer_that_each_ack_refills(
+        isn in any_numbers(), v6 in any::<bool>(), rtt in 20.0f64..200.0, parts in 10u32..40, rest in 100u32..1300,
+        clock in any::<bool>(),
+    ) {
+        let mut s = opened(isn, v6, 0.02);
+        s.port = 4001;
+        s.send(0.0, 0, Flags::SYN, 0, 0, 0);
+        s.send(0.01, 1, SYN_ACK, 0, 0, 1);
+        s.send(0.25 * rtt, 0, Flags::ACK, 1, 0, 1);
+        let part = 1460 + rest;
+        let write = |s: &mut Script, at: f64, n: u32| {
+            s.data(at, 1 + n * part, 1460);
+            s.data(at + 0.01, 1461 + n * part, rest);
+        };
+        let every = rtt / f64::from(parts);
+        let begin = 2.0 * rtt;
+        (0..parts).for_each(|n| write(&mut s, begin + 0.02 * f64::from(n), n));
+        for n in 0..300 {
+            let at = begin + rtt + every * f64::from(n);
+            s.ack(at, 1 + (n + 1) * part);
+            let phase = f64::from(n) * 0.618 % 1.0 * 0.9;
+            write(&mut s, at + if clock { phase * every } else { 0.02 }, n + parts);
+        }
+        let analysis = s.analyze();
+        let connection = analysis.connections.last().unwrap();
+        let found = finding(&connection.to_server, |f| matches!(f, Finding::Limits { .. }));
+        let Some(Finding::Limits { application, send_buffer, .. }) = found else { panic!() };
+        if clock {
+            prop_assert!(application > 0.5 && send_buffer < 0.4, "{send_buffer} {application}");
+        } else {
+            prop_assert!(send_buffer > 0.9 && application < 0.05, "{send_buffer} {application}");
         }
     }
 

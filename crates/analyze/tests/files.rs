@@ -217,7 +217,19 @@ fn an_untranslated_segment() {
     assert_eq!(stray[15], 1);
     // From the client's side, whose address is translated for the server.
     stray[15] = 9;
+    let mut reset = [
+        &stray[..12],
+        &stray[16..20],
+        &stray[12..16],
+        &stray[22..24],
+        &stray[20..22],
+        &stray[28..32],
+        &[0; 12],
+    ]
+    .concat();
+    (reset[2], reset[3], reset[32], reset[33]) = (0, 40, 0x50, 0x04);
     frames.insert(20, (at + 1, stray));
+    frames.insert(21, (at + 2, reset));
     let analysis = analyze_capture(&pcap(false, 101, &frames), Config::default()).unwrap();
     let found = |c: &lasthop_analyze::Connection| {
         let both = c.to_server.diagnoses.iter().chain(&c.to_client.diagnoses);

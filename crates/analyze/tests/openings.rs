@@ -3,7 +3,7 @@
 
 use crate::common::Script;
 use crate::packets::{any_numbers, faults, one};
-use lasthop_analyze::{Analysis, Closing, Connection};
+use lasthop_analyze::{Analysis, Closing, Connection, Finding};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 
@@ -80,6 +80,25 @@ fn all_faults(analysis: &Analysis) -> [u64; 3] {
 /// Numbers that are not near each other.
 fn are_apart(a: [u32; 2], b: [u32; 2]) -> bool {
     (0..2).all(|i| (a[i].wrapping_sub(b[i]) as i32).unsigned_abs() > 1 << 20)
+}
+
+/// Both sides repeat their packets at the same time.
+#[test]
+fn time_before_the_opening_counts_once() {
+    let mut s = Script::new();
+    for at in [0.0, 1000.0, 3000.0] {
+        s.send(at, 0, Flags::SYN, 0, 0, 0);
+        s.send(at + 100.0, 1, Flags::SYN | Flags::ACK, 0, 0, 1);
+    }
+    s.send(3101.0, 0, Flags::ACK, 1, 0, 1);
+    s.data(3102.0, 1, 1000);
+    let analysis = s.analyze();
+    let found = analysis.connections[0].to_server.diagnoses.iter().find_map(|d| match d.finding {
+        Finding::Opening { waited, share, .. } => Some((waited, share)),
+        _ => None,
+    });
+    let (waited, share) = found.unwrap();
+    assert!((waited - 3.1).abs() < 1e-6 && share <= 1.0, "{waited} {share}");
 }
 
 proptest! {

@@ -82,10 +82,11 @@ proptest! {
         transfer(&mut s, 3000.0, segments);
         let analysis = s.analyze();
         let openings: Vec<_> = analysis.connections.iter().map(|c| c.opening).collect();
-        prop_assert_eq!(openings, [Opening::Handshake, Opening::MidConnection]);
-        for connection in &analysis.connections {
-            prop_assert_eq!(faults(connection), [0; 3]);
-            prop_assert_eq!(connection.to_server.unique_bytes, u64::from(1000 * segments));
+        prop_assert_eq!(openings, [Opening::Handshake, Opening::Unanswered]);
+        let bytes = [u64::from(2000 * segments), 0];
+        for (connection, bytes) in analysis.connections.iter().zip(bytes) {
+            prop_assert_eq!((faults(connection), connection.half), ([0; 3], None));
+            prop_assert_eq!(connection.to_server.unique_bytes, bytes);
         }
     }
 

@@ -41,10 +41,17 @@ pub(super) struct Ecn {
     /// The counter of CE marks in its latest packet with accurate ECN, and the marks that it has reported.
     ace: Option<u8>,
     marks: u64,
+    /// Packets with the AccECN option, its latest counter of bytes with CE, and the bytes that it has reported.
+    options: u64,
+    ce_counter: u32,
+    ce_bytes: u64,
 }
 
 /// First value of the counter of CE marks (RFC 9768, 3.2.1).
 const FIRST_ACE: u8 = 5;
+
+/// Maximum step of the counter of bytes, which has 24 bits; a larger one is a packet out of order.
+const CE_STEP: u32 = 1 << 23;
 
 /// Maximum step of the counter, which has three bits; a larger one is a packet out of order.
 const ACE_STEP: u8 = 5;
@@ -68,6 +75,14 @@ impl Ecn {
         if !first && step <= ACE_STEP {
             self.marks += u64::from(step);
             self.ace = Some(ace);
+        }
+        if let Some(counts) = segment.options().ecn {
+            self.options += 1;
+            let ce = counts.ce().unwrap_or(self.ce_counter);
+            let more = ce.wrapping_sub(self.ce_counter) & 0xff_ffff;
+            if more <= CE_STEP {
+                (self.ce_counter, self.ce_bytes) = (ce, self.ce_bytes + u64::from(more));
+            }
         }
         self.acks += u64::from(segment.flags.has(Flags::ACK));
         self.echoes += u64::from(segment.flags.has(Flags::ECE));
@@ -97,9 +112,15 @@ impl Ecn {
             return None;
         }
         let offered = match (accurate, syn.has(Flags::AE)) {
-            (true, _) => " (AccECN: the receiver counts marks)",
-            (false, true) => " (the client offered AccECN, the server has classic ECN)",
-            (false, false) => "",
+            (true, _) if peer.options > 0 => {
+                format!(
+                    " (AccECN: the receiver counts marks, and its option reports {} B with CE)",
+                    peer.ce_bytes
+                )
+            }
+            (true, _) => " (AccECN without its option: the receiver counts marks)".to_owned(),
+            (false, true) => " (the client offered AccECN, the server has classic ECN)".to_owned(),
+            (false, false) => String::new(),
         };
         let ce = self.codepoints[usize::from(CE)];
         let not_ect = self.codepoints[usize::from(NOT_ECT)];
@@ -157,7 +178,7 @@ impl Ecn {
                 "none needed; where a queue of the path overflows nevertheless, turn on marking there (fq_codel, CAKE)",
             )
         };
-        let evidence = evidence + offered;
+        let evidence = evidence + &offered;
         let finding = Finding::Ecn { state, accurate, data: all, ect: all - not_ect, ce, echoes };
         Some(Diagnosis::new(finding, confidence, evidence, remedy))
     }

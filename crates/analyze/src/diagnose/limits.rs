@@ -34,9 +34,10 @@ pub(super) const LINK_IS_FULL: &str = "the link is full: most round trips are lo
 const AT_ONCE: Span = Span::millis(1);
 const OF_WAIT: u64 = 4;
 const OF_BEHIND: u64 = 8;
-/// Minimum number of silences that end at once after an ACK passed here, which show that the capture is at the sender although
-/// the handshake was slower behind it.
+/// Minimum number of waits that end at once after an ACK passed here, within this part of the wait. If most waits do, and
+/// fewer than half as many end when the ACK can have reached the sender by the handshake, the capture is at the sender.
 const NEAR: u64 = 3;
+const OF_GAP: u64 = 16;
 /// Minimum number of waits that show Nagle's algorithm, and that show a send buffer.
 const HELD: u64 = 3;
 const BUFFERED: u64 = 20;
@@ -103,6 +104,34 @@ struct Ack {
     plain: bool,
 }
 
+/// Evidence for the point of capture from the waits that end after an ACK of new data passed here.
+#[derive(Clone, Copy, Debug, Default)]
+struct CapturePoint {
+    /// The latest packet with data, and the latest ACK of new data without payload since then.
+    data: Time,
+    passed: Option<Time>,
+    /// Such waits, those that ended at once after the ACK passed here, and those at once after it reached the sender.
+    waits: u64,
+    here: u64,
+    there: u64,
+}
+
+impl CapturePoint {
+    /// Adds the wait that a packet at `at` ends; the sender has received its latest ACK at `freed`.
+    fn add(&mut self, at: Time, freed: Option<Time>) {
+        let gap = at.since(core::mem::replace(&mut self.data, at));
+        let Some(passed) = self.passed.take() else { return };
+        let at_once = |from: Time| at.since(from) * OF_GAP <= gap;
+        self.waits += 1;
+        self.here += u64::from(at_once(passed));
+        self.there += u64::from(freed.is_some_and(at_once));
+    }
+
+    fn is_sender(&self) -> bool {
+        self.here >= NEAR && 2 * self.here > self.waits && self.here > 2 * self.there
+    }
+}
+
 /// The sender's state when it sends a packet that later passes the point of capture.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
@@ -126,9 +155,7 @@ pub(super) struct Flight {
     unheld: u64,
     /// Round trip between the point of capture and the sender.
     behind: Span,
-    /// Silences that ended sooner than this after an ACK; and the latest packet.
-    near: u64,
-    latest: Time,
+    point: CapturePoint,
     under_way: VecDeque<Ack>,
     since: Option<Time>,
     /// Waits in seconds by reason: since the last new data, and in total before it.
@@ -214,19 +241,26 @@ impl Flight {
     /// Processes new or old data of `len` bytes up to `end`; `behind` is the round trip between the point of capture
     /// and the sender.
     pub(super) fn sent(&mut self, at: Time, behind: Span, end: i64, len: u32, full: u32) {
-        (self.behind, self.full) = (behind, full);
-        if self.near >= NEAR || self.is_released_here(at) {
-            self.near += 1;
-            self.behind = Span::ZERO;
-            self.under_way.iter_mut().for_each(|ack| ack.at = ack.passed);
+        self.full = full;
+        if !self.point.is_sender() {
+            self.behind = behind;
         }
-        self.latest = at;
         if self.since.is_none() {
             // Announcements before the first data count too.
             self.advance(at);
             self.since = Some(at);
         }
         self.advance(at);
+        if self.behind > Span::ZERO {
+            self.point.add(at, self.freed.map(|freed| freed.at));
+            if self.point.is_sender() {
+                self.behind = Span::ZERO;
+                self.under_way.iter_mut().for_each(|ack| ack.at = ack.passed);
+                self.advance(at);
+                (self.peak, self.most, self.level) = (self.next - self.una, 0, Level::default());
+                (self.pending, self.total) = Default::default();
+            }
+        }
         if end <= self.next {
             return;
         }
@@ -241,15 +275,6 @@ impl Flight {
         self.peak = self.next - self.una;
         self.most = self.most.max(self.peak);
         self.take();
-    }
-
-    /// Whether the packet at `at` ends a silence at once after an ACK passed here, before the ACK can have reached the sender.
-    fn is_released_here(&self, at: Time) -> bool {
-        self.behind > AT_ONCE
-            && at.since(self.latest) > self.behind
-            && self.under_way.back().is_some_and(|ack| {
-                ack.plain && ack.ack > self.una && at.since(ack.passed) <= AT_ONCE
-            })
     }
 
     /// Assigns the wait before new data of `len` bytes at `at`, if an ACK ended it.
@@ -269,7 +294,12 @@ impl Flight {
             pending[Wait::Nagle as usize] += open;
             pending[Wait::Application as usize] = 0.0;
             pending[Wait::CongestionWindow as usize] = 0.0;
-        } else if freed.partial <= 1 && freed.flight >= 2 * full {
+        } else if freed.flight >= 2 * full
+            && (freed.partial <= 1
+                || len >= self.full
+                    && self.peak + full > self.most
+                    && at.since(freed.at) * OF_GAP <= Span::from_secs_f64(open))
+        {
             pending[Wait::CongestionWindow as usize] = open;
             pending[Wait::Application as usize] = 0.0;
             self.level.add(self.peak, self.full, open);
@@ -302,6 +332,9 @@ impl Flight {
         plain: bool,
     ) {
         let (passed, at) = (at, Time(at.0.saturating_add(self.behind.0)));
+        if plain && ack > self.under_way.back().map_or(self.una, |ack| ack.ack) {
+            self.point.passed = Some(passed);
+        }
         if self.under_way.len() >= UNDER_WAY {
             self.under_way.pop_front();
         }
@@ -374,10 +407,13 @@ impl Shares {
             small_window,
             application,
             congestion_window,
-            send_buffer,
+            mut send_buffer,
             buffer,
             nagle,
         } = *self;
+        if mostly_queued(data) {
+            send_buffer = 0.0;
+        }
         let window = back.window_max;
         let finding = Finding::Limits {
             receive_window,

@@ -177,6 +177,9 @@ impl Watch {
         }
         let needs_answer = step.len > 0 || step.probe || segment.flags.has(Flags::FIN);
         own.unanswered.sent(step.at, needs_answer);
+        if own.acks.stamps(&peer.acks, segment) {
+            own.unanswered.answered(step.at);
+        }
         let syn = segment.flags.has(Flags::SYN);
         let edge = own.numbers.next();
         let start = own.numbers.sent(segment.seq + u32::from(syn), step.len);
@@ -253,7 +256,7 @@ impl Watch {
             found.extend(opening.map(|(_, diagnosis)| diagnosis.clone()));
             let is_open = matches!(open.opening, Opening::Handshake | Opening::MidConnection);
             if is_open {
-                found.extend(one_way::diagnose(data, back, &peer.acks));
+                found.extend(one_way::diagnose(data, back, &own.acks, &peer.acks));
             }
             let hole = own.hole.diagnose(full[side], path.behind(side).is_some());
             if hole.is_none() {
@@ -262,7 +265,11 @@ impl Watch {
             let dropped = own.merged.diagnose().or(hole);
             if is_open && dropped.is_none() {
                 let all = open.ended.since(open.began).as_secs_f64();
-                found.extend(own.unanswered.diagnose(open.ended, all));
+                found.extend(own.unanswered.diagnose(
+                    open.ended,
+                    all,
+                    data.retransmissions.total(),
+                ));
             }
             found.extend(dropped);
             found.extend(closed_window::diagnose(data, open.ended));

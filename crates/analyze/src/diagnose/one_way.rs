@@ -26,9 +26,28 @@ pub(super) struct Acks {
     /// ACKs that acknowledge more than the previous one.
     advances: u64,
     duplicates: u64,
+    /// The latest timestamp of this side.
+    stamp: Option<u32>,
+    /// Echoes of timestamps of the peer that were not captured: their number, and the latest.
+    unseen: u64,
+    echo: Option<u32>,
 }
 
 impl Acks {
+    /// Processes the timestamps of a packet. Returns whether its echo shows a packet of the peer that was not captured.
+    pub(super) fn stamps(&mut self, peer: &Acks, segment: &Segment) -> bool {
+        let Some(stamps) = segment.timestamps else { return false };
+        self.stamp = Some(stamps.value);
+        let later = |stamp: u32, than: Option<u32>| {
+            than.is_some_and(|than| stamp.wrapping_sub(than) as i32 > 0)
+        };
+        let unseen = later(stamps.echo, peer.stamp);
+        if unseen && self.echo != Some(stamps.echo) {
+            (self.echo, self.unseen) = (Some(stamps.echo), self.unseen + 1);
+        }
+        unseen
+    }
+
     pub(super) fn packet(&mut self, at: Time, segment: &Segment, duplicate: bool) {
         self.count += 1;
         self.began.get_or_insert(at);
@@ -56,23 +75,38 @@ impl Acks {
     }
 }
 
-/// Diagnoses the direction `data` of one side, from the peer's direction `back` and its ACKs `acks`.
-pub(super) fn diagnose(data: &Direction, back: &Direction, acks: &Acks) -> Option<Diagnosis> {
+/// Diagnoses the direction `data` of one side with the ACKs `own`, from the peer's direction `back` and its ACKs `acks`.
+pub(super) fn diagnose(
+    data: &Direction,
+    back: &Direction,
+    own: &Acks,
+    acks: &Acks,
+) -> Option<Diagnosis> {
     if data.packets == 0 && acks.advances >= FEWEST {
         return Some(only_acks(back, acks));
     }
     let again = data.retransmissions.total();
     // A peer that no longer answers looks the same, except that there is no new data.
-    if back.packets > 0 || data.data_packets < FEWEST || 2 * again >= data.data_packets {
+    let missing = own.unseen >= FEWEST && own.unseen > back.packets;
+    let alone = back.packets == 0 && 2 * again < data.data_packets;
+    if !(alone || missing) || data.data_packets < FEWEST {
         return None;
     }
     let (data_packets, unique_bytes) = (data.data_packets, data.unique_bytes);
     let finding = Finding::OnlyData { data_packets, unique_bytes, sent_again: again };
+    let captured = match back.packets {
+        0 => "only the data was captured, no ACK".to_owned(),
+        n => format!(
+            "most ACKs were not captured ({n} were): {} timestamps that the sender echoes came past another point",
+            own.unseen
+        ),
+    };
     let evidence = format!(
-        "only the data was captured, no ACK: {data_packets} packets, {unique_bytes} B each once, {again} retransmitted; \
-         losses after the point of capture, windows and round trips are not visible"
+        "{captured}: {data_packets} packets, {unique_bytes} B each once, {again} retransmitted; losses after the point of capture, \
+         windows and round trips are not visible"
     );
-    Some(Diagnosis::new(finding, Confidence::Likely, evidence, REMEDY))
+    let confidence = if missing { Confidence::Certain } else { Confidence::Likely };
+    Some(Diagnosis::new(finding, confidence, evidence, REMEDY))
 }
 
 fn only_acks(back: &Direction, acks: &Acks) -> Diagnosis {

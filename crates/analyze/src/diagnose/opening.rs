@@ -9,8 +9,9 @@ use crate::reading::Opening;
 /// Minimum time lost before the opening; less is the jitter of a busy host.
 const LOST: Span = Span::millis(100);
 
-/// Minimum time from an only SYN or SYN-ACK to the end of the capture: most answers take less.
+/// Minimum time from the first of a few SYNs, or from an only SYN-ACK, to the end of the capture: most answers take less.
 const ANSWERED: Span = Span::secs(1);
+const FEW: u64 = 2;
 
 /// Opening of a connection, and its time in the capture.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +61,8 @@ impl Open {
                 "look at the host that sent the ICMP error: its routes, or the rule of its firewall",
             ),
             Opening::Unanswered
-                if syns == 1 && (replaced || self.until.since(attempts.syn.0) < ANSWERED) =>
+                if syns == 1 && replaced
+                    || syns <= FEW && self.until.since(attempts.syn.0) < ANSWERED =>
             {
                 return None;
             }
@@ -68,12 +70,18 @@ impl Open {
                 Confidence::Certain,
                 self.ended.since(self.began),
                 format!(
-                    "the connection never opened: no answer to {} in {}, up to the end of the capture",
+                    "the connection never opened: no answer to {}{} in {}, up to the end of the capture",
                     transmissions(syns, "SYN"),
+                    if attempts.signed { ", which is signed (TCP MD5 or TCP-AO)," } else { "" },
                     at(self.until.since(attempts.syn.0))
                 ),
-                "capture at the server too: SYNs that do not arrive are dropped by the path or a firewall; if they arrive, its host \
-                 drops them, or its SYN-ACKs take another way",
+                if attempts.signed {
+                    "compare the keys of both ends and their addresses: a host drops a SYN whose signature it cannot verify \
+                     (Linux: `nstat -az TcpExtTCPMD5Failure TcpExtTCPMD5NotFound TcpExtTCPAOBad`)"
+                } else {
+                    "capture at the server too: SYNs that do not arrive are dropped by the path or a firewall; if they arrive, its host \
+                 drops them, or its SYN-ACKs take another way"
+                },
             ),
             Opening::Unconfirmed
                 if syn_acks == 1 && self.until.since(attempts.syn_ack.0) < ANSWERED =>
@@ -103,8 +111,9 @@ impl Open {
             Opening::Handshake => {
                 let by_syns = attempts.answered.since(attempts.syn.0);
                 let by_syn_acks = attempts.syn_ack.1.since(attempts.syn_ack.0);
-                let waited = if syns > 1 && by_syns > Span::ZERO { by_syns } else { Span::ZERO };
-                let waited = waited + if syn_acks > 1 { by_syn_acks } else { Span::ZERO };
+                let from = if syns > 1 { attempts.syn.0 } else { attempts.syn_ack.0 };
+                let to = if syn_acks > 1 { attempts.syn_ack.1 } else { attempts.answered };
+                let waited = to.since(from);
                 if waited < LOST || attempts.challenged {
                     return None;
                 }

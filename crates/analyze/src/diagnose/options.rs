@@ -4,6 +4,7 @@ use lasthop_proto::wire::{Flags, Segment};
 
 use super::limits::LINK_IS_FULL;
 use crate::finding::{Confidence, Diagnosis, Finding, Negotiated, OneSided};
+use crate::multipath::is_multipath;
 use crate::reading::Direction;
 
 /// Minimum number of packets that lack a mandatory option; fewer may be a single error.
@@ -18,6 +19,7 @@ pub(super) struct Opened {
     scale: Option<u8>,
     sack: bool,
     timestamps: bool,
+    multipath: bool,
     /// Whether SYNs of this side differ: an end without an answer retries with fewer options.
     differ: bool,
     /// Later packets with timestamps, and without.
@@ -43,10 +45,13 @@ impl Opened {
             scale: options.window_scale,
             sack: options.sack_permitted,
             timestamps: stamped,
+            multipath: is_multipath(segment),
             ..Opened::default()
         };
-        let same =
-            new.scale == self.scale && new.sack == self.sack && new.timestamps == self.timestamps;
+        let same = new.scale == self.scale
+            && new.sack == self.sack
+            && new.timestamps == self.timestamps
+            && new.multipath == self.multipath;
         *self = Opened { differ: self.seen && (self.differ || !same), ..new };
     }
 
@@ -114,6 +119,7 @@ pub(super) fn diagnose(
     for (option, one, other) in [
         (Negotiated::Sack, client.sack, server.sack),
         (Negotiated::Timestamps, client.timestamps, server.timestamps),
+        (Negotiated::Multipath, client.multipath, server.multipath),
     ] {
         found.extend(one_sided(one, other).map(|by| unused(option, by)));
     }
@@ -146,6 +152,7 @@ fn unused(option: Negotiated, by: OneSided) -> Diagnosis {
     let switch = match option {
         Negotiated::Sack => "net.ipv4.tcp_sack=1",
         Negotiated::Timestamps => "net.ipv4.tcp_timestamps=1",
+        Negotiated::Multipath => "net.mptcp.enabled=1",
     };
     let remedy = format!(
         "turn it on at the end that has none (Linux: `{switch}`); if it is on there, look for a firewall or PEP that \

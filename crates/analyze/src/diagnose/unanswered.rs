@@ -44,10 +44,14 @@ impl Unanswered {
         *self = Unanswered { latest: Some(at), answered: true, ..Unanswered::default() };
     }
 
-    /// `all` is the time of the connection until `ended` in seconds.
-    pub(super) fn diagnose(&self, ended: Time, all: f64) -> Option<Diagnosis> {
-        let (since, idle) = self.since.filter(|_| self.answered)?;
+    /// `all` is the time of the connection until `ended` in seconds, and `again` the number of repeated packets.
+    pub(super) fn diagnose(&self, ended: Time, all: f64, again: u64) -> Option<Diagnosis> {
+        let (since, idle) = self.since?;
         let (times, waited) = (self.transmissions, ended.since(since));
+        // Without any packet of the peer, the capture may have one direction only; then there is new data.
+        if !self.answered && again + 1 < times {
+            return None;
+        }
         if times < FEWEST || waited < WAITED {
             return None;
         }

@@ -34,6 +34,82 @@ pub(super) fn radiotap(frame: Part<'_>) -> Step<'_> {
     Ok((Layer::Wifi { padded: flags & PADDED != 0 }, frame.skip(len)?))
 }
 
+/// Data rate in a radiotap header, in units of 100 kbit/s: legacy, HT, or VHT of one user.
+fn rate(frame: Part<'_>) -> Option<u32> {
+    const MORE: u32 = 1 << 31;
+    /// Alignment and length of each field, in bytes, in the order of the bits.
+    const FIELDS: [(usize, usize); 22] = [
+        (8, 8),
+        (1, 1),
+        (1, 1),
+        (2, 4),
+        (1, 2),
+        (1, 1),
+        (1, 1),
+        (2, 2),
+        (2, 2),
+        (2, 2),
+        (1, 1),
+        (1, 1),
+        (1, 1),
+        (1, 1),
+        (2, 2),
+        (2, 2),
+        (1, 1),
+        (1, 1),
+        (4, 8),
+        (1, 3),
+        (4, 8),
+        (2, 12),
+    ];
+    /// Bits of a symbol for each subcarrier, times 12: modulation and code rate of each index.
+    const BITS: [u32; 10] = [6, 12, 18, 24, 36, 48, 54, 60, 72, 80];
+    let present = frame.le32(4).ok()?;
+    let mut at = 4;
+    while frame.le32(at).ok()? & MORE != 0 {
+        at += 4;
+    }
+    at += 4;
+    let symbols = |index: usize, carriers: u32, streams: u32, short: bool| {
+        let bits = *BITS.get(index)? * carriers * streams / 12;
+        Some(bits * 100 / if short { 36 } else { 40 })
+    };
+    let mut legacy = None;
+    for (bit, (align, len)) in FIELDS.into_iter().enumerate() {
+        if present >> bit & 1 == 0 {
+            continue;
+        }
+        at = at.next_multiple_of(align);
+        match bit {
+            2 => legacy = Some(u32::from(frame.byte(at).ok()?) * 5),
+            19 => {
+                let (flags, index) =
+                    (frame.byte(at + 1).ok()?, usize::from(frame.byte(at + 2).ok()?));
+                let carriers = if flags & 3 == 1 { 108 } else { 52 };
+                if index >= 32 {
+                    return None;
+                }
+                return symbols(index % 8, carriers, index as u32 / 8 + 1, flags & 4 != 0);
+            }
+            21 => {
+                let (flags, width) = (frame.byte(at + 2).ok()?, frame.byte(at + 3).ok()? & 31);
+                let user = frame.byte(at + 4).ok()?;
+                let carriers = match width {
+                    0 | 2 | 3 | 7..=10 => 52,
+                    1 | 5 | 6 => 108,
+                    4 => 234,
+                    11 => 468,
+                    _ => return None,
+                };
+                return symbols((user >> 4).into(), carriers, u32::from(user & 15), flags & 4 != 0);
+            }
+            _ => {}
+        }
+        at += len;
+    }
+    legacy.filter(|rate| *rate > 0)
+}
+
 /// The part of an 802.11 header that identifies a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct WifiHeader {
@@ -41,6 +117,8 @@ pub struct WifiHeader {
     pub transmitter: [u8; 6],
     /// Whether the frame repeats one that was not acknowledged on the link.
     pub retry: bool,
+    /// Data rate by the capturing driver, in units of 100 kbit/s.
+    pub rate: Option<u32>,
 }
 
 /// The header of a data frame, behind those of the capturing driver.
@@ -48,13 +126,14 @@ pub(super) fn header(kind: LinkType, frame: Part<'_>) -> Option<WifiHeader> {
     const RETRY: u8 = 0x08;
     const DATA: u8 = 0x08;
     let (mut layer, mut part) = link::first(kind, frame).ok()?;
+    let rate = if kind == LinkType::RADIOTAP { rate(frame) } else { None };
     if let Layer::Link(inner) = layer {
         (layer, part) = link::first(inner, part).ok()?;
     }
     let Layer::Wifi { .. } = layer else { return None };
     let [kind, flags, ..] = *part.bytes else { return None };
     let transmitter = *part.bytes.get(10..)?.first_chunk()?;
-    (kind & 0x0f == DATA).then_some(WifiHeader { transmitter, retry: flags & RETRY != 0 })
+    (kind & 0x0f == DATA).then_some(WifiHeader { transmitter, retry: flags & RETRY != 0, rate })
 }
 
 /// The header of Prism chips, in the byte order of the machine, or that of AVS under the same link type.
@@ -147,4 +226,27 @@ pub(super) fn subframe(rest: Part<'_>) -> Result<(Part<'_>, Option<Part<'_>>), S
     let content = rest.skip(14)?;
     let next = content.skip(len.next_multiple_of(4));
     Ok((content.limit(len), next.ok().filter(|next| next.wire >= 14)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate_of(present: u32, fields: &[u8]) -> Option<u32> {
+        let mut frame = vec![0, 0, 8 + fields.len() as u8, 0];
+        frame.extend(present.to_le_bytes());
+        frame.extend(fields);
+        rate(Part::new(&frame, frame.len()))
+    }
+
+    #[test]
+    fn rates_of_radiotap_headers() {
+        assert_eq!(rate_of(1 << 1 | 1 << 2, &[0, 108]), Some(540));
+        let high_throughput = [1, 2, 3, 4, 5, 6, 7, 8, 7, 5, 7];
+        assert_eq!(rate_of(1 | 1 << 19, &high_throughput), Some(1500));
+        let very_high = [0, 0, 0, 4, 0x92, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(rate_of(1 << 21, &very_high), Some(7800));
+        assert_eq!(rate_of(1 << 21, &very_high[..4]), None);
+        assert_eq!(rate_of(1 << 1, &[0]), None);
+    }
 }

@@ -8,14 +8,14 @@ mod over_time;
 mod page;
 mod tables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_analyze::{
     Analysis, Cause, Closing, Connection, Diagnosis, Direction, Endpoint, Finding, Opening,
     OrderEvidence, Retransmissions, StallCause, WifiStation,
 };
 use lasthop_observe::capture::Dropped;
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_report::number::{KIB, Units, plural, short};
 use serde::Serialize;
 
@@ -163,8 +163,11 @@ impl Capture {
         if frames > 0 {
             let share = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
             let stations = a.wifi.iter().take(STATIONS).map(|station| {
-                let WifiStation { address, frames, retries } = station;
-                format!("{address} {retries} of {frames} ({:.1} %)", share(*retries, *frames))
+                let WifiStation { address, frames, retries, rate } = station;
+                let rate = rate.map_or(String::new(), |rate| {
+                    format!(", {} on average", Units::Mbit.rate(rate / 8.0))
+                });
+                format!("{address} {retries} of {frames} ({:.1} %{rate})", share(*retries, *frames))
             });
             lines.push(format!(
                 "802.11: {retries} of {frames} data frames are retries of the link ({:.1} %); by transmitter: {}",
@@ -181,11 +184,30 @@ impl Capture {
         }
         let directions = || connections.iter().flat_map(|c| [&c.to_server, &c.to_client]);
         let total = |of: fn(&Direction) -> u64| directions().map(of).sum::<u64>();
+        lines.extend(multipath(connections));
         for connection in connections.iter().take(DESCRIBED) {
             if let Some(of) = connection.translated {
                 lines.push(format!(
                     "note: connection {} is connection {of} on the other side of address translation: its sequence numbers are the same",
                     connection.number
+                ));
+            }
+            if let Some(half) =
+                connection.half.and_then(|half| connections.iter().find(|c| c.number == half))
+            {
+                let way = |c: &Connection| {
+                    let rtt = c.handshake_rtt.map_or(0.0, Span::as_secs_f64);
+                    let bytes = c.to_server.unique_bytes.max(c.to_client.unique_bytes);
+                    format!(
+                        "round trip {} ms, {} KiB",
+                        short((rtt * 1e4).round() / 10.0),
+                        short((bytes as f64 / KIB * 10.0).round() / 10.0)
+                    )
+                };
+                lines.push(format!(
+                    "note: connections {} ({}) and {} ({}) are two halves: a PEP or proxy between them splits one connection, with sequence \
+                     numbers of its own",
+                    half.number, way(half), connection.number, way(connection)
                 ));
             }
         }
@@ -233,6 +255,30 @@ impl Capture {
 pub fn unread(analysis: &Analysis) -> Option<String> {
     let kinds = analysis.unread.iter().map(|unread| (unread.packets, unread.reason.to_string()));
     listed(analysis.unread_packets, "not read", kinds)
+}
+
+/// Connections with several subflows of MPTCP.
+fn multipath(connections: &[Connection]) -> Vec<String> {
+    let mut subflows: BTreeMap<u32, Vec<&Connection>> = BTreeMap::new();
+    for connection in connections {
+        if let Some(first) = connection.multipath {
+            subflows.entry(first).or_default().push(connection);
+        }
+    }
+    let several = subflows.values().filter(|subflows| subflows.len() > 1);
+    let line = |subflows: &Vec<&Connection>| {
+        let each = |c: &&Connection| {
+            let bytes = c.to_server.unique_bytes + c.to_client.unique_bytes;
+            format!("{} ({} KiB)", c.number, short((bytes as f64 / KIB * 10.0).round() / 10.0))
+        };
+        let all: Vec<String> = subflows.iter().take(DESCRIBED).map(each).collect();
+        format!(
+            "note: {} subflows of one MPTCP connection, by their tokens: {}; each has losses and round trips of its own",
+            subflows.len(),
+            all.join(", ")
+        )
+    };
+    several.take(CAUSES).map(line).collect()
 }
 
 /// Packets that are not TCP, by protocol.
@@ -370,6 +416,10 @@ impl<'a> Transfer<'a> {
             ));
         }
         facts.push(("retransmitted", retransmissions(&data.retransmissions)));
+        if data.signed > 0 {
+            let all = plural(data.packets, "packet");
+            facts.push(("signed", format!("{} of {all}, by TCP MD5 or TCP-AO", data.signed)));
+        }
         facts.push(("dup ACKs", back.duplicate_acks.to_string()));
         if data.out_of_order > 0 {
             facts.push(("reordered", plural(data.out_of_order, "packet")));
