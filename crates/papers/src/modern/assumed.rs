@@ -83,6 +83,11 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "Only the abstracts could be read. They name the loss rate of 1 % and these words.",
     ),
     (
+        "M-ANOMALY: 802.11b with long preambles, ACKs at 2 Mb/s, all hosts in range of each other. Equal throughputs differ by \
+         at most 10 %.",
+        "The abstract and a summary of the model could be read. They do not name preambles.",
+    ),
+    (
         "M-L4S: 40 Mb/s and a round trip of 10 ms; five web users of each kind. Roughly equal is a factor of two. Prague \
          represents the scalable sender.",
         "RFC 9330 refers to measurements with DCTCP on DSL and Ethernet whose details could not be read.",

@@ -1,9 +1,10 @@
-//! Results published from 2004 to 2025 that lasthop's machines can answer, each cited by authors, title and section.
+//! Results published from 2002 to 2025 that lasthop's machines can answer, each cited by authors, title and section.
 //!
 //! These claims are separate from those of the papers, as related work is. The cited part of each source was read: a
 //! paper, an RFC, a draft, or the published artifact of a paper. Scenarios follow the published set-up; assumptions are
 //! listed.
 
+mod anomaly;
 mod assumed;
 mod bbr;
 mod bbr_queue;
@@ -49,6 +50,7 @@ pub(crate) const PAPER: Paper = Paper {
         l4s::L4S,
         wireless::VENO,
         wireless::WESTWOOD,
+        anomaly::ANOMALY,
     ],
     assumed: assumed::ASSUMED,
     untested: untested::UNTESTED,

@@ -89,9 +89,4 @@ pub(super) const UNTESTED: &[Untested] = &[
         "BBR has a floor of about 20 ms of queueing, with peaks of 25 and 60 ms.",
         "The network of these measurements could not be read.",
     ),
-    Untested::new(
-        "M. Heusse and others: Performance anomaly of 802.11b, INFOCOM 2003, abstract",
-        "A host at 1 Mb/s reduces those at 11 Mb/s to less than 1 Mb/s.",
-        "All stations of a radio have its rate: there is no rate for each station.",
-    ),
 ];
