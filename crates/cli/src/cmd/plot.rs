@@ -25,7 +25,7 @@ Kinds:
   window    congestion window over time, first run of each cell
   delay     round trip of each packet that was sent once, first run of each cell
   cdf       distribution of a scalar over the runs of each cell
-  sweep     means with 95 % confidence intervals: lines over a numeric axis, else bars
+  sweep     means with 95 % confidence intervals: lines over a numeric axis, else bars, or a shaded table of many
   ranking   cells in the order of their means, with 95 % confidence intervals
 
 The ending of the file chooses the form: .svg or .png. Reads results.json and the series under trace/; nothing is run again.";

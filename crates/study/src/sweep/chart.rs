@@ -1,8 +1,8 @@
-//! Plots of results: lines over a numeric axis, else bars over the cells.
+//! Plots of results: lines over a numeric axis, else bars over the cells, or a table where there are many.
 
 use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point,
+    Bar, BarChart, BarGroup, BarSeries, Grid, LineChart, LineSeries, Plot, Point,
 };
 use lasthop_sim::runs::{CellResults, Results};
 
@@ -18,6 +18,9 @@ fn drawn(units: Units) -> [(String, &'static str, f64); 2] {
 const MOST_LINES: usize = 6;
 /// Maximum number of groups of bars that fit.
 const MOST_GROUPS: usize = 16;
+/// Maximum number of rows of a table that fit.
+const MOST_ROWS: usize = 60;
+const SHADES: &str = "Means over runs, shaded by their share of the largest number in the row.";
 
 /// The plots of a sweep, each with title and caption; empty if there is nothing to compare.
 pub fn charts(results: &Results, units: Units) -> Vec<(Plot, String, String)> {
@@ -104,7 +107,8 @@ fn bars(
         (vec![mean_of(results)], results.cells.iter().map(group).collect())
     };
     if groups.len() > MOST_GROUPS {
-        return None;
+        return (series.len() > 1 && groups.len() <= MOST_ROWS)
+            .then(|| (grid(results, title, series, &groups), SHADES.to_owned()));
     }
     let series = series.into_iter().map(|name| BarSeries { name, published: false }).collect();
     let chart = BarChart {
@@ -114,6 +118,14 @@ fn bars(
         groups,
     };
     Some((chart.plot(), "Means over runs; whiskers are 95 % confidence intervals.".to_owned()))
+}
+
+/// The same numbers as a table, where there are too many bars.
+fn grid(results: &Results, title: &str, columns: Vec<String>, groups: &[BarGroup]) -> Plot {
+    let values = |group: &BarGroup| group.bars.iter().map(|bar| bar.map(|bar| bar.value)).collect();
+    let rows = groups.iter().map(|group| (group.label.clone(), values(group))).collect();
+    let (heading, quantity) = (format!("{}: {title}", results.name), title.to_owned());
+    Grid { title: heading, quantity, columns, rows }.plot()
 }
 
 /// The meaning of the bars: `mean of 20 runs`.
