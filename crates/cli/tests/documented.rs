@@ -29,6 +29,10 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("lasthop discard", "serves until it is ended: tests/transfers.rs"),
     ("lasthop explain", "minutes: tests/explain.rs runs it with fewer sets"),
     ("lasthop reproduce", "minutes without optimisation: tests/reproduce.rs, crates/papers/tests"),
+    (
+        "lasthop run modern-links",
+        "minutes without optimisation: docs/explanation/what-helps.md has its figures",
+    ),
     ("--port 443", "the captures here are of another port: tests/analyze.rs"),
     ("bw.toml", "reads a file of another program: tests/trace.rs"),
     ("delay.json", "reads a file of another program: tests/trace.rs"),

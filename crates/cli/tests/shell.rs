@@ -265,7 +265,7 @@ fn agents_and_scenario_paths_run_and_errors_are_named() {
             assert_eq!(output.status.code(), Some(2), "{words:?}");
             text_of(&output).1
         };
-        assert!(refused(&["--scenario", "leo"]).contains("cells are for runs"));
+        assert!(refused(&["--scenario", "handoff-wavelan"]).contains("cells are for runs"));
         assert!(refused(&["--scenario", "no-such"]).contains("no-such"));
         assert!(refused(&["--rate", "2mb"]).contains("for example"));
         assert!(refused(&["--loss", "120%"]).contains("`120%` is out of range"));

@@ -44,8 +44,8 @@ examples![
     "handoff-agents",
     "handoff-wavelan",
     "handoff-cellular",
-    "leo",
-    "leo-link",
+    "starlink",
+    "modern-links",
     "lte-trace",
     "lte-video",
     "wisp",
@@ -79,6 +79,7 @@ pub fn file(name: &str) -> Option<&'static str> {
     match name {
         "lte.down" => Some(include_str!("../scenarios/lte.down")),
         "lte.up" => Some(include_str!("../scenarios/lte.up")),
+        "starlink.csv" => Some(include_str!("../scenarios/starlink.csv")),
         _ => None,
     }
 }
@@ -88,8 +89,14 @@ pub fn example(name: &str) -> Option<&'static Example> {
     examples().iter().find(|example| example.name == name)
 }
 
-/// The name of the built-in scenario that is most similar to `name`, or that begins with it.
+/// Former names of built-in scenarios, with their successors.
+const REPLACED: [(&str, &str); 2] = [("leo", "starlink"), ("leo-link", "starlink")];
+
+/// The name of the built-in scenario that replaces `name`, is most similar to it, or begins with it.
 pub fn nearest_example(name: &str) -> Option<&'static str> {
+    if let Some((_, successor)) = REPLACED.iter().find(|(former, _)| *former == name) {
+        return Some(successor);
+    }
     let names: Vec<&'static str> = examples().iter().map(|example| example.name).collect();
     let begins = || names.iter().copied().find(|known| name.len() > 2 && known.starts_with(name));
     crate::error::nearest(name, &names).or_else(begins)

@@ -197,13 +197,13 @@ fn a_gateway_replaces_only_an_idle_base_station() {
     assert!(busy.left_out[0].reason.contains("two agents"), "{:?}", busy.left_out);
 }
 
-/// The schemes of `leo-link` are eight senders; each is drawn by throughput and delay.
+/// The schemes of `starlink` are eight senders; each is drawn by throughput and delay.
 #[test]
 fn senders_over_a_low_orbit_are_drawn_by_throughput_and_delay() {
-    let sets = ["orbit.link.loss=0.1%", "horizon=20s", "runs=2"];
+    let sets = ["horizon=20s", "runs=2"];
     let arguments: Vec<Argument> = sets.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    let source =
-        Source { text: example("leo-link").unwrap().text, name: "leo-link", origin: "leo-link" };
+    let text = example("starlink").unwrap().text;
+    let source = Source { text, name: "starlink", origin: "starlink" };
     let options = Options { baseline: Some("cubic"), ..Options::default() };
     let comparison = lay_out(&source, &arguments, &options).unwrap();
     let document = answer::<lasthop_study::Error>(&comparison, &mut |plan| {
@@ -212,8 +212,8 @@ fn senders_over_a_low_orbit_are_drawn_by_throughput_and_delay() {
     .unwrap();
     let place = &document.results.points[0];
     let delay = |name: &str| place.scheme(name).unwrap().measured.delay.unwrap().mean;
-    // Random losses keep CUBIC's window, and the queue, small; BBR fills the path and waits for it.
-    assert!(delay("bbr3") > delay("cubic"), "{} {}", delay("bbr3"), delay("cubic"));
+    // Vegas takes the delays after a change of the satellite for a queue, so that it hardly has one.
+    assert!(delay("vegas") < delay("cubic"), "{} {}", delay("vegas"), delay("cubic"));
     let drawn = pictures(&document);
     let crosses = &drawn.iter().find(|(name, _)| name == "delay-1.svg").unwrap().1;
     for row in &place.schemes {

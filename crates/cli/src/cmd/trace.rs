@@ -37,6 +37,7 @@ Examples:
   lasthop trace make markov --rates 1mbit,5mbit,20mbit --dwell 2s -o steps.trace
   lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
   lasthop trace make starlink --rate 50mbit -o sky.down --delays sky.delay
+  lasthop trace make starlink --rate 50mbit --duration 30s -o sky.down --measured sky.csv
 
 The same seed makes the same trace. docs/reference/links-that-vary.md describes
 the models.";
@@ -57,6 +58,9 @@ Examples:
 The first bytes of the file determine its format. For a table the command prints
 its columns, units, span and gaps. A capture or a result contains the carried
 traffic. It shows the capacity of the link only while the sender had data waiting.";
+
+/// The mean delay of the record whose figures `starlink` has.
+const MEAN_DELAY_MS: f64 = 10.5;
 
 /// Show, make and convert traces: the capacity of a link over time
 #[derive(clap::Args, Debug)]
@@ -188,6 +192,9 @@ struct Make {
     /// Also write the delays of starlink to this file, for `delays` of a link with `delays-step = "10ms"`
     #[arg(long, value_name = "FILE")]
     delays: Option<PathBuf>,
+    /// Also write the rates and delays of starlink to this file, for `measured` of a link or a radio
+    #[arg(long, value_name = "FILE")]
+    measured: Option<PathBuf>,
     /// Period after which the trace repeats
     #[arg(long, value_name = "TIME", default_value = "60s")]
     duration: Span,
@@ -235,15 +242,7 @@ pub fn run(args: &TraceArgs, json: bool) -> Result<Outcome, Failure> {
         Verb::Make(make) => {
             let trace = traces::make(&make.model(), make.duration, make.seed)?;
             let text = lines(&trace);
-            if let Some(path) = &make.delays {
-                if !matches!(make.model, Kind::Starlink) {
-                    let help = "leave it out, or write `starlink`";
-                    return Err(Failure::input("`--delays` belongs to the model `starlink`", help));
-                }
-                let delays = traces::starlink_delays(make.duration, make.seed);
-                let delays: String = delays.iter().map(|ms| format!("{ms}\n")).collect();
-                output::write(path, delays.as_bytes())?;
-            }
+            make.write_tables()?;
             write(make.output.as_deref(), Some(&trace), Vec::new(), &text, json)?;
         }
         Verb::Convert { file, to, window, duration, meant, output } => {
@@ -269,6 +268,26 @@ pub fn run(args: &TraceArgs, json: bool) -> Result<Outcome, Failure> {
 }
 
 impl Make {
+    /// Writes the files of delays and of rates and delays.
+    fn write_tables(&self) -> Result<(), Failure> {
+        let options = [("--delays", &self.delays), ("--measured", &self.measured)];
+        let given = options.into_iter().find(|(_, path)| path.is_some());
+        if let Some((option, _)) = given.filter(|_| !matches!(self.model, Kind::Starlink)) {
+            let message = format!("`{option}` belongs to the model `starlink`");
+            return Err(Failure::input(message, "leave it out, or write `starlink`"));
+        }
+        if let Some(path) = &self.delays {
+            let delays = traces::starlink_delays(self.duration, self.seed);
+            let delays: String = delays.iter().map(|ms| format!("{ms}\n")).collect();
+            output::write(path, delays.as_bytes())?;
+        }
+        if let Some(path) = &self.measured {
+            let rows = traces::starlink_table(self.rate, MEAN_DELAY_MS, self.duration, self.seed)?;
+            output::write(path, rows.as_bytes())?;
+        }
+        Ok(())
+    }
+
     fn model(&self) -> Model {
         match self.model {
             Kind::Constant => Model::Constant { rate: self.rate },

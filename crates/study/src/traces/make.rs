@@ -1,5 +1,7 @@
 //! Synthetic traces.
 
+use std::fmt::Write as _;
+
 use lasthop_proto::link::varied::{Course, MOST, OPPORTUNITY, Trace, TraceError};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};
@@ -98,7 +100,9 @@ fn gaps(millis: u64, seed: u64) -> Vec<(u64, u64)> {
 }
 
 /// Milliseconds between two delays of [`starlink_delays`].
-pub const DELAYS_STEP: u64 = 10;
+const DELAYS_STEP: u64 = 10;
+/// The mean delay outside of gaps in milliseconds.
+const DELAY_MS: f64 = 10.5;
 
 /// One-way delays of the Starlink trace with this seed, in milliseconds, every 10 ms. In the record of LeoCC they are
 /// 7 to 16 ms with a mean of 10.7 ms. Packets that are sent within a gap arrive after it, with up to 68 ms.
@@ -106,17 +110,44 @@ pub fn starlink_delays(duration: Span, seed: u64) -> Vec<u32> {
     let millis = duration.0 / 1_000_000;
     let gaps = gaps(millis, seed);
     let mut chance = Stream::new(seed, "trace.delays");
-    let mut delay = 10.5;
+    let mut delay = DELAY_MS;
     let steps = (0..millis / DELAYS_STEP).map(|step| {
         let at = step * DELAYS_STEP;
         // Each value is half of the one before and half of a new one.
-        delay = (delay + 10.5 + 1.8 * normal(&mut chance)) / 2.0;
+        delay = (delay + DELAY_MS + 1.8 * normal(&mut chance)) / 2.0;
         let after = gaps.iter().find(|(start, long)| (*start..start + long + 20).contains(&at));
         let late =
             after.map_or(0.0, |(start, long)| (start + long - at.min(start + long)) as f64 / 2.0);
         libm::round(f64::max(delay.clamp(7.0, 16.0), late)) as u32
     });
     steps.collect()
+}
+
+/// Rates and delays of a Starlink terminal over time, a row per 20 ms, as a file for `measured` of a link: those of the
+/// trace with this seed. `delay_ms` is the mean delay.
+///
+/// # Errors
+///
+/// As of [`make`].
+pub fn starlink_table(
+    rate: Rate,
+    delay_ms: f64,
+    duration: Span,
+    seed: u64,
+) -> Result<String, Error> {
+    const ROW: u64 = 20;
+    let trace = make(&Model::Starlink { rate }, duration, seed)?;
+    let rates = super::statistics(&trace, ROW as u32).windows_bps;
+    let delays = starlink_delays(duration, seed);
+    let mut text = "time (s),rate (bit),delay (ms)\n".to_owned();
+    for (row, bps) in (0..).zip(rates) {
+        let index = (row * ROW / DELAYS_STEP) as usize;
+        let drawn = delays.get(index).map_or(DELAY_MS, |ms| f64::from(*ms));
+        let delay = f64::max(drawn + delay_ms - DELAY_MS, 0.1);
+        let _ = writeln!(text, "{:.2},{bps:.0},{delay:.1}", (row * ROW) as f64 / 1e3);
+    }
+    let _ = writeln!(text, "{},again,", duration.as_secs_f64());
+    Ok(text)
 }
 
 /// The trace of a rate, in bits per second, in each millisecond. An opportunity comes at the end of the millisecond in
@@ -166,7 +197,7 @@ fn push(times: &mut Vec<u32>, at: u32) -> Result<(), Error> {
 fn too_long() -> Error {
     Error::Input {
         message: format!("the trace would have more than {MOST} lines"),
-        help: "a shorter duration or a lower rate; a trace repeats by itself".to_owned(),
+        help: "a shorter duration or a lower rate, since a trace repeats; `convert --to csv` has no such limit".to_owned(),
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use convert::{Content, ConvertedTrace, from_capture, read, to_csv};
 pub use lasthop_proto::link::varied::measured::{Hints, Measured, Role};
-pub use make::{Model, from_rates, make, starlink_delays};
+pub use make::{Model, from_rates, make, starlink_delays, starlink_table};
 pub use rattan::Replay;
 
 use crate::Error;
@@ -119,6 +119,17 @@ mod tests {
         assert_eq!(found.windows_bps, [4.0 * 12_032.0, 0.0]);
         assert_eq!((found.min_bps, found.max_bps), (0.0, 4.0 * 12_032.0));
         assert_eq!(found.longest_outage_s, 1.6);
+    }
+
+    /// lasthop trace make starlink --rate 50mbit --duration 60s --measured starlink.csv
+    #[test]
+    fn the_scenario_of_starlink_has_the_table_of_its_command() {
+        let rate: Rate = "50mbit".parse().unwrap();
+        let made = starlink_table(rate, 10.5, Span::secs(60), 1).unwrap();
+        assert_eq!(Some(made.as_str()), lasthop_scenario::examples::file("starlink.csv"));
+        let found = Measured::read(&made, &Hints::default()).unwrap();
+        let delays = found.delays.unwrap();
+        assert_eq!(delays.period(), Some(Span::secs(60)));
     }
 
     #[test]

@@ -22,7 +22,7 @@ Examples:
   lasthop shell --rate 12mbit --delay 20ms --loss 1% -- curl -O http://HOST/FILE
   lasthop shell --rate 2mbit --delay 300ms         a shell with that link in its prompt
   lasthop shell --trace up.trace,down.trace -- CMD as mm-link up.trace down.trace CMD
-  lasthop shell --scenario leo-link -- CMD         the path of a scenario
+  lasthop shell --scenario starlink -- CMD         the path of a scenario
   lasthop shell --rate 2mbit --loss 2% --agent snoop -- CMD
   lasthop shell --rate 8mbit --serve 'iperf3 -s' -- iperf3 -c far -R
   lasthop shell --delay 40ms -- lasthop shell --loss 1% -- CMD
