@@ -35,4 +35,5 @@ mod split;
 mod standing;
 mod stops;
 mod tulip;
+mod wifi_and_lte;
 mod witness;

@@ -86,6 +86,7 @@ impl Dcf {
             reset: None,
             unreadable: false,
             answers_block: false,
+            polled: false,
         };
         let power = config.power_save.as_ref().map(|save| PowerSave::new(save, stations, &mut rng));
         let aggregation = config.aggregation(stations).map(Box::new);
@@ -442,8 +443,8 @@ impl Mac for Dcf {
         let node = &self.stations[station.index()];
         match &self.aggregation {
             None => node.job.is_none() && node.next.is_empty(),
-            // One frame more is known, so that other receivers have their turn.
-            Some(_) => node.next.is_empty() && self.unsent(station.index()) <= 1,
+            // Each aggregate makes room for one frame, which may be for a receiver that has had no turn yet.
+            Some(_) => !node.polled,
         }
     }
 

@@ -229,18 +229,17 @@ fn saturation_throughput_is_that_of_the_closed_form() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// Heusse et al. (INFOCOM 2003): one station at a low rate slows all others. Figures of ns-3 3.44, the last station at
-/// MCS 0 and the others at MCS 11. They are of runs of a few seconds, in which the slow station has a few hundred
-/// accesses.
+/// Heusse et al. (INFOCOM 2003): one station at a low rate slows all others. Figures are means of three runs of ns-3 3.44
+/// of 20 s each, the last station at MCS 0 and the others at MCS 11. Runs of 3 s differ from them by up to 4 %.
 #[test]
 fn one_slow_station_slows_the_others_as_in_ns_3() {
     for (stations, limit, fast, slow, total) in [
-        (5, 0, 3.499, 3.713, 17.711),
-        (5, 65_535, 20.319, 1.633, 82.911),
-        (5, 1_048_575, 23.415, 1.083, 94.742),
-        (2, 0, 6.245, 5.468, 11.713),
-        (2, 65_535, 57.702, 3.823, 61.526),
-        (2, 1_048_575, 65.039, 3.427, 68.466),
+        (5, 0, 3.654, 3.587, 18.202),
+        (5, 65_535, 21.188, 1.526, 86.277),
+        (5, 1_048_575, 22.89, 1.218, 92.778),
+        (2, 0, 6.053, 5.568, 11.621),
+        (2, 65_535, 58.245, 3.777, 62.022),
+        (2, 1_048_575, 65.696, 3.367, 69.062),
     ] {
         let own = StationRate { host: String::new(), station: stations, mcs: Some(0), rate: None };
         let config = DcfConfig { stations: vec![own], ..config(Ax, 11, 20, limit, false) };
@@ -252,7 +251,8 @@ fn one_slow_station_slows_the_others_as_in_ns_3() {
             found[usize::from(stations) - 1],
             sum / total
         );
-        assert!((sum / total - 1.0).abs() < 0.07, "{stations}, {limit}: {sum} of {total} Mb/s");
+        assert!((sum / total - 1.0).abs() < 0.05, "{stations}, {limit}: {sum} of {total} Mb/s");
+        assert!((each / fast - 1.0).abs() < 0.05, "{stations}, {limit}: {each} of {fast} Mb/s");
     }
 }
 

@@ -101,18 +101,12 @@ impl Dcf {
         Some(Present { sent: flow.sent, block_ack: aggregation.block_ack.1 })
     }
 
-    /// Number of frames of station `s` that are in no aggregate.
-    pub(super) fn unsent(&self, s: usize) -> usize {
-        let Some(aggregation) = &self.aggregation else { return 0 };
-        let flows = &aggregation.flows[s * aggregation.stations..][..aggregation.stations];
-        flows.iter().map(|flow| flow.pending.len() - flow.sent).sum()
-    }
-
     /// Accepts a frame of the link layer.
     pub(super) fn enqueue(&mut self, now: Time, frame: Frame) {
         let (s, to) = (frame.from.index(), frame.to);
         let Some(aggregation) = &mut self.aggregation else { return };
         aggregation.flow(s, to).push(frame);
+        self.stations[s].polled = true;
         self.queue_job(s, to);
         self.advance(now, s);
     }
@@ -170,6 +164,7 @@ impl Dcf {
         };
         let flow = aggregation.flow(s, to);
         let Some(first) = flow.pending.front() else { return };
+        self.stations[s].polled = false;
         let (kind, octets) = (first.frame.kind(), flow.octets);
         let airtime = ofdm.frame(own.unwrap_or(ofdm.mcs), octets);
         self.send_data(now, s, to, kind, octets, airtime, air);

@@ -30,6 +30,8 @@ pub(super) struct Node {
     pub unreadable: bool,
     /// Whether its answer acknowledges several frames.
     pub answers_block: bool,
+    /// Whether the link layer was polled since its last aggregate.
+    pub polled: bool,
 }
 
 /// A frame that a station sends.
