@@ -134,7 +134,7 @@ def advise(
         sender: The sender's TCP.
         handoff: How hosts move, such as ``every=15s,gap=80ms``.
         upload: Whether the data comes from the host behind the link.
-        duplex: Whether the directions share the medium of the link: ``full``, ``half`` (turns) or ``tdd`` (parts of frames).
+        duplex: Whether the directions share the medium of the link: ``full``, or ``half`` (turns).
         discipline: Discipline of the queue of the link, such as ``fq-codel``.
         arq: Link layer with retransmissions, such as ``ll-sack``.
         losses: Kind of losses: packets ``vanish``, or arrive with ``damage`` that checksums detect.

@@ -57,6 +57,16 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("schema", "answer", "output"),
 ];
 
+/// Former values of arguments, with what replaces them: command, value, remedy.
+const REPLACED: &[(&str, &str, &str)] = &[
+    (
+        "lasthop advise",
+        "tdd",
+        "`--link nr` has blocks in a pattern; for other frames add half of one to --delay, and leave --duplex out",
+    ),
+    ("lasthop trace make", "leo", "`starlink` has the figures of a record"),
+];
+
 /// Endings of the names of captures.
 const CAPTURES: [&str; 5] = [".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz"];
 
@@ -247,8 +257,13 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
             help += "a value of the scenario is changed by `--set KEY=VALUE`; ";
         }
         ErrorKind::InvalidValue => {
-            let choices = text(ContextKind::ValidValue);
-            if !choices.is_empty() {
+            let (choices, value) = (text(ContextKind::ValidValue), text(ContextKind::InvalidValue));
+            let replaced = |(command, former, _): &&(&str, &str, &str)| {
+                *command == called && *former == value
+            };
+            if let Some((.., remedy)) = REPLACED.iter().find(replaced) {
+                help = format!("{remedy}; ");
+            } else if !choices.is_empty() {
                 help += &format!("one of {choices}; ");
             }
         }

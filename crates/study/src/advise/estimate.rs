@@ -6,8 +6,9 @@ use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::plural;
 
 use super::faults::{self, Fault, Findings, is_decided};
+use super::kinds::LinkKind;
 use super::link::MTU;
-use super::unseen;
+use super::{signature, unseen};
 use crate::Error;
 use crate::capture::congestion::{Recognition, congestion};
 use crate::capture::{Capture, Transfer, unread};
@@ -85,6 +86,8 @@ pub struct Estimate {
     pub window: Option<Estimation<u64>>,
     /// Bytes transferred.
     pub transfer: Option<u64>,
+    /// The kind of the link, if recognized.
+    pub kind: Option<Estimation<LinkKind>>,
     /// The sender's TCP, if recognized.
     pub sender: Option<Estimation<String>>,
     /// The behaviour of the sender.
@@ -170,6 +173,7 @@ impl Estimate {
             delay: Some((delay, "half of the shortest round trip".to_owned())),
             rate_back: rate_back(transfer),
             sender: sender(transfer, &captured.recognition),
+            kind: signature::recognized(transfer.data),
             transfer: Some(transfer.data.unique_bytes),
             mtu: mtu(transfer),
             window: bounded.clone().or_else(|| window(transfer, &captured.recognition)),

@@ -1,5 +1,6 @@
 //! Remedies whose settings follow from the link: schemes added by the advice.
 
+use super::kinds::LinkKind;
 use super::link::Link;
 
 /// Connections per transfer.
@@ -25,7 +26,19 @@ impl Link {
             text += &format!(
                 "fq-codel = {{ family = \"return-path\", change = [\"base station\"], \
                  run = \"tc qdisc replace dev wlan0 root fq_codel\", what = \"a queue for each flow, kept short\", \
-                 set = {{ {queue}.discipline = \"fq-codel\" }} }}\n"
+                 set = {{ {queue}.discipline = \"fq-codel\" }} }}\n\
+                 dualpi2 = {{ family = \"return-path\", change = [\"base station\"], \
+                 run = \"tc qdisc replace dev wlan0 root dualpi2\", what = \"coupled queues for L4S and other senders\", \
+                 set = {{ {queue}.discipline = \"dualpi2\" }} }}\n\
+                 prague = {{ family = \"end-to-end\", change = [\"sender\", \"receiver\", \"base station\"], \
+                 what = \"Prague, a sender of L4S, and dualpi2\", set = {{ sender.tcp = \"prague\", \
+                 receiver.accurate-ecn = \"ace\", {queue}.discipline = \"dualpi2\" }} }}\n"
+            );
+        }
+        if self.discipline == super::FIFO && self.kind == Some(LinkKind::Wifi6) {
+            text += &format!(
+                "airtime = {{ family = \"return-path\", change = [\"base station\"], what = \"a queue for each station, \
+                 served by airtime\", set = {{ {queue}.discipline = \"airtime\" }} }}\n"
             );
         }
         if self.damage {

@@ -49,10 +49,7 @@ enum Change {
 fn change(option: &str, link: &Link) -> Option<Change> {
     let losses = link.loss.get() > 0.0;
     Some(match option {
-        "duplex" => Change::Words(&["half", "tdd"], |link, word| {
-            let known = Duplex::WORDS.iter().find(|(name, _)| *name == word);
-            link.duplex = known.map_or(link.duplex, |(_, duplex)| *duplex);
-        }),
+        "duplex" => Change::Words(&["half"], |link, _| link.duplex = Duplex::Half),
         "discipline" if link.discipline == FIFO => {
             Change::Words(&["fq-codel"], |link, word| link.discipline = word.to_owned())
         }

@@ -7,7 +7,7 @@ use lasthop_proto::units::{Probability, Rate, Span};
 use serde::Serialize;
 
 use super::link::Link;
-use crate::traces::{self, Model};
+use crate::traces;
 
 /// A kind of link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -148,11 +148,13 @@ impl LinkKind {
     }
 
     /// The period in which a device may request a grant, where it needs one: the usual one, or the longest of the
-    /// standard (3GPP TS 36.213 table 10.1.5-1; TS 38.331: 80 slots; TS 36.331: `nprach-Periodicity`).
+    /// standard. LTE: 80 ms (3GPP TS 36.213 table 10.1.5-1). NR with 30 kHz: 160 slots (TS 38.331,
+    /// `SchedulingRequestResourceConfig`). NB-IoT requests by random access: 2560 ms (TS 36.331,
+    /// `nprach-Periodicity`).
     pub(super) fn request(self, longest: bool) -> Span {
         match (self, longest) {
             (LinkKind::Lte, true) => Span::millis(80),
-            (LinkKind::Nr, true) => Span::millis(40),
+            (LinkKind::Nr, true) => Span::millis(80),
             (LinkKind::NbIot, true) => Span::millis(2560),
             (LinkKind::Nr, false) => Span::millis(5),
             (LinkKind::NbIot, false) => Span::millis(160),
@@ -163,6 +165,23 @@ impl LinkKind {
     /// Whether a device waits for grants, whose period is the operator's choice.
     pub(super) fn has_grants(self) -> bool {
         matches!(self, LinkKind::Lte | LinkKind::Nr | LinkKind::NbIot)
+    }
+
+    /// Whether the link layer repairs losses.
+    pub(super) fn repairs(self) -> bool {
+        self.has_grants() || self == LinkKind::Wifi6
+    }
+
+    /// Time that granted access adds to the round trip of a single packet: one and a half blocks in each direction, and
+    /// the request of the ACK's grant.
+    pub(super) fn own_round_trip(self) -> Span {
+        let block = match self {
+            LinkKind::Lte => Span::millis(1),
+            LinkKind::Nr => Span::micros(500),
+            LinkKind::NbIot => Span::millis(26),
+            _ => return Span::ZERO,
+        };
+        block * 3 + self.request(false)
     }
 
     /// The lines of the radio of `link` without its errors, with a queue of `discipline`.
@@ -211,24 +230,9 @@ impl LinkKind {
         if self != LinkKind::Starlink {
             return String::new();
         }
-        /// Milliseconds from one row to the next.
-        const ROW: u32 = 20;
-        let minute = Span::secs(60);
-        let Ok(trace) = traces::make(&Model::Starlink { rate }, minute, 1) else {
-            return String::new();
-        };
-        let rates = traces::statistics(&trace, ROW).windows_bps;
-        let delays = traces::starlink_delays(minute, 1);
-        // The record's delays move by the difference of the mean.
-        let more = link.delay.as_secs_f64() * 1e3 - 10.5;
-        let rows = rates.iter().enumerate().map(|(i, bps)| {
-            let delay = delays.get(2 * i).map_or(10.5, |ms| f64::from(*ms)) + more;
-            format!("{:.2},{bps:.0},{:.1}\n", f64::from(i as u32 * ROW) / 1e3, delay.max(0.1))
-        });
-        let rows: String = rows.collect();
-        format!(
-            "\n[files]\n\"starlink.csv\" = '''\ntime (s),rate (bit),delay (ms)\n{rows}60,again,\n'''\n"
-        )
+        let (delay, minute) = (link.delay.as_secs_f64() * 1e3, Span::secs(60));
+        let rows = traces::starlink_table(rate, delay, minute, 1).unwrap_or_default();
+        format!("\n[files]\n\"starlink.csv\" = '''\n{rows}'''\n")
     }
 
     /// `link` as one of this kind with the same rates and delays, no other losses, and the longest period of requests.
@@ -250,13 +254,16 @@ impl LinkKind {
 
 /// Rate from which Wi-Fi is a possible link.
 const WIFI: u64 = 6_000_000;
+/// Rate up to which NB-IoT is a possible link: the uplink peak of category NB2 (3GPP TS 36.306: 2536 bits in 16 ms).
+const NB_IOT: u64 = 159_000;
 
 /// The kinds on which a scheme for a short queue must hold at the rate of `link`: repair in order with any period of
 /// requests, and aggregates. The link's own kind is one of them if it has such a period.
 pub(super) fn checked(link: &Link) -> impl Iterator<Item = LinkKind> {
     let wifi = (link.rate.bps() >= WIFI).then_some(LinkKind::Wifi6);
-    let other =
-        [LinkKind::Lte].into_iter().chain(wifi).filter(|_| link.kind != Some(LinkKind::Geo));
+    let nb_iot = (link.rate.bps() <= NB_IOT).then_some(LinkKind::NbIot);
+    let other = [LinkKind::Lte].into_iter().chain(nb_iot).chain(wifi);
+    let other = other.filter(|_| link.kind != Some(LinkKind::Geo));
     let own = link.kind.filter(|kind| kind.has_grants());
     let own_kind = link.kind;
     other.filter(move |kind| Some(*kind) != own_kind).chain(own)

@@ -74,7 +74,14 @@ impl LinkOptions {
         if let Some(Fault { diagnosis, .. }) = fault.filter(|_| self.rate.is_none()) {
             return Err(Error::input(diagnosis.evidence.clone(), diagnosis.remedy.clone()));
         }
-        let kind = self.kind;
+        // Other properties of a link layer exclude those of a recognized kind.
+        let described = self.arq.is_some() || self.duplex.is_some() || self.handoff.is_some();
+        let recognized = estimate.kind.as_ref().filter(|_| self.kind.is_none() && !described);
+        if let Some((kind, how)) = recognized {
+            let (value, how) = (kind.word().to_owned(), how.clone());
+            facts.0.push(Fact { what: "link", value, from: Basis::Estimated, how });
+        }
+        let kind = self.kind.or(recognized.map(|(kind, _)| *kind));
         let of_kind = kind.map(LinkKind::figures);
         let source = of_kind.map_or("", |figures| figures.source);
         let usual_rate = of_kind.and_then(|figures| figures.rate.parse().ok());
@@ -88,21 +95,25 @@ impl LinkOptions {
         let (usual, rest) = match &estimate.delay {
             // A capture at one end does not show the position of the lossy link on the path.
             Some((whole, _)) => {
-                let link = self.delay.unwrap_or(Span::millis(5).min(Span(whole.0 / 2)));
-                (link, whole.saturating_sub(link))
+                let usual = of_kind.map_or(Span::millis(5), |figures| figures.delay);
+                let link = self.delay.unwrap_or(usual.min(Span(whole.0 / 2)));
+                let own = kind.map_or(Span::ZERO, LinkKind::own_round_trip);
+                (link, whole.saturating_sub(link + Span(own.0 / 2)))
             }
             None => {
                 of_kind.map_or((Span::millis(5), Span::millis(20)), |f| (f.delay, f.wired_delay))
             }
         };
         let wired = estimate.delay.as_ref().map(|(whole, how)| {
-            (rest, format!("{whole} for the whole path, one way ({how}), less that of the link"))
+            (rest, format!("{whole} for the whole path, one way ({how}), less that of the link and its layers"))
         });
         let delay = facts.settle("delay", self.delay, None, usual, formatted);
         let wired_delay = facts.settle("wired-delay", self.wired_delay, wired, rest, formatted);
         let usual_loss = kind.map_or(Probability::ZERO, LinkKind::loss);
+        // A link that repairs its losses has none.
+        let estimated_loss = estimate.loss.clone().filter(|_| !kind.is_some_and(LinkKind::repairs));
         let percent = |p: &Probability, _| format!("{}%", (p.get() * 1e6).round() / 1e4);
-        let loss = facts.settle("loss", self.loss, estimate.loss.clone(), usual_loss, percent);
+        let loss = facts.settle("loss", self.loss, estimated_loss, usual_loss, percent);
         let packets = |burst: &f64, from| match from {
             Basis::Estimated => format!("{burst:.2}"),
             _ => burst.to_string(),

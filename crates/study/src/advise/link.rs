@@ -15,8 +15,6 @@ const SENDERS: &Synonyms =
     &[("linux", "kernel default"), ("bbr", "bbrv1 bbrv2"), ("westwood", "westwood+")];
 /// Bytes of IP and TCP headers without options.
 const HEADERS: u32 = 40;
-/// The frame of time division duplex: a packet waits at most 5 ms.
-pub(super) const FRAME: Span = Span::millis(5);
 /// The usual largest packet, in bytes.
 pub const MTU: u32 = 1500;
 /// The usual queue discipline.
@@ -64,14 +62,11 @@ pub enum Duplex {
     Full,
     /// The directions alternate frame by frame at one rate.
     Half,
-    /// Time division: each direction has its part of 5 ms frames. The rate is the average; a packet waits 0 to 5 ms.
-    Tdd,
 }
 
 impl Duplex {
     /// The names, the usual one first.
-    pub const WORDS: [(&str, Duplex); 3] =
-        [("full", Duplex::Full), ("half", Duplex::Half), ("tdd", Duplex::Tdd)];
+    pub const WORDS: [(&str, Duplex); 2] = [("full", Duplex::Full), ("half", Duplex::Half)];
 
     pub fn word(self) -> &'static str {
         Duplex::WORDS.iter().find(|(_, duplex)| *duplex == self).map_or("full", |(word, _)| word)
@@ -284,19 +279,14 @@ impl Link {
         if let Some(kind) = self.kind {
             return kind.radio(self, rate, discipline);
         }
-        let (duplex, delay) = match self.duplex {
-            Duplex::Full => ("full", self.delay),
-            Duplex::Half => ("half", self.delay),
-            // A packet waits for half of a frame on average; so does one of the link layer.
-            Duplex::Tdd => ("full", self.delay + Span(FRAME.0 / 2)),
-        };
+        let (duplex, delay) = (self.duplex.word(), self.delay);
         let overhead = match self.overhead {
             Span::ZERO => String::new(),
             overhead => format!(", overhead = \"{overhead}\""),
         };
         let arq = match (self.arq.as_str(), self.duplex) {
             (NO_ARQ, _) => String::new(),
-            ("tulip", Duplex::Full | Duplex::Tdd) => {
+            ("tulip", Duplex::Full) => {
                 "link-layer = \"tulip\"\ntulip = { pacing = \"full-duplex\" }\n".to_owned()
             }
             (word, _) => format!("link-layer = \"{word}\"\n"),

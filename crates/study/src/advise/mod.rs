@@ -11,6 +11,7 @@ mod measured;
 mod model;
 mod page;
 mod remedy;
+mod signature;
 mod unseen;
 mod waiting;
 

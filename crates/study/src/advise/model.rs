@@ -2,7 +2,7 @@
 
 use lasthop_analyze::Cause;
 use lasthop_observe::stats::Summary;
-use lasthop_proto::units::{Probability, Rate};
+use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_sim::runs::CellResults;
 use serde::Serialize;
 
@@ -41,8 +41,8 @@ impl Figures {
         Figures { throughput, loss, rtt, window: throughput * rtt, spread: None }
     }
 
-    /// Means over the runs of a cell.
-    fn of(cell: &CellResults) -> Figures {
+    /// Means over the runs of a cell; an ACK returns after `back` seconds.
+    fn of(cell: &CellResults, back: f64) -> Figures {
         let mean = |of: &dyn Fn(&lasthop_sim::runs::RunResult) -> f64| {
             Summary::of(&cell.runs.iter().map(of).collect::<Vec<f64>>()).mean
         };
@@ -52,7 +52,8 @@ impl Figures {
         let sent = mean(&flow(|f| f.originated.total() as f64));
         let lost = mean(&flow(|f| f.dropped.total() as f64));
         let flows = mean(&flow(|_| 1.0)).max(1.0);
-        let rtt = mean(&flow(|f| f.srtt.mean_s)) / flows;
+        // Of all packets: the sender's estimates are sampled at losses, where queues are full.
+        let rtt = mean(&flow(|f| f.delay.mean_s)) / flows + back;
         let all: Vec<f64> = cell.runs.iter().map(|run| run.metrics.aggregate_throughput).collect();
         let throughput = Summary::of(&all);
         let spread = (throughput.n > 1).then(|| throughput.sd / throughput.mean.max(1.0));
@@ -103,7 +104,9 @@ fn modelled<E: From<Error>>(
     let (plan, _) = source.plan(&[])?;
     let results = run(&plan)?;
     let cell = results.cells.first().filter(|cell| cell.runs.len() == runs as usize);
-    Ok(cell.map(Figures::of))
+    let request = link.kind.map_or(Span::ZERO, |kind| Span(kind.own_round_trip().0 / 2));
+    let back = (link.delay + link.wired_delay + request).as_secs_f64();
+    Ok(cell.map(|cell| Figures::of(cell, back)))
 }
 
 /// Compares the model with the capture; `None` if the user interrupted.

@@ -6,7 +6,7 @@ use lasthop_scenario::AS_IS;
 use serde::Serialize;
 
 use super::kinds::LinkKind;
-use super::link::{Duplex, FRAME, Link};
+use super::link::Link;
 use crate::compare::PointRanking;
 
 /// Maximum queueing delay that is not reported, in seconds: the default target of FQ-CoDel (RFC 8290 section 5.2.2).
@@ -78,13 +78,9 @@ pub struct Shorter {
 impl Link {
     /// End-to-end delay of a full data packet without queues, in seconds.
     fn empty(&self) -> f64 {
-        let frame = match self.duplex {
-            Duplex::Tdd => FRAME.as_secs_f64() / 2.0,
-            Duplex::Full | Duplex::Half => 0.0,
-        };
         let packet = f64::from(self.mtu) * 8.0 / self.rate.bps() as f64;
         let travels = self.delay.as_secs_f64() + self.wired_delay.as_secs_f64();
-        travels + frame + packet + self.overhead.as_secs_f64()
+        travels + packet + self.overhead.as_secs_f64()
     }
 
     /// The minimum round trip, if it exceeds a sender's first timeout.

@@ -78,7 +78,7 @@ pub struct AdviseArgs {
     /// Discipline of that queue: fifo, codel, fq-codel, pie and others (docs/reference/scenario-files.md) [default: fifo]
     #[arg(long, value_name = "DISCIPLINE", help_heading = "The link")]
     pub discipline: Option<String>,
-    /// Whether the directions of the link share its medium: full, half (turns), tdd (parts of frames of 5 ms) [default: full]
+    /// Whether the directions of the link share its medium: full, half (turns) [default: full]
     #[arg(long, value_name = "DUPLEX", value_parser = study_args::one_of(Duplex::WORDS), hide_possible_values = true, help_heading = "The link")]
     pub duplex: Option<Duplex>,
     /// Link layer that retransmits: none, ll, ll-sack, local-recovery, tulip, airmail [default: none]
