@@ -29,7 +29,7 @@ const predict = async (page: Page, i: number) => {
 test('every lesson: a prediction, then what it claims holds in the runs that it shows', async () => {
   assert.ok(lessons.length >= 8);
   await opened(async (page) => {
-    for (const { id, schemes, choices: all, claims, watch } of lessons) {
+    for (const { id, schemes, choices: all, claims, watch, plot } of lessons) {
       assert.match(watch, /^\S.*[.?]$/, `${id}: a sentence says what to watch`);
       assert.ok(claims.length > 0 && all.filter((choice) => choice.right).length === 1, id);
       await learn(page, id);
@@ -51,7 +51,9 @@ test('every lesson: a prediction, then what it claims holds in the runs that it 
       );
       assert.equal(held.length, claims.length, id);
       for (const claim of held) assert.match(claim, /^true/, `${id}: ${claim}`);
-      assert.equal(await page.locator('.delays canvas').first().isVisible(), id === 'bufferbloat', `${id}: a plot of delays`);
+      for (const kind of ['delays', 'medium']) {
+        assert.equal(await page.locator(`.${kind} canvas`).first().isVisible(), plot === kind, `${id}: a plot of ${kind}`);
+      }
     }
   });
 });

@@ -206,6 +206,11 @@ impl Sink for Rows {
                 (row.from, row.to) = (tcp.tcb.snd_una as f64, tcp.tcb.snd_nxt as f64);
             }
             EventKind::Agent { flow: of, .. } => row.flow = Some(*of),
+            // The station, counted from one, and the time on the air.
+            EventKind::Air(air) => {
+                let station = f64::from(air.station.0) + 1.0;
+                (row.from, row.to) = (station, air.airtime.as_secs_f64());
+            }
             EventKind::Channel { side: towards, .. } => {
                 row.side = u8::from(*towards == Side::Right)
             }

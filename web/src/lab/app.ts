@@ -10,6 +10,7 @@ import { type Checked, type Choices, type Known, NOTHING } from './answers.ts';
 import { Captured } from './captured.ts';
 import { Column } from './column.ts';
 import { Delays } from './delays.ts';
+import { Medium } from './medium.ts';
 import { Editor } from './editor.ts';
 import { preset } from './lesson.ts';
 import { type Lesson, lessons } from './lessons.ts';
@@ -58,6 +59,7 @@ export class Lab {
   readonly captured = new Captured(this.engine, () => this.update());
   readonly together = new Together();
   readonly delays = new Delays();
+  readonly medium = new Medium();
   /** The path of a lesson at rest, before the prediction. */
   readonly preview = new PathView('The path of this lesson', 1.5);
   readonly progress = new Progress();
@@ -419,7 +421,8 @@ export class Lab {
       this.preview.set(first);
       this.#preview();
     }
-    this.delays.show(this.columns, this.cursor, this.lesson?.delays ?? false);
+    this.delays.show(this.columns, this.cursor, this.lesson?.plot === 'delays');
+    this.medium.show(this.columns, this.cursor, this.lesson?.plot === 'medium');
     if (this.lesson?.task && this.predicted !== null && taskReached(this, this.lesson.task)) this.progress.note(this.lesson.id, { reached: true });
     this.update();
     this.#fit();

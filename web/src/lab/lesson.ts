@@ -52,8 +52,8 @@ export interface Lesson {
   /** Time at which the runs start, in seconds, and their speed, one of `SPEEDS`. */
   start: number;
   speed: number;
-  /** Whether a plot of the round-trip times is shown below the columns. */
-  delays: boolean;
+  /** The plot below the columns: round-trip times, or frames on the medium. */
+  plot: 'delays' | 'medium' | null;
   /** The text before the question. */
   before: string;
   question: string;
@@ -93,7 +93,7 @@ export function lesson(id: string, file: string): Lesson {
     watch: one('watch') ?? '',
     start: Number(one('start') ?? 0),
     speed: Number(one('speed') ?? 0.1),
-    delays: one('plot') === 'delays',
+    plot: (['delays', 'medium'] as const).find((plot) => plot === one('plot')) ?? null,
     before: before!.replace(/```toml\n[\s\S]*?```\n?/, '').trim(),
     question: question!.split(/^- \[/m)[0]!.trim(),
     choices: choices.map(([, mark, text]) => ({ text: text!.replace(/\s+/g, ' '), right: mark === 'x' })),

@@ -25,7 +25,8 @@ export function page(lab: Lab): TemplateResult {
         ${lab.hidden ? waiting(lab) : nothing}
         <div class="results" ?hidden=${lab.hidden}>
           ${player(lab)} ${signs()} ${lab.lesson ? watched(lab, lab.lesson) : nothing}
-          <section class="delays" aria-label="Round-trip times" ?hidden=${!lab.lesson?.delays}>${lab.delays.place}</section>
+          <section class="delays" aria-label="Round-trip times" ?hidden=${lab.lesson?.plot !== 'delays'}>${lab.delays.place}</section>
+          <section class="medium" aria-label="Frames on the medium" ?hidden=${lab.lesson?.plot !== 'medium'}>${lab.medium.place}</section>
           ${lab.columns.length === 0 ? empty(lab) : nothing}
           <div class="columns" data-count=${lab.columns.length}>${lab.columns.map((column, i) => columnOf(lab, column, i))}</div>
           <section class="seeds" aria-label="Several seeds" ?hidden=${lab.shown.runs < 2}>
