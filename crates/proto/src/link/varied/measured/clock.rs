@@ -175,7 +175,7 @@ pub(super) fn seconds(
         understood.push(format!("times: `{name}`, {kind} in {unit}"));
     }
     let (mut midnights, mut last) = (0.0, 0.0);
-    // A double of today's Unix time is exact to a quarter of a microsecond.
+    // A double of a current Unix time is exact to a quarter of a microsecond.
     let exact = |at: f64| if zero * tick > 1e8 { libm::round(at * 1e6) / 1e6 } else { at };
     let mut times = Vec::with_capacity(rows.len());
     for (line, stamp) in rows {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_today_are_exact_to_a_microsecond() {
+    fn current_dates_are_exact_to_a_microsecond() {
         let texts =
             ["2024-05-27T11:23:28.0", "2024-05-27T11:23:28.2", "2024-05-27T11:23:28.400001"];
         let rows = texts.map(|text| (1, parse(text).unwrap()));
