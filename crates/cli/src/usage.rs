@@ -258,9 +258,8 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
         }
         ErrorKind::InvalidValue => {
             let (choices, value) = (text(ContextKind::ValidValue), text(ContextKind::InvalidValue));
-            let replaced = |(command, former, _): &&(&str, &str, &str)| {
-                *command == called && *former == value
-            };
+            let replaced =
+                |(command, former, _): &&(&str, &str, &str)| *command == called && *former == value;
             if let Some((.., remedy)) = REPLACED.iter().find(replaced) {
                 help = format!("{remedy}; ");
             } else if !choices.is_empty() {
