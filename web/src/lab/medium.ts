@@ -1,54 +1,107 @@
 // Frames on the medium over time, for lessons about radio links.
 
-import { type CurveData, CurvePlot, type TimeCursor } from '../plots/index.ts';
+import type { TimeCursor } from '../plots/index.ts';
+import { palette, series } from '../plots/style.ts';
 import type { Column } from './column.ts';
 import type { Recording } from './recording.ts';
 
-/** Height of a station's line above that of the one before, in rows. */
-const APART = 0.12;
-const FAILED = 'failed: repeated later';
+/** Seconds in view: a few of the longest aggregates. */
+const VIEW = 0.04;
+/** Heights of a row, of a frame, and of the space for times, in CSS pixels. */
+const ROW = 44;
+const FRAME = 12;
+const FOOT = 24;
+const LEFT = 110;
+const WIDTH = 900;
 
+/** A transmission. */
+export interface Frame {
+  from: number;
+  to: number;
+  /** 0 is the base station. */
+  station: number;
+  failed: boolean;
+}
+
+/** A row of frames for each column, in the part of the time that has the cursor. */
 export class Medium {
   readonly place = document.createElement('div');
-  #plot: CurvePlot | null = null;
+  #rows: { name: string; frames: Frame[] }[] = [];
+  #cursor: TimeCursor | null = null;
+  #leave: (() => void) | null = null;
 
-  /** Draws the frames of all columns, a row for each, or removes the plot if it is not `wanted`. */
+  /** Draws the frames of all columns, or removes the picture if it is not `wanted`. */
   show(columns: readonly Column[], cursor: TimeCursor, wanted: boolean): void {
-    if (!wanted) {
-      this.#plot?.destroy();
-      this.#plot = null;
-      return;
+    this.#leave?.();
+    this.#leave = null;
+    this.place.replaceChildren();
+    if (!wanted) return;
+    this.#rows = columns.flatMap(({ scheme, run }) => (run ? [{ name: scheme, frames: frames(run) }] : []));
+    this.#cursor = cursor;
+    const heading = document.createElement('h3');
+    heading.textContent = 'Frames on the medium';
+    const words = document.createElement('p');
+    const stations = Math.max(0, ...this.#rows.flatMap((row) => row.frames.map(({ station }) => station)));
+    const names = Array.from({ length: stations + 1 }, (_, i) => (i === 0 ? 'base station' : `station ${i}`));
+    for (const [i, name] of [...names, 'failed, to be repeated'].entries()) {
+      const sign = document.createElement('span');
+      sign.textContent = '\u25a0 ';
+      sign.style.color = palette(document.body)[i > stations ? 'red' : series(i).colour];
+      words.append(sign, `${name}  `);
     }
-    this.#plot ??= new CurvePlot(this.place, cursor, {
-      title: 'Frames on the medium: a row for each column, colours by station',
-      file: 'lasthop-medium',
-      height: 60 + 60 * columns.length,
+    const canvas = document.createElement('canvas');
+    canvas.setAttribute('role', 'img');
+    canvas.setAttribute('aria-label', `Frames on the medium in ${VIEW * 1e3} ms, a row for each column, coloured by station`);
+    this.place.append(heading, words, canvas);
+    this.#leave = cursor.subscribe(() => this.#draw(canvas));
+    this.#draw(canvas);
+  }
+
+  #draw(canvas: HTMLCanvasElement): void {
+    const [scale, height] = [devicePixelRatio || 1, this.#rows.length * ROW + FOOT];
+    [canvas.width, canvas.height] = [WIDTH * scale, height * scale];
+    canvas.style.maxWidth = '100%';
+    canvas.style.width = `${WIDTH}px`;
+    const pen = canvas.getContext('2d');
+    if (!pen) return;
+    const colours = palette(canvas);
+    pen.scale(scale, scale);
+    pen.font = '12px sans-serif';
+    const begin = Math.floor((this.#cursor?.time ?? 0) / VIEW) * VIEW;
+    const x = (time: number) => LEFT + ((time - begin) / VIEW) * (WIDTH - LEFT);
+    this.#rows.forEach(({ name, frames }, row) => {
+      const base = (row + 1) * ROW;
+      pen.fillStyle = colours.ink;
+      pen.fillText(name, 0, base - 6);
+      pen.fillStyle = colours.grid;
+      pen.fillRect(LEFT, base, WIDTH - LEFT, 1);
+      for (const { from, to, station, failed } of frames) {
+        if (to < begin || from > begin + VIEW) continue;
+        pen.fillStyle = failed ? colours.red : colours[series(station).colour];
+        const left = Math.max(x(from), LEFT);
+        pen.fillRect(left, base - FRAME * (1 + Math.min(station, 2)), Math.max(x(to) - left, 0.7), FRAME - 1);
+      }
     });
-    this.#plot.set(frames(columns.flatMap((column) => (column.run ? [column.run] : []))));
+    const now = this.#cursor?.time;
+    pen.fillStyle = colours.ink;
+    if (now !== null && now !== undefined) pen.fillRect(x(now), 0, 1, height - FOOT);
+    for (let i = 0; i <= 4; i++) {
+      const at = begin + (VIEW * i) / 4;
+      pen.textAlign = i === 4 ? 'right' : 'left';
+      pen.fillText(`${at.toFixed(2)} s`, x(at), height - 6);
+    }
+    pen.textAlign = 'left';
   }
 }
 
-/** A curve for each station, with a line from the begin to the end of each frame, and one for failed frames. */
-export function frames(runs: readonly Recording[]): CurveData[] {
-  const all = new Map<string, { t: number; y: number }[]>();
-  runs.forEach((run, row) => {
-    for (let i = 0; i < run.t.length; i++) {
-      const { event, cause } = run.of(i);
-      if (!event.startsWith('air-')) continue;
-      const [station, airtime] = [run.from[i]! - 1, run.to[i]!];
-      const failed = cause === 'damaged' || cause === 'collided';
-      const name = failed ? FAILED : station === 0 ? 'access point' : `station ${station}`;
-      const [end, y] = [run.t[i]!, row + 1 + APART * station];
-      const points = all.get(name) ?? [];
-      points.push({ t: end - airtime, y }, { t: end, y }, { t: end, y: Number.NaN });
-      all.set(name, points);
-    }
-  });
-  const last = ([name]: [string, unknown]) => (name === FAILED ? 1 : 0);
-  return [...all]
-    .sort((a, b) => last(a) - last(b) || a[0].localeCompare(b[0]))
-    .map(([name, points]) => {
-      points.sort((a, b) => a.t - b.t);
-      return { name, unit: 'row', t: Float64Array.from(points, ({ t }) => t), y: Float64Array.from(points, ({ y }) => y) };
-    });
+/** The transmissions of a run. */
+export function frames(run: Recording): Frame[] {
+  const all: Frame[] = [];
+  for (let i = 0; i < run.t.length; i++) {
+    const { event, cause } = run.of(i);
+    if (!event.startsWith('air-')) continue;
+    const [to, failed] = [run.t[i]!, cause === 'damaged' || cause === 'collided'];
+    all.push({ from: to - run.to[i]!, to, station: run.from[i]! - 1, failed });
+  }
+  return all;
 }
