@@ -46,6 +46,11 @@ impl Rows {
         let Some((_, first)) = lines().next() else {
             return Err(wrong(0, "there are no lines in it", HELP));
         };
+        if first.starts_with('{') {
+            let help = "`lasthop trace convert FILE --to csv -o FILE.csv` converts results of irtt and iperf3, and traces of \
+                        AlphaRTC";
+            return Err(wrong(0, "it is JSON, and a table is needed", help));
+        }
         if let Some(rows) = Rows::of_ping(lines(), hints)? {
             return Ok(rows);
         }

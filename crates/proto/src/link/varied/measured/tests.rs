@@ -249,6 +249,7 @@ fn wrong_tables_are_refused_with_line_and_remedy() {
     refused("t,rate_kbps\n0,5\n0,6\n", &plain, None, &["same time"]);
     refused("t,rate_kbps\n", &plain, None, &["no numbers"]);
     refused("", &plain, None, &["no lines"]);
+    refused("{\"uplink\":{}}", &plain, None, &["JSON", "trace convert"]);
     refused("0s,1mbit\n1s,2mbps\n", &plain, Some(2), &["2mbit"]);
     refused("0s,1mbit\n3s,1mbit\n2s,1mbit\n", &plain, Some(3), &["before"]);
     refused("t,loss\n0,5\n1,200\n", &plain, Some(3), &["no probability"]);
