@@ -235,11 +235,20 @@ impl LinkKind {
         format!("\n[files]\n\"starlink.csv\" = '''\n{rows}'''\n")
     }
 
-    /// `link` as one of this kind with the same rates and delays, no other losses, and the longest period of requests.
+    /// `link` as one of this kind with the same rates and the same delay of the whole path, no other losses, and the
+    /// longest period of requests.
     pub(super) fn like(self, link: &Link) -> Link {
         let base = link.clone();
         let (loss, kind, arq) = (Probability::ZERO, Some(self), super::NO_ARQ.to_owned());
+        // Wi-Fi waits for answers within a room: a long delay belongs to the rest of the path.
+        let whole = link.delay + link.wired_delay;
+        let delay = match self {
+            LinkKind::Wifi6 => self.figures().delay.min(whole),
+            _ => link.delay,
+        };
         Link {
+            delay,
+            wired_delay: whole.saturating_sub(delay),
             loss,
             kind,
             arq,
@@ -296,6 +305,8 @@ mod tests {
             let text = kind.like(&link).scenario(1).unwrap();
             assert!(text.contains(&format!("request = \"{period}\"")), "{text}");
         }
+        let wifi = LinkKind::Wifi6.like(&Link { delay: Span::millis(7), ..link.clone() });
+        assert_eq!((wifi.delay, wifi.wired_delay), (Span::micros(1), Span::micros(26_999)));
         assert!(link.scenario(1).unwrap().contains("request = \"160ms\""));
         assert_eq!(
             ["130mbit", "8mbit", "1gbit"].map(|rate| LinkKind::mcs(rate.parse().unwrap())),
