@@ -418,6 +418,11 @@ impl Conn {
         self.handshake.unreachable(error);
     }
 
+    /// Its number in the capture.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// Its MPTCP connection.
     pub(crate) fn multipath(&self) -> &Multipath {
         &self.multipath

@@ -14,7 +14,7 @@ use crate::copies::Copies;
 use crate::frames::Frames;
 use crate::handshake::Unreachable;
 use crate::memory::Memory;
-use crate::reading::Analysis;
+use crate::reading::{Analysis, Connection};
 use crate::translated::Translations;
 
 const ICMP: u8 = 1;
@@ -174,15 +174,20 @@ impl Analyzer {
         let mut translations = Translations::default();
         let mut tokens = BTreeMap::new();
         let until = self.connections.iter().map(Conn::ended).max().unwrap_or_default();
-        for connection in self.connections.into_iter().filter(Conn::is_seen) {
-            translations.add(&connection);
-            let multipath = *connection.multipath();
-            let mut connection = connection.finish(&self.config, until);
-            for token in multipath.tokens() {
-                connection.multipath = Some(*tokens.entry(token).or_insert(connection.number));
+        for connection in self.connections.iter().filter(|connection| connection.is_seen()) {
+            translations.add(connection);
+            for token in connection.multipath().tokens() {
+                tokens.entry(token).or_insert(connection.number());
             }
-            self.analysis.connections.push(connection);
         }
+        // Collecting reuses the memory of the connections.
+        let finish = |connection: Conn| {
+            let multipath = *connection.multipath();
+            let first = multipath.tokens().filter_map(|token| tokens.get(&token).copied()).min();
+            Connection { multipath: first, ..connection.finish(&self.config, until) }
+        };
+        let seen = self.connections.into_iter().filter(Conn::is_seen);
+        self.analysis.connections = seen.map(finish).collect();
         for index in 0..self.analysis.connections.len() {
             translations.report(index, &mut self.analysis.connections);
         }

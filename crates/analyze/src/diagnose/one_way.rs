@@ -12,7 +12,7 @@ const FEWEST: u64 = 3;
 /// Distance of two ACKs, the largest window of RFC 7323, beyond which they belong to different sequence number spaces.
 const FAR: u32 = 1 << 30;
 
-const REMEDY: &str = "capture both directions, at the sender: on a router with asymmetric paths at an end host, \
+const REMEDY: &str = "capture both directions without a filter, at the sender: on a router with asymmetric paths at an end host, \
     and with a mirror port for both receive and transmit";
 
 /// The ACKs of one side, by themselves.
@@ -97,7 +97,7 @@ pub(super) fn diagnose(
     let captured = match back.packets {
         0 => "only the data was captured, no ACK".to_owned(),
         n => format!(
-            "most ACKs were not captured ({n} were): {} timestamps that the sender echoes came past another point",
+            "most ACKs were not captured ({n} were): the sender echoes {} timestamps of missing ones",
             own.unseen
         ),
     };

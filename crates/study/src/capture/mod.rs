@@ -83,6 +83,7 @@ impl Capture {
     fn causes(&self) -> Vec<String> {
         let all: Vec<_> = self.transfers().into_iter().chain(self.silent()).collect();
         let mut seen = BTreeSet::new();
+        let subflows = subflows(&self.analysis.connections);
         let mut lines = Vec::new();
         let mut more = 0;
         for transfer in &all {
@@ -95,7 +96,11 @@ impl Capture {
             let both =
                 both.chain(transfer.back.diagnoses.iter().map(|diagnosis| (diagnosis, false)));
             let is_share = |d: &Diagnosis| matches!(d.finding, Finding::Limits { .. });
-            let causes = both.filter(|(d, main)| d.is_cause() && (*main || !is_share(d)));
+            // A subflow without data to send waits for the scheduler, which prefers another one.
+            let first = transfer.connection.multipath;
+            let several = first.is_some_and(|first| subflows[&first].len() > 1);
+            let shares = |main: bool| main && !several;
+            let causes = both.filter(|(d, main)| d.is_cause() && (shares(*main) || !is_share(d)));
             let best = causes.max_by_key(|(d, main)| (d.weight(), !is_share(d), *main));
             match best {
                 Some((best, _)) if lines.len() < CAUSES => {
@@ -257,14 +262,20 @@ pub fn unread(analysis: &Analysis) -> Option<String> {
     listed(analysis.unread_packets, "not read", kinds)
 }
 
-/// Connections with several subflows of MPTCP.
-fn multipath(connections: &[Connection]) -> Vec<String> {
+/// Subflows of each MPTCP connection, by the number of the first one.
+fn subflows(connections: &[Connection]) -> BTreeMap<u32, Vec<&Connection>> {
     let mut subflows: BTreeMap<u32, Vec<&Connection>> = BTreeMap::new();
     for connection in connections {
         if let Some(first) = connection.multipath {
             subflows.entry(first).or_default().push(connection);
         }
     }
+    subflows
+}
+
+/// Connections with several subflows of MPTCP.
+fn multipath(connections: &[Connection]) -> Vec<String> {
+    let subflows = subflows(connections);
     let several = subflows.values().filter(|subflows| subflows.len() > 1);
     let line = |subflows: &Vec<&Connection>| {
         let each = |c: &&Connection| {
