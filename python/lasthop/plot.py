@@ -121,11 +121,59 @@ def _marks(ax: Axes, rows: list[dict[str, Any]], mark: str, colour: str, words: 
         ax.plot(at, middle, marker=mark, markersize=5, label=f"{words} ({len(rows)})", **style)
 
 
-def bars(summary: list[dict[str, Any]], labels: list[str], name: str, ax: Axes | None = None) -> Axes:
-    """One number over cells: bars with 95 % confidence intervals."""
-    ax = _axes(ax, height=1.2 + 0.35 * max(len(summary), 2))
+#: Number of cells up to which each has a bar, and of the bars at both ends of more cells.
+FEW, ENDS = 40, 15
+#: Maximum number of rows and columns of a heat map.
+MOST = 60
+
+
+def cells(
+    summary: list[dict[str, Any]], labels: list[list[str]], axes: list[str], name: str, ax: Axes | None = None
+) -> Axes:
+    """One number over cells: bars of few cells, a heat map of many cells with several axes, else the ends of their order."""
     unit = summary[0]["unit"] if summary else ""
     scale, unit = (125_000.0, "Mbit/s") if unit == "B/s" else (1.0, unit)
+    words, unit = name.replace("_", " "), name if unit in ("", "1") else unit
+    if len(summary) > FEW and len(axes) > 1:
+        means = {tuple(each): row["mean"] / scale for each, row in zip(labels, summary)}
+        return _heat(means, axes, f"{words} ({unit})" if unit != name else words, ax)
+    names = [" ".join(each) or "all" for each in labels]
+    title = words
+    if len(summary) > FEW:
+        order = sorted(range(len(summary)), key=lambda i: -summary[i]["mean"])
+        title = f"{words}: the {ENDS} highest and the {ENDS} lowest of {len(summary)} cells"
+        ends = order[:ENDS] + order[-ENDS:]
+        summary, names = [summary[i] for i in ends], [names[i] for i in ends]
+    return _bars(summary, names, scale, title, unit, ax)
+
+
+def _heat(means: dict[tuple[str, ...], float], axes: list[str], words: str, ax: Axes | None) -> Axes:
+    """A tile for each cell: the axis with the most values is horizontal, the others together are vertical."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    values = [list(dict.fromkeys(each[i] for each in means)) for i in range(len(axes))]
+    across = max(range(len(axes)), key=lambda i: len(values[i]))
+    others = list(dict.fromkeys(each[:across] + each[across + 1 :] for each in means))
+    rows, columns = others[:MOST], values[across][:MOST]
+    found = [[means.get((*row[:across], column, *row[across:]), float("nan")) for column in columns] for row in rows]
+    ax = _axes(ax, height=1.6 + 0.16 * len(rows))
+    colours = LinearSegmentedColormap.from_list("lasthop", [_colour(ax, "grid"), _colour(ax, "blue")])
+    image = ax.imshow(found, aspect="auto", cmap=colours)
+    ax.grid(visible=False)
+    ax.set_xticks(range(len(columns)), columns, rotation=60, ha="right", fontsize=8)
+    ax.set_yticks(range(len(rows)), [" ".join(row) for row in rows], fontsize=7)
+    ax.figure.colorbar(image, ax=ax).outline.set_visible(False)
+    drawn = len(rows) * len(columns)
+    missing = len(others) * len(values[across]) - drawn
+    title = f"{words}, {len(means)} cells" + (f"; {missing} of them do not fit" if missing else "")
+    return _titled(ax, title, axes[across], ", ".join(axes[:across] + axes[across + 1 :]))
+
+
+def _bars(
+    summary: list[dict[str, Any]], labels: list[str], scale: float, title: str, unit: str, ax: Axes | None
+) -> Axes:
+    """Bars with 95 % confidence intervals."""
+    ax = _axes(ax, height=1.2 + 0.35 * max(len(summary), 2))
     places = list(range(len(summary)))
     means = [row["mean"] / scale for row in summary]
     errors = [(row.get("ci95") or 0.0) / scale for row in summary]
@@ -133,4 +181,4 @@ def bars(summary: list[dict[str, Any]], labels: list[str], name: str, ax: Axes |
     ax.set_yticks(places, labels)
     ax.grid(visible=False, axis="y")
     ax.invert_yaxis()
-    return _titled(ax, name.replace("_", " "), name if unit in ("", "1") else unit, "")
+    return _titled(ax, title, unit, "")

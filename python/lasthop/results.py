@@ -98,12 +98,15 @@ class Results:
         return self._results.json()
 
     def plot(self, name: str = "throughput", ax: Axes | None = None) -> Axes:
-        """Draws one number over the cells, with 95 % confidence intervals. Needs ``lasthop[plot]``."""
+        """Draws one number over the cells: bars with 95 % confidence intervals, or a heat map of many cells.
+
+        Needs ``lasthop[plot]``.
+        """
         from . import plot
 
         summaries = self._summaries(name)
-        labels = [" ".join(labels) or "all" for _, labels, _ in summaries]
-        return plot.bars([row for *_, row in summaries], labels, name, ax)
+        labels = [labels for _, labels, _ in summaries]
+        return plot.cells([row for *_, row in summaries], labels, list(self.scenario.axes), name, ax)
 
     def __getstate__(self) -> tuple[Scenario, str]:
         return self.scenario, self.to_json()
@@ -127,7 +130,12 @@ class Results:
             [*labels, r["n"], f"{r['mean'] * 8e-6:.3f}", f"± {(r.get('ci95') or 0) * 8e-6:.3f}"]
             for _, labels, r in self._summaries("throughput")
         ]
-        return f"<b>{escape(self.scenario.plan.title)}</b>{table(head, cells)}" + figure(lambda: self.plot())
+        title = f"<b>{escape(self.scenario.plan.title)}</b>"
+        if len(cells) > 40:
+            title += f", the 10 cells with the highest throughput and the 10 with the lowest, of {len(cells)}"
+            cells.sort(key=lambda cell: -float(cell[-2]))
+            cells = cells[:10] + cells[-10:]
+        return f"{title}{table(head, cells)}" + figure(lambda: self.plot())
 
 
 class Recording:

@@ -83,6 +83,20 @@ def test_the_style_is_that_of_the_command():
             assert pyplot.rcParams["text.color"] == theirs["ink"][dark]
 
 
+def test_many_cells_are_a_heat_map_or_the_ends_of_their_order():
+    base = lh.Scenario.example("quickstart").set("transfer.bytes", "10kB").set("agent", "none")
+    rates = [f"{n}mbit" for n in range(1, 46)]
+    t = lh.run(base.vary("path.3.radio.rate", rates).vary("host.server.tcp", ["reno", "tahoe"]), seeds=1)
+    ax = t.plot()
+    assert ax.images[0].get_array().shape == (2, 45)
+    assert ax.get_title(loc="left") == "throughput (Mbit/s), 90 cells"
+    assert ax.figure.get_size_inches()[1] < 6
+    assert "of 90" in t._repr_html_() and t._repr_html_().count("<tr>") == 21
+    line = lh.run(base.vary("path.3.radio.rate", rates), seeds=1).plot()
+    assert len(line.patches) == 30 and "of 45 cells" in line.get_title(loc="left")
+    pyplot.close("all")
+
+
 def test_a_dark_style_gives_dark_figures_and_other_axes_stay():
     t = lh.run(lh.Scenario.example("west97-lan").set("transfer.bytes", "50kB"), seeds=2)
     before = dict(pyplot.rcParams)

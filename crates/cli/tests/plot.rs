@@ -53,3 +53,47 @@ fn each_figure_is_drawn_from_stored_results() {
     let message = refused(dir, &["plot", "cdf", "results", "-o", "figure.jpg"]);
     assert!(message.contains(".svg or FILE.png"), "{message}");
 }
+
+#[test]
+fn many_cells_are_heat_maps_and_a_ranking_has_its_ends() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let dir = temporary.path();
+    let vary = [
+        "--vary",
+        "path.3.radio.rate=1mbit,2mbit,4mbit,8mbit,16mbit,32mbit,64mbit",
+        "--vary",
+        "path.3.errors.mean=16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB",
+    ];
+    let set = [
+        "--seeds",
+        "1",
+        "--set",
+        "transfer.bytes=20kB",
+        "--vary",
+        "agent=none,snoop",
+        "-o",
+        "results",
+    ];
+    good(dir, &[&["run", "quickstart"], &set[..], &vary[..]].concat());
+    let text = |name: &str| fs::read_to_string(dir.join("results").join(name)).expect("a figure");
+    let height = |svg: &str| -> f64 {
+        let (_, rest) = svg.split_once(" height=\"").expect("a height");
+        rest.split('"').next().expect("a number").parse().expect("a number")
+    };
+    good(dir, &["plot", "sweep", "results"]);
+    let svg = text("sweep.svg");
+    assert!(svg.contains("all 98 cells"), "the figure states that it leaves nothing out");
+    assert_eq!(svg.matches("fill-opacity").count() - svg.matches(".b-").count(), 98 + 9);
+    for label in ["agent=snoop", "64mbit", "512KiB"] {
+        assert!(svg.contains(label), "{label}");
+    }
+    good(dir, &["plot", "ranking", "results"]);
+    let svg = text("ranking.svg");
+    assert!(
+        svg.contains("the 20 highest and the 20 lowest of 98 cells")
+            && svg.contains("(58 cells between)")
+    );
+    assert!(height(&svg) < 1500.0);
+    let page = text("report.html");
+    assert!(page.contains("The 10 cells with the highest throughput") && page.contains("98 of 98"));
+}

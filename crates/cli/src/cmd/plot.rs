@@ -25,8 +25,8 @@ Kinds:
   window    congestion window over time, first run of each cell
   delay     round trip of each packet that was sent once, first run of each cell
   cdf       distribution of a scalar over the runs of each cell
-  sweep     means with 95 % confidence intervals: lines over a numeric axis, else bars, or a shaded table of many
-  ranking   cells in the order of their means, with 95 % confidence intervals
+  sweep     means with 95 % confidence intervals: lines over a numeric axis, else bars; many cells as heat maps
+  ranking   cells in the order of their means, with 95 % confidence intervals; of many the highest and the lowest
 
 The ending of the file chooses the form: .svg or .png. Reads results.json and the series under trace/; nothing is run again.";
 
@@ -78,7 +78,7 @@ pub fn run(args: &PlotArgs, json: bool) -> Result<Outcome, Failure> {
                 "run the scenario again with `-o`; real packets and sweeps leave no series"
             }
             NoFigure::Cells => {
-                "vary something in the run: `--vary agent=none,snoop`; or draw a cdf or a ranking"
+                "vary something in the run: `--vary agent=none,snoop`; or draw a cdf"
             }
             NoFigure::TooMany { .. } => "choose a cell with --cell",
         };

@@ -1,8 +1,9 @@
-//! Plots of results: lines over a numeric axis, else bars over the cells, or a table where there are many.
+//! Plots of results: lines over a numeric axis, bars over few cells, heat maps and ranks of many.
 
 use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Grid, LineChart, LineSeries, Plot, Point,
+    Bar, BarChart, BarGroup, BarSeries, Estimate, HeatMap, HeatMaps, LineChart, LineSeries, Plot,
+    Point, Ranks,
 };
 use lasthop_sim::runs::{CellResults, Results};
 
@@ -18,9 +19,12 @@ fn drawn(units: Units) -> [(String, &'static str, f64); 2] {
 const MOST_LINES: usize = 6;
 /// Maximum number of groups of bars that fit.
 const MOST_GROUPS: usize = 16;
-/// Maximum number of rows of a table that fit.
-const MOST_ROWS: usize = 60;
-const SHADES: &str = "Means over runs, shaded by their share of the largest number in the row.";
+/// Maximum number of maps in a figure.
+const MOST_MAPS: usize = 24;
+/// Maximum number of labels of an axis in a map.
+const MOST_LABELS: usize = 40;
+/// Number of the highest rows of a ranking, and of the lowest.
+const RANKED: usize = 20;
 
 /// The plots of a sweep, each with title and caption; empty if there is nothing to compare.
 pub fn charts(results: &Results, units: Units) -> Vec<(Plot, String, String)> {
@@ -36,17 +40,115 @@ pub fn charts(results: &Results, units: Units) -> Vec<(Plot, String, String)> {
         .collect()
 }
 
-/// Means of the scalar `name` in units of `scale` over the cells, with a caption: lines over a numeric axis, else bars.
-/// `None` for one cell and for too many bars.
+/// Means of the scalar `name` in units of `scale` over the cells, with a caption. Few lines over a numeric axis, or few
+/// bars; many cells of two or more axes are heat maps, those of one axis are ranks. `None` for one cell.
 pub fn chart(results: &Results, title: &str, name: &str, scale: f64) -> Option<(Plot, String)> {
     if results.cells.len() < 2 {
         return None;
     }
     let of = |cell: &CellResults| cell.mean(name).map(|s| (s.mean / scale, s.ci95 / scale));
-    match numeric_axis(results) {
-        Some(axis) => Some(lines(results, &axis, title, of)),
-        None => bars(results, title, of),
+    let axis = numeric_axis(results);
+    let few = |axis: &NumericAxis| {
+        results.cells.len() <= MOST_LINES * results.axes[axis.index].labels.len()
+    };
+    if let Some(axis) = axis.as_ref().filter(|axis| few(axis)) {
+        return Some(lines(results, axis, title, of));
     }
+    if axis.is_none()
+        && let Some(drawn) = bars(results, title, &of)
+    {
+        return Some(drawn);
+    }
+    if results.axes.len() > 1 {
+        return Some(heat(results, axis.map(|axis| axis.index), title, of));
+    }
+    let cells: Vec<usize> = (0..results.cells.len()).collect();
+    Some((ranking(results, &cells, title, of), "Means over runs.".to_owned()))
+}
+
+/// Means of cells of many combinations: the two axes with the most labels are columns and rows, the others select maps.
+/// A numeric axis is horizontal.
+fn heat(
+    results: &Results,
+    numeric: Option<usize>,
+    title: &str,
+    of: impl Fn(&CellResults) -> Option<(f64, f64)>,
+) -> (Plot, String) {
+    let labels = |axis: usize| &results.axes[axis].labels;
+    let most = |without: Option<usize>| {
+        let axes = (0..results.axes.len()).filter(|axis| Some(*axis) != without);
+        axes.max_by_key(|axis| labels(*axis).len()).unwrap_or(0)
+    };
+    let columns = numeric.unwrap_or_else(|| most(None));
+    let rows = most(Some(columns));
+    let shown = |axis: usize| &labels(axis)[..labels(axis).len().min(MOST_LABELS)];
+    let index = |axis: usize, cell: &CellResults| {
+        shown(axis).iter().position(|label| *label == cell.labels[axis])
+    };
+    let mut maps: Vec<HeatMap> = Vec::new();
+    let mut left_out = 0;
+    for cell in &results.cells {
+        let axes = results.axes.iter().zip(&cell.labels).enumerate();
+        let others = axes.filter(|(axis, _)| *axis != columns && *axis != rows);
+        let others: Vec<String> =
+            others.map(|(_, (axis, label))| format!("{}={label}", axis.name)).collect();
+        let name = others.join(" ");
+        let map = maps.iter().position(|map| map.title == name).or_else(|| {
+            let values = vec![vec![None; shown(columns).len()]; shown(rows).len()];
+            let room = maps.len() < MOST_MAPS;
+            room.then(|| maps.push(HeatMap { title: name, values })).map(|()| maps.len() - 1)
+        });
+        match (map, index(rows, cell), index(columns, cell)) {
+            (Some(map), Some(row), Some(column)) => {
+                maps[map].values[row][column] = of(cell).map(|(mean, _)| mean);
+            }
+            _ => left_out += 1,
+        }
+    }
+    let all = plural(results.cells.len() as u64, "cell");
+    let note = match left_out {
+        0 => format!("Means over runs of all {all}."),
+        n => format!("Means over runs; {n} of {all} are left out, which do not fit."),
+    };
+    let axis = |axis: usize| (results.axes[axis].name.clone(), shown(axis).to_vec());
+    let plot = HeatMaps {
+        title: results.name.clone(),
+        value_label: title.to_owned(),
+        rows: axis(rows),
+        columns: axis(columns),
+        maps,
+        note: note.clone(),
+    };
+    (plot.plot(), note)
+}
+
+/// Cells in the order of their means, with 95 % confidence intervals. Of many cells only the ends.
+pub fn ranking(
+    results: &Results,
+    cells: &[usize],
+    title: &str,
+    of: impl Fn(&CellResults) -> Option<(f64, f64)>,
+) -> Plot {
+    let mut rows: Vec<(String, Estimate)> = cells
+        .iter()
+        .filter_map(|i| {
+            let (value, ci) = of(&results.cells[*i])?;
+            let name = results.title(&results.cells[*i]);
+            let name = if name.is_empty() { results.name.clone() } else { name };
+            Some((name, Estimate { value, interval: ((value - ci).max(0.0), value + ci) }))
+        })
+        .collect();
+    rows.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    let count = rows.len();
+    let mut rows: Vec<_> = rows.into_iter().map(|(name, one)| (name, vec![one])).collect();
+    let mut heading = format!("{}: ranking", results.name);
+    if count > 2 * RANKED {
+        let between = format!("({} between)", plural((count - 2 * RANKED) as u64, "cell"));
+        rows.splice(RANKED..count - RANKED, [(between, Vec::new())]);
+        heading += &format!(", the {RANKED} highest and the {RANKED} lowest of {count} cells");
+    }
+    let series = vec!["mean, with its 95 % confidence interval".to_owned()];
+    Ranks { title: heading, x_label: title.to_owned(), series, rows }.plot()
 }
 
 fn lines(
@@ -66,11 +168,7 @@ fn lines(
             None => series.push(LineSeries { name, published: false, points: vec![point] }),
         }
     }
-    let mut caption = "Means over runs; bands are 95 % confidence intervals.".to_owned();
-    if series.len() > MOST_LINES {
-        caption += &format!(" The first {MOST_LINES} of {} lines.", series.len());
-        series.truncate(MOST_LINES);
-    }
+    let caption = "Means over runs; bands are 95 % confidence intervals.".to_owned();
     for line in &mut series {
         line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
@@ -107,8 +205,7 @@ fn bars(
         (vec![mean_of(results)], results.cells.iter().map(group).collect())
     };
     if groups.len() > MOST_GROUPS {
-        return (series.len() > 1 && groups.len() <= MOST_ROWS)
-            .then(|| (grid(results, title, series, &groups), SHADES.to_owned()));
+        return None;
     }
     let series = series.into_iter().map(|name| BarSeries { name, published: false }).collect();
     let chart = BarChart {
@@ -120,14 +217,6 @@ fn bars(
     Some((chart.plot(), "Means over runs; whiskers are 95 % confidence intervals.".to_owned()))
 }
 
-/// The same numbers as a table, where there are too many bars.
-fn grid(results: &Results, title: &str, columns: Vec<String>, groups: &[BarGroup]) -> Plot {
-    let values = |group: &BarGroup| group.bars.iter().map(|bar| bar.map(|bar| bar.value)).collect();
-    let rows = groups.iter().map(|group| (group.label.clone(), values(group))).collect();
-    let (heading, quantity) = (format!("{}: {title}", results.name), title.to_owned());
-    Grid { title: heading, quantity, columns, rows }.plot()
-}
-
 /// The meaning of the bars: `mean of 20 runs`.
 fn mean_of(results: &Results) -> String {
     let counts = || results.cells.iter().map(|cell| cell.runs.len());
@@ -137,7 +226,7 @@ fn mean_of(results: &Results) -> String {
     }
 }
 
-/// The labels of a cell except those of some axes.
+/// The labels of a cell except those of some axes, in one line.
 fn others(results: &Results, cell: &CellResults, without: &[usize]) -> String {
     let labels = cell.labels.iter().enumerate().filter(|(i, _)| !without.contains(i));
     let labels: Vec<&str> = labels.map(|(_, label)| label.as_str()).collect();

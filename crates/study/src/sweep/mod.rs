@@ -117,30 +117,55 @@ fn mean(cell: &CellResults, name: &str, scale: f64, interval: bool) -> String {
     cell.mean(name).map_or_else(|| "–".to_owned(), shown)
 }
 
-/// Remarks about the runs themselves, one per line.
+/// Maximum number of cells that are named one by one with the same remark.
+const MOST_NAMED: usize = 3;
+
+/// Remarks about the runs themselves, one per line. A remark on many cells is one line.
 pub fn remarks(results: &Results) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
     for cell in &results.cells {
-        let title = results.title(cell);
-        let at = if title.is_empty() { String::new() } else { format!(" ({title})") };
-        let aborted =
-            cell.runs.iter().filter(|r| r.metrics.flows.iter().any(|f| f.aborted)).count();
-        let incomplete = cell.runs.len() - cell.complete();
-        if incomplete > 0 && !results.setup.endless {
-            let why = match aborted {
-                0 => String::new(),
-                n => format!(", {n} of them because TCP gave up"),
+        for text in remarks_on(results, cell) {
+            let title = results.title(cell);
+            match remarks.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, titles)) => titles.push(title),
+                None => remarks.push((text, vec![title])),
+            }
+        }
+    }
+    let lines = remarks.into_iter().flat_map(|(text, titles)| match titles.len() {
+        count if count > MOST_NAMED => {
+            let named = titles[..MOST_NAMED].join("; ");
+            vec![format!("{text} (in {count} cells: {named}; and others)")]
+        }
+        _ => {
+            let at = |title: String| match title.as_str() {
+                "" => text.clone(),
+                title => format!("{text} ({title})"),
             };
-            remarks.push(format!(
-                "{incomplete} of {} did not complete{why}; their means cover the delivered part{at}",
-                plural(cell.runs.len() as u64, "run")
-            ));
+            titles.into_iter().map(at).collect()
         }
-        remarks.extend(buffers(cell).map(|remark| format!("{remark}{at}")));
-        for run in &cell.runs {
-            let faults = faults(run).into_iter();
-            remarks.extend(faults.map(|fault| format!("seed {}: {fault}{at}", run.seed)));
-        }
+    });
+    lines.collect()
+}
+
+fn remarks_on(results: &Results, cell: &CellResults) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let aborted = cell.runs.iter().filter(|r| r.metrics.flows.iter().any(|f| f.aborted)).count();
+    let incomplete = cell.runs.len() - cell.complete();
+    if incomplete > 0 && !results.setup.endless {
+        let why = match aborted {
+            0 => String::new(),
+            n => format!(", {n} of them because TCP gave up"),
+        };
+        remarks.push(format!(
+            "{incomplete} of {} did not complete{why}; their means cover the delivered part",
+            plural(cell.runs.len() as u64, "run")
+        ));
+    }
+    remarks.extend(buffers(cell));
+    for run in &cell.runs {
+        let faults = faults(run).into_iter();
+        remarks.extend(faults.map(|fault| format!("seed {}: {fault}", run.seed)));
     }
     remarks
 }

@@ -2,9 +2,10 @@
 
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::sequence::Series;
+use lasthop_observe::stats::Summary;
 use lasthop_report::html;
-use lasthop_report::model::{Again, Events, Figure, Page, Section};
-use lasthop_report::number::{KIB, Units, plural};
+use lasthop_report::model::{Again, Column, Events, Figure, Page, Section, Table};
+use lasthop_report::number::{self, KIB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
 use lasthop_sim::runs::{CellResults, Results};
@@ -17,6 +18,8 @@ use crate::tables::{facts, seeds};
 const MOST_SEQUENCES: usize = 24;
 /// Maximum number of distinguishable curves.
 const MOST_CURVES: usize = 7;
+/// Number of cells at each end of the table of the highest and the lowest.
+const EXTREMES: usize = 10;
 /// Maximum number of connections of one run on the page.
 const CONNECTIONS: usize = 2;
 /// Maximum number of cells side by side in the table of all numbers.
@@ -41,15 +44,26 @@ pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String 
     }));
     text.extend(remarks(results));
     let sequences = sequences(results, recorded);
+    let all = table(results, Room::Wide, units);
+    let (tables, rest) = match extremes(results, units) {
+        Some(ends) => (vec![ends], Some(all)),
+        None => (vec![all], None),
+    };
     let mut sections = vec![Section {
         title: "Results".to_owned(),
         text,
         events: listed_events(results, recorded, &sequences),
-        tables: vec![table(results, Room::Wide, units)],
+        tables,
         figures: charts.map(|(plot, title, caption)| Figure::new(&plot, title, caption)).collect(),
         ..Section::default()
     }];
     sections.extend((!sequences.figures.is_empty()).then_some(sequences));
+    let rest = rest.map(|all| Section {
+        title: "All cells".to_owned(),
+        tables: vec![all],
+        ..Section::default()
+    });
+    sections.extend(rest);
     sections.push(numbers(results, units));
 
     let setup = &results.setup;
@@ -70,6 +84,30 @@ pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String 
             version: results.version(),
         },
     })
+}
+
+/// Of many cells those with the highest and the lowest throughput; `None` where the table of all cells is short.
+fn extremes(results: &Results, units: Units) -> Option<Table> {
+    if results.cells.len() <= 4 * EXTREMES {
+        return None;
+    }
+    let mean = |cell: &CellResults| cell.mean("throughput").filter(|s| s.mean.is_finite());
+    let mut cells: Vec<_> =
+        results.cells.iter().filter_map(|cell| Some((cell, mean(cell)?))).collect();
+    cells.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+    let count = cells.len();
+    let row = |(place, (cell, mean)): (usize, &(&CellResults, Summary))| {
+        let summary = number::summary(&mean.in_units_of(units.size()));
+        let place = format!("{} of {count}", place + 1);
+        [vec![place], cell.labels.clone(), vec![summary]].concat()
+    };
+    let ends = cells.iter().enumerate().filter(|(i, _)| *i < EXTREMES || *i + EXTREMES >= count);
+    let axes = results.axes.iter().map(|axis| Column::text(axis.name.as_str()));
+    let columns = [Column::text("place")].into_iter().chain(axes);
+    let table = Table::new(columns.chain([Column::number(units.name())]), ends.map(row));
+    Some(table.titled(format!(
+        "The {EXTREMES} cells with the highest throughput, and the {EXTREMES} with the lowest"
+    )))
 }
 
 fn subtitle(results: &Results) -> String {

@@ -3,7 +3,7 @@
 use lasthop_observe::metrics::SCALARS;
 use lasthop_observe::sequence::{SendKind, Series};
 use lasthop_report::number::{KIB, Units, plural};
-use lasthop_report::plot::{Curve, Curves, Estimate, Pen, Plot, Ranks, TimeSequence};
+use lasthop_report::plot::{Curve, Curves, Pen, Plot, TimeSequence};
 use lasthop_sim::runs::{CellResults, Results};
 
 use super::page::CellSeries;
@@ -69,7 +69,7 @@ pub enum NoFigure {
     Scalar { wanted: String, scalars: Vec<String> },
     #[error("the first runs have no recorded time-sequence series")]
     NotRecorded,
-    #[error("one cell leaves nothing to compare, and more than 16 groups of bars do not fit")]
+    #[error("one cell leaves nothing to compare")]
     Cells,
     #[error("{cells} curves are more than the {MAX_CURVES} that are distinguishable")]
     TooMany { cells: usize },
@@ -104,7 +104,13 @@ pub fn figure(
                 .map(|(plot, _)| plot)
                 .ok_or(NoFigure::Cells)
         }
-        Kind::Ranking => Ok(ranking(results, &cells, request)),
+        Kind::Ranking => {
+            let (label, scale) = label(request.scalar, request.units);
+            let of = |cell: &CellResults| {
+                cell.mean(request.scalar).map(|s| (s.mean / scale, s.ci95 / scale))
+            };
+            Ok(chart::ranking(results, &cells, &label, of))
+        }
     }
 }
 
@@ -256,22 +262,6 @@ fn distribution(
     let title = format!("{}: distribution over runs", results.name);
     let y_label = "share of runs".to_owned();
     Ok(Curves { title, x_label, y_label, log_x: false, curves }.plot_up_to(1.0))
-}
-
-fn ranking(results: &Results, cells: &[usize], request: &Request<'_>) -> Plot {
-    let (x_label, scale) = label(request.scalar, request.units);
-    let mut rows: Vec<(String, Estimate)> = cells
-        .iter()
-        .filter_map(|i| {
-            let mean = results.cells[*i].mean(request.scalar)?.in_units_of(scale);
-            let interval = ((mean.mean - mean.ci95).max(0.0), mean.mean + mean.ci95);
-            Some((title(results, *i), Estimate { value: mean.mean, interval }))
-        })
-        .collect();
-    rows.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
-    let rows = rows.into_iter().map(|(name, estimate)| (name, vec![estimate])).collect();
-    let series = vec!["mean, with its 95 % confidence interval".to_owned()];
-    Ranks { title: format!("{}: ranking", results.name), x_label, series, rows }.plot()
 }
 
 #[cfg(test)]
