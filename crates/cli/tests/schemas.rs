@@ -5,12 +5,17 @@
 //! are required, and unknown members are rejected. Objects with keys from users or measurements, such as
 //! hosts, are listed in `MAPS`. The other answers only validate the schemas.
 
+#[path = "schemas/members.rs"]
+mod members;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
+
+use members::Descriptions;
 
 const ANSWERS: &[&str] = &["run", "advise", "analyze", "battery", "list", "doctor"];
 
@@ -205,6 +210,7 @@ fn file(name: &str) -> std::path::PathBuf {
 }
 
 fn write(workdir: &Workdir) {
+    let descriptions = Descriptions::read();
     for name in ANSWERS {
         let mut form = Form::default();
         for words in commands(name).0 {
@@ -218,6 +224,11 @@ fn write(workdir: &Workdir) {
         head["properties"]["format_version"] = json!({ "const": 1 });
         // Only builds from a commit have it.
         head["properties"]["commit"] = json!({ "type": "string" });
+        let missing = descriptions.describe(&mut schema, name);
+        assert!(
+            missing.is_empty(),
+            "describe the fields, or add to tests/schemas/members.txt: {missing:#?}"
+        );
         let mut text = serde_json::to_string_pretty(&schema).expect("JSON");
         text.push('\n');
         fs::write(file(name), text).expect("written");
@@ -305,6 +316,29 @@ fn place_schema(name: &str) -> Value {
         .output()
         .expect("the program starts");
     serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The paths of members without a description.
+fn undescribed(schema: &Value, path: &str) -> Vec<String> {
+    let inner = ["items", "additionalProperties"].into_iter().filter_map(|key| schema.get(key));
+    let mut found: Vec<String> = inner.flat_map(|inner| undescribed(inner, path)).collect();
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}/{name}");
+        found.extend(undescribed(member, &path));
+        if member["description"].as_str().is_none_or(str::is_empty) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_member_of_an_answer_is_described() {
+    for name in ANSWERS {
+        let text = fs::read_to_string(file(name)).expect("there is a schema");
+        let missing = undescribed(&serde_json::from_str(&text).expect("JSON"), name);
+        assert!(missing.is_empty(), "LASTHOP_WRITE_SCHEMAS=1 writes descriptions: {missing:?}");
+    }
 }
 
 /// Every JSON answer names its format.
