@@ -252,6 +252,9 @@ fn nothing(advice: &Advice, place: &PointRanking, faulty: bool, percent: &str) -
     let heading = match advice.share_of_capacity {
         _ if faulty => "Nothing beyond the repair above.",
         _ if may_help => "Nothing for certain.",
+        _ if advice.beside.as_ref().is_some_and(|it| !it.agrees) => {
+            "Nothing in the model, which differs from the capture: see its explanations above."
+        }
         Some(share) if share < COPES => "Nothing: no scheme addresses the limit of this sender.",
         _ => "Nothing: your sender already copes.",
     };

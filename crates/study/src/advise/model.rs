@@ -13,6 +13,8 @@ use crate::{Error, Runner, Source};
 
 /// Maximum relative difference of two throughputs that agree.
 pub const AGREES: f64 = 0.15;
+/// Loss rate from which losses that the model lacks are named.
+const MANY: f64 = 0.001;
 /// Minimum ratio of observed losses to those of the link that counts as more.
 const MORE: f64 = 1.1;
 /// Standard deviations from the mean within which a single transfer may be by chance.
@@ -139,6 +141,14 @@ pub(super) fn compare_with_capture<E: From<Error>>(
         comparison
             .why
             .push(format!("a window of {bytes} B held the sender, which may be its own buffer"));
+    }
+    if captured.loss > MANY && captured.loss > MORE * figures.loss {
+        comparison.why.push(format!(
+            "{:.2} % of the captured data packets were lost, and {:.2} % in the model: this link repairs its losses itself, or \
+             they happened elsewhere",
+            captured.loss * 100.0,
+            figures.loss * 100.0
+        ));
     }
     if let Some(why) = chance(&figures, captured) {
         comparison.why.push(why);

@@ -12,7 +12,8 @@ use crate::tables::Words;
 pub const NOTE: &str = "\
 Means over runs ± 95 % confidence interval. `times`: throughput divided by the baseline's, in runs of
 the same seed; the interval excludes 1 if they differ, over all comparisons (Holm, 5 %): better, worse. The runs do not
-distinguish schemes of one rank from its first. wireless goodput: full packets needed / data packets sent over the radio.";
+distinguish schemes of one rank from its first. delay: mean of data packets from end to end. wireless goodput: full packets
+needed / data packets sent over the radio.";
 
 /// The terms of the tables, with rates in `units`.
 pub(super) const fn words(units: Units) -> Words {
@@ -29,7 +30,9 @@ pub(super) const fn words(units: Units) -> Words {
 /// The schemes of one point, the best first; rates in `units`.
 pub fn ranking(place: &PointRanking, units: Units) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
+    let delays = place.schemes.iter().any(|row| row.measured.delay.is_some());
     let mut columns = vec![Column::number("timeouts")];
+    columns.extend(delays.then(|| Column::number("delay ms")));
     columns.extend(radio.then(|| Column::number("wireless goodput")));
     let exchanges = place.schemes.iter().any(|row| row.measured.exchange_time_p50.is_some());
     let titles = if exchanges { &["median s", "95 % s", "packets"][..] } else { &[] };
@@ -40,6 +43,8 @@ pub fn ranking(place: &PointRanking, units: Units) -> Table {
     words(units).ranking(&place.schemes, columns, |row| {
         let mut cells = vec![short((row.measured.timeouts.mean * 100.0).round() / 100.0)];
         let share = |s: Summary| format!("{:.3}", s.mean);
+        let delay = |s: Summary| format!("{:.0}", s.mean * 1000.0);
+        cells.extend(delays.then(|| row.measured.delay.map_or("–".to_owned(), delay)));
         cells.extend(radio.then(|| row.measured.wireless_goodput.map_or("–".to_owned(), share)));
         let Counts { exchange_time_p50, exchange_time_p95, exchange_packets, .. } = row.measured;
         let numbers = [exchange_time_p50, exchange_time_p95, exchange_packets];
