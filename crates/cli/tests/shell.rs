@@ -235,6 +235,29 @@ fn a_full_disk_loses_the_capture_and_not_the_summary() {
     });
 }
 
+/// As in a bare chroot.
+#[test]
+fn a_missing_proc_is_named() {
+    if !has(&["unshare", "mount"]) {
+        return;
+    }
+    each("shell-proc", |world| {
+        let without_proc = |words: &str| {
+            let script =
+                format!("mount -t tmpfs none /proc && exec {} {words}", world.program().display());
+            let mut command = world.runs("unshare");
+            let output = command.args(["-rm", "sh", "-c", &script]).output().expect("it starts");
+            let (out, err) = text_of(&output);
+            format!("{out}{err}")
+        };
+        for words in ["shell --local -- true", "doctor"] {
+            let said = without_proc(words);
+            assert!(said.contains("/proc is not mounted here"), "{words}: {said}");
+            assert!(said.contains("mount -t proc proc /proc"), "{words}: {said}");
+        }
+    });
+}
+
 #[test]
 fn captures_may_have_any_name() {
     each("shell-name", |world| {

@@ -55,7 +55,10 @@ fn names(value: &str) -> Option<Vec<String>> {
     Some(match value {
         "FILE|NAME" | "SCENARIO" => scenarios(),
         "SCHEME" | "SCHEMES" => {
-            lasthop_scenario::schemes().into_iter().map(|scheme| scheme.name).collect()
+            let all = (value == "SCHEMES").then(|| "all".to_owned());
+            all.into_iter()
+                .chain(lasthop_scenario::schemes().into_iter().map(|scheme| scheme.name))
+                .collect()
         }
         "PAPER|CLAIM" => papers().chain(claims()).collect(),
         "CLAIM" => claims().collect(),

@@ -138,6 +138,10 @@ fn terminal() -> Check {
     }
 }
 
+/// Found where files of the kernel are missing, as in a bare chroot, and its remedy.
+const NO_PROC: &str = "/proc is not mounted here";
+const MOUNT_PROC: &str = "mount it: `mount -t proc proc /proc`";
+
 fn kernel() -> Check {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
@@ -146,6 +150,7 @@ fn kernel() -> Check {
             text.unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
         digits.parse::<u32>().unwrap_or(0)
     };
+    let is_hidden = cfg!(target_os = "linux") && release.is_empty();
     let mut parts = release.split('.');
     let ok = (number(parts.next()), number(parts.next())) >= (5, 4);
     Check {
@@ -153,11 +158,17 @@ fn kernel() -> Check {
         ok,
         required: false,
         found: match release {
+            "" if is_hidden => NO_PROC.to_owned(),
             "" => "no Linux".to_owned(),
             release => format!("Linux {release}"),
         },
         purpose: "testbed and station, which run on real packets".into(),
-        remedy: "use Linux 5.4 or later; simulations run anywhere".into(),
+        remedy: if is_hidden {
+            MOUNT_PROC
+        } else {
+            "use Linux 5.4 or later; simulations run anywhere"
+        }
+        .into(),
     }
 }
 
@@ -215,15 +226,17 @@ fn testbed() -> Vec<Check> {
                 output.status,
                 String::from_utf8_lossy(&output.stderr).trim()
             ),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => NO_PROC.to_owned(),
             Err(error) => format!("the trial could not be started: {error}"),
         };
+        let remedy = if found == NO_PROC { MOUNT_PROC } else { "none is known" };
         return vec![Check {
             name: "testbed".into(),
             ok: false,
             required: false,
             found,
             purpose: "real hosts on one machine".into(),
-            remedy: "none is known".into(),
+            remedy: remedy.into(),
         }];
     };
     probes

@@ -55,7 +55,12 @@ pub(crate) fn enter_after<T>(between: impl FnOnce() -> Result<T, Error>) -> Resu
 /// Moves the calling process to new namespaces, if needed in a new user namespace. Returns its former user
 /// and group in that case.
 fn apart(own: CloneFlags) -> Result<Option<(u32, u32)>, Error> {
-    let threads = status("Threads").unwrap_or_default();
+    let Some(threads) = status("Threads") else {
+        return Err(Error::new(
+            "/proc is not mounted here, as in a bare chroot".to_owned(),
+            "mount it: `mount -t proc proc /proc`",
+        ));
+    };
     if threads != "1" {
         return Err(Error::new(
             format!("cannot enter a network of its own: this process has {threads} threads"),
