@@ -127,12 +127,21 @@ fn a_missing_feature_is_named() {
         ("--tolerance_usecs=soon\n0 close(3) = 0", "the option --tolerance_usecs"),
         ("--tolerance_percent=nan\n0 close(3) = 0", "the option --tolerance_percent"),
         ("--tcp_ts_tick_usecs=-1\n0 close(3) = 0", "the option --tcp_ts_tick_usecs"),
+        ("--remote_ip=192.0.2.256\n0 close(3) = 0", "the option --remote_ip"),
+        ("--local_ip=fd::1\n0 close(3) = 0", "the option --local_ip"),
     ] {
         match run(text).verdict {
             Verdict::Unsupported { feature: named, .. } => assert_eq!(named, feature),
             other => panic!("{text}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn an_option_without_effect_is_reported() {
+    let outcome = run("--strict_segments\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
+    assert_eq!(outcome.notes, [(1, "--strict_segments".to_owned())]);
+    assert_eq!(outcome.verdict, Verdict::Pass);
 }
 
 /// A connection that is accepted as descriptor 4, and `rest`.

@@ -35,34 +35,45 @@ impl Record {
 }
 
 /// The last reproduction.
+///
+/// # Panics
+///
+/// If its file has a malformed line.
 pub fn record() -> Record {
-    read(include_str!("record.txt"))
+    match read(include_str!("record.txt")) {
+        Ok(record) => record,
+        Err(line) => panic!("record.txt: {line}"),
+    }
 }
 
 /// A line `lasthop VERSION`, a line `seeds FIRST COUNT`, and a line for each claim: id, verdict, and the numbers of its
-/// conditions that hold, fail and are undecided.
-fn read(text: &'static str) -> Record {
-    let mut record = Record { seeds: 1, first_seed: 1, ..Record::default() };
-    for line in text.lines() {
+/// conditions that hold, fail and are undecided. The error is the malformed line.
+fn read(text: &'static str) -> Result<Record, &'static str> {
+    let mut record = Record::default();
+    text.lines().try_for_each(|line| record.take(line).ok_or(line))?;
+    Ok(record)
+}
+
+impl Record {
+    fn take(&mut self, line: &'static str) -> Option<()> {
         let words: Vec<&'static str> = line.split_whitespace().collect();
-        let number = |i: usize| words.get(i).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[..] {
-            ["lasthop", version] => record.lasthop = version,
-            ["seeds", first, _] => {
-                record.first_seed = first.parse().unwrap_or(1);
-                record.seeds = number(2);
+            ["lasthop", version] => self.lasthop = version,
+            ["seeds", first, count] => {
+                self.first_seed = first.parse().ok()?;
+                self.seeds = count.parse().ok()?;
             }
-            [id, verdict, ..] => {
+            [id, verdict, holds, fails, undecided] => {
                 let all = [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::NotRun];
-                let verdict = all.into_iter().find(|v| v.word() == verdict);
-                let conditions = [2, 3, 4].map(number);
-                let verdict = verdict.unwrap_or(Verdict::NotRun);
-                record.claims.insert(id, Recorded { verdict, conditions });
+                let verdict = all.into_iter().find(|v| v.word() == verdict)?;
+                let [holds, fails, undecided] = [holds, fails, undecided].map(str::parse);
+                let conditions = [holds.ok()?, fails.ok()?, undecided.ok()?];
+                self.claims.insert(id, Recorded { verdict, conditions });
             }
-            _ => {}
+            _ => return None,
         }
+        Some(())
     }
-    record
 }
 
 #[cfg(test)]
@@ -71,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_record_has_version_seeds_and_verdicts() {
-        let record = read("lasthop 9.1.0\nseeds 21 20\nW-F9 holds 2 0 0\nW-T3 fails 10 2 1\n");
+        let record =
+            read("lasthop 9.1.0\nseeds 21 20\nW-F9 holds 2 0 0\nW-T3 fails 10 2 1\n").unwrap();
         assert_eq!((record.lasthop, record.seeds().as_str()), ("9.1.0", "seeds 21 to 40"));
         let failed = Recorded { verdict: Verdict::Fails, conditions: [10, 2, 1] };
         assert_eq!(record.claim("W-T3"), Some(failed));

@@ -117,16 +117,13 @@ impl Play<'_> {
                 true
             }
             ("ip_version", value) => value == Some("ipv4"),
-            ("remote_ip", Some(value)) if address(value).is_some() => {
-                self.ends.1 = address(value).unwrap_or(wire::REMOTE);
-                return Ok(());
-            }
-            ("local_ip", Some(value)) if address(value).is_some() => {
-                self.ends.0 = address(value).unwrap_or(wire::LOCAL);
-                return Ok(());
-            }
+            ("remote_ip", Some(value)) => address(value).map(|it| self.ends.1 = it).is_some(),
+            ("local_ip", Some(value)) => address(value).map(|it| self.ends.0 = it).is_some(),
             ("mss" | "mtu" | "speed", _) => false,
-            _ => true,
+            _ => {
+                self.outcome.notes.push((line, format!("--{name}")));
+                true
+            }
         };
         match fixed {
             true => Ok(()),

@@ -4,6 +4,7 @@ pub mod any;
 pub mod detect;
 pub mod fast_rtx_handoff;
 pub mod flight;
+pub mod frto;
 pub(in crate::tcp::sender) mod nack;
 pub(in crate::tcp::sender) mod named;
 pub mod prr;
