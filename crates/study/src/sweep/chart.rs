@@ -55,7 +55,7 @@ pub fn chart(results: &Results, title: &str, name: &str, scale: f64) -> Option<(
         return Some(lines(results, axis, title, of));
     }
     if axis.is_none()
-        && let Some(drawn) = bars(results, title, &of)
+        && let Some(drawn) = bars(results, title, of)
     {
         return Some(drawn);
     }

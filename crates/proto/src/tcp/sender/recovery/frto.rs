@@ -91,8 +91,9 @@ impl Frto {
         let Some(test) = &mut self.test else { return false };
         let ends = info.echoed.zip(test.repeated);
         let delayed = ends.is_some_and(|(echoed, repeated)| echoed + self.tick <= repeated);
-        //= rfc5682#section-2.1: step 3b: data is acknowledged that was not retransmitted
-        if moved && (info.ack > w.nxt || delayed) {
+        //= rfc5682#section-2.1: step 3b: data is acknowledged that was not retransmitted. Without SACK an ACK that also covers
+        // a retransmission is no evidence: the receiver may have had the data behind it (`tcp_clean_rtx_queue`).
+        if moved && (info.ack > w.nxt && w.una == w.nxt || delayed) {
             let (cwnd, ssthresh) = test.prior;
             core.congestion_control.undone(w, cwnd);
             w.ssthresh = w.ssthresh.max(ssthresh);
@@ -123,8 +124,11 @@ impl Frto {
             }
             let flying = self.lost.map_or(0, |lost| lost.new.saturating_sub(lost.dupacks));
             let pipe = w.nxt - w.una + u64::from(flying) * u64::from(w.mss);
-            let full = flying > 0 && pipe + u64::from(w.mss) > u64::from(w.cwnd);
-            return if full { Choice::Wait } else { Choice::Window };
+            if flying == 0 || pipe + u64::from(w.mss) <= u64::from(w.cwnd) {
+                return Choice::Window;
+            }
+            core.usage.note(w, pipe, true);
+            return Choice::Wait;
         };
         let nxt = w.nxt;
         let chunk = (*new < w.cwnd / w.mss).then(|| w.new_chunk()).flatten();
