@@ -1,7 +1,8 @@
 //! Subflows of one MPTCP connection (RFC 8684), by the token of its key.
 
 use lasthop_proto::wire::{Flags, Segment, options};
-use sha2::{Digest as _, Sha256};
+use sha1::{Digest as _, Sha1};
+use sha2::Sha256;
 
 /// Option kind of MPTCP, and its subtypes that open a connection and a further subflow.
 const KIND: u8 = 30;
@@ -61,27 +62,9 @@ fn token(key: &[u8; 8]) -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
-/// The token of a key in version 0: the first word of its SHA-1 hash, of one block.
+/// The token of a key in version 0, which has another hash.
 //= rfc6824#section-3.2: the most significant 32 bits of the SHA-1 hash of the key
 fn token_0(key: &[u8; 8]) -> u32 {
-    const START: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
-    let [high, low] =
-        [0, 4].map(|at| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]));
-    let mut w = [0; 80];
-    (w[0], w[1], w[2], w[15]) = (high, low, 1 << 31, 64);
-    for i in 16..80 {
-        w[i] = (w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16]).rotate_left(1);
-    }
-    let [mut a, mut b, mut c, mut d, mut e] = START;
-    for (i, w) in w.into_iter().enumerate() {
-        let (f, k): (u32, u32) = match i / 20 {
-            0 => (b & c | !b & d, 0x5a82_7999),
-            1 => (b ^ c ^ d, 0x6ed9_eba1),
-            2 => (b & c | b & d | c & d, 0x8f1b_bcdc),
-            _ => (b ^ c ^ d, 0xca62_c1d6),
-        };
-        let next = a.rotate_left(5).wrapping_add(f).wrapping_add(e).wrapping_add(k).wrapping_add(w);
-        (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
-    }
-    START[0].wrapping_add(a)
+    let [a, b, c, d, ..]: [u8; 20] = Sha1::digest(key).into();
+    u32::from_be_bytes([a, b, c, d])
 }
