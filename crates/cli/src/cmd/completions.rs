@@ -48,7 +48,7 @@ fn scenarios() -> Vec<String> {
     lasthop_scenario::examples().iter().map(|example| example.name.to_owned()).collect()
 }
 
-/// The known names for a value; `value` is what the help calls it, such as `CLAIM`.
+/// The names to complete for an argument that the help calls `value`, such as `CLAIM`.
 fn names(value: &str) -> Option<Vec<String>> {
     let claims = || lasthop_papers::all_claims().map(|claim| claim.id.to_owned());
     let papers = || lasthop_papers::works().map(|work| work.key.to_owned());

@@ -42,7 +42,7 @@ pub struct HeatMaps {
     /// Name of the horizontal axis, and its labels from left to right.
     pub columns: (String, Vec<String>),
     pub maps: Vec<HeatMap>,
-    /// What the figure leaves out.
+    /// Cells that the figure does not show, as a sentence.
     pub note: String,
 }
 
