@@ -32,9 +32,14 @@ fn sent(stage: &str, set: &[&str], seed: u64) -> Direction {
     let text = PATH.replace("STAGE", stage);
     let set: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let (plan, _) = parse(&text, "test", &set).unwrap();
-    let place = CapturePoint { stage: StageId(1), name: "sender".to_owned(), is_link: true };
+    captured(&plan.cells[0].scenario, StageId(1), seed)
+}
+
+/// The server's packets at `stage`.
+fn captured(scenario: &lasthop_scenario::Scenario, stage: StageId, seed: u64) -> Direction {
+    let place = CapturePoint { stage, name: "here".to_owned(), is_link: true };
     let mut sink = CaptureSink::new(&[place], 0, |_| io::Result::Ok(Vec::new())).unwrap();
-    lasthop_sim::run(&plan.cells[0].scenario, seed, &mut sink);
+    lasthop_sim::run(scenario, seed, &mut sink);
     let file = sink.finish().unwrap().links.remove(0).1;
     let mut analysis = analyze_capture(&file, Config::default()).unwrap();
     analysis.connections.remove(0).to_server
@@ -122,4 +127,15 @@ fn a_shaper_is_no_policer() {
         assert!(sent.losses.len() > 5, "{}", sent.losses.len());
         assert_eq!(policer(&sent), None, "{line}: {:?}", sent.verdict.cause);
     }
+}
+
+/// Behind the queue of a slow radio no packet exceeds its rate, whatever its outages lose.
+#[test]
+fn outages_behind_a_queue_are_no_policer() {
+    let text = lasthop_scenario::example("disconnections").unwrap().text;
+    let (plan, _) = parse(text, "disconnections", &[]).unwrap();
+    let radio = StageId(3);
+    let found = plan.cells[4..8].iter().map(|cell| captured(&cell.scenario, radio, 1));
+    let found: Vec<_> = found.map(|sent| (sent.losses.len(), policer(&sent))).collect();
+    assert!(found.iter().all(|(losses, policer)| *losses > 15 && policer.is_none()), "{found:?}");
 }

@@ -165,13 +165,11 @@ pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
 /// The `q`-quantile of `values` (0..=1), interpolated between neighbours like NumPy and R (type 7). `None`
 /// for an empty sample.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    let place = q.clamp(0.0, 1.0) * last as f64;
-    let below = place as usize;
-    let above = (below + 1).min(last);
-    Some(sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64))
+    let mut values = values.to_vec();
+    let place = q.clamp(0.0, 1.0) * values.len().checked_sub(1)? as f64;
+    let (_, &mut below, rest) = values.select_nth_unstable_by(place as usize, f64::total_cmp);
+    let above = rest.iter().copied().min_by(f64::total_cmp).unwrap_or(below);
+    Some(below + (above - below) * place.fract())
 }
 
 /// The median of `values`; `None` for an empty sample.

@@ -30,10 +30,16 @@ const SLACK_PACKETS: f64 = 3.0;
 const SLACK_TRIPS: f64 = 0.1;
 /// Minimum share of losses at which the bucket is empty.
 const EMPTY: f64 = 0.9;
+/// A search continues only around a bucket that is better than this difference of both shares.
+const NEARLY: f64 = 0.5;
 /// Maximum share of packets that pass although the bucket lacks tokens for them.
 const AGAINST: f64 = 0.03;
 /// Maximum probability that as many losses meet an empty bucket by chance.
 const CHANCE: f64 = 1e-4;
+/// Packets that pass one after another at the rate of a link cannot exceed it: of ten gaps one is shorter than the time of a
+/// packet at the policer's rate, by this factor.
+const EXCEEDS: f64 = 0.9;
+const SOME: f64 = 0.1;
 /// Round trips at losses may be longer by this share of the shortest one ...
 const LONGER: f64 = 0.1;
 /// ... or by this number of packets in a queue ...
@@ -92,8 +98,11 @@ struct Fit {
 
 impl Fit {
     fn explains(&self) -> f64 {
-        self.empty as f64 / self.events.max(1) as f64
-            - self.against as f64 / self.passed.max(1) as f64
+        Fit::explained(self.empty, self.against, self.events, self.passed)
+    }
+
+    fn explained(empty: u64, against: u64, events: u64, passed: u64) -> f64 {
+        empty as f64 / events.max(1) as f64 - against as f64 / passed.max(1) as f64
     }
 
     /// Probability of this number of losses at an empty bucket if losses were independent of its level.
@@ -155,8 +164,14 @@ fn mark_events(all: &mut [Transmission], rtt: f64) -> usize {
     count
 }
 
-/// Simulates a token bucket, which is empty at the first loss, over all later transmissions.
-fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
+/// Simulates a token bucket, which is empty at the first loss, over all later transmissions. `None` if it explains them no
+/// better than `floor`; `events` and `passed` are numbers of all of them.
+fn follow(
+    all: &[Transmission],
+    [rate, depth, slack]: [f64; 3],
+    (events, passed): (u64, u64),
+    floor: f64,
+) -> Option<Fit> {
     let mut fit = Fit { rate, depth, ..Fit::default() };
     let (mut level, mut at) = (0.0, all.first().map_or(0.0, |sent| sent.at));
     for sent in all {
@@ -166,6 +181,10 @@ fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
         if sent.lost {
             fit.events += u64::from(sent.event);
             fit.empty += u64::from(sent.event && empty);
+            let missed = fit.events - fit.empty;
+            if Fit::explained(events - missed, fit.against, events, passed) <= floor {
+                return None;
+            }
             // After a loss the level is less than a packet.
             level = level.min(sent.bytes);
             continue;
@@ -175,7 +194,7 @@ fn follow(all: &[Transmission], rate: f64, depth: f64, slack: f64) -> Fit {
         fit.against += u64::from(level < sent.bytes - slack);
         level = (level - sent.bytes).max(-slack);
     }
-    fit
+    Some(fit).filter(|fit| fit.explains() > floor)
 }
 
 /// The token bucket that explains the losses best. `mean` is the rate between the first and the last loss in bytes
@@ -187,6 +206,9 @@ fn best_fit(
     packet: f64,
     rtt: f64,
 ) -> Option<Fit> {
+    let lost = all.iter().filter(|sent| sent.lost).count();
+    let events = all.iter().filter(|sent| sent.event).count();
+    let counts = (events as u64, (all.len() - lost) as u64);
     let mut best: Option<Fit> = None;
     let mut search =
         |around: f64, step: f64, steps: core::ops::RangeInclusive<i32>, depths: &[f64]| {
@@ -200,10 +222,8 @@ fn best_fit(
                     let slack =
                         (SLACK_PACKETS * packet + SLACK_TRIPS * rate * rtt).min(depth / 2.0);
                     if slack >= packet {
-                        let fit = follow(all, rate, depth, slack);
-                        if best.is_none_or(|best| fit.explains() > best.explains()) {
-                            best = Some(fit);
-                        }
+                        let floor = best.map_or(NEARLY, |best| best.explains());
+                        best = follow(all, [rate, depth, slack], counts, floor).or(best);
                     }
                 }
                 rate *= step;
@@ -251,7 +271,10 @@ pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
     // The search tries small buckets first, so this is the smallest of equal ones.
     let depth = if fit.depth.is_finite() { fit.depth } else { 0.0 };
     let burst = (before.0 - fit.rate * before.1).max(depth);
-    let explained = fit.empty as f64 >= EMPTY * fit.events as f64
+    let gaps: Vec<f64> = all.windows(2).map(|two| two[1].at - two[0].at).collect();
+    let exceeds = quantile(&gaps, SOME)? < EXCEEDS * packet / fit.rate;
+    let explained = exceeds
+        && fit.empty as f64 >= EMPTY * fit.events as f64
         && fit.against as f64 <= AGAINST * fit.passed as f64
         && fit.chance() < CHANCE;
     let waits = longer > (LONGER * shortest).max(QUEUED_PACKETS * packet / fit.rate)
