@@ -34,11 +34,11 @@ pub(super) fn radiotap(frame: Part<'_>) -> Step<'_> {
     Ok((Layer::Wifi { padded: flags & PADDED != 0 }, frame.skip(len)?))
 }
 
-/// Data rate in a radiotap header, in units of 100 kbit/s: legacy, HT, or VHT of one user.
+/// Data rate in a radiotap header, in units of 100 kbit/s: legacy, HT, VHT of one user, or HE.
 fn rate(frame: Part<'_>) -> Option<u32> {
     const MORE: u32 = 1 << 31;
     /// Alignment and length of each field, in bytes, in the order of the bits.
-    const FIELDS: [(usize, usize); 22] = [
+    const FIELDS: [(usize, usize); 24] = [
         (8, 8),
         (1, 1),
         (1, 1),
@@ -61,18 +61,26 @@ fn rate(frame: Part<'_>) -> Option<u32> {
         (1, 3),
         (4, 8),
         (2, 12),
+        (8, 12),
+        (2, 12),
     ];
     /// Bits of a symbol for each subcarrier, times 12: modulation and code rate of each index.
-    const BITS: [u32; 10] = [6, 12, 18, 24, 36, 48, 54, 60, 72, 80];
+    const BITS: [u32; 12] = [6, 12, 18, 24, 36, 48, 54, 60, 72, 80, 90, 100];
+    /// Subcarriers with data of each bandwidth and resource unit of HE.
+    const HE_CARRIERS: [u32; 11] = [234, 468, 980, 1960, 24, 48, 102, 234, 468, 980, 1960];
+    /// HE: index, bandwidth and guard interval are known.
+    const HE_KNOWN: (u16, u16) = (0x4020, 0x0002);
     let present = frame.le32(4).ok()?;
     let mut at = 4;
     while frame.le32(at).ok()? & MORE != 0 {
         at += 4;
     }
     at += 4;
+    let bits = |index: usize, carriers: u32, streams: u32| {
+        Some(*BITS.get(index)? * carriers * streams * 100 / 12)
+    };
     let symbols = |index: usize, carriers: u32, streams: u32, short: bool| {
-        let bits = *BITS.get(index)? * carriers * streams / 12;
-        Some(bits * 100 / if short { 36 } else { 40 })
+        Some(bits(index, carriers, streams)? / if short { 36 } else { 40 })
     };
     let mut legacy = None;
     for (bit, (align, len)) in FIELDS.into_iter().enumerate() {
@@ -102,6 +110,19 @@ fn rate(frame: Part<'_>) -> Option<u32> {
                     _ => return None,
                 };
                 return symbols((user >> 4).into(), carriers, u32::from(user & 15), flags & 4 != 0);
+            }
+            23 => {
+                let word = |index: usize| frame.le16(at + 2 * index).ok();
+                let (rate, width, streams) = (word(2)?, word(4)?, u32::from(word(5)? & 15));
+                if (word(0)? & HE_KNOWN.0, word(1)? & HE_KNOWN.1) != HE_KNOWN {
+                    return None;
+                }
+                let index = usize::from(rate >> 8 & 15);
+                let bits = bits(index, *HE_CARRIERS.get(usize::from(width & 15))?, streams)?;
+                // A symbol takes 12.8 us, and its guard interval 0.8, 1.6 or 3.2 us.
+                let symbol = 128 + (8 << (width >> 4 & 3).min(2));
+                let twice = rate & 0x1000 != 0;
+                return Some(bits / symbol / if twice { 2 } else { 1 }).filter(|rate| *rate > 0);
             }
             _ => {}
         }
@@ -248,5 +269,16 @@ mod tests {
         assert_eq!(rate_of(1 << 21, &very_high), Some(7800));
         assert_eq!(rate_of(1 << 21, &very_high[..4]), None);
         assert_eq!(rate_of(1 << 1, &[0]), None);
+        // IEEE 802.11ax, section 27.5: 600.5, 7.3 and 3.6 Mbit/s, and two streams.
+        let high_efficiency = |index: u16, width: u16, guard: u16, streams: u16| {
+            let words = [0x4020, 2, index, 0, width | guard << 4, streams];
+            rate_of(1 << 23, &words.map(u16::to_le_bytes).concat())
+        };
+        assert_eq!(high_efficiency(11 << 8, 2, 0, 1), Some(6004));
+        assert_eq!(high_efficiency(0, 0, 2, 1), Some(73));
+        assert_eq!(high_efficiency(1 << 12, 0, 2, 1), Some(36));
+        assert_eq!(high_efficiency(11 << 8, 2, 0, 2), Some(12_009));
+        assert_eq!(high_efficiency(12 << 8, 2, 0, 1), None);
+        assert_eq!(high_efficiency(0, 0, 0, 0), None);
     }
 }
