@@ -10,8 +10,8 @@ use crate::diagnose::{Known, Open, Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
 use crate::handshake::{Handshake, Unreachable};
 use crate::multipath::Multipath;
-use crate::reading::{Closing, Connection, Endpoint, Opening};
-use crate::translated::Numbers;
+use crate::reading::{Closing, Connection, Endpoint, Opening, Signature};
+use crate::translated::{FirstBytes, Numbers};
 use crate::wireshark::Wireshark;
 
 /// A packet of a connection.
@@ -39,11 +39,11 @@ pub(crate) struct Packet<'a> {
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
-    number: u32,
+    pub(crate) number: u32,
     /// The flow from side 0, the sender of the first packet.
     flow: FlowKey,
     began: Time,
-    ended: Time,
+    pub(crate) ended: Time,
     /// IPv4 identification and hops left of the first packet.
     identified: (Option<u16>, u8),
     packets: u64,
@@ -66,7 +66,9 @@ pub(crate) struct Conn {
     /// The replaced connection between the same ports that was still open, and whether it continues: a PEP splits one.
     pub(crate) half: Option<u32>,
     split: bool,
-    multipath: Multipath,
+    /// First bytes of each side's data.
+    first_bytes: [Option<FirstBytes>; 2],
+    pub(crate) multipath: Multipath,
     /// Repeated SYNs that were counted as copies at first.
     repeated_syns: u64,
     /// Fingerprint of the latest packet that was no copy.
@@ -97,6 +99,7 @@ impl Conn {
             prints: [0; 2],
             half: None,
             split: false,
+            first_bytes: [None; 2],
             multipath: Multipath::default(),
             repeated_syns: 0,
             latest: None,
@@ -139,8 +142,7 @@ impl Conn {
     /// connections of the hosts.
     fn round_trip(&self) -> Option<Span> {
         let both = || {
-            let [Some(there), Some(back)] = [0, 1].map(|side| self.sides[side].shortest_rtt())
-            else {
+            let [Some(there), Some(back)] = [0, 1].map(|side| self.sides[side].rtt.min()) else {
                 return None;
             };
             Some(Span::from_secs_f64(there + back))
@@ -172,7 +174,7 @@ impl Conn {
             at,
             link,
             ttl,
-            identified: ip_id.is_some_and(|id| id != 0) && own.is_identified(),
+            identified: ip_id.is_some_and(|id| id != 0) && own.ids.vary(),
             opens: segment.flags.has(Flags::SYN),
             counts: len > 0 || segment.flags.has(Flags::FIN),
             retry,
@@ -180,7 +182,7 @@ impl Conn {
         let (handshake, sides) = (&self.handshake, &self.sides);
         let end = segment.seq + len + u32::from(segment.flags.has(Flags::FIN));
         let feedback = || {
-            let shortest = [0, 1].map(|side| sides[side].shortest_rtt().map(Span::from_secs_f64));
+            let shortest = [0, 1].map(|side| sides[side].rtt.min().map(Span::from_secs_f64));
             let both = shortest[0].zip(shortest[1]).map(|(there, back)| there + back);
             Feedback {
                 least: handshake.feedback(side).into_iter().chain(shortest[side]).min(),
@@ -229,15 +231,17 @@ impl Conn {
     }
 
     fn analyze(&mut self, config: &Config, packet: &Packet<'_>) {
-        let &Packet { at, flow, segment, cut, len, ip_id, ttl, tos, .. } = packet;
+        let &Packet { at, flow, segment, cut, len, ip_id, .. } = packet;
         let side = self.side(flow);
         self.ended = self.ended.max(at);
         let syn = segment.flags.has(Flags::SYN);
         let first = if syn { segment.seq } else { Seq(segment.seq.0.wrapping_sub(1)) };
         self.base[side].get_or_insert(first);
         self.handshake.packet(side, at, segment, len);
+        let mut signature = None;
         if segment.has_options() {
             self.multipath.packet(side, segment);
+            signature = Signature::of(segment);
         }
         if syn {
             let scale = segment.options().window_scale;
@@ -265,8 +269,7 @@ impl Conn {
         let payload = if signs.probe || signs.keep_alive { 0 } else { len };
         let duplicate = signs.duplicate;
         let probe = signs.probe || signs.keep_alive;
-        #[rustfmt::skip]
-        let step = Step { at, segment, cut, len: payload, window, room, duplicate, probe, ip_id, tos, ttl };
+        let step = Step { packet, len: payload, window, room, duplicate, probe };
         let handshake = &self.handshake;
         self.watch.packet(side, step, || Conn::path(handshake));
         let again = len > 0 && self.sides[side].is_behind(segment.seq);
@@ -278,13 +281,13 @@ impl Conn {
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
         if let Some(id) = ip_id {
-            own.identified(id);
+            own.ids.add(id);
         }
         let reading = &mut own.reading;
         reading.packets += 1;
         reading.options_cut += u64::from(cut);
-        if segment.is_signed() {
-            reading.signed += 1;
+        if let Some(signature) = signature {
+            (reading.signed, reading.signature) = (reading.signed + 1, Some(signature));
         }
         reading.duplicate_acks += u64::from(signs.duplicate);
         reading.zero_windows += u64::from(signs.zero_window);
@@ -303,7 +306,7 @@ impl Conn {
         }
         if segment.flags.has(Flags::ACK) {
             if !segment.flags.has(Flags::RST) {
-                peer.offered(room);
+                peer.room = peer.room.max(room);
             }
             let sack = segment.options().sack;
             if !sack.is_empty() {
@@ -317,7 +320,7 @@ impl Conn {
                 peer.declines(ack);
             }
             if segment.window == 0 && !segment.flags.any(Flags::SYN | Flags::RST) {
-                peer.window_closed();
+                peer.closed = true;
             }
         }
         if len > 0 && !signs.probe && !signs.keep_alive && !segment.flags.has(Flags::RST) {
@@ -340,17 +343,12 @@ impl Conn {
             let after = own.reading.retransmissions;
             if after != before {
                 // A retransmission gives no round trip, so all samples are from before this packet.
-                let rtt = own.round_trips();
+                let rtt = own.rtt.spread();
                 self.watch.judged(side, &Known { dupacks: peer_dupacks, rtt, before, after });
             }
         }
         self.fins[side] |= segment.flags.has(Flags::FIN);
         self.reset |= segment.flags.has(Flags::RST);
-    }
-
-    /// When its latest packet was captured.
-    pub(crate) fn ended(&self) -> Time {
-        self.ended
     }
 
     /// Entries of the lists in its result.
@@ -418,14 +416,15 @@ impl Conn {
         self.handshake.unreachable(error);
     }
 
-    /// Its number in the capture.
-    pub(crate) fn number(&self) -> u32 {
-        self.number
+    /// Whether a packet has the first bytes of its side's data, and their hash is not known.
+    pub(crate) fn lacks_first_bytes(&self, packet: &Packet<'_>) -> bool {
+        let side = self.side(packet.flow);
+        let first = || self.base[side].is_some_and(|base| base + 1 == packet.segment.seq);
+        packet.len > 0 && self.first_bytes[side].is_none() && first()
     }
 
-    /// Its MPTCP connection.
-    pub(crate) fn multipath(&self) -> &Multipath {
-        &self.multipath
+    pub(crate) fn set_first_bytes(&mut self, flow: FlowKey, bytes: FirstBytes) {
+        self.first_bytes[self.side(flow)] = Some(bytes);
     }
 
     /// Ends and sequence numbers.
@@ -436,6 +435,7 @@ impl Conn {
             ends: [(src, src_port), (dst, dst_port)],
             initial,
             first: self.base,
+            first_bytes: self.first_bytes,
             identified: self.identified,
             began: self.began,
             ended: self.ended,

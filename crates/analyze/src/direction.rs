@@ -20,7 +20,7 @@ use lasthop_proto::wire::Seq;
 use crate::config::Config;
 use crate::over_time::{InFlight, Volume};
 use crate::reading::{Direction, Point, PointKind, Retransmission, Stall, StallCause};
-use crate::stats::{Series, Spread};
+use crate::stats::Series;
 use crate::verdict::{Label, Trials};
 use gaps::{Behind, Filled, Gaps};
 pub(crate) use input::{Acked, Data};
@@ -102,8 +102,8 @@ pub(crate) struct Tracker {
     first_packet: Option<Behind>,
     first_offset: Option<i64>,
     /// The largest window that the peer may have announced, in bytes.
-    room: u64,
-    ids: Ids,
+    pub(crate) room: u64,
+    pub(crate) ids: Ids,
     /// The highest ACK of the peer.
     una: i64,
     acked_at: Option<Time>,
@@ -126,7 +126,7 @@ pub(crate) struct Tracker {
     gaps: Gaps,
     lost_segments: Lost,
     outstanding: VecDeque<OutstandingSegment>,
-    rtt: Series,
+    pub(crate) rtt: Series,
     last_rtt: Option<f64>,
     /// The latest samples, ordered by the end of the segment that gave them.
     samples: VecDeque<(i64, f64)>,
@@ -155,18 +155,13 @@ pub(crate) struct Tracker {
     /// The largest payload of a packet on the wire, in bytes.
     full: u32,
     /// Whether the peer's window was closed since the last data.
-    closed: bool,
+    pub(crate) closed: bool,
     /// The peer's latest window in bytes, if its scale is known.
     window: Option<u64>,
     pub(crate) reading: Direction,
 }
 
 impl Tracker {
-    /// The peer's window is closed.
-    pub(crate) fn window_closed(&mut self) {
-        self.closed = true;
-    }
-
     fn point(&mut self, config: &Config, at: Time, offset: i64, len: u32, kind: PointKind) {
         if self.reading.points.len() < config.points {
             self.reading.points.push(Point { at, offset, len, kind });
@@ -175,34 +170,9 @@ impl Tracker {
         }
     }
 
-    /// This side sent a packet with IPv4 identification `id`.
-    pub(crate) fn identified(&mut self, id: u16) {
-        self.ids.add(id);
-    }
-
-    /// Whether packets of this side have different IPv4 identifications.
-    pub(crate) fn is_identified(&self) -> bool {
-        self.ids.vary()
-    }
-
-    /// The peer may have announced a window of `room` bytes.
-    pub(crate) fn offered(&mut self, room: u64) {
-        self.room = self.room.max(room);
-    }
-
-    /// The smallest round trip from here to the peer and back, in seconds.
-    pub(crate) fn shortest_rtt(&self) -> Option<f64> {
-        self.rtt.min()
-    }
-
     /// Whether a packet at `seq` begins below the highest offset sent.
     pub(crate) fn is_behind(&self, seq: Seq) -> bool {
         self.offset(seq).is_none_or(|start| start < self.next)
-    }
-
-    /// The round trips so far.
-    pub(crate) fn round_trips(&self) -> Option<Spread> {
-        self.rtt.spread()
     }
 
     /// This side sent `data`.
@@ -229,7 +199,7 @@ impl Tracker {
         let seen = u64::from(data.len).saturating_sub(fresh + filled.bytes);
         let repeated = seen.saturating_sub(self.before_syn(start, end));
         let volume = Volume { bytes: u64::from(data.len), fresh: fresh + filled.bytes };
-        self.reading.over_time.volume(data.since, volume);
+        self.reading.over_time.volumes.add(data.since, volume);
         if let Some(stamp) = data.timestamp {
             self.reading.over_time.stamped(data.at, stamp);
         }
@@ -341,7 +311,7 @@ impl Tracker {
     fn in_flight(&mut self, config: &Config, at: Time) -> u64 {
         let outstanding = (self.next - self.una).max(0) as u64;
         let sample = InFlight { at, acked: self.una, outstanding, window: self.window };
-        self.reading.over_time.in_flight(config.points, sample);
+        self.reading.over_time.in_flight.add(config.points, sample);
         outstanding
     }
 

@@ -262,6 +262,19 @@ pub enum Finding {
         /// Their share of the time of the connection in the capture.
         share: f64,
     },
+    /// This end let its peer wait before a response, or before the next request.
+    ThinkTime {
+        /// Whether it is the client.
+        client: bool,
+        /// Number of waits.
+        times: u64,
+        /// Seconds in total, without the round trips between the ends.
+        waited: f64,
+        /// Their share of the time from the first packet to the last data.
+        share: f64,
+        /// The longest one in seconds.
+        longest: f64,
+    },
     /// Packets of several segments never arrive, single segments do.
     MergedDropped {
         /// Merged packets.
@@ -379,6 +392,11 @@ impl Diagnosis {
             | Finding::Nagle { share, .. }
             | Finding::ClosedWindow { share, .. }
                 if *share >= MOSTLY =>
+            {
+                Weight::Limits
+            }
+            Finding::ThinkTime { share, .. }
+                if *share >= MOSTLY && self.confidence > Confidence::Possible =>
             {
                 Weight::Limits
             }

@@ -3,7 +3,7 @@
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, Segment, Seq};
 
-use crate::reading::Opening;
+use crate::reading::{Opening, Signature};
 
 /// Maximum number of SYNs with stored timestamps. The echo in a SYN-ACK shows which SYN it answers.
 const SYNS: usize = 4;
@@ -29,8 +29,8 @@ pub(crate) struct Attempts {
     pub(crate) challenged: bool,
     /// Whether a SYN with another number followed: that of the next connection, or of a PEP that splits this one.
     pub(crate) replaced: bool,
-    /// Whether the SYN has a signature.
-    pub(crate) signed: bool,
+    /// The signature of the SYN.
+    pub(crate) signature: Option<Signature>,
     /// The ICMP error that quotes a SYN.
     pub(crate) rejected: Option<Unreachable>,
 }
@@ -106,7 +106,7 @@ impl Handshake {
         self.attempts.syns += 1;
         self.attempts.late_syns += u64::from(self.attempts.syn_acks > 0);
         self.attempts.syn.1 = at;
-        self.attempts.signed = segment.is_signed();
+        self.attempts.signature = Signature::of(segment);
         self.attempts.refused = None;
         if let Some(stamps) = segment.timestamps {
             self.stamps.rotate_right(1);

@@ -56,8 +56,8 @@ pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures}
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, LossLocation, Opening,
-    OrderEvidence, Other, Point, PointKind, Retransmission, Retransmissions, Stall, StallCause,
-    Unread, Verdict, WifiStation, WiresharkCounts,
+    OrderEvidence, Other, Point, PointKind, Retransmission, Retransmissions, Signature, Stall,
+    StallCause, Unread, Verdict, WifiStation, WiresharkCounts,
 };
 pub use stats::Spread;
 pub use table::{Analyzer, Reader, analyze_capture, analyze_together};

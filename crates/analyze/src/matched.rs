@@ -23,6 +23,7 @@ use crate::reading::Endpoint;
 use crate::stats::{Series, Spread};
 
 pub use clocks::Clocks;
+pub(crate) use payload::first_bytes;
 
 /// Tolerance in nanoseconds for the match of two equal packets: their delay may be shorter than all other delays by
 /// at most this time.

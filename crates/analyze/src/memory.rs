@@ -44,9 +44,9 @@ fn check(config: &mut Config, connections: &mut [Conn]) {
         connections.iter_mut().for_each(|connection| connection.shorten(most));
     }
     if connections.iter().map(Conn::pending).sum::<usize>() > PENDING {
-        let mut ends: Vec<Time> = connections.iter().map(Conn::ended).collect();
+        let mut ends: Vec<Time> = connections.iter().map(|connection| connection.ended).collect();
         let (_, median, _) = ends.select_nth_unstable(connections.len() / 2);
-        let silent = connections.iter_mut().filter(|connection| connection.ended() <= *median);
+        let silent = connections.iter_mut().filter(|connection| connection.ended <= *median);
         silent.for_each(Conn::release);
     }
 }

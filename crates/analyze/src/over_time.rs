@@ -115,13 +115,34 @@ pub struct Volumes {
     /// Length of an interval: a power of two of milliseconds.
     pub interval: Span,
     /// The intervals, up to the last with payload.
-    pub volumes: Vec<Volume>,
+    #[serde(rename = "volumes", serialize_with = "all")]
+    filled: Vec<Filled>,
+}
+
+/// An interval with payload. Most intervals have none.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Filled {
+    number: u32,
+    volume: Volume,
 }
 
 impl Default for Volumes {
     fn default() -> Volumes {
-        Volumes { interval: Span::millis(1), volumes: Vec::new() }
+        Volumes { interval: Span::millis(1), filled: Vec::new() }
     }
+}
+
+fn all<S: serde::Serializer>(filled: &[Filled], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(each(filled))
+}
+
+/// Volumes of all intervals up to the last of `filled`.
+fn each(filled: &[Filled]) -> impl Iterator<Item = Volume> {
+    let mut next = 0;
+    filled.iter().flat_map(move |interval| {
+        let empty = (interval.number - core::mem::replace(&mut next, interval.number + 1)) as usize;
+        core::iter::repeat_n(Volume::default(), empty).chain([interval.volume])
+    })
 }
 
 /// Payload of an interval.
@@ -134,30 +155,45 @@ pub struct Volume {
 }
 
 impl Volumes {
-    fn add(&mut self, since: Span, volume: Volume) {
+    pub(crate) fn add(&mut self, since: Span, volume: Volume) {
         while since.0 / self.interval.0 >= INTERVALS as u64 {
             *self = self.joined(2);
         }
-        let index = (since.0 / self.interval.0) as usize;
-        if self.volumes.len() <= index {
-            self.volumes.resize(index + 1, Volume::default());
+        self.fill((since.0 / self.interval.0) as u32, volume);
+    }
+
+    /// Adds `volume` to the interval with this number.
+    fn fill(&mut self, number: u32, volume: Volume) {
+        let at = self.filled.iter().rposition(|interval| interval.number <= number);
+        match at.map(|at| &mut self.filled[at]) {
+            Some(interval) if interval.number == number => {
+                interval.volume.bytes += volume.bytes;
+                interval.volume.fresh += volume.fresh;
+            }
+            _ => self.filled.insert(at.map_or(0, |at| at + 1), Filled { number, volume }),
         }
-        self.volumes[index].bytes += volume.bytes;
-        self.volumes[index].fresh += volume.fresh;
+    }
+
+    /// The volumes of all intervals up to the last with payload.
+    pub fn iter(&self) -> impl Iterator<Item = Volume> {
+        each(&self.filled)
+    }
+
+    /// The number of these intervals.
+    pub fn count(&self) -> usize {
+        self.filled.last().map_or(0, |last| last.number as usize + 1)
     }
 
     /// The same volumes with `count` intervals joined into one.
     #[must_use]
     pub fn joined(&self, count: usize) -> Volumes {
         let count = count.max(1);
-        let join = |some: &[Volume]| Volume {
-            bytes: some.iter().map(|volume| volume.bytes).sum(),
-            fresh: some.iter().map(|volume| volume.fresh).sum(),
-        };
-        Volumes {
-            interval: Span(self.interval.0.saturating_mul(count as u64)),
-            volumes: self.volumes.chunks(count).map(join).collect(),
+        let interval = Span(self.interval.0.saturating_mul(count as u64));
+        let mut joined = Volumes { interval, filled: Vec::new() };
+        for &Filled { number, volume } in &self.filled {
+            joined.fill((number as usize / count) as u32, volume);
         }
+        joined
     }
 }
 
@@ -173,18 +209,6 @@ impl OverTime {
     /// Whether there are no samples: without payload, or after removal of the lists.
     pub fn is_empty(&self) -> bool {
         self.in_flight.kept.is_empty() && self.round_trips.kept.is_empty()
-    }
-
-    pub(crate) fn round_trip(&mut self, most: usize, sample: RoundTrip) {
-        self.round_trips.add(most, sample);
-    }
-
-    pub(crate) fn in_flight(&mut self, most: usize, sample: InFlight) {
-        self.in_flight.add(most, sample);
-    }
-
-    pub(crate) fn volume(&mut self, since: Span, volume: Volume) {
-        self.volumes.add(since, volume);
     }
 
     /// Records the timestamp `value` of a segment with payload.
@@ -258,10 +282,14 @@ mod tests {
             volumes.add(Span::millis(i), Volume { bytes: 3, fresh: 2 });
         });
         assert_eq!(volumes.interval, Span::millis(32));
-        assert!(volumes.volumes.len() <= INTERVALS);
-        let sum = |v: &Volumes| v.volumes.iter().map(|v| v.bytes).sum::<u64>();
+        assert!(volumes.count() <= INTERVALS);
+        let sum = |v: &Volumes| v.iter().map(|v| v.bytes).sum::<u64>();
         assert_eq!((sum(&volumes), sum(&volumes.joined(7))), (30_000, 30_000));
-        assert_eq!(volumes.volumes[5], Volume { bytes: 96, fresh: 64 });
+        assert_eq!(volumes.iter().nth(5), Some(Volume { bytes: 96, fresh: 64 }));
+        let mut pauses = Volumes::default();
+        [7, 3, 7].map(|ms| pauses.add(Span::millis(ms), Volume { bytes: 1, fresh: 1 }));
+        let bytes: Vec<_> = pauses.iter().map(|volume| volume.bytes).collect();
+        assert_eq!((bytes, pauses.count()), (vec![0, 0, 0, 1, 0, 0, 0, 2], 8));
     }
 
     #[test]

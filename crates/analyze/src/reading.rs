@@ -4,10 +4,12 @@
 //! not wrap: 0 is the SYN and 1 the first byte. In a capture that begins mid-connection, 1 is the first captured
 //! byte, and earlier bytes have offsets of 0 or less.
 
+use core::fmt;
 use core::net::IpAddr;
 
 use lasthop_observe::capture::{Dropped, Protocol, Reason};
 use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Segment, options};
 use serde::Serialize;
 
 use crate::finding::Diagnosis;
@@ -113,6 +115,37 @@ impl From<(IpAddr, u16)> for Endpoint {
     }
 }
 
+/// A signature of segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signature {
+    /// TCP MD5 (RFC 2385), option kind 19.
+    Md5,
+    /// TCP-AO (RFC 5925), option kind 29.
+    Ao,
+}
+
+impl Signature {
+    pub(crate) fn of(segment: &Segment) -> Option<Signature> {
+        let kinds = options::walk(&segment.options().unknown).flatten().map(|option| option.kind);
+        let signature = |kind| match kind {
+            options::KIND_MD5 => Some(Signature::Md5),
+            options::KIND_AUTHENTICATION => Some(Signature::Ao),
+            _ => None,
+        };
+        kinds.filter_map(signature).next()
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Signature::Md5 => "TCP MD5",
+            Signature::Ao => "TCP-AO",
+        })
+    }
+}
+
 /// How a connection begins in the capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -214,8 +247,10 @@ pub struct Direction {
     /// Packets whose TCP options are cut off by the snap length, or malformed. They may have more options than the
     /// capture shows.
     pub options_cut: u64,
-    /// Packets with a signature: TCP MD5 (RFC 2385) or TCP-AO (RFC 5925).
+    /// Packets with a signature.
     pub signed: u64,
+    /// The kind of the latest signature.
+    pub signature: Option<Signature>,
     /// Maximum segment size it announced.
     pub mss: Option<u16>,
     /// Window scale shift it announced.

@@ -13,9 +13,10 @@ use crate::contents::Contents;
 use crate::copies::Copies;
 use crate::frames::Frames;
 use crate::handshake::Unreachable;
+use crate::matched::first_bytes;
 use crate::memory::Memory;
 use crate::reading::{Analysis, Connection};
-use crate::translated::Translations;
+use crate::translated::{FirstBytes, Translations};
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
@@ -48,6 +49,8 @@ pub struct Analyzer {
     /// The link of the present frame, and whether the frame is a repeat of 802.11.
     link: u32,
     retry: bool,
+    /// Connection and flow of the present packet, if it has the first bytes of its direction.
+    first: Option<(usize, FlowKey)>,
     analysis: Analysis,
 }
 
@@ -106,6 +109,7 @@ impl Analyzer {
             return;
         }
         self.analysis.tcp_packets += 1;
+        self.first = connection.lacks_first_bytes(&packet).then_some((index, flow));
         if let Some(rtt) = connection.handshake_rtt().filter(|_| known.is_none()) {
             let least = self.round_trips.entry(hosts(flow)).or_insert(rtt);
             *least = rtt.min(*least);
@@ -173,16 +177,17 @@ impl Analyzer {
         }
         let mut translations = Translations::default();
         let mut tokens = BTreeMap::new();
-        let until = self.connections.iter().map(Conn::ended).max().unwrap_or_default();
+        let until =
+            self.connections.iter().map(|connection| connection.ended).max().unwrap_or_default();
         for connection in self.connections.iter().filter(|connection| connection.is_seen()) {
             translations.add(connection);
-            for token in connection.multipath().tokens() {
-                tokens.entry(token).or_insert(connection.number());
+            for token in connection.multipath.tokens() {
+                tokens.entry(token).or_insert(connection.number);
             }
         }
         // Collecting reuses the memory of the connections.
         let finish = |connection: Conn| {
-            let multipath = *connection.multipath();
+            let multipath = connection.multipath;
             let first = multipath.tokens().filter_map(|token| tokens.get(&token).copied()).min();
             Connection { multipath: first, ..connection.finish(&self.config, until) }
         };
@@ -293,6 +298,11 @@ impl Reader {
             }
             analyzer.content(at, content);
         });
+        if let Some((index, flow)) = analyzer.first.take()
+            && let Some(hash) = first_bytes(frame, flow)
+        {
+            analyzer.connections[index].set_first_bytes(flow, FirstBytes { hash, at });
+        }
         if is_icmp
             && let Some(Ok(error)) = frame.view(analyzer.config.verify)
             && let Some((quoted, kind)) = frame.ip().and_then(|(ip, _)| quoted(&error, ip))

@@ -116,3 +116,59 @@ proptest! {
         prop_assert_eq!(found.is_some(), dropped);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Requests and responses in which the client, the server or no end takes its time, with the capture anywhere on the path.
+    #[test]
+    fn the_end_that_takes_its_time_is_named(
+        isn in any_numbers(), v6 in any::<bool>(), rtt in 2.0f64..200.0, place in 0.0f64..1.0, think in 300.0f64..2000.0,
+        who in 0usize..3, first in any::<bool>(),
+    ) {
+        let mut s = Script::new();
+        (s.isn, s.v6) = (isn, v6);
+        let (there, back) = (rtt * place, rtt - rtt * place);
+        s.send(1000.0, 0, Flags::SYN, 0, 0, 0);
+        s.send(1000.0 + there, 1, Flags::SYN | Flags::ACK, 0, 0, 1);
+        s.send(1000.0 + rtt, 0, Flags::ACK, 1, 0, 1);
+        let (mut at, mut sent, mut got) = (1000.0 + rtt + 0.1, 1, 1);
+        let mut waited = 0.0;
+        for n in 0..4 {
+            let (client, server) = (who == 1 && (n > 0 || first), who == 2);
+            let wait = |yes: bool| if yes { think } else { 0.0 };
+            at += wait(client);
+            waited += wait(client) + wait(server);
+            s.send(at, 0, Flags::ACK, sent, 200, got);
+            sent += 200;
+            at += there;
+            s.send(at, 1, Flags::ACK, got, 0, sent);
+            at += 0.1 + wait(server);
+            s.send(at, 1, Flags::ACK, got, 1000, sent);
+            s.send(at + 0.1, 1, Flags::ACK, got + 1000, 1000, sent);
+            got += 2000;
+            at += 0.1 + back;
+            s.send(at, 0, Flags::ACK, sent, 0, got);
+            at += 0.1;
+        }
+        // A request without an answer shows nothing.
+        (0..4).for_each(|n| s.send(at + 100.0 * f64::from(n + 1), 0, Flags::ACK, sent, 200, got));
+        let analysis = s.analyze();
+        let connection = &analysis.connections[0];
+        let found: Vec<_> = [&connection.to_server, &connection.to_client].into_iter().flat_map(|d| &d.diagnoses)
+            .filter_map(|d| match d.finding {
+                Finding::ThinkTime { client, waited, share, .. } => Some((client, waited, share)),
+                _ => None,
+            })
+            .collect();
+        if who == 0 {
+            prop_assert!(found.is_empty(), "{:?}", found);
+        } else {
+            let [(client, seconds, share)] = found[..] else { panic!("{found:?}") };
+            prop_assert_eq!(client, who == 1);
+            prop_assert!((seconds - waited / 1e3).abs() < 0.002, "{} of {}", seconds, waited);
+            let all = (at + 400.0 - 1000.0) / 1e3;
+            prop_assert!((share - seconds / all).abs() < 0.01, "{} of {}", share, seconds / all);
+        }
+    }
+}

@@ -18,6 +18,7 @@ fn rounds(from: u32, to: u32, s: &mut Script) {
 
 fn whole() -> Vec<u8> {
     let mut s = Script::new();
+    s.payload = 64;
     s.handshake(0.0, 10.0);
     rounds(0, 10, &mut s);
     s.finish()
@@ -191,22 +192,30 @@ fn retries_of_802_11_are_no_copies_of_a_mirror_port() {
     assert_eq!(one(&analysis).to_server.retransmissions, one(&expected).to_server.retransmissions);
 }
 
-/// A connection on both sides of a host that translates its addresses, in one capture.
+/// A connection on both sides of a host that translates its addresses, in one capture: with the same identifications, with
+/// others, and without the handshake. In the control the bytes and identifications differ.
 #[test]
 fn both_sides_of_a_translation() {
-    let mut frames = Vec::new();
-    for (at, ip) in packets(&whole()) {
-        let mut translated = ip.clone();
-        // The server's address, which is the last part of the source or of the destination.
-        let server = if ip[15] == 2 { 15 } else { 19 };
-        translated[server] = 77;
-        translated[8] -= 1;
-        frames.push((at, ip));
-        frames.push((at + 20, translated));
+    for (skipped, ids, bytes) in
+        [(0, false, false), (0, true, false), (9, false, false), (0, true, true)]
+    {
+        let mut frames = Vec::new();
+        for (at, ip) in packets(&whole()).into_iter().skip(skipped) {
+            let mut translated = ip.clone();
+            // The server's address, which is the last part of the source or of the destination.
+            let server = if ip[15] == 2 { 15 } else { 19 };
+            translated[server] = 77;
+            translated[8] -= 1;
+            translated[5] ^= if ids { 0x55 } else { 0 };
+            let header = 20 + usize::from(ip[32] >> 4) * 4;
+            translated[header..].iter_mut().for_each(|byte| *byte ^= u8::from(bytes));
+            frames.push((at, ip));
+            frames.push((at + 20, translated));
+        }
+        let analysis = analyze_capture(&pcap(false, 101, &frames), Config::default()).unwrap();
+        let same: Vec<_> = analysis.connections.iter().map(|c| c.translated).collect();
+        assert_eq!(same, [None, Some(0).filter(|_| !bytes)], "{skipped} {ids}");
     }
-    let analysis = analyze_capture(&pcap(false, 101, &frames), Config::default()).unwrap();
-    let same: Vec<_> = analysis.connections.iter().map(|c| c.translated).collect();
-    assert_eq!(same, [None, Some(0)]);
 }
 
 /// One segment comes from the address behind the translation, and is reset.

@@ -2,7 +2,7 @@
 
 use crate::common::Script;
 use crate::packets::any_numbers;
-use lasthop_analyze::{Finding, Negotiated, Opening};
+use lasthop_analyze::{Finding, Negotiated, Opening, Signature};
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
 
@@ -75,20 +75,25 @@ fn a_server_without_mptcp_is_reported() {
     }
 }
 
-/// SYNs and data with the MD5 option.
+/// SYNs with the option of TCP MD5 or TCP-AO.
 #[test]
-fn signatures_are_counted_and_explain_a_missing_answer() {
-    for signed in [false, true] {
+fn signatures_are_named_and_explain_a_missing_answer() {
+    let md5 = [&[19, 18][..], &[5; 16]].concat();
+    let ao = [&[29, 16][..], &[5; 14]].concat();
+    for (option, signature) in
+        [(md5, Some(Signature::Md5)), (ao, Some(Signature::Ao)), (Vec::new(), None)]
+    {
         let mut s = Script::new();
-        if signed {
-            s.options = [&[19, 18][..], &[5; 16]].concat();
-        }
+        s.options = option;
         s.garbage = 0;
         (0..4u32).for_each(|n| s.send(f64::from(1000 << n), 0, Flags::SYN, 0, 0, 0));
         let analysis = s.analyze();
         let direction = &analysis.connections[0].to_server;
-        assert_eq!(direction.signed, if signed { 4 } else { 0 });
-        assert_eq!(direction.diagnoses[0].remedy.contains("keys"), signed);
+        assert_eq!(direction.signature, signature);
+        assert_eq!(direction.signed, if signature.is_some() { 4 } else { 0 });
+        let names = |text: &str| direction.diagnoses[0].remedy.contains(text);
+        assert_eq!(names("TCPMD5"), signature == Some(Signature::Md5));
+        assert_eq!(names("TCPAO"), signature == Some(Signature::Ao));
     }
 }
 
@@ -138,5 +143,51 @@ proptest! {
             prop_assert_eq!((data.unique_bytes, data.restarts), (u64::from(40 * len), 0));
             prop_assert_eq!(data.retransmissions.total() + data.out_of_order, 0);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A proxy between two networks, with addresses, numbers and segments of its own. In the control two clients send equal
+    /// requests.
+    #[test]
+    fn halves_of_a_proxy(
+        isn in any_numbers(), isn_2 in any_numbers(), v6 in any::<bool>(), split in any::<bool>(), rtt in 5.0f64..300.0,
+        segment in 500u32..1400, port in 1000u16..60_000, from in any::<u32>(),
+    ) {
+        prop_assume!(isn != isn_2);
+        let mut s = Script::new();
+        (s.v6, s.payload) = (v6, 200);
+        let mut steps: Vec<(f64, usize, usize, Flags, u32, u32, u32)> = Vec::new();
+        for half in 0..2 {
+            // The proxy opens its half before it answers, and forwards what it receives.
+            let later = |way: f64| if split { way } else { 3.0 };
+            let (syn, end) = (later(1.0) * half as f64, later(2.0) * half as f64);
+            let (ask, answer) = (rtt + 3.0 + later(1.0) * half as f64, 2.0 * rtt + 9.0 + later(-1.0) * half as f64);
+            let size = if half == 0 { segment } else { 600 };
+            steps.push((syn, half, 0, Flags::SYN, 0, 0, 0));
+            steps.push((rtt + syn, half, 1, SYN_ACK, 0, 0, 1));
+            steps.push((rtt + syn + 0.1, half, 0, Flags::ACK, 1, 0, 1));
+            steps.push((ask, half, 0, Flags::ACK, 1, 300, 1));
+            let mut sent = 0;
+            while sent < 8000 {
+                let len = size.min(8000 - sent);
+                steps.push((answer + f64::from(sent) * 1e-4, half, 1, Flags::ACK, 1 + sent, len, 301));
+                sent += len;
+            }
+            steps.push((answer + rtt, half, 0, Flags::ACK, 301, 0, 8001));
+            steps.push((answer + rtt + end, half, 0, Flags::FIN | Flags::ACK, 301, 0, 8001));
+            steps.push((answer + rtt + end + 0.1, half, 1, Flags::FIN | Flags::ACK, 8001, 0, 302));
+        }
+        steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (at, half, side, flags, seq, len, ack) in steps {
+            (s.isn, s.hosts, s.port) = if half == 0 { (isn, [1, 2], 4000) } else { (isn_2, [3, 9], port) };
+            s.stream_from = [u64::from(from), 1 << 40];
+            s.send(at, side, flags, seq, len, ack);
+        }
+        let analysis = s.analyze();
+        let halves: Vec<_> = analysis.connections.iter().map(|c| c.half).collect();
+        prop_assert_eq!(halves, [None, Some(0).filter(|_| split)]);
     }
 }

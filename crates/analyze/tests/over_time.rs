@@ -57,7 +57,7 @@ fn outstanding_data_and_the_window_follow_every_packet() {
     assert_eq!(connection.to_client.window_max, Some(90 << 7));
     assert_eq!(connection.to_server.window_max, Some(1000 << 3));
     assert_eq!(sent.volumes.interval, Span::millis(1));
-    let volumes = &sent.volumes.volumes;
+    let volumes: Vec<_> = sent.volumes.iter().collect();
     assert_eq!((volumes.len(), volumes[50].bytes, volumes[51].fresh), (52, 1000, 500));
 }
 
@@ -92,7 +92,7 @@ fn the_samples_of_a_real_transfer_agree_with_its_sums() {
     let analysis = analyze_capture(include_bytes!("data/real.pcap"), Config::default()).unwrap();
     let sent = &analysis.connections[0].to_server;
     let over = &sent.over_time;
-    let volumes = &over.volumes.volumes;
+    let volumes = &over.volumes;
     assert_eq!(volumes.iter().map(|v| v.bytes).sum::<u64>(), sent.bytes);
     assert_eq!(volumes.iter().map(|v| v.fresh).sum::<u64>(), sent.unique_bytes);
     let by_segment = || {

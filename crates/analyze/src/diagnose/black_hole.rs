@@ -1,4 +1,6 @@
-//! MTU black hole: no full-size segment arrives, however often it is sent; smaller ones do.
+//! Packets that never arrive because of their size. MTU black hole: no full-size segment arrives, however often it is sent;
+//! smaller ones do. Merged packets: a host that forwards packets merges them (GRO, LRO), and something behind it drops
+//! packets larger than the MTU.
 
 use std::collections::VecDeque;
 
@@ -12,6 +14,12 @@ const SMALL: u32 = 256;
 const REPEATED: u32 = 3;
 /// Minimum number of failed transmissions of all segments.
 const FEWEST: u64 = 4;
+
+/// Minimum number of merged packets that do not arrive, and of single ones that do.
+const MERGED: u64 = 3;
+
+const UNMERGE: &str = "turn off merging at the host that forwards them (Linux: `ethtool -K IF gro off lro off`), or let the interface behind it \
+    segment packets (`ethtool -K IF tso on gso on`)";
 
 const REMEDY: &str = "let ICMP \"fragmentation needed\" (IPv6: \"packet too big\") through, or clamp the MSS on the \
     router to what passes (nft: `tcp option maxseg size set rt mtu`; iptables: `--clamp-mss-to-pmtu`); on a sender: \
@@ -30,6 +38,13 @@ struct SentSegment {
     cut: Option<u32>,
     /// Retransmitted as a part of a larger packet.
     merged: bool,
+}
+
+impl SentSegment {
+    /// Whether this super-segment was not sent again.
+    fn is_merged_once(&self) -> bool {
+        self.packets > 1 && self.sends == 1 && self.cut.is_none()
+    }
 }
 
 /// Segments that did not arrive in their size.
@@ -64,12 +79,19 @@ pub(super) struct BlackHole {
     once: Failed,
     /// Number of arrivals behind the oldest missing segment.
     smaller: u64,
+    /// Super-segments that were sent again, whether a part of another one arrived, and single full-size segments that
+    /// arrived.
+    merged: u64,
+    merged_arrived: bool,
+    singles: u64,
+    full: u32,
 }
 
 impl BlackHole {
     /// Records the transmission of bytes `start..end` in packets of at most `full` bytes. `opened` is whether the handshake shows this
     /// size; otherwise packets of a super-segment have an unknown one.
     pub(super) fn sent(&mut self, start: i64, end: i64, full: u32, opened: bool) {
+        self.full = full;
         let unknown = !opened && end - start > i64::from(full);
         let size = (end - start).min(i64::from(full)) as u32;
         let mut again = false;
@@ -110,6 +132,7 @@ impl BlackHole {
                 if ack - sent.start >= i64::from(sent.size) && sent.cut.is_none() {
                     self.passed = self.passed.max(Some(sent.size));
                 }
+                self.merged_arrived |= ack > sent.start && sent.is_merged_once();
                 break;
             }
             self.sent.pop_front();
@@ -119,6 +142,8 @@ impl BlackHole {
 
     /// The peer has received bytes `left..right` behind a gap.
     pub(super) fn sacked(&mut self, left: i64, right: i64) {
+        let mut reached = self.sent.range(self.from(left)..).take_while(|sent| sent.start < right);
+        self.merged_arrived |= reached.any(SentSegment::is_merged_once);
         let first = self.sent.partition_point(|sent| sent.start < left);
         while let Some(sent) = self.sent.get(first).copied().filter(|sent| sent.end <= right) {
             self.sent.remove(first);
@@ -143,6 +168,14 @@ impl BlackHole {
     }
 
     fn arrived(&mut self, sent: &SentSegment) {
+        let again = sent.packets > 1 && !sent.is_merged_once();
+        self.merged_arrived |= sent.is_merged_once();
+        self.merged += u64::from(again);
+        self.singles += match sent.cut {
+            _ if again => u64::from(sent.sends - 1),
+            None => u64::from(sent.packets == 1 && sent.size == self.full),
+            Some(_) => 0,
+        };
         match sent.cut {
             Some(cut) => {
                 self.passed = self.passed.max(Some(cut));
@@ -156,8 +189,24 @@ impl BlackHole {
         }
     }
 
-    /// `full` is the largest payload of a packet, and `opened` whether the capture has the handshake, whose packets are
-    /// small.
+    /// Diagnoses merged packets that never arrive.
+    pub(super) fn diagnose_merged(&self) -> Option<Diagnosis> {
+        let again = |sent: &&SentSegment| sent.packets > 1 && !sent.is_merged_once();
+        let merged = self.merged + self.sent.iter().filter(again).count() as u64;
+        let singles = self.singles;
+        if merged < MERGED || self.merged_arrived || singles < MERGED {
+            return None;
+        }
+        let evidence = format!(
+            "merged packets are dropped behind the point of capture: none of {merged} packets of several segments arrived, and {singles} \
+             single segments did"
+        );
+        let finding = Finding::MergedDropped { merged, singles };
+        Some(Diagnosis::new(finding, Confidence::Likely, evidence, UNMERGE))
+    }
+
+    /// Diagnoses an MTU black hole. `full` is the largest payload of a packet, and `opened` whether the capture has the
+    /// handshake, whose packets are small.
     pub(super) fn diagnose(&self, full: u32, opened: bool) -> Option<Diagnosis> {
         let mut failed = self.failed;
         let missing = || self.sent.iter().filter(|sent| !sent.merged);

@@ -25,11 +25,11 @@ pub(super) enum Position {
     Unknown,
 }
 
-/// ECN fields of the packets of one side.
+/// ECN fields of the packets of one side whose SYN or SYN-ACK has ECN flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
-    /// Flags of its SYN or SYN-ACK; `None` if that was not captured.
-    opened: Option<Flags>,
+    /// Flags of its SYN or SYN-ACK.
+    opened: Flags,
     /// Packets with new data by codepoint.
     codepoints: [u64; 4],
     /// Packets with an ACK.
@@ -57,18 +57,21 @@ const CE_STEP: u32 = 1 << 23;
 const ACE_STEP: u8 = 5;
 
 impl Ecn {
+    /// The state after a SYN or SYN-ACK with these flags, from that before.
+    pub(super) fn opened(before: Option<Box<Ecn>>, opened: Flags) -> Option<Box<Ecn>> {
+        let mut ecn = before.unwrap_or_default();
+        ecn.opened = opened;
+        opened.any(Flags::ECE | Flags::CWR | Flags::AE).then_some(ecn)
+    }
+
     /// Processes a packet with the traffic class `tos`; `fresh` is whether it has new data.
     pub(super) fn packet(&mut self, segment: &Segment, tos: u8, fresh: bool) {
-        if segment.flags.has(Flags::SYN) {
-            self.opened = Some(segment.flags);
-            return;
-        }
         let bits = [(Flags::AE, 4), (Flags::CWR, 2), (Flags::ECE, 1)];
         let ace = bits
             .iter()
             .map(|(flag, bit)| if segment.flags.has(*flag) { *bit } else { 0 })
             .sum::<u8>();
-        let client = self.opened.is_some_and(|flags| !flags.has(Flags::ACK));
+        let client = !self.opened.has(Flags::ACK);
         //= rfc9768#section-3.2.2.1: the first ACK of a client reports the codepoint of the SYN-ACK instead
         let first = client && self.acks == 0;
         let step = ace.wrapping_sub(self.ace.unwrap_or(FIRST_ACE)) & 7;
@@ -95,7 +98,7 @@ impl Ecn {
     /// Diagnoses ECN of this side's data; `peer` sends the reports.
     //= rfc3168#section-6.1.1: a SYN with ECE and CWR offers ECN, a SYN-ACK with ECE alone accepts it
     pub(super) fn diagnose(&self, peer: &Ecn, position: Position) -> Option<Diagnosis> {
-        let (own, other) = (self.opened?, peer.opened?);
+        let (own, other) = (self.opened, peer.opened);
         let (syn, answer) = if own.has(Flags::ACK) { (other, own) } else { (own, other) };
         let all: u64 = self.codepoints.iter().sum();
         //= rfc9768#section-3.1.2: a SYN-ACK with ECE alone accepts classic ECN, also of a SYN that offers AccECN

@@ -391,6 +391,12 @@ impl Flight {
 }
 
 impl Shares {
+    /// Whether the sender mostly had nothing to send.
+    pub(super) fn is_idle(&self) -> bool {
+        let Shares { receive_window, application, congestion_window, nagle, .. } = *self;
+        application > receive_window.max(congestion_window).max(nagle)
+    }
+
     /// `data` is the sender's direction, `back` that of its peer; `near` is whether the capture is at the sender.
     pub(super) fn diagnose(
         &self,

@@ -52,6 +52,16 @@ pub(super) struct Answers {
 const STEP: u16 = 256;
 
 impl Answers {
+    /// Whether this side has sent nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.range.is_none() && self.resets.packets == 0
+    }
+
+    /// Whether the identification follows that of the latest packet.
+    pub(super) fn is_next(&self, ip_id: Option<u16>) -> bool {
+        ip_id.zip(self.id).is_some_and(|(id, last)| id.wrapping_sub(last) == 1)
+    }
+
     pub(super) fn packet(&mut self, segment: &Segment, len: u32, ttl: u8, ip_id: Option<u16>) {
         let flags = segment.flags;
         // Many hosts send resets without an identification.

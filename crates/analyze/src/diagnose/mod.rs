@@ -8,7 +8,6 @@ mod closed_window;
 mod ecn;
 mod held_back;
 mod limits;
-mod merged;
 mod middlebox;
 mod numbers;
 mod one_way;
@@ -18,23 +17,26 @@ mod policer;
 mod sack_window;
 mod segment_size;
 mod timeouts;
+mod turns;
 mod unanswered;
 
-use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Flags, Segment};
+use lasthop_proto::units::Span;
+use lasthop_proto::wire::Flags;
 
+use crate::connection::Packet;
+use crate::finding::Diagnosis;
 use crate::reading::{Direction, Opening};
 use black_hole::BlackHole;
 use ecn::{Ecn, Position};
 use limits::Flight;
-use merged::Merged;
 use middlebox::Answers;
 use numbers::Numbers;
-use one_way::Acks;
+use one_way::{Acks, Stamps};
 use options::Opened;
 use sack_window::Blocks;
 use segment_size::SegmentSize;
 use timeouts::{Allowed, Timeouts};
+use turns::Turns;
 use unanswered::Unanswered;
 
 pub(crate) use opening::Open;
@@ -49,10 +51,7 @@ const TIMESTAMPS_LEN: u32 = 12;
 /// A packet of a connection with its context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step<'a> {
-    pub(crate) at: Time,
-    pub(crate) segment: &'a Segment,
-    /// Whether the capture lacks some of its options.
-    pub(crate) cut: bool,
+    pub(crate) packet: &'a Packet<'a>,
     /// Bytes of payload; zero for window probes and keep-alives.
     pub(crate) len: u32,
     /// The announced window in bytes, if its scale is known.
@@ -63,12 +62,6 @@ pub(crate) struct Step<'a> {
     pub(crate) duplicate: bool,
     /// A keep-alive, or a probe of a closed window.
     pub(crate) probe: bool,
-    /// IPv4 identification.
-    pub(crate) ip_id: Option<u16>,
-    /// Traffic class.
-    pub(crate) tos: u8,
-    /// Hops left.
-    pub(crate) ttl: u8,
 }
 
 /// State of the handshake.
@@ -106,14 +99,14 @@ struct Side {
     hole: BlackHole,
     size: SegmentSize,
     flight: Flight,
-    /// Its ACKs.
-    acks: Acks,
+    /// Its ACKs, while no packet of its peer was captured.
+    acks: Option<Box<Acks>>,
+    stamps: Stamps,
     /// SACK blocks of the peer for its data.
     blocks: Blocks,
-    ecn: Ecn,
+    ecn: Option<Box<Ecn>>,
     answers: Answers,
     timeouts: Timeouts,
-    merged: Merged,
     unanswered: Unanswered,
 }
 
@@ -121,6 +114,7 @@ struct Side {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     sides: [Side; 2],
+    turns: Turns,
     /// [`Watch::full`] of both sides once a SYN was captured.
     full: Option<[u32; 2]>,
 }
@@ -128,9 +122,9 @@ pub(crate) struct Watch {
 impl Watch {
     /// Handles new sequence numbers of `side`.
     pub(crate) fn restart(&mut self, side: usize) {
-        let Side { opened, ecn, mut acks, .. } = core::mem::take(&mut self.sides[side]);
-        acks.restart();
-        self.sides[side] = Side { opened, ecn, acks, ..Side::default() };
+        let Side { opened, ecn, mut acks, stamps, .. } = core::mem::take(&mut self.sides[side]);
+        acks.iter_mut().for_each(|acks| acks.restart());
+        self.sides[side] = Side { opened, ecn, acks, stamps, ..Side::default() };
         self.full = Some([0, 1].map(|side| self.negotiated(side)));
     }
 
@@ -162,56 +156,71 @@ impl Watch {
 
     /// Processes the next packet, sent by `side`. The caller omits copies.
     pub(crate) fn packet(&mut self, side: usize, step: Step<'_>, path: impl FnOnce() -> Path) {
-        let segment = step.segment;
-        self.sides[side].opened.packet(segment, step.cut);
+        let &Packet { at, segment, cut, ip_id, ttl, tos, .. } = step.packet;
+        self.sides[side].opened.packet(segment, cut);
         if segment.flags.has(Flags::SYN) {
             self.full = Some([0, 1].map(|side| self.negotiated(side)));
         }
         let (full, opened) = (self.full(side), self.full.is_some());
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
-        own.answers.packet(segment, step.len, step.ttl, step.ip_id);
-        peer.unanswered.answered(step.at);
+        let next = own.answers.is_next(ip_id);
+        own.answers.packet(segment, step.len, ttl, ip_id);
+        self.turns.answered(side);
+        peer.unanswered.answered(at);
         if segment.flags.has(Flags::RST) {
             return;
         }
         let needs_answer = step.len > 0 || step.probe || segment.flags.has(Flags::FIN);
-        own.unanswered.sent(step.at, needs_answer);
-        if own.acks.stamps(&peer.acks, segment) {
-            own.unanswered.answered(step.at);
+        own.unanswered.sent(at, needs_answer);
+        if own.stamps.packet(&peer.stamps, segment) {
+            own.unanswered.answered(at);
         }
         let syn = segment.flags.has(Flags::SYN);
-        let edge = own.numbers.next();
+        let (edge, idle) = (own.numbers.next(), own.numbers.is_acked());
         let start = own.numbers.sent(segment.seq + u32::from(syn), step.len);
-        own.ecn.packet(segment, step.tos, step.len > 0 && start >= edge);
+        if syn {
+            own.ecn = Ecn::opened(own.ecn.take(), segment.flags);
+        } else if let Some(ecn) = &mut own.ecn {
+            ecn.packet(segment, tos, step.len > 0 && start >= edge);
+        }
         if step.len > 0 {
             let end = start + i64::from(step.len);
-            own.timeouts.sent(step.at, start, end);
+            own.timeouts.sent(at, start, end);
             own.hole.sent(start, end, full, opened);
-            if opened {
-                own.merged.sent(start, end, full);
-            }
             let path = path();
             if start >= edge {
+                self.turns.sent(at, side, idle && start == edge, next, &path);
+            } else {
+                self.turns.repeated(at, side);
+            }
+            if start >= edge {
                 let round_trip = path.rtt.unwrap_or(Span::ZERO);
-                own.size.sent(step.at, step.len, full, round_trip);
+                own.size.sent(at, step.len, full, round_trip);
             }
             if let Some(behind) = path.behind(side) {
-                own.flight.sent(step.at, behind, end, step.len, own.size.full(full));
+                own.flight.sent(at, behind, end, step.len, own.size.full(full));
+            }
+        } else if self.turns.is_empty() && !syn {
+            let path = path();
+            if path.opener == Some(side) && path.rtt.is_some() {
+                self.turns.opened(at, side);
             }
         }
         //= rfc9293#section-3.1: the acknowledgment number means nothing unless ACK is set
         if !segment.flags.has(Flags::ACK) {
             return;
         }
-        own.acks.packet(step.at, segment, step.duplicate);
+        if peer.answers.is_empty() {
+            let acks = own.acks.get_or_insert_default();
+            acks.packet(at, segment, step.duplicate);
+        }
         peer.numbers.offered(step.room);
         let options = segment.options();
         let Some(ack) = peer.numbers.acked(segment.ack) else { return };
         peer.hole.acked(ack, step.duplicate);
-        peer.merged.acked(ack);
-        peer.timeouts.acked(step.at, ack);
-        peer.flight.acked(step.at, ack, step.window, syn, step.len == 0);
+        peer.timeouts.acked(at, ack);
+        peer.flight.acked(at, ack, step.window, syn, step.len == 0);
         for (n, &(left, right)) in options.sack.as_slice().iter().enumerate() {
             let inside = peer.numbers.block(left, right);
             peer.blocks.seen(n == 0, inside.is_some());
@@ -223,7 +232,6 @@ impl Watch {
             }
             if let Some((left, right)) = inside.filter(|(_, right)| *right > ack) {
                 peer.hole.sacked(left, right);
-                peer.merged.acked(right);
             }
         }
     }
@@ -247,6 +255,9 @@ impl Watch {
         let larger = usize::from(second.unique_bytes > first.unique_bytes);
         let full = [self.full(0), self.full(1)];
         let shares = [0, 1].map(|side| self.sides[side].flight.shares());
+        let thinks = [0, 1].map(|side| self.turns.diagnose(side, path, open.began));
+        // A sender without a request has nothing to send.
+        let by_turns = thinks.iter().flatten().any(Diagnosis::is_cause);
         let found = [0, 1].map(|side| {
             let peer = &self.sides[1 - side];
             let own = &self.sides[side];
@@ -254,15 +265,16 @@ impl Watch {
             let mut found = Vec::new();
             let opening = opened.as_ref().filter(|(of, _)| *of == side);
             found.extend(opening.map(|(_, diagnosis)| diagnosis.clone()));
+            found.extend(thinks[side].clone());
             let is_open = matches!(open.opening, Opening::Handshake | Opening::MidConnection);
             if is_open {
-                found.extend(one_way::diagnose(data, back, &own.acks, &peer.acks));
+                found.extend(one_way::diagnose(data, back, &own.stamps, peer.acks.as_deref()));
             }
             let hole = own.hole.diagnose(full[side], path.behind(side).is_some());
             if hole.is_none() {
                 found.extend(own.timeouts.diagnose());
             }
-            let dropped = own.merged.diagnose().or(hole);
+            let dropped = own.hole.diagnose_merged().or(hole);
             if is_open && dropped.is_none() {
                 let all = open.ended.since(open.began).as_secs_f64();
                 found.extend(own.unanswered.diagnose(
@@ -274,7 +286,9 @@ impl Watch {
             found.extend(dropped);
             found.extend(closed_window::diagnose(data, open.ended));
             found.extend(own.flight.held());
-            found.extend(own.ecn.diagnose(&peer.ecn, path.position(side)));
+            if let (Some(ecn), Some(peer)) = (&own.ecn, &peer.ecn) {
+                found.extend(ecn.diagnose(peer, path.position(side)));
+            }
             found.extend(own.answers.diagnose());
             found.extend(policer::diagnose(data, full[side]));
             found.extend(bufferbloat::diagnose(data));
@@ -293,7 +307,8 @@ impl Watch {
             // Behind a link that stalls, the times of transmission are unknown.
             let held_back = held_back::diagnose(data);
             if held_back.is_none() {
-                found.extend(shares[side].and_then(|shares| shares.diagnose(data, back, near)));
+                let shares = shares[side].filter(|shares| !(by_turns && shares.is_idle()));
+                found.extend(shares.and_then(|shares| shares.diagnose(data, back, near)));
             }
             found.extend(held_back);
             found

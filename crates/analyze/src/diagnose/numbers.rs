@@ -28,6 +28,11 @@ impl Numbers {
         self.next
     }
 
+    /// Whether the peer has acknowledged all.
+    pub(super) fn is_acked(&self) -> bool {
+        self.una >= self.next
+    }
+
     /// Records `len` bytes of this side at `seq`, and returns the offset of the first one.
     pub(super) fn sent(&mut self, seq: Seq, len: u32) -> i64 {
         self.zero.get_or_insert(seq);

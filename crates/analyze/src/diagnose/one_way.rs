@@ -15,7 +15,7 @@ const FAR: u32 = 1 << 30;
 const REMEDY: &str = "capture both directions without a filter, at the sender: on a router with asymmetric paths at an end host, \
     and with a mirror port for both receive and transmit";
 
-/// The ACKs of one side, by themselves.
+/// The ACKs of one side whose peer was not captured so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Acks {
     count: u64,
@@ -26,16 +26,21 @@ pub(super) struct Acks {
     /// ACKs that acknowledge more than the previous one.
     advances: u64,
     duplicates: u64,
-    /// The latest timestamp of this side.
+}
+
+/// Timestamps of one side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stamps {
+    /// The latest one.
     stamp: Option<u32>,
     /// Echoes of timestamps of the peer that were not captured: their number, and the latest.
     unseen: u64,
     echo: Option<u32>,
 }
 
-impl Acks {
+impl Stamps {
     /// Processes the timestamps of a packet. Returns whether its echo shows a packet of the peer that was not captured.
-    pub(super) fn stamps(&mut self, peer: &Acks, segment: &Segment) -> bool {
+    pub(super) fn packet(&mut self, peer: &Stamps, segment: &Segment) -> bool {
         let Some(stamps) = segment.timestamps else { return false };
         self.stamp = Some(stamps.value);
         let later = |stamp: u32, than: Option<u32>| {
@@ -47,7 +52,9 @@ impl Acks {
         }
         unseen
     }
+}
 
+impl Acks {
     pub(super) fn packet(&mut self, at: Time, segment: &Segment, duplicate: bool) {
         self.count += 1;
         self.began.get_or_insert(at);
@@ -75,14 +82,14 @@ impl Acks {
     }
 }
 
-/// Diagnoses the direction `data` of one side with the ACKs `own`, from the peer's direction `back` and its ACKs `acks`.
+/// Diagnoses the direction `data` of one side with the timestamps `own`, from the peer's direction `back` and its ACKs.
 pub(super) fn diagnose(
     data: &Direction,
     back: &Direction,
-    own: &Acks,
-    acks: &Acks,
+    own: &Stamps,
+    acks: Option<&Acks>,
 ) -> Option<Diagnosis> {
-    if data.packets == 0 && acks.advances >= FEWEST {
+    if let Some(acks) = acks.filter(|acks| data.packets == 0 && acks.advances >= FEWEST) {
         return Some(only_acks(back, acks));
     }
     let again = data.retransmissions.total();

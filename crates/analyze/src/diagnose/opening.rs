@@ -4,7 +4,7 @@ use lasthop_proto::units::{Span, Time};
 
 use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::handshake::{Attempts, Unreachable};
-use crate::reading::Opening;
+use crate::reading::{Opening, Signature};
 
 /// Minimum time lost before the opening; less is the jitter of a busy host.
 const LOST: Span = Span::millis(100);
@@ -72,15 +72,24 @@ impl Open {
                 format!(
                     "the connection never opened: no answer to {}{} in {}, up to the end of the capture",
                     transmissions(syns, "SYN"),
-                    if attempts.signed { ", which is signed (TCP MD5 or TCP-AO)," } else { "" },
+                    attempts
+                        .signature
+                        .map_or(String::new(), |by| format!(", which is signed ({by}),")),
                     at(self.until.since(attempts.syn.0))
                 ),
-                if attempts.signed {
-                    "compare the keys of both ends and their addresses: a host drops a SYN whose signature it cannot verify \
-                     (Linux: `nstat -az TcpExtTCPMD5Failure TcpExtTCPMD5NotFound TcpExtTCPAOBad`)"
-                } else {
-                    "capture at the server too: SYNs that do not arrive are dropped by the path or a firewall; if they arrive, its host \
+                match attempts.signature {
+                    Some(Signature::Md5) => {
+                        "compare the keys of both ends and their addresses: a host drops a SYN whose signature it \
+                     cannot verify (Linux: `nstat -az TcpExtTCPMD5Failure TcpExtTCPMD5NotFound`)"
+                    }
+                    Some(Signature::Ao) => {
+                        "compare the keys of both ends, their numbers and algorithms: a host drops a SYN whose signature \
+                     it cannot verify (Linux: `nstat -az TcpExtTCPAOBad TcpExtTCPAOKeyNotFound`)"
+                    }
+                    None => {
+                        "capture at the server too: SYNs that do not arrive are dropped by the path or a firewall; if they arrive, its host \
                  drops them, or its SYN-ACKs take another way"
+                    }
                 },
             ),
             Opening::Unconfirmed

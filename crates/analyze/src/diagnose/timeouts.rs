@@ -41,7 +41,7 @@ struct Pending {
 }
 
 /// The timeouts of one side.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Timeouts {
     next: i64,
     una: i64,
@@ -52,11 +52,17 @@ pub(super) struct Timeouts {
     latest: (i64, i64),
     /// End position of the outstanding data at the start of a fast retransmission.
     recovery: Option<i64>,
+    /// The sender has probed the tail since the latest ACK of new data.
+    probed: bool,
+    expired: Option<Box<Expired>>,
+}
+
+/// The timeouts so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Expired {
     pending: Option<Pending>,
     /// The latest one whose retransmission was acknowledged.
     repaired: Option<Pending>,
-    /// The sender has probed the tail since the latest ACK of new data.
-    probed: bool,
     causes: TimeoutCauses,
     tails: u64,
     tail_wait: f64,
@@ -78,25 +84,27 @@ impl Timeouts {
         }
         (self.una, self.active, self.probed) = (ack, Some(at), false);
         self.recovery = self.recovery.filter(|end| ack < *end);
-        if let Some(pending) = self.pending.filter(|pending| ack >= pending.end) {
-            (self.pending, self.repaired) = (None, Some(pending));
+        let Some(expired) = &mut self.expired else { return };
+        if let Some(pending) = expired.pending.take_if(|pending| ack >= pending.end) {
+            expired.repaired = Some(pending);
             if pending.tail {
-                self.tails += 1;
-                self.tail_wait += pending.wait;
+                expired.tails += 1;
+                expired.tail_wait += pending.wait;
             }
         }
     }
 
     /// The peer reports that bytes `left..right` arrived twice: their timeout repaired no loss.
     pub(super) fn received_twice(&mut self, left: i64, right: i64) {
+        let Some(expired) = &mut self.expired else { return };
         let covers = |pending: &Pending| pending.start < right && left < pending.end;
-        if let Some(pending) = self.pending.as_mut().filter(|pending| covers(pending)) {
+        if let Some(pending) = expired.pending.as_mut().filter(|pending| covers(pending)) {
             pending.tail = false;
-        } else if let Some(repaired) = self.repaired.take_if(|repaired| covers(repaired))
+        } else if let Some(repaired) = expired.repaired.take_if(|repaired| covers(repaired))
             && repaired.tail
         {
-            self.tails -= 1;
-            self.tail_wait -= repaired.wait;
+            expired.tails -= 1;
+            expired.tail_wait -= repaired.wait;
         }
     }
 
@@ -111,10 +119,11 @@ impl Timeouts {
             self.probed |= known.after.other > known.before.other && end == self.next;
             return;
         }
-        let repeated = self.pending.is_some_and(|pending| pending.start == start);
+        let expired = self.expired.get_or_insert_default();
+        let repeated = expired.pending.is_some_and(|pending| pending.start == start);
         let (wait, behind) = (self.wait.as_secs_f64(), self.next - end);
         let in_recovery = !repeated && self.recovery.take().is_some();
-        self.causes.add(&Expiry {
+        expired.causes.add(&Expiry {
             repeated,
             in_recovery,
             dupacks: known.dupacks,
@@ -127,19 +136,22 @@ impl Timeouts {
         });
         if repeated {
             // The timeout repeats: the path was interrupted, and not only the tail was lost.
-            self.pending = self.pending.map(|pending| Pending { tail: false, ..pending });
+            expired.pending = expired.pending.map(|pending| Pending { tail: false, ..pending });
             return;
         }
         let few_behind = behind < THRESHOLD * i64::from(allowed.full);
         let tail = known.dupacks == 0 && !in_recovery && few_behind && !self.probed;
-        self.pending = Some(Pending { start, end, tail, wait });
+        expired.pending = Some(Pending { start, end, tail, wait });
     }
 
     pub(super) fn diagnose(&self) -> Vec<Diagnosis> {
+        self.expired.as_ref().map_or(Vec::new(), |expired| expired.diagnose())
+    }
+}
+
+impl Expired {
+    fn diagnose(&self) -> Vec<Diagnosis> {
         let total = self.causes.total();
-        if total == 0 {
-            return Vec::new();
-        }
         let mut found = vec![self.causes(total)];
         if self.tails > 0 {
             let (losses, waited) = (self.tails, self.tail_wait);

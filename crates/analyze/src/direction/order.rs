@@ -38,7 +38,7 @@ pub(super) enum Evidence {
 
 /// Whether a sender counts its IP identifications, in either byte order.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ids {
+pub(crate) struct Ids {
     last: Option<u16>,
     seen: u32,
     same: u32,
@@ -48,7 +48,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    pub(super) fn add(&mut self, id: u16) {
+    pub(crate) fn add(&mut self, id: u16) {
         if let Some(last) = self.last {
             let step = |last: u16, id: u16| {
                 let moved = (id.wrapping_sub(last) as i16).unsigned_abs();

@@ -37,7 +37,7 @@ impl Tracker {
             self.measured(config, at, ack, at.since(sent));
         } else if let Some(rtt) = by_timestamp {
             let sample = RoundTrip { at, rtt: rtt.as_secs_f64(), by: MeasuredBy::Timestamp };
-            self.reading.over_time.round_trip(config.points, sample);
+            self.reading.over_time.round_trips.add(config.points, sample);
         }
     }
 
@@ -66,7 +66,7 @@ impl Tracker {
         }
         let rtt = rtt.as_secs_f64();
         let sample = RoundTrip { at, rtt, by: MeasuredBy::Segment };
-        self.reading.over_time.round_trip(config.points, sample);
+        self.reading.over_time.round_trips.add(config.points, sample);
         if self.samples.len() >= SAMPLES {
             self.samples.pop_front();
         }

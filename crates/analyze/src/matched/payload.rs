@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lasthop_observe::capture::{self, CaptureError};
-use lasthop_proto::wire::{FlowKey, Transport};
+use lasthop_observe::capture::{self, CaptureError, Frame};
+use lasthop_proto::wire::{FlowKey, Seq, Transport};
 
 /// Number of hashed bytes, and the mean distance of two positions in bytes.
 const HASHED: usize = 32;
@@ -34,32 +34,38 @@ pub(super) fn positions(
         return Ok(found);
     }
     for frame in capture::open(file)?.map_while(Result::ok) {
-        let (Some(Ok(view)), Some((ip, _))) = (frame.view(false), frame.ip()) else { continue };
-        let Transport::Tcp(segment) = &view.transport else { continue };
-        let (src_port, dst_port) = (segment.src_port, segment.dst_port);
-        let key = FlowKey { src: view.src, dst: view.dst, src_port, dst_port };
-        if !wanted.contains(&key) || view.body_len == 0 {
+        let Some((key, first, payload)) = payload(&frame) else { continue };
+        if !wanted.contains(&key) {
             continue;
         }
-        let header = if key.src.is_v4() { usize::from(ip[0] & 15) * 4 } else { 40 };
-        let len = view.body_len as usize;
-        let Some(payload) = ip.get(header + 12).and_then(|words| {
-            let rest = ip.get(header + usize::from(words >> 4) * 4..)?;
-            Some(&rest[..rest.len().min(len)])
-        }) else {
-            continue;
-        };
         let of = found.entry(key).or_default();
         for (end, hash) in hashes(payload) {
             if of.len() >= MOST {
                 break;
             }
-            let seq = (segment.seq + end as u32).0;
+            let seq = (first + end as u32).0;
             let known = of.entry(hash).or_insert(Some(seq));
             *known = known.filter(|known| *known == seq);
         }
     }
     Ok(found)
+}
+
+/// The captured payload of a TCP packet, with its flow and the number of its first byte.
+fn payload<'a>(frame: &Frame<'a>) -> Option<(FlowKey, Seq, &'a [u8])> {
+    let (Some(Ok(view)), (ip, _)) = (frame.view(false), frame.ip()?) else { return None };
+    let Transport::Tcp(segment) = &view.transport else { return None };
+    let (src_port, dst_port) = (segment.src_port, segment.dst_port);
+    let key = FlowKey { src: view.src, dst: view.dst, src_port, dst_port };
+    let header = if key.src.is_v4() { usize::from(ip[0] & 15) * 4 } else { 40 };
+    let rest = ip.get(header + usize::from(ip.get(header + 12)? >> 4) * 4..)?;
+    Some((key, segment.seq, &rest[..rest.len().min(view.body_len as usize)]))
+}
+
+/// A hash of the first bytes of the payload in `frame`, if it is a packet of `flow`.
+pub(crate) fn first_bytes(frame: &Frame<'_>, flow: FlowKey) -> Option<u64> {
+    let (_, _, payload) = payload(frame).filter(|(key, ..)| *key == flow)?;
+    hashed(payload.get(..HASHED)?).last()
 }
 
 /// Whether the payload of a direction distinguishes its bytes from others.
@@ -69,6 +75,12 @@ pub(super) fn is_varied(positions: Option<&Positions>) -> bool {
 
 /// The chosen hashes, each with the number of bytes up to its end.
 fn hashes(payload: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+    let all = (HASHED..).zip(hashed(payload));
+    all.filter(|(_, hash)| (hash >> 32).is_multiple_of(APART))
+}
+
+/// Hashes of each [`HASHED`] successive bytes.
+fn hashed(payload: &[u8]) -> impl Iterator<Item = u64> {
     // Byte `n` before the end has the factor `FACTOR` to the power of `n`.
     let first = (0..HASHED).fold(1u64, |power, _| power.wrapping_mul(FACTOR));
     let mut hash = 0u64;
@@ -77,7 +89,7 @@ fn hashes(payload: &[u8]) -> impl Iterator<Item = (usize, u64)> {
         hash = hash.wrapping_mul(FACTOR).wrapping_add(u64::from(*byte) + 1);
         hash = hash.wrapping_sub(first.wrapping_mul(before));
         let mixed = (hash ^ hash >> 32).wrapping_mul(FACTOR);
-        (at + 1 >= HASHED && (mixed >> 32).is_multiple_of(APART)).then_some((at + 1, mixed))
+        (at + 1 >= HASHED).then_some(mixed)
     })
 }
 

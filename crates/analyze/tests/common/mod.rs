@@ -18,6 +18,8 @@ pub struct Script {
     pub stamps: Option<(u32, u32)>,
     pub sack: Vec<(u32, u32)>,
     pub v6: bool,
+    /// Last byte of each side's address.
+    pub hosts: [u8; 2],
     /// IP identification of each side's next packet; zero in all where there is none.
     pub ids: Option<[u16; 2]>,
     pub ttl: u8,
@@ -54,6 +56,7 @@ impl Script {
             stamps,
             sack,
             v6: false,
+            hosts: [1, 2],
             ids: None,
             ttl: 64,
             garbage: 0,
@@ -69,11 +72,14 @@ impl Script {
 
     /// Side `from` (0 is the client) sends `len` bytes at `seq`, acknowledging `ack`.
     pub fn send(&mut self, at: f64, from: usize, flags: Flags, seq: u32, len: u32, ack: u32) {
-        let ends = if self.v6 {
-            ["fd00::1", "fd00::2"].map(|ip| Addr::from(ip.parse::<std::net::IpAddr>().unwrap()))
-        } else {
-            [Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2)]
-        };
+        let ends = self.hosts.map(|host| {
+            if self.v6 {
+                let ip = std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host.into());
+                Addr::from(std::net::IpAddr::V6(ip))
+            } else {
+                Addr::v4(10, 0, 0, host)
+            }
+        });
         let ports = [self.port, 80];
         let abs = |side: usize, n: u32| Seq(self.isn[side].wrapping_add(n));
         let ack = if flags.has(Flags::ACK) { abs(1 - from, ack) } else { Seq(self.garbage) };

@@ -100,7 +100,11 @@ impl Capture {
             let first = transfer.connection.multipath;
             let several = first.is_some_and(|first| subflows[&first].len() > 1);
             let shares = |main: bool| main && !several;
-            let causes = both.filter(|(d, main)| d.is_cause() && (shares(*main) || !is_share(d)));
+            let waits = |d: &Diagnosis| {
+                matches!(d.finding, Finding::ThinkTime { .. }) && self.is_of_another(transfer)
+            };
+            let causes = both
+                .filter(|(d, main)| d.is_cause() && (shares(*main) || !is_share(d)) && !waits(d));
             let best = causes.max_by_key(|(d, main)| (d.weight(), !is_share(d), *main));
             match best {
                 Some((best, _)) if lines.len() < CAUSES => {
@@ -118,6 +122,17 @@ impl Capture {
             ));
         }
         lines
+    }
+
+    /// Whether a connection between the same hosts carries more data meanwhile, as that of a control connection: the silences of
+    /// this one explain nothing.
+    fn is_of_another(&self, transfer: &Transfer<'_>) -> bool {
+        let bytes = |c: &Connection| c.to_server.unique_bytes + c.to_client.unique_bytes;
+        let own = transfer.connection;
+        self.analysis.connections.iter().any(|c| {
+            let hosts = (c.client.addr, c.server.addr) == (own.client.addr, own.server.addr);
+            hosts && c.began <= own.ended && own.began <= c.ended && bytes(c) > bytes(own)
+        })
     }
 
     /// Facts about the file as a whole, unreadable packets included.
@@ -427,9 +442,9 @@ impl<'a> Transfer<'a> {
             ));
         }
         facts.push(("retransmitted", retransmissions(&data.retransmissions)));
-        if data.signed > 0 {
+        if let Some(signature) = data.signature {
             let all = plural(data.packets, "packet");
-            facts.push(("signed", format!("{} of {all}, by TCP MD5 or TCP-AO", data.signed)));
+            facts.push(("signed", format!("{} of {all}, by {signature}", data.signed)));
         }
         facts.push(("dup ACKs", back.duplicate_acks.to_string()));
         if data.out_of_order > 0 {

@@ -28,7 +28,7 @@ fn intervals(transfer: &Transfer<'_>) -> Volumes {
     let all = &transfer.data.over_time.volumes;
     let round = transfer.data.rtt.map_or(0.0, |rtt| rtt.mean);
     let for_round = (round / all.interval.as_secs_f64()).ceil() as usize;
-    all.joined(for_round.max(all.volumes.len().div_ceil(INTERVALS)))
+    all.joined(for_round.max(all.count().div_ceil(INTERVALS)))
 }
 
 fn curve(name: impl Into<String>, pen: Pen, points: Vec<(f64, f64, f64)>) -> Curve {
@@ -36,8 +36,9 @@ fn curve(name: impl Into<String>, pen: Pen, points: Vec<(f64, f64, f64)>) -> Cur
 }
 
 fn throughput(transfer: &Transfer<'_>) -> Panel {
-    let Volumes { interval, volumes } = intervals(transfer);
-    let length = interval.as_secs_f64();
+    let intervals = intervals(transfer);
+    let length = intervals.interval.as_secs_f64();
+    let volumes: Vec<_> = intervals.iter().collect();
     let steps = |of: fn(&lasthop_analyze::Volume) -> u64| {
         let rate = |volume| of(volume) as f64 / Units::Mbit.size() / length;
         let steps = volumes.iter().enumerate();

@@ -151,7 +151,7 @@ pub fn volumes_csv(transfer: &Transfer<'_>) -> String {
     let mut csv = "from_s,to_s,bytes,new_bytes\n".to_owned();
     let volumes = &transfer.data.over_time.volumes;
     let length = volumes.interval.as_secs_f64();
-    for (i, volume) in volumes.volumes.iter().enumerate() {
+    for (i, volume) in volumes.iter().enumerate() {
         let (from, to) = (i as f64 * length, (i + 1) as f64 * length);
         let _ = writeln!(csv, "{from:.3},{to:.3},{},{}", volume.bytes, volume.fresh);
     }
