@@ -287,7 +287,9 @@ mod tests {
         assert_eq!((sum(&volumes), sum(&volumes.joined(7))), (30_000, 30_000));
         assert_eq!(volumes.iter().nth(5), Some(Volume { bytes: 96, fresh: 64 }));
         let mut pauses = Volumes::default();
-        [7, 3, 7].map(|ms| pauses.add(Span::millis(ms), Volume { bytes: 1, fresh: 1 }));
+        for ms in [7, 3, 7] {
+            pauses.add(Span::millis(ms), Volume { bytes: 1, fresh: 1 });
+        }
         let bytes: Vec<_> = pauses.iter().map(|volume| volume.bytes).collect();
         assert_eq!((bytes, pauses.count()), (vec![0, 0, 0, 1, 0, 0, 0, 2], 8));
     }

@@ -65,7 +65,9 @@ fn payload<'a>(frame: &Frame<'a>) -> Option<(FlowKey, Seq, &'a [u8])> {
 /// A hash of the first bytes of the payload in `frame`, if it is a packet of `flow`.
 pub(crate) fn first_bytes(frame: &Frame<'_>, flow: FlowKey) -> Option<u64> {
     let (_, _, payload) = payload(frame).filter(|(key, ..)| *key == flow)?;
-    hashed(payload.get(..HASHED)?).last()
+    let words = payload.first_chunk::<HASHED>()?.as_chunks::<8>().0;
+    let mix = |hash: u64, word: &[u8; 8]| (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
+    Some(words.iter().fold(0, |hash, word| mix(hash, word).rotate_left(32)))
 }
 
 /// Whether the payload of a direction distinguishes its bytes from others.
@@ -75,12 +77,6 @@ pub(super) fn is_varied(positions: Option<&Positions>) -> bool {
 
 /// The chosen hashes, each with the number of bytes up to its end.
 fn hashes(payload: &[u8]) -> impl Iterator<Item = (usize, u64)> {
-    let all = (HASHED..).zip(hashed(payload));
-    all.filter(|(_, hash)| (hash >> 32).is_multiple_of(APART))
-}
-
-/// Hashes of each [`HASHED`] successive bytes.
-fn hashed(payload: &[u8]) -> impl Iterator<Item = u64> {
     // Byte `n` before the end has the factor `FACTOR` to the power of `n`.
     let first = (0..HASHED).fold(1u64, |power, _| power.wrapping_mul(FACTOR));
     let mut hash = 0u64;
@@ -89,7 +85,7 @@ fn hashed(payload: &[u8]) -> impl Iterator<Item = u64> {
         hash = hash.wrapping_mul(FACTOR).wrapping_add(u64::from(*byte) + 1);
         hash = hash.wrapping_sub(first.wrapping_mul(before));
         let mixed = (hash ^ hash >> 32).wrapping_mul(FACTOR);
-        (at + 1 >= HASHED).then_some(mixed)
+        (at + 1 >= HASHED && (mixed >> 32).is_multiple_of(APART)).then_some((at + 1, mixed))
     })
 }
 
