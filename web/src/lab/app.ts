@@ -4,7 +4,6 @@ import { render } from 'lit';
 
 import { Engine, Superseded } from '../engine/engine.ts';
 import { Refused, type Trouble } from '../engine/envelope.ts';
-import { TimeCursor } from '../plots/index.ts';
 import { type Shown, read, written } from './address.ts';
 import { type Checked, type Choices, type Known, NOTHING } from './answers.ts';
 import { Captured } from './captured.ts';
@@ -16,20 +15,14 @@ import { preset } from './lesson.ts';
 import { type Lesson, lessons } from './lessons.ts';
 import { taskReached } from './lessonview.ts';
 import { MOST_COLUMNS, page } from './page.ts';
-import { PathView } from './path.ts';
+import { Player } from './player.ts';
 import { Progress } from './progress.ts';
-import type { Goal, Recording } from './recording.ts';
+import type { Recording } from './recording.ts';
 import { Together } from './together.ts';
-import { SPEEDS, jump, key } from './transport.ts';
-
-/** Time between two steps of Play while motion is off, in milliseconds. */
-const STILL = 700;
+import { SPEEDS, key } from './transport.ts';
 
 /** Part of a plot's time that is in view while a lesson is watched, in seconds of the clock. */
 const IN_VIEW = 20;
-
-/** Speed of packets before the prediction, and the seconds of the run that repeat. */
-const [SLOW, SHORT] = [0.1, 2];
 
 /** The steps of a lesson: the question, the runs in motion with numbers so far, then results and explanation. */
 export type Phase = 'question' | 'watch' | 'result';
@@ -41,12 +34,10 @@ const SETTLED = 120;
 const REST = 16;
 
 /** The page. */
-export class Lab {
+export class Lab extends Player {
   readonly engine = new Engine();
   readonly root: HTMLElement;
   readonly lessons: Lesson[] = lessons();
-  readonly cursor = new TimeCursor([0, 1]);
-  columns: Column[] = [];
   known: Known = NOTHING;
   checked: Checked | null = null;
   choices: Choices = { schemes: [], own: [] };
@@ -60,8 +51,6 @@ export class Lab {
   readonly together = new Together();
   readonly delays = new Delays();
   readonly medium = new Medium();
-  /** The path of a lesson at rest, before the prediction. */
-  readonly preview = new PathView('The path of this lesson', 1.5);
   readonly progress = new Progress();
   /** The state of the page, as the address holds it. */
   shown: Shown = { name: 'quickstart', set: {}, schemes: [], runs: 1 };
@@ -73,23 +62,13 @@ export class Lab {
   /** The runs of the lesson as it opens, by scheme: its claims are about them. */
   ownRuns = new Map<string, Recording>();
   phase: Phase = 'result';
-  /** Whether Play steps from event to event instead of moving packets. */
-  still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   /** Lesson and scenario of the last address that was written or read. */
   #entry: string | null = null;
   #hash = '';
-  /** The player's time in seconds of the run, and the index of its speed in `SPEEDS`. */
-  time = 0;
-  speed = 4;
-  playing = false;
-  #last = 0;
   #timer = 0;
   /** Whether all numbers have a slider, not only the most important ones. */
   all = false;
   #lane = 0;
-  #frame = 0;
-  /** The requested frame of the preview. */
-  #rolling = 0;
   #turn = 0;
   /** When a slider last moved, in milliseconds. */
   #turned = -Infinity;
@@ -100,10 +79,8 @@ export class Lab {
   readonly ready = new Promise<void>((done) => (this.#ready = done));
   /** The user's files, if the program serves the page. */
   files: { name: string; text: string }[] = [];
-  /** The last message. */
-  message = '';
-
   constructor(root: HTMLElement) {
+    super();
     this.root = root;
     this.editor.onchange = (text) => {
       this.shown.text = text;
@@ -113,7 +90,7 @@ export class Lab {
     this.cursor.subscribe(() => {
       // A pointer that leaves a plot leaves the cursor at the player's time.
       if (this.cursor.time === null && this.time > 0) this.cursor.time = this.time;
-      this.#moved();
+      this.moved();
     });
     addEventListener('hashchange', () => void this.#arrive());
     addEventListener('resize', () => this.#fit());
@@ -273,7 +250,6 @@ export class Lab {
     this.root.querySelector<HTMLElement>(selector)?.focus();
   }
 
-  /** Whether a lesson's results still wait for the prediction. */
   get hidden(): boolean {
     return this.phase === 'question';
   }
@@ -307,13 +283,6 @@ export class Lab {
     const written = field.value.trim() === '' ? 'That' : field.value.trim();
     field.value = String(this.shown.seed ?? this.checked?.first_seed ?? 1);
     this.message = `${written} is no seed: a seed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER}. Seed ${field.value} stays.`;
-    this.update();
-  }
-
-  /** Switches motion on or off. */
-  move(on: boolean): void {
-    this.still = !on;
-    this.#preview();
     this.update();
   }
 
@@ -412,14 +381,14 @@ export class Lab {
     this.cursor.whole = [0, end];
     this.time = Math.min(this.time, end);
     Column.compare(this.columns);
-    this.#moved();
+    this.moved();
     if (this.lesson && this.#isOwn) {
       for (const { scheme, run } of this.columns) if (run && !this.ownRuns.has(scheme)) this.ownRuns.set(scheme, run);
     }
     const first = this.columns.find((column) => column.run)?.run;
     if (this.hidden && first) {
       this.preview.set(first);
-      this.#preview();
+      this.roll();
     }
     this.delays.show(this.columns, this.cursor, this.lesson?.plot === 'delays');
     this.medium.show(this.columns, this.cursor, this.lesson?.plot === 'medium');
@@ -462,95 +431,6 @@ export class Lab {
     for (const column of before) if (!this.columns.includes(column)) column.destroy();
     this.engine.keep(new Set(['check', 'capture', ...this.columns.map((column) => column.lane)]));
     this.shown.schemes = wanted;
-  }
-
-  /** Moves the player to a time. */
-  go(time: number): void {
-    const [from, to] = this.cursor.whole;
-    this.time = Math.min(Math.max(time, from), to);
-    this.cursor.time = this.time;
-    for (const column of this.columns) void column.look(this.time);
-    this.#moved();
-    this.update();
-  }
-
-  #moved(): void {
-    const [from, to] = this.cursor.range;
-    this.columns.forEach(({ path }) => path.show(this.time, to - from));
-  }
-
-  play(): void {
-    if (this.playing) return this.pause();
-    this.playing = true;
-    this.#last = performance.now();
-    if (this.time >= this.cursor.whole[1]) this.time = this.cursor.range[0];
-    this.#frame = requestAnimationFrame(() => this.#tick());
-    this.update();
-  }
-
-  pause(): void {
-    if (!this.playing) return;
-    this.playing = false;
-    cancelAnimationFrame(this.#frame);
-    this.update();
-  }
-
-  /** Starts Play by itself; without motion the user starts it. */
-  start(): void {
-    if (!this.still && !this.playing) this.play();
-  }
-
-  /** Moves to a time that the user chose, and stays there. */
-  seek(time: number): void {
-    this.pause();
-    this.go(time);
-  }
-
-  /** Repeats the first seconds of a lesson's path until the prediction; without motion it shows a time with packets. */
-  #preview(): void {
-    cancelAnimationFrame(this.#rolling);
-    const run = this.columns[0]?.run;
-    if (!this.hidden || !run) return;
-    const loss = run.next(-1, 'loss');
-    const span = Math.min(loss < 0 ? run.end : run.t[loss]!, SHORT);
-    const began = performance.now();
-    const roll = (now: number) => {
-      const passed = Math.max(now - began, 0) / 1000;
-      this.preview.show(this.still ? 0.7 * span : (passed * SLOW) % span, span);
-      if (!this.still && this.hidden) this.#rolling = requestAnimationFrame(roll);
-    };
-    roll(began);
-  }
-
-  #tick(): void {
-    if (!this.playing) return;
-    const now = performance.now();
-    const passed = now - this.#last;
-    const end = this.cursor.whole[1];
-    if (this.still) {
-      if (passed >= STILL) {
-        this.#last = now;
-        jump(this, 'event', 1);
-        // The last event is reached.
-        if (this.message !== '') this.playing = false;
-      }
-    } else {
-      this.#last = now;
-      const time = Math.min(this.time + (passed / 1000) * SPEEDS[this.speed]!, end);
-      const [from, to] = this.cursor.range;
-      // The view follows the player.
-      if (time > to && this.time <= to) this.cursor.range = [time, Math.min(time + (to - from), end)];
-      this.playing = time < end;
-      this.go(time);
-    }
-    if (this.playing) this.#frame = requestAnimationFrame(() => this.#tick());
-    else this.update();
-  }
-
-  /** Goes to the next event of a kind in any column. */
-  jump(goal: Goal, by: 1 | -1 = 1): void {
-    this.pause();
-    jump(this, goal, by);
   }
 
   async #dropped(file: File): Promise<void> {

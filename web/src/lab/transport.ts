@@ -5,6 +5,7 @@ import { html, type TemplateResult } from 'lit';
 import type { Lab } from './app.ts';
 import type { Column } from './column.ts';
 import { clock } from './numbers.ts';
+import type { Player } from './player.ts';
 import type { Goal } from './recording.ts';
 
 /** Seconds of the run in a second of the clock. */
@@ -89,7 +90,7 @@ export function key(lab: Lab, event: KeyboardEvent): void {
 }
 
 /** Goes to the next event of a kind in any column. */
-export function jump(lab: Lab, goal: Goal, by: 1 | -1): void {
+export function jump(lab: Player, goal: Goal, by: 1 | -1): void {
   let best: { column: Column; event: number; t: number } | null = null;
   for (const column of lab.columns) {
     const event = column.next(lab.time, goal, by);
