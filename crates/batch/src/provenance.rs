@@ -84,6 +84,22 @@ impl Provenance {
         }
     }
 
+    /// What no column tells apart in rows of `self` and `other`. Axes and seeds are columns.
+    pub fn difference(&self, other: &Provenance) -> Option<&'static str> {
+        let sets = |of: &Provenance| {
+            let is_hidden = |[option, text]: &&[String; 2]| {
+                option == "--set" && !text.starts_with("seed=") && !text.starts_with("runs=")
+            };
+            of.arguments.iter().filter(is_hidden).cloned().collect::<Vec<_>>()
+        };
+        match () {
+            () if self.text != other.text => Some("another scenario"),
+            () if sets(self) != sets(other) => Some("other values of `--set`"),
+            () if self.control != other.control => Some("another congestion control"),
+            () => None,
+        }
+    }
+
     /// A digest of all fields.
     pub fn digest(&self) -> Digest {
         // Two builds of one version make the same runs.

@@ -177,15 +177,40 @@ impl<'a> Batches<'a> {
         Ok(BatchPlan { cells, runs, name: format!("{digest}.parquet") })
     }
 
-    /// Writes the sweep's provenance to the store.
+    /// Writes the sweep's provenance to the store. A sweep whose rows would mix with those of another one is an error.
     fn mark(&self, store: &Store) -> Result<(), Error> {
         same_version(store)?;
         let name = format!("sweep-{}.json", self.sweep);
         let wrong = |error| failed(store, &name, error);
         if !store.has(&name).map_err(wrong)? {
+            self.does_not_mix(store)?;
             let text =
                 serde_json::to_vec_pretty(&self.provenance).map_err(|error| wrong(error.into()))?;
             store.put_if_absent(&name, &text).map_err(wrong)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that columns tell the rows from those of all sweeps in the store.
+    fn does_not_mix(&self, store: &Store) -> Result<(), Error> {
+        for name in store.list().map_err(|error| failed(store, "", error))? {
+            if !name.starts_with("sweep-") {
+                continue;
+            }
+            let wrong = |error| failed(store, &name, error);
+            let text = store.get(&name).map_err(wrong)?.unwrap_or_default();
+            let there: Provenance =
+                serde_json::from_slice(&text).map_err(|error| wrong(error.into()))?;
+            if let Some(difference) = self.provenance.difference(&there) {
+                let message = format!(
+                    "{} has a sweep of `{}` with {difference}: no column would tell its rows from these",
+                    store.title(),
+                    there.name
+                );
+                let help =
+                    "take another store; in one store, values differ by `--vary` or `--points`";
+                return Err(Error::input(message, help));
+            }
         }
         Ok(())
     }

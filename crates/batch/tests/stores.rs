@@ -128,6 +128,32 @@ fn versions_do_not_mix() {
     assert!(text.contains("lasthop 0.0.9 (results 7)") && text.contains(&ours), "{text}");
 }
 
+/// Seeds and axes are columns of a store. Another scenario, or another value, is none.
+#[test]
+fn sweeps_that_no_column_tells_apart_do_not_share_a_store() {
+    let (dir, store) = store();
+    let sweep = |text: &str, arguments: &[Argument]| {
+        let (grid, _) = Grid::parse(text, "tiny", arguments, None).expect("a grid");
+        let provenance = Provenance::of_grid(&grid, text, arguments, None);
+        Batches::new(&grid, provenance)?.missing(&store, Shard::ALL)
+    };
+    let set = |text: &str| Argument::Set(text.to_owned());
+    sweep(TEXT, &[]).expect("the first one");
+    sweep(TEXT, &[set("seed=1001"), set("runs=20")]).expect("more seeds");
+    sweep(TEXT, &[Argument::Vary("link.delay=4ms,5ms".to_owned())]).expect("more values");
+    let names = || fs::read_dir(dir.path()).expect("a directory").count();
+    let before = names();
+    let other = TEXT.replace("16KiB", "64KiB");
+    for (text, arguments, difference) in [
+        (other.as_str(), vec![], "another scenario"),
+        (TEXT, vec![set("errors.mean=64KiB")], "other values of `--set`"),
+    ] {
+        let error = sweep(text, &arguments).expect_err("a second scenario").to_string();
+        assert!(error.contains(difference) && error.contains("`tiny`"), "{error}");
+    }
+    assert_eq!(names(), before);
+}
+
 /// Another process that writes first is simulated by a batch that appears while its runs are made.
 #[test]
 fn equal_names_with_other_results_are_an_error() {
