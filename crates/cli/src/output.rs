@@ -161,6 +161,29 @@ pub fn remove_former(dir: &Path, command: &str, names: &[String]) -> Result<(), 
     write(&list, (names.join("\n") + "\n").as_bytes())
 }
 
+/// The list of plots and pages that other commands have made from the results in a directory, for [`remove_former`].
+const MADE: &str = "made";
+
+/// Adds `name` to the files that were made from the results in `dir`.
+pub fn add_made(dir: &Path, name: &str) -> Result<(), Failure> {
+    let list = dir.join(format!(".lasthop-{MADE}"));
+    let former = fs::read_to_string(&list).unwrap_or_default();
+    let others = former.lines().filter(|other| *other != name);
+    write(
+        &list,
+        others.chain([name]).map(|name| format!("{name}\n")).collect::<String>().as_bytes(),
+    )
+}
+
+/// Writes the results of a directory. If they differ from those that it had, files made from those are removed.
+pub fn write_results(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    let path = dir.join(name);
+    if fs::read(&path).is_ok_and(|former| former != text.as_bytes()) {
+        remove_former(dir, MADE, &[])?;
+    }
+    write(&path, text.as_bytes())
+}
+
 /// A value as JSON for a file or for stdout.
 pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_string_pretty(value)

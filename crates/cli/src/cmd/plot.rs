@@ -60,7 +60,7 @@ pub struct PlotArgs {
 /// Runs the command.
 pub fn run(args: &PlotArgs, json: bool) -> Result<Outcome, Failure> {
     let name = format!("{}.svg", args.kind.name());
-    let target = args.output.clone().unwrap_or_else(|| args.dir.join(name));
+    let target = args.output.clone().unwrap_or_else(|| args.dir.join(&name));
     let form = Form::of(&target)?;
     let results = super::report::read(&args.dir)?;
     let recorded = files::recorded(&args.dir, &results, BTreeMap::new())?;
@@ -86,6 +86,9 @@ pub fn run(args: &PlotArgs, json: bool) -> Result<Outcome, Failure> {
     })?;
     let theme = if args.dark { Theme::Dark } else { Theme::Light };
     output::write(&target, &form.bytes(&plot, theme)?)?;
+    if args.output.is_none() {
+        output::add_made(&args.dir, &name)?;
+    }
     if json {
         output::print_json(
             format::PLOT,

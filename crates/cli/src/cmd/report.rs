@@ -49,6 +49,9 @@ pub fn run(args: &ReportArgs, json: bool) -> Result<Outcome, Failure> {
     };
     let target = args.output.clone().unwrap_or_else(|| dirs[0].join(name));
     output::write(&target, page.as_bytes())?;
+    if args.output.is_none() && name == OVERLAY {
+        output::add_made(&dirs[0], name)?;
+    }
     if json {
         output::print_json(
             format::REPORT,

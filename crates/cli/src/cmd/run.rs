@@ -191,10 +191,8 @@ fn execute(
         return interrupted(job, &results, finished, args, json);
     }
     if let Some(dir) = job.output {
-        output::write(
-            &dir.join(sweep::RESULTS),
-            output::json(&format::RUN.of(&results))?.as_bytes(),
-        )?;
+        let text = output::json(&format::RUN.of(&results))?;
+        output::write_results(dir, sweep::RESULTS, &text)?;
         #[cfg(feature = "parquet")]
         lasthop_batch::files::write(
             dir,

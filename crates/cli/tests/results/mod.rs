@@ -250,9 +250,16 @@ fn a_second_answer_replaces_the_files_of_the_first() {
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
     fs::create_dir(workdir.path("out/trace/mine")).expect("a folder");
     fs::write(workdir.path("out/notes.txt"), "mine").expect("written");
+    workdir.good(&["run", "tiny.toml", "--set", "mss=536", "-o", "small"]);
     let other = TINY.split("[vary]").next().expect("text");
     fs::write(workdir.path("other.toml"), other).expect("written");
+    let made = ["overlay.html", "sweep.svg"].map(|name| workdir.path("out").join(name));
+    workdir.good(&["report", "out", "small"]);
+    workdir.good(&["plot", "sweep", "out"]);
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
+    assert!(made.iter().all(|file| file.is_file()), "they are of the same results");
     workdir.good(&["run", "other.toml", "-o", "out"]);
+    assert!(!made.iter().any(|file| file.exists()));
     let names = |path: &str| {
         let names = fs::read_dir(workdir.path(path))
             .expect("a folder")
