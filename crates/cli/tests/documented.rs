@@ -211,6 +211,23 @@ fn snoop_harms_in_the_scenario_of_the_readme_and_snoop_smart_does_not() {
     let agents = means_of(file.to_str().expect("UTF-8"), &[]);
     let [none, snoop, smart] = [0, 1, 2].map(|agent| agents[agent][0]);
     assert!(snoop < 0.9 * none && smart > 1.1 * none, "{none} {snoop} {smart} KB/s");
+    // The answer names the cause from counts, for that cell only.
+    let run = Command::new(env!("CARGO_BIN_EXE_lasthop")).arg("run").arg(&file).output();
+    let text = String::from_utf8(run.expect("it runs").stdout).expect("text");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let [before, after] = text.split("agent=snoop: ").collect::<Vec<_>>()[..] else {
+        panic!("{text}")
+    };
+    let (snoop, smart) = after.split_once("agent=snoop-smart: ").expect("a paragraph for each");
+    assert!(!before.contains("Slower") && !smart.contains("Slower"), "{text}");
+    let (_, why) = snoop.split_once("Slower than without it: ").expect("a reason");
+    let number = |before: &str| {
+        let word = why.split_once(before).and_then(|(text, _)| text.split(' ').next_back());
+        let digits: String = word.expect("a number").chars().filter(char::is_ascii_digit).collect();
+        digits.parse::<u64>().expect("a number")
+    };
+    let (lost, queue) = (number(" more packets lost"), number(" of them in a full queue"));
+    assert!(2 * queue > lost && why.contains("hid the drops of the queue"), "{why}");
     // The cause is the queue: without radio errors snoop harms as well.
     let queue = means_of(file.to_str().expect("UTF-8"), &["--set", "errors.mean=100GiB"]);
     assert!(queue[1][0] < 0.9 * queue[0][0], "{queue:?}");

@@ -2,7 +2,8 @@
 
 use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_observe::timeouts::TimeoutCauses;
-use lasthop_report::number::plural;
+use lasthop_proto::event::Cause;
+use lasthop_report::number::{plural, short};
 use lasthop_sim::runs::{CellResults, Results};
 
 /// Maximum number of cells that are explained below a table.
@@ -47,7 +48,67 @@ pub fn explanations(results: &Results) -> Vec<(String, String)> {
         return Vec::new();
     }
     let cells = results.cells.iter();
-    cells.filter_map(|cell| Some((results.title(cell), explanation(cell)?))).collect()
+    let explained = cells.filter_map(|cell| {
+        let harm = without(results, cell).and_then(|other| harm(cell, other));
+        let text = [Some(explanation(cell)?), harm].into_iter().flatten();
+        Some((results.title(cell), text.collect::<Vec<_>>().join(" ")))
+    });
+    explained.collect()
+}
+
+/// The cell that differs from `cell` by the label `none` on one axis.
+fn without<'r>(results: &'r Results, cell: &CellResults) -> Option<&'r CellResults> {
+    let differing = |other: &&CellResults| {
+        let mut pairs = other.labels.iter().zip(&cell.labels).filter(|(a, b)| a != b);
+        pairs.next().is_some_and(|(a, _)| a == "none") && pairs.next().is_none()
+    };
+    results.cells.iter().find(differing)
+}
+
+/// Why `cell` is slower than `other`, which lacks its agent or its link layer: packets lost, by cause, and the signs of
+/// loss that the base station hid; `None` if it is not slower with confidence.
+fn harm(cell: &CellResults, other: &CellResults) -> Option<String> {
+    let [rate, other_rate] = [cell, other].map(|cell| cell.mean("throughput"));
+    if rate?.high() >= other_rate?.low() {
+        return None;
+    }
+    let sum = |cell: &CellResults, count: &dyn Fn(&FlowMetrics) -> u64| -> u64 {
+        cell.runs.iter().flat_map(|run| &run.metrics.flows).map(count).sum()
+    };
+    let more =
+        |count: &dyn Fn(&FlowMetrics) -> u64| sum(cell, count).saturating_sub(sum(other, count));
+    let lost = more(&|flow| flow.dropped.total_of(Cause::is_loss));
+    let queue = more(&|flow| flow.dropped.get(Cause::QueueFull)).min(lost);
+    let twice = more(&|flow| flow.redundant);
+    let delay = |cell: &CellResults| {
+        let flows = cell.runs.iter().flat_map(|run| &run.metrics.flows);
+        let (sum, packets) = flows.fold((0.0, 0), |(sum, packets), flow| {
+            let of = flow.delay.packets;
+            (sum + flow.delay.mean_s * of as f64, packets + of)
+        });
+        short(sum / packets as f64)
+    };
+    let mut text = format!(
+        "Slower than without it: {lost} more packets lost, {queue} of them in a full queue, and {twice} more arrived \
+         twice; the mean delay is {} s instead of {} s.",
+        delay(cell),
+        delay(other),
+    );
+    let hidden = sum(cell, &|flow| flow.dropped_acks.get(Cause::SuppressedDupAck));
+    if hidden > 0 {
+        let again = sum(cell, &FlowMetrics::local_retransmissions);
+        let timer = sum(cell, &|flow| flow.originated.get(Cause::LocalTimeout));
+        text += &format!(
+            " The base station hid {} from the sender and repeated {}, {timer} of them by its timer",
+            plural(hidden, "duplicate ACK"),
+            plural(again, "packet"),
+        );
+        text += match 2 * queue > lost {
+            true => ": it hid the drops of the queue too, so the sender slowed down late.",
+            false => ".",
+        };
+    }
+    Some(text)
 }
 
 /// Share of stalls, causes of timeouts and limits of the senders of a cell, as a text; `None` if no flow delivered
