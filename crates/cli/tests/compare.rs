@@ -189,6 +189,26 @@ fn a_fault_in_a_capture_is_named_with_its_remedy() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains("Nothing"), "{shown}");
+    // A page without the fault would say that nothing helps. It replaces the files of an answer about the link.
+    let page = |more: &[&str]| {
+        run(dir.path(), &[&["advise", "--capture", capture, "-o", "out"], more].concat());
+        fs::read_to_string(dir.path().join("out/report.html")).unwrap()
+    };
+    let known = page(&["--rate", "20mbit", "--quick", "-n", "2"]);
+    for part in [
+        "to be repaired first",
+        "clamp the MSS",
+        "The capture and the model",
+        "captured",
+        "The queue",
+    ] {
+        assert!(known.contains(part), "{part}");
+    }
+    assert!(!known.contains("your sender already copes"));
+    assert!(dir.path().join("out/scenario.toml").is_file());
+    let unknown = page(&[]);
+    assert!(unknown.contains("clamp the MSS") && unknown.contains("No scheme is simulated"));
+    assert!(!dir.path().join("out/scenario.toml").exists());
     let document = advice(dir.path(), &["--capture", capture], 0);
     let fault = &document["faults"][0];
     assert_eq!((&fault["kind"], &fault["decides"]), (&"mtu_black_hole".into(), &true.into()));

@@ -1,22 +1,17 @@
 //! Advice in words.
 
-use lasthop_analyze::Diagnosis;
-use lasthop_report::number::{KIB, Units, plural, plural_of, short};
+use lasthop_report::number::{Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
+use lasthop_study::advise::parts::{self, Part};
 use lasthop_study::advise::{
-    Advice, Basis, Direction, Elsewhere, Fault, Flip, Flips, Link, MAX_LISTED, ModelComparison,
-    Remedy, Shorter, Waiting, helping, single_changes,
+    Advice, Basis, Direction, Fault, Flip, Flips, Link, MAX_LISTED, Remedy, helping, single_changes,
 };
-use lasthop_study::capture::congestion::Recognition;
 use lasthop_study::compare::{PointRanking, Row, theory};
 use lasthop_study::ranking::Judgement;
 use lasthop_study::tables;
 
 use super::notes::note;
 use crate::style;
-
-/// Minimum share of the link's capacity that needs no remedy.
-const COPES: f64 = 0.8;
 
 /// The whole answer for a terminal.
 pub fn text(
@@ -28,8 +23,9 @@ pub fn text(
     units: Units,
 ) -> String {
     let Some(place) = advice.comparison.results.points.first() else { return String::new() };
-    let mut text = repairs(faults);
-    text += &advice.beside.as_ref().map_or(String::new(), |all| model_comparison(all, units));
+    let comparison = advice.beside.as_ref().map(|it| parts::model(it, units));
+    let before = parts::repairs(faults).into_iter().chain(comparison);
+    let mut text: String = before.map(|part| shown(&part) + "\n").collect();
     text += &format!("{}\n", style::heading("The link"));
     let mut sources: Vec<&str> = vec![""];
     for fact in &advice.facts {
@@ -51,7 +47,8 @@ pub fn text(
     text += &present(advice, place, units);
     text += &answer(advice, place, !faults.is_empty(), units);
     text += &format!("({}, simulated)\n", runs(advice));
-    text += &advice.waiting.as_ref().map_or(String::new(), |all| waiting(all, advice.threshold));
+    let waiting = advice.waiting.as_ref().map(|all| parts::waiting(all, advice.threshold));
+    text += &waiting.map_or(String::new(), |part| format!("\n{}", shown(&part)));
     text += &sensitivity(advice);
     text += &flips(&advice.flips);
     // Contents of files are not wrapped, so that they can be copied.
@@ -75,68 +72,17 @@ pub fn text(
     text + &style::wrapped(&end)
 }
 
-/// Faults in the capture with their remedies.
-fn repairs(faults: &[Fault]) -> String {
-    if faults.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("{}\n", style::heading("What the capture shows, to be repaired first"));
-    for Fault { transfer, diagnosis, .. } in faults {
-        let of = transfer.as_ref().map_or(String::new(), |title| format!("{title}: "));
-        let Diagnosis { confidence, evidence, remedy, .. } = diagnosis;
-        text += &format!("  {of}{evidence} ({confidence})\n      remedy: {remedy}\n");
-    }
-    text + "\n"
+/// A part with its heading.
+fn shown(part: &Part) -> String {
+    let lines: String = part.lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("{}\n{lines}", style::heading(&part.title))
 }
 
 /// The whole answer if a fault determines the rate of the transfer.
 pub fn repair_first(all: &[Fault], notes: &[String]) -> String {
     let notes: String = notes.iter().map(|line| note(line)).collect();
-    let end = "No scheme is simulated: the rate of this transfer is the fault's, not the link's. Capture again after the \
-        repair, or state the link, `--rate 20mbit`.\n";
-    style::wrapped(&format!("{}{notes}{end}", repairs(all)))
-}
-
-/// The model compared with the capture, with reasons for differences.
-fn model_comparison(comparison: &ModelComparison, units: Units) -> String {
-    let mut text = String::new();
-    if !comparison.agrees {
-        let percent = (comparison.ratio - 1.0).abs() * 100.0;
-        let more = if comparison.ratio > 1.0 { "more" } else { "less" };
-        text += &note(&format!(
-            "the model has {percent:.0} % {more} throughput than the capture: the results below are the model's"
-        ));
-        text.extend(comparison.why.iter().map(|why| format!("  {why}\n")));
-        if comparison.why.is_empty() {
-            text += "  no tested change of the model explains the difference\n";
-        }
-        text += "\n";
-    }
-    text += &format!("{}\n", style::heading("The capture and the model"));
-    let Recognition { control, confidence, evidence, .. } = &comparison.likeness;
-    text += &match control {
-        Some(control) => {
-            let sure = (confidence * 100.0).min(99.0);
-            format!("  the sender looks like {}, {sure:.0} % sure: {evidence}\n", control.name())
-        }
-        None => {
-            format!(
-                "  the capture does not show the congestion control of the sender: {evidence}\n"
-            )
-        }
-    };
-    for (source, figures) in
-        [("captured", &comparison.captured), ("modelled", &comparison.modelled)]
-    {
-        text += &format!(
-            "  {source}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KiB in flight\n",
-            units.rate(figures.throughput),
-            figures.loss * 100.0,
-            figures.rtt * 1e3,
-            figures.window / KIB
-        );
-    }
-    text + "\n"
+    let faults = parts::repairs(all).map_or(String::new(), |part| shown(&part));
+    style::wrapped(&format!("{faults}\n{notes}{}\n", parts::NOT_SIMULATED))
 }
 
 /// The basis of the ranking.
@@ -162,7 +108,8 @@ fn present(advice: &Advice, place: &PointRanking, units: Units) -> String {
 fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> String {
     let percent = short(advice.threshold * 100.0);
     if !advice.anything_helps {
-        return nothing(advice, place, faulty, &percent);
+        let (why, rest) = parts::nothing(advice, place, faulty);
+        return format!("\n{} {}\n", style::heading(why), rest.join("\n"));
     }
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
@@ -201,73 +148,6 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
         text += &format!(
             "Not judged, since lost packets vanish here (`--losses damage`): {}\n",
             blind.join(", ")
-        );
-    }
-    text
-}
-
-/// Queueing delay and its remedies.
-fn waiting(all: &Waiting, threshold: f64) -> String {
-    let &Waiting { delay, empty, ref shorter, ref elsewhere } = all;
-    let mut text = format!(
-        "\n{}\n  data takes {} ms from end to end at the median, {} ms of it in queues; other traffic in these \
-         queues waits as long\n",
-        style::heading("The queue"),
-        short((delay * 1e3).round()),
-        short(((delay - empty) * 1e3).round()),
-    );
-    if shorter.is_empty() {
-        text += "  no tested scheme halves this delay without a loss of throughput\n";
-    }
-    for Shorter { name, delay, times } in shorter {
-        text += &format!(
-            "  {name:<22} {} ms, {times:.2} times the throughput\n",
-            short((delay * 1e3).round())
-        );
-    }
-    for Elsewhere { name, link, requests, times } in elsewhere {
-        let requests = requests.as_ref().map_or(String::new(), |period| {
-            format!(", where a device may request a grant every {period}")
-        });
-        text += &format!(
-            "  {name:<22} not here: {times:.2} times the throughput on the same link as `--link {link}`{requests}\n"
-        );
-    }
-    if !shorter.is_empty() {
-        let percent = short(threshold * 100.0);
-        text += &format!(
-            "  (schemes that at least halve the waiting time, and cost at most {percent} % of the throughput)\n"
-        );
-    }
-    text
-}
-
-/// Reason for no advice: the sender is fast enough, the runs are too few, or no scheme fits.
-fn nothing(advice: &Advice, place: &PointRanking, faulty: bool, percent: &str) -> String {
-    let mut others = place.schemes.iter().filter(|row| row.name() != AS_IS);
-    let best = others.find(|row| row.standing.ratio.is_some());
-    let may_help = best
-        .and_then(|row| row.standing.ratio)
-        .is_some_and(|ratio| ratio.mean > 1.0 + advice.threshold);
-    let heading = match advice.share_of_capacity {
-        _ if faulty => "Nothing beyond the repair above.",
-        _ if may_help => "Nothing for certain.",
-        _ if advice.beside.as_ref().is_some_and(|it| !it.agrees) => {
-            "Nothing in the model, which differs from the capture: see its explanations above."
-        }
-        Some(share) if share < COPES => "Nothing: no scheme addresses the limit of this sender.",
-        _ => "Nothing: your sender already copes.",
-    };
-    let mut text = format!(
-        "\n{} No scheme gains more than {percent} % with confidence.\n",
-        style::heading(heading)
-    );
-    if let Some(best) = best {
-        let more = if may_help { " More runs may decide: `--seeds 100`." } else { "" };
-        text += &format!(
-            "The best of the others, {}, would have {} times the throughput.{more}\n",
-            best.name(),
-            times(best)
         );
     }
     text

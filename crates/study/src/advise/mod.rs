@@ -10,6 +10,7 @@ mod link;
 mod measured;
 mod model;
 mod page;
+pub mod parts;
 mod remedy;
 mod signature;
 mod unseen;
@@ -30,7 +31,7 @@ pub use kinds::LinkKind;
 pub use known::{Basis, Fact, LinkOptions};
 pub use link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 pub use model::{AGREES, Figures, ModelComparison};
-pub use page::{page, single_changes};
+pub use page::{page, page_of_faults, single_changes};
 pub use remedy::{Remedy, remedies};
 pub use waiting::{Elsewhere, Shorter, Waiting};
 

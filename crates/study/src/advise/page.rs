@@ -1,10 +1,12 @@
 //! Advice as one page that its reader can forward.
 
-use lasthop_report::model::{Column, Section, Table};
-use lasthop_report::number::{Units, short};
+use lasthop_report::html;
+use lasthop_report::model::{Again, Column, Page, Section, Table};
+use lasthop_report::number::Units;
 use lasthop_scenario::AS_IS;
 
-use super::{Advice, Basis, Fact, Flip, Remedy, helping};
+use super::parts::{self, Part};
+use super::{Advice, Basis, Fact, Fault, Flip, Remedy, helping};
 use crate::compare::{self, PointRanking, Row};
 use crate::tables;
 
@@ -58,22 +60,46 @@ pub fn single_changes<'a>(all: &[&'a Row]) -> Vec<SingleChange<'a>> {
     if changes.len() < 2 { Vec::new() } else { changes }
 }
 
-/// The page: the advice, its assumptions, the deployment, and the ranking of all schemes.
-pub fn page(advice: &Advice, remedies: &[Remedy], units: Units) -> String {
-    let mut sections = Vec::new();
+/// The page: the faults of the capture, the advice, its assumptions, the deployment, and the ranking of all schemes.
+pub fn page(advice: &Advice, faults: &[Fault], remedies: &[Remedy], units: Units) -> String {
+    let comparison = advice.beside.as_ref().map(|it| parts::model(it, units));
+    let before = parts::repairs(faults).into_iter().chain(comparison);
+    let mut sections: Vec<Section> = before.map(section).collect();
     if let Some(place) = advice.comparison.results.points.first() {
-        sections.push(answer(advice, place, units));
+        sections.push(answer(advice, place, !faults.is_empty(), units));
     }
     sections.extend(deployment(remedies));
     sections.push(link(advice));
+    sections
+        .extend(advice.waiting.as_ref().map(|it| section(parts::waiting(it, advice.threshold))));
     sections.extend(sensitivity(advice));
     sections.extend(flips(advice));
     sections.extend(compare::sections(&advice.comparison, units));
     tables::page(&advice.comparison, "what would help on this link", "scheme", sections)
 }
 
-fn answer(advice: &Advice, place: &PointRanking, units: Units) -> Section {
-    let percent = short(advice.threshold * 100.0);
+/// The page if a fault determines the rate of the transfer.
+pub fn page_of_faults(faults: &[Fault], notes: &[String], command: &str) -> String {
+    let mut sections: Vec<Section> = parts::repairs(faults).map(section).into_iter().collect();
+    let rest = [notes, &[parts::NOT_SIMULATED.to_owned()]].concat();
+    sections.push(Section { title: "The link".to_owned(), text: rest, ..Section::default() });
+    html::render(&Page {
+        title: "advise: what would help on this link".to_owned(),
+        sections,
+        again: Again {
+            commands: vec![command.to_owned()],
+            version: lasthop_sim::version::LINE.to_owned(),
+            ..Again::default()
+        },
+        ..Page::default()
+    })
+}
+
+fn section(Part { title, lines }: Part) -> Section {
+    Section { title, text: lines, ..Section::default() }
+}
+
+fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> Section {
     let own = place.scheme(AS_IS).map(|row| {
         let share = advice.share_of_capacity.map_or(String::new(), |share| {
             format!(", {:.0} % of the link's capacity with these losses", 100.0 * share)
@@ -82,9 +108,13 @@ fn answer(advice: &Advice, place: &PointRanking, units: Units) -> Section {
     });
     let mut text: Vec<String> = own.into_iter().collect();
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
-    if all.is_empty() {
-        text.push(format!("No scheme gains more than {percent} % with confidence."));
-    }
+    let title = if all.is_empty() {
+        let (why, rest) = parts::nothing(advice, place, faulty);
+        text.extend(rest);
+        why.trim_end_matches('.')
+    } else {
+        "What would help, the best first"
+    };
     let single: Vec<String> = single_changes(&all).iter().map(SingleChange::text).collect();
     if !single.is_empty() {
         text.push(format!("If only one thing can be changed: {}.", single.join("; ")));
@@ -109,8 +139,6 @@ fn answer(advice: &Advice, place: &PointRanking, units: Units) -> Section {
         Column::text("what it does"),
     ];
     let tables = if all.is_empty() { Vec::new() } else { vec![Table::new(columns, rows)] };
-    let title =
-        if all.is_empty() { "Nothing would help" } else { "What would help, the best first" };
     Section { title: title.to_owned(), text, tables, ..Section::default() }
 }
 

@@ -304,9 +304,10 @@ pub fn run(args: &AdviseArgs, json: bool) -> Result<Outcome, Failure> {
         for (name, body) in &files {
             output::write(&dir.join(name), body.as_bytes())?;
         }
-        let names: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
+        let names = files.iter().map(|(name, _)| name.clone());
+        let names: Vec<String> = names.chain(["scenario.toml".to_owned()]).collect();
         output::remove_former(dir, "advise", &names)?;
-        let page = advise::page(&advice, &remedies, args.units);
+        let page = advise::page(&advice, &faults, &remedies, args.units);
         output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
         save(dir, &document)?;
     }
@@ -337,6 +338,9 @@ fn repair_first(
     });
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
+        output::remove_former(dir, "advise", &[])?;
+        let page = advise::page_of_faults(faults, notes, &again(std::env::args_os().skip(1)));
+        output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
         save(dir, &document)?;
     }
     if json {
