@@ -178,7 +178,7 @@ def make(
             errors, no agent, and a transfer of 200 kB.
         interval: The time of a step: a text such as ``10ms``, or seconds.
         action: ``window`` or ``rate``. An action is an array of one number from -1 to 1: a logarithm between one small
-            segment (536 bytes, or 1 kB/s) and ``largest``.
+            segment (536 bytes, or 8 kbit/s) and ``largest``.
         baseline: ``reno``, ``cubic`` or ``bbr`` controls the sender, and actions are ignored. Observations and rewards
             are as for an agent.
         reward: The reward of a step: a function of the observation (:data:`OBSERVATIONS`) and the interval in seconds.

@@ -132,7 +132,7 @@ def test_a_control_has_the_measurements_of_a_kernel_module(overrides):
     assert last.total_delivered >= (200_000 if overrides else 100_000) and last.total_lost > 0 and last.total_marked == 0
     assert last.min_rtt == min([handshake, *(ack.rtt for ack in acks if ack.rtt is not None)])
     rates = [ack.delivery_rate for ack in acks if ack.delivery_rate]
-    # The link carries 250 kB/s.
+    # The link carries 2 Mbit/s.
     assert 100e3 < max(rates) < 300e3
     assert all(ack.in_flight <= ack.flight for ack in acks)
     assert all(ack.prior_delivered <= ack.total_delivered for ack in acks if ack.prior_delivered is not None)

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 const PAGES: [&str; 3] =
     ["reference/modern-senders.md", "explanation/parity.md", "explanation/worth-it.md"];
 
-/// Results of kernel senders in KB/s, one per run.
+/// Results of kernel senders in Mbit/s, one per run.
 #[derive(Serialize, Deserialize, Default)]
 struct KernelRecord {
     /// The kernel's release.
@@ -71,7 +71,7 @@ impl TableArguments {
         format!("{} | {}", self.sets.join(" "), labels.join(" | "))
     }
 
-    /// The throughput of each cell in KB/s, by labels; nothing for cells that are not measured.
+    /// The throughput of each cell in Mbit/s, by labels; nothing for cells that are not measured.
     fn run(&self, all: bool) -> Vec<(Vec<String>, Vec<f64>)> {
         let text = example(&self.scenario).unwrap().text;
         let sets = self.sets.iter().cloned().map(Argument::Set);
@@ -86,7 +86,7 @@ impl TableArguments {
             .collect();
         let rates: Vec<f64> = measure_all(&jobs, &())
             .into_iter()
-            .map(|run| run.unwrap().metrics.aggregate_throughput / 1024.0)
+            .map(|run| run.unwrap().metrics.aggregate_throughput * 8e-6)
             .collect();
         let mut rates = rates.chunks(self.seeds as usize).map(<[f64]>::to_vec);
         let labels = plan.cells.iter().map(|cell| cell.labels.clone()).enumerate();
@@ -95,12 +95,15 @@ impl TableArguments {
     }
 }
 
-/// `708 ± 27`; an interval below half of the last digit is left out.
+/// `5.80 ± 0.22`, with three digits; an interval below half of the last digit is left out.
 fn formatted(values: &[f64]) -> String {
-    let summary = Summary::of(values);
-    match summary.ci95 {
-        ci if ci >= 0.5 => format!("{:.0} ± {ci:.0}", summary.mean),
-        _ => format!("{:.0}", summary.mean),
+    let Summary { mean, ci95, .. } = Summary::of(values);
+    let decimals = [1.0, 10.0, 100.0].into_iter().filter(|least| mean < *least).count();
+    match ci95 {
+        ci if ci >= 0.5 * 0.1_f64.powi(decimals as i32) => {
+            format!("{mean:.decimals$} ± {ci:.decimals$}")
+        }
+        _ => format!("{mean:.decimals$}"),
     }
 }
 
@@ -220,7 +223,7 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
             let labels: Vec<String> = labels.map(|l| l.as_str().unwrap().to_owned()).collect();
             let rate = |run: &serde_json::Value| {
                 let bytes = run["metrics"]["aggregate_throughput"].as_f64().unwrap();
-                (bytes / 102.4).round() / 10.0
+                (bytes * 8e-2).round() / 1e4
             };
             let rates = cell["runs"].as_array().unwrap().iter().map(rate).collect();
             record.runs.insert(arguments.key(&labels), rates);

@@ -117,7 +117,7 @@ fn cells() -> Vec<Cell> {
 fn table(cells: &[Cell]) -> String {
     let mut text = String::from(
         "| round trip | lost | loss indications | timeouts among them | `Q` of the model | \
-         sent, KB/s | PFTK | difference | with the timeouts that were | difference |\n\
+         sent, Mbit/s | PFTK | difference | with the timeouts that were | difference |\n\
          |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for cell in cells {
@@ -125,16 +125,16 @@ fn table(cells: &[Cell]) -> String {
         let (formula, own) = (cell.formula(), cell.with_own_timeouts());
         let _ = writeln!(
             text,
-            "| {} ms | {} % | {:.2} % | {:.1} % | {:.1} % | {:.1} | {:.1} | {:+.1} % | {:.1} | {:+.1} % |",
+            "| {} ms | {} % | {:.2} % | {:.1} % | {:.1} % | {:.3} | {:.3} | {:+.1} % | {:.3} | {:+.1} % |",
             cell.rtt_ms,
             cell.p,
             100.0 * cell.indications,
             100.0 * cell.timeouts,
             100.0 * timeout_share(cell.indications, cell.window()),
-            cell.rate / 1024.0,
-            formula / 1024.0,
+            cell.rate * 8e-6,
+            formula * 8e-6,
             off(formula),
-            own / 1024.0,
+            own * 8e-6,
             off(own),
         );
     }

@@ -84,16 +84,16 @@ fn equation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
     let all = bench.batch(LINK, &cases)?;
     let mut rows = table(
-        "Sending rates in kB/s",
-        "packets lost, % | loss events, % of packets | kB/s | by the equation",
+        "Sending rates in Mbit/s",
+        "packets lost, % | loss events, % of packets | Mbit/s | by the equation",
     );
     let mut points = Vec::new();
     for (loss, runs) in LOSSES.iter().zip(&all) {
         let (rates, ps) = (runs.each(rate), runs.each(events));
-        let of_law = Estimate::of(&[&ps], |m| law(m[0]) / 1e3);
-        let measured = Estimate::of(&[&rates], |m| m[0] / 1e3);
+        let of_law = Estimate::of(&[&ps], |m| law(m[0]) * 8e-6);
+        let measured = Estimate::of(&[&rates], |m| m[0] * 8e-6);
         let case = format!("losses of {loss} %");
-        finding.compare(format!("{case}: sending rate"), measured, "kB/s", of_law.value);
+        finding.compare(format!("{case}: sending rate"), measured, "Mbit/s", of_law.value);
         let ratio = Estimate::of(&[&rates, &ps], |m| m[0] / law(m[1]));
         finding.near(format!("{case}: sending rate by the equation"), ratio, 1.0, TOLERANCE);
         let p = Estimate::of(&[&ps], |m| 100.0 * m[0]);
@@ -101,10 +101,10 @@ fn equation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         points.push((p.value / 100.0, measured));
     }
     finding.tables.push(rows);
-    let published: Vec<(f64, f64)> = points.iter().map(|(p, _)| (*p, law(*p) / 1e3)).collect();
+    let published: Vec<(f64, f64)> = points.iter().map(|(p, _)| (*p, law(*p) * 8e-6)).collect();
     let series =
         vec![line("Reno", points), published_line("published: the equation".to_owned(), published)];
-    let axes = Axes { x: "loss events by packets", y: "sending rate (kB/s)", log_x: true };
+    let axes = Axes { x: "loss events by packets", y: "sending rate (Mbit/s)", log_x: true };
     let caption = "Segments of 1000 bytes, a round trip of 250 ms, a timeout of 1 s.";
     finding.figures.push(lines("RFC 5348, 3.1: the rate of Reno", axes, series, caption));
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::CLAIM;
 use crate::figure::{bar, bars};
-use crate::measure::{count, throughput, timeouts};
+use crate::measure::{count, mbps, timeouts};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
@@ -41,8 +41,8 @@ pub(super) const HYSTART: Claim = Claim {
 fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut rows = table(
-        "Retransmitted segments and KB/s",
-        "round trip, ms | standard slow start | HyStart++ | KB/s, standard | KB/s, HyStart++ | timeouts, standard",
+        "Retransmitted segments and Mbit/s",
+        "round trip, ms | standard slow start | HyStart++ | Mbit/s, standard | Mbit/s, HyStart++ | timeouts, standard",
     );
     let mut sums = [0.0; 2];
     let mut rates = [0.0; 2];
@@ -57,15 +57,15 @@ fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         for (i, tcp) in ["host.server.tcp=rack", "host.server.tcp=cubic"].into_iter().enumerate() {
             let runs = bench.alike(LINK, &[tcp, bytes.as_str(), delay.as_str(), queue.as_str()])?;
             sums[i] += runs.mean(&again);
-            rates[i] += runs.mean(throughput) / TRIPS.len() as f64;
+            rates[i] += runs.mean(mbps) / TRIPS.len() as f64;
             both.push(runs);
         }
         let [standard, gentle] = [both[0].mean(&again), both[1].mean(&again)];
         finding.measure(format!("{trip} ms: segments again, standard slow start"), standard, "");
         finding.measure(format!("{trip} ms: segments again, HyStart++"), gentle, "");
-        let kbs = [both[0].mean(throughput), both[1].mean(throughput)];
+        let mbit = [both[0].mean(mbps), both[1].mean(mbps)];
         let lost = both[0].mean(timeouts);
-        rows.rows.push(row(&[&trip, &standard, &gentle, &kbs[0], &kbs[1], &lost]));
+        rows.rows.push(row(&[&trip, &standard, &gentle, &mbit[0], &mbit[1], &lost]));
         groups.push((format!("{trip} ms"), vec![bar(standard), bar(gentle)]));
     }
     finding.tables.push(rows);

@@ -81,7 +81,7 @@ fn layers(bench: &mut Bench<'_>, channel: &str) -> Result<Vec<Runs>, Interrupted
 fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let head: String = CHANNELS.map(|(name, _)| format!(" | <{name}")).concat();
     let mut rows = table(
-        "KB/s, and frames of the mobile host for each of the base station",
+        "Mbit/s, and frames of the mobile host for each of the base station",
         &format!("<link layer{head}"),
     );
     rows.rows = LAYERS.map(|(name, _)| vec![name.to_owned()]).into();
@@ -90,7 +90,7 @@ fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         let of_channel = layers(bench, set)?;
         for ((cells, runs), (layer, _)) in rows.rows.iter_mut().zip(&of_channel).zip(LAYERS) {
             let (rate, frames) = (runs.summary(rate), runs.mean(answers));
-            finding.measure(format!("{channel}, {layer}"), rate, "KB/s");
+            finding.measure(format!("{channel}, {layer}"), rate, "Mbit/s");
             let frames = if frames.is_nan() { String::new() } else { format!(", {frames:.2}") };
             cells.push(number::summary(&rate) + &frames);
         }

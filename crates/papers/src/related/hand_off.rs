@@ -3,7 +3,7 @@
 use lasthop_observe::metrics::RunMetrics;
 
 use super::setup::{CLAIM, built_in};
-use crate::measure::{throughput, timeouts};
+use crate::measure::{mbps, timeouts};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
@@ -31,7 +31,7 @@ fn pause(m: &RunMetrics) -> f64 {
 fn hand_off(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Two WaveLAN cells, seven hand-offs in 64 s",
-        "gap s | pause s | KB/s | timeouts | pause with fast retransmission s | KB/s | timeouts",
+        "gap s | pause s | Mbit/s | timeouts | pause with fast retransmission s | Mbit/s | timeouts",
     );
     let mut without = Vec::new();
     for (gap, word) in GAPS {
@@ -44,10 +44,10 @@ fn hand_off(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         rows.rows.push(row(&[
             &gap,
             &plain_pause,
-            &plain.summary(throughput),
+            &plain.summary(mbps),
             &plain.summary(timeouts),
             &fast_pause,
-            &fast.summary(throughput),
+            &fast.summary(mbps),
             &fast.summary(timeouts),
         ]));
         finding.measure(format!("gap {word}, pause"), plain_pause, "s");

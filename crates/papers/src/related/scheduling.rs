@@ -65,7 +65,7 @@ fn cases(bench: &mut Bench<'_>, phones: usize) -> Result<Vec<Runs>, Interrupted>
 
 fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
-        "All mobile hosts together in KB/s, and Jain's index of fairness, by how the state of channels is known",
+        "All mobile hosts together in Mbit/s, and Jain's index of fairness, by how the state of channels is known",
         "<hosts | <policy | <none, 7 attempts | <none, 255 attempts | <failures | <oracle",
     );
     let mut ends: Vec<[Summary; 2]> = Vec::new();
@@ -81,18 +81,18 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
         let [fifo, patient, .., turns, _, guessed, known] = &all[..8] else { continue };
         let of = |runs: &Runs| runs.summary(rate);
         let (blocked, guess, oracle) = (of(fifo), of(guessed), of(known));
-        finding.measure(format!("{hosts} hosts, FIFO"), blocked, "KB/s");
-        finding.measure(format!("{hosts} hosts, FIFO with 255 attempts"), of(patient), "KB/s");
-        finding.measure(format!("{hosts} hosts, round robin, state unknown"), of(turns), "KB/s");
-        finding.measure(format!("{hosts} hosts, round robin by failures"), guess, "KB/s");
-        finding.measure(format!("{hosts} hosts, round robin, state known"), oracle, "KB/s");
+        finding.measure(format!("{hosts} hosts, FIFO"), blocked, "Mbit/s");
+        finding.measure(format!("{hosts} hosts, FIFO with 255 attempts"), of(patient), "Mbit/s");
+        finding.measure(format!("{hosts} hosts, round robin, state unknown"), of(turns), "Mbit/s");
+        finding.measure(format!("{hosts} hosts, round robin by failures"), guess, "Mbit/s");
+        finding.measure(format!("{hosts} hosts, round robin, state known"), oracle, "Mbit/s");
         let most = blocked.high().max(of(patient).high());
         finding.above(
-            format!("{hosts} hosts: round robin by failures, lower end (KB/s)"),
+            format!("{hosts} hosts: round robin by failures, lower end (Mbit/s)"),
             guess.low(),
             most,
         );
-        let quantity = format!("{hosts} hosts: round robin with the state known, lower end (KB/s)");
+        let quantity = format!("{hosts} hosts: round robin with the state known, lower end (Mbit/s)");
         finding.above(quantity, oracle.low(), guess.high());
         let fair = guessed.mean(fairness);
         finding.above(
@@ -105,7 +105,7 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
     finding.tables.push(rows);
     let [[few, free_few], .., [many, free_many]] = ends[..] else { return Ok(()) };
     // Head-of-line blocking alone: the more hosts, the more often one of them is in a fade.
-    finding.below("8 hosts: FIFO with 255 attempts, upper end (KB/s)", many.high(), few.low());
+    finding.below("8 hosts: FIFO with 255 attempts, upper end (Mbit/s)", many.high(), few.low());
     finding.within(
         "8 hosts against 2: round robin by failures",
         free_many.mean / free_few.mean,

@@ -3,7 +3,6 @@
 use lasthop_observe::metrics::RunMetrics;
 
 use crate::Claim;
-use crate::measure::KB;
 
 pub(super) const CLAIM: Claim = Claim::of("related");
 
@@ -13,7 +12,7 @@ pub(super) fn built_in(name: &str) -> &'static str {
     text.split("[vary]").next().unwrap_or(text)
 }
 
-/// Delivered payload over the whole run, in KB/s.
+/// Delivered payload over the whole run, in Mbit/s.
 pub(super) fn rate(m: &RunMetrics) -> f64 {
-    m.sum(|flow| flow.delivered) as f64 / m.end_s / KB
+    m.sum(|flow| flow.delivered) as f64 * 8e-6 / m.end_s
 }
