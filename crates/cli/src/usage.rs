@@ -29,24 +29,21 @@ const COMMANDS: &[(&str, &str)] = &[
     ("testbed", "netns mininet"),
 ];
 
-/// Hidden aliases of options, in all commands that have the option.
-const OPTIONS: &[(&str, &str)] = &[
-    ("rate", "bandwidth bw throughput speed capacity"),
-    ("delay", "latency"),
-    ("loss", "packet-loss loss-rate"),
-    ("queue", "buffer queue-size uplink-queue downlink-queue"),
-    ("discipline", "qdisc aqm"),
-    ("jobs", "threads workers"),
-    ("seeds", "repetitions iterations"),
-    ("output", "out outdir output-dir"),
-    ("color", "colour"),
-    ("duration", "seconds time for"),
-    ("congestion", "cc congestion-control"),
-    ("sender", "tcp cc congestion-control"),
-];
-
-/// Former names of options, hidden aliases for one release: command, name, former name.
-const RENAMED: &[(&str, &str, &str)] = &[
+/// Hidden aliases of options: the command, or all commands that have the option; its name, and words for it.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    ("", "rate", "bandwidth bw throughput speed capacity"),
+    ("", "delay", "latency"),
+    ("", "loss", "packet-loss loss-rate"),
+    ("", "queue", "buffer queue-size uplink-queue downlink-queue"),
+    ("", "discipline", "qdisc aqm"),
+    ("", "jobs", "threads workers"),
+    ("", "seeds", "repetitions iterations"),
+    ("", "output", "out outdir output-dir"),
+    ("", "color", "colour"),
+    ("", "duration", "seconds time for"),
+    ("", "congestion", "cc congestion-control"),
+    ("", "sender", "tcp cc congestion-control"),
+    // Former names, for one release.
     ("run", "details", "trace"),
     ("run", "details-size", "trace-size"),
     ("packetdrill", "packets", "trace"),
@@ -55,10 +52,19 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("send", "at-once", "count"),
     ("send", "interval", "every"),
     ("schema", "answer", "output"),
+    ("reproduce", "strict", "check"),
+    ("analyze", "checksums", "verify"),
+    ("replay", "repeat", "times"),
+    ("make", "record", "measured"),
 ];
 
-/// Former values of arguments, with what replaces them: command, value, remedy.
+/// Former options, and values of options, with what replaces them: command, word, remedy.
 const REPLACED: &[(&str, &str, &str)] = &[
+    (
+        "lasthop advise",
+        "--scenario",
+        "`-o DIR` writes DIR/scenario.toml; `lasthop compare FILE` ranks schemes on a scenario",
+    ),
     (
         "lasthop advise",
         "tdd",
@@ -142,17 +148,13 @@ pub fn command() -> Command {
             command.get_arguments().filter_map(Arg::get_long).map(str::to_owned).collect();
         let name = command.get_name().to_owned();
         let alias = |arg: Arg| {
-            let former = RENAMED
-                .iter()
-                .filter(|(command, new, _)| *command == name && arg.get_long() == Some(new));
-            let former: Vec<&str> = former.map(|(_, _, former)| *former).collect();
-            let words = OPTIONS
-                .iter()
-                .find(|(name, _)| arg.get_long() == Some(name))
-                .map_or("", |(_, words)| words);
-            let free =
-                words.split_whitespace().filter(|word| !names.iter().any(|name| name == word));
-            arg.aliases(free.chain(former).collect::<Vec<_>>())
+            let is_of = |(command, option, _): &&(&str, &str, &str)| {
+                (command.is_empty() || *command == name) && arg.get_long() == Some(option)
+            };
+            let words = OPTIONS.iter().filter(is_of).flat_map(|(.., words)| words.split(' '));
+            let free = words.filter(|word| !names.iter().any(|name| name == word));
+            let free: Vec<&str> = free.collect();
+            arg.aliases(free)
         };
         let takes = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
         command
@@ -241,9 +243,6 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
                 _ => format!("one of {}; ", names.join(", ")),
             };
         }
-        ErrorKind::UnknownArgument if called == "lasthop advise" && argument == "--scenario" => {
-            help = "`-o DIR` writes DIR/scenario.toml; `lasthop compare FILE` ranks schemes on a scenario; ".to_owned();
-        }
         ErrorKind::UnknownArgument if called == "lasthop" => {
             help += "options of a command come after it; ";
         }
@@ -257,16 +256,19 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
             help += "a value of the scenario is changed by `--set KEY=VALUE`; ";
         }
         ErrorKind::InvalidValue => {
-            let (choices, value) = (text(ContextKind::ValidValue), text(ContextKind::InvalidValue));
-            let replaced =
-                |(command, former, _): &&(&str, &str, &str)| *command == called && *former == value;
-            if let Some((.., remedy)) = REPLACED.iter().find(replaced) {
-                help = format!("{remedy}; ");
-            } else if !choices.is_empty() {
+            let choices = text(ContextKind::ValidValue);
+            if !choices.is_empty() {
                 help += &format!("one of {choices}; ");
             }
         }
         _ => {}
+    }
+    let words = [&argument, &text(ContextKind::InvalidValue)];
+    let replaced = |(command, former, _): &&(&str, &str, &str)| {
+        *command == called && words.iter().any(|word| *word == former)
+    };
+    if let Some((.., remedy)) = REPLACED.iter().find(replaced) {
+        help = format!("{remedy}; ");
     }
     if let Some(meaning) = meaning_of(command, &argument) {
         help += &format!("{argument}: {meaning}; ");
@@ -316,12 +318,13 @@ fn instead_of_command(word: &str, suggested: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The same option has the same kind of value in all commands. `-o` writes to a file or to a directory.
+    /// The same option has the same kind of value in all commands; `-o` writes to a file or to a directory. The snapshot
+    /// has each option of several commands with its help, so that a second meaning of a name is seen in review.
     #[test]
     fn every_option_has_one_meaning() {
         use std::collections::{BTreeMap, BTreeSet};
         type Uses = BTreeMap<String, BTreeSet<String>>;
-        fn collect(command: &Command, uses: &mut Uses) {
+        fn collect(command: &Command, uses: &mut Uses, helps: &mut Uses) {
             for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
                 let Some(name) = arg.get_long() else { continue };
                 let values = match arg.get_action().takes_values() {
@@ -329,14 +332,27 @@ mod tests {
                     false => "none".to_owned(),
                 };
                 uses.entry(name.to_owned()).or_default().insert(values);
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                let help = help.split('\n').next().unwrap_or_default();
+                let used = format!("{:10} {help}", command.get_name());
+                helps.entry(name.to_owned()).or_default().insert(used);
             }
-            command.get_subcommands().for_each(|inner| collect(inner, uses));
+            command.get_subcommands().for_each(|inner| collect(inner, uses, helps));
         }
-        let mut uses = Uses::new();
-        collect(&command(), &mut uses);
+        let (mut uses, mut helps) = (Uses::new(), Uses::new());
+        collect(&command(), &mut uses, &mut helps);
         uses.retain(|name, values| values.len() > 1 && name != "output");
-        // Numbers and sizes have several letters.
         assert_eq!(uses, Uses::new());
+        if features::ABSENT.is_empty() {
+            let shared = helps.iter().filter(|(_, used)| used.len() > 1);
+            let text = shared.map(|(name, used)| {
+                let used: String = used.iter().map(|used| format!("  {used}\n")).collect();
+                format!("--{name}\n{used}")
+            });
+            insta::with_settings!({ snapshot_path => "../tests/snapshots", prepend_module_to_snapshot => false }, {
+                insta::assert_snapshot!("options", text.collect::<String>());
+            });
+        }
     }
 
     #[test]
@@ -348,7 +364,7 @@ mod tests {
             )
         }
         let root = command();
-        for (name, new, former) in RENAMED {
+        for (name, new, former) in OPTIONS {
             let Some(command) = of(&root, name) else { continue };
             let arg = command.get_arguments().find(|arg| arg.get_long() == Some(new));
             let aliases = arg.and_then(Arg::get_all_aliases).unwrap_or_default();
@@ -375,7 +391,7 @@ mod tests {
                 "{name}"
             );
         }
-        for (name, _) in OPTIONS {
+        for (_, name, _) in OPTIONS {
             assert!(options.iter().any(|option| option == name) || !full, "{name}");
         }
     }

@@ -70,10 +70,10 @@ fn claims_have_a_line_and_check_sets_exit_codes() {
     assert!(lines.last().unwrap().ends_with("report.html"), "{text}");
 
     // The same from stored results, with the exit code for scripts.
-    assert_eq!(workdir.run("west97 --seeds 2 --check").0, Some(1));
+    assert_eq!(workdir.run("west97 --seeds 2 --strict").0, Some(1));
     let good = claims.iter().find(|claim| claim["verdict"] == "holds").expect("one");
     let good = good["id"].as_str().unwrap();
-    assert_eq!(workdir.run(&format!("{good} --seeds 2 --check")).0, Some(0));
+    assert_eq!(workdir.run(&format!("{good} --seeds 2 --strict")).0, Some(0));
     let (_, verbose) = workdir.run(&format!("{good} --seeds 2 --verbose"));
     assert!(
         verbose.contains("What west97 leaves open") && verbose.contains("published"),

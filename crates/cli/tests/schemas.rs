@@ -105,7 +105,7 @@ fn commands(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
                 "analyze wired.pcapng radio.pcapng",
                 "analyze radio.pcapng --over-time",
             ],
-            &["analyze radio.pcapng wired.pcapng --over-time", "analyze wired.pcapng --verify"],
+            &["analyze radio.pcapng wired.pcapng --over-time", "analyze wired.pcapng --checksums"],
         ),
         "battery" => (
             &[

@@ -23,7 +23,7 @@ Examples:
   lasthop replay --drop-data 31                         lose the 31st packet with data
   lasthop replay --drop-data 3,8-10 --drop-acks 5       lose four packets and one ACK
   lasthop replay --exhaustive 2 --among 8               all patterns of one or two losses
-  lasthop replay --times 3 --record reno.json           run the kernel three times, and record it
+  lasthop replay --repeat 3 --record reno.json          run the kernel three times, and record it
   lasthop replay --recorded reno.json                   compare with it, without the kernel
 
 --drop-data and --drop-acks count the packets that arrive at the router, from 1.
@@ -62,13 +62,13 @@ pub struct ReplayArgs {
     segments: u32,
     /// Number of runs of the kernel with each pattern, since its behaviour varies
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    times: u32,
+    repeat: u32,
     /// Record the kernel's segments in this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Compare with the recording in this file, without running the kernel
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "exhaustive", "among", "seed", "times", "record"])]
+          conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "exhaustive", "among", "seed", "repeat", "record"])]
     recorded: Option<PathBuf>,
 }
 
@@ -183,7 +183,7 @@ fn live(
             name: NAME.to_owned(),
             text: PATH.to_owned(),
             set: replay::kernel_arguments(&args.kernel, pattern),
-            seeds: (1..=args.times.into()).collect(),
+            seeds: (1..=args.repeat.into()).collect(),
             replay: true,
             ..Runs::default()
         };

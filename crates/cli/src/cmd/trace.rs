@@ -37,7 +37,7 @@ Examples:
   lasthop trace make markov --rates 1mbit,5mbit,20mbit --dwell 2s -o steps.trace
   lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
   lasthop trace make starlink --rate 50mbit -o sky.down --delays sky.delay
-  lasthop trace make starlink --rate 50mbit --duration 30s -o sky.down --measured sky.csv
+  lasthop trace make starlink --rate 50mbit --duration 30s -o sky.down --record sky.csv
 
 The same seed makes the same trace. docs/reference/links-that-vary.md describes
 the models.";
@@ -194,7 +194,7 @@ struct Make {
     delays: Option<PathBuf>,
     /// Also write the rates and delays of starlink to this file, for `measured` of a link or a radio
     #[arg(long, value_name = "FILE")]
-    measured: Option<PathBuf>,
+    record: Option<PathBuf>,
     /// Period after which the trace repeats
     #[arg(long, value_name = "TIME", default_value = "60s")]
     duration: Span,
@@ -270,7 +270,7 @@ pub fn run(args: &TraceArgs, json: bool) -> Result<Outcome, Failure> {
 impl Make {
     /// Writes the files of delays and of rates and delays.
     fn write_tables(&self) -> Result<(), Failure> {
-        let options = [("--delays", &self.delays), ("--measured", &self.measured)];
+        let options = [("--delays", &self.delays), ("--record", &self.record)];
         let given = options.into_iter().find(|(_, path)| path.is_some());
         if let Some((option, _)) = given.filter(|_| !matches!(self.model, Kind::Starlink)) {
             let message = format!("`{option}` belongs to the model `starlink`");
@@ -281,7 +281,7 @@ impl Make {
             let delays: String = delays.iter().map(|ms| format!("{ms}\n")).collect();
             output::write(path, delays.as_bytes())?;
         }
-        if let Some(path) = &self.measured {
+        if let Some(path) = &self.record {
             let rows = traces::starlink_table(self.rate, MEAN_DELAY_MS, self.duration, self.seed)?;
             output::write(path, rows.as_bytes())?;
         }

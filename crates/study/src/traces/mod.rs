@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(found.longest_outage_s, 1.6);
     }
 
-    /// lasthop trace make starlink --rate 50mbit --duration 60s --measured starlink.csv
+    /// lasthop trace make starlink --rate 50mbit --duration 60s --record starlink.csv
     #[test]
     fn the_scenario_of_starlink_has_the_table_of_its_command() {
         let rate: Rate = "50mbit".parse().unwrap();

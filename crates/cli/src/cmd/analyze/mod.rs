@@ -49,7 +49,7 @@ pub struct AnalyzeArgs {
     pub output: Option<PathBuf>,
     /// Leave out packets whose checksum is wrong, as a receiver would
     #[arg(long, help_heading = "Input")]
-    pub verify: bool,
+    pub checksums: bool,
     /// Only this connection, by its number from 0; may be repeated
     #[arg(long, value_name = "NUMBER", help_heading = "Input")]
     pub connection: Vec<u32>,
@@ -77,20 +77,20 @@ pub fn run(args: &AnalyzeArgs, json: bool) -> Result<Outcome, Failure> {
         let message = "`-` cannot be matched with other captures: it can be read only once";
         return Err(Failure::input(message, "write it to a file first"));
     }
-    let captures = args.captures.iter().map(|path| read(path, HELP, args.verify));
+    let captures = args.captures.iter().map(|path| read(path, HELP, args.checksums));
     let mut captures = captures.collect::<Result<Vec<_>, _>>()?;
     let unreadable = nothing_read(&captures);
     let mut pairs = Vec::new();
     if let Some(order) = joined::pieces(&captures) {
         let paths: Vec<PathBuf> = order.iter().map(|&i| args.captures[i].clone()).collect();
-        captures = vec![file::read_pieces(&paths, HELP, args.verify)?];
+        captures = vec![file::read_pieces(&paths, HELP, args.checksums)?];
     } else {
         for two in args.captures.windows(2) {
             pairs.push(read_pair(&two[0], &two[1], args)?);
         }
         if joined::interfaces(&captures, &pairs) {
             let most = args.max_size * GIB;
-            captures = vec![joined::together(&args.captures, HELP, most, args.verify)?];
+            captures = vec![joined::together(&args.captures, HELP, most, args.checksums)?];
             pairs.clear();
         }
     }
@@ -154,7 +154,7 @@ const HELP: &str = "give one or more capture files, as tcpdump or Wireshark writ
 /// The comparison of two captures.
 fn read_pair(first: &Path, second: &Path, args: &AnalyzeArgs) -> Result<Pair, Failure> {
     let read = |path: &Path| file::bytes(path, HELP, args.max_size * GIB);
-    let config = Config { verify: args.verify, ..Config::default() };
+    let config = Config { verify: args.checksums, ..Config::default() };
     let matched = match_captures(&read(first)?, &read(second)?, config)
         .map_err(|error| Failure::input(error.to_string(), HELP))?;
     Ok(Pair { files: [first, second].map(|path| path.display().to_string()), matched })
@@ -221,7 +221,7 @@ fn write(
 ) -> Result<(), Failure> {
     write_json(&dir.join("analysis.json"), &Document { captures, matched: pairs })?;
     let quoted: Vec<String> = args.captures.iter().map(output::quoted).collect();
-    let verify = if args.verify { " --verify" } else { "" };
+    let verify = if args.checksums { " --checksums" } else { "" };
     let mut filters: String =
         args.connection.iter().map(|n| format!(" --connection {n}")).collect();
     filters.extend(args.address.iter().map(|address| format!(" --address {address}")));

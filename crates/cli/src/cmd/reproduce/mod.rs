@@ -27,7 +27,7 @@ Examples:
   lasthop reproduce west97                one paper
   lasthop reproduce W-T1 W-T2 --verbose   two of its tables, each measured value and all assumptions
   lasthop reproduce west97 --seed 21      with the seeds 21 to 40 instead of 1 to 20
-  lasthop reproduce west97 --check        exit code 1 if one of its claims fails
+  lasthop reproduce west97 --strict       exit code 1 if one of its claims fails
   lasthop reproduce related               published results of works that they cite
   lasthop reproduce modern                later published results
   lasthop reproduce --list                all papers and claims
@@ -43,7 +43,7 @@ continues where it stopped.
 A claim is undecided if the 95 % interval of a measured value crosses the bound of its condition: \
 then other seeds could give another verdict, and the reason estimates how many would decide.
 
-Exit codes: 0 everything was evaluated, 1 a claim fails (with --check), 130 interrupted by Ctrl-C.";
+Exit codes: 0 everything was evaluated, 1 a claim fails (with --strict), 130 interrupted by Ctrl-C.";
 
 /// Default directory of the report.
 const OUTPUT: &str = "out/reproduce";
@@ -60,7 +60,7 @@ pub struct ReproduceArgs {
     pub list: bool,
     /// Exit code 1 if a claim fails
     #[arg(long)]
-    pub check: bool,
+    pub strict: bool,
     /// Evaluate again the claims that an earlier run stored
     #[arg(long)]
     pub fresh: bool,
@@ -181,7 +181,7 @@ pub fn run(args: &ReproduceArgs, json: bool) -> Result<Outcome, Failure> {
         return Ok(output::interrupted(directory.as_deref()));
     }
     let failed = done.iter().any(|claim| claim.result.verdict == Verdict::Fails);
-    Ok(if failed && args.check { Outcome::No } else { Outcome::Done })
+    Ok(if failed && args.strict { Outcome::No } else { Outcome::Done })
 }
 
 /// Evaluates the claims that are not stored, in order, and prints each. Returns fewer after Ctrl-C.
