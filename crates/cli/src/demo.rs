@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_observe::Nothing;
 use lasthop_observe::sequence::Series;
-use lasthop_report::number::{KIB, Units, plural};
+use lasthop_report::number::{KIB, in_mbit, plural};
 use lasthop_scenario::Plan;
 use lasthop_sim::runs::{CellResults, Recording, Results};
 
@@ -103,7 +103,7 @@ fn summary(recording: &Recording) -> String {
     let mut text = format!(
         "  {:.1} s, {}, {} lost, {}",
         end(recording),
-        Units::Mbit.rate(metrics.aggregate_throughput),
+        in_mbit(metrics.aggregate_throughput),
         plural(lost(recording), "packet"),
         plural(sum(|f| f.timeouts), "timeout"),
     );

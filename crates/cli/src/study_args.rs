@@ -3,8 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use lasthop_report::number::Units;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_scenario::{Argument, Plan};
 use lasthop_sim::runs::{Results, Setup};
 use lasthop_study::Document;
@@ -48,13 +47,6 @@ pub fn one_of<T: Clone + Send + Sync + 'static>(
             |(_, value)| value.clone(),
         )
     })
-}
-
-/// The words of `--units`. `KB` is a former name.
-pub fn units() -> impl TypedValueParser<Value = Units> {
-    let kib = PossibleValue::new("KiB").alias("KB");
-    PossibleValuesParser::new([PossibleValue::new("mbit"), kib])
-        .map(|word| if word.eq_ignore_ascii_case("mbit") { Units::Mbit } else { Units::KiB })
 }
 
 /// A number of seeds, from `least` to `most`.

@@ -58,7 +58,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("make", "record", "measured"),
 ];
 
-/// Former options, and values of options, with what replaces them: command, word, remedy.
+/// Former options, and values of options, with what replaces them: the command, or all; the word, and the remedy.
 const REPLACED: &[(&str, &str, &str)] = &[
     (
         "lasthop advise",
@@ -70,6 +70,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "tdd",
         "`--link nr` has blocks in a pattern; for other frames add half of one to --delay, and leave --duplex out",
     ),
+    ("", "--units", "rates are in Mbit/s, and in bytes per second with `--json`"),
     ("lasthop trace make", "leo", "`starlink` has the figures of a record"),
 ];
 
@@ -265,7 +266,7 @@ fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
     }
     let words = [&argument, &text(ContextKind::InvalidValue)];
     let replaced = |(command, former, _): &&(&str, &str, &str)| {
-        *command == called && words.iter().any(|word| *word == former)
+        (command.is_empty() || *command == called) && words.iter().any(|word| *word == former)
     };
     if let Some((.., remedy)) = REPLACED.iter().find(replaced) {
         help = format!("{remedy}; ");

@@ -9,7 +9,7 @@ use lasthop_live::counters::DirectionCounts;
 use lasthop_live::status::TunnelStatus as LinkStatus;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::Units;
+use lasthop_report::number::in_mbit;
 use lasthop_report::table::render_lean;
 
 use crate::style;
@@ -32,7 +32,7 @@ impl Rate {
 }
 
 /// The tables; rates are those since `last`.
-pub fn table(last: Option<&Status>, now: &Status, units: Units) -> String {
+pub fn table(last: Option<&Status>, now: &Status) -> String {
     let look = style::look();
     let rate = Rate::between(last, now);
     let mut text = format!(
@@ -42,7 +42,7 @@ pub fn table(last: Option<&Status>, now: &Status, units: Units) -> String {
         now.version,
         uptime(now.uptime_ns)
     );
-    for table in [ports(last, now, units), stages(now)] {
+    for table in [ports(last, now), stages(now)] {
         text += &format!("\n{}\n", render_lean(&table, look));
     }
     if let Some(plane) = &now.plane {
@@ -84,7 +84,7 @@ pub fn table(last: Option<&Status>, now: &Status, units: Units) -> String {
 }
 
 /// Packets in and out.
-fn ports(last: Option<&Status>, now: &Status, units: Units) -> Table {
+fn ports(last: Option<&Status>, now: &Status) -> Table {
     let rate = Rate::between(last, now);
     let rows = now.ports.iter().enumerate().map(|(i, port)| {
         let counts = port.counts;
@@ -94,7 +94,7 @@ fn ports(last: Option<&Status>, now: &Status, units: Units) -> Table {
             format!("{} ({})", port.name, port.side),
             counts.received.to_string(),
             counts.sent.to_string(),
-            bytes.map_or("-".to_owned(), |bytes| units.rate(bytes)),
+            bytes.map_or("-".to_owned(), |bytes| in_mbit(bytes)),
             (counts.overrun + counts.refused).to_string(),
         ]
     });
@@ -125,13 +125,13 @@ const LONGEST: usize = 160;
 
 /// One line: rates of both directions, and the most frequent events since `last`. `lasthop ctl get` has all
 /// counters.
-pub fn line(last: Option<&Status>, now: &Status, units: Units) -> String {
+pub fn line(last: Option<&Status>, now: &Status) -> String {
     let mut text = format!("{:>8}", uptime(now.uptime_ns));
     let rate = Rate::between(last, now);
     for (i, port) in now.ports.iter().enumerate() {
         let before = last.and_then(|last| last.ports.get(i)).map_or(0, |p| p.counts.received_bytes);
         let bytes = rate.map_or(0.0, |rate| rate.of(before, port.counts.received_bytes));
-        let _ = write!(text, "  from {} {}", port.side, units.rate(bytes));
+        let _ = write!(text, "  from {} {}", port.side, in_mbit(bytes));
     }
     let flows: usize =
         now.stages.iter().filter(|s| s.kind == "agent").filter_map(|s| s.flows).sum();

@@ -10,7 +10,6 @@ use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_observe::sequence::{Sequence, Watch};
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::wire::FlowKey;
-use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_report::table::{self, Look};
 
@@ -55,12 +54,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let cases: Vec<_> =
         cases.values().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
-    println!(
-        "{}",
-        table::render(
-            &table::run_summary(&plan.name, &cases, Units::default()),
-            Look::Terminal(140)
-        )
-    );
+    println!("{}", table::render(&table::run_summary(&plan.name, &cases), Look::Terminal(140)));
     Ok(())
 }

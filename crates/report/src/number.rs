@@ -5,53 +5,22 @@ use lasthop_observe::stats::Summary;
 /// Bytes of a KiB.
 pub const KIB: f64 = 1024.0;
 
-/// Units of rates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Units {
-    /// 10^6 bits per second.
-    #[default]
-    Mbit,
-    /// 1024 bytes per second: the KB/s of the papers' tables.
-    KiB,
-}
+/// Bytes per second of 1 Mbit/s.
+pub const MBIT: f64 = 125e3;
 
-impl Units {
-    /// The unit, for the heading of a column.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Units::Mbit => "Mbit/s",
-            Units::KiB => "KiB/s",
-        }
-    }
+/// The unit of rates in tables and pictures.
+pub const RATE_UNIT: &str = "Mbit/s";
 
-    /// Bytes per second of one unit.
-    pub const fn size(self) -> f64 {
-        match self {
-            Units::Mbit => 125e3,
-            Units::KiB => KIB,
-        }
-    }
-
-    /// A rate in bytes per second, formatted with its unit.
-    pub fn rate(self, bytes: f64) -> String {
-        match self {
-            Units::Mbit => {
-                let mbit = bytes * 8e-6;
-                let decimals = match mbit {
-                    m if m >= 100.0 => 0,
-                    m if m >= 10.0 => 1,
-                    m if m >= 1.0 => 2,
-                    _ => 3,
-                };
-                format!("{} Mbit/s", grouped(&format!("{mbit:.decimals$}")))
-            }
-            Units::KiB => match bytes / KIB {
-                v if v >= 1000.0 => format!("{} KiB/s", short(v.round())),
-                v if v < 10.0 => format!("{v:.2} KiB/s"),
-                v => format!("{v:.1} KiB/s"),
-            },
-        }
-    }
+/// A rate in bytes per second, formatted with its unit.
+pub fn in_mbit(bytes: f64) -> String {
+    let mbit = bytes / MBIT;
+    let decimals = match mbit {
+        m if m >= 100.0 => 0,
+        m if m >= 10.0 => 1,
+        m if m >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{} {RATE_UNIT}", grouped(&format!("{mbit:.decimals$}")))
 }
 
 /// A count with its noun: `1 run`, `2 runs`, `2 losses`.
@@ -134,11 +103,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_have_the_requested_units() {
-        let of = |bytes| [Units::Mbit.rate(bytes), Units::KiB.rate(bytes)];
-        assert_eq!(of(2.5e6), ["20.0 Mbit/s", "2441 KiB/s"]);
-        assert_eq!(of(128e3), ["1.02 Mbit/s", "125.0 KiB/s"]);
-        assert_eq!(of(1250.0), ["0.010 Mbit/s", "1.22 KiB/s"]);
+    fn rates_are_in_megabits() {
+        let of = [2.5e6, 128e3, 1250.0].map(in_mbit);
+        assert_eq!(of, ["20.0 Mbit/s", "1.02 Mbit/s", "0.010 Mbit/s"]);
     }
 
     #[test]

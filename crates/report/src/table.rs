@@ -5,7 +5,7 @@ use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::Summary;
 
 use crate::model::{ClaimResult, Column, Table};
-use crate::number::{Units, short, summary};
+use crate::number::{MBIT, RATE_UNIT, short, summary};
 use crate::wrap::{columns, wrap};
 
 /// Width of the frame in columns: of the left border, and of border and blanks of each cell.
@@ -216,7 +216,7 @@ const CORE: [&str; 17] = [
 
 /// Means with intervals for each case of a sweep: `cases` are names and runs. A few cases are printed side by side with
 /// all numbers, more cases below each other with the most important ones.
-pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])], units: Units) -> Table {
+pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
     let mut columns = vec![Column::text(""), Column::text("unit")];
     columns.extend(
         cases.iter().map(|(name, runs)| Column::number(format!("{name} (n={})", runs.len()))),
@@ -232,7 +232,7 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])], units: Units)
     for (name, unit) in names {
         let (unit, scale) = match unit {
             "1" => ("", 1.0),
-            "B/s" => (units.name(), units.size()),
+            "B/s" => (RATE_UNIT, MBIT),
             unit => (unit, 1.0),
         };
         let mut row = vec![words(name), unit.to_owned()];

@@ -4,7 +4,6 @@ use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_observe::sequence::{Lost, SendKind, SentPacket, Series, Window};
 use lasthop_observe::stalls::Stall;
 use lasthop_report::model::{ClaimResult, MeasuredFigure, Verdict};
-use lasthop_report::number::Units;
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, Estimate, LineChart, LineSeries, Plot, Point, Ranks, Theme,
     TimeSequence,
@@ -144,11 +143,7 @@ fn tables() {
         ..RunMetrics::default()
     };
     let (reno, none) = ([run(98e3), run(104e3), run(99e3)], [RunMetrics::default()]);
-    let runs = table::run_summary(
-        "Runs",
-        &[("Reno".into(), &reno), ("nothing".into(), &none)],
-        Units::KiB,
-    );
+    let runs = table::run_summary("Runs", &[("Reno".into(), &reno), ("nothing".into(), &none)]);
     let text = [
         table::render(&table::claim_figures(&claim()), Look::Terminal(80)),
         table::render(&table::verdicts(&[claim()]), Look::Terminal(60)),
@@ -157,9 +152,9 @@ fn tables() {
     ];
     insta::assert_snapshot!(text.join("\n\n"));
     let many: Vec<_> = (0..5).map(|i| (format!("case {i}"), &reno[..])).collect();
-    let turned = table::run_summary("Many", &many, Units::KiB);
+    let turned = table::run_summary("Many", &many);
     assert_eq!((turned.rows.len(), turned.rows[4][0].as_str()), (5, "case 4 (n=3)"));
-    assert_eq!(turned.columns[1].title, "throughput (KiB/s)");
+    assert_eq!(turned.columns[1].title, "throughput (Mbit/s)");
     assert!(turned.rows.iter().all(|row| row.len() == turned.columns.len()));
 }
 

@@ -39,9 +39,7 @@ pub mod theory;
 pub mod traces;
 
 pub use document::{Alternative, Document, Ranked, rank};
-pub use lasthop_report::number::Units;
-
-use lasthop_scenario::{Argument, Plan, Warning};
+pub use lasthop_scenario::{Argument, Plan, Warning};
 use lasthop_sim::runs::Results;
 
 /// Makes the runs of a plan. Fewer results than runs mean that the user interrupted.

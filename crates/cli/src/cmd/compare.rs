@@ -1,6 +1,5 @@
 //! `lasthop compare`: any set of schemes on one scenario, under the same channel.
 
-use lasthop_report::number::Units;
 use lasthop_scenario::Handoffs;
 use lasthop_sim::runs::Setup;
 use lasthop_study::compare;
@@ -77,7 +76,7 @@ pub fn run(args: &CompareArgs, json: bool) -> Result<Outcome, Failure> {
     let document = compare::answer(&comparison, &mut |plan| {
         maker.results(plan, Setup::new(command.clone(), plan))
     })?;
-    let page = |document: &_| compare::page(document, Units::default());
+    let page = |document: &_| compare::page(document);
     let pictures = compare::pictures;
     study.report(
         json,

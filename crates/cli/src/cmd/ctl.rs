@@ -10,7 +10,6 @@ use lasthop_live::control::client::{Client, directories, listening};
 use lasthop_live::control::protocol::{Endings, Request, Response, Status, Trouble};
 use lasthop_observe::subscribers::{Order, Prefix};
 use lasthop_proto::units::Span;
-use lasthop_report::number::Units;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -44,9 +43,6 @@ pub struct CtlArgs {
     /// Control socket of the station
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
-    /// The units of rates: megabits, or KiB
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit", global = true)]
-    units: Units,
     #[command(subcommand)]
     command: Command,
 }
@@ -134,12 +130,11 @@ pub fn run(args: &CtlArgs, json: bool) -> Result<Outcome, Failure> {
             Err(RequestError::Failure(Failure::file(&socket, error, help)))
         }
     };
-    let units = args.units;
     match &args.command {
         Command::Get { key: None } => match (ask(&Request::Status {})?, json) {
             (Response::Status(status), true) => output::print_json(format::CTL, &status)?,
             (Response::Status(status), false) => {
-                output::print(&watch::table(None, &status, units))?;
+                output::print(&watch::table(None, &status))?;
             }
             (Response::Link(status), true) => output::print_json(format::CTL, &status)?,
             (Response::Link(status), false) => output::print(&watch::link(&status))?,
@@ -183,11 +178,11 @@ pub fn run(args: &CtlArgs, json: bool) -> Result<Outcome, Failure> {
                 match (json, terminal) {
                     (true, _) => output::exact(&format::CTL.line(&now))?,
                     (_, true) => {
-                        let table = watch::table(last.as_ref(), &now, units);
-                        let worst = worst(&mut ask, &now, units)?;
+                        let table = watch::table(last.as_ref(), &now);
+                        let worst = worst(&mut ask, &now)?;
                         output::print(&format!("{CLEAR}{table}{worst}"))?;
                     }
-                    (_, false) => output::print(&watch::line(last.as_ref(), &now, units))?,
+                    (_, false) => output::print(&watch::line(last.as_ref(), &now))?,
                 }
                 last = Some(now);
                 Ok(())
@@ -203,7 +198,7 @@ pub fn run(args: &CtlArgs, json: bool) -> Result<Outcome, Failure> {
                     (true, true) => output::print_json(format::CTL, &list),
                     (true, false) => output::exact(&format::CTL.line(&list)),
                     (false, _) => {
-                        let table = watch::subscribers::table(&list, units);
+                        let table = watch::subscribers::table(&list);
                         output::print(&format!("{clear}{table}"))
                     }
                 }
@@ -243,13 +238,13 @@ fn repeat(
 }
 
 /// The subscribers with the worst grades, if the station has a view of them.
-fn worst(ask: Ask<'_>, now: &Status, units: Units) -> Result<String, Failure> {
+fn worst(ask: Ask<'_>, now: &Status) -> Result<String, Failure> {
     if now.subscribers.is_none() {
         return Ok(String::new());
     }
     let request = Request::Subscribers { by: Order::Grade, top: WORST, within: None };
     match ask(&request)? {
-        Response::Subscribers(list) => Ok(format!("\n{}", watch::subscribers::rows(&list, units))),
+        Response::Subscribers(list) => Ok(format!("\n{}", watch::subscribers::rows(&list))),
         _ => Err(strange()),
     }
 }

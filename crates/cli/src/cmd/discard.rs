@@ -10,7 +10,7 @@ use lasthop_live::endpoint::{
     listen_everywhere,
 };
 use lasthop_proto::units::Span;
-use lasthop_report::number::{Units, plural};
+use lasthop_report::number::plural;
 
 use crate::failure::Failure;
 use crate::stop::Stop;
@@ -53,9 +53,6 @@ pub struct DiscardArgs {
     /// Give a connection up when nothing came for so long
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
-    /// The units of rates: megabits, or KiB
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
-    units: Units,
 }
 
 /// Where to listen.
@@ -102,13 +99,8 @@ pub fn run(args: &DiscardArgs, json: bool) -> Result<Outcome, Failure> {
         idle: Some(args.idle),
     };
     let session = Session { clock: Clock::start(), stop: stop.flag() };
-    let mut printer = TransferPrinter {
-        json,
-        verified: args.verify,
-        units: args.units,
-        error: None,
-        stop: stop.flag(),
-    };
+    let mut printer =
+        TransferPrinter { json, verified: args.verify, error: None, stop: stop.flag() };
     let totals = discard(&listener, &options, &session, &mut printer)
         .map_err(|error| Failure::input(format!("cannot accept connections: {error}"), ""))?;
     if let Some(error) = printer.error {
@@ -136,7 +128,6 @@ pub fn run(args: &DiscardArgs, json: bool) -> Result<Outcome, Failure> {
 struct TransferPrinter<'a> {
     json: bool,
     verified: bool,
-    units: Units,
     error: Option<Failure>,
     stop: &'a AtomicBool,
 }
@@ -146,7 +137,7 @@ impl DiscardObserver for TransferPrinter<'_> {
         let line = if self.json {
             shown::received(transfer)
         } else {
-            shown::line(transfer, self.verified, self.units)
+            shown::line(transfer, self.verified)
         };
         let print = if self.json { output::exact } else { output::print };
         if let Err(error) = print(&line) {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lasthop_report::number::Units;
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::sweep::single::{self, Kind, NoFigure, Request};
 
@@ -46,9 +45,6 @@ pub struct PlotArgs {
     /// The only cell that is drawn, by its title, such as `agent=snoop tcp=reno`
     #[arg(long, value_name = "TITLE")]
     cell: Option<String>,
-    /// The units of rates: megabits, or KiB as in the papers' tables
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
-    units: Units,
     /// Light figures on a dark background
     #[arg(long)]
     dark: bool,
@@ -64,12 +60,7 @@ pub fn run(args: &PlotArgs, json: bool) -> Result<Outcome, Failure> {
     let form = Form::of(&target)?;
     let results = super::report::read(&args.dir)?;
     let recorded = files::recorded(&args.dir, &results, BTreeMap::new())?;
-    let request = Request {
-        kind: args.kind,
-        scalar: &args.of,
-        cell: args.cell.as_deref(),
-        units: args.units,
-    };
+    let request = Request { kind: args.kind, scalar: &args.of, cell: args.cell.as_deref() };
     let plot = single::figure(&results, &recorded, &request).map_err(|missing| {
         let help = match missing {
             NoFigure::Cell { .. } => "quote the title: --cell 'agent=snoop tcp=reno'",

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lasthop_report::number::Units;
 use lasthop_sim::runs::Results;
 use lasthop_study::sweep::side_by_side::{self, NamedResults};
 
@@ -43,7 +42,7 @@ pub fn run(args: &ReportArgs, json: bool) -> Result<Outcome, Failure> {
     let (page, name) = match dirs.as_slice() {
         [dir] => {
             let results = read(dir)?;
-            (files::page(dir, &results, BTreeMap::new(), Units::default())?, sweep::PAGE)
+            (files::page(dir, &results, BTreeMap::new())?, sweep::PAGE)
         }
         _ => (together(dirs)?, OVERLAY),
     };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lasthop_batch::Provenance;
-use lasthop_report::number::{Units, plural};
+use lasthop_report::number::plural;
 use lasthop_scenario::{Argument, Plan, Warning};
 use lasthop_sim::runs::{Results, Setup};
 
@@ -65,9 +65,6 @@ pub struct RunArgs {
     /// How much all of them may have together, without plots; `unlimited` for every event to the end
     #[arg(long, default_value_t = Most::USUAL, value_name = "SIZE")]
     pub details_size: Most,
-    /// The units of rates: megabits, or KiB as in the papers' tables
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
-    pub units: Units,
     #[command(flatten)]
     pub jobs: Jobs,
     /// Measure nothing but what links carried and what arrived: the fastest way, in the simulator alone
@@ -210,7 +207,7 @@ fn execute(
         if !job.missing_traces()? {
             return interrupted(job, &results, finished, args, json);
         }
-        let page = files::page(dir, &results, series, args.units)?;
+        let page = files::page(dir, &results, series)?;
         output::write(&dir.join(sweep::PAGE), page.as_bytes())?;
     }
     job.progress.finish();
@@ -224,7 +221,7 @@ fn execute(
     if demonstration {
         text += &demo::story(plan, &results);
     }
-    text += &show::sweep::text(&results, args.units);
+    text += &show::sweep::text(&results);
     if demonstration {
         text += &format!("\n{}", demo::moral(&results));
     }
@@ -276,7 +273,7 @@ fn interrupted(
 ) -> Result<Outcome, Failure> {
     job.progress.finish();
     if !json && finished > 0 {
-        output::print(&show::sweep::text(results, args.units))?;
+        output::print(&show::sweep::text(results))?;
     }
     let of = format!("interrupted after {finished} of {}", plural(job.plan.count(), "run"));
     match job.output {

@@ -17,7 +17,6 @@ use lasthop_observe::Sink as _;
 use lasthop_observe::csv::TcbCsv;
 use lasthop_proto::event::Event;
 use lasthop_proto::units::{Bytes, Span};
-use lasthop_report::number::Units;
 
 use crate::failure::Failure;
 use crate::output::AtomicFile;
@@ -94,9 +93,6 @@ pub struct SendArgs {
     /// Abort a transfer without progress for this time
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
-    /// The units of rates: megabits, or KiB
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
-    units: Units,
     /// IPv4 only
     #[arg(short = '4', conflicts_with = "ipv6")]
     ipv4: bool,
@@ -314,7 +310,7 @@ impl Job<'_> {
         if reports.is_empty() {
             return Ok(());
         }
-        output::print(&shown::table(reports, self.args.units))
+        output::print(&shown::table(reports))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Advice in words.
 
-use lasthop_report::number::{Units, plural, plural_of, short};
+use lasthop_report::number::{in_mbit, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::parts::{self, Part};
 use lasthop_study::advise::{
@@ -20,10 +20,9 @@ pub fn text(
     faults: &[Fault],
     remedies: &[Remedy],
     saved: Option<&str>,
-    units: Units,
 ) -> String {
     let Some(place) = advice.comparison.results.points.first() else { return String::new() };
-    let comparison = advice.beside.as_ref().map(|it| parts::model(it, units));
+    let comparison = advice.beside.as_ref().map(|it| parts::model(it));
     let before = parts::repairs(faults).into_iter().chain(comparison);
     let mut text: String = before.map(|part| shown(&part) + "\n").collect();
     text += &format!("{}\n", style::heading("The link"));
@@ -44,8 +43,8 @@ pub fn text(
         text += &format!("  {}", note(line));
     }
     text += "\n";
-    text += &present(advice, place, units);
-    text += &answer(advice, place, !faults.is_empty(), units);
+    text += &present(advice, place);
+    text += &answer(advice, place, !faults.is_empty());
     text += &format!("({}, simulated)\n", runs(advice));
     let waiting = advice.waiting.as_ref().map(|all| parts::waiting(all, advice.threshold));
     text += &waiting.map_or(String::new(), |part| format!("\n{}", shown(&part)));
@@ -92,20 +91,20 @@ fn runs(advice: &Advice) -> String {
 }
 
 /// The present rate of the sender.
-fn present(advice: &Advice, place: &PointRanking, units: Units) -> String {
+fn present(advice: &Advice, place: &PointRanking) -> String {
     let Some(row) = place.scheme(AS_IS) else { return String::new() };
-    let rate = units.rate(row.standing.value.mean);
+    let rate = in_mbit(row.standing.value.mean);
     let share = advice.share_of_capacity.map_or(String::new(), |share| {
         format!(", {:.0} % of the link's capacity with these losses", 100.0 * share)
     });
     format!(
         "The sender as it is gets {rate}{share}; {} a run. ({})\n",
         plural_of((row.measured.timeouts.mean * 10.0).round() / 10.0, "timeout"),
-        theory(place, units)
+        theory(place)
     )
 }
 
-fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> String {
+fn answer(advice: &Advice, place: &PointRanking, faulty: bool) -> String {
     let percent = short(advice.threshold * 100.0);
     if !advice.anything_helps {
         let (why, rest) = parts::nothing(advice, place, faulty);
@@ -114,7 +113,7 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
     for (i, row) in all.iter().take(MAX_LISTED).enumerate() {
-        text += &remedy_text(i, row, &all, units);
+        text += &remedy_text(i, row, &all);
     }
     if all.len() > MAX_LISTED {
         let rest: Vec<&str> = all[MAX_LISTED..].iter().map(|row| row.name()).collect();
@@ -158,7 +157,7 @@ fn times(row: &Row) -> String {
     tables::times(row, row.standing.ratio.as_ref(), 2)
 }
 
-fn remedy_text(i: usize, row: &Row, all: &[&Row], units: Units) -> String {
+fn remedy_text(i: usize, row: &Row, all: &[&Row]) -> String {
     let tied = all.iter().filter(|other| other.standing.rank == row.standing.rank).count() > 1;
     let simulated = match row.alternative.run {
         Some(_) => "",
@@ -174,7 +173,7 @@ fn remedy_text(i: usize, row: &Row, all: &[&Row], units: Units) -> String {
         if tied { "=" } else { " " },
         row.name(),
         times(row),
-        units.rate(row.standing.value.mean),
+        in_mbit(row.standing.value.mean),
         row.alternative.deployed(),
         "",
         row.alternative.what,

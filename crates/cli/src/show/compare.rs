@@ -1,6 +1,6 @@
 //! A comparison as text.
 
-use lasthop_report::number::{Units, plural};
+use lasthop_report::number::plural;
 use lasthop_study::Document;
 use lasthop_study::compare::{NOTE, Points, matrix, ranking, theory};
 
@@ -30,8 +30,8 @@ pub fn text(document: &Document<Points>) -> String {
         [only] => {
             format!(
                 "{}\n\n{}\n{}\n",
-                table(&ranking(only, Units::default())),
-                theory(only, Units::default()),
+                table(&ranking(only)),
+                theory(only),
                 style::dim(&style::paragraph(NOTE))
             )
         }

@@ -1,6 +1,5 @@
 //! Results of a sweep as text.
 
-use lasthop_report::number::Units;
 use lasthop_report::table::{Look, render, render_lean};
 use lasthop_report::wrap::columns;
 use lasthop_sim::runs::Results;
@@ -10,8 +9,8 @@ use super::notes::note;
 use crate::style;
 
 /// The whole answer for a terminal.
-pub fn text(results: &Results, units: Units) -> String {
-    let (heading, table) = (style::heading(&results.name), terminal_table(results, units));
+pub fn text(results: &Results) -> String {
+    let (heading, table) = (style::heading(&results.name), terminal_table(results));
     let how = style::paragraph(sweep::note());
     let mut text = format!("{heading}\n{table}\n{}\n", style::dim(&how));
     text.push_str(&explained(results));
@@ -29,14 +28,14 @@ fn explained(results: &Results) -> String {
 }
 
 /// The table for stdout, limited to the terminal's width.
-fn terminal_table(results: &Results, units: Units) -> String {
-    let (look, wide) = (style::look(), table(results, Room::Wide, units));
+fn terminal_table(results: &Results) -> String {
+    let (look, wide) = (style::look(), table(results, Room::Wide));
     match look {
         Look::Terminal(room) => {
             let text = render(&wide, Look::Plain);
             match text.lines().all(|line| columns(line) <= room.into()) {
                 true => text,
-                false => render_lean(&table(results, Room::Narrow, units), look),
+                false => render_lean(&table(results, Room::Narrow), look),
             }
         }
         Look::Plain => render(&wide, Look::Plain),

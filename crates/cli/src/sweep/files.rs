@@ -13,7 +13,6 @@ use lasthop_observe::layout::Layout;
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_observe::sequence::Series;
 use lasthop_proto::machine::StageId;
-use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_scenario::{Plan, Run};
 use lasthop_sim::runs::{Recording, Results};
@@ -191,14 +190,13 @@ pub fn contents(
     Ok(())
 }
 
-/// The page about `results`, with rates in `units`. Series of cells that are not in `known` are read from `dir`.
+/// The page about `results`. Series of cells that are not in `known` are read from `dir`.
 pub fn page(
     dir: &Path,
     results: &Results,
     known: BTreeMap<usize, Vec<Series>>,
-    units: Units,
 ) -> Result<String, Failure> {
-    Ok(lasthop_study::sweep::page(results, &recorded(dir, results, known)?, units))
+    Ok(lasthop_study::sweep::page(results, &recorded(dir, results, known)?))
 }
 
 /// Time-sequence series of the first run of each cell: those of `known`, else those in `dir`.

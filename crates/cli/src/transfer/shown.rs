@@ -3,15 +3,15 @@
 use lasthop_live::endpoint::{End, Received, SendReport};
 use lasthop_proto::units::Span;
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::Units;
+use lasthop_report::number::{MBIT, RATE_UNIT};
 use lasthop_report::table::render;
 use serde_json::{Value, json};
 
 use crate::{format, style};
 
-/// Bytes per second in `units`, as a cell.
-fn rate(throughput: Option<f64>, units: Units) -> String {
-    throughput.map_or_else(|| "–".to_owned(), |rate| format!("{:.2}", rate / units.size()))
+/// Bytes per second in Mbit/s, as a cell.
+fn rate(throughput: Option<f64>) -> String {
+    throughput.map_or_else(|| "–".to_owned(), |rate| format!("{:.2}", rate / MBIT))
 }
 
 /// Seconds with three decimals, the resolution of west97 4.5.
@@ -28,14 +28,14 @@ fn retransmissions(report: &SendReport) -> Option<u64> {
 }
 
 /// The transfer as a table, with notes below.
-pub fn table(reports: &[SendReport], units: Units) -> String {
+pub fn table(reports: &[SendReport]) -> String {
     let table = Table {
         title: String::new(),
         columns: vec![
             Column::text("to"),
             Column::number("bytes"),
             Column::number("seconds"),
-            Column::number(units.name()),
+            Column::number(RATE_UNIT),
             Column::number("retransmissions"),
             Column::number("timeouts"),
             Column::text("end"),
@@ -47,7 +47,7 @@ pub fn table(reports: &[SendReport], units: Units) -> String {
                     report.peer.to_string(),
                     report.bytes.to_string(),
                     seconds(report.ended),
-                    rate(report.throughput(), units),
+                    rate(report.throughput()),
                     count(retransmissions(report)),
                     count(report.timeouts),
                     report.end.to_string(),
@@ -65,10 +65,7 @@ pub fn table(reports: &[SendReport], units: Units) -> String {
     if reports.iter().any(|report| report.end != End::Closed) {
         text += "Incomplete transfers: bytes and SHA-256 are of data that the kernel accepted, not of data that arrived.\n";
     }
-    text += &style::dim(match units {
-        Units::Mbit => "From the SYN until the peer closed.",
-        Units::KiB => "From the SYN until the peer closed; KiB = 1024 B.",
-    });
+    text += &style::dim("From the SYN until the peer closed.");
     text.push('\n');
     text
 }
@@ -97,11 +94,11 @@ pub fn sent(report: &SendReport) -> Value {
 }
 
 /// A received transfer on one line.
-pub fn line(received: &Received, verified: bool, units: Units) -> String {
+pub fn line(received: &Received, verified: bool) -> String {
     let Received { number, peer, bytes, sha256, end, .. } = received;
     let time = seconds(received.seconds);
-    let rate = rate(received.throughput(), units);
-    let mut text = format!("{number}  {peer}  {bytes} B  {time} s  {rate} {}  {end}", units.name());
+    let rate = rate(received.throughput());
+    let mut text = format!("{number}  {peer}  {bytes} B  {time} s  {rate} {}  {end}", RATE_UNIT);
     if let Some(wrong) = received.wrong {
         let (got, expected) = (wrong.got, wrong.expected);
         text += &style::bad(&format!(

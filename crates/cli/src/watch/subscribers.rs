@@ -4,7 +4,7 @@ use lasthop_live::control::protocol::SubscriberList;
 use lasthop_observe::subscribers::{Overview, RecentTrips, Subscriber};
 use lasthop_proto::units::Span;
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::Units;
+use lasthop_report::number::in_mbit;
 use lasthop_report::table::render_lean;
 
 use crate::style;
@@ -34,12 +34,12 @@ pub fn summary(overview: &Overview) -> String {
 }
 
 /// The line and the table.
-pub fn table(list: &SubscriberList, units: Units) -> String {
-    format!("{}\n{}", summary(&list.overview), rows(list, units))
+pub fn table(list: &SubscriberList) -> String {
+    format!("{}\n{}", summary(&list.overview), rows(list))
 }
 
 /// The table of subscribers.
-pub fn rows(list: &SubscriberList, units: Units) -> String {
+pub fn rows(list: &SubscriberList) -> String {
     let columns = [
         Column::text("subscriber"),
         Column::text("grade"),
@@ -53,7 +53,7 @@ pub fn rows(list: &SubscriberList, units: Units) -> String {
         Column::number("again"),
         Column::number("idle"),
     ];
-    let rows = list.subscribers.iter().map(|subscriber| row(subscriber, units));
+    let rows = list.subscribers.iter().map(|subscriber| row(subscriber));
     let table = render_lean(&Table::new(columns, rows), style::look());
     format!("{table}\n{LEGEND}\n")
 }
@@ -62,7 +62,7 @@ pub fn rows(list: &SubscriberList, units: Units) -> String {
 const LEGEND: &str = "before: loss before the station; radio, server: median / least round trip in ms; again: packets \
                       retransmitted by servers + by the station";
 
-fn row(subscriber: &Subscriber, units: Units) -> Vec<String> {
+fn row(subscriber: &Subscriber) -> Vec<String> {
     let share = |share: Option<f64>| {
         share.map_or(NONE.to_owned(), |share| format!("{:.2} %", share * 100.0))
     };
@@ -74,8 +74,8 @@ fn row(subscriber: &Subscriber, units: Units) -> Vec<String> {
     vec![
         subscriber.subscriber.to_string(),
         subscriber.grade.map_or(NONE, |grade| grade.name()).to_owned(),
-        units.rate(subscriber.goodput_down),
-        units.rate(subscriber.goodput_up),
+        in_mbit(subscriber.goodput_down),
+        in_mbit(subscriber.goodput_up),
         share(subscriber.loss_down),
         share(subscriber.loss_up),
         share(subscriber.loss_before),
@@ -112,7 +112,7 @@ mod tests {
             total,
             upload: None,
         };
-        let cells = row(&subscriber, Units::Mbit);
+        let cells = row(&subscriber);
         assert_eq!(cells[..2], ["10.5.0.0/24", "C"]);
         let wanted = ["1.23 %", "-", "0.00 %", "90.0 / 20.1", "-", "12 + 3", "3s"];
         assert_eq!(cells[4..], wanted);

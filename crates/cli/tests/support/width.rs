@@ -88,7 +88,7 @@ fn tables_and_words_fit_the_terminal() {
             "--dry-run",
         ],
         &["run", "quick.toml", "--seeds", "2"],
-        &["run", "quick.toml", "--seeds", "2", "--units", "mbit"],
+        &["run", "quick.toml", "--seeds", "2"],
         &["run"],
         &["compare", "quick.toml", "--seeds", "2", "--schemes", "sack,snoop,split,tulip"],
         &["compare", "quick.toml", "--seeds", "2", "--schemes", "sack,snoop", "--errors", "0,1%"],

@@ -2,7 +2,7 @@
 
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Page, Section, Table};
-use lasthop_report::number::Units;
+use lasthop_report::number::in_mbit;
 use lasthop_scenario::AS_IS;
 
 use super::parts::{self, Part};
@@ -61,12 +61,12 @@ pub fn single_changes<'a>(all: &[&'a Row]) -> Vec<SingleChange<'a>> {
 }
 
 /// The page: the faults of the capture, the advice, its assumptions, the deployment, and the ranking of all schemes.
-pub fn page(advice: &Advice, faults: &[Fault], remedies: &[Remedy], units: Units) -> String {
-    let comparison = advice.beside.as_ref().map(|it| parts::model(it, units));
+pub fn page(advice: &Advice, faults: &[Fault], remedies: &[Remedy]) -> String {
+    let comparison = advice.beside.as_ref().map(|it| parts::model(it));
     let before = parts::repairs(faults).into_iter().chain(comparison);
     let mut sections: Vec<Section> = before.map(section).collect();
     if let Some(place) = advice.comparison.results.points.first() {
-        sections.push(answer(advice, place, !faults.is_empty(), units));
+        sections.push(answer(advice, place, !faults.is_empty()));
     }
     sections.extend(deployment(remedies));
     sections.push(link(advice));
@@ -74,7 +74,7 @@ pub fn page(advice: &Advice, faults: &[Fault], remedies: &[Remedy], units: Units
         .extend(advice.waiting.as_ref().map(|it| section(parts::waiting(it, advice.threshold))));
     sections.extend(sensitivity(advice));
     sections.extend(flips(advice));
-    sections.extend(compare::sections(&advice.comparison, units));
+    sections.extend(compare::sections(&advice.comparison));
     tables::page(&advice.comparison, "what would help on this link", "scheme", sections)
 }
 
@@ -99,12 +99,12 @@ fn section(Part { title, lines }: Part) -> Section {
     Section { title, text: lines, ..Section::default() }
 }
 
-fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> Section {
+fn answer(advice: &Advice, place: &PointRanking, faulty: bool) -> Section {
     let own = place.scheme(AS_IS).map(|row| {
         let share = advice.share_of_capacity.map_or(String::new(), |share| {
             format!(", {:.0} % of the link's capacity with these losses", 100.0 * share)
         });
-        format!("The sender as it is gets {}{share}.", units.rate(row.standing.value.mean))
+        format!("The sender as it is gets {}{share}.", in_mbit(row.standing.value.mean))
     });
     let mut text: Vec<String> = own.into_iter().collect();
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
@@ -124,7 +124,7 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
         vec![
             row.name().to_owned(),
             tables::times(*row, row.standing.ratio.as_ref(), 2),
-            units.rate(row.standing.value.mean),
+            in_mbit(row.standing.value.mean),
             row.alternative.deployed(),
             deployment.to_owned(),
             row.alternative.what.to_owned(),

@@ -1,7 +1,7 @@
 //! Parts of the advice in words, for a terminal and for the page.
 
 use lasthop_analyze::Diagnosis;
-use lasthop_report::number::{KIB, Units, short};
+use lasthop_report::number::{KIB, in_mbit, short};
 use lasthop_scenario::AS_IS;
 
 use super::{Advice, Elsewhere, Fault, ModelComparison, Shorter, Waiting};
@@ -42,13 +42,12 @@ pub fn repairs(faults: &[Fault]) -> Option<Part> {
 }
 
 /// The model compared with the capture, with reasons for differences.
-pub fn model(comparison: &ModelComparison, units: Units) -> Part {
+pub fn model(comparison: &ModelComparison) -> Part {
     let mut lines = Vec::new();
     if !comparison.agrees {
-        let percent = (comparison.ratio - 1.0).abs() * 100.0;
-        let more = if comparison.ratio > 1.0 { "more" } else { "less" };
         lines.push(format!(
-            "the model has {percent:.0} % {more} throughput than the capture: the results below are the model's"
+            "the model has {} times the throughput of the capture: the results below are the model's",
+            short(comparison.ratio)
         ));
         lines.extend(comparison.why.iter().cloned());
         if comparison.why.is_empty() {
@@ -70,7 +69,7 @@ pub fn model(comparison: &ModelComparison, units: Units) -> Part {
     {
         lines.push(format!(
             "{source}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KiB in flight",
-            units.rate(figures.throughput),
+            in_mbit(figures.throughput),
             figures.loss * 100.0,
             figures.rtt * 1e3,
             figures.window / KIB

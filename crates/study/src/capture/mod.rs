@@ -16,7 +16,7 @@ use lasthop_analyze::{
 };
 use lasthop_observe::capture::Dropped;
 use lasthop_proto::units::{Span, Time};
-use lasthop_report::number::{KIB, Units, plural, short};
+use lasthop_report::number::{KIB, in_mbit, plural, short};
 use serde::Serialize;
 
 use congestion::{Recognition, congestion};
@@ -184,9 +184,8 @@ impl Capture {
             let share = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
             let stations = a.wifi.iter().take(STATIONS).map(|station| {
                 let WifiStation { address, frames, retries, rate } = station;
-                let rate = rate.map_or(String::new(), |rate| {
-                    format!(", {} on average", Units::Mbit.rate(rate / 8.0))
-                });
+                let rate = rate
+                    .map_or(String::new(), |rate| format!(", {} on average", in_mbit(rate / 8.0)));
                 format!("{address} {retries} of {frames} ({:.1} %{rate})", share(*retries, *frames))
             });
             lines.push(format!(
@@ -426,7 +425,7 @@ impl<'a> Transfer<'a> {
         )];
         if let Some(throughput) = data.throughput {
             let goodput = data.goodput.map_or(String::new(), |g| format!("; goodput {:.4}", g));
-            facts.push(("throughput", format!("{}{goodput}", Units::Mbit.rate(throughput / 8.0))));
+            facts.push(("throughput", format!("{}{goodput}", in_mbit(throughput / 8.0))));
         }
         if let Some(rtt) = &data.rtt {
             let ms = |s: f64| short((s * 1e4).round() / 10.0);

@@ -1,7 +1,7 @@
 //! Throughput, outstanding data, receive window and round trips of a transfer over time.
 
 use lasthop_analyze::{MeasuredBy, Volumes};
-use lasthop_report::number::{KIB, Units, short};
+use lasthop_report::number::{KIB, MBIT, RATE_UNIT, short};
 use lasthop_report::plot::{Curve, Panel, Panels, Pen, Plot};
 
 use super::{Transfer, seconds};
@@ -40,7 +40,7 @@ fn throughput(transfer: &Transfer<'_>) -> Panel {
     let length = intervals.interval.as_secs_f64();
     let volumes: Vec<_> = intervals.iter().collect();
     let steps = |of: fn(&lasthop_analyze::Volume) -> u64| {
-        let rate = |volume| of(volume) as f64 / Units::Mbit.size() / length;
+        let rate = |volume| of(volume) as f64 / MBIT / length;
         let steps = volumes.iter().enumerate();
         let mut steps: Vec<_> = steps.map(|(i, v)| (i as f64 * length, rate(v), 0.0)).collect();
         let end = (volumes.len() as f64 * length).min(transfer.seconds());
@@ -54,7 +54,7 @@ fn throughput(transfer: &Transfer<'_>) -> Panel {
     if again {
         curves.push(curve("with retransmissions", Pen::Steps, steps(|v| v.bytes)));
     }
-    Panel { y_label: Units::Mbit.name().to_owned(), curves }
+    Panel { y_label: RATE_UNIT.to_owned(), curves }
 }
 
 fn in_flight(transfer: &Transfer<'_>) -> Panel {

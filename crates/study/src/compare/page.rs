@@ -1,7 +1,7 @@
 //! A comparison as one page: bars, curves over the loss rate, and tables.
 
 use lasthop_report::model::{Figure, Section};
-use lasthop_report::number::{Units, plural};
+use lasthop_report::number::{MBIT, RATE_UNIT, plural};
 use lasthop_report::plot::{Cross, Crosses, Curve, Curves, Pen, Plot};
 
 use super::tables::{self, BOUNDS, words};
@@ -16,13 +16,13 @@ const MOST_CROSSES: usize = 12;
 /// Maximum number of distinguishable curves, besides the bounds.
 const MOST_CURVES: usize = 5;
 
-/// The page with rates in `units`.
-pub fn page(document: &Document<Points>, units: Units) -> String {
-    rendered(document, "schemes compared", "scheme", sections(document, units))
+/// The page of a comparison.
+pub fn page(document: &Document<Points>) -> String {
+    rendered(document, "schemes compared", "scheme", sections(document))
 }
 
 /// The sections of that page.
-pub fn sections(document: &Document<Points>, units: Units) -> Vec<Section> {
+pub fn sections(document: &Document<Points>) -> Vec<Section> {
     let Points { axis, points } = &document.results;
     let mut sections = Vec::new();
     if points.len() > 1 {
@@ -35,7 +35,7 @@ pub fn sections(document: &Document<Points>, units: Units) -> Vec<Section> {
             ],
             tables: vec![tables::matrix(axis.as_deref().unwrap_or(""), points)],
             figures: vec![Figure::new(
-                &curves(document, units),
+                &curves(document),
                 "throughput against losses",
                 "Means over runs with 95 % confidence intervals: bands, or whiskers side by side. \
                  Broken lines are theory.",
@@ -43,27 +43,27 @@ pub fn sections(document: &Document<Points>, units: Units) -> Vec<Section> {
             ..Section::default()
         });
     }
-    sections.extend(points.iter().map(|place| section(document, place, units)));
+    sections.extend(points.iter().map(|place| section(document, place)));
     sections
 }
 
-fn section(document: &Document<Points>, place: &PointRanking, units: Units) -> Section {
+fn section(document: &Document<Points>, place: &PointRanking) -> Section {
     let title = match (&document.results.axis, &place.label) {
         (Some(axis), Some(label)) => format!("{axis} = {label}"),
         _ => "Ranking".to_owned(),
     };
     Section {
         title,
-        text: vec![tables::theory(place, units) + ".", tables::NOTE.replace('\n', " ")],
-        tables: vec![tables::ranking(place, units), words(units).sets(&place.schemes)],
+        text: vec![tables::theory(place) + ".", tables::NOTE.replace('\n', " ")],
+        tables: vec![tables::ranking(place), words().sets(&place.schemes)],
         figures: vec![
             Figure::new(
-                &bars(document, place, units),
+                &bars(document, place),
                 "throughput",
                 "Means over runs, the best first; whiskers are 95 % confidence intervals.",
             ),
             Figure::new(
-                &crosses(document, place, units),
+                &crosses(document, place),
                 "throughput against delay",
                 "Means over runs of what packets of data took from end to end; crosses are 95 % confidence intervals.",
             ),
@@ -77,11 +77,11 @@ pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
     let points = &document.results.points;
     let mut plots: Vec<(String, Plot)> = Vec::new();
     for (i, place) in points.iter().enumerate() {
-        plots.push((format!("ranking-{}", i + 1), bars(document, place, Units::default())));
-        plots.push((format!("delay-{}", i + 1), crosses(document, place, Units::default())));
+        plots.push((format!("ranking-{}", i + 1), bars(document, place)));
+        plots.push((format!("delay-{}", i + 1), crosses(document, place)));
     }
     if points.len() > 1 {
-        plots.push(("losses".to_owned(), curves(document, Units::default())));
+        plots.push(("losses".to_owned(), curves(document)));
     }
     let files = |(name, plot): (String, Plot)| {
         [(format!("{name}.svg"), plot.svg()), (format!("{name}.csv"), plot.data().csv())]
@@ -102,11 +102,11 @@ fn best<'a>(document: &Document<Points>, place: &'a PointRanking, most: usize) -
 }
 
 /// Throughput against delay of the schemes at one point.
-fn crosses(document: &Document<Points>, place: &PointRanking, units: Units) -> Plot {
+fn crosses(document: &Document<Points>, place: &PointRanking) -> Plot {
     let label = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
     let cross = |row: &Row| {
         let (rate, delay) =
-            (row.standing.value.in_units_of(units.size()), row.measured.delay?.in_units_of(1e-3));
+            (row.standing.value.in_units_of(MBIT), row.measured.delay?.in_units_of(1e-3));
         Some(Cross {
             name: row.name().to_owned(),
             x: (delay.mean, delay.ci95),
@@ -116,22 +116,22 @@ fn crosses(document: &Document<Points>, place: &PointRanking, units: Units) -> P
     Crosses {
         title: format!("{}{label}: throughput against delay", document.name),
         x_label: "mean delay of packets with data (ms)".to_owned(),
-        y_label: format!("throughput ({})", units.name()),
+        y_label: format!("throughput ({})", RATE_UNIT),
         crosses: best(document, place, MOST_CROSSES).into_iter().filter_map(cross).collect(),
     }
     .plot()
 }
 
 /// Bars of the schemes at one point, the best first.
-fn bars(document: &Document<Points>, place: &PointRanking, units: Units) -> Plot {
+fn bars(document: &Document<Points>, place: &PointRanking) -> Plot {
     let shown = best(document, place, MOST_BARS);
     let most = place
         .bounds
         .capacity
-        .map_or(String::new(), |c| format!(", the link less its losses {:.0}", c / units.size()));
+        .map_or(String::new(), |c| format!(", the link less its losses {:.0}", c / MBIT));
     let label = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
-    let rate = format!("throughput ({})", units.name());
-    words(units).bars(
+    let rate = format!("throughput ({})", RATE_UNIT);
+    words().bars(
         format!("{}{label}: {rate}", document.name),
         &rate,
         format!("mean of {}{most}", plural(document.seeds.len() as u64, "run")),
@@ -143,22 +143,21 @@ fn bars(document: &Document<Points>, place: &PointRanking, units: Units) -> Plot
 const SPREAD: f64 = 8.0;
 
 /// Throughput over the loss rate of the baseline, with the bounds.
-fn curves(document: &Document<Points>, units: Units) -> Plot {
+fn curves(document: &Document<Points>) -> Plot {
     let points = &document.results.points;
     let x = |place: &PointRanking| place.bounds.loss * 100.0;
     let mut curves: Vec<Curve> = drawn(document)
         .into_iter()
         .map(|name| {
             let points = points.iter().filter_map(|place| {
-                let value = place.scheme(&name)?.standing.value.in_units_of(units.size());
+                let value = place.scheme(&name)?.standing.value.in_units_of(MBIT);
                 Some((x(place), value.mean, value.ci95))
             });
             Curve { points: points.collect(), name, pen: Pen::Whiskers }
         })
         .collect();
     for (name, of) in BOUNDS {
-        let points =
-            points.iter().filter_map(|place| Some((x(place), of(place)? / units.size(), 0.0)));
+        let points = points.iter().filter_map(|place| Some((x(place), of(place)? / MBIT, 0.0)));
         let points: Vec<_> = points.collect();
         let curve = Curve { name: name.to_owned(), pen: Pen::Dashes, points };
         curves.extend((!curve.points.is_empty()).then_some(curve));
@@ -173,7 +172,7 @@ fn curves(document: &Document<Points>, units: Units) -> Plot {
     Curves {
         title: format!("{}: throughput against losses", document.name),
         x_label: "packets with data lost (%)".to_owned(),
-        y_label: format!("throughput ({})", units.name()),
+        y_label: format!("throughput ({})", RATE_UNIT),
         log_x,
         curves,
     }

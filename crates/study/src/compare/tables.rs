@@ -2,7 +2,7 @@
 
 use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::{Units, short};
+use lasthop_report::number::{MBIT, RATE_UNIT, in_mbit, short};
 
 use super::{Counts, PointRanking, Row};
 use crate::ranking::Judgement;
@@ -15,20 +15,20 @@ the same seed; the interval excludes 1 if they differ, over all comparisons (Hol
 distinguish schemes of one rank from its first. delay: mean of data packets from end to end. wireless goodput: full packets
 needed / data packets sent over the radio.";
 
-/// The terms of the tables, with rates in `units`.
-pub(super) const fn words(units: Units) -> Words {
+/// The terms of the tables.
+pub(super) const fn words() -> Words {
     Words {
         noun: "scheme",
         description: "what it does",
-        unit: units.name(),
-        size: units.size(),
+        unit: RATE_UNIT,
+        size: MBIT,
         judgement: "against baseline",
         digits: 2,
     }
 }
 
-/// The schemes of one point, the best first; rates in `units`.
-pub fn ranking(place: &PointRanking, units: Units) -> Table {
+/// The schemes of one point, the best first.
+pub fn ranking(place: &PointRanking) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
     let delays = place.schemes.iter().any(|row| row.measured.delay.is_some());
     let mut columns = vec![Column::number("timeouts")];
@@ -40,7 +40,7 @@ pub fn ranking(place: &PointRanking, units: Units) -> Table {
     let moves = place.schemes.iter().any(|row| row.measured.handoff_pause.is_some());
     columns.extend(moves.then(|| Column::number("hand-off pause s")));
     columns.push(Column::text("to be changed"));
-    words(units).ranking(&place.schemes, columns, |row| {
+    words().ranking(&place.schemes, columns, |row| {
         let mut cells = vec![short((row.measured.timeouts.mean * 100.0).round() / 100.0)];
         let share = |s: Summary| format!("{:.3}", s.mean);
         let delay = |s: Summary| format!("{:.0}", s.mean * 1000.0);
@@ -59,14 +59,14 @@ pub fn ranking(place: &PointRanking, units: Units) -> Table {
 
 /// A rate in Mbit/s without the unit, for bounds and means over many points.
 fn mbit(value: Option<f64>) -> String {
-    let rate = |bytes| Units::Mbit.rate(bytes).trim_end_matches(" Mbit/s").to_owned();
+    let rate = |bytes| in_mbit(bytes).trim_end_matches(" Mbit/s").to_owned();
     value.map_or("–".to_owned(), rate)
 }
 
 /// The bounds at a point in one line, for the sender there.
-pub fn theory(place: &PointRanking, units: Units) -> String {
+pub fn theory(place: &PointRanking) -> String {
     let b = &place.bounds;
-    let rate = |value: Option<f64>| value.map_or("–".to_owned(), |bytes| units.rate(bytes));
+    let rate = |value: Option<f64>| value.map_or("–".to_owned(), |bytes| in_mbit(bytes));
     let mut text = format!(
         "theory at {} % of the data packets lost and a round trip of {} ms: the link less its losses {}",
         short((b.loss * 1e4).round() / 100.0),

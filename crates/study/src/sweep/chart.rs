@@ -1,6 +1,6 @@
 //! Plots of results: lines over a numeric axis, bars over few cells, heat maps and ranks of many.
 
-use lasthop_report::number::{Units, plural};
+use lasthop_report::number::{MBIT, RATE_UNIT, plural};
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, Estimate, HeatMap, HeatMaps, LineChart, LineSeries, Plot,
     Point, Ranks,
@@ -10,9 +10,9 @@ use lasthop_sim::runs::{CellResults, Results};
 use super::amount::{Amount, amount};
 
 /// The plotted scalars: title of the vertical axis, name of the scalar, divisor.
-fn drawn(units: Units) -> [(String, &'static str, f64); 2] {
-    let throughput = format!("throughput ({})", units.name());
-    [(throughput, "throughput", units.size()), ("timeouts".to_owned(), "timeouts", 1.0)]
+fn drawn() -> [(String, &'static str, f64); 2] {
+    let throughput = format!("throughput ({})", RATE_UNIT);
+    [(throughput, "throughput", MBIT), ("timeouts".to_owned(), "timeouts", 1.0)]
 }
 
 /// Maximum number of distinguishable lines.
@@ -27,8 +27,8 @@ const MOST_LABELS: usize = 40;
 const RANKED: usize = 20;
 
 /// The plots of a sweep, each with title and caption; empty if there is nothing to compare.
-pub fn charts(results: &Results, units: Units) -> Vec<(Plot, String, String)> {
-    drawn(units)
+pub fn charts(results: &Results) -> Vec<(Plot, String, String)> {
+    drawn()
         .into_iter()
         .filter(|(_, name, _)| {
             results.cells.iter().any(|cell| cell.mean(name).is_some_and(|s| s.mean > 0.0))

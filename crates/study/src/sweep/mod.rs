@@ -10,7 +10,7 @@ pub mod single;
 
 use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::{self, Units, plural};
+use lasthop_report::number::{self, MBIT, RATE_UNIT, plural};
 use lasthop_sim::runs::{CellResults, Results, RunResult};
 
 pub use explanation::explanations;
@@ -19,8 +19,9 @@ pub use page::{CellSeries, heading, page};
 /// Heading, short heading, name of the scalar, divisor.
 type ScalarColumn = (&'static str, &'static str, &'static str, f64);
 
-/// The columns after the throughput.
-const COLUMNS: [ScalarColumn; 20] = [
+/// The columns after those of the axes.
+const COLUMNS: [ScalarColumn; 22] = [
+    (RATE_UNIT, RATE_UNIT, "throughput", MBIT),
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
     ("wireless goodput", "wireless gp", "wireless_goodput", 1.0),
     ("timeouts", "timeouts", "timeouts", 1.0),
@@ -41,20 +42,8 @@ const COLUMNS: [ScalarColumn; 20] = [
     ("datagrams, mean ms", "mean ms", "datagram_delay_mean", 0.001),
     ("call, MOS", "MOS", "call_mos", 1.0),
     ("rise under load ms", "rise ms", "load_rise", 0.001),
+    ("cross Mbit/s", "cross", "cross_throughput", MBIT),
 ];
-
-/// All columns, with rates in `units`.
-fn columns(units: Units) -> Vec<ScalarColumn> {
-    let (name, size) = (units.name(), units.size());
-    let cross = match units {
-        Units::Mbit => "cross Mbit/s",
-        Units::KiB => "cross KiB/s",
-    };
-    let mut all = vec![(name, name, "throughput", size)];
-    all.extend(COLUMNS);
-    all.push((cross, "cross", "cross_throughput", size));
-    all
-}
 
 /// The space for a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,9 +62,9 @@ pub const fn note() -> &'static str {
 }
 
 /// A row for each cell; a column without numbers is left out.
-pub fn table(results: &Results, room: Room, units: Units) -> Table {
+pub fn table(results: &Results, room: Room) -> Table {
     let wide = room == Room::Wide;
-    let shown: Vec<ScalarColumn> = columns(units)
+    let shown: Vec<ScalarColumn> = COLUMNS
         .into_iter()
         .filter(|(_, _, name, _)| results.cells.iter().any(|cell| cell.mean(name).is_some()))
         .collect();

@@ -5,7 +5,7 @@ use lasthop_observe::sequence::Series;
 use lasthop_observe::stats::Summary;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Events, Figure, Page, Section, Table};
-use lasthop_report::number::{self, KIB, Units, plural};
+use lasthop_report::number::{self, KIB, MBIT, RATE_UNIT, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
 use lasthop_sim::runs::{CellResults, Results};
@@ -34,9 +34,9 @@ pub struct CellSeries {
     pub series: Vec<Series>,
 }
 
-/// The page of `results` with rates in `units`; `recorded` has an entry for each cell.
-pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String {
-    let charts = chart::charts(results, units).into_iter();
+/// The page of `results`; `recorded` has an entry for each cell.
+pub fn page(results: &Results, recorded: &[CellSeries]) -> String {
+    let charts = chart::charts(results).into_iter();
     let mut text = vec![note().replace('\n', " ")];
     text.extend(explanations(results).into_iter().map(|(title, text)| match title.as_str() {
         "" => text,
@@ -44,8 +44,8 @@ pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String 
     }));
     text.extend(remarks(results));
     let sequences = sequences(results, recorded);
-    let all = table(results, Room::Wide, units);
-    let (tables, rest) = match extremes(results, units) {
+    let all = table(results, Room::Wide);
+    let (tables, rest) = match extremes(results) {
         Some(ends) => (vec![ends], Some(all)),
         None => (vec![all], None),
     };
@@ -64,7 +64,7 @@ pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String 
         ..Section::default()
     });
     sections.extend(rest);
-    sections.push(numbers(results, units));
+    sections.push(numbers(results));
 
     let setup = &results.setup;
     let mut facts = facts(&setup.path, &setup.transfers);
@@ -87,7 +87,7 @@ pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String 
 }
 
 /// Of many cells those with the highest and the lowest throughput; `None` where the table of all cells is short.
-fn extremes(results: &Results, units: Units) -> Option<Table> {
+fn extremes(results: &Results) -> Option<Table> {
     if results.cells.len() <= 4 * EXTREMES {
         return None;
     }
@@ -97,14 +97,14 @@ fn extremes(results: &Results, units: Units) -> Option<Table> {
     cells.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
     let count = cells.len();
     let row = |(place, (cell, mean)): (usize, &(&CellResults, Summary))| {
-        let summary = number::summary(&mean.in_units_of(units.size()));
+        let summary = number::summary(&mean.in_units_of(MBIT));
         let place = format!("{} of {count}", place + 1);
         [vec![place], cell.labels.clone(), vec![summary]].concat()
     };
     let ends = cells.iter().enumerate().filter(|(i, _)| *i < EXTREMES || *i + EXTREMES >= count);
     let axes = results.axes.iter().map(|axis| Column::text(axis.name.as_str()));
     let columns = [Column::text("place")].into_iter().chain(axes);
-    let table = Table::new(columns.chain([Column::number(units.name())]), ends.map(row));
+    let table = Table::new(columns.chain([Column::number(RATE_UNIT)]), ends.map(row));
     Some(table.titled(format!(
         "The {EXTREMES} cells with the highest throughput, and the {EXTREMES} with the lowest"
     )))
@@ -215,7 +215,7 @@ fn listed_events(results: &Results, recorded: &[CellSeries], sequences: &Section
     cells.filter_map(of).collect()
 }
 
-fn numbers(results: &Results, units: Units) -> Section {
+fn numbers(results: &Results) -> Section {
     let cases: Vec<(String, Vec<RunMetrics>)> = results
         .cells
         .iter()
@@ -230,7 +230,7 @@ fn numbers(results: &Results, units: Units) -> Section {
         .map(|part| {
             let part: Vec<_> =
                 part.iter().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
-            run_summary("", &part, units)
+            run_summary("", &part)
         })
         .collect();
     Section { title: "All numbers".to_owned(), tables, ..Section::default() }

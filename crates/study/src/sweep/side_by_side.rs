@@ -3,7 +3,7 @@
 use lasthop_observe::sequence::Series;
 use lasthop_report::html;
 use lasthop_report::model::{Again, Figure, Page, Section};
-use lasthop_report::number::{KIB, Units, plural};
+use lasthop_report::number::{KIB, plural};
 use lasthop_report::plot::{Curve, Panel, Panels, Pen, TimeSequence};
 use lasthop_scenario::Axis;
 use lasthop_sim::runs::{CellResults, Results, Setup};
@@ -46,13 +46,12 @@ impl std::error::Error for Incomparable {}
 /// The results vary different axes, or have no combination in common.
 pub fn page(all: &[NamedResults]) -> Result<String, Incomparable> {
     let joined = joined(all)?;
-    let units = Units::default();
-    let charts = chart::charts(&joined, units).into_iter();
+    let charts = chart::charts(&joined).into_iter();
     let text = std::iter::once(note().replace('\n', " ")).chain(remarks(&joined));
     let mut sections = vec![Section {
         title: "Results".to_owned(),
         text: text.collect(),
-        tables: vec![table(&joined, Room::Wide, units)],
+        tables: vec![table(&joined, Room::Wide)],
         figures: charts.map(|(plot, title, caption)| Figure::new(&plot, title, caption)).collect(),
         ..Section::default()
     }];

@@ -2,7 +2,7 @@
 
 use lasthop_observe::metrics::SCALARS;
 use lasthop_observe::sequence::{SendKind, Series};
-use lasthop_report::number::{KIB, Units, plural};
+use lasthop_report::number::{KIB, MBIT, RATE_UNIT, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, Plot, TimeSequence};
 use lasthop_sim::runs::{CellResults, Results};
 
@@ -56,8 +56,6 @@ pub struct Request<'a> {
     pub scalar: &'a str,
     /// The title of the only cell; all cells otherwise (of a sequence plot: the first).
     pub cell: Option<&'a str>,
-    /// The unit of rates.
-    pub units: Units,
 }
 
 /// Reason why the figure cannot be drawn.
@@ -99,13 +97,13 @@ pub fn figure(
         }
         Kind::Cdf => distribution(results, &cells, request),
         Kind::Sweep => {
-            let (label, scale) = label(request.scalar, request.units);
+            let (label, scale) = label(request.scalar);
             chart::chart(results, &label, request.scalar, scale)
                 .map(|(plot, _)| plot)
                 .ok_or(NoFigure::Cells)
         }
         Kind::Ranking => {
-            let (label, scale) = label(request.scalar, request.units);
+            let (label, scale) = label(request.scalar);
             let of = |cell: &CellResults| {
                 cell.mean(request.scalar).map(|s| (s.mean / scale, s.ci95 / scale))
             };
@@ -137,12 +135,12 @@ fn known(results: &Results, scalar: &str) -> Result<(), NoFigure> {
 }
 
 /// Title of the axis of a scalar, and the size of its unit.
-fn label(scalar: &str, units: Units) -> (String, f64) {
+fn label(scalar: &str) -> (String, f64) {
     let unit = SCALARS.iter().find(|(name, _)| *name == scalar).map_or("1", |(_, unit)| unit);
     let name = scalar.replace('_', " ");
     match unit {
         "1" => (name, 1.0),
-        "B/s" => (format!("{name} ({})", units.name()), units.size()),
+        "B/s" => (format!("{name} ({})", RATE_UNIT), MBIT),
         unit => (format!("{name} ({unit})"), 1.0),
     }
 }
@@ -246,7 +244,7 @@ fn distribution(
     cells: &[usize],
     request: &Request<'_>,
 ) -> Result<Plot, NoFigure> {
-    let (x_label, scale) = label(request.scalar, request.units);
+    let (x_label, scale) = label(request.scalar);
     let curve = |i: &usize| {
         let values = values(&results.cells[*i], request.scalar);
         let runs = values.len();

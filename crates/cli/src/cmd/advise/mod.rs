@@ -9,7 +9,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
-use lasthop_report::number::Units;
 use lasthop_scenario::Handoffs;
 use lasthop_sim::runs::Setup;
 use lasthop_study::advise;
@@ -131,9 +130,6 @@ pub struct AdviseArgs {
     /// Who can be changed: sender, receiver, base-station, link, router, gateway [default: all of them]
     #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = study_args::one_of(PARTIES.map(|(name, party)| (name, party.to_owned()))), hide_possible_values = true, help_heading = "The question")]
     pub can: Vec<String>,
-    /// The units of rates: megabits, or KiB
-    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
-    pub units: Units,
     /// The least gain worth a change, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain, help_heading = "The question")]
     pub gain: f64,
@@ -307,7 +303,7 @@ pub fn run(args: &AdviseArgs, json: bool) -> Result<Outcome, Failure> {
         let names = files.iter().map(|(name, _)| name.clone());
         let names: Vec<String> = names.chain(["scenario.toml".to_owned()]).collect();
         output::remove_former(dir, "advise", &names)?;
-        let page = advise::page(&advice, &faults, &remedies, args.units);
+        let page = advise::page(&advice, &faults, &remedies);
         output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
         save(dir, &document)?;
     }
@@ -316,7 +312,7 @@ pub fn run(args: &AdviseArgs, json: bool) -> Result<Outcome, Failure> {
     } else {
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
         let saved = saved.as_deref();
-        let text = show::advise::text(&advice, &link, &faults, &remedies, saved, args.units);
+        let text = show::advise::text(&advice, &link, &faults, &remedies, saved);
         // The text is wrapped, but the contents of files are printed as they are.
         output::exact(&output::for_here(&text))?;
     }
