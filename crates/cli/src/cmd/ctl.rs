@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::study_args;
 use crate::{format, output, style, watch};
 
 const EXAMPLES: &str = "\

@@ -14,7 +14,6 @@ use lasthop_report::number::plural;
 
 use crate::failure::Failure;
 use crate::stop::Stop;
-use crate::study_args;
 use crate::transfer::shown;
 use crate::{Outcome, output};
 

@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
-use crate::study_args::{self, Jobs};
+use crate::study_args::Jobs;
 use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Measured, Traces, files};
@@ -185,7 +185,7 @@ fn execute(
     let finished = runs.iter().flatten().count();
     let results = Results::new(plan, Setup::new(command(args), plan), runs);
     if (finished as u64) < plan.count() {
-        return interrupted(job, &results, finished, args, json);
+        return interrupted(job, &results, finished, json);
     }
     if let Some(dir) = job.output {
         let text = output::json(&format::RUN.of(&results))?;
@@ -205,7 +205,7 @@ fn execute(
         }
         files::remove_former(dir, plan)?;
         if !job.missing_traces()? {
-            return interrupted(job, &results, finished, args, json);
+            return interrupted(job, &results, finished, json);
         }
         let page = files::page(dir, &results, series)?;
         output::write(&dir.join(sweep::PAGE), page.as_bytes())?;
@@ -268,7 +268,6 @@ fn interrupted(
     job: &Job<'_>,
     results: &Results,
     finished: usize,
-    args: &RunArgs,
     json: bool,
 ) -> Result<Outcome, Failure> {
     job.progress.finish();

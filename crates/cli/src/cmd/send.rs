@@ -22,7 +22,6 @@ use crate::failure::Failure;
 use crate::output::AtomicFile;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::study_args;
 use crate::transfer::{Destination, Family, shown};
 use crate::{Outcome, format, output};
 

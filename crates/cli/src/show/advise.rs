@@ -93,15 +93,9 @@ fn runs(advice: &Advice) -> String {
 /// The present rate of the sender.
 fn present(advice: &Advice, place: &PointRanking) -> String {
     let Some(row) = place.scheme(AS_IS) else { return String::new() };
-    let rate = in_mbit(row.standing.value.mean);
-    let share = advice.share_of_capacity.map_or(String::new(), |share| {
-        format!(", {:.0} % of the link's capacity with these losses", 100.0 * share)
-    });
-    format!(
-        "The sender as it is gets {rate}{share}; {} a run. ({})\n",
-        plural_of((row.measured.timeouts.mean * 10.0).round() / 10.0, "timeout"),
-        theory(place)
-    )
+    let own = parts::present(advice, place).unwrap_or_default();
+    let timeouts = plural_of((row.measured.timeouts.mean * 10.0).round() / 10.0, "timeout");
+    format!("{own}; {timeouts} a run. ({})\n", theory(place))
 }
 
 fn answer(advice: &Advice, place: &PointRanking, faulty: bool) -> String {

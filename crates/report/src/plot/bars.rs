@@ -3,7 +3,6 @@
 use super::axis::{self, Axis, Spread};
 use super::canvas::{Anchor, Canvas, n, text_width};
 use super::{Plot, style};
-use crate::data::Data;
 use crate::model::{Column, Table};
 use crate::number::short;
 
@@ -84,13 +83,7 @@ impl BarChart {
             canvas.text("v", one.middle, one.label_at, Anchor::Middle, &one.label);
         }
         canvas.line("s-axis", (LEFT, bottom), (right, bottom), 1.2);
-        Plot {
-            width,
-            height: bottom + 52.0,
-            title: self.title.clone(),
-            body: canvas.body,
-            data: Data::Table(self.table().titled(self.title.clone())),
-        }
+        Plot::of_table((width, bottom + 52.0), &self.title, canvas, self.table())
     }
 
     /// A row for each bar.

@@ -3,7 +3,6 @@
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, n};
 use super::{Plot, style};
-use crate::data::Data;
 use crate::model::{Column, Table};
 
 const WIDTH: f64 = 860.0;
@@ -80,13 +79,7 @@ impl Crosses {
             canvas.path(&format!("s-{colour}"), &path, 1.6, "");
             canvas.marks(mark, colour, [(px, py)]);
         }
-        Plot {
-            width: WIDTH,
-            height: bottom + 52.0,
-            title: self.title.clone(),
-            body: canvas.body,
-            data: Data::Table(self.table().titled(self.title.clone())),
-        }
+        Plot::of_table((WIDTH, bottom + 52.0), &self.title, canvas, self.table())
     }
 
     /// A row for each cross.

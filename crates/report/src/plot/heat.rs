@@ -2,7 +2,6 @@
 
 use super::Plot;
 use super::canvas::{Anchor, Canvas, text_width};
-use crate::data::Data;
 use crate::model::{Column, Table};
 use crate::number::short;
 
@@ -105,13 +104,15 @@ impl HeatMaps {
         let lines = self.maps.len().div_ceil(across) as f64;
         let texts = [&self.title, &self.note].map(|text| text_width(text) * 1.2);
         let wide = MARGIN + across as f64 * (map_width + GAP);
-        Plot {
-            width: texts.into_iter().fold(wide.max(440.0), f64::max) + MARGIN,
-            height: TOP + lines * (map_height + GAP),
-            title: self.title.clone(),
-            body: canvas.body,
-            data: Data::Table(self.table().titled(self.title.clone())),
-        }
+        Plot::of_table(
+            (
+                texts.into_iter().fold(wide.max(440.0), f64::max) + MARGIN,
+                TOP + lines * (map_height + GAP),
+            ),
+            &self.title,
+            canvas,
+            self.table(),
+        )
     }
 
     /// The shades from the lowest to the highest value.

@@ -21,7 +21,9 @@ use std::sync::{Arc, OnceLock};
 #[cfg(feature = "png")]
 use resvg::{tiny_skia, usvg};
 
+use self::canvas::Canvas;
 use crate::data::Data;
+use crate::model::Table;
 
 pub use bars::{Bar, BarChart, BarGroup, BarSeries};
 pub(crate) use canvas::escape;
@@ -62,6 +64,12 @@ impl std::fmt::Display for DrawError {
 impl std::error::Error for DrawError {}
 
 impl Plot {
+    /// A plot whose numbers are a table.
+    fn of_table((width, height): (f64, f64), title: &str, canvas: Canvas, table: Table) -> Plot {
+        let data = Data::Table(table.titled(title));
+        Plot { width, height, title: title.to_owned(), body: canvas.body, data }
+    }
+
     fn wrap(&self, style: &str, extra: &str) -> String {
         let Plot { width, height, .. } = self;
         let title = escape(&self.title);

@@ -3,7 +3,6 @@
 use super::axis::{self, Axis, Spread};
 use super::canvas::{Anchor, Canvas, Mark, legend, text_width};
 use super::{Plot, style};
-use crate::data::Data;
 use crate::model::{Column, Table};
 
 const TOP: f64 = 66.0;
@@ -66,13 +65,7 @@ impl Ranks {
                 canvas.marks(mark(j), colour(j), [(x.at(estimate.value), y)]);
             }
         }
-        Plot {
-            width: right + RIGHT,
-            height: bottom + 56.0,
-            title: self.title.clone(),
-            body: canvas.body,
-            data: Data::Table(self.table().titled(self.title.clone())),
-        }
+        Plot::of_table((right + RIGHT, bottom + 56.0), &self.title, canvas, self.table())
     }
 
     /// A row for each estimate.

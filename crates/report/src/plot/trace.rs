@@ -6,7 +6,6 @@ use lasthop_observe::sequence::{SendKind, Series};
 use super::Plot;
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, Mark, n};
-use crate::data::Data;
 use crate::model::{Column, Table};
 
 const WIDTH: f64 = 920.0;
@@ -77,13 +76,7 @@ impl PacketTrace<'_> {
         }
         canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
         axis::draw_x(&mut canvas, &x, bottom, 10, "time (s)");
-        Plot {
-            width: WIDTH,
-            height: bottom + FOOT,
-            title: self.title.to_owned(),
-            body: canvas.body,
-            data: Data::Table(self.table().titled(self.title)),
-        }
+        Plot::of_table((WIDTH, bottom + FOOT), self.title, canvas, self.table())
     }
 
     /// A row for each packet.

@@ -3,7 +3,6 @@
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Page, Section, Table};
 use lasthop_report::number::in_mbit;
-use lasthop_scenario::AS_IS;
 
 use super::parts::{self, Part};
 use super::{Advice, Basis, Fact, Fault, Flip, Remedy, helping};
@@ -100,12 +99,7 @@ fn section(Part { title, lines }: Part) -> Section {
 }
 
 fn answer(advice: &Advice, place: &PointRanking, faulty: bool) -> Section {
-    let own = place.scheme(AS_IS).map(|row| {
-        let share = advice.share_of_capacity.map_or(String::new(), |share| {
-            format!(", {:.0} % of the link's capacity with these losses", 100.0 * share)
-        });
-        format!("The sender as it is gets {}{share}.", in_mbit(row.standing.value.mean))
-    });
+    let own = parts::present(advice, place).map(|own| own + ".");
     let mut text: Vec<String> = own.into_iter().collect();
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
     let title = if all.is_empty() {

@@ -78,6 +78,15 @@ pub fn model(comparison: &ModelComparison) -> Part {
     Part::new("The capture and the model", lines)
 }
 
+/// The present rate of the sender.
+pub fn present(advice: &Advice, place: &PointRanking) -> Option<String> {
+    let rate = in_mbit(place.scheme(AS_IS)?.standing.value.mean);
+    let share = advice.share_of_capacity.map_or(String::new(), |share| {
+        format!(", {:.0} % of the link's capacity with these losses", 100.0 * share)
+    });
+    Some(format!("The sender as it is gets {rate}{share}"))
+}
+
 /// Queueing delay and its remedies.
 pub fn waiting(all: &Waiting, threshold: f64) -> Part {
     let &Waiting { delay, empty, ref shorter, ref elsewhere } = all;
