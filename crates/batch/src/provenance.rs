@@ -84,7 +84,7 @@ impl Provenance {
         }
     }
 
-    /// What no column tells apart in rows of `self` and `other`. Axes and seeds are columns.
+    /// A difference between rows of `self` and `other` that has no column. Axes and seeds have one.
     pub fn difference(&self, other: &Provenance) -> Option<&'static str> {
         let sets = |of: &Provenance| {
             let is_hidden = |[option, text]: &&[String; 2]| {

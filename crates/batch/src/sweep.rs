@@ -191,7 +191,7 @@ impl<'a> Batches<'a> {
         Ok(())
     }
 
-    /// Checks that columns tell the rows from those of all sweeps in the store.
+    /// Checks that columns distinguish the rows from those of all sweeps in the store.
     fn does_not_mix(&self, store: &Store) -> Result<(), Error> {
         for name in store.list().map_err(|error| failed(store, "", error))? {
             if !name.starts_with("sweep-") {
@@ -203,7 +203,7 @@ impl<'a> Batches<'a> {
                 serde_json::from_slice(&text).map_err(|error| wrong(error.into()))?;
             if let Some(difference) = self.provenance.difference(&there) {
                 let message = format!(
-                    "{} has a sweep of `{}` with {difference}: no column would tell its rows from these",
+                    "{} has a sweep of `{}` with {difference}: no column would distinguish the rows",
                     store.title(),
                     there.name
                 );

@@ -130,7 +130,7 @@ fn versions_do_not_mix() {
 
 /// Seeds and axes are columns of a store. Another scenario, or another value, is none.
 #[test]
-fn sweeps_that_no_column_tells_apart_do_not_share_a_store() {
+fn sweeps_whose_rows_would_mix_do_not_share_a_store() {
     let (dir, store) = store();
     let sweep = |text: &str, arguments: &[Argument]| {
         let (grid, _) = Grid::parse(text, "tiny", arguments, None).expect("a grid");
