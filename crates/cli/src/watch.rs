@@ -94,7 +94,7 @@ fn ports(last: Option<&Status>, now: &Status) -> Table {
             format!("{} ({})", port.name, port.side),
             counts.received.to_string(),
             counts.sent.to_string(),
-            bytes.map_or("-".to_owned(), |bytes| in_mbit(bytes)),
+            bytes.map_or("-".to_owned(), in_mbit),
             (counts.overrun + counts.refused).to_string(),
         ]
     });

@@ -198,6 +198,8 @@ fn a_fault_in_a_capture_is_named_with_its_remedy() {
     for part in ["to be repaired first", "clamp the MSS", "The capture and the model", "captured"] {
         assert!(known.contains(part), "{part}");
     }
+    // The best scheme of the sender alone is named although it cannot be deployed.
+    assert!(known.contains("which lasthop only simulates"));
     assert!(!known.contains("your sender already copes"));
     assert!(dir.path().join("out/scenario.toml").is_file());
     let unknown = page(&[]);

@@ -259,6 +259,27 @@ fn a_missing_proc_is_named() {
 }
 
 #[test]
+fn a_bare_chroot_is_named() {
+    if !has(&["unshare", "mount", "chroot"]) {
+        return;
+    }
+    each("shell-chroot", |world| {
+        let root = world.runtime().join("root");
+        let script = format!(
+            "mkdir {root} && for dir in usr bin lib lib64 proc dev run tmp; do \
+             [ ! -e /$dir ] || {{ mkdir {root}/$dir && mount --rbind /$dir {root}/$dir || exit; }}; done; \
+             exec chroot {root} {} shell --local -- true",
+            world.program().display(),
+            root = root.display(),
+        );
+        let output = world.runs("unshare").args(["-rm", "sh", "-c", &script]).output();
+        let (_, said) = text_of(&output.expect("it starts"));
+        assert!(said.contains("is no mount, as in a bare chroot"), "{said}");
+        assert!(said.contains("mount --bind DIR DIR"), "{said}");
+    });
+}
+
+#[test]
 fn captures_may_have_any_name() {
     each("shell-name", |world| {
         use std::os::unix::ffi::OsStrExt as _;

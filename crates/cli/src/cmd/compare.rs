@@ -76,15 +76,13 @@ pub fn run(args: &CompareArgs, json: bool) -> Result<Outcome, Failure> {
     let document = compare::answer(&comparison, &mut |plan| {
         maker.results(plan, Setup::new(command.clone(), plan))
     })?;
-    let page = |document: &_| compare::page(document);
-    let pictures = compare::pictures;
     study.report(
         json,
         format::COMPARE,
         &document,
         "comparison.json",
-        page,
-        pictures,
+        compare::page,
+        compare::pictures,
         show::compare::text,
     )
 }

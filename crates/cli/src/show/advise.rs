@@ -22,7 +22,7 @@ pub fn text(
     saved: Option<&str>,
 ) -> String {
     let Some(place) = advice.comparison.results.points.first() else { return String::new() };
-    let comparison = advice.beside.as_ref().map(|it| parts::model(it));
+    let comparison = advice.beside.as_ref().map(parts::model);
     let before = parts::repairs(faults).into_iter().chain(comparison);
     let mut text: String = before.map(|part| shown(&part) + "\n").collect();
     text += &format!("{}\n", style::heading("The link"));

@@ -95,7 +95,15 @@ pub(crate) fn map_user(user: (u32, u32), group: (u32, u32)) -> std::io::Result<(
 fn own_mounts() -> Result<(), Error> {
     let none = None::<&str>;
     // Ubuntu lets all users make a user namespace but then removes its rights, which shows at the first use.
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(refused)?;
+    let made = mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none);
+    made.map_err(|errno| match errno {
+        Errno::EINVAL => Error::new(
+            "cannot make mounts of its own: the root directory is no mount, as in a bare chroot"
+                .to_owned(),
+            "before `chroot DIR`, mount it on itself: `mount --bind DIR DIR`",
+        ),
+        errno => refused(errno),
+    })?;
     own_run()
 }
 

@@ -61,7 +61,7 @@ pub fn single_changes<'a>(all: &[&'a Row]) -> Vec<SingleChange<'a>> {
 
 /// The page: the faults of the capture, the advice, its assumptions, the deployment, and the ranking of all schemes.
 pub fn page(advice: &Advice, faults: &[Fault], remedies: &[Remedy]) -> String {
-    let comparison = advice.beside.as_ref().map(|it| parts::model(it));
+    let comparison = advice.beside.as_ref().map(parts::model);
     let before = parts::repairs(faults).into_iter().chain(comparison);
     let mut sections: Vec<Section> = before.map(section).collect();
     if let Some(place) = advice.comparison.results.points.first() {

@@ -66,7 +66,7 @@ fn mbit(value: Option<f64>) -> String {
 /// The bounds at a point in one line, for the sender there.
 pub fn theory(place: &PointRanking) -> String {
     let b = &place.bounds;
-    let rate = |value: Option<f64>| value.map_or("–".to_owned(), |bytes| in_mbit(bytes));
+    let rate = |value: Option<f64>| value.map_or("–".to_owned(), in_mbit);
     let mut text = format!(
         "theory at {} % of the data packets lost and a round trip of {} ms: the link less its losses {}",
         short((b.loss * 1e4).round() / 100.0),
