@@ -92,7 +92,8 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
             guess.low(),
             most,
         );
-        let quantity = format!("{hosts} hosts: round robin with the state known, lower end (Mbit/s)");
+        let quantity =
+            format!("{hosts} hosts: round robin with the state known, lower end (Mbit/s)");
         finding.above(quantity, oracle.low(), guess.high());
         let fair = guessed.mean(fairness);
         finding.above(
