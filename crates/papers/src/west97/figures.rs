@@ -6,6 +6,7 @@ use super::range::CLAIM;
 use super::setup::WAN;
 use crate::figure;
 use crate::measure::{KB, count, stall_time, throughput, transfer_time};
+use crate::table::Cell;
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
 use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
 
@@ -149,6 +150,13 @@ pub(super) const F12: Claim = Claim {
     ..CLAIM
 };
 
+/// The same share of losses in bursts, by the mean number of packets in one.
+const BURSTS: [(&str, &str); 3] = [
+    ("2", r#"internet.link.loss={ p = "0.221%", r = "50%" }"#),
+    ("3", r#"internet.link.loss={ p = "0.147%", r = "33.3%" }"#),
+    ("4", r#"internet.link.loss={ p = "0.110%", r = "25%" }"#),
+];
+
 /// Figure 12: congestion alone, over the WAN.
 fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let ideal = bench.runs(WAN, UNCHANGED)?.throughput();
@@ -163,6 +171,16 @@ fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let share = stalled(&runs, ideal_s);
     finding.measure("stall time over time lost", share.scaled(100.0), "%");
     finding.above("stall time over time lost", share, 0.5);
+    for (mean, losses) in BURSTS {
+        let changes = ["internet.link.impaired=left", losses, CONGESTED[1]];
+        let bursts = bench.runs(WAN, &changes)?;
+        finding.note(format!(
+            "with losses in bursts of {mean} packets on average: {} KB/s, {} timeouts, stalls take {} % of the time lost",
+            bursts.throughput().cell(),
+            bursts.timeouts().cell(),
+            stalled(&bursts, ideal_s).scaled(100.0).cell(),
+        ));
+    }
     sequence(
         bench,
         finding,

@@ -48,6 +48,18 @@ mod tests {
         assert_eq!((key("rack"), key("tahoe")), (None, None));
     }
 
+    /// `TCP_CONGESTION` may replace any other.
+    #[test]
+    fn a_current_sender_has_its_own_growth_whatever_was_chosen_before() {
+        for word in TCPS.iter().filter(|word| word.deployment == Deployment::Current) {
+            let (mut fresh, mut changed) =
+                (crate::tcp::TcpConfig::linux(), crate::tcp::TcpConfig::linux());
+            find("cubic").iter().for_each(|cubic| (cubic.apply)(&mut changed));
+            [&mut fresh, &mut changed].into_iter().for_each(|config| (word.apply)(config));
+            assert_eq!(fresh.congestion, changed.congestion, "{}", word.key);
+        }
+    }
+
     /// The preset `linux` and the superseded senders depend on it.
     #[test]
     fn current_senders_detect_losses_by_time() {

@@ -438,11 +438,11 @@ fn without_sack_linux_transmits_on_duplicate_acks() {
         100ms  > . 1+1000 x4 pairs ack 1
         200ms  < . ack 1
         200ms  > . 4001+1000 ack 1
-        201ms  < . ack 1
-        201ms  > . 5001+1000 ack 1
-        202ms  < . ack 1
-        202ms  note FastRetransmit
-        202ms  > . 1+1000 ack 1 => fast-retransmit
+        205ms  < . ack 1
+        205ms  > . 5001+1000 ack 1
+        210ms  < . ack 1
+        210ms  note FastRetransmit
+        210ms  > . 1+1000 ack 1 => fast-retransmit
         300ms  end
         ",
     );

@@ -232,7 +232,7 @@ impl Connection {
         if it.state.is_synchronised() {
             c.tx.core.window.largest = 0xffff << it.agreed.send_scale;
             let variant = c.agreed_variant();
-            c.tx.established(&config, mss, it.peer, variant);
+            c.tx.established(&config, mss, it.peer, variant, c.agreed.sack);
             if !c.marks.is_accurate() {
                 c.tx.without_counts(&config);
             }

@@ -498,14 +498,17 @@ impl Connection {
     }
 
     /// The best variant that the negotiated options permit. Without reports about single segments it is NewReno (RFC
-    /// 6582 section 1).
+    /// 6582 section 1), which Linux has within the machine of RACK.
     pub(super) fn agreed_variant(&self) -> Variant {
+        let linux = self.config.growth == GrowthRule::Linux;
+        let newreno = if linux { Variant::Rack } else { Variant::NewReno };
         match self.config.variant {
             Variant::Smart if self.agreed.smart => Variant::Smart,
             Variant::Snack if self.agreed.snack => Variant::Snack,
             Variant::Smart | Variant::Snack | Variant::Sack if self.agreed.sack => Variant::Sack,
             Variant::Rack if self.agreed.sack => Variant::Rack,
-            Variant::Smart | Variant::Snack | Variant::Sack | Variant::Rack => Variant::NewReno,
+            Variant::Smart | Variant::Snack | Variant::Sack => newreno,
+            Variant::Rack | Variant::NewReno => newreno,
             other => other,
         }
     }
@@ -522,7 +525,7 @@ impl Connection {
         let peer = u32::from(segment.window) << scale;
         let config = self.config.clone();
         self.tx.core.window.largest = 0xffff << self.agreed.send_scale;
-        self.tx.established(&config, mss, peer, self.agreed_variant());
+        self.tx.established(&config, mss, peer, self.agreed_variant(), self.agreed.sack);
         if !self.marks.is_accurate() {
             self.tx.without_counts(&config);
         }

@@ -23,6 +23,8 @@ impl<R: Recovery> SenderWith<'_, R> {
         self.core.ce_bytes = self.core.ce_bytes.saturating_add(info.ce_bytes);
         //= rfc5681#section-2: a duplicate ACK has no data and the same window
         let plain = !info.carries && info.window == w.peer;
+        self.core.tally.plain = plain;
+        let w = &mut self.core.window;
         //= rfc9293#section-3.10.7.4: the window of an ACK older than the last one is out of date
         if info.ack >= una {
             w.set_peer(info.window);
@@ -74,7 +76,6 @@ impl<R: Recovery> SenderWith<'_, R> {
             self.measure(now, info.ack, sent, rtt);
         }
         let core = &mut self.core;
-        let grown = core.newly_arrived(bytes);
         core.window.una = info.ack;
         core.window.nxt = core.window.nxt.max(info.ack);
         core.window.end_extra();
@@ -82,9 +83,6 @@ impl<R: Recovery> SenderWith<'_, R> {
         let mut verdict = if notified { TcpKind::LossNotified } else { TcpKind::Acked };
         let mut step = Step::new(now);
         step.ack = Acked { now, bytes, rtt };
-        if !self.recovery.engaged() {
-            step.ack.bytes = grown;
-        }
         let core = &mut self.core;
         if let Some(rtt) = rtt {
             core.congestion_control.on_round_trip(now, &mut core.window, rtt);
@@ -173,10 +171,8 @@ impl<R: Recovery> SenderWith<'_, R> {
             verdict = Some(TcpKind::FastRetransmit);
         } else if self.core.limited_transmit
             && self.core.tally.dupacks < self.core.detector.threshold()
-            && (!self.core.reno_sacks || self.recovery.may_enter(&self.core.window))
         {
-            //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs. After a timeout Linux
-            // counts all data in flight as lost, so that duplicate ACKs permit none.
+            //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
             self.core.window.extra = self.core.window.mss.saturating_mul(self.core.tally.dupacks);
         }
         self.recovery.settle(self.core, &step);

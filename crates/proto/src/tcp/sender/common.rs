@@ -29,8 +29,6 @@ pub struct Core {
     pub tally: Tally,
     pub(super) detector: Detector,
     pub(super) limited_transmit: bool,
-    /// Whether each duplicate ACK counts as a report of an arrived segment, as without SACK in Linux.
-    pub(super) reno_sacks: bool,
     pub(super) loss_window: u32,
     /// Timeouts of a SYN that do not double the next one.
     pub(in crate::tcp) syn_linear: u32,
@@ -112,7 +110,6 @@ impl Core {
             tally: Tally::default(),
             detector: Detector::new(config.variant, config),
             limited_transmit: config.limited_transmit,
-            reno_sacks: false,
             loss_window: config.loss_window,
             syn_linear: config.syn_linear,
             halve_at_each_timeout: config.halving == Halving::Window,
@@ -138,16 +135,6 @@ impl Core {
         let w = &self.window;
         let full = w.nxt - w.una + u64::from(w.mss) > w.congestion().into();
         self.usage.note(w, w.nxt - w.una, w.nxt < w.last() && full);
-    }
-
-    /// The newly arrived part of `bytes` that an ACK acknowledges. Without SACK Linux counts each previous duplicate
-    /// ACK as an arrived segment (`tcp_remove_reno_sacks`).
-    pub(super) fn newly_arrived(&self, bytes: u32) -> u32 {
-        if !self.reno_sacks {
-            return bytes;
-        }
-        let known = self.tally.dupacks.saturating_mul(self.window.mss);
-        bytes.saturating_sub(known).max(bytes.min(self.window.mss))
     }
 
     /// Whether the sender has Linux' rules for bursts.
@@ -246,6 +233,8 @@ impl Timers {
 pub struct Tally {
     /// Duplicate ACKs.
     pub dupacks: u32,
+    /// Whether the last segment of the peer carried nothing, and did not change its window.
+    pub plain: bool,
     /// Whether a duplicate ACK has reported that the left edge was lost on the wireless link.
     pub marked: bool,
     /// Timeouts since the left edge last moved.

@@ -122,13 +122,14 @@ impl Sender {
     }
 
     /// Completes the handshake with the negotiated segment size. `variant` is the best one that the negotiated options
-    /// permit.
+    /// permit; `reports` is whether the peer reports segments (SACK).
     pub fn established(
         &mut self,
         config: &TcpConfig,
         mss: u32,
         peer_window: u32,
         variant: Variant,
+        reports: bool,
     ) {
         let core = &mut self.core;
         core.window.settle(config, mss, peer_window);
@@ -141,20 +142,19 @@ impl Sender {
             core.timers.rtt.handshake_timed_out();
         }
         core.tally.retries = 0;
-        core.reno_sacks = config.growth == GrowthRule::Linux && variant == Variant::NewReno;
-        if core.reno_sacks {
-            core.window.record_ends();
-        }
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             core.detector = Detector::new(variant, config);
-            // Without SACK only duplicate ACKs show that segments leave the network, and Linux sends on each of them.
-            core.limited_transmit |= config.growth == GrowthRule::Linux;
-            if core.congestion_control.sample_use() >= SampleUse::Required {
+            if variant != Variant::Rack
+                && core.congestion_control.sample_use() >= SampleUse::Required
+            {
                 // Without records of the segments in flight there are no samples.
                 core.congestion_control =
                     AnyCongestionControl::Reno(SlowStartAvoidance::new(config));
             }
+        }
+        if !reports {
+            self.recovery.without_reports();
         }
         if let Some(part) = self.recovery.part() {
             part.join(&mut core.window);

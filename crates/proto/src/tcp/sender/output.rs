@@ -50,8 +50,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             let (w, srtt) = (&core.window, core.timers.rtt.srtt());
             (bursts.joined, bursts.cut) = (false, false);
             if !probe && chunk.from > 0 {
-                let continues =
-                    chunk.cause == Cause::Data || self.recovery.continues(w, chunk.from);
+                let continues = chunk.cause == Cause::Data || self.recovery.continues(chunk.from);
                 bursts.join(w, &chunk, continues, bursts.most(w, srtt, self.recovery.min_rtt()));
                 bursts.sent(now, &chunk, pace);
             }
@@ -59,8 +58,16 @@ impl<R: Recovery> SenderWith<'_, R> {
         if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
             core.congestion_control.restart(now, idle);
         }
+        if let Some(bursts) = &mut core.bursts
+            && chunk.cause != Cause::Data
+            && end < core.window.max
+            && !core.detector.counts()
+        {
+            // The last segment of a divided buffer has its PSH (`tcp_fragment`).
+            bursts.cut |= self.recovery.continues(end);
+        }
         let (w, timers) = (&mut core.window, &mut core.timers);
-        w.note_sent(&chunk, core.bursts.as_ref().is_some_and(|bursts| bursts.joined));
+        w.note_sent(&chunk);
         if chunk.from == w.nxt && !probe {
             w.nxt = end;
         }

@@ -4,7 +4,6 @@ pub mod any;
 pub mod detect;
 pub mod fast_rtx_handoff;
 pub mod flight;
-pub mod frto;
 pub(in crate::tcp::sender) mod nack;
 pub(in crate::tcp::sender) mod named;
 pub mod prr;
@@ -330,8 +329,9 @@ pub trait Recovery {
     }
 
     /// Whether the segment from `from` on and the last retransmission, which ends there, were in one buffer.
-    fn continues(&self, w: &Window, from: u64) -> bool {
-        !w.buffer_ends(from)
+    fn continues(&self, from: u64) -> bool {
+        let _ = from;
+        true
     }
 
     /// The shortest round trip, if it is measured.
@@ -389,6 +389,9 @@ pub trait Recovery {
     fn set_tail_probes(&mut self, on: bool) {
         let _ = on;
     }
+
+    /// Handles a peer that reports no segments (no SACK): a recovery with records of segments counts duplicate ACKs.
+    fn without_reports(&mut self) {}
 
     /// Marks the unacknowledged data of the SYN, from the left edge up to `to`, as sent and lost.
     fn lose_early(&mut self, now: Time, core: &mut Core, to: u64) {

@@ -21,40 +21,6 @@ pub enum Coalescing {
     Cork,
 }
 
-/// Ends of the buffers in flight. Without SACK, Linux retransmits the old buffer, split into segments, and joins those
-/// after a partial one that fit as a whole (`tcp_retrans_try_collapse`).
-#[derive(Clone, Debug, Default)]
-struct Ends {
-    /// Lowest first.
-    all: Vec<u64>,
-    /// End of the last segment.
-    last: u64,
-}
-
-impl Ends {
-    /// Records a sent segment. The one before ends its buffer if this one is not `joined`.
-    fn note(&mut self, una: u64, chunk: &Chunk, joined: bool) {
-        if !joined && let Err(i) = self.all.binary_search(&self.last) {
-            let gone = self.all.partition_point(|end| *end <= una);
-            if gone > 0 || self.all.len() < RECORDS_MAX {
-                self.all.insert(i, self.last);
-                self.all.drain(..gone);
-            }
-        }
-        self.last = chunk.end();
-        if chunk.cause != Cause::Data {
-            self.all.retain(|end| *end <= chunk.from || *end >= chunk.end());
-        }
-    }
-
-    /// The last end above `from` and not above `most`.
-    fn within(&self, from: u64, most: u64) -> Option<u64> {
-        let i = self.all.partition_point(|end| *end <= most);
-        let ends = [i.checked_sub(1).map(|i| self.all[i]), Some(self.last)];
-        ends.into_iter().flatten().filter(|end| from < *end && *end <= most).max()
-    }
-}
-
 /// Edges, windows and thresholds of a sender, in bytes and stream positions.
 #[derive(Clone, Debug)]
 pub struct Window {
@@ -99,8 +65,6 @@ pub struct Window {
     pub coalescing: Coalescing,
     /// End position of the last partial segment.
     pub small: u64,
-    /// Ends of the buffers in flight, if they are recorded.
-    ends: Option<Box<Ends>>,
     /// Positions at which segments must end (`MSG_EOR`), lowest first.
     records: Vec<u64>,
     /// Socket send buffer, which bounds the outstanding bytes.
@@ -171,7 +135,6 @@ impl Window {
             largest: 0xffff,
             coalescing: Coalescing::Never,
             small: 0,
-            ends: None,
             records: Vec::new(),
             send_buffer: config.send_buffer,
             halving: config.halving,
@@ -315,36 +278,17 @@ impl Window {
 
     /// The segment from position `from`, at most one segment size and not beyond the sent data.
     pub fn chunk_at(&self, from: u64, cause: Cause) -> Chunk {
-        let most = self.resent_end(from).min(self.end).min(self.max);
+        let most = (from + u64::from(self.mss)).min(self.end).min(self.max);
         let len = most.saturating_sub(from) as u32;
         let fin = self.fin && from + u64::from(len) == self.end && self.max > self.end;
         Chunk { from, len, fin, cause }
     }
 
-    /// End of the retransmission from `from`.
-    fn resent_end(&self, from: u64) -> u64 {
-        let most = from + u64::from(self.mss);
-        self.ends.as_ref().and_then(|ends| ends.within(from, most)).unwrap_or(most)
-    }
-
-    /// Records a sent segment; `joined` is whether it leaves in one buffer with the one before.
-    pub(in crate::tcp) fn note_sent(&mut self, chunk: &Chunk, joined: bool) {
+    /// Records a sent segment.
+    pub(in crate::tcp) fn note_sent(&mut self, chunk: &Chunk) {
         if chunk.len < self.payload() && chunk.len > 0 && chunk.from >= self.max {
             self.small = chunk.end();
         }
-        if let Some(ends) = &mut self.ends {
-            ends.note(self.una, chunk, joined);
-        }
-    }
-
-    /// Whether a buffer in flight ends at `position`, if this is recorded.
-    pub(in crate::tcp) fn buffer_ends(&self, position: u64) -> bool {
-        self.ends.as_ref().is_some_and(|ends| ends.all.binary_search(&position).is_ok())
-    }
-
-    /// Records the ends of buffers from now on, for a recovery without records of segments.
-    pub(in crate::tcp) fn record_ends(&mut self) {
-        self.ends = Some(Box::default());
     }
 
     /// Size in bytes of a buffer with written data, in whole segments: at most half of the peer's largest window
@@ -484,14 +428,6 @@ impl Window {
         let sendable = self.end.min(limit).min(most);
         let full = self.payload();
         let mut len = (sendable.saturating_sub(self.nxt)).min(full.into()) as u32;
-        if resent && self.ends.is_some() {
-            let end = self.resent_end(self.nxt).min(self.max);
-            // The window counts segments, and they leave as a whole.
-            if end > limit && self.nxt > self.una && end <= self.end {
-                return None;
-            }
-            len = len.min((end - self.nxt) as u32);
-        }
         let mut ends = false;
         if !self.records.is_empty()
             && let Some(end) = self.records.get(self.records.partition_point(|e| *e <= self.nxt))

@@ -84,6 +84,7 @@ macro_rules! recoveries {
                 part() -> Option<&mut Part>;
                 opened(rtt: Span) -> ();
                 set_tail_probes(on: bool) -> ();
+                without_reports() -> ();
                 split_flight(now: Time, core: &mut Core) -> ();
                 lose_early(now: Time, core: &mut Core, to: u64) -> ();
             }

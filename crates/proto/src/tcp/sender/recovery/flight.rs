@@ -7,6 +7,7 @@
 //! [`Flight::put`] a record is identified by the first position of its segment, as in an ACK that names it. After
 //! [`Flight::clear`] the records start with the next transmission.
 
+mod counted;
 mod losses;
 
 use std::collections::VecDeque;
@@ -354,6 +355,7 @@ impl Flight {
             if r.to() > una {
                 r.from = una;
                 r.len -= gone as u32;
+                self.trim_buffer();
                 break;
             }
             self.records.pop_front();

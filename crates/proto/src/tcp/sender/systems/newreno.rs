@@ -2,15 +2,14 @@
 //! recovery alive.
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::{Deflation, GrowthRule, TcpConfig, Variant};
+use crate::tcp::config::{Deflation, TcpConfig, Variant};
 use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::Time;
 
 use super::reno::inflate;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl};
-use crate::tcp::sender::recovery::frto::Frto;
 use crate::tcp::sender::recovery::{Choice, Progress, Recovery};
-use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
+use crate::tcp::sender::{Chunk, Core, Window};
 
 /// The keyword.
 pub const WORD: Keyword = Keyword {
@@ -41,17 +40,13 @@ pub struct NewReno {
     exit_growth: bool,
     /// New segments since the last ACK.
     new: u32,
-    /// Tests of timeouts, with the rules of Linux.
-    frto: Option<Box<Frto>>,
 }
 
 impl NewReno {
     /// NewReno with the window rules of `config`.
     pub fn new(config: &TcpConfig) -> NewReno {
         let apart = config.deflation == Deflation::Ns;
-        let linux = config.growth == GrowthRule::Linux;
-        let frto = linux.then(|| Box::new(Frto::new(config)));
-        NewReno { apart, exit_growth: config.exit_growth, frto, ..NewReno::default() }
+        NewReno { apart, exit_growth: config.exit_growth, ..NewReno::default() }
     }
 }
 
@@ -74,17 +69,11 @@ impl Recovery for NewReno {
         inflate(w, dupacks);
         self.bare = w.floor();
     }
-    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
-        match self.frto.as_mut().map_or(Choice::Window, |frto| frto.next_chunk(core)) {
-            Choice::Window if self.active && self.apart && self.new >= 2 => Choice::Wait,
-            choice => choice,
-        }
+    fn next_chunk(&mut self, _: &mut Core, _: Time) -> Choice {
+        if self.active && self.apart && self.new >= 2 { Choice::Wait } else { Choice::Window }
     }
-    fn on_sent(&mut self, now: Time, _: &mut Core, chunk: &Chunk) -> Option<bool> {
+    fn on_sent(&mut self, _: Time, _: &mut Core, chunk: &Chunk) -> Option<bool> {
         self.new += u32::from(chunk.cause == Cause::Data);
-        if let (Some(frto), Cause::TimeoutRetransmit) = (&mut self.frto, chunk.cause) {
-            frto.repeats(now);
-        }
         None
     }
     fn on_dup_ack(&mut self, core: &mut Core, _: Time) -> TcpKind {
@@ -131,20 +120,7 @@ impl Recovery for NewReno {
     fn uninflated_window(&self, _: &Window) -> Option<u32> {
         (self.active && self.apart).then_some(self.bare)
     }
-    fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
-        let undone = self.frto.as_mut().is_some_and(|frto| frto.undo(core, info));
-        if undone {
-            self.recover = core.window.una;
-        }
-        undone
-    }
-    fn lowers_at_timeout(&mut self, core: &Core) -> Option<bool> {
-        let calm = !self.active && core.window.una >= self.recover;
-        self.frto.iter_mut().for_each(|frto| frto.before_timeout(core, calm));
-        None
-    }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
-        self.frto.iter_mut().for_each(|frto| frto.begin(core));
         self.active = false;
         // Retransmissions of already arrived data cause duplicate ACKs of exactly `max`.
         //= rfc6582#section-4: an ACK beyond that distinguishes a new loss from them

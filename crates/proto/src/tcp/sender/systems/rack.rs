@@ -5,6 +5,7 @@
 //! Linux, a spurious reaction is reverted; see `undo.rs`.
 
 mod arrivals;
+mod counting;
 mod growing;
 mod losses;
 mod reordering;
@@ -12,7 +13,7 @@ mod tail;
 mod undo;
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
+use crate::tcp::config::{Clock, Congestion, GrowthRule, TcpConfig, Variant};
 use crate::tcp::keyword::{Deployment, Keyword, Linux};
 use crate::units::{Due, Rate, Span, Time};
 
@@ -28,6 +29,7 @@ use crate::tcp::sender::recovery::{
 };
 use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
 use arrivals::{Facts, Last};
+use growing::DUPTHRESH;
 use losses::Losses;
 use reordering::{LONGER, Reordering};
 use undo::Undo;
@@ -49,6 +51,7 @@ pub const WORD: Keyword = Keyword {
 /// Modern networks need windows above 64 KiB.
 pub(in crate::tcp::sender) fn apply(c: &mut TcpConfig) {
     c.variant = Variant::Rack;
+    c.congestion = Congestion::Reno;
     c.sack = true;
     c.dsack = true;
     c.timestamps = true;
@@ -84,6 +87,8 @@ pub struct Rack {
     active: bool,
     /// Whether the rules of Linux apply.
     kernel: bool,
+    /// Whether duplicate ACKs are counted, since the peer reports no segments.
+    counts: bool,
     /// Whether the recovery that has just ended leaves losses that happened during it.
     leftovers: bool,
     /// One past the highest position sent when recovery began, or when the timer expired.
@@ -116,6 +121,7 @@ impl Rack {
             last: Last::default(),
             active: false,
             kernel: config.growth == GrowthRule::Linux,
+            counts: false,
             leftovers: false,
             recover: 0,
             undo: Undo::new(config.initial_ssthresh),
@@ -144,7 +150,7 @@ impl Rack {
 
     /// Whether data that was outstanding at the last timeout is still unacknowledged.
     fn after_timeout(&self, w: &Window) -> bool {
-        !self.active && w.una < self.recover
+        !self.active && !self.is_over(w.una)
     }
 
     /// The reordering window: a segment is lost if it was sent at least this long before one that has arrived.
@@ -244,7 +250,7 @@ impl Recovery for Rack {
         self.active
     }
     fn may_enter(&self, w: &Window) -> bool {
-        !self.active && w.una >= self.recover
+        !self.active && self.is_over(w.una)
     }
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.active = true;
@@ -261,7 +267,7 @@ impl Recovery for Rack {
     }
     fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
         let w = &mut core.window;
-        if w.una < self.recover || self.reneged {
+        if !self.is_over(w.una) || self.reneged {
             return Progress::Partial { rearm: true };
         }
         self.leave();
@@ -270,7 +276,9 @@ impl Recovery for Rack {
         // (`tcp_time_to_recover`).
         self.leftovers = self.kernel && self.flight.has_losses();
         if !core.congestion_control.steers() {
-            w.fall();
+            if !self.undo.is_done() {
+                w.fall();
+            }
             // Another recovery may begin with this ACK. Reverting it must not revert this one.
             self.undo.remember(w.cwnd, w.ssthresh);
             if self.kernel && core.usage.may_grow(w) {
@@ -284,8 +292,18 @@ impl Recovery for Rack {
         self.prepare_undo(core);
         let w = &core.window;
         let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
+        let counts = self.counts;
+        if counts {
+            // Many duplicate ACKs before a timeout show that reordering is overestimated (`tcp_enter_loss`).
+            let usual = u64::from(DUPTHRESH);
+            let calm = !self.active && self.is_over(w.una);
+            if calm && self.flight.sacked_segments() as u64 >= usual {
+                self.facts.reordered_by = self.facts.reordered_by.min(usual);
+            }
+            self.flight.forget_reports();
+        }
         let (meter, losses) = (&mut self.meter, &mut self.losses);
-        let late = |sent: &SentSegment| sent.at + patience <= now;
+        let late = |sent: &SentSegment| counts || sent.at + patience <= now;
         self.flight.expire(late, |sent| losses.note(meter, now, sent));
         self.losses.report(core);
         self.active = false;
@@ -325,6 +343,9 @@ impl Recovery for Rack {
     }
     fn set_tail_probes(&mut self, on: bool) {
         self.probes = on;
+    }
+    fn without_reports(&mut self) {
+        self.counts = self.kernel;
     }
     fn lose_early(&mut self, now: Time, core: &mut Core, to: u64) {
         self.lose_from_syn(now, &mut core.window, to);
@@ -374,6 +395,8 @@ impl Recovery for Rack {
             self.undo.holds = true;
             return false;
         }
+        let w = &core.window;
+        self.last.reported |= self.counts && core.tally.plain && info.ack == w.una && w.max > w.una;
         self.kernel && self.undo_reaction(core, info)
     }
     fn slows_down(&self) -> bool {
@@ -394,6 +417,9 @@ impl Recovery for Rack {
     }
     #[inline]
     fn detect_losses(&mut self, now: Time, core: &Core) -> u64 {
+        if self.counts {
+            return self.detect_by_count(now, &core.window);
+        }
         // In Linux an ACK marks losses only if it reports an arrival (`tcp_rack_mark_lost`).
         if self.undo.holds || self.kernel && !core::mem::take(&mut self.facts.advanced) {
             return 0;
@@ -564,7 +590,7 @@ impl Recovery for Rack {
             }
         }
     }
-    fn continues(&self, _: &Window, from: u64) -> bool {
+    fn continues(&self, from: u64) -> bool {
         self.flight.continues(from)
     }
     fn min_rtt(&self) -> Option<Span> {

@@ -61,7 +61,7 @@ impl Flight {
     }
 
     /// Marks the record at `index` as lost because later segments have arrived.
-    fn judge_lost(&mut self, index: usize) {
+    pub(super) fn judge_lost(&mut self, index: usize) {
         self.lose(index);
         if self.records[index].mark != Mark::Spurious {
             self.records[index].mark = Mark::Detected;
@@ -99,7 +99,11 @@ impl Flight {
         // A FIN has a position, and no data.
         let data = |from: u64, to: u64| to.min(w.end) - from.min(w.end);
         let (splits, limit) = (data(from, to) > mss, w.una + u64::from(w.peer));
-        while let Some(next) = self.records.get(index + 1).copied().filter(|next| !next.sacked) {
+        // A segment that was only counted is not known to have arrived (`tcp_adjust_pcount`).
+        let counted = self.board.bytes() == 0;
+        while let Some(next) = self.records.get(index + 1).copied()
+            && (counted || !next.sacked)
+        {
             let after = self.records.get(index + 2).map(|after| after.order);
             let alone = next.order != first.order && after != Some(next.order);
             let fits = data(from, next.to()) <= mss && next.to() <= limit;
@@ -121,14 +125,40 @@ impl Flight {
         self.position(from).map_or(to, |i| self.records[i].to())
     }
 
+    /// Divides the buffer of the oldest segment anew, after an ACK of a part of this segment (`tcp_trim_head`).
+    pub(super) fn trim_buffer(&mut self) {
+        let (first, counted) = (self.records[0], self.board.bytes() == 0);
+        let alike = |r: &SentSegment| {
+            let reported = !counted && r.sacked != first.sacked;
+            (r.order, r.lost, r.again) == (first.order, first.lost, first.again) && !reported
+        };
+        let rest = self.records.iter().skip(1).take_while(|r| alike(r));
+        let (count, size) = rest.fold((0, first.len), |(n, size), r| (n + 1, size.max(r.len)));
+        let (mut from, end) = (first.from, self.records[count].to());
+        for r in self.records.iter_mut().take(count + 1) {
+            let to = end.min(from + u64::from(size));
+            let in_network = |r: &SentSegment| if r.pending() { r.bytes() } else { 0 };
+            let before = in_network(r);
+            (r.from, r.len) = (from, (to - from) as u32);
+            self.pipe = self.pipe + in_network(r) - before;
+            from = to;
+        }
+        if self.records[count].len == 0
+            && let Some(last) = self.records.remove(count)
+        {
+            self.lost_segments -= usize::from(last.lost);
+            self.sacked_segments -= usize::from(last.sacked);
+        }
+    }
+
     /// Appends the removed record `next` to the lost one at `index`.
     fn absorb(&mut self, index: usize, next: &SentSegment) {
-        match next.lost {
-            true => self.lost_segments -= 1,
-            false => {
-                self.pipe -= next.bytes();
-                self.lost += next.bytes();
-            }
+        if next.lost {
+            self.lost_segments -= 1;
+        } else {
+            self.lost += next.bytes();
+            self.sacked_segments -= usize::from(next.sacked);
+            self.pipe -= if next.sacked { 0 } else { next.bytes() };
         }
         let r = &mut self.records[index];
         r.len += next.bytes() as u32;
@@ -178,6 +208,23 @@ impl Flight {
         self.sort_repeated();
     }
 
+    /// Removes all reports, and the arrivals that were counted.
+    pub fn forget_reports(&mut self) {
+        if core::mem::take(&mut self.sacked_segments) == 0 {
+            return;
+        }
+        self.board.clear();
+        for r in self.records.iter_mut().filter(|r| r.sacked) {
+            r.sacked = false;
+            self.pipe += r.bytes();
+            if r.again {
+                self.repeated.push_back((r.from, r.order));
+            }
+        }
+        self.first_pending = 0;
+        self.sort_repeated();
+    }
+
     /// Restores the order of transmission after records have returned.
     fn sort_repeated(&mut self) {
         self.repeated.make_contiguous().sort_unstable_by_key(|(from, order)| (*order, *from));
@@ -194,17 +241,7 @@ impl Flight {
         mut each: impl FnMut(&SentSegment),
     ) {
         if self.records.front().is_some_and(|r| r.sacked) {
-            self.board.clear();
-            self.sacked_segments = 0;
-            for r in self.records.iter_mut().filter(|r| r.sacked) {
-                r.sacked = false;
-                self.pipe += r.bytes();
-                if r.again {
-                    self.repeated.push_back((r.from, r.order));
-                }
-            }
-            self.first_pending = 0;
-            self.sort_repeated();
+            self.forget_reports();
         }
         for i in 0..self.records.len() {
             let r = &self.records[i];

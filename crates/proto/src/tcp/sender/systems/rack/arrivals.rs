@@ -8,9 +8,10 @@ use crate::tcp::sender::{AckInfo, Window};
 use crate::units::{Span, Time};
 
 use super::Rack;
+use super::growing::DUPTHRESH;
 
 /// Maximum extent of reordering in segments (`tcp_max_reordering`).
-const MOST_REORDERED: u64 = 300;
+pub(super) const MOST_REORDERED: u64 = 300;
 
 /// Information from arrived segments.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl Facts {
             min_rtt: None,
             highest: 0,
             reordered: false,
-            reordered_by: 0,
+            reordered_by: DUPTHRESH.into(),
             reorderings: 0,
             delivered: 0,
             tick,
@@ -74,8 +75,12 @@ pub(super) struct Last {
     pub(super) needless: u64,
     /// Bytes in the network before the ACK.
     pub(super) pipe: u64,
-    /// Whether a SACK block had news.
+    /// Whether a SACK block had news; without SACK, whether it was a duplicate ACK.
     pub(super) reported: bool,
+    /// Whether the left edge moves.
+    pub(super) moved: bool,
+    /// Whether a timeout was being repaired before.
+    pub(super) after_timeout: bool,
     /// Whether a segment has arrived that was sent once, before the last reaction to a loss.
     pub(super) original: bool,
     /// Longest round trip of the reported segments that were sent once.
@@ -197,6 +202,7 @@ impl Rack {
             self.undo.remember(w.cwnd, w.ssthresh);
         }
         let (total, pipe, mss) = (self.meter.total(), self.in_network(w), w.mss.into());
+        let after_timeout = self.after_timeout(w);
         let kernel = self.kernel;
         let mut arrived = Arrived {
             now,
@@ -212,15 +218,17 @@ impl Rack {
             repeated: false,
             trips: [Trips::default(); 2],
         };
+        let (counts, moved) = (self.counts, info.ack > w.una);
         self.flight.acknowledge(edge, |sent, bytes| {
-            if !sent.sacked {
-                let whole = u32::from(sent.to() <= edge);
+            // An arrival that was only counted gives its round trip now.
+            let whole = u32::from(sent.to() <= edge && !sent.sacked);
+            if !sent.sacked || counts {
                 arrived.take(sent, if kernel { u64::from(whole) * mss } else { bytes });
                 arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
             }
         });
         self.reneged =
-            self.kernel && info.ack > w.una && self.flight.first().is_some_and(|r| r.sacked);
+            self.kernel && !counts && moved && self.flight.first().is_some_and(|r| r.sacked);
         arrived.by_block = true;
         let mut reported = false;
         if !info.sacked.is_empty() {
@@ -238,20 +246,24 @@ impl Rack {
                 }
             }
         }
-        let (original, edge_rtt) = (arrived.original, arrived.edge_rtt);
+        // Without SACK an ACK that also covers a retransmission is no evidence: the receiver may have had the data behind
+        // it (`tcp_clean_rtx_queue`).
+        let original = arrived.original && !(counts && arrived.repeated);
+        let edge_rtt = arrived.edge_rtt;
         let (oldest, rtt) = arrived.round_trips();
         if let Some(from) = arrived.reordered_from {
             self.facts.note_reordering(from, mss);
             self.facts.reorderings = self.facts.reorderings.saturating_add(1);
         }
-        let mut news = AckSummary { reported: Some(reported), oldest, rtt, repaired: false };
+        let known = (!counts).then_some(reported);
+        let mut news = AckSummary { reported: known, oldest, rtt, repaired: false };
         if self.kernel {
             // Linux processes the left edge last.
             self.facts.rtt = edge_rtt.unwrap_or(self.facts.rtt);
             if late {
                 // A late ACK gives no samples (`tcp_ack`, `old_ack`).
                 (news.oldest, news.rtt) = (None, None);
-            } else if oldest.is_none() && info.ack > w.una {
+            } else if oldest.is_none() && moved {
                 news.rtt = info.echoed.map(|sent| now.since(sent).max(self.facts.tick));
             }
             if let Some(rtt) = news.rtt {
@@ -276,7 +288,17 @@ impl Rack {
         news.repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
         let oldest = news.oldest.filter(|_| reported);
         let repaired = news.repaired;
-        self.last = Last { delivered, needless, pipe, reported, original, oldest, repaired };
+        self.last = Last {
+            delivered,
+            needless,
+            pipe,
+            reported,
+            moved,
+            after_timeout,
+            original,
+            oldest,
+            repaired,
+        };
         news
     }
 }

@@ -8,7 +8,7 @@ use crate::tcp::sender::{Core, Window};
 use super::Rack;
 
 /// Initial extent of reordering in segments (`tcp_reordering`).
-const DUPTHRESH: u32 = 3;
+pub(super) const DUPTHRESH: u32 = 3;
 
 impl Rack {
     /// State of loss recovery.
@@ -30,7 +30,7 @@ impl Rack {
     /// rarely (`tcp_may_raise_cwnd`).
     pub(super) fn grows_by_reports(&self) -> bool {
         let new_data = self.last.delivered > self.last.needless && !self.last.repaired;
-        self.kernel && new_data && self.facts.reordered_by > u64::from(DUPTHRESH)
+        self.kernel && !self.counts && new_data && self.facts.reordered_by > u64::from(DUPTHRESH)
     }
 
     /// Reduces the window in proportion to the arrived data.

@@ -53,7 +53,7 @@ impl Rack {
             timed_out: self.after_timeout(w),
             min_rtt: self.facts.min_rtt,
             delivered: Some(self.facts.delivered),
-            reordering: Some((self.facts.reordered_by.max(3) as u32, self.facts.reorderings)),
+            reordering: Some((self.facts.reordered_by as u32, self.facts.reorderings)),
         }
     }
 

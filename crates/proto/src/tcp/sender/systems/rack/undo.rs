@@ -88,6 +88,11 @@ impl Undo {
         self.marker.is_some() && ends.is_some_and(|(echoed, first)| echoed + tick <= first)
     }
 
+    /// Whether the reaction was reverted.
+    pub(super) fn is_done(&self) -> bool {
+        self.marker.is_none()
+    }
+
     /// Whether there was no retransmission since the start of the reaction.
     pub(super) fn is_untouched(&self) -> bool {
         self.marker.is_some() && self.first.is_none()
@@ -164,10 +169,12 @@ impl Rack {
         // Remaining losses begin another reaction.
         self.leftovers = self.flight.has_losses();
         self.facts.advanced = true;
-        if self.active {
-            self.leave();
+        // Without SACK, duplicate ACKs count again from the next new data on (`tcp_try_undo_loss`).
+        let awaits = info.ack == self.recover || !self.active && !self.last.original;
+        if !(self.counts && awaits) {
+            self.active = false;
+            self.recover = 0;
         }
-        self.recover = w.una;
         true
     }
 
