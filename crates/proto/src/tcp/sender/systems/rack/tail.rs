@@ -36,7 +36,11 @@ impl Rack {
     ) {
         let Some(mut rto) = timers.rexmt.get() else { return };
         let flight = &self.flight;
-        let calm = self.probes && !self.counts && !self.active && !self.after_timeout(w) && flight.lost() == 0;
+        let calm = self.probes
+            && !self.counts
+            && !self.active
+            && !self.after_timeout(w)
+            && flight.lost() == 0;
         if !calm || flight.sacked_segments() > 0 || flight.is_empty() {
             return self.probe.cancel();
         }
