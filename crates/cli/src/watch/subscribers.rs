@@ -53,7 +53,7 @@ pub fn rows(list: &SubscriberList) -> String {
         Column::number("again"),
         Column::number("idle"),
     ];
-    let rows = list.subscribers.iter().map(|subscriber| row(subscriber));
+    let rows = list.subscribers.iter().map(row);
     let table = render_lean(&Table::new(columns, rows), style::look());
     format!("{table}\n{LEGEND}\n")
 }
