@@ -99,11 +99,10 @@ impl TableArguments {
 fn formatted(values: &[f64]) -> String {
     let Summary { mean, ci95, .. } = Summary::of(values);
     let decimals = [1.0, 10.0, 100.0].into_iter().filter(|least| mean < *least).count();
-    match ci95 {
-        ci if ci >= 0.5 * 0.1_f64.powi(decimals as i32) => {
-            format!("{mean:.decimals$} ± {ci:.decimals$}")
-        }
-        _ => format!("{mean:.decimals$}"),
+    let interval = format!("{ci95:.decimals$}");
+    match interval.trim_matches(['0', '.']) {
+        "" => format!("{mean:.decimals$}"),
+        _ => format!("{mean:.decimals$} ± {interval}"),
     }
 }
 
