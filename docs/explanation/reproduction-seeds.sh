@@ -25,7 +25,8 @@ differ=$(python3 - "$out" <<'PYTHON'
 import json, sys
 
 blocks = [21, 41, 61, 81, 101, 121]
-printed = {row["id"]: row["verdict"] for row in json.load(open(f"{sys.argv[1]}/printed.json"))["claims"]}
+rows = json.load(open(f"{sys.argv[1]}/printed.json"))["claims"]
+printed = {row["id"]: row["verdict"] for row in rows if row.get("verdict")}
 verdicts, papers = {}, {}
 for block in blocks:
     for claim in json.load(open(f"{sys.argv[1]}/{block}.json"))["claims"]:

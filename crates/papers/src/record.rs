@@ -1,5 +1,6 @@
 //! The last reproduction of all claims: verdicts by claim, with version and seeds. `make papers` writes it.
 
+use core::fmt;
 use std::collections::BTreeMap;
 
 use lasthop_report::model::Verdict;
@@ -9,10 +10,29 @@ use lasthop_report::model::Verdict;
 pub struct Record {
     /// Version of lasthop.
     pub lasthop: &'static str,
-    /// Seeds per case, and the first of them.
-    pub seeds: u32,
-    pub first_seed: u64,
+    /// The seeds of all claims without seeds of their own.
+    pub seeds: Seeds,
     claims: BTreeMap<&'static str, Recorded>,
+}
+
+/// Seeds of each case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Seeds {
+    pub first: u64,
+    pub count: u32,
+}
+
+impl Seeds {
+    fn of(first: &str, count: &str) -> Option<Seeds> {
+        Some(Seeds { first: first.parse().ok()?, count: count.parse().ok()? })
+    }
+}
+
+/// Such as `seeds 1 to 20`.
+impl fmt::Display for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seeds {} to {}", self.first, self.first + u64::from(self.count) - 1)
+    }
 }
 
 /// The result of a claim.
@@ -21,6 +41,8 @@ pub struct Recorded {
     pub verdict: Verdict,
     /// Conditions that hold, fail and depend on the seeds.
     pub conditions: [u32; 3],
+    /// Its own seeds, if blocks of as many seeds as usual differ in the verdict.
+    pub seeds: Option<Seeds>,
 }
 
 impl Record {
@@ -28,9 +50,9 @@ impl Record {
         self.claims.get(id).copied()
     }
 
-    /// The seeds, such as `seeds 1 to 20`.
-    pub fn seeds(&self) -> String {
-        format!("seeds {} to {}", self.first_seed, self.first_seed + u64::from(self.seeds) - 1)
+    /// The seeds of those of `claims` that have seeds of their own.
+    pub fn own_seeds(&self, claims: &[&str]) -> Option<Seeds> {
+        claims.iter().find_map(|id| self.claim(id)?.seeds)
     }
 }
 
@@ -46,8 +68,9 @@ pub fn record() -> Record {
     }
 }
 
-/// A line `lasthop VERSION`, a line `seeds FIRST COUNT`, and a line for each claim: id, verdict, and the numbers of its
-/// conditions that hold, fail and are undecided. The error is the malformed line.
+/// A line `lasthop VERSION`, a line `seeds FIRST COUNT`, and a line for each claim: id, verdict, the numbers of its
+/// conditions that hold, fail and are undecided, and FIRST COUNT if it has seeds of its own. The error is the malformed
+/// line.
 fn read(text: &'static str) -> Result<Record, &'static str> {
     let mut record = Record::default();
     text.lines().try_for_each(|line| record.take(line).ok_or(line))?;
@@ -59,16 +82,18 @@ impl Record {
         let words: Vec<&'static str> = line.split_whitespace().collect();
         match words[..] {
             ["lasthop", version] => self.lasthop = version,
-            ["seeds", first, count] => {
-                self.first_seed = first.parse().ok()?;
-                self.seeds = count.parse().ok()?;
-            }
-            [id, verdict, holds, fails, undecided] => {
+            ["seeds", first, count] => self.seeds = Seeds::of(first, count)?,
+            [id, verdict, holds, fails, undecided, ref own @ ..] => {
                 let all = [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::NotRun];
                 let verdict = all.into_iter().find(|v| v.word() == verdict)?;
                 let [holds, fails, undecided] = [holds, fails, undecided].map(str::parse);
                 let conditions = [holds.ok()?, fails.ok()?, undecided.ok()?];
-                self.claims.insert(id, Recorded { verdict, conditions });
+                let seeds = match own {
+                    [] => None,
+                    [first, count] => Some(Seeds::of(first, count)?),
+                    _ => return None,
+                };
+                self.claims.insert(id, Recorded { verdict, conditions, seeds });
             }
             _ => return None,
         }
@@ -83,11 +108,17 @@ mod tests {
     #[test]
     fn a_record_has_version_seeds_and_verdicts() {
         let record =
-            read("lasthop 9.1.0\nseeds 21 20\nW-F9 holds 2 0 0\nW-T3 fails 10 2 1\n").unwrap();
-        assert_eq!((record.lasthop, record.seeds().as_str()), ("9.1.0", "seeds 21 to 40"));
-        let failed = Recorded { verdict: Verdict::Fails, conditions: [10, 2, 1] };
+            read("lasthop 9.1.0\nseeds 21 20\nW-F9 holds 2 0 0\nW-T3 fails 10 2 1 41 120\n")
+                .unwrap();
+        let seeds = record.seeds.to_string();
+        assert_eq!((record.lasthop, seeds.as_str()), ("9.1.0", "seeds 21 to 40"));
+        let seeds = Some(Seeds { first: 41, count: 120 });
+        let failed = Recorded { verdict: Verdict::Fails, conditions: [10, 2, 1], seeds };
         assert_eq!(record.claim("W-T3"), Some(failed));
         assert_eq!(record.claim("W-T4"), None);
+        for line in ["seeds 1", "W-F9 holds 2 0", "W-F9 holds 2 0 0 21", "W-F9 wins 2 0 0"] {
+            assert_eq!(read(line).unwrap_err(), line);
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use lasthop_report::model::{ClaimResult, ConditionFigure, MeasuredFigure, Verdic
 use lasthop_report::number::{short, with_interval};
 use serde_json::Value;
 
-/// Set by `make papers` to the answer of `lasthop reproduce --json`.
+/// Set by `make papers` to answers of `lasthop reproduce --json`, separated by colons. Claims of later ones replace those of
+/// the first, with their seeds.
 const ANSWER: &str = "LASTHOP_PAPERS";
 /// Writes the pages anew instead of comparing them.
 const WRITE: &str = "LASTHOP_WRITE_MANUAL";
@@ -35,25 +36,36 @@ fn rounded(value: Value) -> Value {
     }
 }
 
-/// Makes the record from an answer: a line for each claim, and the verdicts for the program.
-fn record_answer(answer: &str) {
-    let answer = fs::read_to_string(answer).expect("readable");
-    let answer: Value = serde_json::from_str(&answer).expect("JSON");
-    let claims = answer["claims"].as_array().expect("an answer of `lasthop reproduce --json`");
+/// The claims of an answer of `lasthop reproduce --json`.
+fn answered(file: &str) -> Vec<Value> {
+    let text = fs::read_to_string(file).expect("readable");
+    let mut answer: Value = serde_json::from_str(&text).expect("JSON");
+    serde_json::from_value(answer["claims"].take()).expect("claims")
+}
+
+/// Makes the record from answers: a line for each claim, and the verdicts for the program.
+fn record_answers(files: &str) {
+    let mut answers = files.split(':').map(answered);
+    let usual = answers.next().expect("an answer");
+    let own: Vec<Value> = answers.flatten().collect();
     let (mut lines, mut verdicts) = (Vec::new(), String::new());
-    for claim in claims {
+    for claim in &usual {
+        let own = own.iter().find(|own| own["id"] == claim["id"]);
+        let claim = own.unwrap_or(claim);
         let result: ClaimResult = serde_json::from_value(claim.clone()).expect("a claim");
+        let (first, seeds) = (&claim["first_seed"], &claim["seeds"]);
         if verdicts.is_empty() {
             let version = claim["lasthop"].as_str().unwrap_or_default();
             let version = version.split_whitespace().next().unwrap_or_default();
-            let (first, seeds) = (&claim["first_seed"], &claim["seeds"]);
+            let (first, seeds) = (&usual[0]["first_seed"], &usual[0]["seeds"]);
             let _ = writeln!(verdicts, "lasthop {version}\nseeds {first} {seeds}");
         }
         let count = |v| result.conditions.iter().filter(|c| c.verdict == v).count();
         let counts = [Verdict::Holds, Verdict::Fails, Verdict::Undecided].map(count);
         let [holds, fails, undecided] = counts;
         let (id, verdict) = (&result.id, result.verdict.word());
-        let _ = writeln!(verdicts, "{id} {verdict} {holds} {fails} {undecided}");
+        let seeds = own.map_or(String::new(), |_| format!(" {first} {seeds}"));
+        let _ = writeln!(verdicts, "{id} {verdict} {holds} {fails} {undecided}{seeds}");
         lines.push(rounded(serde_json::to_value(&result).expect("JSON")).to_string());
     }
     fs::write(here("tests/record.json"), format!("[\n{}\n]\n", lines.join(",\n")))
@@ -158,10 +170,11 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
     );
     let _ = writeln!(
         text,
-        "Figures are of version {} with {}; `make papers` writes this page.\n[What was \
+        "Figures are of version {} with {}{}; `make papers` writes this page.\n[What was \
          reproduced](../../explanation/reproduction.md) explains verdicts and failures.\n",
         record.lasthop,
-        record.seeds()
+        record.seeds,
+        with_own_seeds(&all.iter().map(|(claim, _)| claim.id).collect::<Vec<_>>())
     );
     text += "`lasthop reproduce CLAIM --verbose` prints its setup, all conditions and notes.\n\n";
     text += "| claim | place | published | verdict |\n|---|---|---|---|\n";
@@ -196,6 +209,17 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
         let _ = writeln!(text, "| {} | {says} | {why} |", sentence.place);
     }
     text + "\n<!-- end -->\n"
+}
+
+/// Those of `claims` that were evaluated with seeds of their own.
+fn with_own_seeds(claims: &[&str]) -> String {
+    let record = record();
+    let own: Vec<&str> =
+        claims.iter().filter(|id| record.own_seeds(&[**id]).is_some()).copied().collect();
+    match record.own_seeds(claims) {
+        Some(seeds) => format!(", those of {} with {seeds}", own.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// Verdicts by paper.
@@ -234,7 +258,7 @@ fn filled(text: &str, results: &[ClaimResult]) -> String {
         let table = match words {
             "verdicts" => verdicts(results),
             "version" => {
-                format!("Figures are of version {} with {}.\n", record.lasthop, record.seeds())
+                format!("Figures are of version {} with {}.\n", record.lasthop, record.seeds)
             }
             other => panic!("`{other}` is no part of the record"),
         };
@@ -247,7 +271,7 @@ fn filled(text: &str, results: &[ClaimResult]) -> String {
 #[test]
 fn the_pages_of_the_papers_are_current() {
     if let Ok(answer) = env::var(ANSWER) {
-        record_answer(&answer);
+        record_answers(&answer);
         // The record is part of the program: the next run of this test writes the pages.
         return;
     }

@@ -79,13 +79,13 @@ impl Capture {
         all
     }
 
-    /// For each connection the diagnosis that explains best why it is slow or failed, those with most bytes first.
+    /// For each connection the diagnosis that explains best why it is slow or failed: that with most bytes, then those with
+    /// a fault, then those that wait for an application or a buffer.
     fn causes(&self) -> Vec<String> {
         let all: Vec<_> = self.transfers().into_iter().chain(self.silent()).collect();
         let mut seen = BTreeSet::new();
         let subflows = subflows(&self.analysis.connections);
-        let mut lines = Vec::new();
-        let mut more = 0;
+        let mut found = Vec::new();
         for transfer in &all {
             let number = transfer.connection.number;
             if !seen.insert(number) {
@@ -106,15 +106,15 @@ impl Capture {
             let causes = both
                 .filter(|(d, main)| d.is_cause() && (shares(*main) || !is_share(d)) && !waits(d));
             let best = causes.max_by_key(|(d, main)| (d.weight(), !is_share(d), *main));
-            match best {
-                Some((best, _)) if lines.len() < CAUSES => {
-                    lines
-                        .push(format!("cause ({number}): {} ({})", best.evidence, best.confidence));
-                }
-                Some(_) => more += 1,
-                None => {}
+            if let Some((best, _)) = best {
+                let line = format!("cause ({number}): {} ({})", best.evidence, best.confidence);
+                let waits = matches!(best.finding, Finding::ThinkTime { .. });
+                found.push((!found.is_empty() && (waits || is_share(best)), line));
             }
         }
+        found.sort_by_key(|(waits, _)| *waits);
+        let more = found.len().saturating_sub(CAUSES) as u64;
+        let mut lines: Vec<String> = found.into_iter().take(CAUSES).map(|(_, line)| line).collect();
         if more > 0 {
             lines.push(format!(
                 "and causes of {}, below or in --json",

@@ -284,8 +284,8 @@ pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Res
         })
         .collect();
     if json {
-        let (lasthop, seeds) = (record.lasthop, record.seeds);
-        let first_seed = record.first_seed;
+        let (lasthop, seeds) = (record.lasthop, record.seeds.count);
+        let first_seed = record.seeds.first;
         let recorded = serde_json::json!({
             "lasthop": lasthop, "seeds": seeds, "first_seed": first_seed
         });
@@ -304,15 +304,18 @@ pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Res
             ));
         }
         let verdict = row.verdict.map_or(row.status, Verdict::word);
+        let own = if record.own_seeds(&[row.id]).is_some() { "*" } else { "" };
+        let verdict = format!("{verdict}{own}");
         let conditions =
             row.conditions.map_or_else(String::new, |[held, of]| format!("{held}/{of}"));
         text.push_str(&format!("  {:<18} {verdict:<10} {conditions:>6}  {}\n", row.id, row.place));
     }
     if rows.iter().any(|row| row.verdict.is_some()) {
+        let ids: Vec<&str> = rows.iter().map(|row| row.id).collect();
+        let own = record.own_seeds(&ids).map_or(String::new(), |own| format!(" (* {own})"));
         text.push_str(&format!(
-            "\nverdicts and conditions that hold: lasthop {} with {}; `lasthop reproduce` evaluates them again\n",
-            record.lasthop,
-            record.seeds()
+            "\nverdicts and conditions that hold: lasthop {} with {}{own}; `lasthop reproduce` evaluates them again\n",
+            record.lasthop, record.seeds
         ));
     }
     output::print(&text)
