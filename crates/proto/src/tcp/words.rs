@@ -50,7 +50,7 @@ mod tests {
 
     /// `TCP_CONGESTION` may replace any other.
     #[test]
-    fn a_current_sender_has_its_own_growth_whatever_was_chosen_before() {
+    fn a_current_sender_replaces_any_growth() {
         for word in TCPS.iter().filter(|word| word.deployment == Deployment::Current) {
             let (mut fresh, mut changed) =
                 (crate::tcp::TcpConfig::linux(), crate::tcp::TcpConfig::linux());
