@@ -9,7 +9,7 @@ import { gzipSync, brotliCompressSync } from 'node:zlib';
 import { build } from 'vite';
 
 /** Maximum size of the page, compressed by gzip, which all servers have. The module is packed already. */
-const MOST = 900_000;
+const MOST = 915_000;
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = resolve(process.argv[2] ?? join(here, '../target/web'));

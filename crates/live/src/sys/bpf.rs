@@ -14,6 +14,8 @@ const MAP_CREATE: u32 = 0;
 const MAP_LOOKUP: u32 = 1;
 const MAP_UPDATE: u32 = 2;
 const PROG_LOAD: u32 = 5;
+/// Attempts to load a program.
+const LOADS: u32 = 5;
 const LINK_CREATE: u32 = 28;
 
 /// Type and attach point of traffic-control programs.
@@ -149,7 +151,11 @@ pub fn load(instructions: &[u8], license: &std::ffi::CStr, name: &str) -> io::Re
         // SAFETY: instructions, licence and log are alive and of the lengths given.
         unsafe { attr.open(PROG_LOAD) }
     };
-    load(&mut []).map_err(|error| {
+    // The verifier stops at a signal, and the caller tries again (`bpf(2)`: EAGAIN).
+    let interrupted = |e: &io::Error| e.kind() == io::ErrorKind::WouldBlock;
+    let mut tries = (0..LOADS).map(|_| load(&mut []));
+    let first = tries.find(|it| !it.as_ref().is_err_and(interrupted));
+    first.unwrap_or_else(|| load(&mut [])).map_err(|error| {
         let mut log = vec![0; 1 << 20];
         match load(&mut log) {
             Err(_) if log[0] != 0 => {
