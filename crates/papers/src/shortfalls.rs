@@ -51,7 +51,7 @@ pub const SHORTFALLS: &[Shortfall] = &[
         "W-F12",
         Kind::UnknownSetUp,
         "the pattern of the 17 losses is not given: single ones here, while 5.1 has \"two or more packets being lost in \
-         close succession\". In bursts of two packets on average stalls take 61 % of the time lost, of four 85 %",
+         close succession\". In bursts of two packets on average stalls take 61 ± 43 % of the time lost, of four 85 ± 65 %",
     ),
     shortfall("W-F13", Kind::UnknownSetUp, "as W-F12"),
     shortfall(

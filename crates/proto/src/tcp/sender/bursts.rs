@@ -36,8 +36,8 @@ pub(super) struct Bursts {
     train: Train,
     /// Whether the last segment left in one buffer with the one before.
     pub(super) joined: bool,
-    /// Whether the peer's window has cut the rest of a buffer off behind the last segment. Its PSH stays with the rest
-    /// (`tso_fragment`).
+    /// Whether a part of a buffer follows the last segment apart from it: the peer's window has cut it off, or a
+    /// retransmission has divided the buffer. PSH stays with the rest (`tso_fragment`, `tcp_fragment`).
     pub(super) cut: bool,
 }
 

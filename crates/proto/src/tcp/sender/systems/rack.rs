@@ -193,11 +193,6 @@ impl Rack {
         lost
     }
 
-    /// Ends the recovery.
-    fn leave(&mut self) {
-        self.active = false;
-    }
-
     /// The next new segment, with the bytes in the network bounded by the congestion window. Otherwise records the
     /// reason that there is none.
     fn new_data(&mut self, now: Time, core: &mut Core) -> Option<Chunk> {
@@ -270,7 +265,7 @@ impl Recovery for Rack {
         if !self.is_over(w.una) || self.reneged {
             return Progress::Partial { rearm: true };
         }
-        self.leave();
+        self.active = false;
         self.reordering.recovered();
         // Losses since its start belong to another window, even if they were already retransmitted
         // (`tcp_time_to_recover`).
