@@ -11,7 +11,7 @@ use crate::Error;
 pub struct Question {
     pub claims: Vec<&'static Claim>,
     /// Open parameters of any of them.
-    pub open: Vec<Open>,
+    pub open: Vec<&'static Open>,
     /// Number of sets of values.
     pub sets: usize,
     /// Seed of the sample of sets.
@@ -33,9 +33,9 @@ impl Question {
     /// A claim is unknown, has another testbed, or has no open parameters.
     pub fn new(words: &[String], testbed: bool) -> Result<Question, Error> {
         let claims = choose(words, testbed)?;
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<&Open> = Vec::new();
         for other in claims.iter().flat_map(|claim| claim.open()) {
-            if other.parts().len() > 1 && open.iter().all(|open| open.name() != other.name()) {
+            if open.iter().all(|open| open.name() != other.name()) {
                 open.push(other);
             }
         }
@@ -47,7 +47,7 @@ impl Question {
 
     /// The open parameters for a study.
     pub fn parameters(&self) -> Vec<Parameter> {
-        self.open.iter().map(parameter).collect()
+        self.open.iter().map(|open| parameter(open)).collect()
     }
 
     /// Evaluates the conditions that `judge` finds under the sets; `judge` returns `None` for a set that was not
@@ -183,15 +183,15 @@ fn choose(words: &[String], all: bool) -> Result<Vec<&'static Claim>, Error> {
 fn parameter(open: &Open) -> Parameter {
     Parameter {
         name: open.name().to_owned(),
-        assumed: open.assumed.to_owned(),
+        assumed: open.assumed.clone(),
         range: open.range(),
         parts: open.parts(),
-        why: open.why.to_owned(),
+        why: open.why.clone(),
     }
 }
 
 /// The settings at these positions.
-fn settings(open: &[Open], places: &[f64]) -> Vec<String> {
+fn settings(open: &[&Open], places: &[f64]) -> Vec<String> {
     open.iter().zip(places).flat_map(|(open, place)| open.settings(*place)).collect()
 }
 

@@ -227,6 +227,21 @@ impl<'a> Bench<'a> {
         Ok(runs.collect())
     }
 
+    /// The runs of several cases, each with its changes, with `seeds` seeds each.
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] when the observer requested a stop.
+    pub fn each<S: AsRef<str>, C: AsRef<[S]>>(
+        &mut self,
+        text: &str,
+        cases: &[C],
+        seeds: u32,
+    ) -> Result<Vec<Runs>, Interrupted> {
+        let cases: Vec<(&[S], u32)> = cases.iter().map(|case| (case.as_ref(), seeds)).collect();
+        self.batch(text, &cases)
+    }
+
     /// The number of finished runs of a case.
     fn made(&self, key: &str) -> usize {
         self.done.get(key).map_or(0, |made| made.len())

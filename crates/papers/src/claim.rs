@@ -1,10 +1,8 @@
 //! Claims and papers: a claim is a published result with the experiment that tests it.
 
-use lasthop_report::model::Assumption;
-
 use crate::bench::{Bench, Interrupted};
 use crate::finding::Finding;
-use crate::open::{Open, Testbed};
+use crate::open::Testbed;
 
 /// Makes the runs of a claim on the bench and adds the results to the finding, whose number of runs is that of the
 /// bench by default.
@@ -23,18 +21,12 @@ pub struct Claim {
     pub setup: &'static str,
     /// The published result, as text.
     pub published: &'static str,
-    /// Cost of the evaluation, for the estimate of the remaining time: tenths of a second with 20 seeds on two cores,
-    /// as printed by `lasthop reproduce --timings`. Only the ratios matter. Shared runs count for the first claim that
-    /// needs them.
-    pub cost: u64,
     /// The measurement is of this machine, not of a simulation, so figures differ between runs.
     pub of_this_machine: bool,
     /// The experiment, if there is one.
     pub run: Option<Experiment>,
     /// The testbed, where its open parameters are known.
     pub testbed: Option<&'static Testbed>,
-    /// Open parameters of the experiment besides those of the testbed, or with other values.
-    pub open: &'static [Open],
 }
 
 impl Claim {
@@ -46,12 +38,19 @@ impl Claim {
             place: "",
             setup: "",
             published: "",
-            cost: 1,
             of_this_machine: false,
             run: None,
             testbed: None,
-            open: &[],
         }
+    }
+
+    /// Cost of the evaluation, for the estimate of the remaining time: tenths of a second with 20 seeds on two cores, as
+    /// printed by `lasthop reproduce --timings`. Only the ratios matter. Shared runs count for the first claim that
+    /// needs them.
+    pub fn cost(&self) -> u64 {
+        let lines = include_str!("costs.txt").lines().filter_map(|line| line.split_once(' '));
+        let own = lines.filter(|(id, _)| *id == self.id).find_map(|(_, cost)| cost.parse().ok());
+        own.unwrap_or(1)
     }
 
     /// Why the claim has no open parameters; `None` if it has a testbed.
@@ -73,40 +72,4 @@ pub struct Paper {
     pub title: &'static str,
     /// In the order of the paper.
     pub claims: &'static [Claim],
-    /// Assumptions of its experiments where it is silent, each with the reason.
-    pub assumed: &'static [(&'static str, &'static str)],
-    /// Its sentences with a number or an order that no claim tests.
-    pub untested: &'static [Untested],
-}
-
-/// A sentence of a paper with a number or an order that no claim tests.
-#[derive(Clone, Copy, Debug)]
-pub struct Untested {
-    /// Section.
-    pub place: &'static str,
-    /// The sentence in our words.
-    pub says: &'static str,
-    /// Why it is not tested.
-    pub why: &'static str,
-}
-
-impl Untested {
-    pub(crate) const fn new(
-        place: &'static str,
-        says: &'static str,
-        why: &'static str,
-    ) -> Untested {
-        Untested { place, says, why }
-    }
-}
-
-impl Paper {
-    /// The assumptions, for a report.
-    pub fn assumptions(&self) -> impl Iterator<Item = Assumption> {
-        let row = |(assumption, why): &(&str, &str)| Assumption {
-            what: (*assumption).to_owned(),
-            why: (*why).to_owned(),
-        };
-        self.assumed.iter().map(row)
-    }
 }

@@ -58,7 +58,7 @@ impl Trial<'_> {
             let open = claim.open();
             let of_this = |setting: &&String| {
                 let key = setting.split('=').next().unwrap_or_default();
-                open.iter().any(|open| open.parts().len() > 1 && open.keys.contains(&key))
+                open.iter().any(|open| open.keys.iter().any(|own| own == key))
             };
             bench.set = set.iter().filter(of_this).cloned().collect();
             if let (Some(testbed), false) = (claim.testbed, self.whole) {

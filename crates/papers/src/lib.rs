@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod agarwal00;
+mod assumptions;
 mod bakshi96;
 mod balakrishnan97;
 mod bench;
@@ -21,20 +22,18 @@ mod open;
 mod parsa98;
 mod record;
 mod related;
-mod shortfalls;
 pub mod systems;
 mod table;
 mod testbed;
 mod west97;
 
 pub use bench::{Bench, Interrupted, Runs};
-pub use claim::{Claim, Experiment, Paper, Untested};
+pub use claim::{Claim, Experiment, Paper};
 pub use estimate::Estimate;
 pub use explore::{ConditionResult, Trial, aligned};
 pub use finding::{Bound, Condition, Finding};
 pub use open::{Open, Testbed, Values};
 pub use record::{Record, Recorded, record};
-pub use shortfalls::{Kind, Shortfall, shortfall_of};
 
 pub(crate) use bench::scenario;
 pub(crate) use lasthop_report::number::short;
@@ -57,8 +56,6 @@ pub static EXPERIMENTS: Paper = Paper {
     key: "experiments",
     title: "Studies that the papers propose (answers, not claims)",
     claims: west97::EXPERIMENTS,
-    assumed: west97::PAPER.assumed,
-    untested: &[],
 };
 
 /// The papers, then the cited works, then later ones.
@@ -161,6 +158,15 @@ mod tests {
                 let texts = [claim.id, claim.place, claim.setup, claim.published];
                 assert!(texts.iter().all(|text| !text.is_empty()), "{}", claim.id);
             }
+        }
+    }
+
+    #[test]
+    fn each_cost_is_of_a_claim() {
+        for line in include_str!("costs.txt").lines() {
+            let (id, cost) = line.split_once(' ').unwrap();
+            assert!(all_claims().any(|claim| claim.id == id), "costs.txt: {line}");
+            assert!(cost.parse::<u64>().is_ok(), "costs.txt: {line}");
         }
     }
 

@@ -4,8 +4,7 @@
 //! assumed value; the table of assumptions has the reason, and refers to each parameter by the beginning of its text.
 
 use lasthop_report::number::short;
-
-use crate::Claim;
+use serde::Deserialize;
 
 /// A testbed with its open parameters.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +12,8 @@ pub struct Testbed {
     pub key: &'static str,
     /// Its scenario files.
     pub texts: &'static [&'static str],
-    pub open: &'static [Open],
+    /// Its open parameters in the paper's `assumptions.toml`.
+    pub open: &'static str,
     /// Settings for shorter transfers, when many sets of parameters are evaluated.
     pub shorter: &'static [&'static str],
     /// Runs of each case, when many sets of parameters are evaluated.
@@ -21,30 +21,40 @@ pub struct Testbed {
 }
 
 /// A parameter that a paper leaves open.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Open {
     /// Addresses of the keys that get the value, as in `--set`. A key whose host or stage is not in the scenario is
     /// skipped.
-    pub keys: &'static [&'static str],
+    pub keys: Vec<String>,
     /// The assumed value, in the file's format.
-    pub assumed: &'static str,
+    pub assumed: String,
     /// The possible values.
     pub values: Values,
     /// The beginning of the assumption's text ([`crate::Paper::assumed`]).
-    pub assumption: &'static str,
+    pub assumption: String,
     /// The reason for these values, with its source.
-    pub why: &'static str,
+    pub why: String,
 }
 
 /// The possible values, all equally probable.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum Values {
     /// A list.
-    Words(&'static [&'static str]),
+    Words(Vec<String>),
     /// A range with its unit.
-    Linear(f64, f64, &'static str),
+    Linear {
+        linear: [f64; 2],
+        #[serde(default)]
+        unit: String,
+    },
     /// A range with a uniform logarithm, with its unit.
-    Log(f64, f64, &'static str),
+    Log {
+        log: [f64; 2],
+        #[serde(default)]
+        unit: String,
+    },
 }
 
 /// Number of equally probable parts of a range for effects by part.
@@ -52,28 +62,32 @@ const PARTS: usize = 4;
 
 impl Open {
     /// The first of its keys.
-    pub fn name(&self) -> &'static str {
-        self.keys.first().copied().unwrap_or_default()
+    pub fn name(&self) -> &str {
+        self.keys.first().map_or("", String::as_str)
     }
 
     /// The value at a position from 0 to 1 (excluded).
     pub fn value(&self, place: f64) -> String {
         let number = |x: f64, unit: &str| format!("{}{unit}", digits(x));
-        match self.values {
+        match &self.values {
             Values::Words(words) => {
                 let at = (place * words.len() as f64) as usize;
-                words[at.min(words.len() - 1)].to_owned()
+                words[at.min(words.len() - 1)].clone()
             }
-            Values::Linear(low, high, unit) => number(low + place * (high - low), unit),
-            Values::Log(low, high, unit) => number(low * libm::pow(high / low, place), unit),
+            Values::Linear { linear: [low, high], unit } => {
+                number(low + place * (high - low), unit)
+            }
+            Values::Log { log: [low, high], unit } => {
+                number(low * libm::pow(high / low, place), unit)
+            }
         }
     }
 
     /// The values, or parts of the range, as text; the index is the position times their number.
     pub fn parts(&self) -> Vec<String> {
-        match self.values {
-            Values::Words(words) => words.iter().map(|word| (*word).to_owned()).collect(),
-            Values::Linear(..) | Values::Log(..) => {
+        match &self.values {
+            Values::Words(words) => words.clone(),
+            Values::Linear { .. } | Values::Log { .. } => {
                 let end = |i: usize| self.value(i as f64 / PARTS as f64);
                 (0..PARTS).map(|i| format!("{} to {}", end(i), end(i + 1))).collect()
             }
@@ -88,10 +102,11 @@ impl Open {
 
     /// The values as text.
     pub fn range(&self) -> String {
-        match self.values {
+        match &self.values {
             Values::Words(words) => words.join(", "),
-            Values::Linear(low, high, unit) | Values::Log(low, high, unit) => {
-                format!("{} to {} {unit}", short(low), short(high)).trim_end().to_owned()
+            Values::Linear { linear: [low, high], unit }
+            | Values::Log { log: [low, high], unit } => {
+                format!("{} to {} {unit}", short(*low), short(*high)).trim_end().to_owned()
             }
         }
     }
@@ -105,20 +120,6 @@ fn digits(x: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
-    }
-}
-
-impl Claim {
-    /// The open parameters of the testbed, replaced and extended by those of the experiment.
-    pub fn open(&self) -> Vec<Open> {
-        let mut all: Vec<Open> = self.testbed.map(|t| t.open.to_vec()).unwrap_or_default();
-        for own in self.open {
-            match all.iter_mut().find(|open| open.name() == own.name()) {
-                Some(open) => *open = *own,
-                None => all.push(*own),
-            }
-        }
-        all
     }
 }
 
@@ -154,25 +155,23 @@ mod tests {
     use super::*;
     use crate::{PAPERS, scenario};
 
-    const OPEN: Open = Open {
-        keys: &["path.base.persist"],
-        assumed: "200ms",
-        values: Values::Log(50.0, 800.0, "ms"),
-        assumption: "",
-        why: "",
-    };
+    fn open(values: &str) -> Open {
+        let rest = "keys = ['path.base.persist']\nassumed = '200ms'\nassumption = ''\nwhy = ''";
+        toml::from_str(&format!("values = {values}\n{rest}")).unwrap()
+    }
 
     #[test]
     fn fractions_map_to_parameter_values() {
-        assert_eq!(OPEN.value(0.0), "50ms");
-        assert_eq!(OPEN.value(0.5), "200ms");
+        let log = open("{ log = [50, 800], unit = 'ms' }");
+        assert_eq!(log.value(0.0), "50ms");
+        assert_eq!(log.value(0.5), "200ms");
         assert_eq!(
-            OPEN.parts(),
+            log.parts(),
             ["50ms to 100ms", "100ms to 200ms", "200ms to 400ms", "400ms to 800ms"]
         );
-        let words = Open { values: Values::Words(&["off", "on"]), ..OPEN };
+        let words = open("['off', 'on']");
         assert_eq!([words.value(0.49), words.value(0.5)], ["off", "on"]);
-        assert_eq!(Open { values: Values::Linear(0.0, 1.5, ""), ..OPEN }.value(0.1), "0.15");
+        assert_eq!(open("{ linear = [0, 1.5] }").value(0.1), "0.15");
     }
 
     /// The scenario files and the table of assumptions are consistent.
@@ -180,17 +179,17 @@ mod tests {
     fn assumed_values_match_the_files_and_all_are_settable() {
         for claim in crate::claims() {
             let Some(testbed) = claim.testbed else {
-                assert!(claim.open.is_empty(), "{} has no testbed", claim.id);
                 continue;
             };
             let paper = PAPERS.iter().find(|paper| paper.key == claim.paper).unwrap();
             for open in claim.open() {
                 let name = format!("{}, {}", testbed.key, open.name());
                 let belongs = paper
-                    .assumed
+                    .assumed()
                     .iter()
-                    .filter(|(assumption, _)| assumption.starts_with(open.assumption));
+                    .filter(|assumed| assumed.what.starts_with(&open.assumption));
                 assert_eq!(belongs.count(), 1, "{name}: {}", open.assumption);
+                assert!(open.parts().len() > 1, "{name} has one value");
                 let mut places = 0;
                 for text in testbed.texts {
                     let key = |changes: &[String]| RunKey::of(&scenario(text, changes), 1);

@@ -1,12 +1,14 @@
 //! The pages of the papers are those of the last reproduction (`make papers`), and the reproduction is of these claims.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record, shortfall_of};
+use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record};
 use lasthop_report::model::{ClaimResult, ConditionFigure, MeasuredFigure, Verdict};
 use lasthop_report::number::{short, with_interval};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Set by `make papers` to answers of `lasthop reproduce --json`, separated by colons. Claims of later ones replace those of
@@ -129,14 +131,31 @@ fn broken(result: &ClaimResult) -> String {
     broken.map(row).collect()
 }
 
+/// Why a claim fails, in `failures.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    kind: String,
+    text: String,
+}
+
+const KINDS: [&str; 3] = ["the paper contradicts itself", "unknown set-up", "our model"];
+
+/// Reasons by claim.
+fn failures() -> BTreeMap<String, Failure> {
+    let text = fs::read_to_string(here("tests/failures.toml")).expect("readable");
+    toml::from_str(&text).unwrap_or_else(|error| panic!("tests/failures.toml: {error}"))
+}
+
 /// Explanation of a verdict that is not `holds`: of a failing claim whether it is about the paper, the set-up or our model,
 /// of an undecided one the notes of its experiment.
 fn explained(result: &ClaimResult) -> String {
     let text = match result.verdict {
         Verdict::Holds => return String::new(),
         Verdict::Fails => {
-            let Some(why) = shortfall_of(&result.id) else { return String::new() };
-            format!("{}: {}", why.kind.text(), why.text)
+            let failures = failures();
+            let Some(why) = failures.get(&result.id) else { return String::new() };
+            format!("{}: {}", why.kind, why.text)
         }
         Verdict::Undecided | Verdict::NotRun => {
             let notes = result.notes.iter().map(|note| note.trim_end_matches('.'));
@@ -203,12 +222,16 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
     if !notes.is_empty() {
         text += &format!("{notes}\n");
     }
-    text += "## Sentences that no claim tests\n\n| section | sentence | why |\n|---|---|---|\n";
-    for sentence in paper.untested {
-        let (says, why) = (cell(sentence.says), cell(sentence.why));
-        let _ = writeln!(text, "| {} | {says} | {why} |", sentence.place);
-    }
-    text + "\n<!-- end -->\n"
+    text + END
+}
+
+/// The rest of a page is written by hand.
+const END: &str = "<!-- end -->\n";
+
+/// The page with the hand-written rest of the present one.
+fn with_rest(generated: &str, present: &str) -> String {
+    let rest = present.split_once(END).map_or("", |(_, rest)| rest);
+    format!("{generated}{rest}")
 }
 
 /// Those of `claims` that were evaluated with seeds of their own.
@@ -276,16 +299,17 @@ fn the_pages_of_the_papers_are_current() {
         return;
     }
     let results = results();
-    let mut files: Vec<(PathBuf, String)> = PAPERS
-        .iter()
-        .map(|paper| (docs(&format!("reference/papers/{}.md", paper.key)), page(paper, &results)))
-        .collect();
+    let of_paper = |paper: &Paper| {
+        let file = docs(&format!("reference/papers/{}.md", paper.key));
+        let present = fs::read_to_string(&file).expect("the page is there");
+        (file, with_rest(&page(paper, &results), &present))
+    };
+    let mut files: Vec<(PathBuf, String)> = PAPERS.iter().map(of_paper).collect();
     let file = docs("explanation/reproduction.md");
     let text = fs::read_to_string(&file).expect("the page is there");
     files.push((file, filled(&text, &results)));
     for (file, text) in files {
         if env::var_os(WRITE).is_some() {
-            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
             fs::write(&file, text).expect("written");
         } else {
             let found = fs::read_to_string(&file).unwrap_or_default();
@@ -297,8 +321,11 @@ fn the_pages_of_the_papers_are_current() {
 /// Each failing claim has a reason.
 #[test]
 fn failing_claims_are_explained() {
+    let failures = failures();
     for result in results().iter().filter(|result| result.verdict == Verdict::Fails) {
-        assert!(shortfall_of(&result.id).is_some(), "{}: shortfalls.rs has no reason", result.id);
+        let id = &result.id;
+        let failure = failures.get(id).unwrap_or_else(|| panic!("failures.toml has no {id}"));
+        assert!(KINDS.contains(&failure.kind.as_str()), "failures.toml, {id}: `{}`", failure.kind);
     }
 }
 

@@ -29,7 +29,6 @@ pub(super) const BEST: Claim = Claim {
             (packets > 1000 B)",
     published: "energy efficiency up by almost 29 %; with RTS/CTS the saving is higher; lifetimes 122 \
             stock, 113 changed; with RTS/CTS the difference is much smaller, 114 and 113",
-    cost: 52,
     run: Some(best),
     ..CLAIM
 };

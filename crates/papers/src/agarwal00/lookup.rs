@@ -26,7 +26,6 @@ pub(super) const LOOKUP: Claim = Claim {
     place: "3.2, 3.4",
     setup: "connection lookup by hash with one-entry cache; header prediction fast path",
     published: "one-entry caches hit mostly; the fast path takes five comparisons",
-    cost: 3,
     of_this_machine: true,
     run: Some(run),
     ..CLAIM

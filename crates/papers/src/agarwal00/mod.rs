@@ -2,7 +2,6 @@
 //!
 //! One set of values serves all experiments: see `testbed.toml` in this folder.
 
-mod assumed;
 mod best;
 mod budget;
 mod calibration;
@@ -17,7 +16,6 @@ mod options;
 mod range;
 mod setup;
 mod sizes;
-mod untested;
 
 use crate::Paper;
 
@@ -38,8 +36,6 @@ pub(crate) const PAPER: Paper = Paper {
         lookup::LOOKUP,
         live::LIVE,
     ],
-    assumed: assumed::ASSUMED,
-    untested: untested::UNTESTED,
 };
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ pub(super) const QUENCH: Claim = Claim {
     place: "4.2.2",
     setup: "ICMP source quench from the base station instead of EBSN",
     published: "does not prevent the timeouts of packets already under way; no gain",
-    cost: 10,
     run: Some(quench),
     ..CLAIM
 };
@@ -106,7 +105,6 @@ pub(super) const TICK: Claim = Claim {
     place: "4.2.1, 6",
     setup: "timer granularity 100 ms against 300-500 ms, local recovery with and without EBSN",
     published: "local recovery alone suffers from fine timers, EBSN does not",
-    cost: 21,
     run: Some(tick),
     ..CLAIM
 };
@@ -150,7 +148,6 @@ pub(super) const RECOVERY: Claim = Claim {
     place: "1, 4.2.1, 6",
     setup: "local recovery without feedback against basic TCP, packets of 576 B, bad periods of 1 to 4 s",
     published: "local recovery improves performance; timeouts still occur at the source",
-    cost: 6,
     run: Some(recovery),
     ..CLAIM
 };

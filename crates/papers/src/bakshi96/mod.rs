@@ -2,7 +2,6 @@
 //!
 //! One set of values serves all experiments on one network: see the `.toml` files in this folder.
 
-mod assumed;
 mod averages;
 mod feedback;
 mod lan;
@@ -11,7 +10,6 @@ mod recovery;
 mod setup;
 mod size;
 mod traces;
-mod untested;
 
 use crate::Paper;
 
@@ -33,8 +31,6 @@ pub(crate) const PAPER: Paper = Paper {
         feedback::RECOVERY,
         recovery::LONGER,
     ],
-    assumed: assumed::ASSUMED,
-    untested: untested::UNTESTED,
 };
 
 #[cfg(test)]

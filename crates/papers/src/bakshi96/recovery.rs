@@ -55,7 +55,6 @@ pub(super) const F8: Claim = Claim {
     setup: "as B-F7 with local recovery and EBSN",
     published: "throughput rises with packet size; 9.0 kb/s at 1536 B and 4 s (bound 12.8*10/14 = 9.14); \
             twice basic TCP",
-    cost: 130,
     run: Some(f8),
     ..CLAIM
 };
@@ -133,7 +132,6 @@ pub(super) const LONGER: Claim = Claim {
     place: "5.1 (expected, not measured)",
     setup: "as B-F8, packets of 1536 B, mean bad periods of 4, 6, 8 and 16 s",
     published: "expectation: improvements by EBSN are much higher for longer bad periods",
-    cost: 20,
     run: Some(longer),
     ..CLAIM
 };

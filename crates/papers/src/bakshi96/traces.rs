@@ -211,7 +211,6 @@ pub(super) const F4: Claim = Claim {
     setup: "the same with local recovery (random backoff, at most 13 tries)",
     published: "most bad periods cause no source retransmission, as that of 24 to 28 s, some cause a source timeout \
             and a redundant retransmission: packet 27 times out at 13.75 s",
-    cost: 10,
     run: Some(f4),
     ..CLAIM
 };

@@ -108,7 +108,6 @@ pub(super) const T1: Claim = Claim {
             windows, 10-packet buffers, 50 s; ACC and AF with sender adaptation",
     published: "Mb/s: 9.6: Reno 1.78, ACC 3.64, AF 6.28; 9.6 C: 6.67, 7.69, 7.93; 28.8: 4.35, 7.58, 9.49; \
             28.8 C: 9.78, 9.77, 9.88",
-    cost: 283,
     run: Some(table_1),
     ..CLAIM
 };
@@ -180,7 +179,6 @@ pub(super) const ASYMMETRY: Claim = Claim {
     setup: "Reno of D-T1 over the four return channels",
     published: "k is 6.25 for 9.6 kb/s with compression and above 10 without; in the steady state one ACK in k gets \
             through",
-    cost: 1,
     run: Some(asymmetry),
     ..CLAIM
 };
@@ -236,7 +234,6 @@ pub(super) const BOTH_WAYS: Claim = Claim {
     place: "4.4.1",
     setup: "a transfer in the return direction at the same time as the forward one; FIFO against acks-first with ACC",
     published: "acks-first with ACC performs well in both directions",
-    cost: 22,
     run: Some(both_ways),
     ..CLAIM
 };

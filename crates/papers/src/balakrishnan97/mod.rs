@@ -3,7 +3,6 @@
 //! Two sets of parameters: the testbed of sections 2 and 3, and the simulations of sections 4 and 5.
 
 mod acks;
-mod assumed;
 mod end_to_end;
 mod link_layers;
 mod range;
@@ -14,7 +13,6 @@ mod split;
 mod testbed;
 mod timeouts;
 mod topologies;
-mod untested;
 mod web;
 
 use crate::Paper;
@@ -42,6 +40,4 @@ pub(crate) const PAPER: Paper = Paper {
         web::F11_F12,
         snoop::MOBILE_SENDER,
     ],
-    assumed: assumed::ASSUMED,
-    untested: untested::UNTESTED,
 };

@@ -97,7 +97,6 @@ pub(super) const ACKSPLIT: Claim = Claim {
     setup: "base station is killed in mid-transfer",
     published: "split connections acknowledge data that has not arrived; the TCP-aware link layer keeps \
             end-to-end semantics",
-    cost: 12,
     run: Some(acksplit),
     ..CLAIM
 };

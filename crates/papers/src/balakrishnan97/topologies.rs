@@ -54,7 +54,6 @@ pub(super) const F6: Claim = Claim {
             compression, socket buffers 8..64 KB",
     published: "ACK dilation limits dial-up without compression; compression helps; Ethernet return is \
             best",
-    cost: 11,
     run: Some(f6),
     ..CLAIM
 };
@@ -141,7 +140,6 @@ pub(super) const MAC: Claim = Claim {
     setup: "packet radio network, two and three half-duplex hops with per-packet turn-around latency; with \
             and without ACK filtering; one and several connections",
     published: "ACK filtering improves throughput and fairness",
-    cost: 2,
     run: Some(mac),
     ..CLAIM
 };

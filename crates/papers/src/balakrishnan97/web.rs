@@ -98,7 +98,6 @@ pub(super) const F7: Claim = Claim {
     setup: "one 10 s transfer through a router with cross traffic and frequent losses; SACK against \
             right-edge recovery",
     published: "right-edge recovery is more than twice as fast; far fewer coarse timeouts",
-    cost: 4,
     run: Some(f7),
     ..CLAIM
 };
@@ -191,7 +190,6 @@ pub(super) const F8_F9: Claim = Claim {
     setup: "four transfers starting at 0, 2, 4, 6 s, ending at 10 s, 3-packet buffer; SACK against TCP-INT",
     published: "SACK: two of four flows get < 10 % of the bytes; TCP-INT: equal shares, almost no coarse \
             timeouts, slightly fewer bytes in all",
-    cost: 2,
     run: Some(f8_f9),
     ..CLAIM
 };
@@ -284,7 +282,6 @@ pub(super) const F11_F12: Claim = Claim {
     setup: "one connection to host 1, one then two (from 15 s) to host 2, cross traffic; SACK against \
             TCP-INT",
     published: "SACK shares by connection (host 2 gets twice); TCP-INT shares by host",
-    cost: 6,
     run: Some(f11_f12),
     ..CLAIM
 };

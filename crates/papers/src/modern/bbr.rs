@@ -8,26 +8,7 @@ use crate::measure::mbps;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted};
 
-/// 100 Mb/s and 100 ms; packets are lost behind the bottleneck.
-const LINK: &str = r#"
-name = "bbr-loss"
-horizon = "60s"
-transfer = { from = "server", to = "client", bytes = "unlimited" }
-
-[host.server]
-preset = "linux"
-send-buffer = "16MB"
-[host.client]
-preset = "linux"
-recv-buffer = "16MB"
-
-[[path]]
-name = "line"
-link = { rate = "100mbit", delay = "50ms", queue = "833p" }
-[[path]]
-name = "losses"
-cross = { loss = "0%" }
-"#;
+const LINK: &str = include_str!("bbr_loss.toml");
 
 /// Losses in percent, from the least of the figure to the most.
 const LOSSES: [f64; 8] = [0.001, 0.1, 1.0, 2.0, 5.0, 10.0, 15.0, 50.0];
@@ -42,7 +23,6 @@ pub(super) const LOSS: Claim = Claim {
     setup: "flows of 60 s with BBR version 1 or CUBIC over 100 Mb/s and 100 ms, random losses of 0.001 to 50 %",
     published: "CUBIC has a tenth at 0.1 % of loss and stalls above 1 %; BBR has the possible (1 - loss) of the link \
                 up to 5 %, and nearly so up to 15 %",
-    cost: 62,
     run: Some(loss),
     ..CLAIM
 };
@@ -62,8 +42,7 @@ fn loss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
             LOSSES.map(|loss| [(*tcp).to_owned(), format!("losses.cross.loss={loss}%")])
         })
         .collect();
-    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-    let all = bench.batch(LINK, &cases)?;
+    let all = bench.each(LINK, &sets, seeds)?;
     let (bbr, cubic) = all.split_at(LOSSES.len());
     let mut rows = table("Goodput in Mb/s", "losses, % | BBR | possible | CUBIC");
     let possible = |loss: f64| 100.0 - loss;

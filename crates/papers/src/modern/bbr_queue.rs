@@ -9,42 +9,7 @@ use crate::figure::{Axes, curves};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// 10 Mb/s and 40 ms, with a buffer of eight products of rate and delay. Small packets cross the line only: in the
-/// first second, and from then on until the eighth.
-const ONE: &str = r#"
-name = "bbr-queue"
-horizon = "60s"
-
-[[transfer]]
-from = "server"
-to = "client"
-bytes = "unlimited"
-[[transfer]]
-from = "probe"
-to = "client"
-udp = { rate = "80kbit", size = "100B" }
-stop = "1s"
-[[transfer]]
-from = "probe"
-to = "client"
-udp = { rate = "80kbit", size = "100B" }
-start = "1s"
-stop = "8s"
-
-[host.server]
-preset = "linux"
-side = "left"
-access = { delay = "20ms" }
-[host.probe]
-preset = "linux"
-side = "left"
-[host.client]
-preset = "linux"
-
-[[path]]
-name = "line"
-link = { rate = "10mbit", queue = "267p" }
-"#;
+const ONE: &str = include_str!("bbr_queue.toml");
 
 /// Payload of a packet.
 const PAYLOAD: f64 = 1448.0;
@@ -59,7 +24,6 @@ pub(super) const QUEUE: Claim = Claim {
     setup: "one flow with BBR version 1 or CUBIC over 10 Mb/s and 40 ms; small packets measure the queue",
     published: "startup of BBR queues up to two products and then drains them; after it there is essentially no \
                 queue; CUBIC fills the buffer, then cycles from 70 to 100 % of it",
-    cost: 1,
     run: Some(queue),
     ..CLAIM
 };
@@ -135,46 +99,7 @@ fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     Ok(())
 }
 
-/// Five flows on 100 Mb/s and 10 ms, which begin two seconds apart.
-const SEVERAL: &str = r#"
-name = "bbr-shares"
-horizon = "60s"
-
-[[transfer]]
-from = "server"
-to = "client"
-bytes = "unlimited"
-[[transfer]]
-from = "server"
-to = "client"
-bytes = "unlimited"
-start = "2s"
-[[transfer]]
-from = "server"
-to = "client"
-bytes = "unlimited"
-start = "4s"
-[[transfer]]
-from = "server"
-to = "client"
-bytes = "unlimited"
-start = "6s"
-[[transfer]]
-from = "server"
-to = "client"
-bytes = "unlimited"
-start = "8s"
-
-[host.server]
-preset = "linux"
-tcp = "bbr"
-[host.client]
-preset = "linux"
-
-[[path]]
-name = "line"
-link = { rate = "100mbit", delay = "5ms", queue = "833p" }
-"#;
+const SEVERAL: &str = include_str!("bbr_fair.toml");
 
 pub(super) const FAIR: Claim = Claim {
     id: "M-BBR-FAIR",
@@ -182,7 +107,6 @@ pub(super) const FAIR: Claim = Claim {
             Control, CACM 60(2), 2017, Figure 8",
     setup: "five flows with BBR version 1 over 100 Mb/s and 10 ms, which begin two seconds apart",
     published: "throughputs of several BBR flows on 100 Mb/s and 10 ms converge to a fair share",
-    cost: 4,
     run: Some(fair),
     ..CLAIM
 };

@@ -31,7 +31,6 @@ pub(super) const BUFFERS: Claim = Claim {
             delay (1291 packets) divided by the root of the number of flows",
     published: "utilization by simulation of 94.7 to 99.2, 99.2 to 99.8 and 99.8 to 100 %; a buffer of the product \
                 divided by the root suffices",
-    cost: 160,
     run: Some(buffers),
     ..CLAIM
 };
@@ -71,8 +70,7 @@ fn buffers(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     let mut given = Vec::new();
     for (flows, packets, published) in ROWS {
         let sets = packets.map(|packets| [format!("line.link.queue={packets}p")]);
-        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-        let all = bench.batch(&text(flows), &cases)?;
+        let all = bench.each(&text(flows), &sets, seeds)?;
         let used = utilization("line", RATE);
         let means: Vec<_> = all.iter().map(|runs| runs.summary(&used)).collect();
         for (i, mean) in means.iter().enumerate() {

@@ -8,59 +8,9 @@ use crate::figure::{Axes, line, lines};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted};
 
-/// Senders behind links of their own, and small packets that cross the bottleneck only and measure its queue.
-const LINK: &str = r#"
-name = "codel"
-horizon = "120s"
+const LINK: &str = include_str!("codel.toml");
 
-[[transfer]]
-from = "server"
-to = "client"
-bytes = "unlimited"
-count = 1
-[[transfer]]
-from = "probe"
-to = "client"
-udp = { rate = "16kbit", size = "100B", arrivals = "poisson" }
-
-[host.server]
-preset = "linux"
-side = "left"
-access = { delay = "50ms" }
-[host.probe]
-preset = "linux"
-side = "left"
-[host.client]
-preset = "linux"
-delayed-ack = "off"
-
-[[path]]
-name = "line"
-link = { rate = "10mbit", queue = "1000p", discipline-right = "codel" }
-"#;
-
-/// Reno of RFC 5681 with SACK. Each ACK releases a segment, so that no bursts need a queue.
-const NO_QUEUE: &str = r#"
-name = "no-queue"
-horizon = "120s"
-transfer = { from = "server", to = "client", bytes = "unlimited" }
-
-[host.server]
-preset = "rfc"
-tcp = "sack"
-send-buffer = "4MB"
-window-scale = true
-[host.client]
-preset = "rfc"
-sack = true
-recv-buffer = "4MB"
-window-scale = true
-delayed-ack = "off"
-
-[[path]]
-name = "line"
-link = { rate = "10mbit", delay = "50ms", queue = "1p" }
-"#;
+const NO_QUEUE: &str = include_str!("no_queue.toml");
 
 /// Rate of the line in Mb/s.
 const RATE: f64 = 10.0;
@@ -81,7 +31,6 @@ pub(super) const CODEL: Claim = Claim {
     published: "Reno without a queue uses 75 %; a small standing queue of 5 to 10 % of the round trip gives close to \
                 100 % with Reno, CUBIC and Westwood; below 5 ms utilization suffers in some cases, above 5 ms it \
                 gains very little; the median delay of long transfers tends to the target",
-    cost: 51,
     run: Some(codel),
     ..CLAIM
 };
@@ -109,8 +58,7 @@ fn codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     let mut rows = table("Utilization in % with CoDel, target 5 ms", "<sender | 50 ms | 100 ms");
     for (name, tcp) in SENDERS {
         let sets = TRIPS.map(|trip| [format!("host.server.tcp={tcp}"), far(trip)]);
-        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-        let all = bench.batch(LINK, &cases)?;
+        let all = bench.each(LINK, &sets, seeds)?;
         let all = [&all[0], &all[1]].map(|runs| runs.summary(used));
         for (trip, of) in TRIPS.iter().zip(all) {
             finding.compare(format!("{name}, {trip} ms: utilization"), of, "%", 100.0);
@@ -136,8 +84,7 @@ fn by_target(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     for trip in WIDE {
         let target = |ms: u32| format!("line.link.codel.target={ms}ms");
         let sets = TARGETS.map(|ms| ["host.server.tcp=rack".to_owned(), far(trip), target(ms)]);
-        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-        let all = bench.batch(LINK, &cases)?;
+        let all = bench.each(LINK, &sets, seeds)?;
         let means: Vec<_> = all.iter().map(|runs| runs.summary(used)).collect();
         let mut cells = vec![format!("{trip} ms")];
         cells.extend(means.iter().map(number::summary));
@@ -178,8 +125,7 @@ fn by_flows(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
                 format!("line.link.discipline-right={queue}"),
             ]
         });
-        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-        let all = bench.batch(&text, &cases)?;
+        let all = bench.each(&text, &sets, seeds)?;
         let [managed, fifo] = [&all[0], &all[1]].map(|runs| runs.summary(waits));
         finding.compare(format!("{flows} flows: median wait"), managed, "ms", 5.0);
         finding.near(format!("{flows} flows: median wait, ms,"), managed, 5.0, TOLERANCE);

@@ -8,32 +8,7 @@ use crate::{Bench, Claim, Estimate, Finding, Interrupted};
 
 use super::{CLAIM, TOLERANCE};
 
-/// Segments of 1000 bytes over a link that never limits them.
-pub(super) const LINK: &str = r#"
-name = "rfc9438"
-horizon = "100s"
-transfer = { from = "server", to = "client", bytes = "unlimited" }
-
-[host.server]
-preset = "linux"
-mss = 1000
-send-buffer = "16MB"
-window-scale = true
-[host.client]
-preset = "linux"
-mss = 1000
-recv-buffer = "16MB"
-window-scale = true
-delayed-ack = "off"
-
-[[path]]
-name = "losses"
-cross = { loss = "0%" }
-
-[[path]]
-name = "far"
-link = { rate = "1gbit", delay = "50ms", queue = "10000p" }
-"#;
+pub(super) const LINK: &str = include_str!("cubic.toml");
 
 /// A row of Tables 1 and 2: round trip in ms, losses, windows of Reno and of CUBIC with C = 0.4 in segments.
 type Row = (u32, f64, f64, f64);
@@ -52,7 +27,6 @@ pub(super) const WINDOWS: Claim = Claim {
     setup: "one transfer with CUBIC or Reno, random losses of 1e-2 to 1e-4, round trips of 10 and 100 ms",
     published: "average windows: CUBIC as Reno where Reno does well, 12 segments at 1e-2 and 38 at 1e-3; at 1e-4 and \
             100 ms 187 against 120",
-    cost: 60,
     run: Some(cubic_reno),
     ..CLAIM
 };
@@ -142,7 +116,6 @@ pub(super) const RATES: Claim = Claim {
     setup: "one transfer with packets of 1500 bytes and a round trip of 100 ms; one in 1/p packets is lost",
     published: "1, 10 and 100 Mb/s need losses of 2.0e-2, 2.0e-4 and 2.0e-6 with Reno, and of 2.0e-2, 2.9e-4 and \
                 1.4e-5 with CUBIC",
-    cost: 20,
     run: Some(rates),
     ..CLAIM
 };
@@ -172,8 +145,7 @@ fn rates(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
             format!("losses.cross.drop-data={}", lost.join(", ")),
         ]
     });
-    let cases: Vec<(&[String], u32)> = changes.iter().map(|change| (&change[..], 1)).collect();
-    let all = bench.batch(LINK, &cases)?;
+    let all = bench.each(LINK, &changes, 1)?;
     let mut rows =
         table("Rates in Mb/s at the published losses", "<sender | <losses | Mb/s | published");
     let mut curves = [("Reno", Vec::new()), ("CUBIC", Vec::new())];

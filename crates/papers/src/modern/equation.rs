@@ -7,33 +7,7 @@ use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted};
 
-/// Segments of 1000 bytes over a link that never limits them. The timeout is a second, four round trips.
-const LINK: &str = r#"
-name = "tfrc"
-horizon = "300s"
-transfer = { from = "server", to = "client", bytes = "unlimited" }
-
-[host.server]
-preset = "rfc"
-tcp = "reno"
-mss = 1000
-send-buffer = "4MB"
-window-scale = true
-rto-min = "1s"
-[host.client]
-preset = "rfc"
-mss = 1000
-recv-buffer = "4MB"
-window-scale = true
-delayed-ack = "off"
-
-[[path]]
-name = "losses"
-cross = { loss = "1%" }
-[[path]]
-name = "far"
-link = { rate = "1gbit", delay = "125ms", queue = "10000p" }
-"#;
+const LINK: &str = include_str!("equation.toml");
 
 /// Round trip, timeout and segment of the scenario, in seconds and bytes.
 const ROUND_TRIP: f64 = 0.25;
@@ -49,7 +23,6 @@ pub(super) const EQUATION: Claim = Claim {
             10 %; each segment is acknowledged",
     published: "the rate is s / (R sqrt(2bp/3) + t_RTO 3 sqrt(3bp/8) p (1 + 32 p^2)), with a loss event rate p, \
                 b = 1 and t_RTO = 4 R",
-    cost: 1,
     run: Some(equation),
     ..CLAIM
 };
@@ -81,8 +54,7 @@ fn equation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     let seeds = quarter(bench);
     finding.runs = seeds;
     let sets = LOSSES.map(|loss| [format!("losses.cross.loss={loss}%")]);
-    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-    let all = bench.batch(LINK, &cases)?;
+    let all = bench.each(LINK, &sets, seeds)?;
     let mut rows = table(
         "Sending rates in Mbit/s",
         "packets lost, % | loss events, % of packets | Mbit/s | by the equation",

@@ -5,50 +5,15 @@ use crate::figure::{WHISKERS, bar, bars};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-const HOSTS: &str = r#"
-[host.server]
-preset = "linux"
-tcp = "cubic"
-side = "left"
-access = { delay = "50ms" }
-[host.home]
-preset = "linux"
-tcp = "cubic"
-
-[[path]]
-name = "line"
-link = { rate = "10mbit", queue = "1000p", discipline = "codel" }
-"#;
+const LINK: &str = include_str!("fq_codel.toml");
 
 /// Rate of the line in Mb/s.
 const RATE: f64 = 10.0;
 
-const DOWN: &str = r#"
-[[transfer]]
-from = "server"
-to = "home"
-bytes = "unlimited"
-count = 2
-"#;
-const UP: &str = r#"
-[[transfer]]
-from = "home"
-to = "server"
-bytes = "unlimited"
-count = 2
-"#;
-const CALLS: &str = r#"
-[[transfer]]
-from = "server"
-to = "home"
-udp = { voice = "g711" }
-"#;
-const WEB: &str = r#"
-[[transfer]]
-from = "server"
-to = "home"
-web = { sessions = 10 }
-"#;
+const DOWN: &str = "{ from = 'server', to = 'home', bytes = 'unlimited', count = 2 }";
+const UP: &str = "{ from = 'home', to = 'server', bytes = 'unlimited', count = 2 }";
+const CALLS: &str = "{ from = 'server', to = 'home', udp = { voice = 'g711' } }";
+const WEB: &str = "{ from = 'server', to = 'home', web = { sessions = 10 } }";
 
 /// Traffic of the draft, by name.
 const MIXES: [(&str, &[&str]); 4] = [
@@ -66,7 +31,6 @@ pub(super) const FQ_CODEL: Claim = Claim {
             FQ-CoDel",
     published: "with CoDel on a queue for each flow utilization is consistently better than with one queue, generally \
                 very close to 100 %, also with transfers in both directions, calls and web traffic",
-    cost: 20,
     run: Some(fq_codel),
     ..CLAIM
 };
@@ -78,11 +42,10 @@ fn fq_codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     let mut groups = Vec::new();
     let used = utilization("line", RATE);
     for (name, transfers) in MIXES {
-        let text =
-            format!("name = \"fq-codel\"\nhorizon = \"120s\"\n{}{HOSTS}", transfers.concat());
-        let sets = [["line.link.discipline=codel"], ["line.link.discipline=fq-codel"]];
-        let cases: Vec<(&[&str], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-        let both = bench.batch(&text, &cases)?;
+        let transfers = format!("transfer=[{}]", transfers.join(", "));
+        let sets = ["line.link.discipline=codel", "line.link.discipline=fq-codel"]
+            .map(|discipline| [transfers.as_str(), discipline]);
+        let both = bench.each(LINK, &sets, seeds)?;
         let [one, each] = [both[0].summary(&used), both[1].summary(&used)];
         finding.measure(format!("{name}: CoDel"), one, "%");
         finding.compare(format!("{name}: FQ-CoDel"), each, "%", 100.0);

@@ -13,63 +13,7 @@ const RATE: f64 = 40.0;
 /// Long transfers of each kind.
 const FLOWS: [u32; 2] = [1, 4];
 
-/// Long transfers and web users of both kinds, and small packets of both kinds that cross the bottleneck only.
-fn text(flows: u32) -> String {
-    format!(
-        r#"
-name = "l4s-load"
-horizon = "60s"
-
-[[transfer]]
-from = "l4s"
-to = "home"
-bytes = "unlimited"
-count = {flows}
-[[transfer]]
-from = "classic"
-to = "home"
-bytes = "unlimited"
-count = {flows}
-[[transfer]]
-from = "l4s"
-to = "home"
-web = {{ sessions = 5 }}
-[[transfer]]
-from = "classic"
-to = "home"
-web = {{ sessions = 5 }}
-[[transfer]]
-from = "probe"
-to = "home"
-udp = {{ rate = "40kbit", size = "100B", arrivals = "poisson", l4s = true }}
-[[transfer]]
-from = "probe"
-to = "home"
-udp = {{ rate = "40kbit", size = "100B", arrivals = "poisson" }}
-
-[host.l4s]
-preset = "linux"
-tcp = "prague"
-side = "left"
-access = {{ delay = "5ms" }}
-[host.classic]
-preset = "linux"
-tcp = "cubic"
-side = "left"
-access = {{ delay = "5ms" }}
-[host.probe]
-preset = "linux"
-side = "left"
-[host.home]
-preset = "linux"
-accurate-ecn = "ace"
-
-[[path]]
-name = "line"
-link = {{ rate = "40mbit", queue = "1000p", discipline-right = "dualpi2" }}
-"#
-    )
-}
+const LINK: &str = include_str!("l4s.toml");
 
 pub(super) const L4S: Claim = Claim {
     id: "M-L4S",
@@ -80,7 +24,6 @@ pub(super) const L4S: Claim = Claim {
     published: "L4S packets wait less than 1 ms on average and 2 ms in the 99th percentile, without losing \
                 utilization, and flows of both kinds have roughly the same throughput; with CUBIC under PIE or FQ-CoDel \
                 waits are 5 to 20 ms on average, 20 to 30 ms in the 99th percentile",
-    cost: 60,
     run: Some(l4s),
     ..CLAIM
 };
@@ -118,15 +61,14 @@ fn l4s(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     );
     let mut groups = Vec::new();
     for flows in FLOWS {
-        let text = text(flows);
+        let text = LINK.replace("count = 1", &format!("count = {flows}"));
         let cubic = "host.l4s.tcp=cubic";
         let sets: [&[&str]; 3] = [
             &[],
             &[cubic, "line.link.discipline-right=pie"],
             &[cubic, "line.link.discipline-right=fq-codel"],
         ];
-        let cases = sets.map(|set| (set, bench.seeds));
-        let all = bench.batch(&text, &cases)?;
+        let all = bench.each(&text, &sets, bench.seeds)?;
         let [dual, pie, fair] = &all[..] else { continue };
         let used = utilization("line", RATE);
         let case = format!("{flows} and {flows} flows");

@@ -5,7 +5,6 @@
 //! listed.
 
 mod anomaly;
-mod assumed;
 mod bbr;
 mod bbr_queue;
 mod buffers;
@@ -20,7 +19,6 @@ mod round_trips;
 mod sharing;
 mod slow_start;
 mod split;
-mod untested;
 mod wireless;
 
 use lasthop_observe::metrics::RunMetrics;
@@ -52,8 +50,6 @@ pub(crate) const PAPER: Paper = Paper {
         wireless::WESTWOOD,
         anomaly::ANOMALY,
     ],
-    assumed: assumed::ASSUMED,
-    untested: untested::UNTESTED,
 };
 
 const CLAIM: Claim = Claim::of("modern");

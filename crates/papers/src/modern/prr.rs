@@ -9,36 +9,7 @@ use crate::figure::{Axes, curves};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// A flight of 20 segments of 1000 bytes. Each takes 1.04 ms on the line, so ACKs return one by one.
-const LINK: &str = r#"
-name = "prr"
-horizon = "5s"
-transfer = { from = "server", to = "client", bytes = "1MB" }
-
-[host.server]
-preset = "rfc"
-mss = 1000
-initial-window = 20
-limited-transmit = true
-timestamps = false
-send-buffer = "1MB"
-window-scale = true
-[host.client]
-preset = "rfc"
-sack = true
-mss = 1000
-timestamps = false
-recv-buffer = "1MB"
-window-scale = true
-delayed-ack = "off"
-
-[[path]]
-name = "losses"
-cross = { drop-data = "" }
-[[path]]
-name = "line"
-link = { rate = "8mbit", delay = "100ms", queue = "1000p" }
-"#;
+const LINK: &str = include_str!("prr.toml");
 
 /// From one ACK to the next, in seconds.
 const APART: f64 = 1040.0 * 8.0 / 8e6;
@@ -98,7 +69,6 @@ pub(super) const PRR: Claim = Claim {
     published: "the segments sent on each returning ACK: with PRR (slow start reduction bound) one on every second \
                 ACK, with RFC 6675 none until the 12th; after 15 losses PRR sends two on each ACK, RFC 6675 seven \
                 at once",
-    cost: 1,
     run: Some(prr),
     ..CLAIM
 };

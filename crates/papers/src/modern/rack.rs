@@ -8,40 +8,10 @@ use crate::measure::{count, mbps, timeouts};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-const HOSTS: &str = r#"
-[host.server]
-preset = "linux"
-[host.client]
-preset = "linux"
-
-[[path]]
-name = "losses"
-cross = { loss = "0%" }
-[[path]]
-name = "line"
-link = { rate = "10mbit", delay = "25ms", queue = "100p" }
-"#;
-
 /// Exchanges with answers of four segments.
-const SHORT: &str = r#"
-name = "rack-short"
-horizon = "600s"
-[[transfer]]
-from = "client"
-to = "server"
-request = "400B"
-response = "5800B"
-think = "100ms"
-persistent = true
-exchanges = 500
-"#;
-
+const SHORT: &str = include_str!("rack_short.toml");
 /// A transfer without end.
-const BULK: &str = r#"
-name = "rack-bulk"
-horizon = "60s"
-transfer = { from = "server", to = "client", bytes = "unlimited" }
-"#;
+const BULK: &str = include_str!("rack_bulk.toml");
 
 pub(super) const RACK: Claim = Claim {
     id: "M-RACK",
@@ -51,7 +21,6 @@ pub(super) const RACK: Claim = Claim {
             of loss, a transfer with 5 % of loss, and a transfer without loss whose packets take up to 10 ms longer",
     published: "RACK-TLP detects losses more efficiently for flights that the application limits, for lost \
                 retransmissions, and with reordering; a probe of the tail avoids timeouts",
-    cost: 9,
     run: Some(rack),
     ..CLAIM
 };
@@ -72,7 +41,7 @@ fn redundant(m: &RunMetrics) -> f64 {
     count(|flow| flow.redundant)(m)
 }
 
-/// Cases: name, transfer, changes, and the quantities, each with whether RACK-TLP should have more of it.
+/// Cases: name, scenario, changes, and the quantities, each with whether RACK-TLP should have more of it.
 const CASES: [(&str, &str, &[&str], &[Quantity]); 3] = [
     (
         "flights of four segments",
@@ -104,15 +73,13 @@ fn rack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     let mut rows =
         table("Two ways to detect losses", "<case | <figure | three duplicate ACKs | RACK-TLP");
     let mut groups = Vec::new();
-    for (name, transfer, changes, quantities) in CASES {
-        let text = format!("{transfer}{HOSTS}");
+    for (name, text, changes, quantities) in CASES {
         let sets = ["host.server.tcp=sack", "host.server.tcp=rack"].map(|tcp| {
             let mut set = vec![tcp];
             set.extend(changes);
             set
         });
-        let cases: Vec<(&[&str], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
-        let both = bench.batch(&text, &cases)?;
+        let both = bench.each(text, &sets, bench.seeds)?;
         for (quantity, of, more) in quantities {
             let [old, new] = [both[0].summary(of), both[1].summary(of)];
             finding.measure(format!("{name}: {quantity}, three duplicate ACKs"), old, "");

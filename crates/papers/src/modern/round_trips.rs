@@ -7,38 +7,7 @@ use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Estimate, Finding, Interrupted};
 
-/// Two senders with links of their own before a shared one; the queue is that of the shorter round trip.
-const LINK: &str = r#"
-name = "round-trips"
-horizon = "300s"
-
-[[transfer]]
-from = "near"
-to = "client"
-bytes = "unlimited"
-[[transfer]]
-from = "far"
-to = "client"
-bytes = "unlimited"
-
-[host.near]
-preset = "linux"
-side = "left"
-access = { delay = "30ms" }
-[host.far]
-preset = "linux"
-side = "left"
-access = { delay = "30ms" }
-[host.client]
-preset = "linux"
-
-[[path]]
-name = "noise"
-cross = { jitter = "100us" }
-[[path]]
-name = "line"
-link = { rate = "20mbit", delay = "10ms", queue = "133p" }
-"#;
+const LINK: &str = include_str!("round_trips.toml");
 
 /// Round trips without queueing in ms.
 const NEAR: u32 = 80;
@@ -52,7 +21,6 @@ pub(super) const ROUND_TRIPS: Claim = Claim {
     published: "with the same round trip CUBIC flows have the same throughput; with different ones throughputs are \
                 in inverse proportion to round trips, whatever the losses; with Reno they may be in proportion to \
                 the square",
-    cost: 83,
     run: Some(round_trips),
     ..CLAIM
 };
@@ -78,9 +46,8 @@ fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inter
             (name, [near, other, format!("host.far.access.delay={}ms", far / 2 - 10)], far)
         })
         .collect();
-    let sets: Vec<(&[String], u32)> =
-        cases.iter().map(|(_, set, _)| (&set[..], bench.seeds)).collect();
-    let all = bench.batch(LINK, &sets)?;
+    let sets: Vec<&[String]> = cases.iter().map(|(_, set, _)| &set[..]).collect();
+    let all = bench.each(LINK, &sets, bench.seeds)?;
     let mut rows = table(
         "Throughput of the flow with a round trip of 80 ms, divided by that of the other",
         "<sender | round trip of the other, ms | ratio of round trips | ratio of throughputs",

@@ -31,7 +31,6 @@ pub(super) const BBR: Claim = Claim {
             64 products of rate and delay; next to 1 to 16 CUBIC flows with 32",
     published: "the flow's part of the link is (1 - p)(d - Probe) / d with p = 1/2 - 1/(2X) - 4N/q, whatever the \
                 number of loss-based flows; the median error is 5 % for CUBIC and 8 % for Reno",
-    cost: 129,
     run: Some(bbr),
     ..CLAIM
 };
@@ -43,48 +42,11 @@ pub(super) const BBR3: Claim = Claim {
     setup: "the flows of M-BBR-CUBIC with BBR version 3",
     published: "the steady-state model describes BBR version 1, above all next to one loss-based flow; predictions \
                 for version 3 differ clearly from its behaviour",
-    cost: 94,
     run: Some(bbr3),
     ..CLAIM
 };
 
-/// One flow of `tcp` and `others` flows of `other`.
-fn text(tcp: &str, other: &str, others: u32) -> String {
-    format!(
-        r#"
-name = "sharing"
-horizon = "{DURATION}s"
-
-[[transfer]]
-from = "bbr"
-to = "client"
-bytes = "unlimited"
-[[transfer]]
-from = "rival"
-to = "client"
-bytes = "unlimited"
-count = {others}
-
-[host.bbr]
-preset = "linux"
-side = "left"
-tcp = "{tcp}"
-[host.rival]
-preset = "linux"
-side = "left"
-tcp = "{other}"
-[host.client]
-preset = "linux"
-
-[[path]]
-name = "noise"
-cross = {{ jitter = "100us" }}
-[[path]]
-name = "line"
-link = {{ rate = "10mbit", delay = "20ms", queue = "33p" }}
-"#
-    )
-}
+const LINK: &str = include_str!("sharing.toml");
 
 /// The model's part of the link in percent, for one BBR flow and a buffer of `x` products.
 fn model(x: f64) -> f64 {
@@ -118,20 +80,25 @@ impl Parts {
     }
 }
 
-/// The parts on the scenario `text` with each of `queues`.
-fn parts(bench: &mut Bench<'_>, text: &str, queues: &[f64]) -> Result<Vec<Parts>, Interrupted> {
+/// The parts of a flow of `tcp` next to `others` flows of `rival` with each of `queues`.
+fn parts(
+    bench: &mut Bench<'_>,
+    (tcp, rival, others): (&str, &str, u32),
+    queues: &[f64],
+) -> Result<Vec<Parts>, Interrupted> {
     let seeds = quarter(bench);
     let sets = queues.iter().flat_map(|x| {
         [CONVERGENCE, DURATION].map(|horizon| {
             [
+                format!("host.bbr.tcp={tcp}"),
+                format!("host.rival.tcp={rival}"),
                 format!("line.link.queue={:.0}p", x * RATE * ROUND_TRIP),
                 format!("horizon={horizon}s"),
             ]
         })
     });
-    let sets: Vec<[String; 2]> = sets.collect();
-    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], seeds)).collect();
-    let all = bench.batch(text, &cases)?;
+    let text = LINK.replace("count = 1", &format!("count = {others}"));
+    let all = bench.each(&text, &sets.collect::<Vec<_>>(), seeds)?;
     let pairs = all.chunks_exact(2).map(|pair| Parts::of(&pair[0], &pair[1]));
     Ok(pairs.collect())
 }
@@ -158,8 +125,8 @@ fn compare(
         format!("Part of the link of one {name} flow in %"),
         "<buffer, products | next to CUBIC | next to Reno | model",
     );
-    let cubic = parts(bench, &text(tcp, "cubic", 1), &BUFFERS)?;
-    let both = [cubic, parts(bench, &text(tcp, "rack", 1), &BUFFERS)?];
+    let cubic = parts(bench, (tcp, "cubic", 1), &BUFFERS)?;
+    let both = [cubic, parts(bench, (tcp, "rack", 1), &BUFFERS)?];
     for (i, x) in BUFFERS.iter().enumerate() {
         let parts = [both[0][i].mean(), both[1][i].mean()];
         for (rival, part) in ["CUBIC", "Reno"].iter().zip(parts) {
@@ -199,7 +166,7 @@ fn bbr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let mut rows = table("Part of one BBR flow with a buffer of 32 products", "CUBIC flows | %");
     let mut alone: Option<Parts> = None;
     for others in FLOWS {
-        let part = parts(bench, &text("bbr", "cubic", others), &[DEEP])?.swap_remove(0);
+        let part = parts(bench, ("bbr", "cubic", others), &[DEEP])?.swap_remove(0);
         let of = part.mean();
         rows.rows.push(row(&[&others, &of]));
         finding.compare(format!("{others} CUBIC flows: BBR"), of, "%", model(DEEP));
@@ -219,7 +186,7 @@ fn bbr3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     let title = "Sarpkaya 2025: the part of a flow with BBR version 3";
     let errors = compare(bench, finding, ("BBR 3", "bbr3"), title)?;
     for ((rival, tcp), error) in [("CUBIC", "cubic"), ("Reno", "rack")].iter().zip(errors) {
-        let before = median_error(&parts(bench, &text("bbr", tcp, 1), &BUFFERS)?);
+        let before = median_error(&parts(bench, ("bbr", tcp, 1), &BUFFERS)?);
         finding.measure(
             format!("median error of the model next to {rival}, version 1"),
             before,

@@ -6,23 +6,7 @@ use crate::measure::{count, mbps, timeouts};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// A download over 100 Mb/s with a buffer of one bandwidth-delay product.
-const LINK: &str = r#"
-name = "hystart"
-transfer = { from = "server", to = "client", bytes = "10MB" }
-
-[host.server]
-preset = "linux"
-growth = "rfc5681"
-send-buffer = "16MB"
-[host.client]
-preset = "linux"
-recv-buffer = "16MB"
-
-[[path]]
-name = "line"
-link = { rate = "100mbit", delay = "10ms", queue = "167p" }
-"#;
+const LINK: &str = include_str!("slow_start.toml");
 
 /// Round trips in ms.
 const TRIPS: [u32; 5] = [10, 20, 50, 100, 200];
@@ -33,7 +17,6 @@ pub(super) const HYSTART: Claim = Claim {
     setup: "downloads of ten bandwidth-delay products over 100 Mb/s with a buffer of one, round trips of 10 to 200 ms; \
             CUBIC with HyStart++, and standard slow start",
     published: "over a variety of tests HyStart++ halves retransmitted bytes, and improves goodput",
-    cost: 1,
     run: Some(hystart),
     ..CLAIM
 };

@@ -7,30 +7,7 @@ use crate::figure::{bar, bars, published_bar};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
 
-/// A server, a short or lossy segment, a proxy that may split connections, another segment, and a client.
-const PATH: &str = r#"
-name = "split"
-horizon = "180s"
-transfer = { from = "server", to = "client", bytes = "50MB" }
-
-[host.server]
-preset = "linux"
-side = "left"
-[host.client]
-preset = "linux"
-
-[[path]]
-name = "first"
-link = { rate = "20mbit", delay = "1ms", queue = "337p", loss = "0%" }
-[[path]]
-name = "proxy"
-agent = "none"
-split-tcp = "cubic"
-[[path]]
-name = "second"
-radio = { rate = "20mbit", delay = "100ms", duplex = "full", queue = "337p" }
-errors = { model = "packet-loss", p = "0%" }
-"#;
+const PATH: &str = include_str!("split.toml");
 
 const SENDERS: [(&str, &str); 3] = [("CUBIC", "cubic"), ("BBR 1", "bbr"), ("BBR 3", "bbr3")];
 
@@ -71,7 +48,6 @@ pub(super) const SPLIT: Claim = Claim {
     published: "splitting does not help BBR version 1 markedly (by less than a half); it multiplies the throughput of \
                 CUBIC where one segment is short and the other has no loss, and that of BBR version 3 in all three \
                 networks, in two of them more than that of CUBIC",
-    cost: 42,
     run: Some(split),
     ..CLAIM
 };
@@ -118,8 +94,7 @@ fn split(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
             .iter()
             .flat_map(|(_, tcp)| ["split", "none"].map(|agent| changes(network, tcp, agent)))
             .collect();
-        let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
-        let all = bench.batch(PATH, &cases)?;
+        let all = bench.each(PATH, &sets, bench.seeds)?;
         let mut factors = Vec::new();
         let mut groups = Vec::new();
         for ((sender, _), (runs, figure)) in SENDERS.iter().zip(all.chunks(2).zip(published)) {

@@ -35,7 +35,6 @@ pub(super) const BIDIR: Claim = Claim {
     place: "3.3.1, Figure 1",
     setup: "transfers in both directions at once over the half-duplex link",
     published: "interleaving by TRANS/WAIT keeps RTS collisions away",
-    cost: 25,
     run: Some(run),
     ..CLAIM
 };

@@ -36,7 +36,6 @@ pub(super) const T2: Claim = Claim {
     setup: "bursts of 2, 4, 6 data packets every 64 KB, 42 KB window",
     published: "TULIP 587.3, 550.0, 516.1 kb/s, delay 540+-56, 579+-74, 618+-98 ms; snoop 562.6, 527.6, \
             496.4 kb/s, 582+-60, 621+-84, 660+-114 ms",
-    cost: 130,
     run: Some(t2),
     ..CLAIM
 };
@@ -117,7 +116,6 @@ pub(super) const F19: Claim = Claim {
             0.01e-6..100e-6",
     published: "TULIP and snoop alike at low rates; snoop falls behind above 10e-6; unaided TCP degrades \
             above 0.1e-6; delays alike, snoop's deviation higher; at 100e-6 TULIP's delay and deviation much lower",
-    cost: 628,
     run: Some(f19),
     ..CLAIM
 };

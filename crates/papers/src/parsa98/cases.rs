@@ -120,9 +120,7 @@ impl Sweeps {
         let cases = protocols.iter().flat_map(|protocol| at(*protocol));
         let cases = cases.map(|(protocol, rate)| case(protocol, window, &errors(rate)));
         let cases: Vec<Vec<String>> = cases.collect();
-        let seeds = bench.seeds;
-        let batch: Vec<(&[String], u32)> = cases.iter().map(|case| (&case[..], seeds)).collect();
-        let mut runs = bench.batch(TESTBED, &batch)?.into_iter();
+        let mut runs = bench.each(TESTBED, &cases, bench.seeds)?.into_iter();
         let own = |protocol: &Protocol| (*protocol, runs.by_ref().take(rates.len()).collect());
         Ok(Sweeps { all: protocols.iter().map(own).collect(), rates: rates.to_vec() })
     }

@@ -2,7 +2,6 @@
 //!
 //! One set of values serves all experiments: see `testbed.toml` in this folder.
 
-mod assumed;
 mod both_ways;
 mod bursts;
 mod cases;
@@ -13,7 +12,6 @@ mod range;
 mod setup;
 mod throughput;
 mod trips;
-mod untested;
 
 use crate::Paper;
 
@@ -37,8 +35,6 @@ pub(crate) const PAPER: Paper = Paper {
         bursts::F19,
         both_ways::BIDIR,
     ],
-    assumed: assumed::ASSUMED,
-    untested: untested::UNTESTED,
 };
 
 #[cfg(test)]

@@ -30,7 +30,6 @@ pub(super) const F9: Claim = Claim {
             42 KB window, BER 3.9e-6 and 15e-6",
     published: "at 15e-6 TCP alone is only 30 % through when TULIP and snoop are done; no TCP timeout \
             with either; TULIP slightly ahead",
-    cost: 72,
     run: Some(f9),
     ..CLAIM
 };
@@ -99,7 +98,6 @@ pub(super) const F10: Claim = Claim {
     setup: "BER 0..15e-6, windows 42 KB and 16 KB",
     published: "MAC acceleration is worth 4-5 % at BER 0; unaided TCP keeps up below 0.5e-6; no difference \
             between the windows",
-    cost: 833,
     run: Some(f10),
     ..CLAIM
 };
@@ -267,7 +265,6 @@ pub(super) const F15: Claim = Claim {
     setup: "BER 15e-6..75e-6",
     published: "unaided TCP nearly stops above 30e-6; snoop falls off above 30e-6; TULIP declines \
             slowly, up to 3 times snoop; no difference between the windows",
-    cost: 1220,
     run: Some(f15),
     ..CLAIM
 };
@@ -356,7 +353,6 @@ pub(super) const SACK: Claim = Claim {
     place: "2 (expected, not measured)",
     setup: "as T-F9 at 15e-6, TULIP below Reno against a sender with SACK alone",
     published: "expectation: lower packet delay and smaller delay variance with TULIP than with TCP-SACK alone",
-    cost: 10,
     run: Some(sack),
     ..CLAIM
 };

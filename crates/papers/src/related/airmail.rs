@@ -15,7 +15,6 @@ pub(super) const AIRMAIL: Claim = Claim {
     published: "the mobile host combines acknowledgements; codes adapt, so that they cost little where they are not \
                 needed; errors are repaired at the end of a window only (figures of throughput could not be read; the \
                 third less code at the mobile host cannot be measured here)",
-    cost: 15,
     run: Some(airmail),
     ..CLAIM
 };
@@ -74,8 +73,7 @@ fn layers(bench: &mut Bench<'_>, channel: &str) -> Result<Vec<Runs>, Interrupted
         all.split(' ').map(str::to_owned).collect::<Vec<_>>()
     };
     let sets = LAYERS.map(|(_, layer)| set(layer));
-    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
-    bench.batch(&text, &cases)
+    bench.each(&text, &sets, bench.seeds)
 }
 
 fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

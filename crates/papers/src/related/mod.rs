@@ -23,19 +23,6 @@ pub(crate) const PAPER: Paper = Paper {
         transaction::TRANSACTION,
         airmail::AIRMAIL,
     ],
-    assumed: &[
-        (
-            "Networks, rates, delays and errors are those of the built-in scenarios; the TCPs are of the time where \
-             that matters (preset `freebsd-2.1`).",
-            "Of Caceres and Iftode, Brown and Singh, Bhagwat and others, and Ayanoglu and others only abstracts could \
-             be read. They say little or nothing of what was measured on.",
-        ),
-        (
-            "The wired side learns 50 ms after a mobile host's arrival where it is.",
-            "Caceres and Iftode's abstract says that routes take time to change, not how much.",
-        ),
-    ],
-    untested: &[],
 };
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ pub(super) const SCHEDULING: Claim = Claim {
     published: "with FIFO the packet at the head blocks the others, and sharing is unfair; scheduling by channel \
                 state, round robin for example, improves utilization significantly; how much depends on how well the \
                 state is predicted (figures could not be read)",
-    cost: 90,
     run: Some(scheduling),
     ..CLAIM
 };
@@ -59,8 +58,7 @@ fn cases(bench: &mut Bench<'_>, phones: usize) -> Result<Vec<Runs>, Interrupted>
             ]
         })
         .collect();
-    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
-    bench.batch(&text(phones), &cases)
+    bench.each(&text(phones), &sets, bench.seeds)
 }
 
 fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

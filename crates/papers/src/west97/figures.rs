@@ -74,7 +74,6 @@ pub(super) const F10: Claim = Claim {
     setup: "as W-F9 with one byte error per 64 KB (exponential gaps), Reno",
     published: "153.67 KB/s in one unusually good run; about 30 losses repaired by fast recovery; the \
             stalls (flat parts) account for almost the whole difference to the ideal transfer",
-    cost: 4,
     run: Some(f10),
     ..CLAIM
 };
@@ -145,7 +144,6 @@ pub(super) const F12: Claim = Claim {
     setup: "mobile->fixed WAN, 512 B segments, RTT 67 ms, ideal 61 KB/s, no wireless errors, congestion \
             losses from competing traffic (17 of ~3,900 packets)",
     published: "63 s, 31.0 KB/s; the losses of a WAN are mainly due to stalls",
-    cost: 4,
     run: Some(f12),
     ..CLAIM
 };
@@ -196,7 +194,6 @@ pub(super) const F13: Claim = Claim {
     place: "5.1, Figure 13",
     setup: "as W-F12 plus one error per 64 KB on the wireless link (54 losses, 1.38 %)",
     published: "137 s, 14.3 KB/s: about half of W-F12; the losses of a WAN are mainly due to stalls",
-    cost: 2,
     run: Some(f13),
     ..CLAIM
 };
@@ -233,7 +230,6 @@ pub(super) const WINDOWS: Claim = Claim {
     place: "5.1",
     setup: "the LAN with a window of two packets, the WAN with windows of 4 and 8 KB, no errors",
     published: "a window of two packets is enough for optimal throughput on the LAN; the WAN needs at least 8 KB",
-    cost: 1,
     run: Some(windows),
     ..CLAIM
 };

@@ -3,13 +3,11 @@
 //! One set of values serves all experiments on one testbed: see the `.toml` files in this folder.
 
 mod ackp_scenarios;
-mod assumed;
 mod figures;
 mod open;
 mod range;
 mod setup;
 mod tables;
-mod untested;
 
 use crate::{Claim, Paper};
 
@@ -33,8 +31,6 @@ pub(crate) const PAPER: Paper = Paper {
         open::SEQCACHE,
         open::ELN_CHECKSUM,
     ],
-    assumed: assumed::ASSUMED,
-    untested: untested::UNTESTED,
 };
 
 /// Proposed studies of section 7.

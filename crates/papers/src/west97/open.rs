@@ -34,7 +34,6 @@ pub(super) const LONG_DELAY: Claim = Claim {
     setup: "ACKP over a long-delay, high-bandwidth wireless link (RTT 500 ms or more, window 100 KB or \
             more), burst errors",
     published: "untested belief: there ACKP should give significant throughput gains",
-    cost: 26,
     run: Some(satellite),
     testbed: Some(&FAR),
     ..CLAIM
@@ -90,7 +89,6 @@ pub(super) const MULTI: Claim = Claim {
     place: "west97 7.0",
     setup: "several connections through one base station, congestion and wireless losses together",
     published: "proposed study: aggregate throughput, effect of one connection's losses on the others",
-    cost: 37,
     run: Some(multi),
     testbed: Some(&CROWD),
     ..CLAIM
@@ -246,7 +244,6 @@ pub(super) const SACK_ELN: Claim = Claim {
     place: "west97 7.0",
     setup: "as W-ELN-CHECKSUM with SACK: the LAN with single errors and with six-packet bursts",
     published: "proposed study: SACK combined with ELN",
-    cost: 4,
     run: Some(sack_eln),
     ..CLAIM
 };

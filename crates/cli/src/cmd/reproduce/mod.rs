@@ -74,7 +74,7 @@ pub struct ReproduceArgs {
     /// Add to the report in this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Print the time of each claim on stderr, for the costs of the claims
+    /// Print the time of each claim on stderr, in the format of crates/papers/src/costs.txt
     #[arg(long, hide = true, requires = "fresh")]
     pub timings: bool,
 }
@@ -197,7 +197,7 @@ fn evaluate_all(
     let missing = chosen.iter().zip(&stored).filter(|(_, stored)| stored.is_none());
     let watch = Watch {
         stop: Stop::listen()?,
-        progress: Progress::of_work(missing.map(|(claim, _)| claim.cost).sum(), json),
+        progress: Progress::of_work(missing.map(|(claim, _)| claim.cost()).sum(), json),
         runs: AtomicU64::new(0),
         at: Mutex::default(),
         stuck: Mutex::default(),
@@ -220,9 +220,9 @@ fn evaluate_all(
                     store.save(&one)?;
                 }
                 if args.timings {
-                    eprintln!("    (\"{}\", {}),", claim.id, began.tenths());
+                    eprintln!("{} {}", claim.id, began.tenths());
                 }
-                watch.progress.advance(claim.cost);
+                watch.progress.advance(claim.cost());
                 one
             }
         };

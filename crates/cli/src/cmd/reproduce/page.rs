@@ -76,7 +76,7 @@ fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
             ("runs per case".to_owned(), seeds.join(", ")),
             ("world".to_owned(), world(&chosen)),
         ],
-        assumptions: papers.iter().flat_map(|p| p.assumptions()).collect(),
+        assumptions: papers.iter().flat_map(|p| p.assumed()).cloned().collect(),
         again: Again {
             commands: blocks.iter().map(|block| command(*block)).collect(),
             seeds: blocks.iter().map(range).collect::<Vec<_>>().join(", "),

@@ -83,12 +83,9 @@ pub fn verdicts(done: &[StoredClaim]) -> Result<(), Failure> {
 /// The open questions of the papers.
 pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
     for paper in works().filter(|p| chosen.iter().any(|c| c.paper == p.key)) {
-        if paper.assumed.is_empty() {
-            continue;
-        }
         let mut text = format!("\nWhat {} leaves open, and what is assumed:\n", paper.key);
-        for (assumption, why) in paper.assumed {
-            text.push_str(&format!("- {assumption}\n  {why}\n"));
+        for assumption in paper.assumed() {
+            text.push_str(&format!("- {}\n  {}\n", assumption.what, assumption.why));
         }
         output::print(&text)?;
     }
