@@ -84,6 +84,35 @@ fn without_losses_no_congestion_control_is_recognized() {
     }
 }
 
+/// A queue that no sender overflows, on a line and on LTE, whose ACKs arrive in blocks.
+const DEEP: [&str; 1] = ["radio.queue=\"2000p\""];
+const LTE: [&str; 3] = [DEEP[0], "radio.mac=\"granted\"", "radio.link-layer=\"rlc\""];
+
+/// BBR needs no loss: it drains the queue that it filled at its start. Other senders never reduce their flight without
+/// one, unless their application pauses.
+#[test]
+fn bbr_is_recognized_without_losses() {
+    for set in [&DEEP[..], &LTE] {
+        let found = recognized("bbr", set, 1);
+        assert_eq!(
+            found.control,
+            Some(Control::Bbr),
+            "{set:?}: {} {}",
+            found.confidence,
+            found.evidence
+        );
+        assert!(found.answers.is_empty() && found.evidence.starts_with("without a loss"));
+        let pauses = "transfer={ from = \"server\", to = \"client\", on-off = { on = \"400ms\", off = \"300ms\" } }";
+        let mut paused = set.to_vec();
+        paused.push(pauses);
+        let others = [("rack", set), ("cubic", set), ("vegas", set), ("cubic", &paused)];
+        for (tcp, set) in others {
+            let found = recognized(tcp, set, 1);
+            assert_eq!(found.control, None, "{tcp} {set:?}: {}", found.evidence);
+        }
+    }
+}
+
 /// Westwood continues at its measured rate: neither half nor 0.7 of its window, and not all of it.
 #[test]
 fn westwood_is_not_recognized_as_another_sender() {
