@@ -77,7 +77,7 @@ pub enum Code {
     NoScheme,
     /// Warning: part of the scenario has no effect.
     NoEffect,
-    /// Warning: a line of another program is modelled, with differences that the message names.
+    /// Warning: the model differs from a named program or standard, as the message says.
     Differs,
     /// Warning: a number of a `tc` line has no unit, and tc's unit makes it very small.
     BareNumber,

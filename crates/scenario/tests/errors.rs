@@ -530,6 +530,24 @@ fn a_threshold_below_the_frame_of_an_ack_is_refused() {
     assert!(parse(&format!("{HEAD}{HOSTS}{}", path("76")), "test", &[]).is_ok());
 }
 
+/// TCP over `rate = "65mbit"` has 8 Mbit/s with preambles and ACKs of 802.11b.
+#[test]
+fn a_rate_that_802_11b_lacks_causes_a_warning() {
+    let warnings = |rate: &str, rest: &str| {
+        let radio = format!("[[path]]\nradio = {{ rate = \"{rate}\" }}\nmac = \"dcf\"\n{rest}\n");
+        let (_, warnings) = parse(&format!("{HEAD}{HOSTS}{radio}"), "test", &[]).unwrap();
+        warnings
+    };
+    let found = warnings("65mbit", "");
+    let [warning] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((warning.code, warning.key.as_str()), (Code::Differs, "path.1.radio.rate"));
+    assert!(warning.help.contains("phy = \"ax\""), "{warning:?}");
+    assert_eq!(warnings("65mbit", "dcf = { phy = \"ax\", mcs = 5 }"), []);
+    assert_eq!(warnings("5.5mbit", ""), []);
+    let own = "dcf = { stations = [{ host = \"mobile\", rate = \"6mbit\" }] }";
+    assert_eq!(warnings("11mbit", own).len(), 1);
+}
+
 #[test]
 fn power_saving_errors_point_at_the_key() {
     let path =

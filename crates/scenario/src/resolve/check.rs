@@ -43,8 +43,12 @@ pub(super) fn run(
         }
         view.schedulers_without_news(notes);
         view.codes_without_errors(notes);
+        view.rates_without_standard(notes);
     }
 }
+
+/// Rates of IEEE 802.11b, in bits per second.
+const DSSS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
 
 /// The scenario from the view of one of its cells; without cells there is one view.
 struct View<'a> {
@@ -433,6 +437,31 @@ impl View<'_> {
                      \"bit-errors\", ber = \"1e-5\" }`",
                 );
             note(notes, warning);
+        }
+    }
+
+    /// Warns of 802.11 at a rate that DSSS does not have. Its preambles and ACKs take most of the time of faster frames.
+    fn rates_without_standard(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.path.iter().enumerate() {
+            let StageKind::Radio(radio) = &stage.kind else { continue };
+            let Some(MacConfig::Dcf(dcf)) = radio.hop.as_ref().map(|hop| &hop.mac) else {
+                continue;
+            };
+            let own = dcf.stations.iter().filter_map(|station| station.rate);
+            let mut rates = [radio.radio.rate].into_iter().chain(own);
+            let Some(rate) = rates.find(|rate| !DSSS.contains(&rate.bps())) else { continue };
+            if dcf.ofdm.is_some() {
+                continue;
+            }
+            let key = self.stage_key(i, "radio.rate");
+            let warning = Diagnostic::new(Code::Differs, key, &self.stage_place(i, Some("radio")))
+                .message(format!("`{}` sends at {rate} with the times of DSSS", stage.name))
+                .label("802.11b has 1, 2, 5.5 and 11 Mbit/s")
+                .help(
+                    "write `dcf = { phy = \"ax\" }` with an `mcs`, or one of these rates; preambles of 192 us and ACKs at 1 Mbit/s \
+                     take most of the time of faster frames",
+                );
+            notes.push(Noted { warning, in_every_cell: true });
         }
     }
 
