@@ -30,7 +30,7 @@ pub struct HeatMap {
     pub values: Vec<Vec<Option<f64>>>,
 }
 
-/// Maps with common axes and one scale of shades.
+/// Maps with common axes and shades.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HeatMaps {
     pub title: String,
@@ -41,11 +41,13 @@ pub struct HeatMaps {
     /// Name of the horizontal axis, and its labels from left to right.
     pub columns: (String, Vec<String>),
     pub maps: Vec<HeatMap>,
+    /// Columns have names, not numbers: where ranges are wide, each has a scale of its own, from zero.
+    pub named_columns: bool,
     /// Cells that the figure does not show, as a sentence.
     pub note: String,
 }
 
-/// The scale of shades.
+/// A scale of shades.
 struct Shades {
     low: f64,
     high: f64,
@@ -89,8 +91,7 @@ impl HeatMaps {
         let map_height = 20.0 + TILE.1 * rows.len() as f64 + below;
         let fitting = ((WIDTH - MARGIN + GAP) / (map_width + GAP)) as usize;
         let across = fitting.clamp(1, self.maps.len().max(1));
-        let values = || self.maps.iter().flat_map(|map| map.values.iter().flatten().flatten());
-        let shades = Shades::of(values().copied().filter(|value| value.is_finite()));
+        let shades = self.shades();
 
         let mut canvas = Canvas::default();
         canvas.text("t", MARGIN, 24.0, Anchor::Start, &self.title);
@@ -115,13 +116,31 @@ impl HeatMaps {
         )
     }
 
-    /// The shades from the lowest to the highest value.
-    fn key(&self, canvas: &mut Canvas, shades: &Shades) {
-        canvas.text("l", MARGIN, 46.0, Anchor::Start, &self.value_label);
-        if shades.low > shades.high {
-            return;
+    /// The scale of all values, or one for each column.
+    fn shades(&self) -> Vec<Shades> {
+        let rows = || self.maps.iter().flat_map(|map| &map.values);
+        let finite = |value: &f64| value.is_finite();
+        let all = Shades::of(rows().flatten().flatten().copied().filter(finite));
+        if !(all.log && self.named_columns) {
+            return vec![all];
         }
-        let low = short(shades.low);
+        let column = |j: usize| rows().filter_map(move |row| *row.get(j)?).filter(finite);
+        (0..self.columns.1.len())
+            .map(|j| Shades { low: 0.0, high: Shades::of(column(j)).high, log: false })
+            .collect()
+    }
+
+    /// The shades from the lowest to the highest value.
+    fn key(&self, canvas: &mut Canvas, shades: &[Shades]) {
+        canvas.text("l", MARGIN, 46.0, Anchor::Start, &self.value_label);
+        let (low, high) = match shades {
+            [all] if all.low > all.high => return,
+            [all] => {
+                let scale = if all.log { ", logarithmic" } else { "" };
+                (short(all.low), format!("{}{scale}", short(all.high)))
+            }
+            _ => ("0".to_owned(), "highest of the column".to_owned()),
+        };
         let mut x = MARGIN + text_width(&self.value_label) + 16.0;
         canvas.text("k", x, 46.0, Anchor::Start, &low);
         x += text_width(&low) + 6.0;
@@ -130,8 +149,7 @@ impl HeatMaps {
             tile(canvas, (x, 35.0), (14.0, 14.0), OPACITY.0 + share * (OPACITY.1 - OPACITY.0));
             x += 14.0;
         }
-        let scale = if shades.log { ", logarithmic" } else { "" };
-        canvas.text("k", x + 6.0, 46.0, Anchor::Start, &format!("{}{scale}", short(shades.high)));
+        canvas.text("k", x + 6.0, 46.0, Anchor::Start, &high);
     }
 
     fn map(
@@ -140,7 +158,7 @@ impl HeatMaps {
         map: &HeatMap,
         (x, y): (f64, f64),
         geometry: &Geometry,
-        shades: &Shades,
+        shades: &[Shades],
     ) {
         let Geometry { tile: (width, height), left, below, turned } = *geometry;
         let (start, top) = (x + left, y + 20.0);
@@ -154,7 +172,8 @@ impl HeatMaps {
             for (j, value) in values.iter().enumerate() {
                 let Some(value) = value.filter(|value| value.is_finite()) else { continue };
                 let at = start + width * j as f64;
-                tile(canvas, (at, above), (width - 1.0, height - 1.0), shades.opacity(value));
+                let scale = &shades[j.min(shades.len() - 1)];
+                tile(canvas, (at, above), (width - 1.0, height - 1.0), scale.opacity(value));
                 let number = short(value);
                 if text_width(&number) < width {
                     let baseline = above + height / 2.0 + 4.0;
@@ -220,6 +239,7 @@ mod tests {
             rows: ("r".to_owned(), labels(3)),
             columns: ("c".to_owned(), labels(columns)),
             maps: (0..count).map(map).collect(),
+            named_columns: false,
             note: String::new(),
         }
     }
@@ -244,6 +264,25 @@ mod tests {
         assert!(!svg.contains("NaN"), "{svg}");
         drawn.maps[0].values = vec![vec![None; 2]; 3];
         assert!(!drawn.plot().body.contains("inf"));
+    }
+
+    /// The best sender of each link is as dark as that of any other, although links differ by orders of magnitude.
+    #[test]
+    fn named_columns_of_wide_ranges_have_own_scales() {
+        let mut drawn = maps(1, 2);
+        drawn.maps[0].values =
+            [[100.0, 0.02], [50.0, 0.01], [75.0, 0.015]].map(|row| row.map(Some).to_vec()).to_vec();
+        assert!(drawn.shades().len() == 1 && drawn.plot().body.contains("logarithmic"));
+        drawn.named_columns = true;
+        let shades = drawn.shades();
+        let middle = |j: usize, value| shades[j].opacity(value);
+        assert_eq!((middle(0, 100.0), middle(1, 0.02)), (OPACITY.1, OPACITY.1));
+        assert!((middle(0, 75.0) - middle(1, 0.015)).abs() < 1e-9);
+        assert!(drawn.plot().body.contains("highest of the column"));
+        // With similar values in all columns one scale compares them.
+        drawn.maps[0].values[0] = vec![Some(3.0), Some(1.0)];
+        drawn.maps[0].values.truncate(1);
+        assert_eq!(drawn.shades().len(), 1);
     }
 
     #[test]

@@ -117,6 +117,7 @@ fn heat(
         rows: axis(rows),
         columns: axis(columns),
         maps,
+        named_columns: numeric.is_none(),
         note: note.clone(),
     };
     (plot.plot(), note)
