@@ -23,8 +23,7 @@ pub struct Claim {
     pub published: &'static str,
     /// The measurement is of this machine, not of a simulation, so figures differ between runs.
     pub of_this_machine: bool,
-    /// The experiment, if there is one.
-    pub run: Option<Experiment>,
+    pub run: Experiment,
     /// The testbed, where its open parameters are known.
     pub testbed: Option<&'static Testbed>,
 }
@@ -39,7 +38,7 @@ impl Claim {
             setup: "",
             published: "",
             of_this_machine: false,
-            run: None,
+            run: |_, _| unreachable!("a claim has an experiment"),
             testbed: None,
         }
     }

@@ -54,7 +54,6 @@ impl Trial<'_> {
         let mut bench = Bench::trying(self.seeds, observer);
         let mut all = Vec::new();
         for claim in self.claims {
-            let Some(run) = claim.run else { continue };
             let open = claim.open();
             let of_this = |setting: &&String| {
                 let key = setting.split('=').next().unwrap_or_default();
@@ -65,8 +64,7 @@ impl Trial<'_> {
                 bench.shorter = testbed.shorter;
                 bench.many = MANY;
             }
-            let mut finding = Finding::new(self.seeds);
-            run(&mut bench, &mut finding)?;
+            let finding = Finding::of(&mut bench, claim.run)?;
             all.extend(finding.conditions.iter().map(|condition| {
                 let (quantity, bound) = match condition.bound {
                     Bound::True => (without_numbers(&condition.what), String::new()),

@@ -5,7 +5,7 @@ use core::fmt::{self, Display};
 use lasthop_report::model::{ConditionFigure, Figure, MeasuredFigure, Table, Verdict};
 use lasthop_report::number::{short, with_interval};
 
-use crate::Estimate;
+use crate::{Bench, Estimate, Experiment, Interrupted};
 
 /// The bound of a measured value. NaN is within no bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -140,6 +140,17 @@ pub struct Finding {
 impl Finding {
     pub fn new(runs: u32) -> Finding {
         Finding { runs, seeds: runs, ..Finding::default() }
+    }
+
+    /// The finding of an experiment.
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] when the bench's observer requested a stop.
+    pub(crate) fn of(bench: &mut Bench<'_>, run: Experiment) -> Result<Finding, Interrupted> {
+        let mut finding = Finding::new(bench.seeds);
+        run(bench, &mut finding)?;
+        Ok(finding)
     }
 
     /// Requires `holds`, a condition without a single number. [`Finding::judge`] is for numbers.

@@ -100,40 +100,28 @@ pub struct ClaimEvaluation {
     /// For tables and programs.
     pub result: ClaimResult,
     /// Tables and figures for the report.
-    pub finding: Option<Finding>,
+    pub finding: Finding,
 }
 
-/// Runs the experiment of `claim`, if there is one.
+/// Runs the experiment of `claim`.
 ///
 /// # Errors
 ///
 /// [`Interrupted`] when the bench's observer requested a stop.
 pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<ClaimEvaluation, Interrupted> {
-    let finding = match claim.run {
-        Some(run) => {
-            let mut finding = Finding::new(bench.seeds);
-            run(bench, &mut finding)?;
-            Some(finding)
-        }
-        None => None,
-    };
-    let nothing = Finding {
-        notes: vec!["there is no experiment for it yet".to_owned()],
-        ..Finding::default()
-    };
-    let f = finding.as_ref().unwrap_or(&nothing);
+    let finding = Finding::of(bench, claim.run)?;
     let result = ClaimResult {
         id: claim.id.to_owned(),
         paper: claim.paper.to_owned(),
         place: claim.place.to_owned(),
         setup: claim.setup.to_owned(),
         published: claim.published.to_owned(),
-        measured: f.measured.clone(),
-        conditions: f.judged(),
-        runs: f.runs,
-        verdict: f.verdict(),
-        reason: f.reason(),
-        notes: f.notes.clone(),
+        measured: finding.measured.clone(),
+        conditions: finding.judged(),
+        runs: finding.runs,
+        verdict: finding.verdict(),
+        reason: finding.reason(),
+        notes: finding.notes.clone(),
     };
     Ok(ClaimEvaluation { result, finding })
 }
@@ -141,8 +129,6 @@ pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<ClaimEvaluation,
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-
-    use lasthop_report::model::Verdict;
 
     use super::*;
 
@@ -154,7 +140,6 @@ mod tests {
         for paper in works() {
             for claim in paper.claims {
                 assert_eq!(claim.paper, paper.key, "{}", claim.id);
-                assert!(claim.run.is_some(), "{}", claim.id);
                 let texts = [claim.id, claim.place, claim.setup, claim.published];
                 assert!(texts.iter().all(|text| !text.is_empty()), "{}", claim.id);
             }
@@ -177,13 +162,5 @@ mod tests {
         assert_eq!(count("related"), Some(RELATED.claims.len()));
         assert_eq!(count("W-T1"), Some(1));
         assert_eq!(count("W-T999"), None);
-    }
-
-    #[test]
-    fn a_claim_without_an_experiment_is_not_run() {
-        let claim = Claim { id: "X", ..Claim::of("west97") };
-        let evaluated = evaluate(&claim, &mut Bench::new(1, &())).unwrap();
-        assert_eq!(evaluated.result.verdict, Verdict::NotRun);
-        assert!(evaluated.finding.is_none());
     }
 }

@@ -29,7 +29,7 @@ pub(super) const BEST: Claim = Claim {
             (packets > 1000 B)",
     published: "energy efficiency up by almost 29 %; with RTS/CTS the saving is higher; lifetimes 122 \
             stock, 113 changed; with RTS/CTS the difference is much smaller, 114 and 113",
-    run: Some(best),
+    run: best,
     ..CLAIM
 };
 
@@ -108,7 +108,7 @@ pub(super) const RECEIVER: Claim = Claim {
     place: "5.9, Figure 5.9",
     setup: "the receiver on battery, MTU 2296, RTS/CTS on",
     published: "saves at the receiver as well; lifetimes 121 and 120 min",
-    run: Some(receiver),
+    run: receiver,
     ..CLAIM
 };
 

@@ -52,7 +52,7 @@ pub(super) const CAL: Claim = Claim {
     setup: "one battery: idle with screen off lasts 223 min, sending continuously 110 min; card 10/180/280 \
             mA at 5 V (doze/receive/transmit); 11 Mb/s 802.11b",
     published: "the two lifetimes and the currents",
-    run: Some(run),
+    run,
     ..CLAIM
 };
 

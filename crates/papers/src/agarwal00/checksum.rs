@@ -28,7 +28,7 @@ pub(super) const CHECKSUM: Claim = Claim {
     published: "0x5051+0x5253+0x5455 and its byte-swapped twin give byte-swapped sums; wide words fold to \
             the same sum; copy and checksum in one pass is nearly free",
     of_this_machine: true,
-    run: Some(run),
+    run,
     ..CLAIM
 };
 

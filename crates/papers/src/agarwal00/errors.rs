@@ -47,7 +47,7 @@ pub(super) const ERRORS: Claim = Claim {
     place: "5.10",
     setup: "TCP retransmissions over 802.11's own ARQ during one battery",
     published: "about 50 at MTU 1500",
-    run: Some(errors),
+    run: errors,
     ..CLAIM
 };
 

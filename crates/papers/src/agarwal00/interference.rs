@@ -97,7 +97,7 @@ pub(super) const T5_1: Claim = Claim {
             RTS,noSACK,cont 124, 3811377004; no RTS,SACK,cont 117, 3647866576; no RTS,noSACK,int 106, \
             4183867981; no RTS,SACK,int 109, 4185749921; RTS,noSACK,int 111, 3646355620; RTS,SACK,int 112, \
             3631339254",
-    run: Some(table_5_1),
+    run: table_5_1,
     ..CLAIM
 };
 

@@ -27,7 +27,7 @@ pub(super) const LOOKUP: Claim = Claim {
     setup: "connection lookup by hash with one-entry cache; header prediction fast path",
     published: "one-entry caches hit mostly; the fast path takes five comparisons",
     of_this_machine: true,
-    run: Some(run),
+    run,
     ..CLAIM
 };
 

@@ -59,7 +59,7 @@ pub(super) const OPTIONS: Claim = Claim {
     setup: "window scale, timestamps off, header prediction before PAWS",
     published: "window scale: no saving; timestamps off: lifetime 115 against 111 min; modified header \
             prediction: 114 against 111; the last two comparable",
-    run: Some(options),
+    run: options,
     ..CLAIM
 };
 
@@ -127,7 +127,7 @@ pub(super) const DELACK: Claim = Claim {
     place: "5.6, Figure 5.6",
     setup: "an ACK every 500 ms only, against every second segment",
     published: "more bytes at the same lifetime (106 min)",
-    run: Some(by_time),
+    run: by_time,
     ..CLAIM
 };
 

@@ -25,7 +25,7 @@ pub(super) const MSS: Claim = Claim {
     place: "5.1, Figures 5.1a and b",
     setup: "MSS 500, 1000, 1500, 2296",
     published: "bytes per battery rise with MSS; lifetime falls slightly",
-    run: Some(mss),
+    run: mss,
     ..CLAIM
 };
 
@@ -84,7 +84,7 @@ pub(super) const SACK: Claim = Claim {
     place: "5.2, Figures 5.2a-d",
     setup: "SACK on and off for each MSS",
     published: "off is better only at 2296; on is better below",
-    run: Some(sack),
+    run: sack,
     ..CLAIM
 };
 

@@ -60,7 +60,7 @@ pub(super) const DEVIATION: Claim = Claim {
     place: "5",
     setup: "the runs of Figures 7, 8 and 10",
     published: "the standard deviation of all results is below 4 %",
-    run: Some(deviation),
+    run: deviation,
     ..CLAIM
 };
 

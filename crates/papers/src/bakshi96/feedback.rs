@@ -17,7 +17,7 @@ pub(super) const QUENCH: Claim = Claim {
     place: "4.2.2",
     setup: "ICMP source quench from the base station instead of EBSN",
     published: "does not prevent the timeouts of packets already under way; no gain",
-    run: Some(quench),
+    run: quench,
     ..CLAIM
 };
 
@@ -105,7 +105,7 @@ pub(super) const TICK: Claim = Claim {
     place: "4.2.1, 6",
     setup: "timer granularity 100 ms against 300-500 ms, local recovery with and without EBSN",
     published: "local recovery alone suffers from fine timers, EBSN does not",
-    run: Some(tick),
+    run: tick,
     ..CLAIM
 };
 
@@ -148,7 +148,7 @@ pub(super) const RECOVERY: Claim = Claim {
     place: "1, 4.2.1, 6",
     setup: "local recovery without feedback against basic TCP, packets of 576 B, bad periods of 1 to 4 s",
     published: "local recovery improves performance; timeouts still occur at the source",
-    run: Some(recovery),
+    run: recovery,
     ..CLAIM
 };
 

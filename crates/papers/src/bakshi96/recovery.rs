@@ -55,7 +55,7 @@ pub(super) const F8: Claim = Claim {
     setup: "as B-F7 with local recovery and EBSN",
     published: "throughput rises with packet size; 9.0 kb/s at 1536 B and 4 s (bound 12.8*10/14 = 9.14); \
             twice basic TCP",
-    run: Some(f8),
+    run: f8,
     ..CLAIM
 };
 
@@ -132,7 +132,7 @@ pub(super) const LONGER: Claim = Claim {
     place: "5.1 (expected, not measured)",
     setup: "as B-F8, packets of 1536 B, mean bad periods of 4, 6, 8 and 16 s",
     published: "expectation: improvements by EBSN are much higher for longer bad periods",
-    run: Some(longer),
+    run: longer,
     ..CLAIM
 };
 
@@ -172,7 +172,7 @@ pub(super) const F9: Claim = Claim {
     place: "5.1, Figure 9",
     setup: "data retransmitted by the source in B-F7 and B-F8",
     published: "basic: grows with packet size and bad period; EBSN: none",
-    run: Some(f9),
+    run: f9,
     ..CLAIM
 };
 

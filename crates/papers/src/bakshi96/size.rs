@@ -153,7 +153,7 @@ pub(super) const F7: Claim = Claim {
     published: "an optimum packet size exists and depends on the bad period (512 B at 1 s: 8.7 kb/s, about \
             30 % above 1536 B; 384 B at 3 s), beyond which throughput decreases; 4.5 kb/s at 1536 B and 4 s; \
             throughput falls with the bad period",
-    run: Some(f7),
+    run: f7,
     ..CLAIM
 };
 

@@ -163,7 +163,7 @@ pub(super) const F3: Claim = Claim {
             wireless, 100 ms tick; deterministic 10 s good / 4 s bad",
     published: "every bad period loses the packets in flight and ends in a timeout; packets 44 to 50 are lost from \
             24 to 28 s; packet 44 times out at 25.9 s, and is retransmitted again at 28.3 s",
-    run: Some(f3),
+    run: f3,
     ..CLAIM
 };
 
@@ -211,7 +211,7 @@ pub(super) const F4: Claim = Claim {
     setup: "the same with local recovery (random backoff, at most 13 tries)",
     published: "most bad periods cause no source retransmission, as that of 24 to 28 s, some cause a source timeout \
             and a redundant retransmission: packet 27 times out at 13.75 s",
-    run: Some(f4),
+    run: f4,
     ..CLAIM
 };
 
@@ -268,7 +268,7 @@ pub(super) const F5: Claim = Claim {
     place: "4.2.1, Figure 5",
     setup: "the same with EBSN after every failed attempt",
     published: "no source timeout",
-    run: Some(f5),
+    run: f5,
     ..CLAIM
 };
 

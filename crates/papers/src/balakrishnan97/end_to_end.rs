@@ -44,7 +44,7 @@ pub(super) const F3_LAN: Claim = Claim {
     published: "Reno below 50 % of the link; NewReno 10-25 % above Reno; ELN above NewReno; ELN-RXMT's \
             gain larger with 8 KB buffers; SMART SACK 1.25 Mb/s, best of them and 10-15 % below the best \
             local scheme; all goodputs near 97.7 %",
-    run: Some(lan),
+    run: lan,
     ..CLAIM
 };
 
@@ -87,7 +87,7 @@ pub(super) const F3_WAN: Claim = Claim {
     place: "3.1.2, Figure 3",
     setup: "the same over the WAN",
     published: "Reno 0.31 Mb/s, below 25 %; NewReno about 2.3 times Reno; ELN over twice",
-    run: Some(wan),
+    run: wan,
     ..CLAIM
 };
 

@@ -110,7 +110,7 @@ pub(super) const F2_LAN: Claim = Claim {
     published: "TCP-aware about 10 % above LL; wireless goodput LL 95.5 %, TCP-aware 97.6 % (best possible \
             97.7 %); about 90 % of losses retransmitted by both source and LL; best: LL-SACK-TCP-AWARE, \
             1.40 Mb/s",
-    run: Some(lan),
+    run: lan,
     ..CLAIM
 };
 
@@ -155,7 +155,7 @@ pub(super) const F2_WAN: Claim = Claim {
     place: "3.1.1, Figure 2",
     setup: "the same over 16 hops (large delay-bandwidth product)",
     published: "TCP-aware about 30 % above LL",
-    run: Some(wan),
+    run: wan,
     ..CLAIM
 };
 

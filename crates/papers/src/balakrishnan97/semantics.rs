@@ -97,7 +97,7 @@ pub(super) const ACKSPLIT: Claim = Claim {
     setup: "base station is killed in mid-transfer",
     published: "split connections acknowledge data that has not arrived; the TCP-aware link layer keeps \
             end-to-end semantics",
-    run: Some(acksplit),
+    run: acksplit,
     ..CLAIM
 };
 

@@ -30,7 +30,7 @@ pub(super) const F1: Claim = Claim {
             to 16 MB and every other packet lost",
     published: "no difference below 1e-6; improvement by 2 to 20 times above; snoop finishes even when \
             every other packet is lost, Reno makes no progress",
-    run: Some(f1),
+    run: f1,
     ..CLAIM
 };
 
@@ -129,7 +129,7 @@ pub(super) const MOBILE_SENDER: Claim = Claim {
     setup: "transfer mobile->fixed with snoop's negative acknowledgements (SACK-based) from the base \
             station",
     published: "improves transfers from the mobile host too",
-    run: Some(mobile_sender),
+    run: mobile_sender,
     ..CLAIM
 };
 

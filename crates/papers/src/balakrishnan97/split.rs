@@ -32,7 +32,7 @@ pub(super) const F4: Claim = Claim {
     setup: "split connections, 64 KB buffer at the base station: SPLIT, SPLIT-SACK; LAN and WAN",
     published: "SPLIT 0.6 Mb/s LAN, about as Reno end to end, 0.58 WAN, much more than Reno; SPLIT-SACK 1.3 LAN, 1.1 \
             WAN; none above the best TCP-aware link layer",
-    run: Some(f4),
+    run: f4,
     ..CLAIM
 };
 

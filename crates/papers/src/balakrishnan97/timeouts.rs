@@ -25,7 +25,7 @@ pub(super) const CAUSES: Claim = Claim {
     published: "over 50 % of all retransmissions after coarse timeouts; SACK could have avoided at most 4.43 % of \
             the timeouts; 95.6 % for too few duplicate ACKs, 70 % of these without any; new data upon duplicate ACKs \
             for about 25 %",
-    run: Some(causes),
+    run: causes,
     ..CLAIM
 };
 

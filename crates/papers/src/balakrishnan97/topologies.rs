@@ -54,7 +54,7 @@ pub(super) const F6: Claim = Claim {
             compression, socket buffers 8..64 KB",
     published: "ACK dilation limits dial-up without compression; compression helps; Ethernet return is \
             best",
-    run: Some(f6),
+    run: f6,
     ..CLAIM
 };
 
@@ -140,7 +140,7 @@ pub(super) const MAC: Claim = Claim {
     setup: "packet radio network, two and three half-duplex hops with per-packet turn-around latency; with \
             and without ACK filtering; one and several connections",
     published: "ACK filtering improves throughput and fairness",
-    run: Some(mac),
+    run: mac,
     ..CLAIM
 };
 

@@ -98,7 +98,7 @@ pub(super) const F7: Claim = Claim {
     setup: "one 10 s transfer through a router with cross traffic and frequent losses; SACK against \
             right-edge recovery",
     published: "right-edge recovery is more than twice as fast; far fewer coarse timeouts",
-    run: Some(f7),
+    run: f7,
     ..CLAIM
 };
 
@@ -190,7 +190,7 @@ pub(super) const F8_F9: Claim = Claim {
     setup: "four transfers starting at 0, 2, 4, 6 s, ending at 10 s, 3-packet buffer; SACK against TCP-INT",
     published: "SACK: two of four flows get < 10 % of the bytes; TCP-INT: equal shares, almost no coarse \
             timeouts, slightly fewer bytes in all",
-    run: Some(f8_f9),
+    run: f8_f9,
     ..CLAIM
 };
 
@@ -282,7 +282,7 @@ pub(super) const F11_F12: Claim = Claim {
     setup: "one connection to host 1, one then two (from 15 s) to host 2, cross traffic; SACK against \
             TCP-INT",
     published: "SACK shares by connection (host 2 gets twice); TCP-INT shares by host",
-    run: Some(f11_f12),
+    run: f11_f12,
     ..CLAIM
 };
 

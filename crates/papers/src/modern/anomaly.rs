@@ -14,7 +14,7 @@ pub(super) const ANOMALY: Claim = Claim {
     place: "M. Heusse, F. Rousseau, G. Berger-Sabbatel, A. Duda: Performance Anomaly of 802.11b, INFOCOM 2003, abstract",
     setup: "2 to 5 hosts with UDP packets of 1500 bytes to send at any time, at 11 Mb/s; one of them at 11, 5.5, 2 and 1 Mb/s",
     published: "a host at a lower rate degrades all: each host at the higher rate has less than the lower rate",
-    run: Some(anomaly),
+    run: anomaly,
     ..CLAIM
 };
 

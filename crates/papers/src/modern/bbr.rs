@@ -23,7 +23,7 @@ pub(super) const LOSS: Claim = Claim {
     setup: "flows of 60 s with BBR version 1 or CUBIC over 100 Mb/s and 100 ms, random losses of 0.001 to 50 %",
     published: "CUBIC has a tenth at 0.1 % of loss and stalls above 1 %; BBR has the possible (1 - loss) of the link \
                 up to 5 %, and nearly so up to 15 %",
-    run: Some(loss),
+    run: loss,
     ..CLAIM
 };
 

@@ -24,7 +24,7 @@ pub(super) const QUEUE: Claim = Claim {
     setup: "one flow with BBR version 1 or CUBIC over 10 Mb/s and 40 ms; small packets measure the queue",
     published: "startup of BBR queues up to two products and then drains them; after it there is essentially no \
                 queue; CUBIC fills the buffer, then cycles from 70 to 100 % of it",
-    run: Some(queue),
+    run: queue,
     ..CLAIM
 };
 
@@ -107,7 +107,7 @@ pub(super) const FAIR: Claim = Claim {
             Control, CACM 60(2), 2017, Figure 8",
     setup: "five flows with BBR version 1 over 100 Mb/s and 10 ms, which begin two seconds apart",
     published: "throughputs of several BBR flows on 100 Mb/s and 10 ms converge to a fair share",
-    run: Some(fair),
+    run: fair,
     ..CLAIM
 };
 

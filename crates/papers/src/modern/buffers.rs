@@ -31,7 +31,7 @@ pub(super) const BUFFERS: Claim = Claim {
             delay (1291 packets) divided by the root of the number of flows",
     published: "utilization by simulation of 94.7 to 99.2, 99.2 to 99.8 and 99.8 to 100 %; a buffer of the product \
                 divided by the root suffices",
-    run: Some(buffers),
+    run: buffers,
     ..CLAIM
 };
 

@@ -31,7 +31,7 @@ pub(super) const CODEL: Claim = Claim {
     published: "Reno without a queue uses 75 %; a small standing queue of 5 to 10 % of the round trip gives close to \
                 100 % with Reno, CUBIC and Westwood; below 5 ms utilization suffers in some cases, above 5 ms it \
                 gains very little; the median delay of long transfers tends to the target",
-    run: Some(codel),
+    run: codel,
     ..CLAIM
 };
 

@@ -27,7 +27,7 @@ pub(super) const WINDOWS: Claim = Claim {
     setup: "one transfer with CUBIC or Reno, random losses of 1e-2 to 1e-4, round trips of 10 and 100 ms",
     published: "average windows: CUBIC as Reno where Reno does well, 12 segments at 1e-2 and 38 at 1e-3; at 1e-4 and \
             100 ms 187 against 120",
-    run: Some(cubic_reno),
+    run: cubic_reno,
     ..CLAIM
 };
 
@@ -116,7 +116,7 @@ pub(super) const RATES: Claim = Claim {
     setup: "one transfer with packets of 1500 bytes and a round trip of 100 ms; one in 1/p packets is lost",
     published: "1, 10 and 100 Mb/s need losses of 2.0e-2, 2.0e-4 and 2.0e-6 with Reno, and of 2.0e-2, 2.9e-4 and \
                 1.4e-5 with CUBIC",
-    run: Some(rates),
+    run: rates,
     ..CLAIM
 };
 

@@ -23,7 +23,7 @@ pub(super) const EQUATION: Claim = Claim {
             10 %; each segment is acknowledged",
     published: "the rate is s / (R sqrt(2bp/3) + t_RTO 3 sqrt(3bp/8) p (1 + 32 p^2)), with a loss event rate p, \
                 b = 1 and t_RTO = 4 R",
-    run: Some(equation),
+    run: equation,
     ..CLAIM
 };
 

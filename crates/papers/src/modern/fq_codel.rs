@@ -31,7 +31,7 @@ pub(super) const FQ_CODEL: Claim = Claim {
             FQ-CoDel",
     published: "with CoDel on a queue for each flow utilization is consistently better than with one queue, generally \
                 very close to 100 %, also with transfers in both directions, calls and web traffic",
-    run: Some(fq_codel),
+    run: fq_codel,
     ..CLAIM
 };
 

@@ -24,7 +24,7 @@ pub(super) const L4S: Claim = Claim {
     published: "L4S packets wait less than 1 ms on average and 2 ms in the 99th percentile, without losing \
                 utilization, and flows of both kinds have roughly the same throughput; with CUBIC under PIE or FQ-CoDel \
                 waits are 5 to 20 ms on average, 20 to 30 ms in the 99th percentile",
-    run: Some(l4s),
+    run: l4s,
     ..CLAIM
 };
 

@@ -16,50 +16,14 @@ const APART: f64 = 1040.0 * 8.0 / 8e6;
 /// Segments of the flight.
 const FLIGHT: usize = 20;
 
-/// An example: algorithm, sender, packets that are lost, first ACK, and the ACKs with the segments sent on each.
-type Example = (&'static str, &'static str, &'static str, usize, &'static [(usize, u32)]);
+/// An example: algorithm, sender, packets that are lost, first ACK, and the ACK that each segment answers.
+type Example = (&'static str, &'static str, &'static str, usize, &'static [usize]);
 
 const EXAMPLES: [Example; 4] = [
-    (
-        "PRR, one loss",
-        "rack",
-        "1",
-        1,
-        &[
-            (1, 1),
-            (2, 1),
-            (3, 1),
-            (5, 1),
-            (7, 1),
-            (9, 1),
-            (11, 1),
-            (13, 1),
-            (15, 1),
-            (18, 1),
-            (19, 1),
-        ],
-    ),
-    (
-        "RFC 6675, one loss",
-        "sack",
-        "1",
-        1,
-        &[
-            (1, 1),
-            (2, 1),
-            (3, 1),
-            (12, 1),
-            (13, 1),
-            (14, 1),
-            (15, 1),
-            (16, 1),
-            (17, 1),
-            (18, 1),
-            (19, 1),
-        ],
-    ),
-    ("PRR, 15 losses", "rack", "1-15", 15, &[(15, 1), (16, 1), (17, 2), (18, 2), (19, 2)]),
-    ("RFC 6675, 15 losses", "sack", "1-15", 15, &[(15, 1), (16, 1), (17, 7), (18, 1), (19, 1)]),
+    ("PRR, one loss", "rack", "1", 1, &[1, 2, 3, 5, 7, 9, 11, 13, 15, 18, 19]),
+    ("RFC 6675, one loss", "sack", "1", 1, &[1, 2, 3, 12, 13, 14, 15, 16, 17, 18, 19]),
+    ("PRR, 15 losses", "rack", "1-15", 15, &[15, 16, 17, 17, 18, 18, 19, 19]),
+    ("RFC 6675, 15 losses", "sack", "1-15", 15, &[15, 16, 17, 17, 17, 17, 17, 17, 17, 18, 19]),
 ];
 
 pub(super) const PRR: Claim = Claim {
@@ -69,7 +33,7 @@ pub(super) const PRR: Claim = Claim {
     published: "the segments sent on each returning ACK: with PRR (slow start reduction bound) one on every second \
                 ACK, with RFC 6675 none until the 12th; after 15 losses PRR sends two on each ACK, RFC 6675 seven \
                 at once",
-    run: Some(prr),
+    run: prr,
     ..CLAIM
 };
 
@@ -125,7 +89,7 @@ fn prr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     for (name, tcp, lost, first, published) in EXAMPLES {
         bench.check_interrupt()?;
         let mut expected = [0; FLIGHT];
-        published.iter().for_each(|(ack, count)| expected[*ack] = *count);
+        published.iter().for_each(|ack| expected[*ack] += 1);
         let measured = answers(bench, tcp, lost, first);
         let different = measured.iter().zip(&expected).filter(|(a, b)| a != b).count();
         rows.rows.push(row(&[&name, &list(&expected), &list(&measured)]));

@@ -21,7 +21,7 @@ pub(super) const RACK: Claim = Claim {
             of loss, a transfer with 5 % of loss, and a transfer without loss whose packets take up to 10 ms longer",
     published: "RACK-TLP detects losses more efficiently for flights that the application limits, for lost \
                 retransmissions, and with reordering; a probe of the tail avoids timeouts",
-    run: Some(rack),
+    run: rack,
     ..CLAIM
 };
 

@@ -21,7 +21,7 @@ pub(super) const ROUND_TRIPS: Claim = Claim {
     published: "with the same round trip CUBIC flows have the same throughput; with different ones throughputs are \
                 in inverse proportion to round trips, whatever the losses; with Reno they may be in proportion to \
                 the square",
-    run: Some(round_trips),
+    run: round_trips,
     ..CLAIM
 };
 

@@ -31,7 +31,7 @@ pub(super) const BBR: Claim = Claim {
             64 products of rate and delay; next to 1 to 16 CUBIC flows with 32",
     published: "the flow's part of the link is (1 - p)(d - Probe) / d with p = 1/2 - 1/(2X) - 4N/q, whatever the \
                 number of loss-based flows; the median error is 5 % for CUBIC and 8 % for Reno",
-    run: Some(bbr),
+    run: bbr,
     ..CLAIM
 };
 
@@ -42,7 +42,7 @@ pub(super) const BBR3: Claim = Claim {
     setup: "the flows of M-BBR-CUBIC with BBR version 3",
     published: "the steady-state model describes BBR version 1, above all next to one loss-based flow; predictions \
                 for version 3 differ clearly from its behaviour",
-    run: Some(bbr3),
+    run: bbr3,
     ..CLAIM
 };
 

@@ -17,7 +17,7 @@ pub(super) const HYSTART: Claim = Claim {
     setup: "downloads of ten bandwidth-delay products over 100 Mb/s with a buffer of one, round trips of 10 to 200 ms; \
             CUBIC with HyStart++, and standard slow start",
     published: "over a variety of tests HyStart++ halves retransmitted bytes, and improves goodput",
-    run: Some(hystart),
+    run: hystart,
     ..CLAIM
 };
 

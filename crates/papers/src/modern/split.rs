@@ -48,7 +48,7 @@ pub(super) const SPLIT: Claim = Claim {
     published: "splitting does not help BBR version 1 markedly (by less than a half); it multiplies the throughput of \
                 CUBIC where one segment is short and the other has no loss, and that of BBR version 3 in all three \
                 networks, in two of them more than that of CUBIC",
-    run: Some(split),
+    run: split,
     ..CLAIM
 };
 

@@ -46,7 +46,7 @@ pub(super) const VENO: Claim = Claim {
     setup: "Veno and Reno, both with RACK, over 10 Mb/s with 1 % of random loss, round trips of 20 to 200 ms",
     published: "with 1 % of random loss up to 80 % more throughput than Reno, without harm to concurrent connections of \
                 Reno",
-    run: Some(veno),
+    run: veno,
     ..CLAIM
 };
 
@@ -102,7 +102,7 @@ pub(super) const WESTWOOD: Claim = Claim {
     setup: "Westwood and Reno, both with RACK, over 10 Mb/s and 100 ms, with random loss of 0 to 5 %",
     published: "better than Reno in wired and wireless networks, most with lossy links; not very sensitive to random \
                 errors",
-    run: Some(westwood),
+    run: westwood,
     ..CLAIM
 };
 

@@ -35,7 +35,7 @@ pub(super) const BIDIR: Claim = Claim {
     place: "3.3.1, Figure 1",
     setup: "transfers in both directions at once over the half-duplex link",
     published: "interleaving by TRANS/WAIT keeps RTS collisions away",
-    run: Some(run),
+    run,
     ..CLAIM
 };
 

@@ -84,7 +84,7 @@ pub(super) const F12: Claim = Claim {
     setup: "BER 15e-6, first two seconds",
     published: "unaided: two losses in one small window lead to a timeout and a redundant retransmission; \
             TULIP: 17 losses, idle periods <= 200 ms, no timeout, one packet lost three times",
-    run: Some(f12),
+    run: f12,
     ..CLAIM
 };
 

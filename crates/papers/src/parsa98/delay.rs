@@ -24,7 +24,7 @@ pub(super) const F14: Claim = Claim {
     setup: "end-to-end packet delay, BER 0..15e-6, 42 KB and 16 KB",
     published: "TULIP's mean delay below snoop's everywhere, its deviation too as errors rise; 16 KB \
             window cuts the delay by more than half",
-    run: Some(f14),
+    run: f14,
     ..CLAIM
 };
 
@@ -98,7 +98,7 @@ pub(super) const F16: Claim = Claim {
     setup: "delay at high BER, 42 KB; snoop with its RTT-sampling fault and with the fault fixed",
     published: "the fix lowers snoop's delay and deviation much; above 35e-6 TULIP's are much lower still; TCP alone \
             has a lower mean delay than snoop up to 60e-6, and a larger one with its deviation",
-    run: Some(f16),
+    run: f16,
     ..CLAIM
 };
 
@@ -133,7 +133,7 @@ pub(super) const F17: Claim = Claim {
     setup: "as T-F16 with 16 KB",
     published: "snoop's mean delay more than twice TULIP's at the high end, and its deviation very high; much lower \
             delays than with 42 KB",
-    run: Some(f17),
+    run: f17,
     ..CLAIM
 };
 

@@ -202,7 +202,7 @@ pub(super) const F6: Claim = Claim {
     setup: "window 8, packets 7-13, the losses described in the text",
     published: "exact order: 7, 8, 9(lost), 10, 9*(lost), 11(lost), 12, 9*, 11*, 13; releases and bit \
             vectors as in the text",
-    run: Some(f6),
+    run: f6,
     ..CLAIM
 };
 

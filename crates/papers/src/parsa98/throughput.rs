@@ -30,7 +30,7 @@ pub(super) const F9: Claim = Claim {
             42 KB window, BER 3.9e-6 and 15e-6",
     published: "at 15e-6 TCP alone is only 30 % through when TULIP and snoop are done; no TCP timeout \
             with either; TULIP slightly ahead",
-    run: Some(f9),
+    run: f9,
     ..CLAIM
 };
 
@@ -98,7 +98,7 @@ pub(super) const F10: Claim = Claim {
     setup: "BER 0..15e-6, windows 42 KB and 16 KB",
     published: "MAC acceleration is worth 4-5 % at BER 0; unaided TCP keeps up below 0.5e-6; no difference \
             between the windows",
-    run: Some(f10),
+    run: f10,
     ..CLAIM
 };
 
@@ -175,7 +175,7 @@ pub(super) const T1: Claim = Claim {
     setup: "BER 15e-6, 42 KB window",
     published: "goodput TULIP 0.840 (ideal 0.841), snoop 0.829 (0.831), none 0.814 (0.834); TCP timeouts \
             0, 0, 732; redundant packets 0, 0, 158",
-    run: Some(t1),
+    run: t1,
     ..CLAIM
 };
 
@@ -230,8 +230,11 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         }
     }
     finding.tables.push(rows);
-    let sweeps = Sweeps::run(bench, &[Tulip, Snoop, Unaided], Window::Large, &LOW, bit_errors)?;
-    finding.figures.push(figure_11(&sweeps));
+    if bench.is_shown() {
+        let protocols = [Tulip, Snoop, Unaided];
+        let sweeps = Sweeps::run(bench, &protocols, Window::Large, &LOW, bit_errors)?;
+        finding.figures.push(figure_11(&sweeps));
+    }
     Ok(())
 }
 
@@ -265,7 +268,7 @@ pub(super) const F15: Claim = Claim {
     setup: "BER 15e-6..75e-6",
     published: "unaided TCP nearly stops above 30e-6; snoop falls off above 30e-6; TULIP declines \
             slowly, up to 3 times snoop; no difference between the windows",
-    run: Some(f15),
+    run: f15,
     ..CLAIM
 };
 
@@ -353,7 +356,7 @@ pub(super) const SACK: Claim = Claim {
     place: "2 (expected, not measured)",
     setup: "as T-F9 at 15e-6, TULIP below Reno against a sender with SACK alone",
     published: "expectation: lower packet delay and smaller delay variance with TULIP than with TCP-SACK alone",
-    run: Some(sack),
+    run: sack,
     ..CLAIM
 };
 

@@ -121,7 +121,7 @@ pub(super) const F13: Claim = Claim {
     place: "5.1.4, Figure 13",
     setup: "TULIP at BER 15e-6; TCP's RTT estimate, deviation, RTO with 500 ms ticks",
     published: "RTO stays well above the measured RTT; RTT variation within the 500 ms tick",
-    run: Some(f13),
+    run: f13,
     ..CLAIM
 };
 

@@ -15,7 +15,7 @@ pub(super) const AIRMAIL: Claim = Claim {
     published: "the mobile host combines acknowledgements; codes adapt, so that they cost little where they are not \
                 needed; errors are repaired at the end of a window only (figures of throughput could not be read; the \
                 third less code at the mobile host cannot be measured here)",
-    run: Some(airmail),
+    run: airmail,
     ..CLAIM
 };
 

@@ -12,7 +12,7 @@ pub(super) const DISCONNECTION: Claim = Claim {
     setup: "4 MB to a mobile host that is out of reach every ten seconds, for 1 to 5 s: Reno alone, split, and M-TCP",
     published: "M-TCP keeps end-to-end semantics and performs excellently through periods of disconnection: the sender \
                 is held and keeps its window, where Reno starts again at one segment (figures could not be read)",
-    run: Some(disconnection),
+    run: disconnection,
     ..CLAIM
 };
 

@@ -14,7 +14,7 @@ pub(super) const HAND_OFF: Claim = Claim {
             of 0 to 1 s in between; the sender counts ticks of 500 ms",
     published: "current TCPs pause for 800 ms and longer at a hand-off; fast retransmission reduces that to 200 ms \
                 (the gaps of the measurements could not be read)",
-    run: Some(hand_off),
+    run: hand_off,
     ..CLAIM
 };
 

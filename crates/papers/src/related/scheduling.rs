@@ -16,7 +16,7 @@ pub(super) const SCHEDULING: Claim = Claim {
     published: "with FIFO the packet at the head blocks the others, and sharing is unfair; scheduling by channel \
                 state, round robin for example, improves utilization significantly; how much depends on how well the \
                 state is predicted (figures could not be read)",
-    run: Some(scheduling),
+    run: scheduling,
     ..CLAIM
 };
 

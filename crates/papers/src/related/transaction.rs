@@ -13,7 +13,7 @@ pub(super) const TRANSACTION: Claim = Claim {
             connection for each exchange with TCP and with T/TCP, and one that stays open",
     published: "a client waits for one round trip and the server's time, as if no connection were opened: a round trip \
                 less than with TCP",
-    run: Some(transaction),
+    run: transaction,
     ..CLAIM
 };
 

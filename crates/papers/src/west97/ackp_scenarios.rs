@@ -133,7 +133,7 @@ pub(super) const ACKP_SCENARIOS: Claim = Claim {
     published: "(1) partial ACK for the highest contiguous packet; (2) none; (3) one partial ACK that \
             jumps to the highest contiguous packet; no partial ACK in error-free operation or to a sender \
             that did not offer the option",
-    run: Some(run),
+    run,
     ..Claim::of("west97")
 };
 

@@ -42,7 +42,7 @@ pub(super) const F9: Claim = Claim {
     place: "4.4, Figure 9",
     setup: "2,000,000 B fixed->mobile, 10 Mb/s Ethernet + 2 Mb/s WaveLAN, no errors, Reno",
     published: "time-sequence plot is a straight line, slope = throughput, about 200 KB/s",
-    run: Some(f9),
+    run: f9,
     ..CLAIM
 };
 
@@ -74,7 +74,7 @@ pub(super) const F10: Claim = Claim {
     setup: "as W-F9 with one byte error per 64 KB (exponential gaps), Reno",
     published: "153.67 KB/s in one unusually good run; about 30 losses repaired by fast recovery; the \
             stalls (flat parts) account for almost the whole difference to the ideal transfer",
-    run: Some(f10),
+    run: f10,
     ..CLAIM
 };
 
@@ -144,7 +144,7 @@ pub(super) const F12: Claim = Claim {
     setup: "mobile->fixed WAN, 512 B segments, RTT 67 ms, ideal 61 KB/s, no wireless errors, congestion \
             losses from competing traffic (17 of ~3,900 packets)",
     published: "63 s, 31.0 KB/s; the losses of a WAN are mainly due to stalls",
-    run: Some(f12),
+    run: f12,
     ..CLAIM
 };
 
@@ -194,7 +194,7 @@ pub(super) const F13: Claim = Claim {
     place: "5.1, Figure 13",
     setup: "as W-F12 plus one error per 64 KB on the wireless link (54 losses, 1.38 %)",
     published: "137 s, 14.3 KB/s: about half of W-F12; the losses of a WAN are mainly due to stalls",
-    run: Some(f13),
+    run: f13,
     ..CLAIM
 };
 
@@ -230,7 +230,7 @@ pub(super) const WINDOWS: Claim = Claim {
     place: "5.1",
     setup: "the LAN with a window of two packets, the WAN with windows of 4 and 8 KB, no errors",
     published: "a window of two packets is enough for optimal throughput on the LAN; the WAN needs at least 8 KB",
-    run: Some(windows),
+    run: windows,
     ..CLAIM
 };
 

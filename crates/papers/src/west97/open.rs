@@ -34,7 +34,7 @@ pub(super) const LONG_DELAY: Claim = Claim {
     setup: "ACKP over a long-delay, high-bandwidth wireless link (RTT 500 ms or more, window 100 KB or \
             more), burst errors",
     published: "untested belief: there ACKP should give significant throughput gains",
-    run: Some(satellite),
+    run: satellite,
     testbed: Some(&FAR),
     ..CLAIM
 };
@@ -89,7 +89,7 @@ pub(super) const MULTI: Claim = Claim {
     place: "west97 7.0",
     setup: "several connections through one base station, congestion and wireless losses together",
     published: "proposed study: aggregate throughput, effect of one connection's losses on the others",
-    run: Some(multi),
+    run: multi,
     testbed: Some(&CROWD),
     ..CLAIM
 };
@@ -135,7 +135,7 @@ pub(super) const SEQCACHE: Claim = Claim {
     setup: "base station that caches sequence numbers only, shields duplicate ACKs and sends an explicit \
             loss notification so that the sender retransmits without congestion control",
     published: "proposed, not built",
-    run: Some(seqcache),
+    run: seqcache,
     ..CLAIM
 };
 
@@ -190,7 +190,7 @@ pub(super) const ELN_CHECKSUM: Claim = Claim {
     setup: "receiver answers a segment whose IP checksum holds and TCP checksum fails with a duplicate ACK \
             carrying the ELN option; sender retransmits without congestion control",
     published: "proposed, not built; imperfect because errors in the IP header stay invisible",
-    run: Some(eln_checksum),
+    run: eln_checksum,
     ..CLAIM
 };
 
@@ -244,7 +244,7 @@ pub(super) const SACK_ELN: Claim = Claim {
     place: "west97 7.0",
     setup: "as W-ELN-CHECKSUM with SACK: the LAN with single errors and with six-packet bursts",
     published: "proposed study: SACK combined with ELN",
-    run: Some(sack_eln),
+    run: sack_eln,
     ..CLAIM
 };
 

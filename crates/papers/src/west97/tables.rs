@@ -331,7 +331,7 @@ pub(super) const T1: Claim = Claim {
     published: "ideal 199.92 KB/s; Reno 98.36 (49.20 % of ideal, goodput 97.4 %, 7.50 timeouts); \
             snoop 185.91 (93.00 %, wired 99.4 %, wireless 97.3 %, 0.00); snoop+ACKP 185.07 (92.58 %, 99.5 \
             %, 97.2 %, 0.00)",
-    run: Some(t1),
+    run: t1,
     ..CLAIM
 };
 
@@ -369,7 +369,7 @@ pub(super) const T1_DENSER: Claim = Claim {
     setup: "as W-T1 at one error per 32 KB and per 16 KB",
     published: "snoop still shields the sender (no timeout, no duplicate ACK reaches it); ACKP \
             costs nothing",
-    run: Some(t1_denser),
+    run: t1_denser,
     ..CLAIM
 };
 
@@ -410,7 +410,7 @@ pub(super) const T2: Claim = Claim {
     setup: "as W-T1, each error destroys six consecutive packets",
     published: "Reno 7.19 KB/s (3.60 %, goodput 85.9 %, 56.60 expirations, 300 s); snoop 105.37 (52.71 %, \
             wired 99.6, wireless 87.5, 0.65); snoop+ACKP 105.66 (52.85 %, 99.7, 88.2, 0.30)",
-    run: Some(t2),
+    run: t2,
     ..CLAIM
 };
 
@@ -442,7 +442,7 @@ pub(super) const T3: Claim = Claim {
     setup: "as W-T1 with the wireless link slowed to 14.6 KB/s by a delay at the base station",
     published: "ideal 14.14 KB/s; Reno 7.52 (53.20 %, 97.6 %, 5.40); snoop 13.61 (96.24 %, wired 99.8, \
             wireless 97.5, 0.35); snoop+ACKP 13.61 (96.20 %, 99.8, 97.6, 0.05)",
-    run: Some(t3),
+    run: t3,
     ..CLAIM
 };
 
@@ -493,7 +493,7 @@ pub(super) const T4: Claim = Claim {
     setup: "as W-T3 with six-packet bursts",
     published: "Reno 2.79 KB/s (19.73 %, 84.9 %, 57.55); snoop 10.80 (76.35 %, wired 97.9, wireless 86.8, \
             4.30); snoop+ACKP 10.79 (76.31 %, 99.5, 87.8, 0.70)",
-    run: Some(t4),
+    run: t4,
     ..CLAIM
 };
 
@@ -541,7 +541,7 @@ pub(super) const SNOOP_WINDOW: Claim = Claim {
     place: "5.2.1",
     setup: "as W-T1 with snoop, receive windows of 16, 32 and 64 KB",
     published: "snoop stalls for a short time when the window fills; a larger window cures or reduces that",
-    run: Some(snoop_window),
+    run: snoop_window,
     ..CLAIM
 };
 

@@ -147,9 +147,6 @@ pub fn run(args: &ReproduceArgs, json: bool) -> Result<Outcome, Failure> {
         list(chosen, json)?;
         return Ok(Outcome::Done);
     }
-    // Without arguments, claims that cannot run are left out; an explicit one is always reported.
-    let chosen: Vec<&Claim> =
-        chosen.into_iter().filter(|c| !args.what.is_empty() || c.run.is_some()).collect();
     let default = || (!json).then(|| PathBuf::from(OUTPUT));
     let directory = args.output.clone().or_else(default);
     let store = directory.as_deref().map(Store::open).transpose()?;
@@ -254,7 +251,7 @@ struct Listed {
     paper: &'static str,
     #[serde(rename = "where")]
     place: &'static str,
-    /// `experiment`: `lasthop reproduce` can run it; `planned`: it cannot yet.
+    /// `experiment`: `lasthop reproduce` can run it.
     status: &'static str,
     setup: &'static str,
     published: &'static str,
@@ -276,7 +273,7 @@ pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Res
             id: c.id,
             paper: c.paper,
             place: c.place,
-            status: if c.run.is_some() { "experiment" } else { "planned" },
+            status: "experiment",
             setup: c.setup,
             published: c.published,
             verdict: recorded.map(|r| r.verdict),

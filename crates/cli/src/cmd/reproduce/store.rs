@@ -101,7 +101,6 @@ impl StoredClaim {
         ClaimEvaluation { result, finding }: ClaimEvaluation,
         origin: Origin,
     ) -> StoredClaim {
-        let finding = finding.unwrap_or_default();
         let (tables, figures) = (finding.tables, finding.figures);
         StoredClaim { origin, result, tables, figures, found: false }
     }
