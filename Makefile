@@ -116,7 +116,7 @@ papers: ## Reproduce all claims of the papers, and regenerate the record of thei
 	$(CARGO) build --locked --profile quick --package lasthop
 	mkdir -p target/papers
 	$(TARGET)/quick/lasthop reproduce --fresh --json -o target/papers > target/papers/answer.json
-	$(TARGET)/quick/lasthop reproduce $$(awk 'NF == 7 { print $$1 }' crates/papers/src/record.txt) --seed 21 --seeds 120 --json \
+	$(TARGET)/quick/lasthop reproduce $$(sed -n 's/^"\(.*\)" = .*seeds.*/\1/p' crates/papers/src/record.toml) --seed 21 --seeds 120 --json \
 		-o target/papers/many > target/papers/many.json
 	LASTHOP_PAPERS=$$PWD/target/papers/answer.json:$$PWD/target/papers/many.json $(CARGO) test --locked --package lasthop-papers --test pages the_pages
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-papers --test pages the_pages

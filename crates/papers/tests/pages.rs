@@ -60,19 +60,26 @@ fn record_answers(files: &str) {
             let version = claim["lasthop"].as_str().unwrap_or_default();
             let version = version.split_whitespace().next().unwrap_or_default();
             let (first, seeds) = (&usual[0]["first_seed"], &usual[0]["seeds"]);
-            let _ = writeln!(verdicts, "lasthop {version}\nseeds {first} {seeds}");
+            let _ = writeln!(
+                verdicts,
+                "lasthop = \"{version}\"\nseeds = {{ first = {first}, count = {seeds} }}\n\n[claims]"
+            );
         }
         let count = |v| result.conditions.iter().filter(|c| c.verdict == v).count();
         let counts = [Verdict::Holds, Verdict::Fails, Verdict::Undecided].map(count);
         let [holds, fails, undecided] = counts;
         let (id, verdict) = (&result.id, result.verdict.word());
-        let seeds = own.map_or(String::new(), |_| format!(" {first} {seeds}"));
-        let _ = writeln!(verdicts, "{id} {verdict} {holds} {fails} {undecided}{seeds}");
+        let own_seeds = format!(", seeds = {{ first = {first}, count = {seeds} }}");
+        let own_seeds = own.map_or("", |_| own_seeds.as_str());
+        let _ = writeln!(
+            verdicts,
+            "\"{id}\" = {{ verdict = \"{verdict}\", conditions = [{holds}, {fails}, {undecided}]{own_seeds} }}"
+        );
         lines.push(rounded(serde_json::to_value(&result).expect("JSON")).to_string());
     }
     fs::write(here("tests/record.json"), format!("[\n{}\n]\n", lines.join(",\n")))
         .expect("written");
-    fs::write(here("src/record.txt"), verdicts).expect("written");
+    fs::write(here("src/record.toml"), verdicts).expect("written");
 }
 
 fn results() -> Vec<ClaimResult> {
