@@ -440,7 +440,7 @@ impl View<'_> {
         }
     }
 
-    /// Warns of 802.11 at a rate that DSSS does not have. Its preambles and ACKs take most of the time of faster frames.
+    /// Warns of 802.11 at a rate that DSSS does not have.
     fn rates_without_standard(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Radio(radio) = &stage.kind else { continue };
@@ -448,19 +448,13 @@ impl View<'_> {
                 continue;
             };
             let own = dcf.stations.iter().filter_map(|station| station.rate);
-            let mut rates = [radio.radio.rate].into_iter().chain(own);
+            let mut rates = own.chain([radio.radio.rate]).filter(|_| dcf.ofdm.is_none());
             let Some(rate) = rates.find(|rate| !DSSS.contains(&rate.bps())) else { continue };
-            if dcf.ofdm.is_some() {
-                continue;
-            }
             let key = self.stage_key(i, "radio.rate");
             let warning = Diagnostic::new(Code::Differs, key, &self.stage_place(i, Some("radio")))
                 .message(format!("`{}` sends at {rate} with the times of DSSS", stage.name))
                 .label("802.11b has 1, 2, 5.5 and 11 Mbit/s")
-                .help(
-                    "write `dcf = { phy = \"ax\" }` with an `mcs`, or one of these rates; preambles of 192 us and ACKs at 1 Mbit/s \
-                     take most of the time of faster frames",
-                );
+                .help("write one of these rates, or `dcf = { phy = \"ax\" }`: preambles of 192 us take most of the time of faster frames");
             notes.push(Noted { warning, in_every_cell: true });
         }
     }

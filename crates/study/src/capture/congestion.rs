@@ -7,8 +7,8 @@
 //! - **the growth until the next loss**: Reno grows by a segment per round trip. CUBIC grows by a cubic function of
 //!   time, but at least by its Reno-friendly 0.53 segments per round trip (sections 4.2 and 4.3). BBR does not grow;
 //! - **pacing**: without it data is sent immediately when an ACK arrives. BBR requires pacing, others may have it;
-//! - **the flight without losses**: after slow start Reno and CUBIC never reduce it. BBR fills a queue when it
-//!   starts, drains it, and never reaches that flight again.
+//! - **the flight without losses**: Reno and CUBIC never reduce it. BBR fills a queue when it starts, drains it, and
+//!   does not reach that flight again.
 //!
 //! Each loss is evidence for or against each candidate, and against an unknown control, which predicts no values. The
 //! confidence is the posterior probability with equal priors. Only one constant is fitted to captures: the spread of
@@ -50,9 +50,9 @@ const SOON: f64 = 0.002;
 /// Standard deviation of the ratio of two flights of BBR. In one of eight round trips the flight is a quarter above the
 /// path's capacity, in one a quarter below (BBR version 1: the gain cycle of ProbeBW).
 const SWING: f64 = 0.177;
-/// Range of BBR's flight without losses, as a share of the largest one at its start: that is 2.89 times the path's
-/// capacity, the gain of Startup in version 1, and never follows again.
-const KEEPS: core::ops::RangeInclusive<f64> = 1.0 / 2.89..=1.0;
+/// Range of BBR's flight without losses, as a share of the largest one, at its start: that is 2.89 times the path's
+/// capacity, the gain of Startup in version 1. Others reach their largest flight last.
+const REMAINS: core::ops::Range<f64> = 1.0 / 2.89..1.0;
 /// Round trips of a gain cycle of ProbeBW.
 const CYCLE: f64 = 8.0;
 /// Minimum share of the time in which the congestion window limits the sender, where its flight shows its control.
@@ -171,30 +171,29 @@ pub fn congestion(transfer: &Transfer<'_>) -> Recognition {
     // Behind a part of the path, the capture shows the pace of that part.
     let waits = seen.waits().filter(|_| transfer.near() == Some(0.0));
     let scale = (ENOUGH / answers.len().max(1) as f64).min(1.0);
-    let undisturbed = seen.undisturbed().filter(|_| answers.is_empty() && is_free(transfer));
-    let growth = undisturbed.as_ref();
+    let free = answers.is_empty() && waits.is_some_and(|waits| waits > PACED) && is_free(transfer);
+    let remaining = seen.final_flight().filter(|_| free);
+    let flight = |control| remaining.map_or(0.0, |remaining| of_flight(control, remaining));
     let logs = Control::ALL.map(|control| {
         let windows: f64 = answers.iter().map(|answer| of_answer(control, answer, seen.cap)).sum();
-        let growth = growth.map_or(0.0, |growth| of_growth(control, growth, seen.cap));
-        windows * scale + growth + of_pacing(control, waits)
+        windows * scale + of_pacing(control, waits) + flight(Some(control))
     });
-    let windows = answers.iter().map(of_anything).sum::<f64>() * scale;
-    let other = windows + growth.map_or(0.0, of_any_window) + libm::log(0.5);
+    let other = answers.iter().map(of_anything).sum::<f64>() * scale;
+    let other = other + libm::log(0.5) + flight(None);
     let top = logs.iter().copied().fold(other, f64::max);
     let weights = logs.map(|log| libm::exp(log - top));
     let all = weights.iter().sum::<f64>() + libm::exp(other - top);
     let likeliest = Control::ALL.into_iter().zip(weights).max_by(|a, b| a.1.total_cmp(&b.1));
     let confidence = likeliest.map_or(0.0, |(_, weight)| weight / all);
-    let paced = waits.is_some_and(|waits| waits > PACED);
     let enough = |control: &Control| {
-        answers.len() >= LOSSES || *control == Control::Bbr && growth.is_some() && paced
+        answers.len() >= LOSSES || remaining.is_some() && *control == Control::Bbr
     };
     Recognition {
         control: likeliest
             .map(|(control, _)| control)
             .filter(|control| confidence >= CONFIDENT && enough(control)),
         confidence,
-        evidence: evidence(&answers, growth, waits),
+        evidence: evidence(&answers, remaining, waits),
         waits,
         flight: seen.mean(),
         most: seen.most() * seen.segment,
@@ -214,14 +213,9 @@ fn is_free(transfer: &Transfer<'_>) -> bool {
 }
 
 /// The evidence as text.
-fn evidence(
-    answers: &[LossResponse],
-    undisturbed: Option<&LossResponse>,
-    waits: Option<f64>,
-) -> String {
+fn evidence(answers: &[LossResponse], remaining: Option<f64>, waits: Option<f64>) -> String {
     let mut ratios: Vec<f64> = answers.iter().map(|answer| answer.after / answer.before).collect();
-    let kept = undisturbed.and_then(|all| Some(all.grown?.window / all.after));
-    let mut text = match (median(&mut ratios), kept) {
+    let mut text = match (median(&mut ratios), remaining) {
         (Some(ratio), _) => {
             format!(
                 "after {} it continued with {:.0} % of its window",
@@ -229,9 +223,9 @@ fn evidence(
                 ratio * 100.0
             )
         }
-        (None, Some(kept)) if kept < 1.0 => format!(
-            "without a loss it reduced its flight to {:.0} % of that at its start",
-            kept * 100.0
+        (None, Some(remaining)) if remaining < 1.0 => format!(
+            "without a loss it reduced its flight to {:.0} % of the largest one",
+            remaining * 100.0
         ),
         _ => "there was no loss that shows its reaction".to_owned(),
     };
@@ -267,43 +261,26 @@ fn of_answer(control: Control, answer: &LossResponse, cap: f64) -> f64 {
     // Windows are whole segments, and the flight may be one segment short. BBR's flight follows its gain cycle.
     let swing = if control == Control::Bbr { SWING } else { 0.02 };
     let spread = libm::hypot(swing, 1.0 / before);
-    let ratio = mixture(after / before, control.decrease(), spread, 1.0 / RATIOS);
-    let growth = grown.map_or(0.0, |grown| {
-        let expected = control.expects(before, after, grown).min(cap);
-        let spread = 1.0 + 0.2 * (expected - after).abs() + swing * after;
-        of_window(answer, expected, spread)
-    });
-    ratio + growth
+    let likelihood = mixture(after / before, control.decrease(), spread, 1.0 / RATIOS);
+    likelihood
+        + grown.map_or(0.0, |grown| {
+            let expected = control.expects(before, after, grown).min(cap);
+            let spread = 1.0 + 0.2 * (expected - after).abs() + swing * after;
+            mixture(grown.window, expected, spread, 1.0 / (before + grown.round_trips))
+        })
 }
 
-/// Log-likelihood of the flight after slow start if no loss reduced it.
-fn of_growth(control: Control, answer: &LossResponse, cap: f64) -> f64 {
-    let &LossResponse { before, after, grown, .. } = answer;
-    let Some(grown) = grown else { return 0.0 };
-    if control == Control::Bbr {
-        let within = KEEPS.contains(&(grown.window / before));
-        let equal = if within { 1.0 / ((KEEPS.end() - KEEPS.start()) * before) } else { 0.0 };
-        let flat = libm::exp(of_any_window(answer));
-        return libm::log((1.0 - OUTLIER) * equal + OUTLIER * flat);
-    }
-    let expected = control.expects(before, after, grown).min(cap);
-    of_window(answer, expected, 1.0 + 0.2 * (expected - after).abs() + 0.02 * after)
-}
-
-/// Log-likelihood of the window at the end of the growth.
-fn of_window(answer: &LossResponse, expected: f64, spread: f64) -> f64 {
-    let flat = libm::exp(of_any_window(answer));
-    answer.grown.map_or(0.0, |grown| mixture(grown.window, expected, spread, flat))
+/// Log-likelihood of the flight at the end of a transfer without losses, as a share of the largest one before.
+fn of_flight(control: Option<Control>, remaining: f64) -> f64 {
+    let Some(control) = control else { return libm::log(0.5) };
+    let expected = (control == Control::Bbr) == REMAINS.contains(&remaining);
+    libm::log(if expected { 1.0 - OUTLIER } else { OUTLIER })
 }
 
 /// Log-likelihood without a prediction.
 fn of_anything(answer: &LossResponse) -> f64 {
-    of_any_window(answer) - libm::log(RATIOS)
-}
-
-/// Log-likelihood of a window without a prediction.
-fn of_any_window(answer: &LossResponse) -> f64 {
-    answer.grown.map_or(0.0, |grown| -libm::log(answer.before + grown.round_trips))
+    let grown = answer.grown.map_or(0.0, |g| -libm::log(answer.before + g.round_trips));
+    grown - libm::log(RATIOS)
 }
 
 /// Log-density: normal around `mean`, or `flat` for an outlier.
@@ -457,29 +434,12 @@ impl Windows {
         (before > 0.0).then_some(LossResponse { first: false, before, after, grown })
     }
 
-    /// The flight at the end of slow start, and in the last gain cycle before the first loss.
-    fn undisturbed(&self) -> Option<LossResponse> {
-        let end = self.acks.last().copied()?;
-        let until = self.recoveries.first().map_or(end, |first| first.stopped);
-        let begin = self.flights.first()?.0;
-        let mut from = begin;
-        let mut after = self.largest(from, from + self.rtt)?;
-        loop {
-            from += self.rtt;
-            let later = self.largest(from, (from + self.rtt).min(until))?;
-            if later <= after * (1.0 + STEEP) + ROOM {
-                break;
-            }
-            after = later;
-        }
-        // BBR's round trips are short once its queue is drained.
-        from += self.rtt * CYCLE / 2.0;
-        after = self.largest(begin, from)?;
-        let (seconds, round_trips) = (until - from, (until - from) / self.rtt);
-        let window = self.largest(until - CYCLE * self.rtt, until)?;
-        let grown = Some(WindowGrowth { seconds, round_trips, window });
-        let enough = self.rtt > 0.0 && round_trips >= 2.0 * CYCLE;
-        enough.then_some(LossResponse { first: false, before: after, after, grown })
+    /// The largest flight in the last gain cycle, as a share of the largest one before.
+    fn final_flight(&self) -> Option<f64> {
+        let (begin, end) = (self.flights.first()?.0, *self.acks.last()?);
+        let last = end - CYCLE * self.rtt;
+        let before = self.largest(begin, last)?;
+        Some(self.largest(last, end)? / before).filter(|_| last - begin > CYCLE * self.rtt)
     }
 
     /// Median delay between ACK and data, as a share of the median time between two ACKs at different times.
