@@ -6,7 +6,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
 
 use lasthop_papers::{Claim, ConditionResult, Trial};
 use lasthop_sim::runs::Observer;
@@ -14,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::version;
 
 /// A question: the set, the number of seeds, and the program.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Question {
-    /// The program's file: length and modification time, since a version has many builds during development.
+    /// [`version::build`].
     build: String,
     claims: Vec<String>,
     seeds: u32,
@@ -47,13 +47,8 @@ impl ConditionCache {
     /// Opens the cache of `claims` in `dir`. New results are added to it. Without a directory nothing is
     /// stored.
     pub fn open(dir: Option<&Path>, claims: &[&'static Claim]) -> Result<ConditionCache, Failure> {
-        let program = std::env::current_exe().and_then(fs::metadata);
-        let build = program.and_then(|file| {
-            let written = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-            Ok(format!("{:x}-{:x}", file.len(), written.as_nanos()))
-        });
         let claims = claims.iter().map(|claim| claim.id.to_owned()).collect();
-        let build = build.unwrap_or_default();
+        let build = version::build();
         let mut cache = ConditionCache { build, claims, answers: BTreeMap::new(), file: None };
         let Some(path) = dir.map(|dir| dir.join("sets.jsonl")) else { return Ok(cache) };
         let text = fs::read_to_string(&path).unwrap_or_default();

@@ -3,19 +3,17 @@
 //!
 //! A stored result replaces an evaluation if program and seeds are equal; no other option affects a verdict.
 //! The program is identified by its version and its file, since a version has many builds during development.
-//! A claim that could not run is evaluated again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use lasthop_papers::{ClaimEvaluation, all_claims};
-use lasthop_report::model::{ClaimResult, Figure, Table, Verdict};
+use lasthop_report::model::{ClaimResult, Figure, Table};
 use lasthop_report::number::plural;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, version};
 
 /// Origin of a result.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
@@ -38,13 +36,8 @@ fn first() -> u64 {
 impl Origin {
     /// Results of this program for `seeds` seeds from `first_seed` on.
     pub fn new(seeds: u32, first_seed: u64) -> Origin {
-        let file = std::env::current_exe().and_then(fs::metadata);
-        let build = file.and_then(|file| {
-            let written = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-            Ok(format!("{:x}-{:x}", file.len(), written.as_nanos()))
-        });
-        let lasthop = lasthop_sim::version::LINE.to_owned();
-        Origin { seeds, first_seed, lasthop, build: build.unwrap_or_default() }
+        let lasthop = version::LINE.to_owned();
+        Origin { seeds, first_seed, lasthop, build: version::build() }
     }
 
     /// Whether a result with this origin is valid for `now`.
@@ -146,8 +139,7 @@ impl Store {
 
     /// The stored claim `id`, if it is valid for `now`.
     pub fn valid(&self, id: &str, now: &Origin) -> Option<StoredClaim> {
-        let tried = |claim: &StoredClaim| claim.result.verdict != Verdict::NotRun;
-        self.load(id).filter(|claim| claim.origin.serves(now) && tried(claim))
+        self.load(id).filter(|claim| claim.origin.serves(now))
     }
 
     /// All stored claims, in the order of the papers.
