@@ -265,6 +265,7 @@ pub struct Section {
 
 /// A decision where a paper leaves a parameter open.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Assumption {
     pub what: String,
     /// The reason and its source.
