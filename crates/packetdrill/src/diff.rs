@@ -2,10 +2,14 @@
 
 use serde::Serialize;
 
-use crate::run::{Entry, EntryKind, Rules};
+use crate::run::own::{Own, Wheel};
+use crate::run::{Entry, EntryKind, Nanos, Rules, play};
+use crate::script::Script;
 
 /// Lines of context before and after a difference.
 const CONTEXT: usize = 4;
+/// Positions of the kernel's clock that differ for timers below 16 s with ticks of 4 ms.
+const PHASES: u64 = 64;
 
 /// The point at which two traces diverge.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -20,13 +24,13 @@ pub struct Difference {
     pub what: &'static str,
 }
 
-/// Packets sent, with trains of segments joined: the boundaries within a train depend on offloads.
+/// The packets, in the order of their times: those that no line expects are recorded later.
 fn packets(trace: &[Entry]) -> Vec<Entry> {
-    trace
-        .iter()
-        .filter(|entry| matches!(entry.kind, EntryKind::Sent | EntryKind::Arrived))
-        .cloned()
-        .collect()
+    let kinds = [EntryKind::Sent, EntryKind::Arrived];
+    let mut packets: Vec<Entry> =
+        trace.iter().filter(|entry| kinds.contains(&entry.kind)).cloned().collect();
+    packets.sort_by_key(|entry| entry.at);
+    packets
 }
 
 /// A packet without the parts in which two hosts may differ: windows, timestamps, and PSH unless `strict`.
@@ -49,10 +53,43 @@ fn essence(text: &str, strict: bool) -> String {
     words.join(" ")
 }
 
+/// The first difference of lasthop's TCP from the kernel's, which sent `kernel` in a run of `script`. Packets and calls have the
+/// times of the kernel's run, and timers expire as in a wheel with ticks of `tick`. The position of the kernel's clock is
+/// unknown: it is the one with the latest difference.
+pub fn from_kernel(
+    script: &Script,
+    kernel: &[Entry],
+    tick: Nanos,
+    rules: &Rules,
+) -> Option<Difference> {
+    // A timer is set after the start of a tick, and expires after that of another one.
+    let tolerance = rules.tolerance.max(2 * tick);
+    let done = kernel.iter().filter(|entry| entry.kind != EntryKind::Sent);
+    let moments = done.filter_map(|entry| Some((entry.line?, entry.at))).collect();
+    let rules = Rules { moments, tolerance, ..rules.clone() };
+    let mut latest: Option<(usize, Difference)> = None;
+    for phase in 0..PHASES {
+        let mut world = Own::with_wheel(Wheel { tick, phase });
+        let own = play(script, &mut world, &rules).trace;
+        let found = first_at(&own, kernel, &rules)?;
+        if latest.as_ref().is_none_or(|(at, _)| found.0 > *at) {
+            latest = Some(found);
+        }
+    }
+    latest.map(|(_, difference)| difference)
+}
+
 /// The first packet that only one host sends, or that the other sends at another time.
 pub fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference> {
+    first_at(one, other, rules).map(|(_, difference)| difference)
+}
+
+/// The same with its index among the packets.
+fn first_at(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<(usize, Difference)> {
     let (a, b) = (packets(one), packets(other));
     let essence = |entry: &Entry| essence(&entry.text, rules.strict);
+    let allowed = |step: Nanos| rules.tolerance.max((step as f64 * rules.percent / 100.0) as u64);
+    let end = |trace: &[Entry]| trace.iter().map(|entry| entry.at).max().unwrap_or(0);
     // The script's times of the last packet: on a busy machine its actions are late, and so are the answers.
     let mut last = (0, 0);
     for at in 0..a.len().max(b.len()) {
@@ -61,23 +98,21 @@ pub fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference
             (Some(x), Some(y)) => {
                 let steps = (x.at.saturating_sub(last.0), y.at.saturating_sub(last.1));
                 last = (x.at, y.at);
-                let share = (steps.0 as f64 * rules.percent / 100.0) as u64;
                 let apart = x.at.abs_diff(y.at).min(steps.0.abs_diff(steps.1));
-                if apart <= rules.tolerance.max(share) || x.kind == EntryKind::Arrived {
+                if apart <= allowed(steps.0) || x.kind == EntryKind::Arrived {
                     continue;
                 }
                 "time"
             }
+            // The other run may have ended before the packet was due in it.
+            (Some(x), None) if x.at + allowed(x.at.saturating_sub(last.0)) >= end(other) => break,
+            (None, Some(y)) if y.at + allowed(y.at.saturating_sub(last.1)) >= end(one) => break,
             _ => "end",
         };
         let from = at.saturating_sub(CONTEXT);
         let behind = |trace: &[Entry]| trace.iter().skip(at).take(CONTEXT).cloned().collect();
-        return Some(Difference {
-            before: a[from..at].to_vec(),
-            first: behind(&a),
-            second: behind(&b),
-            what: kind,
-        });
+        let (before, what) = (a[from..at].to_vec(), kind);
+        return Some((at, Difference { before, first: behind(&a), second: behind(&b), what }));
     }
     None
 }

@@ -241,9 +241,8 @@ fn one(
     let difference = (own && kernel && theirs.is_some())
         .then(|| {
             let rules = Rules { observe: true, ..rules.clone() };
-            let ours = play(script, &mut Own::default(), &rules);
             let theirs = on_kernel(text, &rules, 1, stop)?;
-            Ok::<_, Failure>(diff::first(&ours.trace, &theirs.trace, &rules))
+            Ok::<_, Failure>(diff::from_kernel(script, &theirs.trace, tick(), &rules))
         })
         .transpose()?
         .flatten();
@@ -275,6 +274,18 @@ fn on_kernel(text: &str, rules: &Rules, tries: u32, stop: &Stop) -> Result<Playe
         }
     }
     last.ok_or_else(|| Failure::input("the run against the kernel was stopped", "run it again"))
+}
+
+/// A tick of the kernel's clock, in nanoseconds.
+#[cfg(live)]
+fn tick() -> u64 {
+    use nix::time::{ClockId, clock_getres};
+    clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(1, |tick| tick.tv_nsec().max(1) as u64)
+}
+
+#[cfg(not(live))]
+fn tick() -> u64 {
+    1
 }
 
 #[cfg(not(live))]

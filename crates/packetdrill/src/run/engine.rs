@@ -163,7 +163,9 @@ impl Play<'_> {
         };
         let window = Window::new(event.when, base, self.last.map(|(at, _)| at), &self.rules);
         let line = event.line;
-        let mut at = window.start(now);
+        let at_once = !matches!(&event.action, Action::Call(call) if call.until.is_some());
+        let moment = self.rules.moments.get(&line).filter(|_| at_once);
+        let mut at = moment.copied().unwrap_or_else(|| window.start(now));
         match &event.action {
             Action::Packet(packet) if arrives => {
                 self.world.wait(at);

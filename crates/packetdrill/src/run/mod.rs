@@ -36,13 +36,16 @@ pub struct Rules {
     pub scaled: bool,
     /// Whether the run continues after a failed expectation, so that the whole trace can be compared.
     pub observe: bool,
+    /// Times of arrivals and calls by the lines of the script, instead of the script's times.
+    pub moments: BTreeMap<u32, Nanos>,
 }
 
 impl Default for Rules {
     /// The rules of packetdrill: 4 ms, or an eighth of the step.
     fn default() -> Rules {
         let (tick, scaled, strict, observe) = (None, false, true, false);
-        Rules { tolerance: 4_000_000, percent: 12.5, strict, tick, scaled, observe }
+        let moments = BTreeMap::new();
+        Rules { tolerance: 4_000_000, percent: 12.5, strict, tick, scaled, observe, moments }
     }
 }
 

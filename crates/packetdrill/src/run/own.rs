@@ -27,8 +27,33 @@ use crate::script::Call;
 
 /// Start time of the run, so that no timer is before zero.
 const START: Nanos = 1_000_000_000;
+/// Timers up to this many ticks expire at the next tick; the wheel's outer levels are coarser.
+const FINE_TICKS: u64 = 63;
 /// Maximum number of steps between two events of a script; a host with more is stuck.
 const STEPS_MAX: usize = 1_000_000;
+
+/// The timer wheel of Linux: each level is eight times as coarse as the one before, and timers are rounded up. A timer of 63
+/// ticks or more is late by up to an eighth of its duration (`calc_wheel_index`).
+#[derive(Clone, Copy, Debug)]
+pub struct Wheel {
+    /// A tick of the kernel's clock, in nanoseconds.
+    pub tick: Nanos,
+    /// Ticks of the clock at the start of the run, modulo the outer levels.
+    pub phase: u64,
+}
+
+impl Wheel {
+    /// When a timer for `at` expires that was set at `set`.
+    fn expiry(self, set: Nanos, at: Nanos) -> Nanos {
+        let expires = at.div_ceil(self.tick) + self.phase;
+        let duration = expires - self.phase - set / self.tick;
+        let level = (0..8).take_while(|level| duration >= FINE_TICKS << (3 * level)).count();
+        match 3 * level as u32 {
+            0 => at,
+            shift => ((((expires >> shift) + 1) << shift) - self.phase) * self.tick,
+        }
+    }
+}
 
 /// A descriptor of the application.
 #[derive(Clone, Debug)]
@@ -103,6 +128,10 @@ pub struct Own {
     queues: BTreeMap<usize, messages::ErrorQueue>,
     /// `IP_TOS` of connections.
     services: BTreeMap<FlowKey, u8>,
+    /// Rounds timers as a kernel does; otherwise they are exact.
+    wheel: Option<Wheel>,
+    /// The next timer, and when it was set.
+    timer: (Nanos, Nanos),
 }
 
 impl Default for Own {
@@ -121,6 +150,8 @@ impl Default for Own {
             ends: (LOCAL, REMOTE),
             queues: BTreeMap::new(),
             services: BTreeMap::new(),
+            wheel: None,
+            timer: (0, 0),
         }
     }
 }
@@ -141,6 +172,11 @@ fn host(keys: &Keys, at: [u8; 4]) -> Sockets {
 }
 
 impl Own {
+    /// A world whose timers expire like those of a kernel.
+    pub fn with_wheel(wheel: Wheel) -> Own {
+        Own { wheel: Some(wheel), ..Own::default() }
+    }
+
     /// The host; it is created on first use with the current settings.
     fn sockets(&mut self) -> &mut Sockets {
         let (keys, at) = (&self.keys, self.ends.0);
@@ -195,10 +231,9 @@ impl Own {
             if enough(self) {
                 return;
             }
-            let next = self.sockets.as_ref().and_then(|sockets| sockets.next_wake());
-            match next.filter(|at| at.0 <= until) {
+            match self.next_expiry().filter(|at| *at <= until) {
                 Some(at) => {
-                    self.now = self.now.max(at.0);
+                    self.now = self.now.max(at);
                     self.act(|sockets, now, out| sockets.on_wake(now, out));
                 }
                 None => break,
@@ -206,6 +241,15 @@ impl Own {
         }
         self.now = self.now.max(until);
         self.retry();
+    }
+
+    /// When the next timer expires.
+    fn next_expiry(&mut self) -> Option<Nanos> {
+        let at = self.sockets.as_ref()?.next_wake()?.0;
+        if self.timer.0 != at {
+            self.timer = (at, self.now);
+        }
+        Some(self.wheel.map_or(at, |wheel| wheel.expiry(self.timer.1, at)))
     }
 
     /// Retries the blocking call.
