@@ -148,11 +148,16 @@ impl Connection {
 
     /// Sends an ACK now, even without news.
     pub(super) fn send_ack_now(&mut self, now: Time, out: &mut Out) {
+        self.demand_ack();
+        self.flush(now, out);
+    }
+
+    /// An ACK is due, even without news.
+    pub(super) fn demand_ack(&mut self) {
         if let Some(acks) = &mut self.end_to_end {
             acks.ack_required = true;
         }
         self.rx.demand_ack();
-        self.flush(now, out);
     }
 
     /// Whether a due ACK is sent now. Otherwise it is suppressed; behind a hole it is counted as a delayed duplicate

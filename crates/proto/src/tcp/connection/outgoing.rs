@@ -326,15 +326,20 @@ impl Connection {
     ///
     /// Segments without sequence space are answered at most twice a second. Otherwise two ends that disagree on the
     /// sequence numbers would answer each other's ACKs without end. In Linux the limit includes SYNs
-    /// (`tcp_oow_rate_limited`).
+    /// (`tcp_oow_rate_limited`), and the answer carries no data (`tcp_send_challenge_ack`).
     //= rfc5961#section-7
     pub(super) fn challenge(&mut self, now: Time, segment: &Segment, len: u32, out: &mut Out) {
-        let syn = segment.flags.has(Flags::SYN) && self.config.growth == GrowthRule::Linux;
+        let linux = self.config.growth == GrowthRule::Linux;
+        let syn = segment.flags.has(Flags::SYN) && linux;
         if syn || segment.seq_len(len) == 0 {
             if now < self.challenge_from {
                 return;
             }
             self.challenge_from = now + CHALLENGE_EVERY;
+        }
+        if linux && !self.held {
+            self.demand_ack();
+            return self.send_ack(now, out);
         }
         self.send_ack_now(now, out);
     }
