@@ -140,6 +140,9 @@ pub trait CongestionControl {
         window.half(loss)
     }
 
+    /// Records a timeout, whether it has lowered the threshold or not.
+    fn timed_out(&mut self) {}
+
     /// Handles a spurious loss: restores the window to at least `prior`.
     fn undone(&mut self, window: &mut Window, prior: u32) {
         window.cwnd = window.cwnd.max(prior);

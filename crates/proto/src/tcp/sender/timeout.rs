@@ -81,6 +81,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             w.cwnd = self.recovery.uninflated_window(w).unwrap_or(w.cwnd);
             w.ssthresh = core.congestion_control.ssthresh_after_loss(now, w, Loss::Timeout);
         }
+        core.congestion_control.timed_out();
         let late = core.timers.order == TimerOrder::First;
         if core.tally.retries == 0 {
             core.tally.first_timeout = now;

@@ -46,6 +46,7 @@ macro_rules! growths {
                 ssthresh_after_mark(now: Time, window: &Window) -> Option<u32>;
                 on_sample(window: &mut Window, sample: &Sample) -> ();
                 on_lost(window: &Window, lost: &Lost) -> ();
+                timed_out() -> ();
                 undone(window: &mut Window, prior: u32) -> ();
                 restart(now: Time, idle: bool) -> ();
                 on_sent(now: Time, window: &Window, chunk: &Chunk) -> ();

@@ -151,16 +151,18 @@ impl CongestionControl for LinuxCubic {
         }
     }
 
-    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+    fn ssthresh_after_loss(&mut self, _: Time, w: &Window, _: Loss) -> u32 {
         let cwnd = u64::from(w.cwnd / w.mss);
         let fast_convergence = cwnd < self.last_max;
         self.last_max = if fast_convergence { cwnd * (1024 + BETA) / 2048 } else { cwnd };
         self.epoch = None;
         self.count.clear();
-        if loss == Loss::Timeout {
-            *self = LinuxCubic::default();
-        }
         ((cwnd * BETA / 1024) as u32).max(2) * w.mss
+    }
+
+    /// Each timeout resets the curve and HyStart (`cubictcp_state`).
+    fn timed_out(&mut self) {
+        *self = LinuxCubic::default();
     }
 
     /// Idle time does not count on the curve.
@@ -303,23 +305,17 @@ mod tests {
     #[test]
     fn losses_cut_by_beta_and_fast_convergence_lowers_plateaus() {
         let mut cubic = LinuxCubic::default();
-        for (cwnd, loss, left, last_max) in [
-            (100, Loss::Detected, 70, 100),
-            (100, Loss::Detected, 70, 100),
-            (99, Loss::Detected, 69, 84),
-            (85, Loss::Detected, 59, 85),
-            (2, Loss::Detected, 2, 1),
-            (100, Loss::Timeout, 70, 0),
-        ] {
+        for (cwnd, left, last_max) in
+            [(100, 70, 100), (100, 70, 100), (99, 69, 84), (85, 59, 85), (2, 2, 1)]
+        {
             cubic.update(Time(0), cwnd.into(), 1);
-            assert_eq!(
-                cubic.ssthresh_after_loss(Time(0), &window(cwnd, 10), loss),
-                left * 1000,
-                "{cwnd}"
-            );
+            let ssthresh = cubic.ssthresh_after_loss(Time(0), &window(cwnd, 10), Loss::Detected);
+            assert_eq!(ssthresh, left * 1000, "{cwnd}");
             assert_eq!(cubic.last_max, last_max, "{cwnd}");
             assert!(cubic.epoch.is_none(), "the curve restarts");
         }
+        cubic.timed_out();
+        assert_eq!(cubic.last_max, 0, "each timeout forgets it");
     }
 
     #[test]
@@ -382,7 +378,7 @@ mod tests {
         ));
         assert!(ends(&mut cubic, 1000));
         assert!(!ends(&mut cubic, 2000), "once");
-        cubic.ssthresh_after_loss(Time(3000 * MS), &window(20, 10), Loss::Timeout);
+        cubic.timed_out();
         assert!(ends(&mut cubic, 4000));
     }
 

@@ -61,6 +61,11 @@ impl CongestionControl for LinuxReno {
         self.count.clear();
         (w.cwnd / w.mss / 2).max(2) * w.mss
     }
+
+    /// In Linux each timeout ends the count (`tcp_enter_loss`).
+    fn timed_out(&mut self) {
+        self.count.clear();
+    }
 }
 
 #[cfg(test)]

@@ -239,7 +239,7 @@ impl Flight {
     /// Records a segment that is sent at `now`, identified by its first position. `again` is whether it counts as a
     /// retransmission if there is no record of it. Removes the records below the left edge.
     pub fn put(&mut self, now: Time, w: &Window, chunk: &Chunk, again: bool) {
-        self.acknowledge(w.una, |_, _| {});
+        self.acknowledge(w.una, |_, _, _| {});
         self.order += 1;
         let (from, to, order) = (chunk.from, chunk.end(), self.order);
         if self.records.back().is_none_or(|last| from >= last.to()) {
@@ -338,9 +338,10 @@ impl Flight {
             .then_some(i)
     }
 
-    /// Removes the data below `una`. Calls `each` for each affected segment, with the number of its removed bytes.
+    /// Removes the data below `una`. Calls `each` for each affected segment, with the number of its removed bytes and of
+    /// removed segments: a part of the last one may complete a segment of its buffer.
     #[inline]
-    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&SentSegment, u64)) {
+    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&SentSegment, u64, usize)) {
         while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
             let gone = una.min(r.to()) - r.from;
             if r.sacked {
@@ -351,13 +352,15 @@ impl Flight {
             } else {
                 self.pipe -= gone;
             }
-            each(r, gone);
             if r.to() > una {
+                let whole = *r;
                 r.from = una;
                 r.len -= gone as u32;
-                self.trim_buffer();
+                let completed = self.trim_buffer(whole.len);
+                each(&whole, gone, usize::from(completed));
                 break;
             }
+            each(r, gone, 1);
             self.records.pop_front();
         }
         self.board.acknowledge(una);

@@ -42,9 +42,9 @@ pub enum Probed {
 }
 
 impl TailProbe {
-    /// Schedules a probe at `at`, but not later than the retransmission timer.
-    pub fn schedule(&mut self, at: Time, rto: Time) {
-        self.due = Some(at.min(rto)).filter(|_| !self.is_unanswered());
+    /// Schedules a probe at `at`, if no other is unanswered.
+    pub fn schedule(&mut self, at: Time) {
+        self.due = Some(at).filter(|_| !self.is_unanswered());
     }
 
     /// Time of a probe of `segments` segments in flight after a probe timeout from `now`; `kernel` is whether the timer

@@ -60,7 +60,7 @@ impl Smart {
     /// The first one would have arrived before the segment that showed its loss.
     fn on_cause(&mut self, w: &Window, from: u64) -> bool {
         let Smart { named: Named { flight, latest, .. }, repeat } = self;
-        flight.acknowledge(w.una, |_, _| {});
+        flight.acknowledge(w.una, |_, _, _| {});
         let Some(order) = flight.arrived(from) else { return false };
         *latest = order.max(*latest);
         // Earlier transmissions that have not arrived are lost.
@@ -92,7 +92,7 @@ impl Recovery for Smart {
         self.named.enter(w);
     }
     fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
-        self.named.flight.acknowledge(core.window.una, |_, _| {});
+        self.named.flight.acknowledge(core.window.una, |_, _, _| {});
         self.named.progress(&core.window)
     }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {

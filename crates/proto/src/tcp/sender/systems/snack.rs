@@ -102,7 +102,7 @@ impl Holes {
     /// Removes the records below `una`, which have arrived.
     fn acknowledge(&mut self, una: u64) {
         let Named { flight, latest, .. } = &mut self.named;
-        flight.acknowledge(una, |sent, _| {
+        flight.acknowledge(una, |sent, _, _| {
             if sent.to() <= una {
                 *latest = sent.order.max(*latest);
             }

@@ -125,7 +125,7 @@ impl CongestionControl for Vegas {
         let flight = u64::from(w.flight()) + u64::from(ack.bytes);
         // The round trip of the last completely acknowledged segment, if it was sent once.
         let mut rtt = None;
-        self.flight.acknowledge(w.una, |sent, _| {
+        self.flight.acknowledge(w.una, |sent, _, _| {
             if sent.to() <= w.una {
                 rtt = (!sent.again).then(|| ack.now.since(sent.at));
             }

@@ -125,15 +125,16 @@ impl Flight {
         self.position(from).map_or(to, |i| self.records[i].to())
     }
 
-    /// Divides the buffer of the oldest segment anew, after an ACK of a part of this segment (`tcp_trim_head`).
-    pub(super) fn trim_buffer(&mut self) {
+    /// Divides the buffer of the oldest segment anew, after an ACK of a part of this segment, which had `len` bytes. Returns
+    /// whether there is one segment less (`tcp_tso_acked`).
+    pub(super) fn trim_buffer(&mut self, len: u32) -> bool {
         let (first, counted) = (self.records[0], self.board.bytes() == 0);
         let alike = |r: &SentSegment| {
             let reported = !counted && r.sacked != first.sacked;
             (r.order, r.lost, r.again) == (first.order, first.lost, first.again) && !reported
         };
         let rest = self.records.iter().skip(1).take_while(|r| alike(r));
-        let (count, size) = rest.fold((0, first.len), |(n, size), r| (n + 1, size.max(r.len)));
+        let (count, size) = rest.fold((0, len), |(n, size), r| (n + 1, size.max(r.len)));
         let (mut from, end) = (first.from, self.records[count].to());
         for r in self.records.iter_mut().take(count + 1) {
             let to = end.min(from + u64::from(size));
@@ -143,12 +144,12 @@ impl Flight {
             self.pipe = self.pipe + in_network(r) - before;
             from = to;
         }
-        if self.records[count].len == 0
-            && let Some(last) = self.records.remove(count)
-        {
+        let emptied = self.records[count].len == 0;
+        if emptied && let Some(last) = self.records.remove(count) {
             self.lost_segments -= usize::from(last.lost);
             self.sacked_segments -= usize::from(last.sacked);
         }
+        emptied
     }
 
     /// Appends the removed record `next` to the lost one at `index`.
@@ -232,7 +233,7 @@ impl Flight {
 
     /// Marks segments as lost after a timeout: the first one, and others for which `verdict` is true. Calls `each`
     /// for marked segments that were in the network. If the first one was reported, the receiver has discarded the
-    /// reported data, so all reports are removed.
+    /// reported data, so all reports are removed, and all segments are lost.
     //= rfc2018#section-8: a timeout with the first segment reported shows that the receiver has reneged
     //= rfc8985#section-6.3: the first segment, and those sent more than a round trip and the reordering window ago
     pub fn expire(
@@ -240,12 +241,13 @@ impl Flight {
         verdict: impl Fn(&SentSegment) -> bool,
         mut each: impl FnMut(&SentSegment),
     ) {
-        if self.records.front().is_some_and(|r| r.sacked) {
+        let reneged = self.records.front().is_some_and(|r| r.sacked);
+        if reneged {
             self.forget_reports();
         }
         for i in 0..self.records.len() {
             let r = &self.records[i];
-            if i == 0 || verdict(r) {
+            if i == 0 || reneged || verdict(r) {
                 if r.pending() {
                     each(r);
                 }

@@ -67,10 +67,27 @@ fn a_lost_segment_is_split_to_fit_the_window() {
 fn a_timeout_detects_a_receiver_that_reneged() {
     let mut f = flight(3);
     f.report(1001, 3001, |_| {});
-    f.acknowledge(1001, |_, _| {});
+    f.acknowledge(1001, |_, _, _| {});
     assert_eq!((f.pipe(), f.sacked_segments()), (0, 2));
     f.expire(|_| false, |_| {});
-    assert_eq!((f.pipe(), f.sacked_segments(), f.lost()), (1000, 0, 1000));
+    assert_eq!((f.pipe(), f.sacked_segments(), f.lost()), (0, 0, 2000), "recent ones as well");
+}
+
+/// Two segments of 1000 bytes in one buffer: an ACK of a part of the first leaves one or two.
+#[test]
+fn a_part_of_a_segment_may_complete_one_of_its_buffer() {
+    for (una, removed) in [(1, vec![]), (201, vec![0]), (1001, vec![1]), (1301, vec![1, 0])] {
+        let mut f = flight(1);
+        f.sent_as(Time(1), (1001, 2001), Stamp::default(), Way::Joined);
+        let mut counts = Vec::new();
+        f.acknowledge(una, |_, _, segments| counts.push(segments));
+        assert_eq!(counts, removed, "{una}");
+    }
+    let mut f = flight(1);
+    f.sent_as(Time(1), (1001, 1501), Stamp::default(), Way::Joined);
+    let mut counts = Vec::new();
+    f.acknowledge(501, |_, _, segments| counts.push(segments));
+    assert_eq!((counts, f.segments(), f.first().unwrap().to()), (vec![1], 1, 1501));
 }
 
 proptest! {
@@ -90,7 +107,7 @@ proptest! {
                 2 => { f.report(from, (from + len).min(nxt).max(from), |_| {}); }
                 3 => {
                     una = una.max(from);
-                    f.acknowledge(una, |_, _| {});
+                    f.acknowledge(una, |_, _, _| {});
                 }
                 4 => { f.judge(|r| if r.at.0 + at < now { Judgement::Lost } else { Judgement::Later }); }
                 _ if at % 3 == 0 => f.expire(|r| r.from % 2 == 0, |_| {}),

@@ -25,7 +25,7 @@ pub(super) struct Facts {
     /// The shortest round trip of the connection.
     pub(super) min_rtt: Option<Span>,
     /// One past the highest position that arrived.
-    highest: u64,
+    pub(super) highest: u64,
     /// Whether a segment that was sent once has arrived after later ones.
     pub(super) reordered: bool,
     /// Maximum known extent of reordering in segments.
@@ -77,8 +77,14 @@ pub(super) struct Last {
     pub(super) pipe: u64,
     /// Whether a SACK block had news; without SACK, whether it was a duplicate ACK.
     pub(super) reported: bool,
+    /// Whether it is a duplicate ACK by its number, with a report or without.
+    pub(super) repeats: bool,
     /// Whether the left edge moves.
     pub(super) moved: bool,
+    /// Whether a segment is completely acknowledged; without the rules of Linux, whether the left edge moves.
+    pub(super) completes: bool,
+    /// Whether a recovery ends.
+    pub(super) ended: bool,
     /// Whether a timeout was being repaired before.
     pub(super) after_timeout: bool,
     /// Whether a segment has arrived that was sent once, before the last reaction to a loss.
@@ -219,10 +225,14 @@ impl Rack {
             trips: [Trips::default(); 2],
         };
         let (counts, moved) = (self.counts, info.ack > w.una);
-        self.flight.acknowledge(edge, |sent, bytes| {
-            // An arrival that was only counted gives its round trip now.
-            let whole = u32::from(sent.to() <= edge && !sent.sacked);
-            if !sent.sacked || counts {
+        let mut completes = false;
+        self.flight.acknowledge(edge, |sent, bytes, segments| {
+            // In Linux a part of a segment is no arrival (`tcp_clean_rtx_queue`). An arrival that was only counted gives its
+            // round trip now.
+            completes |= segments > 0;
+            arrived.repeated |= sent.again && sent.sacked && kernel;
+            if (!sent.sacked || counts) && (segments > 0 || !kernel) {
+                let whole = if sent.sacked { 0 } else { segments as u32 };
                 arrived.take(sent, if kernel { u64::from(whole) * mss } else { bytes });
                 arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
             }
@@ -263,7 +273,7 @@ impl Rack {
             if late {
                 // A late ACK gives no samples (`tcp_ack`, `old_ack`).
                 (news.oldest, news.rtt) = (None, None);
-            } else if oldest.is_none() && moved {
+            } else if oldest.is_none() && completes {
                 news.rtt = info.echoed.map(|sent| now.since(sent).max(self.facts.tick));
             }
             if let Some(rtt) = news.rtt {
@@ -293,7 +303,10 @@ impl Rack {
             needless,
             pipe,
             reported,
+            repeats: false,
             moved,
+            completes: completes || moved && !kernel,
+            ended: false,
             after_timeout,
             original,
             oldest,

@@ -44,19 +44,28 @@ impl Rack {
         if !calm || flight.sacked_segments() > 0 || flight.is_empty() {
             return self.probe.cancel();
         }
+        if self.kernel {
+            // Linux has one timer for a probe and for reordered segments.
+            (self.reorder_at, self.reorder_until) = (None, None);
+        }
+        let flight = &self.flight;
         let (srtt, segments) = (timers.rtt.srtt(), flight.segments());
         let at = TailProbe::time(now, srtt, segments, self.kernel);
-        // Linux counts the timeout from the last transmission of the oldest segment (`tcp_rto_delta_us`).
-        let head = flight.first().filter(|_| self.kernel);
-        let head = head.map(|head| timers.rtt.deadline(head.at, 1));
-        if let Some(at) = head.filter(|at| sends && *at > now) {
-            rto = rto.min(at);
-            timers.rexmt = Due::at(rto);
+        let Some(head) = flight.first().filter(|_| self.kernel) else {
+            return self.probe.schedule(at.min(rto));
+        };
+        // Linux counts the timeout from the last transmission of the oldest segment (`tcp_rto_delta_us`), and has one timer
+        // for it and the probe.
+        let head = timers.rtt.deadline(head.at, 1);
+        if sends {
+            rto = if head > now { head } else { at };
         }
-        match head.filter(|_| self.probe.is_unanswered()) {
+        let at = at.min(rto);
+        timers.rexmt = Due::at(rto);
+        match self.probe.is_unanswered() {
             // The timer of a second probe expires without one, and starts that of retransmissions.
-            Some(head) => timers.rexmt = Due::at(at.min(rto).max(head)),
-            None => self.probe.schedule(at, rto),
+            true => timers.rexmt = Due::at(at.max(head)),
+            false => self.probe.schedule(at),
         }
     }
 

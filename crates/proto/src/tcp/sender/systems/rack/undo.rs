@@ -160,6 +160,9 @@ impl Rack {
         let w = &mut core.window;
         core.congestion_control.undone(w, cwnd);
         (core.reduced, core.reduced_below) = (false, 0);
+        if !self.active {
+            core.tally.retries = 0;
+        }
         w.ssthresh = w.ssthresh.max(ssthresh);
         match proof {
             Proof::Arrival => self.flight.revert_losses(),
@@ -214,8 +217,8 @@ impl Rack {
             return Some(Proof::Arrival);
         }
         if w.nxt > self.recover {
-            // Step 3a: new data is acknowledged, and no old data.
-            self.undo.may_be_spurious &= !self.last.reported;
+            // Step 3a: a report or a duplicate ACK shows that the new data has arrived, and no old data.
+            self.undo.may_be_spurious &= !self.last.reported && !self.last.repeats;
         } else if moved && !over {
             self.recover = w.nxt;
             self.undo.tests = true;

@@ -1,0 +1,410 @@
+//! RACK's answers to the sender: ACKs, timers, and the next segment to send.
+
+use crate::event::{Cause, TcpKind};
+use crate::units::{Due, Rate, Span, Time};
+
+use crate::tcp::sender::bursts;
+use crate::tcp::sender::congestion_control::{Acked, CongestionControl as _, Sample, SampleUse};
+use crate::tcp::sender::recovery::detect::Detection;
+use crate::tcp::sender::recovery::flight::{SentSegment, Way};
+use crate::tcp::sender::recovery::prr::Prr;
+use crate::tcp::sender::recovery::tlp::tick;
+use crate::tcp::sender::recovery::{
+    AckSummary, Choice, Outstanding, Progress, Recovery, Step, Woken,
+};
+use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
+
+use super::arrivals::Last;
+use super::growing::DUPTHRESH;
+use super::{RENEGED, Rack};
+
+impl Recovery for Rack {
+    fn check(&self, window: &Window) {
+        self.flight.check();
+        debug_assert!(self.recover <= window.end + 2, "recovery ends beyond the written data");
+    }
+
+    const DETECTION: Detection = Detection::ByTime;
+    fn active(&self) -> bool {
+        self.active
+    }
+    fn may_enter(&self, w: &Window) -> bool {
+        !self.active && self.is_over(w.una)
+    }
+    fn enter(&mut self, w: &mut Window, _: u32) {
+        self.active = true;
+        self.recover = w.nxt;
+        self.undo.begin(w.una, self.flight.repeated());
+        // In Linux the reduction is proportional to the window, not to the flight. One that a mark began continues.
+        if self.slowing.take().is_none() {
+            self.prr = match self.kernel {
+                true => Prr::new(w.cwnd.into(), w.mss.into()),
+                false => Prr::new(w.nxt - w.una, 1),
+            };
+        }
+        self.probe.cancel();
+    }
+    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+        let w = &mut core.window;
+        if !self.is_over(w.una) || self.reneged {
+            return Progress::Partial { rearm: true };
+        }
+        self.active = false;
+        self.reordering.recovered();
+        // Losses since its start belong to another window, even if they were already retransmitted
+        // (`tcp_time_to_recover`).
+        self.leftovers = self.kernel && self.flight.has_losses();
+        if !core.congestion_control.steers() {
+            if !self.undo.is_done() {
+                w.fall();
+            }
+            // Another recovery may begin with this ACK. Reverting it must not revert this one.
+            self.undo.remember(w.cwnd, w.ssthresh);
+            self.last.ended = self.kernel;
+        }
+        Progress::Over
+    }
+    //= rfc8985#section-6.3: RACK_mark_losses_on_RTO
+    fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64> {
+        self.prepare_undo(core);
+        let w = &core.window;
+        let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
+        let counts = self.counts;
+        if counts {
+            // Many duplicate ACKs before a timeout show that reordering is overestimated (`tcp_enter_loss`).
+            let usual = u64::from(DUPTHRESH);
+            let calm = !self.active && self.is_over(w.una);
+            if calm && self.flight.sacked_segments() as u64 >= usual {
+                self.facts.reordered_by = self.facts.reordered_by.min(usual);
+            }
+            self.flight.forget_reports();
+        }
+        let (meter, losses) = (&mut self.meter, &mut self.losses);
+        let late = |sent: &SentSegment| counts || sent.at + patience <= now;
+        self.flight.expire(late, |sent| losses.note(meter, now, sent));
+        if self.flight.sacked_segments() == 0 {
+            self.facts.highest = core.window.una;
+        }
+        self.losses.report(core);
+        self.active = false;
+        self.slowing = None;
+        self.recover = core.window.nxt;
+        self.stop();
+        (core.window.una > 0).then_some(self.in_network(&core.window))
+    }
+    /// As in Linux, the threshold is not lowered a second time during the repair of one window.
+    fn unrepaired(&self, w: &Window) -> bool {
+        w.una < self.recover
+    }
+    /// In Linux a loss, marks or a timeout lower the threshold once for each window. A timeout lowers it again if
+    /// the left edge has moved since the last timeout (`tcp_enter_loss`).
+    fn lowers_at_timeout(&mut self, core: &Core) -> Option<bool> {
+        let w = &core.window;
+        let again = self.after_timeout(w);
+        let lowered = self.active || w.una < core.reduced_below && !again;
+        let lowers = core.tally.retries == 0 && !lowered;
+        if self.kernel && lowers && again {
+            self.undo.remember(w.cwnd, w.ssthresh);
+        }
+        self.kernel.then_some(lowers)
+    }
+    fn sacked(&self, mss: u32) -> u64 {
+        self.flight.sacked_segments() as u64 * u64::from(mss)
+    }
+    fn outstanding(&self, w: &Window) -> Outstanding {
+        self.count(w)
+    }
+    fn split_flight(&mut self, _: Time, core: &mut Core) {
+        self.split(&core.window);
+    }
+    fn opened(&mut self, rtt: Span) {
+        // In Linux this round trip counts for the minimum (`tcp_update_rtt_min`).
+        self.facts.min_rtt = self.kernel.then_some(rtt);
+    }
+    fn set_tail_probes(&mut self, on: bool) {
+        self.probes = on;
+    }
+    fn without_reports(&mut self) {
+        self.counts = self.kernel;
+    }
+    fn lose_early(&mut self, now: Time, core: &mut Core, to: u64) {
+        self.lose_from_syn(now, &mut core.window, to);
+    }
+    fn has_work(&self) -> bool {
+        self.active || self.flight.lost() > 0 || self.probe.now
+    }
+    fn next_wake(&self) -> Option<Time> {
+        [self.reorder_at, self.probe.due].into_iter().flatten().min()
+    }
+    fn stop(&mut self) {
+        self.probe.reset();
+        (self.reorder_at, self.reorder_until) = (None, None);
+    }
+    fn supplied(&mut self, w: &Window) {
+        self.note_app_limited(w);
+    }
+    fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
+        if self.probe.expired(now) {
+            if self.cancels_probe(now, core) {
+                return None;
+            }
+            //= rfc8985#section-7.3: the retransmission timer restarts with the probe
+            core.timers.rearm(now);
+            return Some(Woken::Send(TcpKind::TailLossProbe));
+        }
+        self.reorder_at.filter(|at| *at <= now)?;
+        self.count_from_head(now, &mut core.timers, true);
+        self.last = Last { pipe: self.in_network(&core.window), ..Last::default() };
+        self.facts.advanced = true;
+        if self.kernel && !self.active && !core.congestion_control.steers() {
+            // If the timer begins a recovery, one segment counts as delivered (`tcp_rack_reo_timeout`).
+            self.last.delivered = core.window.mss.into();
+        }
+        Some(Woken::DetectLosses)
+    }
+
+    fn record_ack(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
+        self.take_ack(now, w, info)
+    }
+    fn called(&mut self) {
+        self.undo.holds = false;
+    }
+    fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
+        if self.reneged {
+            // The next timeout repairs everything (`tcp_check_sack_reneging`).
+            self.undo.holds = true;
+            return false;
+        }
+        let w = &core.window;
+        self.last.repeats = core.tally.plain && info.ack == w.una && w.max > w.una;
+        self.last.reported |= self.counts && self.last.repeats;
+        self.kernel && self.undo_reaction(core, info)
+    }
+    fn slows_down(&self) -> bool {
+        self.kernel
+    }
+    fn slow_down(&mut self, w: &Window) -> bool {
+        if self.kernel {
+            self.slowing = Some(w.max);
+            self.prr = Prr::new(w.cwnd.into(), w.mss.into());
+        }
+        self.kernel
+    }
+    fn is_slowing(&self) -> bool {
+        self.slowing.is_some()
+    }
+    fn reenters(&mut self) -> bool {
+        core::mem::take(&mut self.leftovers)
+    }
+    #[inline]
+    fn detect_losses(&mut self, now: Time, core: &Core) -> u64 {
+        if self.counts {
+            return self.detect_by_count(now, &core.window);
+        }
+        // In Linux an ACK marks losses only if it reports an arrival (`tcp_rack_mark_lost`).
+        if self.undo.holds || self.kernel && !core::mem::take(&mut self.facts.advanced) {
+            return 0;
+        }
+        self.detect(now, &core.window, core.timers.rtt.srtt())
+    }
+    #[inline]
+    fn grow(&mut self, core: &mut Core, step: &Step) {
+        self.losses.report(core);
+        let idle = core.window.una >= core.window.max && !step.moved;
+        if self.kernel && !step.samples || idle {
+            // Neither a timer nor an ACK below the left edge gives a sample (`tcp_rack_reo_timeout`, `tcp_ack`).
+            self.meter.discard();
+            if self.active && self.last.delivered > 0 {
+                self.reduce(&mut core.window, step);
+            }
+            return;
+        }
+        let rate = self.meter.sample(self.facts.min_rtt.unwrap_or_default());
+        let w = &mut core.window;
+        if core.congestion_control.sample_use() > SampleUse::Ignored {
+            let sample = Sample {
+                now: step.ack.now,
+                delivered: self.last.delivered as u32,
+                lost: step.lost as u32,
+                ce_bytes: core::mem::take(&mut core.ce_bytes),
+                pipe: (self.last.pipe, self.in_network(w)),
+                rtt: step.ack.rtt,
+                rate,
+                total: self.meter.total(),
+                repair: self.repair(w),
+                repaired: self.last.repaired,
+            };
+            core.congestion_control.on_sample(w, &sample);
+            if core.congestion_control.steers() {
+                return;
+            }
+        }
+        // The reduction ends with the ACK of data that was sent after its start (`tcp_fastretrans_alert`).
+        if self.slowing.take_if(|until| w.una > *until).is_some() {
+            w.fall();
+        }
+        if self.active || self.slowing.is_some() {
+            // In Linux an ACK that reports no arrival does not change the window (`tcp_cwnd_reduction`).
+            if self.last.delivered > 0 || step.fresh && !self.kernel {
+                self.reduce(w, step);
+            }
+        } else if (step.grows || self.last.ended || self.grows_by_reports())
+            && core.usage.may_grow(w)
+        {
+            self.open(core, &step.ack);
+        }
+    }
+    #[inline]
+    fn settle(&mut self, core: &mut Core, step: &Step) {
+        let (w, timers, now) = (&core.window, &mut core.timers, step.ack.now);
+        if w.una >= w.last() {
+            timers.persist = Due::NEVER;
+        }
+        if w.una >= w.max {
+            timers.rexmt = Due::NEVER;
+            self.probe.cancel();
+        } else if step.moved && self.last.completes && !timers.persist.is_set() {
+            let probes = self.probe.due.is_some();
+            timers.rearm(now);
+            if self.reneged {
+                self.probe.cancel();
+                (self.reorder_at, self.reorder_until) = (None, None);
+                let wait = Span(timers.rtt.srtt().0 / 2).max(RENEGED);
+                timers.rexmt = Due::at(tick(now, wait));
+            } else if self.kernel && self.reorder_at.is_some() {
+                // The timer for reordered segments stays (`tcp_identify_packet_loss`).
+                self.probe.cancel();
+            } else {
+                self.schedule_probe(now, w, timers, false);
+                if self.probe.due.is_none() {
+                    self.count_from_head(now, timers, probes);
+                }
+            }
+        } else if self.last.reported {
+            // A probe is needed only without reports.
+            let probes = self.probe.due.is_some();
+            self.probe.cancel();
+            if self.kernel && !timers.persist.is_set() && self.answers_before_head(now) {
+                timers.rearm(now);
+                self.count_from_head(now, timers, probes);
+            }
+        }
+        if !timers.rexmt.is_set() && !timers.persist.is_set() && w.una < w.nxt {
+            timers.rearm(now);
+        }
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
+        if chunk.cause == Cause::WindowProbe || chunk.from == 0 {
+            return None;
+        }
+        let (w, end) = (&core.window, chunk.end());
+        let first = self.flight.is_empty().then(|| self.meter.is_app_limited());
+        if first.is_some() {
+            self.meter.start(now);
+        }
+        if self.active || self.slowing.is_some() {
+            self.prr.sent(self.weight(w, end - chunk.from));
+        }
+        if matches!(chunk.cause, Cause::FastRetransmit | Cause::TimeoutRetransmit) {
+            self.undo.repeats(now);
+        }
+        if chunk.cause != Cause::Data {
+            self.reordering.repeats += 1;
+        }
+        let new = self.flight.last().is_none_or(|last| end > last.to());
+        let flight = self.in_network(w) + self.weight(w, end - chunk.from);
+        let joined = core.bursts.is_some_and(|bursts| bursts.joined);
+        let way = match joined {
+            true => Way::Joined,
+            false if chunk.cause == Cause::TailLossProbe => Way::Probe,
+            false => Way::Alone,
+        };
+        self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), way);
+        if new && !self.probe.ends_at(end) {
+            self.schedule_probe(now, w, &mut core.timers, true);
+        } else if chunk.from == w.una {
+            core.timers.rearm(now);
+        }
+        first
+    }
+
+    /// A due probe first, then lost segments, then new data.
+    #[inline]
+    fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
+        if let Some(probe) = self.tail_probe(&mut core.window) {
+            return Choice::Send(probe);
+        }
+        if core::mem::take(&mut self.undo.tests)
+            && let Some(choice) = self.send_test_data(now, core)
+        {
+            return choice;
+        }
+        if self.undo.holds {
+            return self.new_data(now, core).map_or(Choice::Wait, Choice::Send);
+        }
+        // Lost segments are retransmitted as far as the peer's window permits: it may have been withdrawn.
+        if self.flight.lost() > 0
+            && let Some((from, to)) = self.next_lost(&core.window)
+        {
+            let (w, usage) = (&core.window, &mut core.usage);
+            let (pipe, sent) = (self.in_network(w), self.sent(w));
+            if pipe > 0 && pipe + self.weight(w, to - from) > u64::from(w.cwnd) {
+                // In Linux retransmissions do not count as use of the window (`tcp_xmit_retransmit_queue`).
+                usage.note(w, sent, !self.kernel || w.nxt < w.last());
+                return Choice::Wait;
+            }
+            let to = match self.kernel {
+                true => self.flight.resegment((from, to), w),
+                false => to,
+            };
+            let cause = match self.after_timeout(w) {
+                true => Cause::TimeoutRetransmit,
+                false => Cause::FastRetransmit,
+            };
+            let chunk = w.chunk_at(from, cause).cut(to);
+            return Choice::Send(w.with_room(chunk));
+        }
+        self.new_data(now, core).map_or(Choice::Idle, Choice::Send)
+    }
+    fn held_back(&mut self, core: &mut Core, now: Time) {
+        self.note_app_limited(&core.window);
+        let calm = !self.active && !self.after_timeout(&core.window);
+        let (pipe, sent) = (self.in_network(&core.window), self.sent(&core.window));
+        let (w, usage) = (&mut core.window, &mut core.usage);
+        let full = w.nxt < w.last() && pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        if usage.is_unnoted() {
+            usage.note(w, sent, full);
+            if calm {
+                usage.validate(now, core.timers.rtt.rto(), w, pipe, full);
+            }
+        }
+    }
+    fn continues(&self, from: u64) -> bool {
+        self.flight.continues(from)
+    }
+    fn min_rtt(&self) -> Option<Span> {
+        self.facts.min_rtt
+    }
+    fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
+        let min_rtt = self.facts.min_rtt;
+        if !self.kernel || !bursts::is_near(min_rtt, w.mss) {
+            return 0;
+        }
+        let most = bursts::burst(rate.bps() / 8, min_rtt, w.mss).min(u32::MAX.into()) as u32;
+        // At most half of the window (`tcp_cwnd_test`).
+        most.min(w.cwnd / 2 / w.mss.max(1)).max(1)
+    }
+    fn pipe(&self, w: &Window) -> u64 {
+        self.in_network(w)
+    }
+    fn reported_above(&self) -> u64 {
+        self.flight.reported()
+    }
+    fn waits(&self, w: &Window) -> bool {
+        self.flight.lost() > 0 && (w.peer > 0 || !self.kernel)
+    }
+    fn on_blocked(&mut self) {
+        self.probe.cancel();
+    }
+}
