@@ -39,7 +39,7 @@ test: ## Run all checks of CI; installs missing tools
 	fi; \
 	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
 
-# Builds and tests leave a core idle much of the time. The lints beside them have their own build directory, which cargo would lock.
+# In parallel: builds and tests leave a core idle much of the time. Cargo locks a build directory, so the lints have their own.
 code:
 	@MAKE='$(MAKE)' .ci/parallel code-tests lints
 
