@@ -1,7 +1,7 @@
 //! Links that vary: rates, delays, losses and outages over time, and traces of delivery opportunities.
 
 use lasthop_proto::event::{Cause, EventKind, Interest, Op};
-use lasthop_proto::link::varied::{Course, OutagePackets, Pace, Trace};
+use lasthop_proto::link::varied::{Course, Light, OutagePackets, Pace, Trace};
 use lasthop_proto::link::{Line, LineConfig, Varied, VariedConfig};
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::queue::{CodelConfig, Discipline, Limit};
@@ -163,6 +163,28 @@ fn an_opportunity_is_shared_wasted_or_continued() {
     // The delay is added afterwards.
     let far = LineConfig { delay: Span::millis(30), ..config().line };
     assert_eq!(arrivals_ms(VariedConfig { line: far, ..shared }, &[(0, 100)]), [35.0]);
+}
+
+#[test]
+fn a_train_follows_the_light_trace_and_then_the_heavy_one() {
+    let light = Light::parse("0 30 0 1 1 2\n500 40 0 2 3\n1000 31 0 1\n").unwrap();
+    let trace = Trace::parse("10\n").unwrap().with_light(light);
+    let pair = VariedConfig { right: Some(Pace::Trace(trace)), ..config() };
+    let full = |at: &[u64]| at.iter().map(|ms| (*ms, 1396)).collect::<Vec<_>>();
+    let arrivals = |at: &[u64]| arrivals_ms(pair.clone(), &full(at));
+    // Four packets use the train, 30 ms before they arrive. The rest, also of a busy link, waits for 10, 20, 30.
+    let busy = [0, 0, 0, 0, 0, 0, 15];
+    assert_eq!(arrivals(&busy), [30.0, 31.0, 31.0, 32.0, 40.0, 50.0, 60.0]);
+    // A later packet starts another train, with the delay between two lines; the last line ends the period.
+    assert_eq!(arrivals(&[0, 250, 250, 1250]), [30.0, 285.0, 286.0, 1285.0]);
+    assert_eq!(arrivals(&[600, 600, 600, 600]), [638.2, 640.2, 641.2, 648.2]);
+    // CellReplay's own queue returns the same times for each of these, but 650 for 648.2: its opportunities follow the
+    // delay. Packets of a train are not split: what does not fit takes the next opportunity.
+    let mixed = [(0, 100), (0, 696), (0, 696), (0, 697), (0, 1500), (0, 100)];
+    assert_eq!(arrivals_ms(pair.clone(), &mixed), [30.0, 30.0, 31.0, 31.0, 32.0, 40.0]);
+    // A heavy opportunity carries 1400 bytes as well, and a packet that does not fit continues.
+    let heavy = [(0, 1396), (0, 1396), (0, 1396), (0, 1396), (0, 1397), (0, 1300)];
+    assert_eq!(arrivals_ms(pair, &heavy)[4..], [50.0, 50.0]);
 }
 
 #[test]

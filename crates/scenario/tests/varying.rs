@@ -85,7 +85,7 @@ fn invalid_variations_are_reported_with_file_and_line() {
     let error = |link: &str, file: Option<&str>| {
         let scenario = text(link);
         let scenario = file.map_or(scenario.clone(), |lines| with(scenario, "f.csv", lines));
-        plan(&scenario, &[]).unwrap_err()
+        plan(&with(scenario, "lte.up", "1\n"), &[]).unwrap_err()
     };
     let unread = error("trace = \"up\"", None);
     assert!(unread.message.contains("`up` at `path.1.link.trace` has not been read"), "{unread}");
@@ -103,6 +103,12 @@ fn invalid_variations_are_reported_with_file_and_line() {
         ("rates = \"f.csv\"", "0s,1mbit\n1s,fast\n", 2),
         ("delays = \"f.csv\"", "time,delay\n0,1ms\n1,1xs\n", 3),
         ("losses = \"f.csv\"", "0s,1%\n\n2s,120%\n", 3),
+        ("trace = \"lte.up\", light = \"f.csv\"", "0 30 0 1\n5 30 0 x\n", 2),
+        ("trace = \"lte.up\", light-left = \"f.csv\"", "0 30 0 1\n\n", 2),
+        ("trace = \"lte.up\", light = \"f.csv\"", "9 30 0\n5 30 0\n", 2),
+        ("trace = \"lte.up\", light = \"f.csv\"", "0 30 2 1\n5 30 0\n", 1),
+        ("trace = \"lte.up\", light = \"f.csv\"", "0 30\n5 30 0\n", 1),
+        ("trace = \"lte.up\", light = \"f.csv\"", "0 4294967295 0\n5 30 0\n", 1),
     ] {
         let error = error(link, Some(content));
         assert_eq!(error.at.source, Source::Referenced(0), "{link}: {error}");
@@ -115,9 +121,19 @@ fn invalid_variations_are_reported_with_file_and_line() {
     assert_eq!((name.as_str(), set_error.at.line_column(&content)), ("f.csv", (2, 1)));
     let both = error("rates = \"0s 1mbit\", trace = \"f.csv\"", Some("1\n"));
     assert_eq!(both.message, "`path.1.link.trace` and `rates` exclude each other");
+    let ends = error("trace = \"lte.up\", light = \"f.csv\"", Some("0 30 0 1\n"));
+    assert!(ends.message.starts_with("f.csv: it has no second line"), "{ends}");
+    let trains = "0 30 0 1\n5 30 0\n";
+    let twice = error("trace = \"lte.up\", light = \"f.csv\", delays = \"0s 5ms\"", Some(trains));
+    assert_eq!(twice.message, "`path.1.link.light` and `delays` exclude each other");
+    let sides =
+        error("trace = \"lte.up\", light = \"f.csv\", light-left = \"f.csv\"", Some(trains));
+    assert!(sides.message.contains("exclude each other"), "{sides}");
     for link in [
         "rates = \"0s 1mbit\", rates-left = \"0s 1mbit\"",
         "outage-packets = \"drop\"",
+        "rate = \"1mbit\", light = \"lte.up\"",
+        "trace-left = \"lte.up\", light-right = \"lte.up\"",
         "losses = \"0s 1%\", frame-loss = \"1%\"",
         "rates = \"10mbit\"",
         "outages = \"5s-4s\"",

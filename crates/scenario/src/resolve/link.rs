@@ -30,6 +30,7 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     one_or_both(k, "rate", "leave one out if it is infinitely fast");
     let (rate_right, rate_left) = (rate_right.or(both), rate_left.or(both));
     let mut varying = Varying::keys(k);
+    one_or_both(k, "light", "leave one out if it has no packet trains");
     let [mean_right, mean_left] = varying.mean_rates();
     let (discipline_right, discipline_left) =
         disciplines(k, mean_right.or(rate_right), mean_left.or(rate_left));
@@ -61,7 +62,8 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     if k.has("loss") {
         extras.states = None;
     }
-    let delayed = k.has("delays") || k.has("measured") || line.delay > Span::ZERO;
+    let delayed = k.first(&["delays", "measured", "light", "light-right", "light-left"]).is_some()
+        || line.delay > Span::ZERO;
     if k.has("reorder") && !delayed {
         let message = format!("`{}` without a delay", k.path("reorder"));
         k.refuse(
@@ -133,13 +135,16 @@ fn frame_fates(k: &mut Keys<'_>, key: &'static str) -> Option<Script> {
 
 /// Rejects keys of links for which netem has no setting.
 fn not_of_netem(k: &mut Keys<'_>) {
-    const FOREIGN: [&str; 25] = [
+    const FOREIGN: [&str; 28] = [
         "rates",
         "rates-right",
         "rates-left",
         "trace",
         "trace-right",
         "trace-left",
+        "light",
+        "light-right",
+        "light-left",
         "measured",
         "delays",
         "delays-step",

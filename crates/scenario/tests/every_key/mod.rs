@@ -105,8 +105,8 @@ const FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Keys that make another kind of link.
-const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left delays losses outages measured \
-                       netem jitter loss duplicate corrupt reorder";
+const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left light light-right light-left \
+                       delays losses outages measured netem jitter loss duplicate corrupt reorder";
 
 /// Keys that are invalid alone in an otherwise equal scenario.
 const ELSEWHERE: &[&str] = &[

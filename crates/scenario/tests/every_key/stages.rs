@@ -66,6 +66,7 @@ fn keys_in_the_braces_of_a_stage() {
                 ("cross", _) => ("", ""),
                 (_, ["rate"]) => ("", ""),
                 ("link", [key]) if key.starts_with("rate") || key.starts_with("trace") => ("", ""),
+                ("link", [key]) if key.starts_with("light") => ("", "trace = \"lte.up\", "),
                 (
                     "link",
                     ["jitter-correlation" | "jitter-distribution" | "jitter-order" | "impaired"],
@@ -91,7 +92,7 @@ fn keys_in_the_braces_of_a_stage() {
             let others =
                 &*discipline.map_or(others.to_owned(), |word| format!("discipline = \"{word}\", "));
             let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
-            let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n\"drive.csv\" = \"time (s),rate (mbit)\\n0,1\\n1,2\\n\"\n";
+            let files = "[files]\n\"light.down\" = \"0 30 0 1\\n9 30 0\\n\"\n\"lte.up\" = \"1\\n2\\n\"\n\"drive.csv\" = \"time (s),rate (mbit)\\n0,1\\n1,2\\n\"\n";
             // It takes no time itself, and one stage must.
             let line = if kind == "cross" { "[[path]]\nlink = { rate = \"9mbit\" }\n" } else { "" };
             let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{line}{files}"));

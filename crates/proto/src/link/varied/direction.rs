@@ -11,7 +11,7 @@ use crate::units::{Rate, Time};
 use crate::wire::{Damage, Packet};
 
 use super::impair::{Impaired, Passage};
-use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER};
+use super::trace::{Cursor, TUN_HEADER};
 use super::{Course, Pace, VariedConfig, Weather};
 
 /// Limit of a transmission's duration in nanoseconds: a rate that is zero whenever the line is up never ends
@@ -78,7 +78,7 @@ impl Direction {
         {
             debug_assert!(partial.left > 0, "a packet without remaining bytes has left");
             debug_assert!(
-                partial.left <= partial.packet.wire_len() + self.framing,
+                partial.left <= partial.packet.wire_len() + self.framing + TUN_HEADER,
                 "more bytes remain than the packet has"
             );
         }
@@ -136,8 +136,7 @@ impl Direction {
         let idle = self.next_opportunity() == Time::NEVER;
         if let Server::Trace(server) = &mut self.server {
             if idle {
-                // Unused opportunities are lost, including those of this instant.
-                server.cursor.skip_to(now);
+                server.cursor.arrive(now);
             }
             return self.transmitter.queue.enqueue(now, side, packet, bytes, out);
         }
@@ -197,7 +196,11 @@ impl Direction {
 
     /// Handles a packet that was sent in `during`.
     fn sent(&mut self, during: Range<Time>, packet: Packet, weather: &Weather) {
-        let (end, delay) = (during.end, weather.delay(during.end));
+        let base = match &self.server {
+            Server::Trace(server) => server.cursor.delay(),
+            _ => None,
+        };
+        let (end, delay) = (during.end, base.unwrap_or_else(|| weather.delay(during.end)));
         let lost = weather.loss(during, &mut self.rng);
         let Some(impaired) = &mut self.impaired else {
             let pipe = &mut self.transmitter.pipe;
@@ -230,11 +233,13 @@ impl Direction {
     /// several.
     fn use_opportunity(&mut self, side: Side, weather: &Weather, out: &mut Out) {
         let Server::Trace(server) = &mut self.server else { return };
+        let full = server.cursor.full();
+        let room = server.cursor.train_room();
+        let (in_train, mut room) = (room.is_some(), room.unwrap_or(full));
         let at = server.cursor.take();
         if weather.is_paused(at) {
             return;
         }
-        let mut room = OPPORTUNITY;
         let mut carried = Vec::new();
         while room > 0 {
             let mut partial = match server.partial.take() {
@@ -247,14 +252,22 @@ impl Direction {
                     None => break,
                 },
             };
-            let now = room.min(partial.left);
-            room -= now;
+            let now = match partial.left <= room || in_train && room == full {
+                true => partial.left,
+                // A train carries whole packets.
+                false if in_train => 0,
+                false => room,
+            };
+            room = if now == 0 { 0 } else { room.saturating_sub(now) };
             partial.left -= now;
             if partial.left > 0 {
                 server.partial = Some(partial);
             } else {
                 carried.push((partial.begun, partial.packet));
             }
+        }
+        if in_train && room > 0 && self.transmitter.queue.is_empty() {
+            server.cursor.put_back(room);
         }
         for (begun, packet) in carried {
             self.sent(begun..at, packet, weather);

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::course::{Course, Level, Wrong};
 use super::distribution::Distribution;
 use super::impair::{Impairments, Loss, Order};
+use super::light::Light;
 use super::measured::{self, Hints, Measured, Role};
 use super::trace::Trace;
 use super::{OutagePackets, Pace, VariedConfig};
@@ -38,6 +39,8 @@ pub struct Varying {
 
 /// Keys of which a direction may have one. Each overrides a constant `rate`, so that it can be added to one.
 const PACES: [&str; 3] = ["rates", "trace", "measured"];
+/// Keys with light traces.
+const LIGHTS: [&str; 3] = ["light", "light-right", "light-left"];
 
 impl Varying {
     /// Reads the keys of a link.
@@ -79,6 +82,8 @@ impl Varying {
         let both = both.or(trace(k, "trace", doc));
         let right = right.or(trace(k, "trace-right", "the same towards the right"));
         let left = left.or(trace(k, "trace-left", "the same towards the left"));
+        let [light, light_right, light_left] =
+            LIGHTS.map(|key| if traces { light(k, key) } else { None });
         for side in ["right", "left"] {
             let keys = PACES.map(|key| [key.to_owned(), format!("{key}-{side}")]).concat();
             let given: Vec<&String> = keys.iter().filter(|key| k.has(key)).collect();
@@ -113,6 +118,8 @@ impl Varying {
         let back = found.as_ref().and_then(|found| found.back.clone()).or_else(|| rate.clone());
         let right = right.or(both.clone()).or(rate.map(Pace::Rates));
         let left = left.or(both).or(back.map(Pace::Rates));
+        let right = right.map(|pace| pace.with_light(light_right.or_else(|| light.clone())));
+        let left = left.map(|pace| pace.with_light(light_left.or(light)));
         let (measured_delays, measured_losses) =
             found.map_or((None, None), |found| (found.delays, found.losses));
         let mut delays_order = None;
@@ -165,6 +172,46 @@ impl Varying {
             None => None,
         })
     }
+}
+
+impl Pace {
+    /// The same with a light trace; rates have none.
+    fn with_light(self, light: Option<Light>) -> Pace {
+        match (self, light) {
+            (Pace::Trace(trace), Some(light)) => Pace::Trace(trace.with_light(light)),
+            (pace, _) => pace,
+        }
+    }
+}
+
+/// Reads a key with a light trace.
+fn light(k: &mut Keys<'_>, key: &'static str) -> Option<Light> {
+    let (doc, heavy): (_, &[&str]) = match key {
+        "light-right" => ("the same towards the right", &["trace-right", "trace"]),
+        "light-left" => ("the same towards the left", &["trace-left", "trace"]),
+        _ => {
+            let doc = "a file of CellReplay's packet trains, which a link follows after an idle time, before `trace`; \
+                       it has the delay as well";
+            (doc, &["trace", "trace-right", "trace-left"])
+        }
+    };
+    let given = text(k, key, "\"light.down\"", doc, true);
+    needs(k, key, heavy);
+    if k.has(key) && k.has("delays") {
+        let message = format!("`{}` and `delays` exclude each other", k.path(key));
+        k.refuse(
+            key,
+            message,
+            "which of them?",
+            "leave out `delays`: a light trace has the delays",
+        );
+    }
+    let given = given?;
+    let Some(name) = given.file else {
+        unread(k, key, &given.text);
+        return None;
+    };
+    accept(k, key, Some(&name), Light::parse(&given.text))
 }
 
 /// Rejects `key` without any of `others`.

@@ -22,6 +22,7 @@ mod direction;
 mod distribution;
 mod impair;
 mod keys;
+mod light;
 pub mod measured;
 mod sky;
 mod trace;
@@ -44,6 +45,7 @@ pub use course::{Course, Level, Stretch, Wrong};
 pub use distribution::Distribution;
 pub use impair::{Impairments, Loss, Order};
 pub use keys::{Varying, names_file};
+pub use light::Light;
 pub use sky::Sky;
 pub use trace::{MOST, OPPORTUNITY, Trace, TraceError};
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-use crate::units::{Rate, Time};
+use super::light::{self, Light, Train};
+use crate::units::{Rate, Span, Time};
 
 /// Bytes per opportunity.
 pub const OPPORTUNITY: u32 = 1504;
@@ -25,6 +26,7 @@ pub const MOST: usize = 100_000_000;
 pub struct Trace {
     /// Ordered by time; the last time is the period.
     steps: Arc<[Step]>,
+    light: Option<Light>,
 }
 
 /// The opportunities of one millisecond.
@@ -111,6 +113,17 @@ impl Trace {
         lines.finish()
     }
 
+    /// The same as the heavy trace of a pair.
+    #[must_use]
+    pub fn with_light(self, light: Light) -> Trace {
+        Trace { light: Some(light), ..self }
+    }
+
+    /// Bytes of an opportunity.
+    pub(super) fn room(&self) -> u32 {
+        if self.light.is_some() { light::OPPORTUNITY } else { OPPORTUNITY }
+    }
+
     /// The times of the opportunities in milliseconds, in order.
     pub fn times(&self) -> impl Iterator<Item = u32> + '_ {
         self.steps.iter().flat_map(|step| (0..step.count).map(|_| step.at))
@@ -133,7 +146,7 @@ impl Trace {
 
     /// Average capacity of its opportunities.
     pub fn mean_rate(&self) -> Option<Rate> {
-        let bits = self.opportunities() * u64::from(OPPORTUNITY) * 8;
+        let bits = self.opportunities() * u64::from(self.room()) * 8;
         Rate::from_bps(bits * 1000 / u64::from(self.period()))
     }
 }
@@ -171,7 +184,7 @@ impl Lines {
         match self.steps.last() {
             None => Err(TraceError::Empty),
             Some(last) if last.at == 0 => Err(TraceError::NoPeriod),
-            Some(_) => Ok(Trace { steps: self.steps.into() }),
+            Some(_) => Ok(Trace { steps: self.steps.into(), light: None }),
         }
     }
 }
@@ -179,17 +192,25 @@ impl Lines {
 impl Serialize for Trace {
     /// Serializes a digest, which identifies runs, since a trace may have millions of lines.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // FNV-1a with 128 bits.
-        let bytes = self.times().flat_map(|time| time.to_le_bytes());
-        let digest = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
-            (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b)
-        });
-        let mut fields = serializer.serialize_struct("Trace", 3)?;
+        let fields = 3 + usize::from(self.light.is_some());
+        let mut fields = serializer.serialize_struct("Trace", fields)?;
         fields.serialize_field("opportunities", &self.opportunities())?;
         fields.serialize_field("period_ms", &self.period())?;
-        fields.serialize_field("digest", &format!("{digest:032x}"))?;
+        let bytes = self.times().flat_map(u32::to_le_bytes);
+        fields.serialize_field("digest", &digest(bytes))?;
+        if let Some(light) = &self.light {
+            fields.serialize_field("light", &digest(light.bytes()))?;
+        }
         fields.end()
     }
+}
+
+/// FNV-1a with 128 bits.
+fn digest(bytes: impl Iterator<Item = u8>) -> String {
+    let hash = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b)
+    });
+    format!("{hash:032x}")
 }
 
 /// Position of a link in its trace.
@@ -201,6 +222,7 @@ pub(super) struct Cursor {
     index: usize,
     /// Used opportunities of the present millisecond.
     used: u32,
+    train: Option<Train>,
 }
 
 const MS: u64 = 1_000_000;
@@ -208,11 +230,32 @@ const MS: u64 = 1_000_000;
 impl Cursor {
     /// Before the first opportunity.
     pub fn new(trace: Trace) -> Cursor {
-        Cursor { trace, round: 0, index: 0, used: 0 }
+        let train = trace.light.clone().map(Train::new);
+        Cursor { trace, round: 0, index: 0, used: 0, train }
+    }
+
+    /// Bytes of an unused opportunity.
+    pub fn full(&self) -> u32 {
+        self.trace.room()
+    }
+
+    /// Base delay of the present train, if the trace has a light one.
+    pub fn delay(&self) -> Option<Span> {
+        self.train.as_ref().map(|train| train.delay)
+    }
+
+    /// Room of the next opportunity, if a train has it.
+    pub fn train_room(&self) -> Option<u32> {
+        self.train.as_ref().filter(|train| train.next().is_some()).map(|train| train.room)
     }
 
     /// Time of the next opportunity.
     pub fn next(&self) -> Time {
+        self.train.as_ref().and_then(Train::next).unwrap_or_else(|| self.next_step())
+    }
+
+    /// Time of the trace's next opportunity.
+    fn next_step(&self) -> Time {
         let period = u64::from(self.trace.period());
         let ms = self.round.saturating_mul(period) + u64::from(self.trace.steps[self.index].at);
         Time(ms.saturating_mul(MS))
@@ -220,7 +263,14 @@ impl Cursor {
 
     /// Consumes the next opportunity.
     pub fn take(&mut self) -> Time {
-        let at = self.next();
+        if let Some(at) = self.train.as_mut().and_then(Train::take) {
+            self.skip_to(at);
+            return at;
+        }
+        let at = self.next_step();
+        if let Some(train) = &mut self.train {
+            train.last = Some(at);
+        }
         self.used += 1;
         if self.used == self.trace.steps[self.index].count {
             (self.used, self.index) = (0, self.index + 1);
@@ -231,9 +281,25 @@ impl Cursor {
         at
     }
 
-    /// Skips all opportunities up to `now`.
-    pub fn skip_to(&mut self, now: Time) {
-        if self.next() > now {
+    /// Returns the last opportunity, one of a train, for packets of the same instant.
+    pub fn put_back(&mut self, room: u32) {
+        if let Some(train) = &mut self.train {
+            train.put_back(room);
+        }
+    }
+
+    /// Handles a packet that finds no other one waiting. Unused opportunities are lost, including those of
+    /// this instant.
+    pub fn arrive(&mut self, now: Time) {
+        self.skip_to(now);
+        if let Some(train) = &mut self.train {
+            train.arrive(now);
+        }
+    }
+
+    /// Skips all opportunities of the trace up to `now`.
+    fn skip_to(&mut self, now: Time) {
+        if self.next_step() > now {
             return;
         }
         let (period, first) = (u64::from(self.trace.period()), now.0 / MS + 1);
