@@ -84,35 +84,41 @@ pub fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference
     first_at(one, other, rules).map(|(_, difference)| difference)
 }
 
-/// The same with its index among the packets.
+/// The same with its index among the sent packets.
 fn first_at(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<(usize, Difference)> {
     let (a, b) = (packets(one), packets(other));
+    // Packets arrive in both as the script says. A kernel may answer the first of two at one instant after the second.
+    let sent = |all: &[Entry]| -> Vec<usize> {
+        (0..all.len()).filter(|i| all[*i].kind == EntryKind::Sent).collect()
+    };
+    let (sent_a, sent_b) = (sent(&a), sent(&b));
     let essence = |entry: &Entry| essence(&entry.text, rules.strict);
     let allowed = |step: Nanos| rules.tolerance.max((step as f64 * rules.percent / 100.0) as u64);
     let end = |trace: &[Entry]| trace.iter().map(|entry| entry.at).max().unwrap_or(0);
-    // The script's times of the last packet: on a busy machine its actions are late, and so are the answers.
-    let mut last = (0, 0);
-    for at in 0..a.len().max(b.len()) {
-        let kind = match (a.get(at), b.get(at)) {
-            (Some(x), Some(y)) if x.kind != y.kind || essence(x) != essence(y) => "packet",
-            (Some(x), Some(y)) => {
-                let steps = (x.at.saturating_sub(last.0), y.at.saturating_sub(last.1));
-                last = (x.at, y.at);
-                let apart = x.at.abs_diff(y.at).min(steps.0.abs_diff(steps.1));
-                if apart <= allowed(steps.0) || x.kind == EntryKind::Arrived {
+    // On a busy machine the script's actions are late, and so are the answers.
+    let step = |all: &[Entry], i: usize| all[i].at - i.checked_sub(1).map_or(0, |i| all[i].at);
+    for at in 0..sent_a.len().max(sent_b.len()) {
+        let (i, j) = (sent_a.get(at).copied(), sent_b.get(at).copied());
+        let what = match (i, j) {
+            (Some(i), Some(j)) if essence(&a[i]) != essence(&b[j]) => "packet",
+            (Some(i), Some(j)) => {
+                let steps = (step(&a, i), step(&b, j));
+                let apart = a[i].at.abs_diff(b[j].at).min(steps.0.abs_diff(steps.1));
+                if apart <= allowed(steps.0) {
                     continue;
                 }
                 "time"
             }
             // The other run may have ended before the packet was due in it.
-            (Some(x), None) if x.at + allowed(x.at.saturating_sub(last.0)) >= end(other) => break,
-            (None, Some(y)) if y.at + allowed(y.at.saturating_sub(last.1)) >= end(one) => break,
+            (Some(i), None) if a[i].at + allowed(step(&a, i)) >= end(other) => break,
+            (None, Some(j)) if b[j].at + allowed(step(&b, j)) >= end(one) => break,
             _ => "end",
         };
-        let from = at.saturating_sub(CONTEXT);
-        let behind = |trace: &[Entry]| trace.iter().skip(at).take(CONTEXT).cloned().collect();
-        let (before, what) = (a[from..at].to_vec(), kind);
-        return Some((at, Difference { before, first: behind(&a), second: behind(&b), what }));
+        let (i, j) = (i.unwrap_or(a.len()), j.unwrap_or(b.len()));
+        let behind = |all: &[Entry], i: usize| all.iter().skip(i).take(CONTEXT).cloned().collect();
+        let before = a[i.saturating_sub(CONTEXT)..i].to_vec();
+        let (first, second) = (behind(&a, i), behind(&b, j));
+        return Some((at, Difference { before, first, second, what }));
     }
     None
 }
