@@ -328,11 +328,14 @@ impl Receiver {
 
     fn take_any(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
         let (mut to, mut body) = (from + u64::from(body.len()), body);
-        // The first FIN determines the end of the stream, unless data behind it has already arrived.
-        let ends = fin && self.fin_at.is_none() && to >= self.nxt + self.reach();
+        // The first FIN determines the end of the stream, unless data behind it has already arrived. Linux discards that data
+        // if the FIN is in order (`tcp_fin`).
+        let discards = self.quick.is_some() && from == self.nxt;
+        let ends = fin && self.fin_at.is_none() && (discards || to >= self.nxt + self.reach());
         let again = fin && self.fin_at == Some(to);
         if ends {
             self.fin_at = Some(to);
+            self.out_of_order.take_if(|_| discards);
         }
         //= rfc9293#section-3.10.7.4: text behind the FIN is ignored
         if let Some(end) = self.fin_at.filter(|end| to > *end) {
