@@ -94,7 +94,12 @@ fn first_at(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<(usize, Dif
     let (sent_a, sent_b) = (sent(&a), sent(&b));
     let essence = |entry: &Entry| essence(&entry.text, rules.strict);
     let allowed = |step: Nanos| rules.tolerance.max((step as f64 * rules.percent / 100.0) as u64);
-    let end = |trace: &[Entry]| trace.iter().map(|entry| entry.at).max().unwrap_or(0);
+    // The end of a run, unless the script expects the packet.
+    let ended = |trace: &[Entry], entry: &Entry, step: Nanos| {
+        let others = trace.iter().filter(|other| other.kind != EntryKind::Sent);
+        let end = others.map(|other| other.at).max();
+        entry.line.is_none() && end.is_some_and(|end| entry.at + allowed(step) >= end)
+    };
     // On a busy machine the script's actions are late, and so are the answers.
     let step = |all: &[Entry], i: usize| all[i].at - i.checked_sub(1).map_or(0, |i| all[i].at);
     for at in 0..sent_a.len().max(sent_b.len()) {
@@ -110,8 +115,8 @@ fn first_at(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<(usize, Dif
                 "time"
             }
             // The other run may have ended before the packet was due in it.
-            (Some(i), None) if a[i].at + allowed(step(&a, i)) >= end(other) => break,
-            (None, Some(j)) if b[j].at + allowed(step(&b, j)) >= end(one) => break,
+            (Some(i), None) if ended(other, &a[i], step(&a, i)) => break,
+            (None, Some(j)) if ended(one, &b[j], step(&b, j)) => break,
             _ => "end",
         };
         let (i, j) = (i.unwrap_or(a.len()), j.unwrap_or(b.len()));
@@ -151,6 +156,12 @@ mod tests {
         assert_eq!(first(&base, &late, &rules).unwrap().what, "time");
         let found = first(&base, &base[..1], &rules).unwrap();
         assert_eq!((found.what, found.second.len()), ("end", 0));
+        // A timer at the end of the script may be late in the other run.
+        let last = Entry { kind: EntryKind::Printed, ..sent(105, "10") };
+        let more = [base.to_vec(), vec![last.clone()]].concat();
+        assert_eq!(first(&more, &[base[0].clone(), last.clone()], &rules), None);
+        let early = Entry { at: 200_000_000, ..last };
+        assert_eq!(first(&more, &[base[0].clone(), early], &rules).unwrap().what, "end");
         let sack = [sent(0, ". 1:1(0) ack 1 <sack 5:6>")];
         assert_eq!(
             first(&sack, &[sent(0, ". 1:1(0) ack 1 <sack 5:7>")], &rules).unwrap().what,
