@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test code lints other-tests setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
+.PHONY: help test other-tests setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
 .PHONY: book campaign captures costs dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
 help: ## Show this list
@@ -18,7 +18,7 @@ help: ## Show this list
 
 # The failed tests, one line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check code other-tests
+STEPS = setup fmt-check lint small code-tests other-tests doc
 
 # Runs all steps one after the other, even with -j, since they share the build directory. After a failed step the others still run.
 test: ## Run all checks of CI; installs missing tools
@@ -38,13 +38,6 @@ test: ## Run all checks of CI; installs missing tools
 		exit 1; \
 	fi; \
 	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
-
-# In parallel: builds and tests leave a core idle much of the time. Cargo locks a build directory, so the lints have their own.
-code:
-	@MAKE='$(MAKE)' .ci/parallel code-tests lints
-
-lints:
-	@CARGO_TARGET_DIR='$(TARGET)/lints' $(MAKE) --no-print-directory --keep-going lint small doc
 
 # In parallel: the tests in the browser mostly wait, the others compute.
 other-tests:
