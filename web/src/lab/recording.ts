@@ -86,8 +86,10 @@ export class Recording {
       const { event, cause } = this.of(i);
       if (event === 'tcp-timeout') counts.timeouts! += 1;
       else if (event === 'tcp-fast-retransmit') counts.fast_retransmits! += 1;
-      else if (event === 'originated' && AGAIN.has(cause) && cause !== 'window-probe') counts.host_retransmissions! += 1;
-      else if (event === 'originated' && LOCAL.has(cause)) counts.local_retransmissions! += 1;
+      if (event !== 'originated' || !(this.to[i]! > this.from[i]!)) continue;
+      // Like the results: a FIN that is sent again is no data.
+      if (AGAIN.has(cause) && cause !== 'window-probe') counts.host_retransmissions! += 1;
+      else if (LOCAL.has(cause)) counts.local_retransmissions! += 1;
     }
     return this.summary.scalars.filter(({ name }: Scalar) => name in counts).map((it: Scalar) => ({ ...it, value: counts[it.name]! }));
   }
