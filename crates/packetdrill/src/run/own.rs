@@ -27,7 +27,7 @@ use crate::script::Call;
 
 /// Start time of the run, so that no timer is before zero.
 const START: Nanos = 1_000_000_000;
-/// Timers up to this many ticks expire at the next tick; the wheel's outer levels are coarser.
+/// Timers of fewer ticks are exact here, since those of the wheel's first level are at most two ticks late.
 const FINE_TICKS: u64 = 63;
 /// Maximum number of steps between two events of a script; a host with more is stuck.
 const STEPS_MAX: usize = 1_000_000;
@@ -46,11 +46,11 @@ impl Wheel {
     /// When a timer for `at` expires that was set at `set`.
     fn expiry(self, set: Nanos, at: Nanos) -> Nanos {
         let expires = at.div_ceil(self.tick) + self.phase;
-        let duration = expires - self.phase - set / self.tick;
+        let duration = (expires - self.phase).saturating_sub(set / self.tick);
         let level = (0..8).take_while(|level| duration >= FINE_TICKS << (3 * level)).count();
         match 3 * level as u32 {
             0 => at,
-            shift => ((((expires >> shift) + 1) << shift) - self.phase) * self.tick,
+            shift => ((((expires >> shift) + 1) << shift) - self.phase).saturating_mul(self.tick),
         }
     }
 }
@@ -418,5 +418,26 @@ impl World for Own {
             self.reconfigure();
         }
         applied
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_of_the_wheel_are_late_by_an_eighth_at_most() {
+        const TICK: Nanos = 4_000_000;
+        for phase in 0..64 {
+            let wheel = Wheel { tick: TICK, phase };
+            let late =
+                |ticks: u64| wheel.expiry(START, START + ticks * TICK) - START - ticks * TICK;
+            assert_eq!(late(62), 0, "the first level");
+            for ticks in [63, 100, 503, 504, 4000] {
+                assert!(0 < late(ticks) && late(ticks) <= ticks * TICK / 63 * 8, "{ticks}");
+            }
+            // One that was due before it was set.
+            assert_eq!(wheel.expiry(START + 9 * TICK, START), START);
+        }
     }
 }
