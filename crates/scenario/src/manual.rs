@@ -30,36 +30,40 @@ fn accepted(form: &Form) -> String {
         quoted.join(", ")
     }
     match form {
-        Form::Flag => "`true`, `false`".to_owned(),
-        Form::Range(_, Value::Time(Span(u64::MAX))) => "a time".to_owned(),
-        Form::Range(_, Value::Size(Bytes(u64::MAX))) => "a size".to_owned(),
-        Form::Range(_, Value::Speed(_)) => "a speed".to_owned(),
-        Form::Range(_, Value::Frequency(_)) => "a frequency".to_owned(),
-        Form::Range(least, most) => format!("{least} to {most}"),
-        Form::Rate => "a rate".to_owned(),
-        Form::Probability => "a probability".to_owned(),
-        Form::Limit => "packets (`\"50p\"`) or a size".to_owned(),
-        Form::Power => "a power or a current".to_owned(),
-        Form::Energy => "an energy or a charge".to_owned(),
-        Form::Voltage => "a voltage".to_owned(),
+        Form::Flag => "boolean".to_owned(),
+        Form::Range(_, Value::Time(Span(u64::MAX))) => "time".to_owned(),
+        Form::Range(_, Value::Size(Bytes(u64::MAX))) => "size".to_owned(),
+        Form::Range(_, Value::Speed(_)) => "speed".to_owned(),
+        Form::Range(_, Value::Frequency(_)) => "frequency".to_owned(),
+        Form::Range(least, most) => {
+            let (least, most) = (least.to_string(), most.to_string());
+            // A dash in front of a number is a sign.
+            if least.starts_with('-') {
+                format!("{least} to {most}")
+            } else {
+                format!("{least}–{most}")
+            }
+        }
+        Form::Rate => "rate".to_owned(),
+        Form::Probability => "probability".to_owned(),
+        Form::Limit => "packets (`\"50p\"`) or size".to_owned(),
+        Form::Power => "power or current".to_owned(),
+        Form::Energy => "energy or charge".to_owned(),
+        Form::Voltage => "voltage".to_owned(),
         Form::Keyword(list) if list.len() > 8 => "a word, above".to_owned(),
         Form::Keyword(list) => words(list),
-        Form::Keywords(list) => format!("{}, or a list of them", words(list)),
-        Form::Text(example) | Form::File(example) => format!("a text such as `{example}`"),
-        Form::Texts(example) => format!("a list such as `{example}`"),
+        Form::Keywords(list) => format!("{}, or a list", words(list)),
+        Form::Text(example) | Form::File(example) => format!("such as `{example}`"),
+        Form::Texts(example) => format!("list such as `{example}`"),
         Form::Or(list, other) => format!("{}, or {}", words(list), accepted(other)),
-        Form::Table => "a table".to_owned(),
-        Form::TableOr(other) => format!("a table, or {}", accepted(other)),
-        Form::Tables => "a list of tables".to_owned(),
+        Form::Table => "table".to_owned(),
+        Form::TableOr(other) => format!("table, or {}", accepted(other)),
+        Form::Tables => "list of tables".to_owned(),
     }
 }
 
-/// The row of a key. `above` is its inner table, or empty for a key of the part itself.
+/// The row of a key. `above` is the path to its inner table with a dot, or empty for a key of the part itself.
 fn row(Listed { key, default, .. }: &Listed, above: &str) -> String {
-    let name = match above {
-        "" => format!("`{}`", key.name),
-        above => format!("`{}` in `{above}`", key.name),
-    };
     let default = match key.need {
         Need::Default => written(default).map(|word| format!(" (`{word}`)")),
         Need::Required(_) => Some(" (required)".to_owned()),
@@ -67,7 +71,7 @@ fn row(Listed { key, default, .. }: &Listed, above: &str) -> String {
         Need::Else(otherwise) => Some(format!(" ({otherwise})")),
     };
     let (description, values) = (key.summary, accepted(&key.form));
-    format!("| {name} | {description} | {values}{} |\n", default.unwrap_or_default())
+    format!("| `{above}{}` | {description} | {values}{} |\n", key.name, default.unwrap_or_default())
 }
 
 /// The rows of keys, those of inner tables below their own.
@@ -76,7 +80,7 @@ fn rows(keys: &[Listed], above: &str, text: &mut String) {
         text.push_str(&row(listed, above));
         // `models` lists tables of errors.
         if !listed.key.name.starts_with("errors") {
-            rows(&listed.inner, listed.key.name, text);
+            rows(&listed.inner, &format!("{above}{}.", listed.key.name), text);
         }
     }
 }
