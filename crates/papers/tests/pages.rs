@@ -112,30 +112,45 @@ fn section_of(heading: &str, columns: &str, rows: String) -> String {
     }
 }
 
+/// What a claim is about; of a table only that its values are listed below.
+fn published_briefly(claim: &Claim, result: &ClaimResult) -> String {
+    let given = result.measured.iter().filter(|m| m.published.is_some()).count();
+    if given < 12 { cell(claim.published) } else { format!("{given} values, listed under Figures") }
+}
+
+/// The claim in the first column, in the first of its rows only.
+fn first_only(row: usize, id: &str) -> &str {
+    if row == 0 { id } else { "" }
+}
+
 /// Figures with a published value.
 fn published(result: &ClaimResult) -> String {
     let given = result.measured.iter().filter_map(|m| Some((m, m.published?)));
-    let row = |(m, given): (&MeasuredFigure, f64)| {
+    let row = |(row, (m, given)): (usize, (&MeasuredFigure, f64))| {
         let measured = with_interval(m.mean, m.ci.unwrap_or(0.0));
         let (label, unit) = (cell(&m.label), cell(&m.unit));
-        let row = format!("| {} | {label} | {} | {measured} {unit}", result.id, short(given));
+        let id = first_only(row, &result.id);
+        let row = format!("| {id} | {label} | {} | {measured} {unit}", short(given));
         format!("{} |\n", row.trim_end())
     };
-    given.map(row).collect()
+    given.enumerate().map(row).collect()
 }
 
 /// Conditions that do not hold.
 fn broken(result: &ClaimResult) -> String {
     let broken = result.conditions.iter().filter(|c| c.verdict != Verdict::Holds);
-    let row = |c: &ConditionFigure| {
+    let row = |(row, c): (usize, &ConditionFigure)| {
         let (measured, wanted) = match c.wanted.as_str() {
             "true" => (String::new(), String::new()),
             wanted => (with_interval(c.value, c.ci.unwrap_or(0.0)), wanted.to_owned()),
         };
         let (what, verdict) = (cell(&c.what), c.verdict.word());
-        format!("| {} | {what} | {wanted} | {measured} | {verdict} |\n", result.id)
+        format!(
+            "| {} | {what} | {wanted} | {measured} | {verdict} |\n",
+            first_only(row, &result.id)
+        )
     };
-    broken.map(row).collect()
+    broken.enumerate().map(row).collect()
 }
 
 /// Why a claim fails, in `failures.toml`.
@@ -196,13 +211,12 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
     );
     let _ = writeln!(
         text,
-        "Figures are of version {} with {}{}; `make papers` writes this page.\n[What was \
-         reproduced](../../explanation/reproduction.md) explains verdicts and failures.\n",
+        "Figures are of version {} with {}{}. `lasthop reproduce CLAIM --verbose` prints setup, conditions and \
+         notes.\n[What was reproduced](../../explanation/reproduction.md) explains verdicts.\n",
         record.lasthop,
         record.seeds,
         with_own_seeds(&all.iter().map(|(claim, _)| claim.id).collect::<Vec<_>>())
     );
-    text += "`lasthop reproduce CLAIM --verbose` prints its setup, all conditions and notes.\n\n";
     text += "| claim | place | published | verdict |\n|---|---|---|---|\n";
     for (claim, result) in &all {
         let _ = writeln!(
@@ -210,7 +224,7 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
             "| {} | {} | {} | {} ({} of {}) |",
             claim.id,
             cell(claim.place),
-            cell(claim.published),
+            published_briefly(claim, result),
             result.verdict.word(),
             holding(result),
             result.conditions.len()
