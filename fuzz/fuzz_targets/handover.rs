@@ -1,7 +1,7 @@
 //! The state of an agent from another base station: refused, or written again as it was; an agent goes on with it.
 #![no_main]
 
-use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover, SnoopConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, Handover, SnoopConfig};
 use lasthop_proto::agent::{NackAgent, SeqCacheAgent, SnoopAgent, SplitConfig};
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out};

@@ -11,7 +11,7 @@ use lasthop_proto::air::Station;
 use lasthop_proto::event::{Cause, LinkNote};
 use lasthop_proto::link::end::{Above, LinkEnd as _, MacSignal};
 use lasthop_proto::link::frame::{Frame, Load, Timing};
-use lasthop_proto::link::layer::{LinkLayer, LinkLayerConfig, words};
+use lasthop_proto::link::{LinkLayer, LinkLayerConfig, words};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Packet, PacketId};

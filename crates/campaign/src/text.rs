@@ -167,7 +167,7 @@ impl Draft {
             self.all(&list(mac.read), "");
         }
         if self.dice.below(3) == 0 {
-            let words: Vec<_> = link::layer::words().collect();
+            let words: Vec<_> = link::words().collect();
             let layer = self.one_of(&words);
             self.lines.push((format!("link-layer = \"{}\"", layer.word), true));
             self.all(&list(|k| (layer.read)(k, None)), "");

@@ -38,7 +38,7 @@ const SWITCHES: &[System] = &[
 pub fn systems() -> Vec<System> {
     let words = TCPS.iter().map(|word| word.system());
     let words = words.chain(agent::words().map(|agent| agent.system));
-    let words = words.chain(link::layer::words().map(|layer| layer.system));
+    let words = words.chain(link::words().map(|layer| layer.system));
     let words = words.chain(mac::all_words().map(|mac| mac.system));
     let words = words.chain(queue::words().map(|discipline| discipline.system));
     let words = words.chain(channel::words().map(|model| model.system));

@@ -118,7 +118,7 @@ pub fn generated(name: &str) -> Option<String> {
         Some(("words", "discipline")) => words(queue::words().map(columns)),
         Some(("words", "model")) => words(channel::words().map(columns)),
         Some(("words", "mac")) => words(mac::all_words().map(columns)),
-        Some(("words", "link-layer")) => words(link::layer::words().map(columns)),
+        Some(("words", "link-layer")) => words(link::words().map(columns)),
         None if name == "systems" => pages(),
         _ => return None,
     })

@@ -25,7 +25,7 @@ fn every_word_is_in_the_manual() {
     let words = words.chain(queue::words().map(|discipline| discipline.word));
     let words = words.chain(channel::words().map(|model| model.word));
     let words = words.chain(mac::all_words().map(|mac| mac.word));
-    let words = words.chain(link::layer::words().map(|layer| layer.word));
+    let words = words.chain(link::words().map(|layer| layer.word));
     for word in words {
         assert!(MANUAL.contains(&format!("`{word}`")), "the manual lacks `{word}`");
     }

@@ -2,7 +2,6 @@
 //! any time, delivered data equals sent data.
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
-use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::Host;

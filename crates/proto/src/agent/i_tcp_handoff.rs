@@ -6,8 +6,8 @@
 //! between base stations). For snoop the cache and the round-trip times may move (H. Balakrishnan, S. Seshan
 //! and R. Katz, ACM Wireless Networks 1(4), 1995).
 //!
-//! [`BaseStation::give_away`](super::BaseStation::give_away) exports an agent's state of a mobile host, and
-//! [`BaseStation::take_over`](super::BaseStation::take_over) imports it into another agent of the same kind.
+//! [`Agent::give_away`] exports an agent's state of a mobile host, and
+//! [`Agent::take_over`] imports it into another agent of the same kind.
 //! In between it is a [`Handover`], in memory or as bytes. It contains:
 //!
 //! - split connections: both TCPs of each, with state, numbers, windows, round trips, negotiated options
@@ -27,9 +27,12 @@ use super::flows::is_of;
 use super::seq_cache::Flow as CacheFlow;
 use super::snoop::flow::Flow as SnoopFlow;
 use super::snoop_nack::Flow as NackFlow;
-use super::split::Moved;
+use super::split::pair::travel::Moved;
+use super::{Agent, BaseStation as _};
 use crate::describe::{Kind, System};
+use crate::machine::Out;
 use crate::travel::{Reader, Travels, Writer};
+use crate::units::Time;
 use crate::wire::{Addr, FlowKey};
 
 /// Descriptor for lists.
@@ -56,7 +59,7 @@ type Of<F> = Vec<(FlowKey, F)>;
 
 /// The state, by the kind of agent.
 #[derive(Clone, Debug)]
-pub(super) enum State {
+enum State {
     /// State of snoop and its variants.
     Snoop(Of<SnoopFlow>),
     /// State of snoop for both directions.
@@ -71,7 +74,7 @@ pub(super) enum State {
 #[derive(Clone, Debug)]
 pub struct Handover {
     host: Addr,
-    pub(super) state: State,
+    state: State,
 }
 
 /// Reason why bytes are no valid [`Handover`].
@@ -88,12 +91,58 @@ pub enum Malformed {
     Sense,
 }
 
-impl Handover {
-    pub(super) fn new(host: Addr, state: State) -> Option<Handover> {
+impl Agent {
+    /// Exports the state of the connections of the mobile host `host`, and removes it here. `None` if there
+    /// is no state to move.
+    pub fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        let state = match self {
+            Agent::Snoop(agent) => State::Snoop(agent.release(host, out)),
+            Agent::SnoopNack(agent) => {
+                let cached = agent.snoop.release(host, out);
+                State::SnoopNack(cached, agent.release(host, out))
+            }
+            Agent::SeqCache(agent) => State::SeqCache(agent.release(host, out)),
+            Agent::Split(agent) => match agent.release(now, host, out) {
+                pairs if pairs.is_empty() => {
+                    return agent.successor_mut()?.give_away(now, host, out);
+                }
+                pairs => State::Split(pairs),
+            },
+            _ => return None,
+        };
         let it = Handover { host, state };
         (it.flows() > 0).then_some(it)
     }
 
+    /// Imports the state that another agent has exported.
+    ///
+    /// # Errors
+    /// Returns the state if it belongs to another kind of agent. Then this one begins without state.
+    pub fn take_over(&mut self, now: Time, it: Handover, out: &mut Out) -> Result<(), Handover> {
+        let Handover { host, state } = it;
+        match (self, state) {
+            (Agent::Snoop(agent), State::Snoop(flows)) => agent.adopt(now, flows, out),
+            (Agent::SnoopNack(agent), State::SnoopNack(cached, flows)) => {
+                agent.snoop.adopt(now, cached, out);
+                agent.adopt(now, flows, out);
+            }
+            (Agent::SeqCache(agent), State::SeqCache(flows)) => agent.adopt(now, flows, out),
+            (Agent::Split(agent), state) => {
+                agent.await_state(host, false);
+                if let Some(next) = agent.successor_mut() {
+                    return next.take_over(now, Handover { host, state }, out);
+                }
+                let State::Split(pairs) = state else { return Err(Handover { host, state }) };
+                let adopted = agent.adopt(now, pairs, out);
+                return adopted.map_err(|pairs| Handover { host, state: State::Split(pairs) });
+            }
+            (_, state) => return Err(Handover { host, state }),
+        }
+        Ok(())
+    }
+}
+
+impl Handover {
     /// The mobile host.
     pub fn host(&self) -> Addr {
         self.host

@@ -13,6 +13,7 @@ pub mod guard;
 pub mod i_tcp_handoff;
 mod m_tcp;
 mod none;
+mod receiver;
 mod snoop_smart;
 mod split_sack;
 
@@ -180,26 +181,10 @@ pub trait BaseStation: Machine + Debug {
         None
     }
 
-    /// Exports the state of the connections of the mobile host `host`, and removes it here. `None` if there
-    /// is no state to move.
-    fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
-        let _ = (now, host, out);
-        None
-    }
-
     /// Announces that another agent's state of `host` is on its way (`coming`), or is cancelled. An agent
     /// that will continue connections drops their packets until then.
     fn await_state(&mut self, host: Addr, coming: bool) {
         let _ = (host, coming);
-    }
-
-    /// Imports the state that another agent has exported.
-    ///
-    /// # Errors
-    /// Returns the state if it belongs to another kind of agent. Then this one begins without state.
-    fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
-        let _ = (now, out);
-        Err(state)
     }
 
     /// Reports that originated packets with data of `flow` have left at `now`, after all packets received
@@ -344,16 +329,8 @@ impl BaseStation for Agent {
         each!(self, agent => agent.successor())
     }
 
-    fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
-        each!(self, agent => agent.give_away(now, host, out))
-    }
-
     fn await_state(&mut self, host: Addr, coming: bool) {
         each!(self, agent => agent.await_state(host, coming));
-    }
-
-    fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
-        each!(self, agent => agent.take_over(now, state, out))
     }
 
     fn overtaken(&mut self, now: Time, flow: FlowKey) {

@@ -22,12 +22,11 @@ use core::mem::size_of;
 
 use serde::Serialize;
 
-use super::SnoopConfig;
-use super::ackp::{Receiver, WindowNews, is_partial};
 use super::admit::admit;
 use super::flows::Flows;
 use super::guard::{Guard, Standing};
-use super::i_tcp_handoff::{Handover, State};
+use super::receiver::{Receiver, WindowNews, is_partial};
+use super::snoop::config::SnoopConfig;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, flows, note};
 use crate::describe::{Descriptor, Kind, Needs, System};
@@ -36,7 +35,7 @@ use crate::machine::{Machine, Out, Side};
 use crate::tcp::{ElnMode, ElnReaction};
 use crate::units::Time;
 use crate::wake::WakeTree;
-use crate::wire::{Addr, Damage, Eln, Flags, FlowKey, Packet, Seq};
+use crate::wire::{Damage, Eln, Flags, FlowKey, Packet, Seq};
 use runs::Runs;
 
 /// Sequence numbers only; the sender retransmits after a loss notification (west97 7.0).
@@ -387,16 +386,6 @@ impl BaseStation for SeqCache {
     /// Maximum of [`SeqCache::state_bytes`] so far.
     fn peak_state_bytes(&self) -> usize {
         self.peak
-    }
-
-    fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {
-        Handover::new(host, State::SeqCache(self.release(host, out)))
-    }
-
-    fn take_over(&mut self, now: Time, mut it: Handover, out: &mut Out) -> Result<(), Handover> {
-        let State::SeqCache(flows) = &mut it.state else { return Err(it) };
-        self.adopt(now, core::mem::take(flows), out);
-        Ok(())
     }
 }
 

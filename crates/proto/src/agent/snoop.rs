@@ -25,7 +25,7 @@
 mod acks;
 mod blocks;
 pub(super) mod cache;
-mod config;
+pub(super) mod config;
 mod data;
 mod depth;
 pub(super) mod flow;
@@ -36,11 +36,10 @@ mod timeout;
 
 use core::mem::size_of;
 
-use super::ackp::is_partial;
 use super::admit::admit;
 use super::flows::Flows;
 use super::guard::{Guard, Standing};
-use super::i_tcp_handoff::{Handover, State};
+use super::receiver::is_partial;
 use super::{
     AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, note,
     snoop_smart,
@@ -50,21 +49,11 @@ use crate::event::{AgentNote, Cause};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
-use crate::wire::{Addr, Damage, FlowKey, Packet, Seq};
+use crate::wire::{Damage, FlowKey, Packet, Seq};
 use cache::Entry;
-pub use config::{DupAcks, SnoopConfig};
+pub use config::{DupAcks, SnoopAgent, SnoopConfig};
 use flow::Flow;
-use serde::Serialize;
 pub use timeout::TimeoutRule;
-
-/// Local retransmission, optionally with partial acknowledgements.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct SnoopAgent {
-    /// Caching and retransmission.
-    pub snoop: SnoopConfig,
-    /// Partial acknowledgements.
-    pub ackp: Option<AckpMode>,
-}
 
 impl Config for SnoopAgent {
     const WORDS: &'static [Descriptor<Read>] = &[
@@ -279,16 +268,6 @@ impl BaseStation for Snoop {
         for i in self.flows.watched() {
             self.flows[i].cache.entries().filter_map(Entry::stored_segment).for_each(&mut *each);
         }
-    }
-
-    fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {
-        Handover::new(host, State::Snoop(self.release(host, out)))
-    }
-
-    fn take_over(&mut self, now: Time, mut it: Handover, out: &mut Out) -> Result<(), Handover> {
-        let State::Snoop(flows) = &mut it.state else { return Err(it) };
-        self.adopt(now, core::mem::take(flows), out);
-        Ok(())
     }
 
     fn overtaken(&mut self, now: Time, flow: FlowKey) {

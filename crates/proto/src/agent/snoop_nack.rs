@@ -23,11 +23,10 @@ use core::mem::size_of;
 
 use serde::Serialize;
 
-use super::ackp::Receiver;
 use super::admit::admit;
 use super::flows::Flows;
 use super::guard::Standing;
-use super::i_tcp_handoff::{Handover, State};
+use super::receiver::Receiver;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig};
 use crate::describe::{Descriptor, Kind, System};
@@ -36,7 +35,7 @@ use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::Variant;
 use crate::units::{Span, Time};
 use crate::wake::WakeTree;
-use crate::wire::{Addr, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
+use crate::wire::{Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
 
 /// Snoop with negative acknowledgements for data from the mobile host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -200,7 +199,7 @@ impl Flow {
 /// The agent for both directions.
 #[derive(Clone, Debug)]
 pub struct SnoopNack {
-    snoop: Snoop,
+    pub(super) snoop: Snoop,
     config: SnoopConfig,
     /// By the flow from the mobile host to the fixed host.
     flows: Flows<Flow>,
@@ -392,18 +391,6 @@ impl BaseStation for SnoopNack {
 
     fn overtaken(&mut self, now: Time, flow: FlowKey) {
         self.snoop.overtaken(now, flow);
-    }
-
-    fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {
-        let cached = self.snoop.release(host, out);
-        Handover::new(host, State::SnoopNack(cached, self.release(host, out)))
-    }
-
-    fn take_over(&mut self, now: Time, mut it: Handover, out: &mut Out) -> Result<(), Handover> {
-        let State::SnoopNack(cached, flows) = &mut it.state else { return Err(it) };
-        self.snoop.adopt(now, core::mem::take(cached), out);
-        self.adopt(now, core::mem::take(flows), out);
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@
 //! snoop.
 
 use super::snoop::cache::Entry;
-use super::snoop::{SnoopAgent, SnoopConfig};
+use super::snoop::config::{SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::travel::travels;

@@ -33,7 +33,7 @@
 mod bypass;
 mod half_open;
 mod opening;
-mod pair;
+pub(super) mod pair;
 mod passed;
 mod reassembly;
 mod travel;
@@ -45,7 +45,6 @@ use serde::Serialize;
 
 use super::admit::admit;
 use super::flows::Flows;
-use super::i_tcp_handoff::Handover;
 use super::{
     Agent, AgentConfig, BaseStation, Bypass, Config, Ending, MtcpConfig, Read, StoredSegment,
     flows, m_tcp, split_sack,
@@ -63,7 +62,6 @@ use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet};
 use half_open::HalfOpen;
-pub(super) use pair::Moved;
 use pair::{Claim, Ends, Fate, Memory, Pair, Shared};
 use passed::Passed;
 use reassembly::Reassembly;
@@ -382,22 +380,9 @@ impl BaseStation for Split {
         Ok(())
     }
 
-    fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
-        let own = self.release(now, host, out);
-        own.or_else(|| self.successor.as_mut()?.give_away(now, host, out))
-    }
-
     fn await_state(&mut self, host: Addr, coming: bool) {
         self.awaited.retain(|awaited| *awaited != host);
         self.awaited.extend(coming.then_some(host));
-    }
-
-    fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
-        self.await_state(state.host(), false);
-        match &mut self.successor {
-            Some(next) => next.take_over(now, state, out),
-            None => self.adopt(now, state, out),
-        }
     }
 
     fn successor(&mut self) -> Option<Agent> {

@@ -26,10 +26,10 @@ use core::mem::size_of;
 
 use serde::Serialize;
 
-use super::ackp::{WindowNews, is_partial};
 use super::admit::admit;
 use super::flows::{self, Flows};
 use super::guard::{Guard, Standing};
+use super::receiver::{WindowNews, is_partial};
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, SnoopConfig, StoredSegment, note};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{AgentNote, Cause};

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, Frame, Header, Load};
-use super::layer::{LinkLayerConfig, Read};
 use super::ll_peer::{Peer, PendingPacket};
 use super::ll_sack;
+use super::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{Cause, LinkNote};

@@ -4,9 +4,9 @@
 //! ones immediately, and does not retransmit the others. The order is not preserved either.
 
 use super::frame::LinkAck;
-use super::layer::{LinkLayerConfig, Read};
 use super::ll::LlConfig;
 use super::ll_peer::Peer;
+use super::{LinkLayerConfig, Read};
 use crate::describe::{Descriptor, Kind, System};
 use crate::event::Cause;
 

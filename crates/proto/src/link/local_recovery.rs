@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Timing};
-use super::layer::{LinkLayerConfig, Read};
+use super::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{Cause, LinkNote};

@@ -2,7 +2,7 @@
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{Frame, Header};
-use super::layer::{LinkLayerConfig, Read};
+use super::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Kind, System};
 use crate::units::Time;

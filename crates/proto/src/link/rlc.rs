@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load};
 use super::in_order::{Accepted, InOrder, Order};
-use super::layer::{LinkLayerConfig, Read};
+use super::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, SIM, System, Value};
 use crate::event::{Cause, LinkNote};

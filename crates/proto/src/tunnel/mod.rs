@@ -40,10 +40,10 @@ use serde::Serialize;
 
 use crate::air::Station;
 use crate::event::{Cause, LinkNote};
+use crate::link::LinkLayer;
 use crate::link::LinkLayerConfig;
 use crate::link::end::{Above, LinkEnd, MacSignal};
 use crate::link::frame::{Load, Timing};
-use crate::link::layer::LinkLayer;
 use crate::link::tulip::{Pacing, Rule, TulipConfig};
 use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};

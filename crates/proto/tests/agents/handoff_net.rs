@@ -8,7 +8,7 @@ mod golden;
 use std::fmt::Write as _;
 
 use golden::{Block, Digest, check};
-use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
+use lasthop_proto::agent::{Agent, AgentConfig, Handover};
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::units::{Span, Time};

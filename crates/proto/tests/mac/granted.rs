@@ -2,9 +2,9 @@
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::hop::{Hop, HopConfig};
+use lasthop_proto::link::LinkLayerConfig;
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::link::in_order::Order;
-use lasthop_proto::link::layer::LinkLayerConfig;
 use lasthop_proto::link::rlc::{Mode, RlcConfig};
 use lasthop_proto::link::varied::{Course, Sky, Varying};
 use lasthop_proto::mac::{GrantedConfig, MacConfig};

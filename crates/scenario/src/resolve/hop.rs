@@ -3,7 +3,7 @@
 use lasthop_proto::describe::{Descriptor, Form, Keys, Need, Value};
 use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::fec::Coding;
-use lasthop_proto::link::{LinkLayerConfig, RadioConfig, layer};
+use lasthop_proto::link::{self, LinkLayerConfig, RadioConfig};
 use lasthop_proto::mac::{self, Chosen, HalfDuplexHops, MacConfig};
 use lasthop_proto::units::Bytes;
 
@@ -20,14 +20,14 @@ pub(crate) fn all(k: &mut Keys<'_>) {
     };
     let macs = mac::all_words().map(|mac| mac.word).collect();
     words(k, "mac", macs, "medium access: which station may send when");
-    let layers = layer::words().map(|layer| layer.word).collect();
+    let layers = link::words().map(|layer| layer.word).collect();
     words(k, "link-layer", layers, "which frames are retransmitted, and when");
     fragment(k);
     Coding::keys(k);
     for mac in mac::all_words() {
         let _ = (mac.read)(k);
     }
-    for layer in layer::words() {
+    for layer in link::words() {
         let _ = (layer.read)(k, None);
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn read(
         ));
     }
     let (fragment, _) = take(stage, fragment)?;
-    let layers: Vec<_> = layer::words().collect();
+    let layers: Vec<_> = link::words().collect();
     let link = chosen(stage, "link-layer", &layers, notes, |read, k| read(k, fragment))?;
     let (coding, _) = take(stage, Coding::keys)?;
     let mac = match access {

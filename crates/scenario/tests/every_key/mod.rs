@@ -370,7 +370,7 @@ fn options_of_hops() {
         };
         check(&list(mac.read), &[], &write, &mut done);
     }
-    for layer in link::layer::words() {
+    for layer in link::words() {
         let keys = format!("link-layer = \"{}\"", layer.word);
         let write =
             |way: &[&str], value: &str| Some((text(&keys, ""), text(&keys, &braces(way, value))));

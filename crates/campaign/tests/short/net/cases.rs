@@ -214,7 +214,7 @@ static FAMILIES: LazyLock<[BTreeSet<&'static str>; 6]> = LazyLock::new(|| {
         queue::words().map(|word| word.word).collect(),
         channel::words().map(|word| word.word).collect(),
         mac::all_words().map(|word| word.word).collect(),
-        link::layer::words().map(|word| word.word).collect(),
+        link::words().map(|word| word.word).collect(),
     ]
 });
 
@@ -222,7 +222,7 @@ static FAMILIES: LazyLock<[BTreeSet<&'static str>; 6]> = LazyLock::new(|| {
 static OPTIONS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     let queues = queue::words().flat_map(|word| list(|k| (word.read)(k, None)));
     let macs = mac::all_words().flat_map(|word| list(word.read));
-    let layers = link::layer::words().flat_map(|word| list(|k| (word.read)(k, None)));
+    let layers = link::words().flat_map(|word| list(|k| (word.read)(k, None)));
     queues.chain(macs).chain(layers).map(|listed| listed.key.name).collect()
 });
 

@@ -165,7 +165,7 @@ fn agents() {
 
 #[test]
 fn link_layers() {
-    let words: Vec<_> = link::layer::words().collect();
+    let words: Vec<_> = link::words().collect();
     let mut blocks = each(&words, |word| {
         let mut figures = RunFigures::default();
         for environment in environments() {

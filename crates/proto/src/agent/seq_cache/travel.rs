@@ -58,7 +58,7 @@ impl Flow {
 
 impl SeqCache {
     /// Removes the flows of `host` and returns them.
-    pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
+    pub(in crate::agent) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
         self.guard.leave(host);
         let flows = self.flows.take_of(host).into_iter().map(|(i, key, mut flow)| {
             self.forget(i, out);
@@ -70,7 +70,12 @@ impl SeqCache {
     }
 
     /// Continues flows of another agent.
-    pub(super) fn adopt(&mut self, now: Time, flows: Vec<(FlowKey, Flow)>, out: &mut Out) {
+    pub(in crate::agent) fn adopt(
+        &mut self,
+        now: Time,
+        flows: Vec<(FlowKey, Flow)>,
+        out: &mut Out,
+    ) {
         for (key, flow) in flows {
             // Flows are tracked from their SYN on, so a flow known here is the same connection or a later
             // one.

@@ -2,7 +2,7 @@
 
 use super::flow::Verdict;
 use super::{DupAcks, Snoop, note};
-use crate::agent::ackp::WindowNews;
+use crate::agent::receiver::WindowNews;
 use crate::event::{AgentNote, Cause};
 use crate::machine::{Out, Side};
 use crate::units::Time;

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::super::ackp::AckpMode;
 use super::super::flows;
-use super::TimeoutRule;
+use super::timeout::TimeoutRule;
 use crate::describe::Keys;
 use crate::units::{Bytes, Span};
 
@@ -15,6 +16,15 @@ pub enum DupAcks {
     Suppress,
     /// They are forwarded to the sender, as by a link layer that is not aware of TCP.
     Pass,
+}
+
+/// Local retransmission, optionally with partial acknowledgements.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SnoopAgent {
+    /// Caching and retransmission.
+    pub snoop: SnoopConfig,
+    /// Partial acknowledgements.
+    pub ackp: Option<AckpMode>,
 }
 
 /// Configuration of the snoop agent (balakrishnan97 2; west97 2.6; parsa98 4).

@@ -4,9 +4,10 @@ mod departure;
 mod gap;
 mod travel;
 
-use super::super::ackp::{Partial, Receiver};
-use super::SnoopConfig;
+use super::super::ackp::Partial;
+use super::super::receiver::Receiver;
 use super::cache::{Cache, Entry};
+use super::config::SnoopConfig;
 use super::depth::Depth;
 use super::reaction::{Change, Reaction};
 use super::rtt::Rtt;

@@ -1,6 +1,6 @@
 //! Round-trip time over the wireless link, measured by the agent, and the local timeout.
 
-use super::SnoopConfig;
+use super::config::SnoopConfig;
 use super::timeout::Measured;
 use crate::travel::travels;
 use crate::units::{Span, Time};

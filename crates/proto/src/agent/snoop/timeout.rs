@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::SnoopConfig;
+use super::config::SnoopConfig;
 use crate::units::Span;
 
 /// Input of a rule: the smoothed round trip over the wireless link, and its variation.

@@ -29,7 +29,7 @@ impl Flow {
 
 impl SnoopNack {
     /// Removes the flows of `host` and returns them.
-    pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
+    pub(in crate::agent) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
         let flows = self.flows.take_of(host).into_iter().map(|(i, key, mut flow)| {
             self.forget(i, out);
             flow.rtt.moved();
@@ -40,7 +40,12 @@ impl SnoopNack {
     }
 
     /// Continues flows of another agent. Holes are reported again when an answer would be due.
-    pub(super) fn adopt(&mut self, now: Time, flows: Vec<(FlowKey, Flow)>, out: &mut Out) {
+    pub(in crate::agent) fn adopt(
+        &mut self,
+        now: Time,
+        flows: Vec<(FlowKey, Flow)>,
+        out: &mut Out,
+    ) {
         for (key, mut flow) in flows {
             // Flows are tracked from their SYN on, so a flow known here is the same connection or a later
             // one.

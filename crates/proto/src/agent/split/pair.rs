@@ -1,7 +1,7 @@
 //! The two halves of one split connection, and the transfer between them.
 
 mod claim;
-mod travel;
+pub(in crate::agent) mod travel;
 mod watch;
 
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::units::{Span, Time};
 use crate::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, TooBig, Transport};
 pub(super) use claim::Claim;
 use claim::Doubt;
-pub(in crate::agent) use travel::Moved;
 use watch::Absence;
 
 /// Time limit of a handshake, as in 4.4BSD.

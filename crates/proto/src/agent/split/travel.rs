@@ -1,17 +1,25 @@
 //! Hand-off of split connections between base stations.
 
 use super::half_open::LASTING;
+use super::pair::travel::Moved;
 use super::{Fate, Pair, Split};
-use crate::agent::Handover;
-use crate::agent::i_tcp_handoff::State;
+use crate::agent::Agent;
 use crate::event::AgentNote;
 use crate::machine::Out;
 use crate::units::{Span, Time};
-use crate::wire::Addr;
+use crate::wire::{Addr, FlowKey};
+
+/// Connections on their way to another base station.
+type Pairs = Vec<(FlowKey, Box<Moved>)>;
 
 impl Split {
+    /// The agent of packets that belong to no connection here, if it is not this one.
+    pub(in crate::agent) fn successor_mut(&mut self) -> Option<&mut Agent> {
+        self.successor.as_deref_mut()
+    }
+
     /// Removes the connections of `host` and returns them.
-    pub(super) fn release(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+    pub(in crate::agent) fn release(&mut self, now: Time, host: Addr, out: &mut Out) -> Pairs {
         let mut pairs = Vec::new();
         for i in self.pairs.of_host(host) {
             let key = self.pairs.key(i);
@@ -20,24 +28,25 @@ impl Split {
             }
             self.forget(i, out);
         }
-        Handover::new(host, State::Split(pairs))
+        pairs
     }
 
     /// Imports connections of another base station. Those without room are reset, since no other agent could
     /// deliver their buffered data.
-    pub(super) fn adopt(
+    ///
+    /// # Errors
+    /// Returns the connections if their ends rely on guarantees that this agent does not give.
+    pub(in crate::agent) fn adopt(
         &mut self,
         now: Time,
-        mut state: Handover,
+        pairs: Pairs,
         out: &mut Out,
-    ) -> Result<(), Handover> {
+    ) -> Result<(), Pairs> {
         let mtcp = self.ends.mtcp.is_some();
-        let State::Split(pairs) = &mut state.state else { return Err(state) };
-        // The ends rely on other guarantees.
         if pairs.iter().any(|(_, moved)| moved.acks_end_to_end() != mtcp) {
-            return Err(state);
+            return Err(pairs);
         }
-        for (key, moved) in core::mem::take(pairs) {
+        for (key, moved) in pairs {
             if self.pairs.find(key).is_some() {
                 // Its SYN passed here: a later connection with the same ports.
                 continue;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::WtcpAgent;
-use crate::agent::ackp::Receiver;
+use crate::agent::receiver::Receiver;
 use crate::agent::snoop::rtt::Rtt;
 use crate::units::{Span, Time};
 use crate::wire::{Packet, Segment, Seq, Timestamps, Transport};

@@ -6,10 +6,11 @@ use crate::link::end::Above;
 use crate::link::frame::{Frame, Load, Timing};
 use crate::units::{Span, Time};
 
+use super::AirmailConfig;
+use super::header::{AirmailHeader, Status};
 use super::levels::Levels;
 use super::parity::{Amount, Parity};
 use super::window::{Incoming, Outgoing, after};
-use super::{AirmailConfig, AirmailHeader, Status};
 
 /// Length of a status for timers, bytes.
 const STATUS: u32 = 40;

@@ -6,10 +6,11 @@ use crate::link::end::Above;
 use crate::link::frame::{Frame, Load};
 use crate::units::Time;
 
+use super::AirmailConfig;
+use super::header::{AirmailHeader, Status};
 use super::levels::Strength;
 use super::parity::{Parity, suffices};
 use super::window::{Incoming, Outgoing};
-use super::{AirmailConfig, AirmailHeader, Status};
 
 /// Successive statuses without a packet after which it is lost. The second one was sent after the first had
 /// been received, and everything sent before that must have arrived.

@@ -38,6 +38,7 @@
 mod base;
 #[cfg(test)]
 mod erasure;
+pub mod header;
 pub mod levels;
 mod mobile;
 pub mod parity;
@@ -46,13 +47,14 @@ mod window;
 use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{Frame, Header, LinkAck, Load, Timing};
+use super::frame::{Frame, Header, Load, Timing};
 use super::in_order::Order;
-use super::layer::{LinkLayerConfig, Read};
+use super::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::units::{Span, Time};
 use base::Base;
+use header::AirmailHeader;
 use levels::Strength;
 use mobile::Mobile;
 
@@ -136,43 +138,7 @@ impl AirmailConfig {
     }
 }
 
-/// AIRMAIL's header of a frame.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct AirmailHeader {
-    /// Number of the carried packet.
-    pub seq: Option<u32>,
-    /// Number of this transmission to its receiver; a retransmission has a new number.
-    pub transmission: u32,
-    /// Whether the mobile host must send its status.
-    pub poll: bool,
-    /// Received data of the other direction.
-    pub status: Option<Status>,
-    /// Set for parity of a window.
-    pub parity: Option<Box<parity::Parity>>,
-    /// Strength of the frame's code.
-    pub strength: Strength,
-}
-
-/// Received data, and the strength for the other end.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Status {
-    /// Received packets.
-    pub ack: LinkAck,
-    /// Received frames of all kinds, modulo 256: the transmission numbers then give the number of lost ones.
-    pub came: u8,
-    /// Requested strength for the upward direction, from the base station.
-    pub strength: Strength,
-}
-
 impl AirmailHeader {
-    /// Length of the frame in bytes before coding; see the table of the module.
-    fn plain_bytes(&self, load: &Load) -> u32 {
-        let status =
-            self.status.as_ref().map_or(0, |s| 7 + u32::from(s.ack.vector.len()).div_ceil(8));
-        let parity = self.parity.as_ref().map_or(0, |parity| 2 + parity.bytes());
-        7 + status + parity + load.bytes()
-    }
-
     /// The frame from `from` to `to` with this header and `load`.
     fn frame(self, from: Station, to: Station, load: Load) -> Frame {
         let plain = self.plain_bytes(&load);

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::link::frame::Load;
+use crate::link::load::Load;
 use crate::units::Span;
 
 /// Limit of parity packets after a window.

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::link::end::Above;
-use crate::link::frame::{BitVector, LinkAck, Load};
 use crate::link::in_order::{Accepted, InOrder, Order};
+use crate::link::load::{BitVector, LinkAck, Load};
 
 /// Whether number `a` is after `b`; numbers wrap.
 pub(super) fn after(a: u32, b: u32) -> bool {

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, Frame, Header, Load, Timing};
 use super::in_order::Order;
-use super::layer::{LinkLayerConfig, Read};
+use super::{LinkLayerConfig, Read};
 use crate::air::Station;
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::LinkNote;

@@ -1,6 +1,6 @@
 //! Departure of local retransmissions: their timestamps, and their order among the flow's transmissions.
 
-use super::super::SnoopConfig;
+use super::super::config::SnoopConfig;
 use super::Flow;
 use crate::units::Time;
 use crate::wire::{Packet, Segment, Timestamps, Transport};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::SnoopConfig;
+use super::super::config::SnoopConfig;
 use crate::units::Time;
 use crate::wire::Segment;
 

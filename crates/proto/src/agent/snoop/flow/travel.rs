@@ -1,7 +1,7 @@
 //! Hand-off of a flow's state: export and import.
 
-use super::super::SnoopConfig;
 use super::super::cache::Entry;
+use super::super::config::SnoopConfig;
 use super::Flow;
 use crate::travel::FAR;
 use crate::travel::travels;
