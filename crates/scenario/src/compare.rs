@@ -9,13 +9,14 @@ mod losses;
 
 use serde::Serialize;
 
+use crate::argument::Argument;
 use crate::document::{self, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::model::Scenario;
 use crate::plan::{Axis, Cell, Plan};
 use crate::resolve;
 use crate::schemes::{self, Scheme};
-use crate::vary::{self, Argument, AxisSpec, Point};
+use crate::vary::{self, AxisSpec, Point};
 use builder::Builder;
 pub use handoffs::Handoffs;
 use losses::{Losses, loss_points};

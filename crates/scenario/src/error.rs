@@ -176,19 +176,6 @@ impl Deref for Error {
     }
 }
 
-/// The candidate that differs from `word` by a typing error.
-pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let folded = word.to_ascii_lowercase().replace('_', "-");
-    // At most a third of the letters may be wrong, and one letter of very short words.
-    let budget = (folded.chars().count() / 3).max(1);
-    candidates
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&folded, candidate), *candidate))
-        .filter(|(distance, candidate)| *distance <= budget && *distance < candidate.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
 /// The most likely candidate, by letters or by meaning.
 pub(crate) fn suggestion<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     meaning(word, KEYS, candidates)
@@ -228,6 +215,7 @@ pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synonyms::nearest;
 
     #[test]
     fn near_misses_are_recognised_and_others_are_not() {

@@ -99,7 +99,7 @@ pub fn nearest_example(name: &str) -> Option<&'static str> {
     }
     let names: Vec<&'static str> = examples().iter().map(|example| example.name).collect();
     let begins = || names.iter().copied().find(|known| name.len() > 2 && known.starts_with(name));
-    crate::error::nearest(name, &names).or_else(begins)
+    crate::synonyms::nearest(name, &names).or_else(begins)
 }
 
 impl Example {

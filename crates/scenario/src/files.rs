@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 use lasthop_proto::describe::Form;
 use lasthop_proto::link::varied::names_file;
 
+use crate::argument::{Argument, commas};
 use crate::document::{self, Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, Source};
 use crate::schema;
-use crate::vary::{Argument, commas};
 
 /// A referenced file that is not embedded in the text.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,12 +1,13 @@
 //! A sweep of any size: its cells are built one at a time, on demand.
 
 use crate::address::Dotted;
+use crate::argument::Argument;
 use crate::document::{self, Node, Table};
 use crate::error::{Code, Diagnostic, Error, Location, Source, Warning};
 use crate::model::Scenario;
 use crate::plan::{self, Cell};
 use crate::schemes;
-use crate::vary::{self, Argument, AxisSpec, Change};
+use crate::vary::{self, AxisSpec, Change};
 
 /// Maximum number of cells: tables count them in 32 bits.
 const MOST: usize = u32::MAX as usize;

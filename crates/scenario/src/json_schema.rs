@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::keys::{Listed, list};
 use crate::manual::written;
-use crate::resolve::errors::{KEYS, any_rate};
+use crate::parts::errors::{KEYS, any_rate};
 use crate::schema::of;
 
 /// A file that has a schema.

@@ -26,6 +26,7 @@
 //! ```
 
 mod address;
+mod argument;
 mod compare;
 mod document;
 mod error;
@@ -37,9 +38,11 @@ pub mod keys;
 mod live;
 pub mod manual;
 pub mod model;
+mod parts;
 pub mod plan;
 mod quic;
 mod read;
+mod reading;
 mod resolve;
 pub mod roaming;
 mod schema;
@@ -49,6 +52,7 @@ pub mod synonyms;
 mod syntax;
 mod vary;
 
+pub use argument::Argument;
 pub use compare::{AS_IS, Comparison, Handoffs, LeftOut, SchemeChoice, compare};
 pub use error::{Code, Diagnostic, Error, Location, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
@@ -59,15 +63,19 @@ pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, Quic, QuicCongestion, RadioStage, Scenario, Stack,
     Stage, StageKind, Traffic, Transfer, World,
 };
+pub use parts::host::KERNELS;
+pub use parts::station::{Captures, Limits, PlaneChoice, SubscriberConfig};
+pub use parts::tunnel::{Key, TunnelFile};
 pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
-pub use resolve::host::KERNELS;
-pub use resolve::station::{Captures, Limits, PlaneChoice, StationFile, SubscriberConfig};
-pub use resolve::tunnel::{Key, TunnelFile};
+pub use resolve::station::StationFile;
 pub use roaming::Roaming;
 pub use schema::{PARTS, Part, keys_of_hosts};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
 pub use sliders::{Slider, Unit, sliders};
-pub use vary::{Argument, Setting};
+pub use vary::Setting;
+
+use read::Reader;
+use reading::take;
 
 /// Turns the text of a scenario file into the plan of its runs.
 ///
@@ -95,7 +103,9 @@ pub fn parse(
 /// # Errors
 /// The first fault, with its location.
 pub fn parse_tunnel(text: &str) -> Result<TunnelFile, Error> {
-    resolve::tunnel::tunnel(&document::parse(text)?)
+    let document = document::parse(text)?;
+    let file = Reader::top(&document, "tunnel's file", schema::keys("tunnel"))?;
+    take(&file, parts::tunnel::keys).map(|(file, _)| file)
 }
 
 /// Reads the text of a station's file.

@@ -3,12 +3,13 @@
 use core::mem::discriminant;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::argument::Argument;
 use crate::document::{self, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, Source, Warning};
 use crate::model::{Scenario, Stage, StageKind};
 use crate::plan;
 use crate::resolve;
-use crate::vary::{self, Argument, Setting};
+use crate::vary::{self, Setting};
 
 /// The stages of a running path, and their document.
 #[derive(Clone, Debug)]

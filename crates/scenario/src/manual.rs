@@ -8,7 +8,7 @@ use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::{agent, channel, link, mac, queue, systems};
 
 use crate::keys::{Listed, list};
-use crate::resolve::errors::any_rate;
+use crate::parts::errors::any_rate;
 use crate::schema::of;
 
 /// A value in the notation of a file; `None` for values without such a notation.

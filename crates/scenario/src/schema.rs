@@ -3,12 +3,13 @@
 
 use std::sync::LazyLock;
 
+use lasthop_proto::agent;
 use lasthop_proto::describe::Keys;
 use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 
 use crate::keys::{Listed, list, list_with, names};
-use crate::resolve::{
-    agent, cells, errors, handoff, hop, host, path, station, top, transfer, tunnel,
+use crate::parts::{
+    cells, errors, handoff, hop, host, link, stages, station, top, transfer, tunnel,
 };
 
 /// The keys of the kinds of stages; a stage has exactly one of them.
@@ -35,14 +36,14 @@ pub static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
         part("scenario", top::keys),
         part("transfer", transfer::keys),
         part("host", host::keys),
-        part("link", path::link),
-        part("radio", path::radio),
-        part("cross", path::cross),
+        part("link", link::link),
+        part("radio", stages::radio),
+        part("cross", stages::cross),
         part("tbf", TbfConfig::keys),
         part("police", PoliceConfig::keys),
         part("errors", errors::all),
         part("hop", hop::all),
-        part("agent", agent::options),
+        part("agent", |k| agent::words().for_each(|agent| drop((agent.read)(k)))),
         part("cell", cells::cell),
         part("visits", cells::visits),
         part("handoff", handoff::handoff),

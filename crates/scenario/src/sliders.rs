@@ -6,15 +6,16 @@ use lasthop_proto::units::{Limit, Span};
 use lasthop_proto::{agent, channel};
 use serde::Serialize;
 
+use crate::argument::Argument;
 use crate::document::{self, Node, Table};
 use crate::error::{Error, Location};
-use crate::keys::values;
+use crate::parts::errors::{KEYS as ERRORS, any_rate};
+use crate::parts::{host, link, stages, transfer};
 use crate::read::Reader;
-use crate::resolve::errors::{KEYS as ERRORS, any_rate};
-use crate::resolve::{host, path, transfer};
+use crate::reading::values;
 use crate::schema::STAGES;
 use crate::schemes;
-use crate::vary::{self, Argument};
+use crate::vary;
 
 /// Keys that are shown first even with default values.
 const FIRST: [&str; 6] = ["rate", "delay", "queue", "loss", "recv-buffer", "rto-min"];
@@ -107,9 +108,9 @@ fn stages(document: &Table, all: &mut Vec<Slider>) {
         let inner = format!("{key}.{kind}");
         let Some(node) = stage.get(kind) else { continue };
         match *kind {
-            "link" => table(node, &inner, name, path::link, all),
-            "radio" => table(node, &inner, name, path::radio, all),
-            "cross" => table(node, &inner, name, path::cross, all),
+            "link" => table(node, &inner, name, link::link, all),
+            "radio" => table(node, &inner, name, stages::radio, all),
+            "cross" => table(node, &inner, name, stages::cross, all),
             "tbf" => table(node, &inner, name, TbfConfig::keys, all),
             "police" => table(node, &inner, name, PoliceConfig::keys, all),
             _ => {

@@ -1,7 +1,5 @@
 //! Words that mean the same as a key or keyword: `bandwidth` is `rate`, `latency` is `delay`.
 
-use crate::error::nearest;
-
 /// A name, and its common synonyms, separated by spaces.
 pub type Synonyms = [(&'static str, &'static str)];
 
@@ -121,6 +119,19 @@ pub fn remark(word: &str, meant: &str) -> Option<&'static str> {
         _ if bare.is_some() => Some("the unit is part of the value"),
         _ => None,
     }
+}
+
+/// The candidate that differs from `word` by a typing error.
+pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let folded = word.to_ascii_lowercase().replace('_', "-");
+    // At most a third of the letters may be wrong, and one letter of very short words.
+    let budget = (folded.chars().count() / 3).max(1);
+    candidates
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&folded, candidate), *candidate))
+        .filter(|(distance, candidate)| *distance <= budget && *distance < candidate.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

@@ -1,21 +1,13 @@
 //! The agent of a base station and its options.
 
 use lasthop_proto::agent::{AgentConfig, Router, words};
-use lasthop_proto::describe::Keys;
 
 use super::Noted;
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, did_you_mean};
-use crate::keys::take;
 use crate::read::{Reader, not_a_choice};
+use crate::reading::take;
 use crate::schema;
-
-/// Visits the options of every agent.
-pub(crate) fn options(k: &mut Keys<'_>) {
-    for agent in words() {
-        let _ = (agent.read)(k);
-    }
-}
 
 /// Reads the agent of a stage and the options next to it.
 pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentConfig, Error> {

@@ -1,41 +1,17 @@
 //! Channel errors of a radio hop: which model, and in which direction.
 
-use lasthop_proto::channel::{BitErrors, ErrorModel, ErrorSpec, Kinds, Traffic, words};
-use lasthop_proto::describe::{Form, Keys, Need, Value, find};
+use lasthop_proto::channel::ErrorSpec;
 use lasthop_proto::units::{Probability, Rate};
 
 use super::transfer::Directions;
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error};
-use crate::keys;
+use crate::parts::errors::{KEYS, On, table};
 use crate::read::Reader;
+use crate::reading::open;
 
 /// Errors towards the right and towards the left.
 pub(super) type Pair = (Option<ErrorSpec>, Option<ErrorSpec>);
-
-/// The keys of errors next to a radio, each with its direction and packets.
-pub(crate) const KEYS: [(&str, &str); 5] = [
-    ("errors", "errors of both directions, or of those that `on` selects"),
-    ("errors-data", "errors of the direction that data travels in"),
-    ("errors-ack", "errors of the direction that ACKs travel in"),
-    ("errors-right", "errors towards the right"),
-    ("errors-left", "errors towards the left"),
-];
-
-/// Visits the keys of errors of all directions.
-pub(crate) fn all(k: &mut Keys<'_>) {
-    for (key, description) in KEYS {
-        let none = Form::Keyword(vec!["none"]);
-        k.table_or(key, none, description, |k| {
-            let _ = table(k, key == "errors", any_rate());
-        });
-    }
-}
-
-/// Any rate, where keys are listed.
-pub(crate) fn any_rate() -> Rate {
-    "1mbit".parse().unwrap_or_else(|_| unreachable!("a rate"))
-}
 
 /// Reads `errors` and its variants next to a radio of this rate.
 pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<Pair, Error> {
@@ -62,20 +38,6 @@ pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<P
         }
     }
     Ok(pair)
-}
-
-/// The packets that errors damage: data, acknowledgements, or both.
-#[derive(Clone, Copy)]
-struct On {
-    data: bool,
-    ack: bool,
-}
-
-impl On {
-    /// Whether errors apply to a direction with data, or to one against the data.
-    fn hits(self, with_data: bool, against_data: bool) -> bool {
-        (self.data && with_data) || (self.ack && against_data)
-    }
 }
 
 fn clash(stage: &Reader<'_>, key: &str, other: &str, data: Directions) -> Error {
@@ -128,7 +90,7 @@ fn errors(
             .into());
     }
     let mut read = None;
-    keys::open(node, &path, |k| read = Some(table(k, key == "errors", rate)))?;
+    open(node, &path, |k| read = Some(table(k, key == "errors", rate)))?;
     Ok(read.map(|(spec, on)| {
         let on = match key {
             "errors-data" => On { data: true, ack: false },
@@ -137,46 +99,4 @@ fn errors(
         };
         (spec, on)
     }))
-}
-
-/// Visits the keys of a table of errors of a radio of this rate. The model decides which keys are accepted.
-fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
-    let registry: Vec<_> = words().collect();
-    let names: Vec<_> = registry.iter().map(|model| model.word).collect();
-    let need = Need::Required("\"exponential\"");
-    let model = k.value("model", Form::Keyword(names), need, Value::Absent, "the channel model");
-    let mut on = On { data: true, ack: true };
-    let mut only = Kinds::ALL;
-    let mut several = |key, words: &[&'static str], description| {
-        let form = Form::Keywords(words.to_vec());
-        match k.value(key, form, Need::Else("all"), Value::Absent, description) {
-            Value::Keywords(found) => Some(found),
-            _ => None,
-        }
-    };
-    if has_on {
-        let description =
-            "packets that the errors hit: those of directions that carry data, ACKs, or both";
-        if let Some(found) = several("on", &["data", "ack"], description) {
-            on = On { data: found.contains(&"data"), ack: found.contains(&"ack") };
-        }
-    }
-    let description =
-        "kinds of frames that the errors affect; others are neither damaged nor counted";
-    if let Some(found) = several("only", &Traffic::ALL.map(Traffic::name), description) {
-        only = Traffic::ALL.into_iter().filter(|kind| found.contains(&kind.name())).collect();
-    }
-    let word = if let Value::Keyword(word) = model { word } else { "" };
-    let mut spec: ErrorSpec = ErrorModel::BitErrors(BitErrors { ber: Probability::ZERO }).into();
-    match find(&registry, word) {
-        Some(model) => k.kind(&format!("the model `{word}`"), |k| spec = (model.read)(k, rate)),
-        // The keys of all models are listed where none is chosen.
-        None => {
-            for model in &registry {
-                let _ = (model.read)(k, rate);
-            }
-        }
-    }
-    spec.only = only;
-    (spec, on)
 }

@@ -1,47 +1,14 @@
 //! Transfers of requests and responses.
 
-use lasthop_proto::describe::Keys;
 use lasthop_proto::tcp::traffic::Exchange;
-use lasthop_proto::units::{Bytes, Span};
+use lasthop_proto::units::Span;
 
-use super::traffic::{endless, excluded};
-use super::transfer::MAX_CONNECTIONS;
 use crate::error::{Code, Diagnostic, Error};
+use crate::parts::exchange::{ExchangeValues, MAX_CONNECTIONS};
 use crate::read::Reader;
-
-/// Values of the keys of requests and responses.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ExchangeValues {
-    request: Option<Bytes>,
-    response: Option<Bytes>,
-    think: Span,
-    persistent: bool,
-    exchanges: Option<u32>,
-}
 
 /// Keys that require `request`.
 const OTHER_KEYS: [&str; 4] = ["response", "think", "persistent", "exchanges"];
-
-/// Visits the keys.
-pub(super) fn keys(k: &mut Keys<'_>) -> ExchangeValues {
-    let (mut request, mut response) = (None, None);
-    let sizes = Bytes(1)..=Bytes(1 << 40);
-    let description =
-        "the size of a request from a client at `from` to a server at `to`, instead of `bytes`";
-    k.maybe("request", &mut request, sizes.clone(), description);
-    k.maybe("response", &mut response, sizes, "the size of the response");
-    let (mut think, mut persistent, mut exchanges) = (Span::ZERO, false, None);
-    let description =
-        "with `request` and without `every`: the time from a response to the next request";
-    k.within("think", &mut think, Span::ZERO..=Span::secs(86_400), description);
-    let description =
-        "with `request`: one connection for all exchanges of a client, not one for each";
-    k.flag("persistent", &mut persistent, description);
-    let description =
-        "with `request`: requests of each client; by default until `stop` or the `horizon`";
-    k.maybe_count("exchanges", &mut exchanges, 1..=MAX_CONNECTIONS, description);
-    ExchangeValues { request, response, think, persistent, exchanges }
-}
 
 /// The exchanges of the transfer at `reader`, and the expected number of connections. The transfer lasts
 /// from `start` to `end` and has `count` clients with a request `every` interval. `None` for another kind
@@ -102,4 +69,24 @@ pub(super) fn exchange(
     let opened = u64::from(count) * if persistent { 1 } else { each };
     let exchange = Exchange { request, response, every, think, persistent, exchanges };
     Ok(Some((exchange, opened)))
+}
+
+/// The error for traffic of `key` without an end.
+pub(super) fn endless(reader: &Reader<'_>, key: &str) -> Error {
+    Diagnostic::new(Code::MissingKey, "horizon", &reader.location(key))
+        .message(format!("`{key}` needs a `horizon` or a `stop`"))
+        .label("never ends by itself")
+        .help(
+            "write at the top of the file when a run ends, for example `horizon = \"60s\"`, or here when it stops: \
+             `stop = \"60s\"`",
+        )
+        .into()
+}
+
+pub(super) fn excluded(reader: &Reader<'_>, key: &str, other: &str, help: &str) -> Error {
+    Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.location(key))
+        .message(format!("`{key}` and `{other}` exclude each other"))
+        .label("one too many")
+        .help(help)
+        .into()
 }

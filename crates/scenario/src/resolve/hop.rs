@@ -1,36 +1,16 @@
 //! Medium access and the link layer of a radio hop, whose keys are next to `radio`.
 
-use lasthop_proto::describe::{Descriptor, Form, Keys, Need, Value};
+use lasthop_proto::describe::{Descriptor, Keys};
 use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::{self, LinkLayerConfig, RadioConfig};
 use lasthop_proto::mac::{self, Chosen, HalfDuplexHops, MacConfig};
-use lasthop_proto::units::Bytes;
 
 use super::Noted;
 use crate::error::{Code, Diagnostic, Error};
-use crate::keys::take;
+use crate::parts::hop::fragment;
 use crate::read::{Reader, not_a_choice};
-
-/// Visits the keys of all kinds of medium access and link layers, including unselected ones.
-pub(crate) fn all(k: &mut Keys<'_>) {
-    let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, description| {
-        let default = Value::Keyword(words[0]);
-        k.value(key, Form::Keyword(words), Need::Default, default, description);
-    };
-    let macs = mac::all_words().map(|mac| mac.word).collect();
-    words(k, "mac", macs, "medium access: which station may send when");
-    let layers = link::words().map(|layer| layer.word).collect();
-    words(k, "link-layer", layers, "which frames are retransmitted, and when");
-    fragment(k);
-    Coding::keys(k);
-    for mac in mac::all_words() {
-        let _ = (mac.read)(k);
-    }
-    for layer in link::words() {
-        let _ = (layer.read)(k, None);
-    }
-}
+use crate::reading::take;
 
 /// Reads the keys next to `radio`: a hop with a link layer or medium access, packet radio over several hops, or neither.
 pub(super) fn read(
@@ -151,15 +131,4 @@ fn chosen<R: Copy, T>(
         }
     }
     config.ok_or_else(|| stage.missing(key, "one of the words", registry[0].word))
-}
-
-/// The longest piece of a packet that a frame carries.
-fn fragment(k: &mut Keys<'_>) -> Option<u32> {
-    let form = Form::or(vec!["none"], Bytes(16)..=Bytes(65_535));
-    let description =
-        "the longest piece of a packet that a frame carries; longer packets go in pieces";
-    match k.value("fragment", form, Need::Default, Value::Keyword("none"), description) {
-        Value::Size(bytes) => Some(bytes.0 as u32),
-        _ => None,
-    }
 }

@@ -8,12 +8,12 @@
 use lasthop_proto::tcp::{TcpConfig, words};
 use lasthop_proto::units::Span;
 
-use super::host::{self, HostValues};
 use crate::document::{Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error};
-use crate::keys::take;
 use crate::model::{KernelKnob, KernelSetting};
+use crate::parts::host::{self, HostValues};
 use crate::read::Reader;
+use crate::reading::take;
 use crate::schema;
 
 /// Keys of a host that the testbed itself applies, such as its kind and position.

@@ -1,31 +1,27 @@
 //! Conversion of a document to a scenario, or to its first fault.
 
-pub(crate) mod agent;
+mod agent;
 mod battery;
 pub(crate) mod cells;
 mod check;
-pub(crate) mod errors;
+mod errors;
 mod exchange;
-mod fetching;
-pub(crate) mod handoff;
-pub(crate) mod hop;
-pub(crate) mod host;
+mod hop;
+mod host;
 mod kernel;
-mod link;
 mod netem;
-pub(crate) mod path;
+mod path;
 pub(crate) mod station;
-pub(crate) mod top;
 mod traffic;
-pub(crate) mod transfer;
-pub(crate) mod tunnel;
+mod transfer;
 
 use crate::document::Table;
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
-use crate::keys::take;
 use crate::model::{Scenario, StageKind, World};
+use crate::parts::top;
 use crate::read::{Reader, shortened};
+use crate::reading::take;
 use crate::schema;
 
 /// A warning, and whether it counts only if every combination of a sweep has it. For example, an option of

@@ -6,7 +6,7 @@ use lasthop_proto::units::Span;
 use crate::model::World;
 
 /// Maximum number of runs of one scenario.
-pub(super) const MAX_RUNS: u64 = 1_000_000;
+pub(crate) const MAX_RUNS: u64 = 1_000_000;
 
 /// Default number of runs in the testbed, where a run takes real time.
 const TESTBED_RUNS: u64 = 5;

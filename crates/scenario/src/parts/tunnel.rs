@@ -7,11 +7,6 @@ use lasthop_proto::link::tulip::{Reliable, WINDOW_MAX};
 use lasthop_proto::units::{Rate, Span};
 
 use super::station::{Shared, interface, shared};
-use crate::document::Table;
-use crate::error::Error;
-use crate::keys::take;
-use crate::read::Reader;
-use crate::schema;
 
 /// Source of a tunnel's key.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -133,12 +128,6 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
     TunnelFile { socket, metrics, ..file }
 }
 
-/// Builds a tunnel's settings from its document.
-pub(crate) fn tunnel(document: &Table) -> Result<TunnelFile, Error> {
-    let file = Reader::top(document, "tunnel's file", schema::keys("tunnel"))?;
-    take(&file, keys).map(|(file, _)| file)
-}
-
 fn address(
     k: &mut Keys<'_>,
     key: &'static str,
@@ -204,7 +193,7 @@ fn key(k: &mut Keys<'_>) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse_tunnel;
+    use crate::{Error, parse_tunnel};
 
     #[test]
     fn a_minimal_tunnel_file_has_defaults() {

@@ -13,11 +13,11 @@ use crate::keys;
 use crate::model::StageKind;
 
 /// Maximum delay of a link: twice the distance to the sun at the speed of light.
-pub(super) const MAX_DELAY: Span = Span::secs(1000);
+pub(crate) const MAX_DELAY: Span = Span::secs(1000);
 /// Bytes of an Ethernet header, which netem counts.
 const ETHERNET: u32 = 14;
 /// The default queue in front of a transmitter.
-pub(super) const QUEUE: Limit = Limit::Packets(50);
+pub(crate) const QUEUE: Limit = Limit::Packets(50);
 
 /// Visits the keys of `link`.
 pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
@@ -203,7 +203,7 @@ fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
 }
 
 /// The disciplines of the queues towards the right and towards the left.
-pub(super) fn disciplines(
+pub(crate) fn disciplines(
     k: &mut Keys<'_>,
     rate_right: Option<Rate>,
     rate_left: Option<Rate>,

@@ -12,7 +12,7 @@ const MOST: u64 = 1 << 30;
 const HOUR: Span = Span::secs(3600);
 
 /// Visits the keys of pages.
-pub(super) fn page(k: &mut Keys<'_>) -> Page {
+pub(crate) fn page(k: &mut Keys<'_>) -> Page {
     let (mut first, mut objects, mut size) = (Bytes(30_000), 20, Bytes(15_000));
     let sizes = Bytes(1)..=Bytes(1 << 30);
     k.within("first", &mut first, sizes.clone(), "the size of the first object");
@@ -50,7 +50,7 @@ pub(super) fn page(k: &mut Keys<'_>) -> Page {
 }
 
 /// Visits the keys of a video.
-pub(super) fn video(k: &mut Keys<'_>) -> Video {
+pub(crate) fn video(k: &mut Keys<'_>) -> Video {
     let (mut segment, mut length) = (Span::secs(4), Span::secs(60));
     let description = "the playing time of a segment";
     k.within("segment", &mut segment, Span::millis(100)..=Span::secs(60), description);
