@@ -5,6 +5,7 @@
 #   crates/sim/benches/peers/compare.sh [ROUNDS]            three rounds by default
 #
 #   LASTHOP=FILE     the program (target/release/lasthop)
+#   BEFORE=FILE      an earlier program, for two more columns
 #   HTSIM=DIRECTORY  csg-htsim with its library built; left out without it:
 #                        git clone https://github.com/Broadcom/csg-htsim && make -C csg-htsim/sim libhtsim.a
 #   NS=FILE          ns-2 (Debian: apt install ns2); left out where there is none
@@ -17,6 +18,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rounds=${1:-3}
 lasthop=$(realpath "${LASTHOP:-$here/../../../../target/release/lasthop}")
+before=${BEFORE:+$(realpath "$BEFORE")}
 ns=$(command -v "${NS:-ns}" || true)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -73,13 +75,17 @@ compare() {
     local name=$1 with_ns=$2
     shift 2
     scenario "$@" >"$work/peers.toml"
-    rm -f "$work"/{metrics,bare,ns,htsim}
+    rm -f "$work"/{metrics,bare,metrics-before,bare-before,ns,htsim}
     local hops_ours hops_ns=0 hops_htsim=0
     hops_ours=$("$lasthop" run "$work/peers.toml" --no-metrics --json | sed -n 's/.*"hops": \([0-9]*\).*/\1/p')
     [ -n "$ns" ] && [ "$with_ns" = yes ] && hops_ns=$("$ns" "$here/dumbbell.tcl" "$@" $window 1)
     for _ in $(seq "$rounds"); do
         timed bare "$lasthop" run "$work/peers.toml" --no-metrics
         timed metrics "$lasthop" run "$work/peers.toml"
+        if [ -n "$before" ]; then
+            timed bare-before "$before" run "$work/peers.toml" --no-metrics
+            timed metrics-before "$before" run "$work/peers.toml"
+        fi
         if [ -n "$ns" ] && [ "$with_ns" = yes ]; then
             timed ns "$ns" "$here/dumbbell.tcl" "$@" $window 0
         fi
@@ -88,15 +94,18 @@ compare() {
             hops_htsim=$(cat "$work/out")
         fi
     done
-    echo "| $name | $(cell bare "$hops_ours") | $(cell metrics "$hops_ours") | $(cell htsim "$hops_htsim") | $(cell ns "$hops_ns") |"
+    echo "| $name | $(cell bare "$hops_ours") | $(cell metrics "$hops_ours") | $(cell htsim "$hops_htsim") | $(cell ns "$hops_ns") |" \
+        ${before:+"$(cell bare-before "$hops_ours") | $(cell metrics-before "$hops_ours") |"}
 }
 
-echo "| case | lasthop | with metrics | csg-htsim | ns-2 |"
-echo "|---|---|---|---|---|"
+columns="lasthop | with metrics | csg-htsim | ns-2 |${before:+ before | before, with metrics |}"
+line="|---|---|---|---|---|${before:+---|---|}"
+echo "| case | $columns"
+echo "$line"
 compare "1 GB over two links of 100 Mb/s, 1 and 5 ms" yes 1 1000000000 1000 100 1 100 5 1000
 echo
-echo "| flows for 20 s through 10 Gb/s, 5 ms and 1 Gb/s, 1 ms | lasthop | with metrics | csg-htsim | ns-2 |"
-echo "|---|---|---|---|---|"
+echo "| flows for 20 s through 10 Gb/s, 5 ms and 1 Gb/s, 1 ms | $columns"
+echo "$line"
 for flows in ${FLOWS:-10 1000 10000 100000}; do
     with_ns=no
     [ "$flows" -le "${NS_FLOWS:-1000}" ] && with_ns=yes
