@@ -262,6 +262,8 @@ mod tests {
                 text = crate::files::with(text, &name.name, file);
             }
             let (plan, _) = parse(&text, example.name, &[]).unwrap();
+            let key = |plan: &crate::Plan| crate::RunKey::of(&plan.cells[0].scenario, 1);
+            let before = key(&plan);
             for slider in sliders(&text, &[]).unwrap() {
                 let set = format!("{}={}", slider.key, written(&slider, slider.value));
                 let set = [Argument::Set(set)];
@@ -269,12 +271,10 @@ mod tests {
                     // An axis with this key is dropped, and its first value applies. Settings of the kernel
                     // may now cause warnings.
                     Ok((same, _)) => {
-                        let key =
-                            |plan: &crate::Plan| crate::RunKey::of(&plan.cells[0].scenario, 1);
                         // The receive buffer of Linux grows until it is set.
                         let grows = slider.key.ends_with(".recv-buffer")
                             && plan.cells[0].scenario.hosts.iter().any(|it| it.tcp.quick_acks);
-                        assert!(grows || key(&same) == key(&plan), "{}: {set:?}", example.name);
+                        assert!(grows || key(&same) == before, "{}: {set:?}", example.name);
                     }
                     Err(error) => panic!("{}: {set:?}: {error}; {}", example.name, error.help),
                 }
