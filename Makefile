@@ -10,21 +10,25 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test other-tests setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
-.PHONY: book campaign captures costs dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
+.PHONY: help test ahead other-tests setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
+.PHONY: book campaign captures costs costs-program dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The failed tests, one line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check lint small code-tests other-tests doc
+STEPS = setup fmt-check lint small code-tests other-tests
 
 # Runs all steps one after the other, even with -j, since they share the build directory. After a failed step the others still run.
+# After `setup`, `ahead` runs in the background, so it uses the cores that the steps leave idle.
 test: ## Run all checks of CI; installs missing tools
-	@mkdir -p '$(dir $(FAILED))'; : >'$(FAILED)'; table=; failed=; for step in $(STEPS); do \
+	@mkdir -p '$(dir $(FAILED))'; : >'$(FAILED)'; table=; failed=; ahead=; \
+	trap 'kill $$ahead 2>/dev/null; exit 130' INT TERM; for step in $(STEPS); do \
 		printf '\n== make %s\n' $$step; start=$$(date +%s); \
+		if [ $$step = other-tests ]; then wait $$ahead; fi; \
 		if $(MAKE) --no-print-directory $$step; then how=passed; else how=FAILED; failed="$$failed $$step"; fi; \
+		if [ $$step = setup ]; then nice -n 5 $(MAKE) --no-print-directory -j1 -k ahead >/dev/null 2>&1 & ahead=$$!; fi; \
 		line=$$(printf '%7s s  %-6s  make %s' $$(($$(date +%s) - start)) $$how $$step); \
 		printf '== %s\n' "$$line"; table="$$table$$line\n"; \
 	done; \
@@ -39,9 +43,9 @@ test: ## Run all checks of CI; installs missing tools
 	fi; \
 	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
 
-# In parallel: the tests in the browser mostly wait, the others compute.
+# In parallel: the tests in the browser mostly wait, the others compute. `doc` is last, since it locks the build directory.
 other-tests:
-	@MAKE='$(MAKE)' .ci/parallel python-test web-test costs
+	@MAKE='$(MAKE)' .ci/parallel python-test web-test 'costs doc'
 
 setup: ## Install missing tools of the tests
 	@.ci/setup
@@ -253,6 +257,10 @@ $(NODE_MODULES): web/package.json web/package-lock.json
 web-module:
 	$(CARGO) build --locked --quiet --profile module --package lasthop-web --target $(WASM)
 
+# Parts of `other-tests` that use the network or other build directories. `other-tests` repeats failed parts, so it reports their
+# errors.
+ahead: $(if $(WITHOUT_BROWSER),,$(NODE_MODULES) web-module) $(if $(WITHOUT_VALGRIND),,costs-program) $(if $(WITHOUT_PYTHON),,$(PYTHON))
+
 web: web-module $(NODE_MODULES) ## Build the laboratory: target/web/lab.html, and target/web/folder for a web server
 	cd web && LASTHOP_MODULE='$(TARGET)/$(WASM)/module/lasthop_web.wasm' $(NODE) node pack.mjs '$(TARGET)/web'
 
@@ -335,9 +343,12 @@ ifdef WITHOUT_VALGRIND
 	@echo 'the instructions of runs: WITHOUT_VALGRIND is set' | tee -a '$(NOT_RUN)'
 	@test -z "$$CI"
 else
-	$(CARGO) run --locked --quiet --profile quick --package lasthop-sim --no-default-features --features costs --bin lasthop-costs -- \
-		$(if $(RECORD),record) $(if $(CACHES),caches)
+	@$(MAKE) --no-print-directory costs-program
+	'$(TARGET)/quick/lasthop-costs' $(if $(RECORD),record) $(if $(CACHES),caches)
 endif
+
+costs-program:
+	$(CARGO) build --locked --quiet --profile quick --package lasthop-sim --no-default-features --features costs --bin lasthop-costs
 
 advisories: ## Check for known vulnerabilities of dependencies (needs cargo-deny and network; not part of `make test`)
 	$(CARGO) deny --all-features check
