@@ -111,6 +111,7 @@ kernel-grid: ## Record runs of the kernel's senders on the paths of docs/explana
 manual: ## Regenerate the tables of the manual from the definitions of systems, keys and commands
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test all manual::the_tables_of_the_manual
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --bin lasthop the_page_of_commands
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-explore --test explore no_forged_segment
 
 readme: ## Regenerate the samples and pictures of README.md from runs of the program
 	mkdir -p docs/pictures

@@ -176,6 +176,19 @@ fn three_faults_around_the_handshake_violate_nothing() {
     }
 }
 
+/// A cell of the page's table, whatever the number of senders.
+fn harm(one: &OneFate) -> String {
+    let share = |runs: u64| (100 * runs).div_ceil(one.runs.max(1));
+    let late = one.slower_seconds * 1000.0;
+    let parts = [
+        (one.violations > 0).then(|| format!("{} broken", one.violations)),
+        (one.repeated > 0).then(|| format!("{} % retransmit", share(one.repeated))),
+        (late >= 0.05).then(|| format!("+{late:.1} ms")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "no effect".to_owned() } else { parts.join(", ") }
+}
+
 /// Also the table of the page: a row for each agent, over all senders.
 #[test]
 fn no_forged_segment_ends_or_changes_a_connection() {
@@ -190,7 +203,7 @@ fn no_forged_segment_ends_or_changes_a_connection() {
     for agent in &plan.axes[0].labels {
         let here = plan.cells.iter().zip(&found).filter(|(cell, _)| cell.labels[0] == *agent);
         let here: Vec<&Exploration> = here.map(|(_, found)| found).collect();
-        let cells = fates.iter().map(|fate| format!(" {} |", OneFate::over(&here, *fate)));
+        let cells = fates.iter().map(|fate| format!(" {} |", harm(&OneFate::over(&here, *fate))));
         let (cells, agent) = (cells.collect::<String>(), format!("`{agent}`"));
         match rows.iter_mut().find(|(row, _)| *row == cells) {
             Some((_, agents)) => agents.push(agent),
