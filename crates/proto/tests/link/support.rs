@@ -6,10 +6,12 @@ use lasthop_proto::air::Station;
 use lasthop_proto::event::{Cause, LinkNote};
 use lasthop_proto::link::end::{Above, LinkEnd, MacSignal};
 use lasthop_proto::link::frame::{ArqHeader, Frame, Header, Load, Timing};
-use lasthop_proto::link::tulip::states::{ReceiveEvent, ReceiveState, SendEvent, SendState};
+use lasthop_proto::link::tulip::states::{ReceiveState, SendState};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+
+use crate::tulip_states::{ReceiveEvent, SendEvent};
 
 /// A TCP packet with `len` bytes of payload.
 pub fn packet(id: u64, len: u32) -> Packet {

@@ -1,8 +1,12 @@
 //! FAMA-NCS: transmissions and their times, and reports to the link layer.
 
+use core::fmt::Write as _;
+
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::link::fec::Coding;
-use lasthop_proto::mac::fama_ncs::table::{Event, State, markdown, rule};
+use lasthop_proto::mac::fama_ncs::table::{
+    Action as A, Action, Event as E, Event, State as S, State, rule,
+};
 use lasthop_proto::mac::{Access, FamaConfig, FamaNcs, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};
@@ -243,6 +247,87 @@ fn a_station_hearing_data_waits_for_the_answer_only() {
     assert_eq!(mac.state(Station(2)), State::Passive, "none has come");
 }
 
+fn state_name(state: State) -> &'static str {
+    match state {
+        S::Passive => "PASSIVE",
+        S::Backoff => "BACKOFF",
+        S::Rts => "RTS",
+        S::ToRts => "TO_RTS",
+        S::ToCts => "TO_CTS",
+        S::Cts => "CTS",
+        S::ToXmit => "TO_XMIT",
+        S::Xmit => "XMIT",
+        S::Remote => "REMOTE",
+    }
+}
+
+fn event_name(event: Event) -> &'static str {
+    match event {
+        E::Request => "frame to send",
+        E::ShortAnswer => "short answer",
+        E::LongAnswer => "long answer",
+        E::Carrier => "carrier",
+        E::Expired => "timer, frame waits",
+        E::ExpiredEmpty => "timer, no frame",
+        E::Rts => "RTS",
+        E::Cts => "CTS",
+        E::Data => "data",
+        E::OtherRts => "other's RTS",
+        E::OtherCts => "other's CTS",
+        E::OtherData => "other's data",
+        E::Noise => "noise",
+        E::LongNoise => "long noise",
+    }
+}
+
+fn action_name(action: Action) -> &'static str {
+    match action {
+        A::Nothing => "nothing",
+        A::Rest => "stop the timer",
+        A::DrawBackoff => "draw a backoff",
+        A::TurnRound => "turn round",
+        A::TellWait => "WAIT, turn round",
+        A::SendRts => "send RTS",
+        A::SendCts => "send CTS",
+        A::SendData => "TRANS, send data",
+        A::Finish => "done, leave time for an answer",
+        A::HandUp => "hand up, leave time for an answer",
+        A::LeaveAnswer => "leave time for an answer",
+        A::LeaveCts => "leave time for a CTS",
+        A::LeaveData => "leave time for the data",
+        A::LeaveLongest => "leave time for the longest frame",
+    }
+}
+
+/// The table and its diagram as Markdown, for `docs/reference/systems/fama-ncs.md`.
+fn markdown() -> String {
+    let mut text = String::from("```mermaid\nstateDiagram-v2\n    [*] --> PASSIVE\n");
+    for from in State::ALL {
+        for to in State::ALL {
+            let causes: Vec<&str> = Event::ALL
+                .into_iter()
+                .filter(|event| rule(from, *event).is_some_and(|(next, _)| next == to))
+                .map(event_name)
+                .collect();
+            if !causes.is_empty() {
+                let causes = causes.join(" / ");
+                let _ = writeln!(text, "    {} --> {}: {causes}", state_name(from), state_name(to));
+            }
+        }
+    }
+    text.push_str("```\n\n| in state | on | do | then in state |\n|---|---|---|---|\n");
+    for from in State::ALL {
+        for event in Event::ALL {
+            if let Some((next, action)) = rule(from, event) {
+                let row =
+                    [state_name(from), event_name(event), action_name(action), state_name(next)];
+                let _ = writeln!(text, "| {} |", row.join(" | "));
+            }
+        }
+    }
+    text
+}
+
 #[test]
 fn the_documentation_contains_the_transition_table() {
     super::driver::is_in_docs("reference/systems/fama-ncs.md", &markdown());
@@ -254,8 +339,8 @@ fn no_state_is_a_dead_end() {
     for state in State::ALL {
         let leaves =
             Event::ALL.iter().any(|e| rule(state, *e).is_some_and(|(next, _)| next != state));
-        assert!(leaves, "{}", state.name());
+        assert!(leaves, "{}", state_name(state));
         let timer = rule(state, Event::Expired).is_some();
-        assert_eq!(timer, state != State::Passive, "{}", state.name());
+        assert_eq!(timer, state != State::Passive, "{}", state_name(state));
     }
 }

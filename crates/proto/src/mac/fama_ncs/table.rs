@@ -1,6 +1,4 @@
-//! The state machine of a FAMA-NCS station as a table, and its form in the documentation.
-
-use core::fmt::Write;
+//! The state machine of a FAMA-NCS station as a table.
 
 /// State of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,21 +164,6 @@ impl State {
     /// Every state.
     pub const ALL: [State; 9] =
         [S::Passive, S::Backoff, S::Rts, S::ToRts, S::ToCts, S::Cts, S::ToXmit, S::Xmit, S::Remote];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            S::Passive => "PASSIVE",
-            S::Backoff => "BACKOFF",
-            S::Rts => "RTS",
-            S::ToRts => "TO_RTS",
-            S::ToCts => "TO_CTS",
-            S::Cts => "CTS",
-            S::ToXmit => "TO_XMIT",
-            S::Xmit => "XMIT",
-            S::Remote => "REMOTE",
-        }
-    }
 }
 
 impl Event {
@@ -201,74 +184,4 @@ impl Event {
         E::Noise,
         E::LongNoise,
     ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            E::Request => "frame to send",
-            E::ShortAnswer => "short answer",
-            E::LongAnswer => "long answer",
-            E::Carrier => "carrier",
-            E::Expired => "timer, frame waits",
-            E::ExpiredEmpty => "timer, no frame",
-            E::Rts => "RTS",
-            E::Cts => "CTS",
-            E::Data => "data",
-            E::OtherRts => "other's RTS",
-            E::OtherCts => "other's CTS",
-            E::OtherData => "other's data",
-            E::Noise => "noise",
-            E::LongNoise => "long noise",
-        }
-    }
-}
-
-impl Action {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            A::Nothing => "nothing",
-            A::Rest => "stop the timer",
-            A::DrawBackoff => "draw a backoff",
-            A::TurnRound => "turn round",
-            A::TellWait => "WAIT, turn round",
-            A::SendRts => "send RTS",
-            A::SendCts => "send CTS",
-            A::SendData => "TRANS, send data",
-            A::Finish => "done, leave time for an answer",
-            A::HandUp => "hand up, leave time for an answer",
-            A::LeaveAnswer => "leave time for an answer",
-            A::LeaveCts => "leave time for a CTS",
-            A::LeaveData => "leave time for the data",
-            A::LeaveLongest => "leave time for the longest frame",
-        }
-    }
-}
-
-/// The table and its diagram as Markdown, for `docs/reference/systems/fama-ncs.md`.
-pub fn markdown() -> String {
-    let mut text = String::from("```mermaid\nstateDiagram-v2\n    [*] --> PASSIVE\n");
-    for from in State::ALL {
-        for to in State::ALL {
-            let causes: Vec<&str> = Event::ALL
-                .into_iter()
-                .filter(|event| rule(from, *event).is_some_and(|(next, _)| next == to))
-                .map(Event::name)
-                .collect();
-            if !causes.is_empty() {
-                let causes = causes.join(" / ");
-                let _ = writeln!(text, "    {} --> {}: {causes}", from.name(), to.name());
-            }
-        }
-    }
-    text.push_str("```\n\n| in state | on | do | then in state |\n|---|---|---|---|\n");
-    for from in State::ALL {
-        for event in Event::ALL {
-            if let Some((next, action)) = rule(from, event) {
-                let row = [from.name(), event.name(), action.name(), next.name()];
-                let _ = writeln!(text, "| {} |", row.join(" | "));
-            }
-        }
-    }
-    text
 }
