@@ -108,7 +108,7 @@ impl FourStates {
 }
 
 /// In the order of `tc`'s search for abbreviated options.
-pub(super) const OPTIONS: [&str; 14] = [
+const OPTIONS: [&str; 14] = [
     "limit",
     "latency",
     "delay",
@@ -151,7 +151,7 @@ impl Netem {
         let mut has_distribution = false;
         while let Some(word) = words.next() {
             let Some(option) = OPTIONS.into_iter().find(|option| option.starts_with(word)) else {
-                return Err(no_option(word));
+                return Err(no_option(word, &OPTIONS));
             };
             words.option = option;
             has_distribution |= option == "distribution";

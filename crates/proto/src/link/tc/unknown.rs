@@ -1,10 +1,9 @@
 //! Remedies for words that are no options of netem.
 
-use super::netem::OPTIONS;
 use super::words::{LineError, wrong};
 
-/// The error for an unknown word.
-pub(super) fn no_option(word: &str) -> LineError {
+/// The error for a word that is none of the `options`.
+pub(super) fn no_option(word: &str, options: &[&'static str]) -> LineError {
     let separate = |line: &str| {
         let help = format!(
             "give it a separate `[[path]]` next to the link: `{word} = {{ line = \"{line}\" }}`"
@@ -28,7 +27,7 @@ pub(super) fn no_option(word: &str) -> LineError {
         "overhead" => none("the overhead is the second value of `rate`: `rate 10mbit 20`"),
         "bandwidth" | "bw" => none("did you mean `rate`? For example `rate 10mbit`"),
         _ => {
-            let near = OPTIONS.into_iter().find(|option| is_typing_error(word, option));
+            let near = options.iter().find(|option| is_typing_error(word, option));
             let guess = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
             none(&format!(
                 "{guess}netem has limit, delay, loss, corrupt, duplicate, reorder, gap, distribution, rate, slot and ecn"
