@@ -5,8 +5,8 @@ use lasthop_observe::stats::Summary;
 use lasthop_sim::runs::{layout, record_by};
 use serde_json::json;
 
-use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
+use crate::request::{ErrorAnswer, RunRequest};
 use crate::run::{MOST_EVENTS, driven};
 
 /// Points of the curve.

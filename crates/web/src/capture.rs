@@ -4,9 +4,9 @@ use lasthop_analyze::{Config, analyze_capture};
 use lasthop_study::capture::{Capture, DESCRIBED, series};
 use serde_json::{Value, json};
 
-use crate::ask::ErrorAnswer;
 use crate::envelope::Columns;
 use crate::marks;
+use crate::request::ErrorAnswer;
 
 /// Maximum number of connections of one file.
 const MOST: usize = 10_000;

@@ -1,12 +1,11 @@
 //! Diagnostics and sliders of a text, and the available choices.
 
 use lasthop_scenario::{
-    AS_IS, Code, Diagnostic, File, SchemeChoice, Source, compare, examples, files, json_schema,
-    parse, schemes, sliders,
+    AS_IS, File, SchemeChoice, compare, examples, files, json_schema, parse, schemes, sliders,
 };
 use serde_json::{Value, json};
 
-use crate::ask::{ErrorAnswer, ScenarioRequest};
+use crate::request::{ErrorAnswer, ScenarioRequest, diagnostic};
 
 /// The built-in scenarios, the schemes, and the schema of files.
 pub(crate) fn known() -> Value {
@@ -65,46 +64,4 @@ pub(crate) fn choices(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
         }
     }
     Ok(json!({ "schemes": names, "own": if has_own { own } else { Vec::new() } }))
-}
-
-/// The error in the page's format.
-pub(crate) fn error_document(scene: &ScenarioRequest, error: &lasthop_scenario::Error) -> Value {
-    let mut document = diagnostic(scene, error);
-    if error.code == Code::NoScheme {
-        document["source"] = json!("scheme");
-    }
-    document
-}
-
-/// Line and column count from one; `start` and `end` are UTF-16 offsets, as in the page.
-fn diagnostic(scene: &ScenarioRequest, it: &Diagnostic) -> Value {
-    let empty = String::new();
-    let in_file;
-    let (source, text) = match it.at.source {
-        Source::File => ("file", &scene.text),
-        Source::Argument(i) => ("set", scene.set.get(i).unwrap_or(&empty)),
-        Source::Points => ("points", &empty),
-        Source::Referenced(_) => {
-            in_file = files::located(&it.at, "", &scene.text, &scene.arguments()).1;
-            ("referenced", &in_file)
-        }
-    };
-    let (line, column) = it.at.line_column(text);
-    json!({
-        "code": it.code,
-        "message": it.message,
-        "key": it.key,
-        "label": it.label,
-        "help": it.help,
-        "source": source,
-        "line": line,
-        "column": column,
-        "start": utf16(text, it.at.span.start),
-        "end": utf16(text, it.at.span.end),
-    })
-}
-
-/// The UTF-16 offset of a byte offset.
-fn utf16(text: &str, byte: usize) -> usize {
-    text.char_indices().take_while(|(i, _)| *i < byte).map(|(_, c)| c.len_utf16()).sum()
 }

@@ -8,8 +8,8 @@ use lasthop_proto::wire::Packet;
 use lasthop_sim::runs::layout;
 use serde_json::{Value, json};
 
-use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
+use crate::request::{ErrorAnswer, RunRequest};
 use crate::rows::{Positions, fields};
 use crate::run::{MOST_EVENTS, driven};
 use crate::words;

@@ -7,9 +7,10 @@ use lasthop_sim::runs::layout;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
-use crate::run::{MOST_ROWS, driven};
+use crate::request::{ErrorAnswer, RunRequest};
+use crate::rows::MOST_ROWS;
+use crate::run::driven;
 
 /// Bytes of each packet's payload in captures, which need mainly the headers.
 const PAYLOAD: u32 = 64;

@@ -17,12 +17,15 @@ mod event;
 mod files;
 mod look;
 mod marks;
+mod request;
 mod rows;
 mod run;
 mod words;
 
-pub use ask::{ErrorAnswer, answer};
-pub use run::{MOST_EVENTS, MOST_ROWS};
+pub use ask::answer;
+pub use request::ErrorAnswer;
+pub use rows::MOST_ROWS;
+pub use run::MOST_EVENTS;
 
 use std::sync::Mutex;
 

@@ -11,8 +11,8 @@ use lasthop_proto::wire::Packet;
 use lasthop_sim::runs::layout;
 use serde_json::{Value, json};
 
-use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
+use crate::request::{ErrorAnswer, RunRequest};
 use crate::rows::Positions;
 use crate::run::until;
 

@@ -16,8 +16,10 @@ use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Seq};
 use serde_json::{Value, json};
 
 use crate::envelope::Columns;
-use crate::run::MOST_ROWS;
 use crate::words;
+
+/// Maximum number of events in an answer, the first ones, of 31 bytes each.
+pub const MOST_ROWS: usize = 300_000;
 
 /// Maximum number of flows with their own number.
 const MOST_FLOWS: usize = 1000;

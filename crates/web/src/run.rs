@@ -7,16 +7,13 @@ use lasthop_sim::runs::{Recording, layout, record_by};
 use lasthop_sim::{RunEnd, Session, no_ends};
 use serde_json::{Value, json};
 
-use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
 use crate::marks;
+use crate::request::{ErrorAnswer, RunRequest};
 use crate::rows::Rows;
 
 /// Maximum number of events of a run: some seconds of work.
 pub const MOST_EVENTS: u64 = 6_000_000;
-
-/// Maximum number of events in an answer, the first ones, of 31 bytes each.
-pub const MOST_ROWS: usize = 300_000;
 
 /// Runs `one` and reports everything.
 pub(crate) fn run(one: &RunRequest) -> Result<Vec<u8>, ErrorAnswer> {
