@@ -23,6 +23,7 @@ mod failure;
 mod features;
 mod format;
 mod help;
+mod lines;
 mod note;
 mod outcome;
 mod output;

@@ -2,9 +2,7 @@
 //! valid only for the same program and question.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use lasthop_papers::{Claim, ConditionResult, Trial};
@@ -12,6 +10,7 @@ use lasthop_sim::runs::Observer;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::lines::Lines;
 use crate::progress::Progress;
 use crate::version;
 
@@ -25,6 +24,9 @@ struct Question {
     whole: bool,
     set: Vec<String>,
 }
+
+/// The remedy of a failure.
+const HELP: &str = "is there room, and may you write there?";
 
 /// A line of the file.
 #[derive(Serialize, Deserialize, Debug)]
@@ -40,7 +42,7 @@ pub struct ConditionCache {
     build: String,
     claims: Vec<String>,
     answers: BTreeMap<Question, Vec<ConditionResult>>,
-    file: Option<(PathBuf, File)>,
+    lines: Option<Lines>,
 }
 
 impl ConditionCache {
@@ -49,24 +51,16 @@ impl ConditionCache {
     pub fn open(dir: Option<&Path>, claims: &[&'static Claim]) -> Result<ConditionCache, Failure> {
         let claims = claims.iter().map(|claim| claim.id.to_owned()).collect();
         let build = version::build();
-        let mut cache = ConditionCache { build, claims, answers: BTreeMap::new(), file: None };
+        let mut cache = ConditionCache { build, claims, answers: BTreeMap::new(), lines: None };
         let Some(path) = dir.map(|dir| dir.join("sets.jsonl")) else { return Ok(cache) };
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        // The last line may be incomplete.
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        let (lines, stored) = Lines::open::<Line>(&path, HELP)?;
         let ours = |line: &Line| line.question.build == cache.build && !cache.build.is_empty();
-        cache.answers = lines.filter(ours).map(|line| (line.question, line.judged)).collect();
-        let failed = |error| Failure::file(&path, error, "is there room, and may you write there?");
-        let options = OpenOptions::new().append(true).create(true).clone();
-        // Results of other builds are obsolete.
+        let answers = stored.into_iter().filter(ours).map(|line| (line.question, line.judged));
+        cache.answers = answers.collect();
         if cache.answers.is_empty() {
-            fs::write(&path, "").map_err(failed)?;
+            lines.clear(HELP)?;
         }
-        let mut file = options.open(&path).map_err(failed)?;
-        if !text.is_empty() && !text.ends_with('\n') {
-            file.write_all(b"\n").map_err(failed)?;
-        }
-        cache.file = Some((path, file));
+        cache.lines = Some(lines);
         Ok(cache)
     }
 
@@ -92,20 +86,13 @@ impl ConditionCache {
         };
         let missing: Vec<Vec<String>> = sets.iter().filter(|set| new(set)).cloned().collect();
         progress.begin_at((sets.len() - missing.len()) as u64);
-        let file = Mutex::new(self.file.as_mut());
         let failure = Mutex::new(None);
         let found = trial.judge_all(&missing, observer, &|i, judged| {
             progress.step("sets");
             let line = Line { question: question(&missing[i]), judged: judged.to_vec() };
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some((path, file)) = file.as_mut() else { return };
-            let written = serde_json::to_string(&line)
-                .map_err(std::io::Error::other)
-                .and_then(|text| writeln!(file, "{text}"));
-            if let Err(error) = written {
-                let help = "is there room, and may you write there?";
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(Failure::file(path, error, help));
+            let added = self.lines.as_ref().map_or(Ok(()), |lines| lines.add(&line, HELP));
+            if let Err(error) = added {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
         });
         progress.finish();
