@@ -63,8 +63,7 @@ pub fn table(last: Option<&Status>, now: &Status) -> String {
             let each = rate.map_or("-".to_owned(), |rate| format!("{:.1}", rate.of(was, n)));
             vec![name, n.to_string(), each]
         });
-        let columns =
-            [Column::text("what happened"), Column::number("packets"), Column::number("/s")];
+        let columns = Column::list("<what happened | packets | /s");
         text += &format!("\n{}\n", render_lean(&Table::new(columns, rows), look));
     }
     if let Some(overview) = &now.subscribers {

@@ -7,15 +7,9 @@ use lasthop_report::number;
 use crate::Estimate;
 use crate::bench::Runs;
 
-/// A table without rows. `headings` are separated by ` | `; a heading with `<` in front is a text column, all others are
-/// numeric.
+/// A table without rows. The headings are those of [`Column::list`].
 pub(crate) fn table(title: impl Into<String>, headings: &str) -> Table {
-    let column = |heading: &str| match heading.strip_prefix('<') {
-        Some(words) => Column::text(words),
-        None => Column::number(heading),
-    };
-    let columns = headings.split(" | ").map(column).collect();
-    Table { title: title.into(), columns, rows: Vec::new() }
+    Table { title: title.into(), columns: Column::list(headings), rows: Vec::new() }
 }
 
 pub(crate) fn row(cells: &[&dyn Cell]) -> Vec<String> {

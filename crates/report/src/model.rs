@@ -221,6 +221,16 @@ impl Column {
     pub fn number(title: impl Into<String>) -> Column {
         Column { title: title.into(), numeric: true }
     }
+
+    /// Columns of `headings`, which are separated by ` | `. A heading with `<` in front is that of a column of text, all
+    /// others are those of numbers.
+    pub fn list(headings: &str) -> Vec<Column> {
+        let column = |heading: &str| match heading.strip_prefix('<') {
+            Some(words) => Column::text(words),
+            None => Column::number(heading),
+        };
+        headings.split(" | ").map(column).collect()
+    }
 }
 
 /// A table of words and numbers, for terminals and pages.

@@ -276,13 +276,8 @@ fn turned(table: Table) -> Table {
 
 /// Published and measured values, a row for each figure of `claim`.
 pub fn claim_figures(claim: &ClaimResult) -> Table {
-    let columns = vec![
-        Column::text("figure"),
-        Column::number("published"),
-        Column::number("measured (95 %)"),
-        Column::text("unit"),
-        Column::number("measured / published"),
-    ];
+    let columns =
+        Column::list("<figure | published | measured (95 %) | <unit | measured / published");
     let row = |m: &crate::model::MeasuredFigure| {
         let ratio = m.published.filter(|p| *p != 0.0).map(|p| m.mean / p);
         vec![
@@ -334,8 +329,7 @@ mod tests {
     use super::*;
 
     fn schemes() -> Table {
-        let columns =
-            vec![Column::text("scheme"), Column::number("KB/s"), Column::text("to be changed")];
+        let columns = Column::list("<scheme | KB/s | <to be changed");
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let rows = [
             row(["snoop-smart", "12\u{2009}218 ± 11", "base station, receiver"]),

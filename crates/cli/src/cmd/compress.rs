@@ -119,13 +119,7 @@ fn tables(answer: &CompressionAnswer, axes: &[Axis]) -> String {
     let data = Table {
         title: format!("{}: {}", answer.file, plural(answer.bytes as u64, "byte")),
         ..Table::new(
-            [
-                Column::text("level"),
-                Column::number("left"),
-                Column::number("ns/byte here"),
-                Column::number("fastest .. slowest"),
-                Column::number("instructions/byte"),
-            ],
+            Column::list("<level | left | ns/byte here | fastest .. slowest | instructions/byte"),
             answer.levels.iter().map(|m| {
                 vec![
                     m.level.clone(),

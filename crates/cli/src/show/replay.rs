@@ -49,13 +49,7 @@ impl ReplayAnswer {
 /// The whole answer for a terminal.
 pub fn text(answer: &ReplayAnswer) -> String {
     let rows = answer.patterns.iter().map(row);
-    let columns = [
-        Column::text("lost"),
-        Column::number("time"),
-        Column::number("equal"),
-        Column::text("the kernel"),
-        Column::text("ours"),
-    ];
+    let columns = Column::list("<lost | time | equal | <the kernel | <ours");
     let over = match Criterion::of(&answer.kernel) {
         Criterion::Order => format!("over the first {}", plural(answer.segments.into(), "segment")),
         Criterion::Rate => format!("in time within {:.0} %", Criterion::TOLERANCE * 100.0),

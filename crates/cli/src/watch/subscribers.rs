@@ -40,19 +40,9 @@ pub fn table(list: &SubscriberList) -> String {
 
 /// The table of subscribers.
 pub fn rows(list: &SubscriberList) -> String {
-    let columns = [
-        Column::text("subscriber"),
-        Column::text("grade"),
-        Column::number("down"),
-        Column::number("up"),
-        Column::number("loss down"),
-        Column::number("loss up"),
-        Column::number("before"),
-        Column::number("radio"),
-        Column::number("server"),
-        Column::number("again"),
-        Column::number("idle"),
-    ];
+    let columns = Column::list(
+        "<subscriber | <grade | down | up | loss down | loss up | before | radio | server | again | idle",
+    );
     let rows = list.subscribers.iter().map(row);
     let table = render_lean(&Table::new(columns, rows), style::look());
     format!("{table}\n{LEGEND}\n")

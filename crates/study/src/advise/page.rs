@@ -124,14 +124,9 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool) -> Section {
             row.alternative.what.to_owned(),
         ]
     });
-    let columns = vec![
-        Column::text("scheme"),
-        Column::number("times the throughput"),
-        Column::number("throughput"),
-        Column::text("to be changed"),
-        Column::text("deployed by"),
-        Column::text("what it does"),
-    ];
+    let columns = Column::list(
+        "<scheme | times the throughput | throughput | <to be changed | <deployed by | <what it does",
+    );
     let tables = if all.is_empty() { Vec::new() } else { vec![Table::new(columns, rows)] };
     Section { title: title.to_owned(), text, tables, ..Section::default() }
 }

@@ -60,14 +60,7 @@ pub fn left_out(answer: &Lifetimes) -> Vec<&'static str> {
 
 /// Battery life by radio.
 pub fn lifetimes(answer: &Lifetimes) -> Table {
-    let columns = [
-        Column::text("radio"),
-        Column::number("days"),
-        Column::number("years"),
-        Column::number("mJ a report"),
-        Column::text("mostly"),
-        Column::number("report takes, s"),
-    ];
+    let columns = Column::list("<radio | days | years | mJ a report | <mostly | report takes, s");
     let rows = answer.radios.iter().map(|life| {
         let share = life.parts.iter().find(|share| share.part == life.mostly);
         let percent = share.map_or(0.0, |s| s.joules.mean / life.joules.mean * 100.0);

@@ -139,14 +139,7 @@ fn losses(transfer: &Transfer<'_>) -> Option<Table> {
     };
     (!all.is_empty()).then(|| Table {
         title,
-        columns: vec![
-            Column::number("repaired at (s)"),
-            Column::number("byte"),
-            Column::number("length"),
-            Column::text("repaired by"),
-            Column::number("round trip before (ms)"),
-            Column::number("losses of the episode"),
-        ],
+        columns: Column::list("repaired at (s) | byte | length | <repaired by | round trip before (ms) | losses of the episode"),
         rows: rows.collect(),
     })
 }

@@ -37,18 +37,9 @@ pub fn summary(capture: &Capture, most: usize) -> Table {
         n if n > most => format!("The {most} directions with most bytes, of {n}"),
         _ => String::new(),
     };
-    let columns = vec![
-        Column::number("#"),
-        Column::text("from > to"),
-        Column::number("packets"),
-        Column::number("KiB"),
-        Column::number("retransmitted"),
-        Column::number("reordered"),
-        Column::number("round trip, ms (min / mean / max)"),
-        Column::number("window, KiB"),
-        Column::number("s"),
-        Column::text("state"),
-    ];
+    let columns = Column::list(
+        "# | <from > to | packets | KiB | retransmitted | reordered | round trip, ms (min / mean / max) | window, KiB | s | <state",
+    );
     Table { title, columns, rows: all.iter().take(most).map(row).collect() }
 }
 

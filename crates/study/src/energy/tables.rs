@@ -54,14 +54,7 @@ fn lasting(s: &Summary) -> String {
 
 /// The hosts of the unchanged scenario.
 pub fn hosts(hosts: &[HostEnergy]) -> Table {
-    let columns = [
-        Column::text("host"),
-        Column::text("hardware"),
-        Column::number("W"),
-        Column::number("battery lasts"),
-        Column::number("GB a battery"),
-        Column::number("kB a joule"),
-    ];
+    let columns = Column::list("<host | <hardware | W | battery lasts | GB a battery | kB a joule");
     let rows = hosts.iter().map(|host| {
         vec![
             host.host.clone(),
@@ -77,8 +70,7 @@ pub fn hosts(hosts: &[HostEnergy]) -> Table {
 
 /// Consumers of a host's battery.
 pub fn parts(host: &HostEnergy) -> Table {
-    let columns =
-        [Column::text("drawn by"), Column::number("W"), Column::number("%"), Column::text("")];
+    let columns = Column::list("<drawn by | W | % | <");
     let longest = host.parts.iter().map(|part| part.share).fold(0.0, f64::max);
     let rows = host.parts.iter().map(|part| {
         let length = if longest > 0.0 { (part.share / longest * BAR).round() as usize } else { 0 };

@@ -43,13 +43,7 @@ fn ranking(explained: &Explanation) -> Section {
             percent(effect.total),
         ]
     });
-    let columns = vec![
-        Column::number(""),
-        Column::text("parameter"),
-        Column::text("assumed"),
-        Column::number("main, %"),
-        Column::number("total, %"),
-    ];
+    let columns = Column::list(" | <parameter | <assumed | main, % | total, %");
     let text = "Shares of the variance of how many conditions are met, with 95 % intervals. Main: what the parameter \
                 explains alone. Total: what it explains with all others, chance of finite runs included.";
     let mut text = vec![text.to_owned()];
@@ -79,13 +73,7 @@ fn values(explained: &Explanation) -> Section {
             ]);
         }
     }
-    let columns = vec![
-        Column::text("parameter"),
-        Column::text("value"),
-        Column::number("met, mean"),
-        Column::number("met, most"),
-        Column::number("best sets, %"),
-    ];
+    let columns = Column::list("<parameter | <value | met, mean | met, most | best sets, %");
     let text = format!(
         "How many of the {} conditions are met by the sets with a value, and which share of the best sets has it.",
         explained.asked.conditions.len()
@@ -107,13 +95,7 @@ fn conditions(explained: &Explanation) -> Section {
             by,
         ]
     });
-    let columns = vec![
-        Column::number(""),
-        Column::text("condition"),
-        Column::text("as assumed"),
-        Column::number("sets, %"),
-        Column::text("decided by"),
-    ];
+    let columns = Column::list(" | <condition | <as assumed | sets, % | <decided by");
     let never: Vec<String> = (0..explained.met.len())
         .filter(|i| explained.met[*i].share == 0.0)
         .map(|i| (i + 1).to_string())
@@ -137,7 +119,7 @@ fn pairs(explained: &Explanation) -> Option<Section> {
         let name = |c: usize| format!("{}. {}", c + 1, explained.asked.conditions[c]);
         vec![name(a), name(b), short(apart.by_chance.round())]
     });
-    let columns = vec![Column::text("condition"), Column::text("and"), Column::number("by chance")];
+    let columns = Column::list("<condition | <and | by chance");
     let text = format!(
         "{} exclude each other: no set meets both. The table shows how many would by chance.",
         plural(explained.apart.len() as u64, "pair")
@@ -160,7 +142,7 @@ fn best(explained: &Explanation) -> Section {
             .enumerate()
             .map(|(i, set)| row((set + 1).to_string(), &experiment.sets[*set], i + 1)),
     );
-    let columns = vec![Column::text("set"), Column::number("met"), Column::number("again")];
+    let columns = Column::list("<set | met | again");
     let mut text = vec![format!(
         "{} of {} meet the most, {most} of {of} conditions; the assumed values meet {}.",
         explained.best.len(),

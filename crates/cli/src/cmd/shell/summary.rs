@@ -11,17 +11,9 @@ pub fn text(ended: &Ended, label: &str) -> String {
     let both = [("to it", &ended.tallied.down), ("from it", &ended.tallied.up)];
     let table = Table {
         title: String::new(),
-        columns: vec![
-            Column::text(""),
-            Column::number("packets"),
-            Column::number("MB"),
-            Column::number("Mbit/s"),
-            Column::number("lost"),
-            Column::number("queue ms: median"),
-            Column::number("99 %"),
-            Column::number("max"),
-            Column::text("lost why"),
-        ],
+        columns: Column::list(
+            "< | packets | MB | Mbit/s | lost | queue ms: median | 99 % | max | <lost why",
+        ),
         rows: both.into_iter().map(|(name, direction)| row(name, direction)).collect(),
     };
     let how = match ended.end {
