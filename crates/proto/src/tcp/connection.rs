@@ -16,7 +16,6 @@ mod opening;
 mod outgoing;
 mod path_mtu;
 mod prediction;
-mod pushing;
 mod socket;
 
 use std::sync::Arc;
@@ -70,8 +69,8 @@ pub struct Connection {
     /// Count of the peer's ACKs that arrived with a mark, modulo 256.
     marked_acks: u8,
     last_ack_sent: u64,
-    /// One past the last byte that was sent with PSH.
-    pushed: u64,
+    /// Sequence number of the segment with the last update of the peer's window (SND.WL1).
+    window_from: Seq,
     /// Identity of the bytes this end sends.
     stream: u32,
     /// Whether this end opened actively.
@@ -134,21 +133,18 @@ struct Rare {
 #[derive(Clone, Debug)]
 struct Outbox {
     rope: Rope,
-    /// Ends of buffers with PSH.
-    pushes: pushing::Pushes,
     /// Maximum number of unacknowledged bytes.
     limit: u32,
 }
 
 impl Outbox {
     fn new(rope: Rope, limit: u32) -> Outbox {
-        Outbox { rope, pushes: pushing::Pushes::default(), limit }
+        Outbox { rope, limit }
     }
 
     /// Discards acknowledged data: all below the position `una`.
     fn release(&mut self, una: u64) {
         self.rope.release(una.saturating_sub(1));
-        self.pushes.release(una);
     }
 }
 
@@ -224,7 +220,7 @@ impl Connection {
             marks: Marks::default(),
             marked_acks: 0,
             last_ack_sent: 0,
-            pushed: 0,
+            window_from: Seq(0),
             stream,
             active: false,
             open_at: Due::NEVER,

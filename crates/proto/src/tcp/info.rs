@@ -93,7 +93,8 @@ impl Connection {
         let known = self.outstanding();
         let agreement = self.agreement();
         let mss = agreement.mss.max(1);
-        let sacked = if agreement.sack { known.sacked } else { tcb.dupacks };
+        let sacked =
+            if agreement.sack || known.delivered.is_some() { known.sacked } else { tcb.dupacks };
         // A backoff may outlast the repair of a loss, until the next round-trip sample.
         let backed_off = tcb.backoff > 0 && tcb.snd_una < tcb.snd_max;
         let unrecorded = known.delivered.is_none() || tcb.snd_una == 0;

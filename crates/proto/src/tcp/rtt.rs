@@ -67,14 +67,14 @@ enum Kind {
         margin: Span,
         rounding: Rounding,
     },
-    /// Linux, in nanoseconds.
-    Linux { granularity: Span, rounding: Rounding },
+    /// Linux, in nanoseconds. It measures round trips in microseconds.
+    Linux,
 }
 
 impl Kind {
     /// Whether the averages are in nanoseconds.
     fn is_exact(&self) -> bool {
-        matches!(self, Kind::Fine { .. } | Kind::Linux { .. })
+        matches!(self, Kind::Fine { .. } | Kind::Linux)
     }
 }
 
@@ -92,7 +92,7 @@ impl Timing {
                 match config.rto_rule {
                     RtoRule::Rfc6298 => Kind::Fine { granularity, margin: granularity, rounding },
                     RtoRule::Jacobson => Kind::Fine { granularity, margin: Span::ZERO, rounding },
-                    RtoRule::Linux => Kind::Linux { granularity, rounding },
+                    RtoRule::Linux => Kind::Linux,
                 }
             }
         };
@@ -233,9 +233,8 @@ impl RttEstimator {
                     *srtt = (7 * *srtt + rtt) / 8;
                 }
             }
-            Kind::Linux { granularity, rounding } => {
-                let beat = Beat::new(*granularity, Span::ZERO);
-                let rtt = (beat.period * rounding.count(beat, sent, now)).0;
+            Kind::Linux => {
+                let rtt = now.since(sent).0.max(1000);
                 if *srtt == 0 {
                     self.deviation = Deviation::first(rtt, *min, edges.1);
                     (*srtt, *rttvar) = (rtt, self.deviation.most);

@@ -335,8 +335,9 @@ impl Sockets {
         }
         self.socket(index).read_shut |= read;
         if write {
-            self.push(now, index, out);
+            // The FIN leaves with data that waits for more (`tcp_send_fin`).
             self.host.act(index, |c| c.close(now, out));
+            self.push(now, index, out);
             self.watch(now, index);
         }
         Ok(())
@@ -353,8 +354,9 @@ impl Sockets {
         if reset || state == State::SynSent {
             self.host.act(index, |c| c.reset(now, out));
         } else {
-            self.push(now, index, out);
+            // The FIN leaves with data that waits for more (`tcp_send_fin`).
             self.host.act(index, |c| c.close(now, out));
+            self.push(now, index, out);
             self.watch(now, index);
         }
     }

@@ -71,14 +71,23 @@ impl Connection {
                 || closed && from + 1 == self.rx.nxt)
     }
 
-    /// The peer's window in bytes, as a segment gives it. That of an ACK which others have overtaken is out of date.
+    /// The peer's window in bytes after a segment that acknowledges position `ack`. That of an ACK which others have
+    /// overtaken is out of date. In Linux only new data or a new ACK closes the window in part (`tcp_may_update_window`).
     #[inline]
-    pub(super) fn peer_window(&self, segment: &Segment) -> u32 {
-        let age = segment.timestamps.map(|ts| self.ts_recent.wrapping_sub(ts.value) as i32);
-        match self.agreed.timestamps && age.is_some_and(|age| age > 0) {
-            true => self.tx.core.window.peer,
-            false => u32::from(segment.window) << self.agreed.send_scale,
+    pub(super) fn peer_window(&mut self, segment: &Segment, ack: u64) -> u32 {
+        let (una, before) = (self.tx.core.window.una, self.tx.core.window.peer);
+        let window = u32::from(segment.window) << self.agreed.send_scale;
+        if self.config.growth == GrowthRule::Linux {
+            let newer = segment.seq - self.window_from;
+            let changes = newer > 0 || newer == 0 && (window > before || window == 0);
+            if ack < una || ack == una && !changes {
+                return before;
+            }
+            self.window_from = segment.seq;
+            return window;
         }
+        let age = segment.timestamps.map(|ts| self.ts_recent.wrapping_sub(ts.value) as i32);
+        if self.agreed.timestamps && age.is_some_and(|age| age > 0) { before } else { window }
     }
 
     /// Stores the timestamp of an acceptable segment, which the next one sent echoes; an older one does not replace it.

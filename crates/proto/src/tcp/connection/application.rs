@@ -12,8 +12,8 @@
 //! By default no data waits for further writes (no Nagle algorithm): small writes cause small segments.
 
 use crate::machine::Out;
-use crate::tcp::config::GrowthRule;
 use crate::tcp::rope::Rope;
+use crate::tcp::sender::buffers::Appended;
 use crate::tcp::state::{Input, State};
 use crate::units::{Due, Time};
 use crate::wire::{Body, Flags, Seq};
@@ -197,19 +197,17 @@ impl Connection {
         more: bool,
     ) -> (u32, bool, bool) {
         let Some(outbox) = &mut self.outbox else { return (body.len(), false, false) };
-        let w = &mut self.tx.core.window;
-        let linux = self.config.growth == GrowthRule::Linux;
-        let room = if linux { outbox.pushes.room(w) } else { u64::MAX };
-        let len = room.min((body.len() - done).into()) as u32;
-        outbox.rope.push(body.slice(done, len));
-        let (end, more) = (1 + outbox.rope.end(), more || done + len < body.len());
-        let pushes = linux && outbox.pushes.write(w, end, (done == 0, more));
-        let head = linux && outbox.pushes.is_head(w);
+        let rest = body.len() - done;
+        let part = self.tx.core.append(rest.into(), (done == 0, more));
+        let whole = Appended { len: rest.into(), pushes: false, first: false };
+        let Appended { len, pushes, first } = part.unwrap_or(whole);
+        outbox.rope.push(body.slice(done, len as u32));
+        let end = 1 + outbox.rope.end();
         match done {
             0 => self.tx.supply(end),
-            _ => w.end = end,
+            _ => self.tx.core.window.end = end,
         }
-        (len, pushes, head)
+        (len as u32, pushes, first)
     }
 
     /// Ends this direction: a FIN follows the last written byte. Data of the peer is still received.
@@ -229,9 +227,9 @@ impl Connection {
         if self.outbox.is_some() || self.aborted {
             return;
         }
-        let w = &mut self.tx.core.window;
-        w.end = w.end.min(w.max.max(1));
-        w.close();
+        let w = &self.tx.core.window;
+        self.tx.supply(w.end.min(w.max.max(1)));
+        self.tx.core.window.close();
         if self.state.is_synchronised() {
             self.check_complete(out);
         }

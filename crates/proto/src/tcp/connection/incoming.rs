@@ -308,8 +308,8 @@ impl Connection {
         }
         let mut sacked = [(0, 0); 4];
         let echoed = self.echoed(now, segment);
-        let mut info =
-            AckInfo { echoed, ..AckInfo::plain(ack, self.peer_window(segment), carries) };
+        let window = self.peer_window(segment, ack);
+        let mut info = AckInfo { echoed, ..AckInfo::plain(ack, window, carries) };
         if segment.has_options() {
             self.read_options(segment, &mut info, &mut sacked);
         }

@@ -106,7 +106,7 @@ impl Connection {
         // Segmentation offload would treat the counter of accurate ECN as flags.
         let bulk = out.is_bulk() && !self.marks.is_accurate() && self.tx.core.window.reports == 0;
         // Without buffers of Linux no segment waits for the next one. A loop of its own costs fewer instructions.
-        if !bulk && !self.tx.core.has_bursts() {
+        if !bulk && self.tx.core.buffers().is_none() {
             while let Some(chunk) = self.next_chunk(now, &mut allowance, out) {
                 let push = self.tx.core.pushes();
                 self.send_chunk(now, chunk, push, out);
@@ -122,7 +122,7 @@ impl Connection {
                 && self.fits(chunk, &next)
             {
                 (chunk.len, chunk.fin) = (chunk.len + next.len, next.fin);
-                *push = core.has_bursts().then_some(true);
+                *push = core.buffers().map(|_| true);
                 continue;
             }
             let (joined, push) = (core.joins(), core.pushes());
@@ -161,8 +161,13 @@ impl Connection {
         out: &mut Out,
     ) {
         let mut flags = Flags::ACK;
-        let written = self.pushes(&chunk);
-        if push.unwrap_or(written) {
+        let to = chunk.from + u64::from(chunk.len);
+        // Otherwise on the segment with the last written byte.
+        let written = || match self.tx.core.buffers() {
+            Some(buffers) => buffers.push_within(chunk.from, to),
+            None => to == self.tx.core.window.end,
+        };
+        if push.unwrap_or_else(|| chunk.len > 0 && written()) {
             flags = flags | Flags::PSH;
         }
         if chunk.fin {
@@ -528,6 +533,7 @@ impl Connection {
         let scale = if segment.flags.has(Flags::SYN) { 0 } else { self.agreed.send_scale };
         let mss = self.tx.core.window.mss;
         let peer = u32::from(segment.window) << scale;
+        self.window_from = segment.seq;
         let config = self.config.clone();
         self.tx.core.window.largest = 0xffff << self.agreed.send_scale;
         self.tx.established(&config, mss, peer, self.agreed_variant(), self.agreed.sack);

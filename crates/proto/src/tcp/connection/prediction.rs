@@ -73,6 +73,9 @@ impl Connection {
             let (ack, peer) = (window.una + u64::from(acked), window.peer);
             let echoed = self.echoed(now, segment);
             let carries = !body.is_empty();
+            if acked > 0 {
+                self.window_from = segment.seq;
+            }
             self.apply_ack(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);
         }
         if !body.is_empty() {

@@ -77,6 +77,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         let core = &mut self.core;
         core.window.una = info.ack;
+        core.bursts.iter_mut().for_each(|bursts| bursts.buffers.release(info.ack));
         core.window.nxt = core.window.nxt.max(info.ack);
         core.window.end_extra();
         core.tally.edge_moved(info.ack);
@@ -206,7 +207,8 @@ impl<R: Recovery> SenderWith<'_, R> {
                 w.fall();
             }
             self.core.reduced = true;
-            step.grows = false;
+            // In Linux the window grows from the threshold at once (`tcp_process_tlp_ack`).
+            step.grows &= self.recovery.slows_down();
         }
         step.lost = self.recovery.detect_losses(now, self.core);
         let seen = step.lost > 0 || self.core.tally.dupacks > 0;

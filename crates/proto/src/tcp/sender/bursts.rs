@@ -5,6 +5,7 @@ use crate::event::Cause;
 use crate::tcp::config::{GrowthRule, TcpConfig};
 use crate::units::{Rate, Span, Time};
 
+use super::buffers::{Buffers, LARGEST};
 use super::{Chunk, Window};
 
 /// Bursts per second at the pacing rate: a burst is the data of 1/1024 s, and at least two segments.
@@ -15,20 +16,19 @@ const SOON: Span = Span::millis(1);
 const PAIR: u64 = 2;
 /// Denominator of the part of the window that is sent at once.
 const PART: u64 = 3;
-/// The largest burst in bytes. On a path without delay a burst grows by this size, and by half as much for each
-/// `HALVED_EACH` microseconds of the shortest round trip.
-const LARGEST: u64 = 65_215;
+/// On a path without delay a burst grows by the size of the largest buffer, and by half as much for each interval of this
+/// many microseconds of the shortest round trip.
 const HALVED_EACH: u64 = 512;
 
 /// State of the last burst.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bursts {
     /// Time of the last transmission.
     last: Option<Time>,
     /// Unsent segments of the current burst.
     left: u64,
-    /// Start position of the first full socket buffer, and the size of each in bytes.
-    buffers: Option<(u64, u64)>,
+    /// Written data.
+    pub(super) buffers: Buffers,
     /// Whether the congestion control paces, and its last rate in bytes per second. Bursts are then larger than the
     /// pacer's only on short paths.
     paced: bool,
@@ -105,24 +105,30 @@ impl Bursts {
         if self.left == 0 {
             self.end_train();
         }
+        self.buffers.fill(w);
         let room = cwnd.saturating_sub(input.pipe) / mss;
-        let most = self.most(w, input.srtt, input.min_rtt);
-        // A buffer is filled with data of the next one (`tcp_grow_skb`).
-        let quota = quota(w, input.pipe / mss, most);
-        let rest = self.rest_of_buffer(w).max(quota * mss);
-        // A single segment, or one that another limit cuts, does not wait.
-        if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt).min(rest) <= mss {
+        if self.left > 0 || room == 0 {
             return true;
         }
+        let most = self.most(w, input.srtt, input.min_rtt);
+        let quota = quota(w, input.pipe / mss, most);
+        let head = self.buffers.head(w, quota * mss);
+        // Nagle's rule decides on a single segment.
+        if head.len <= mss {
+            return true;
+        }
+        let allowed = (w.una + u64::from(w.peer)).saturating_sub(w.nxt).min(room * mss);
         let late = self.last.is_none_or(|last| input.now > last + SOON);
         let far = input
             .oldest
             .is_none_or(|sent| sent + input.srtt > input.now + SOON.min(Span(input.srtt.0 / 2)));
-        let whole = room * mss >= rest.min(cwnd / PART);
-        // Data before a FIN does not wait for more.
-        let ends = w.is_closed() && w.end.saturating_sub(w.nxt) <= rest;
-        let go = late || far || room >= most || whole || ends;
-        self.left = if go { quota } else { 0 };
+        let enough = (most * mss).min(cwnd.min(w.peer.into()) / PART);
+        let whole = !head.last && allowed >= head.len;
+        // Data that leaves during its write does not wait (`tcp_push_one`), nor does that before a FIN, or of a record.
+        let pushed = self.buffers.is_ahead(w);
+        let ends = head.last && w.is_closed() || w.ends_record(w.nxt + head.len);
+        let go = pushed || late || far || whole || allowed >= enough || ends && allowed > head.len;
+        self.left = if go { quota.min(head.len.div_ceil(mss)) } else { 0 };
         go
     }
 
@@ -131,17 +137,6 @@ impl Bursts {
         match self.paced {
             true => burst(self.rate, min_rtt, w.mss),
             false => largest(w, srtt, min_rtt),
-        }
-    }
-
-    /// Bytes up to the end of the socket buffer with the next data. The first buffer is refilled while the first
-    /// window is sent, so the others begin at the end of that window (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
-    fn rest_of_buffer(&mut self, w: &Window) -> u64 {
-        let (first, bytes) =
-            *self.buffers.get_or_insert_with(|| (w.nxt + u64::from(w.cwnd), w.buffer_goal()));
-        match w.nxt.checked_sub(first) {
-            Some(gone) => bytes - gone % bytes,
-            None => first - w.nxt,
         }
     }
 
@@ -242,7 +237,7 @@ mod tests {
         }
         w.peer = 5500;
         let goes = |train: Train, w: &Window, pipe| {
-            Bursts { train, ..bursts }.remainder(w, pipe).is_some()
+            Bursts { train, ..Bursts::default() }.remainder(w, pipe).is_some()
         };
         assert!(!goes(Train { left: 0, ..train }, &w, 5000), "the buffer is full");
         assert!(!goes(Train { end: 4001, ..train }, &w, 5000), "it has ended before");

@@ -9,6 +9,7 @@ use crate::tcp::rtt::RttEstimator;
 use crate::units::{Due, Time};
 
 use super::Window;
+use super::buffers::{Appended, Buffers};
 use super::bursts::Bursts;
 use super::congestion_control::any::AnyCongestionControl;
 use super::congestion_control::pacing::Pacer;
@@ -137,9 +138,15 @@ impl Core {
         self.usage.note(w, w.nxt - w.una, w.nxt < w.last() && full);
     }
 
-    /// Whether the sender has Linux' rules for bursts.
-    pub(in crate::tcp) fn has_bursts(&self) -> bool {
-        self.bursts.is_some()
+    /// The buffers of written data, if the sender has Linux' rules for bursts.
+    pub(in crate::tcp) fn buffers(&self) -> Option<&Buffers> {
+        self.bursts.as_ref().map(|bursts| &bursts.buffers)
+    }
+
+    /// Appends a part of a write of `rest` bytes; see [`Buffers::append`].
+    pub(in crate::tcp) fn append(&mut self, rest: u64, marks: (bool, bool)) -> Option<Appended> {
+        let bursts = self.bursts.as_mut()?;
+        Some(bursts.buffers.append(&self.window, rest, marks))
     }
 
     /// Whether the last polled segment leaves in one buffer with the one before, as one packet of Linux.

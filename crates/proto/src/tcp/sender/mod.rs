@@ -9,6 +9,7 @@
 
 mod ack;
 mod ack_info;
+pub(in crate::tcp) mod buffers;
 mod bursts;
 pub mod common;
 pub mod congestion_control;
@@ -216,7 +217,7 @@ impl Sender {
         let outstanding = self.recovery.outstanding(&core.window);
         let gone = outstanding.sacked + outstanding.lost.saturating_sub(outstanding.retransmitted);
         let pipe = u64::from(outstanding.segments.saturating_sub(gone));
-        core.bursts.map_or(0, |bursts| {
+        core.bursts.as_ref().map_or(0, |bursts| {
             let most = bursts.most(&core.window, core.timers.rtt.srtt(), outstanding.min_rtt);
             bursts::quota(&core.window, pipe, most)
         })
@@ -254,6 +255,7 @@ impl Sender {
     pub fn supply(&mut self, end: u64) {
         self.recovery.supplied(&self.core.window);
         self.core.window.end = end;
+        self.core.bursts.iter_mut().for_each(|bursts| bursts.buffers.cut(end));
     }
 
     /// Stops all timers.

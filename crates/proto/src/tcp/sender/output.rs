@@ -49,6 +49,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             let pace = core.congestion_control.pacing();
             let (w, srtt) = (&core.window, core.timers.rtt.srtt());
             (bursts.joined, bursts.cut) = (false, false);
+            bursts.buffers.fill(w);
             if !probe && chunk.from > 0 {
                 let continues = chunk.cause == Cause::Data || self.recovery.continues(chunk.from);
                 bursts.join(w, &chunk, continues, bursts.most(w, srtt, self.recovery.min_rtt()));

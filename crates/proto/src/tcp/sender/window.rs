@@ -4,6 +4,7 @@ use crate::event::Cause;
 use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
 
 use super::Chunk;
+use super::buffers::LARGEST;
 use super::congestion_control::Loss;
 
 /// Maximum number of stored record ends. Further records may share a segment with the next one.
@@ -77,9 +78,6 @@ pub struct Window {
     /// was sent before.
     linux: bool,
 }
-
-/// Maximum size in bytes of a socket buffer with written data.
-const BUFFER: u64 = 65_536;
 
 /// Windows up to this size are filled by one segment (`TCP_MSS_DEFAULT` of Linux).
 const TINY_WINDOW: u32 = 536;
@@ -295,7 +293,7 @@ impl Window {
     /// (`tcp_xmit_size_goal`).
     pub(in crate::tcp) fn buffer_goal(&self) -> u64 {
         let mss = u64::from(self.mss.max(1));
-        (u64::from(self.half_peer()).min(BUFFER) / mss).max(1) * mss
+        (u64::from(self.half_peer()).min(LARGEST) / mss).max(1) * mss
     }
 
     /// Half of the peer's largest window, unless it is tiny.

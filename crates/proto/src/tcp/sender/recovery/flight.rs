@@ -82,6 +82,9 @@ impl SentSegment {
     fn pending(&self) -> bool {
         !self.sacked && !self.lost
     }
+    fn is_reverted(&self) -> bool {
+        self.again && !self.lost && self.mark == Mark::None
+    }
     /// Whether a retransmission other than a tail loss probe is in flight.
     fn is_repeated(&self) -> bool {
         self.again && self.pending() && !matches!(self.mark, Mark::Spurious | Mark::Probed)
@@ -111,6 +114,8 @@ pub struct Flight {
     order: u64,
     /// End of the last retransmission, and the number of its transmission before.
     last_repeat: (u64, u64),
+    /// One past the last segment whose loss was reverted after its retransmission.
+    reverted_to: u64,
 }
 
 /// How a segment is sent.
@@ -155,9 +160,24 @@ impl Flight {
         self.pipe
     }
 
-    /// Number of segments in the network: neither reported nor lost.
+    /// Number of segments in the network as Linux counts them: neither reported nor lost. A retransmission whose loss was
+    /// reverted counts apart from its original (`retrans_out`).
     pub fn pending(&self) -> u64 {
-        (self.records.len() - self.sacked_segments - self.lost_segments) as u64
+        (self.records.len() - self.sacked_segments - self.lost_segments + self.reverted()) as u64
+    }
+
+    /// Number of retransmissions whose loss was reverted, and not found again since.
+    fn reverted(&self) -> usize {
+        self.records
+            .iter()
+            .take_while(|r| r.from < self.reverted_to)
+            .filter(|r| r.is_reverted())
+            .count()
+    }
+
+    /// Whether Linux regards all losses as retransmitted (`tcp_xmit_retransmit_queue`).
+    pub fn seems_repaired(&self) -> bool {
+        self.reverted() >= self.lost_segments
     }
 
     /// Bytes that are lost and wait for their retransmission.

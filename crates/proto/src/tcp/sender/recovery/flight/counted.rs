@@ -25,6 +25,20 @@ impl Flight {
         self.count_arrival()
     }
 
+    /// Keeps the lowest `most` of the counted segments only (`tcp_remove_reno_sacks`).
+    pub fn keep_counted(&mut self, most: usize) {
+        let mut excess = self.sacked_segments.saturating_sub(most);
+        for r in self.records.iter_mut().rev().filter(|r| r.sacked) {
+            if excess == 0 {
+                return;
+            }
+            r.sacked = false;
+            self.pipe += r.bytes();
+            self.sacked_segments -= 1;
+            excess -= 1;
+        }
+    }
+
     /// Marks the oldest segment as lost, unless it was marked before. Calls `each` for it, and returns its bytes.
     pub fn lose_oldest(&mut self, each: impl FnOnce(&SentSegment)) -> u64 {
         let first = self.records.front().filter(|r| r.pending() && r.mark != Mark::Repaired);

@@ -27,7 +27,7 @@ impl Flight {
     /// Marks the segments that `verdict` declares lost. It is called for those in the network, in the order of their
     /// transmission, until it returns [`Judgement::Later`]. Returns the number of newly lost bytes.
     pub fn judge(&mut self, mut verdict: impl FnMut(&SentSegment) -> Judgement) -> u64 {
-        let before = self.lost;
+        let (before, mut found) = (self.lost, 0);
         let mut i = self.index(self.first_pending);
         let mut decided = true;
         while let Some(r) = self.records.get(i) {
@@ -53,11 +53,19 @@ impl Flight {
                 None if i > 0 => i += 1,
                 None => drop(self.repeated.pop_front()),
                 Some(Judgement::Lost) => {
-                    record.into_iter().for_each(|at| self.judge_lost(at));
+                    let Some(at) = record else { continue };
+                    if from < self.reverted_to && self.records[at].is_reverted() {
+                        // Linux takes the reverted retransmission for that of this loss (`tcp_mark_skb_lost`).
+                        self.records[at].mark = Mark::Repaired;
+                        found += self.records[at].bytes();
+                        self.repeated.remove(i);
+                    } else {
+                        self.judge_lost(at);
+                    }
                 }
             }
         }
-        self.lost - before
+        self.lost - before + found
     }
 
     /// Marks the record at `index` as lost because later segments have arrived.
@@ -181,6 +189,12 @@ impl Flight {
         true
     }
 
+    /// Number of segments from `from` to `to` whose last transmission was a retransmission.
+    pub fn repeated_within(&self, from: u64, to: u64) -> u64 {
+        let within = |r: &&SentSegment| r.again && r.from >= from && r.to() <= to;
+        self.records.iter().filter(within).count() as u64
+    }
+
     /// Number of retransmissions in flight, without tail loss probes.
     pub fn repeated(&self) -> u64 {
         let records = self.repeated.iter();
@@ -202,6 +216,7 @@ impl Flight {
             }
             if r.mark == Mark::Repaired {
                 r.mark = Mark::None;
+                self.reverted_to = r.to();
             }
         }
         (self.lost, self.lost_segments) = (0, 0);

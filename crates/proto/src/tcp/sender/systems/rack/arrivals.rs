@@ -93,6 +93,8 @@ pub(super) struct Last {
     pub(super) oldest: Option<Span>,
     /// Whether a probe has repaired a loss without other evidence.
     pub(super) repaired: bool,
+    /// Segments that the left edge has passed.
+    pub(super) acked: u64,
 }
 
 /// Processes the reported segments of one ACK.
@@ -204,10 +206,9 @@ impl Rack {
             return AckSummary::default();
         }
         let edge = info.ack.max(w.una);
-        if !self.active && w.una >= self.recover {
-            self.undo.remember(w.cwnd, w.ssthresh);
-        }
-        let (total, pipe, mss) = (self.meter.total(), self.in_network(w), w.mss.into());
+        self.remember_window(w);
+        let (total, pipe) = (self.meter.total(), self.in_network(w));
+        let mss = u64::from(w.mss);
         let after_timeout = self.after_timeout(w);
         let kernel = self.kernel;
         let mut arrived = Arrived {
@@ -225,18 +226,36 @@ impl Rack {
             trips: [Trips::default(); 2],
         };
         let (counts, moved) = (self.counts, info.ack > w.una);
-        let mut completes = false;
+        let reported_again = info.sacked.first().filter(|_| is_duplicate(info.ack, info.sacked));
+        let repeated = reported_again.map_or(0, |(from, to)| match kernel && *to > w.una {
+            // Linux looks at the segments that are not acknowledged yet (`tcp_sacktag_one`).
+            true => self.flight.repeated_within(*from, *to),
+            false => (to - from).div_ceil(mss.max(1)),
+        });
+        // Without SACK each acknowledged segment but one stands for a duplicate ACK before (`tcp_remove_reno_sacks`).
+        let counted = if counts { self.flight.sacked_segments() } else { 0 };
+        let (mut acked, mut new) = (0, 0);
         self.flight.acknowledge(edge, |sent, bytes, segments| {
             // In Linux a part of a segment is no arrival (`tcp_clean_rtx_queue`). An arrival that was only counted gives its
             // round trip now.
-            completes |= segments > 0;
             arrived.repeated |= sent.again && sent.sacked && kernel;
             if (!sent.sacked || counts) && (segments > 0 || !kernel) {
-                let whole = if sent.sacked { 0 } else { segments as u32 };
+                let known = segments.min(counted.saturating_sub(acked));
+                let whole = if sent.sacked && !counts { 0 } else { (segments - known) as u32 };
+                new += whole;
                 arrived.take(sent, if kernel { u64::from(whole) * mss } else { bytes });
                 arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
             }
+            acked += segments;
         });
+        let completes = acked > 0;
+        if counts && completes {
+            self.flight.keep_counted(counted.saturating_sub(acked - 1));
+            if new == 0 {
+                arrived.meter.delivered_again(now, mss);
+                arrived.facts.delivered = arrived.facts.delivered.wrapping_add(1);
+            }
+        }
         self.reneged =
             self.kernel && !counts && moved && self.flight.first().is_some_and(|r| r.sacked);
         arrived.by_block = true;
@@ -281,10 +300,8 @@ impl Rack {
             }
         }
         let mut delivered = self.meter.total() - total;
-        let duplicate = is_duplicate(info.ack, info.sacked);
-        let reported_again = info.sacked.first().filter(|_| duplicate);
-        let (widens, needless) =
-            reported_again.map_or((false, 0), |block| self.take_duplicate(now, *block, mss));
+        let (widens, needless) = reported_again
+            .map_or((false, 0), |block| self.take_duplicate(now, *block, (repeated, mss)));
         delivered += needless;
         if !self.kernel {
             self.reordering.adapt(edge, w.nxt, widens);
@@ -295,11 +312,12 @@ impl Rack {
             }
         }
         let repeats = info.ack == w.una && !reported && !info.carries;
-        news.repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
+        news.repaired = self.probe.on_ack(info.ack, reported_again.is_some(), repeats) == Probed::Repaired;
         let oldest = news.oldest.filter(|_| reported);
         let repaired = news.repaired;
         self.last = Last {
             delivered,
+            acked: acked as u64,
             needless,
             pipe,
             reported,

@@ -19,15 +19,14 @@ impl Rack {
     pub(super) fn detect_by_count(&mut self, now: Time, w: &Window) -> u64 {
         let (moved, below) = (self.last.moved, w.una < self.recover);
         if moved {
-            let acked = self.last.delivered / u64::from(w.mss.max(1));
             if !self.flight.miss_oldest() {
-                self.note_excess(acked);
+                self.note_excess(self.last.acked);
             }
         } else if self.last.reported && self.counts_now(w) {
             self.count_duplicate(now, w);
         }
         // The end of a reaction to a timeout looks at the counts first (`tcp_fastretrans_alert`).
-        let forgets = moved && !(self.active && below);
+        let forgets = moved && !(self.active && below) && !self.undo.holds;
         let looks = !forgets || self.last.after_timeout;
         let due = match self.active {
             true => moved && below && !self.undo.holds,

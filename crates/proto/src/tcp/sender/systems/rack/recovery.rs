@@ -153,6 +153,7 @@ impl Recovery for Rack {
             return Some(Woken::Send(TcpKind::TailLossProbe));
         }
         self.reorder_at.filter(|at| *at <= now)?;
+        self.remember_window(&core.window);
         self.count_from_head(now, &mut core.timers, true);
         self.last = Last { pipe: self.in_network(&core.window), ..Last::default() };
         self.facts.advanced = true;
@@ -314,7 +315,7 @@ impl Recovery for Rack {
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
         let flight = self.in_network(w) + self.weight(w, end - chunk.from);
-        let joined = core.bursts.is_some_and(|bursts| bursts.joined);
+        let joined = core.joins();
         let way = match joined {
             true => Way::Joined,
             false if chunk.cause == Cause::TailLossProbe => Way::Probe,

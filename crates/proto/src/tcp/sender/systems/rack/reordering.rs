@@ -97,18 +97,18 @@ impl Reordering {
 }
 
 impl Rack {
-    /// Processes a report that positions `from` to `to` arrived twice. Returns whether the window widens, and the
-    /// number of needlessly delivered bytes that count.
+    /// Processes a report that positions `from` to `to` arrived twice, of which `repeated` segments were sent again.
+    /// Returns whether the window widens, and the number of needlessly delivered bytes that count.
     pub(super) fn take_duplicate(
         &mut self,
         now: Time,
         (from, to): (u64, u64),
-        mss: u64,
+        (repeated, mss): (u64, u64),
     ) -> (bool, u64) {
         let segments = to.saturating_sub(from).div_ceil(mss.max(1));
         let credible = self.reordering.note_duplicate(segments);
         if credible {
-            self.undo.duplicate(to, segments);
+            self.undo.duplicate(to, repeated);
         }
         if !self.kernel {
             return (true, 0);

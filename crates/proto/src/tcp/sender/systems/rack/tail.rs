@@ -90,6 +90,7 @@ impl Rack {
     /// (`__tcp_retransmit_skb`).
     pub(super) fn next_lost(&mut self, w: &Window) -> Option<(u64, u64)> {
         match w.peer {
+            _ if self.kernel && self.flight.seems_repaired() => None,
             0 if self.kernel => {
                 let next = self.flight.next_lost(w.una + u64::from(w.mss));
                 next.filter(|(from, _)| *from == w.una)

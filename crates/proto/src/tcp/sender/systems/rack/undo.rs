@@ -118,6 +118,13 @@ enum Proof {
 }
 
 impl Rack {
+    /// Records the window and the threshold to which a reaction to a loss may be reverted, outside of one.
+    pub(super) fn remember_window(&mut self, w: &Window) {
+        if !self.active && w.una >= self.recover {
+            self.undo.remember(w.cwnd, w.ssthresh);
+        }
+    }
+
     /// Prepares for reverting a timeout, after the threshold was lowered.
     pub(super) fn prepare_undo(&mut self, core: &Core) {
         let w = &core.window;
