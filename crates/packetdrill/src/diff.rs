@@ -8,8 +8,9 @@ use crate::script::Script;
 
 /// Lines of context before and after a difference.
 const CONTEXT: usize = 4;
-/// Positions of the kernel's clock that differ for timers below 16 s with ticks of 4 ms.
+/// Positions of the kernel's clock that differ for timers below 16 s with ticks of 4 ms, and positions within a tick.
 const PHASES: u64 = 64;
+const PARTS: u64 = 4;
 
 /// The point at which two traces diverge.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -68,8 +69,9 @@ pub fn from_kernel(
     let moments = done.filter_map(|entry| Some((entry.line?, entry.at))).collect();
     let rules = Rules { moments, tolerance, ..rules.clone() };
     let mut latest: Option<(usize, Difference)> = None;
-    for phase in 0..PHASES {
-        let mut world = Own::with_wheel(Wheel { tick, phase });
+    for position in 0..PHASES * PARTS {
+        let (phase, into_tick) = (position % PHASES, position / PHASES * tick / PARTS);
+        let mut world = Own::with_wheel(Wheel { tick, phase, into_tick });
         let own = play(script, &mut world, &rules).trace;
         let found = first_at(&own, kernel, &rules)?;
         if latest.as_ref().is_none_or(|(at, _)| found.0 > *at) {

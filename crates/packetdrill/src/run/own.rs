@@ -40,6 +40,8 @@ pub struct Wheel {
     pub tick: Nanos,
     /// Ticks of the clock at the start of the run, modulo the outer levels.
     pub phase: u64,
+    /// Nanoseconds from the last tick to the start of the run.
+    pub into_tick: Nanos,
 }
 
 impl Wheel {
@@ -132,6 +134,8 @@ pub struct Own {
     wheel: Option<Wheel>,
     /// The next timer, and when it was set.
     timer: (Nanos, Nanos),
+    /// Start time of the run.
+    start: Nanos,
 }
 
 impl Default for Own {
@@ -152,6 +156,7 @@ impl Default for Own {
             services: BTreeMap::new(),
             wheel: None,
             timer: (0, 0),
+            start: START,
         }
     }
 }
@@ -174,7 +179,8 @@ fn host(keys: &Keys, at: [u8; 4]) -> Sockets {
 impl Own {
     /// A world whose timers expire like those of a kernel.
     pub fn with_wheel(wheel: Wheel) -> Own {
-        Own { wheel: Some(wheel), ..Own::default() }
+        let start = START + wheel.into_tick;
+        Own { wheel: Some(wheel), now: start, start, ..Own::default() }
     }
 
     /// The host; it is created on first use with the current settings.
@@ -211,7 +217,7 @@ impl Own {
                 if let Some(tos) = packet.flow().and_then(|flow| self.services.get(&flow)) {
                     wire::set_services(&mut bytes, *tos);
                 }
-                self.sent.push_back((self.now - START, bytes));
+                self.sent.push_back((self.now - self.start, bytes));
             }
         }
         self.out.events.clear();
@@ -220,12 +226,12 @@ impl Own {
 
     /// Handles everything that is due now.
     fn settle(&mut self) {
-        self.run(self.now - START, |_| false);
+        self.run(self.now - self.start, |_| false);
     }
 
     /// Runs timers up to `until`; stops early when `enough` returns true.
     fn run(&mut self, until: Nanos, enough: impl Fn(&Own) -> bool) {
-        let until = until.saturating_add(START);
+        let until = until.saturating_add(self.start);
         for _ in 0..STEPS_MAX {
             self.retry();
             if enough(self) {
@@ -256,31 +262,31 @@ impl Own {
     fn retry(&mut self) {
         let Some(call) = self.blocked.take() else { return };
         match self.attempt(&call) {
-            Ok(Some(reply)) => self.done = Some((self.now - START, reply)),
+            Ok(Some(reply)) => self.done = Some((self.now - self.start, reply)),
             Ok(None) => self.blocked = Some(call),
-            Err(_) => self.done = Some((self.now - START, Reply::error("ENOSYS"))),
+            Err(_) => self.done = Some((self.now - self.start, Reply::error("ENOSYS"))),
         }
     }
 }
 
 impl World for Own {
     fn now(&mut self) -> Nanos {
-        self.now - START
+        self.now - self.start
     }
 
     /// Timers due at the same instant expire after the script's actions, like those of a kernel, whose ticks
     /// are later.
     fn wait(&mut self, at: Nanos) {
-        let at = at.max(self.now - START);
-        if at > self.now - START {
+        let at = at.max(self.now - self.start);
+        if at > self.now - self.start {
             self.run(at - 1, |_| false);
         }
-        self.now = self.now.max(at.saturating_add(START));
+        self.now = self.now.max(at.saturating_add(self.start));
         self.retry();
     }
 
     fn sent(&mut self, until: Nanos) -> Option<(Nanos, Vec<u8>)> {
-        if self.sent.is_empty() && until > self.now - START {
+        if self.sent.is_empty() && until > self.now - self.start {
             self.run(until, |own| !own.sent.is_empty());
         }
         let at = self.sent.front()?.0;
@@ -429,7 +435,7 @@ mod tests {
     fn timers_of_the_wheel_are_late_by_an_eighth_at_most() {
         const TICK: Nanos = 4_000_000;
         for phase in 0..64 {
-            let wheel = Wheel { tick: TICK, phase };
+            let wheel = Wheel { tick: TICK, phase, into_tick: 0 };
             let late =
                 |ticks: u64| wheel.expiry(START, START + ticks * TICK) - START - ticks * TICK;
             assert_eq!(late(62), 0, "the first level");
