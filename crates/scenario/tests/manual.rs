@@ -31,15 +31,18 @@ fn every_word_is_in_the_manual() {
     }
 }
 
-/// Keys that the manual lacks, including those of inner tables.
-fn missing_keys<'k>(keys: &'k [Listed], manual: &str) -> Vec<&'k str> {
+/// Paths of the keys of the table `table` that the manual lacks, with those of inner tables.
+fn missing_keys(keys: &[Listed], table: &str, manual: &str) -> Vec<String> {
     let is_listed = |key: &str| {
         let forms = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY", "{ KEY =", ", KEY ="];
         forms.iter().any(|form| manual.contains(&form.replace("KEY", key)))
     };
-    let own = |listed: &'k Listed| {
-        let this = Some(listed.key.name).filter(|key| !is_listed(key));
-        this.into_iter().chain(missing_keys(&listed.inner, manual))
+    let own = |listed: &Listed| {
+        let name = listed.key.name;
+        let path = if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
+        let inner = missing_keys(&listed.inner, &path, manual);
+        let this = Some(path).filter(|path| !is_listed(path) && !is_listed(name));
+        this.into_iter().chain(inner).collect::<Vec<_>>()
     };
     keys.iter().flat_map(own).collect()
 }
@@ -52,7 +55,7 @@ fn every_key_is_in_its_manual() {
             "tunnel" => TUNNEL,
             _ => MANUAL,
         };
-        let missing = missing_keys(&part.keys, manual);
+        let missing = missing_keys(&part.keys, "", manual);
         assert!(missing.is_empty(), "the manual of `{}` lacks {missing:?}", part.name);
     }
 }
