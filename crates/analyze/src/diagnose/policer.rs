@@ -55,7 +55,7 @@ const HIGHER: i32 = 20;
 /// ... then around the best.
 const FINE: f64 = 1.01;
 const STEPS: i32 = 5;
-/// What a rate that differs from the mean by a factor of e must explain better: TCP uses most of what a policer permits.
+/// What a rate of twice or half the mean must explain better: TCP uses most of what a policer permits.
 const FARTHER: f64 = 0.05;
 /// Compared depths of the bucket, in addition to the burst before the first loss: powers of two from this number of
 /// packets on.
@@ -212,7 +212,8 @@ fn best_fit(
     let events = all.iter().filter(|sent| sent.event).count();
     let counts = (events as u64, (all.len() - lost) as u64);
     // Two buckets may explain nearly the same: a small one with a high rate is empty after each burst.
-    let score = |fit: &Fit| fit.explains() - FARTHER * (fit.rate / mean).ln().abs();
+    let far = |rate: f64| FARTHER * ((rate / mean).max(mean / rate) - 1.0);
+    let score = |fit: &Fit| fit.explains() - far(fit.rate);
     let mut best: Option<Fit> = None;
     let mut search =
         |around: f64, step: f64, steps: core::ops::RangeInclusive<i32>, depths: &[f64]| {
@@ -226,8 +227,7 @@ fn best_fit(
                     let slack =
                         (SLACK_PACKETS * packet + SLACK_TRIPS * rate * rtt).min(depth / 2.0);
                     if slack >= packet {
-                        let far = FARTHER * (rate / mean).ln().abs();
-                        let floor = best.as_ref().map_or(NEARLY, |best| score(best) + far);
+                        let floor = best.as_ref().map_or(NEARLY, |best| score(best) + far(rate));
                         best = follow(all, [rate, depth, slack], counts, floor).or(best);
                     }
                 }

@@ -179,7 +179,7 @@ impl RttEstimator {
         let rttvar = match &settings.timing.kind {
             // 4.4BSD starts with no estimate and a variation of three seconds.
             Kind::Ticks { beat } => (Span::secs(3).0 / beat.period.0).min(MOST_TICKS) << 2,
-            Kind::Integer { .. } | Kind::Fine { .. } | Kind::Linux { .. } => 0,
+            Kind::Integer { .. } | Kind::Fine { .. } | Kind::Linux => 0,
         };
         let mut estimator = RttEstimator {
             settings: settings.clone(),
@@ -291,7 +291,7 @@ impl RttEstimator {
                 };
                 (base * factor).min(*max)
             }
-            Kind::Linux { .. } => {
+            Kind::Linux => {
                 // Before the first measurement a variation means that a handshake timed out.
                 let least = if self.srtt == 0 { *first } else { Span::ZERO };
                 (Span(self.srtt + self.rttvar).max(least) * factor).min(*max)
@@ -328,7 +328,7 @@ impl RttEstimator {
                 (units(smoothed, beat, 8), units(variation, beat, 4))
             }
             Kind::Fine { .. } => (smoothed.0, variation.0),
-            Kind::Linux { .. } => {
+            Kind::Linux => {
                 let current = variation.0.saturating_mul(4);
                 self.deviation = Deviation { current, most: current.max(min.0), round: 0 };
                 (smoothed.0, self.deviation.most)
@@ -347,7 +347,7 @@ impl RttEstimator {
                 let (ticks, most) = (self.rto.0 / beat.period.0, max.0.div_ceil(beat.period.0));
                 beat.nth_after(now, ticks.saturating_mul(factor).min(most))
             }
-            Kind::Integer { .. } | Kind::Fine { .. } | Kind::Linux { .. } => {
+            Kind::Integer { .. } | Kind::Fine { .. } | Kind::Linux => {
                 now + (self.rto * factor).min(*max)
             }
         }
@@ -386,7 +386,7 @@ impl RttEstimator {
     pub fn srtt(&self) -> Span {
         match &self.timing().kind {
             Kind::Ticks { beat } | Kind::Integer { beat, .. } => beat.period * self.srtt / 8,
-            Kind::Fine { .. } | Kind::Linux { .. } => Span(self.srtt),
+            Kind::Fine { .. } | Kind::Linux => Span(self.srtt),
         }
     }
 
@@ -395,7 +395,7 @@ impl RttEstimator {
         match &self.timing().kind {
             Kind::Ticks { beat } | Kind::Integer { beat, .. } => beat.period * self.rttvar / 4,
             Kind::Fine { .. } => Span(self.rttvar),
-            Kind::Linux { .. } => Span(self.deviation.current / 4),
+            Kind::Linux => Span(self.deviation.current / 4),
         }
     }
 }

@@ -312,7 +312,8 @@ impl Rack {
             }
         }
         let repeats = info.ack == w.una && !reported && !info.carries;
-        news.repaired = self.probe.on_ack(info.ack, reported_again.is_some(), repeats) == Probed::Repaired;
+        news.repaired =
+            self.probe.on_ack(info.ack, reported_again.is_some(), repeats) == Probed::Repaired;
         let oldest = news.oldest.filter(|_| reported);
         let repaired = news.repaired;
         self.last = Last {
