@@ -112,7 +112,7 @@ fn section_of(heading: &str, columns: &str, rows: String) -> String {
     }
 }
 
-/// What a claim is about; of a table only that its values are listed below.
+/// The published result of a claim; if it has 12 values or more, their number only.
 fn published_briefly(claim: &Claim, result: &ClaimResult) -> String {
     let given = result.measured.iter().filter(|m| m.published.is_some()).count();
     if given < 12 { cell(claim.published) } else { format!("{given} values, listed under Figures") }

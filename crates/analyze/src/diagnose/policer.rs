@@ -55,7 +55,8 @@ const HIGHER: i32 = 20;
 /// ... then around the best.
 const FINE: f64 = 1.01;
 const STEPS: i32 = 5;
-/// What a rate of twice or half the mean must explain better: TCP uses most of what a policer permits.
+/// A rate of twice the mean or half of it must explain this share of the losses more. The policer's rate is usually near the
+/// mean, since TCP uses most tokens.
 const FARTHER: f64 = 0.05;
 /// Compared depths of the bucket, in addition to the burst before the first loss: powers of two from this number of
 /// packets on.

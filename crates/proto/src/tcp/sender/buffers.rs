@@ -26,7 +26,7 @@ pub(in crate::tcp) struct Buffers {
     pushed: u64,
 }
 
-/// What a buffer took of a write.
+/// The part of a write that a buffer has taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::tcp) struct Appended {
     /// Bytes.
@@ -88,7 +88,7 @@ impl Buffers {
         Appended { len, pushes, first: self.ends.len() == 1 }
     }
 
-    /// Writes the data of a sender without an application: as much as two buffers ahead.
+    /// Writes data of a sender without an application, so that at least two of the largest buffers are unsent.
     pub(super) fn fill(&mut self, w: &Window) {
         self.written = self.written.max(w.max.min(w.end));
         while self.written < w.end && self.written < w.max + 2 * LARGEST {
@@ -119,7 +119,7 @@ impl Buffers {
             if to == next {
                 self.ends.remove(1);
             }
-            // Its PSH stays with the buffer.
+            // The flag belongs to the buffer, so it moves to the new end.
             if let Ok(i) = self.marks.binary_search(&end) {
                 self.marks.remove(i);
                 self.mark(to);
