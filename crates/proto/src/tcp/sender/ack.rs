@@ -5,7 +5,6 @@ use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
 use crate::units::{Span, Time};
 
-use super::bursts::Bursts;
 use super::congestion_control::{Acked, CongestionControl, Loss};
 use super::recovery::detect::{Detect, Evidence};
 use super::recovery::{AckSummary, Progress, Recovery, Step};
@@ -18,7 +17,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         let una = w.una;
         timers.unanswered = 0;
         if info.ack >= una || !info.sacked.is_empty() {
-            self.core.bursts.iter_mut().for_each(Bursts::end);
+            self.core.bursts.iter_mut().for_each(|bursts| bursts.end());
         }
         self.core.ce_bytes = self.core.ce_bytes.saturating_add(info.ce_bytes);
         //= rfc5681#section-2: a duplicate ACK has no data and the same window

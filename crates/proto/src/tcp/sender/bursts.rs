@@ -25,6 +25,9 @@ const HALVED_EACH: u64 = 512;
 pub(super) struct Bursts {
     /// Time of the last transmission.
     last: Option<Time>,
+    /// Time of the current call, and whether it has ended.
+    call: Time,
+    over: bool,
     /// Unsent segments of the current burst.
     left: u64,
     /// Written data.
@@ -67,20 +70,36 @@ pub(super) struct BurstInput {
 
 impl Bursts {
     /// Bursts of a sender with the rules of Linux; `None` for others.
-    pub(super) fn of(config: &TcpConfig) -> Option<Bursts> {
+    pub(super) fn of(config: &TcpConfig) -> Option<Box<Bursts>> {
         let paced = config.pacing || config.congestion.has_a_model();
-        (config.growth == GrowthRule::Linux).then(|| Bursts { paced, ..Bursts::default() })
+        (config.growth == GrowthRule::Linux)
+            .then(|| Box::new(Bursts { paced, ..Bursts::default() }))
+    }
+
+    /// Ends the current call: the next segment starts another one, and another buffer.
+    pub(super) fn end_call(&mut self) {
+        self.end_train();
+        self.over = true;
     }
 
     /// Ends the current buffer: the next segment starts another one.
-    pub(super) fn end_train(&mut self) {
+    fn end_train(&mut self) {
         self.train.left = 0;
+    }
+
+    /// Time of the transmission of the last segment. In Linux the segments of one call have one time, and those of the next
+    /// a later one (`tcp_mstamp_refresh`), here by a nanosecond. Retransmissions and new data are separate calls.
+    pub(super) fn moment(&mut self, now: Time) -> Time {
+        let next = core::mem::take(&mut self.over);
+        self.call = now.max(self.call + Span(next.into()));
+        self.call
     }
 
     /// Decides whether `chunk` leaves in one buffer with the segment before. `continues` is whether the two were not in
     /// different buffers before, and `most` the maximum number of segments of a buffer.
     pub(super) fn join(&mut self, w: &Window, chunk: &Chunk, continues: bool, most: u64) {
         let (train, again) = (self.train, chunk.cause != Cause::Data);
+        self.over |= train.again != again;
         let follows = train.end == chunk.from && train.again == again;
         self.joined = train.left > 0 && follows && continues;
         let size = match self.joined {

@@ -45,7 +45,7 @@ pub struct Core {
     pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Box<Pacer>>,
     /// Linux' rules for bursts of new data.
-    pub(super) bursts: Option<Bursts>,
+    pub(super) bursts: Option<Box<Bursts>>,
     /// Use of the congestion window, which decides whether it may grow.
     pub(super) usage: Usage,
     /// Times for which each limit has stopped this sender.

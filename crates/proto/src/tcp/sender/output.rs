@@ -15,7 +15,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         self.core.fills_window = false;
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
             self.recovery.held_back(self.core, now);
-            self.core.bursts.iter_mut().for_each(|bursts| bursts.end_train());
+            self.core.bursts.iter_mut().for_each(|bursts| bursts.end_call());
             let w = &self.core.window;
             let waits = w.nxt < w.last() || self.recovery.waits(w);
             self.core.limits.set(now, if waits { Limit::Pacing } else { Limit::Application });
@@ -23,7 +23,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         let Some(chunk) = self.choose(now) else {
             self.note_limit(now);
-            self.core.bursts.iter_mut().for_each(|bursts| bursts.end_train());
+            self.core.bursts.iter_mut().for_each(|bursts| bursts.end_call());
             self.core.pacer.iter_mut().for_each(|pacer| pacer.end_burst());
             return None;
         };

@@ -79,6 +79,10 @@ pub struct Rack {
     reordering: Reordering,
     last: Last,
     active: bool,
+    /// Whether the last ACK has left nothing to repair (`TCP_CA_Open`).
+    calm: bool,
+    /// When the timer for reordered segments has expired last. In Linux it sends only lost segments.
+    repairs_at: Option<Time>,
     /// Whether the rules of Linux apply.
     kernel: bool,
     /// Whether duplicate ACKs are counted, since the peer reports no segments.
@@ -114,6 +118,8 @@ impl Rack {
             reordering: Reordering::new(),
             last: Last::default(),
             active: false,
+            calm: true,
+            repairs_at: None,
             kernel: config.growth == GrowthRule::Linux,
             counts: false,
             leftovers: false,
@@ -147,6 +153,18 @@ impl Rack {
         !self.active && !self.is_over(w.una)
     }
 
+    /// Whether nothing was to be repaired before the last ACK, and it is no duplicate and reports nothing.
+    fn is_plain(&self) -> bool {
+        let last = &self.last;
+        self.calm && !last.reported && !last.repeats && last.needless == 0
+    }
+
+    /// Whether nothing is to be repaired.
+    fn is_calm(&self, w: &Window) -> bool {
+        let slowing = self.active || self.after_timeout(w) || self.slowing.is_some();
+        !slowing && self.flight.sacked_segments() == 0 && !self.flight.is_unsettled()
+    }
+
     /// The reordering window: a segment is lost if it was sent at least this long before one that has arrived.
     fn reordering_window(&self, w: &Window, srtt: Span) -> Span {
         //= rfc8985#section-6.2: no waiting before reordering is seen, once a loss is likely
@@ -168,7 +186,7 @@ impl Rack {
         let (newest, mut latest, mut again) = (self.facts.newest, None, false);
         let (meter, losses) = (&mut self.meter, &mut self.losses);
         let lost = self.flight.judge(|sent| {
-            //= rfc8985#section-6.2: RACK_sent_after, by the order of transmission: segments may leave in one instant
+            //= rfc8985#section-6.2: RACK_sent_after, by the order of transmission: segments may leave at one time
             if (sent.order, sent.to()) >= newest {
                 return Judgement::Later;
             }

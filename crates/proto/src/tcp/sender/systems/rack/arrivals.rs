@@ -77,6 +77,8 @@ pub(super) struct Last {
     pub(super) pipe: u64,
     /// Whether a SACK block had news; without SACK, whether it was a duplicate ACK.
     pub(super) reported: bool,
+    /// Whether it has set the timer for reordered segments.
+    pub(super) waits: bool,
     /// Whether it is a duplicate ACK by its number, with a report or without.
     pub(super) repeats: bool,
     /// Whether the left edge moves.
@@ -206,6 +208,7 @@ impl Rack {
             return AckSummary::default();
         }
         let edge = info.ack.max(w.una);
+        self.repairs_at = None;
         self.remember_window(w);
         let (total, pipe) = (self.meter.total(), self.in_network(w));
         let mss = u64::from(w.mss);
@@ -322,6 +325,7 @@ impl Rack {
             needless,
             pipe,
             reported,
+            waits: false,
             repeats: false,
             moved,
             completes: completes || moved && !kernel,

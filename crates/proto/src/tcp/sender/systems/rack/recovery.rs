@@ -12,7 +12,7 @@ use crate::tcp::sender::recovery::tlp::tick;
 use crate::tcp::sender::recovery::{
     AckSummary, Choice, Outstanding, Progress, Recovery, Step, Woken,
 };
-use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
+use crate::tcp::sender::{AckInfo, Chunk, Core, Timers, Window};
 
 use super::arrivals::Last;
 use super::growing::DUPTHRESH;
@@ -34,7 +34,7 @@ impl Recovery for Rack {
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.active = true;
         self.recover = w.nxt;
-        self.undo.begin(w.una, self.flight.repeated());
+        self.begin_undo(w.una);
         // In Linux the reduction is proportional to the window, not to the flight. One that a mark began continues.
         if self.slowing.take().is_none() {
             self.prr = match self.kernel {
@@ -86,7 +86,7 @@ impl Recovery for Rack {
             self.facts.highest = core.window.una;
         }
         self.losses.report(core);
-        self.active = false;
+        (self.active, self.calm) = (false, false);
         self.slowing = None;
         self.recover = core.window.nxt;
         self.stop();
@@ -140,6 +140,10 @@ impl Recovery for Rack {
         self.probe.reset();
         (self.reorder_at, self.reorder_until) = (None, None);
     }
+    /// In Linux the timer for reordered segments replaces that of retransmissions until it expires.
+    fn postponed(&self, now: Time, _: &Timers) -> Option<Time> {
+        self.reorder_at.filter(|at| self.kernel && *at > now)
+    }
     fn supplied(&mut self, w: &Window) {
         self.note_app_limited(w);
     }
@@ -156,7 +160,8 @@ impl Recovery for Rack {
         self.remember_window(&core.window);
         self.count_from_head(now, &mut core.timers, true);
         self.last = Last { pipe: self.in_network(&core.window), ..Last::default() };
-        self.facts.advanced = true;
+        (self.facts.advanced, self.calm) = (true, false);
+        self.repairs_at = self.kernel.then_some(now);
         if self.kernel && !self.active && !core.congestion_control.steers() {
             // If the timer begins a recovery, one segment counts as delivered (`tcp_rack_reo_timeout`).
             self.last.delivered = core.window.mss.into();
@@ -187,6 +192,7 @@ impl Recovery for Rack {
     fn slow_down(&mut self, w: &Window) -> bool {
         if self.kernel {
             self.slowing = Some(w.max);
+            self.calm = false;
             self.prr = Prr::new(w.cwnd.into(), w.mss.into());
         }
         self.kernel
@@ -202,11 +208,16 @@ impl Recovery for Rack {
         if self.counts {
             return self.detect_by_count(now, &core.window);
         }
-        // In Linux an ACK marks losses only if it reports an arrival (`tcp_rack_mark_lost`).
-        if self.undo.holds || self.kernel && !core::mem::take(&mut self.facts.advanced) {
+        // In Linux an ACK marks losses only if it reports an arrival (`tcp_rack_mark_lost`), and without anything to repair
+        // only if it is a duplicate or has a report (`tcp_ack_is_dubious`).
+        if self.undo.holds
+            || self.kernel && (self.is_plain() || !core::mem::take(&mut self.facts.advanced))
+        {
             return 0;
         }
-        self.detect(now, &core.window, core.timers.rtt.srtt())
+        let lost = self.detect(now, &core.window, core.timers.rtt.srtt());
+        self.last.waits = self.reorder_at.is_some();
+        lost
     }
     #[inline]
     fn grow(&mut self, core: &mut Core, step: &Step) {
@@ -272,10 +283,13 @@ impl Recovery for Rack {
                 (self.reorder_at, self.reorder_until) = (None, None);
                 let wait = Span(timers.rtt.srtt().0 / 2).max(RENEGED);
                 timers.rexmt = Due::at(tick(now, wait));
-            } else if self.kernel && self.reorder_at.is_some() {
+            } else if self.kernel && self.last.waits {
                 // The timer for reordered segments stays (`tcp_identify_packet_loss`).
                 self.probe.cancel();
             } else {
+                if self.kernel {
+                    self.reorder_at = None;
+                }
                 self.schedule_probe(now, w, timers, false);
                 if self.probe.due.is_none() {
                     self.count_from_head(now, timers, probes);
@@ -292,6 +306,9 @@ impl Recovery for Rack {
         }
         if !timers.rexmt.is_set() && !timers.persist.is_set() && w.una < w.nxt {
             timers.rearm(now);
+        }
+        if self.kernel && !self.is_plain() {
+            self.calm = self.is_calm(w);
         }
     }
     #[inline]
@@ -321,7 +338,8 @@ impl Recovery for Rack {
             false if chunk.cause == Cause::TailLossProbe => Way::Probe,
             false => Way::Alone,
         };
-        self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), way);
+        let moment = core.bursts.as_mut().map_or(now, |bursts| bursts.moment(now));
+        self.flight.sent_as(moment, (chunk.from, end), self.meter.stamp(flight), way);
         if new && !self.probe.ends_at(end) {
             self.schedule_probe(now, w, &mut core.timers, true);
         } else if chunk.from == w.una {
@@ -365,6 +383,9 @@ impl Recovery for Rack {
             };
             let chunk = w.chunk_at(from, cause).cut(to);
             return Choice::Send(w.with_room(chunk));
+        }
+        if self.repairs_at == Some(now) {
+            return Choice::Wait;
         }
         self.new_data(now, core).map_or(Choice::Idle, Choice::Send)
     }

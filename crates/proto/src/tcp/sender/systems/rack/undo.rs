@@ -46,10 +46,12 @@ impl Undo {
         self.calm.0 = cwnd;
     }
 
-    /// Starts a reaction with the left edge at `una` and `repeated` retransmissions in flight.
-    pub(super) fn begin(&mut self, una: u64, repeated: u64) {
+    /// Starts a reaction with the left edge at `una` and `repeated` retransmissions in flight; `head` is whether the oldest
+    /// segment was retransmitted. Earlier retransmissions belong to it as long as any is unacknowledged
+    /// (`tcp_retrans_stamp_cleanup`).
+    pub(super) fn begin(&mut self, una: u64, repeated: u64, head: bool) {
         let calm = self.calm;
-        let first = self.first.filter(|_| repeated > 0);
+        let first = self.first.filter(|_| repeated > 0 || head);
         *self = Undo {
             marker: Some(una),
             unproven: (repeated > 0).then_some(repeated),
@@ -101,7 +103,7 @@ impl Undo {
     /// The previous congestion window and threshold. Ends the reaction.
     pub(super) fn take(&mut self) -> (u32, u32) {
         let (prior, calm) = (self.prior, self.calm);
-        *self = Undo { calm, holds: self.holds, ..Undo::default() };
+        *self = Undo { calm, first: self.first, holds: self.holds, ..Undo::default() };
         prior
     }
 }
@@ -125,6 +127,12 @@ impl Rack {
         }
     }
 
+    /// Begins a reaction with the left edge at `una`.
+    pub(super) fn begin_undo(&mut self, una: u64) {
+        let head = self.flight.first().is_some_and(|head| head.again);
+        self.undo.begin(una, self.flight.repeated(), head);
+    }
+
     /// Prepares for reverting a timeout, after the threshold was lowered.
     pub(super) fn prepare_undo(&mut self, core: &Core) {
         let w = &core.window;
@@ -137,7 +145,7 @@ impl Rack {
             self.undo.remember_window(w.cwnd);
         }
         if fresh || lowered {
-            self.undo.begin(w.una, self.flight.repeated());
+            self.begin_undo(w.una);
         }
         //= rfc5682#section-3.1: step 1
         self.undo.may_be_spurious = self.kernel && (fresh || again);
@@ -243,14 +251,14 @@ mod tests {
     fn nothing_is_touched_until_the_first_retransmission_of_a_reaction() {
         let mut undo = Undo::new(10_000);
         assert!(!undo.is_untouched(), "there is no reaction");
-        undo.begin(1000, 0);
+        undo.begin(1000, 0, false);
         assert!(undo.is_untouched() && !undo.is_proven());
         undo.repeats(Time(5));
         assert!(!undo.is_untouched());
         // A retransmission of the previous reaction is still in flight.
-        undo.begin(2000, 1);
+        undo.begin(2000, 1, false);
         assert!(!undo.is_untouched());
-        undo.begin(3000, 0);
+        undo.begin(3000, 0, false);
         assert!(undo.is_untouched());
         undo.take();
         assert!(!undo.is_untouched());
@@ -259,7 +267,7 @@ mod tests {
     #[test]
     fn a_report_of_several_segments_counts_for_as_many() {
         let mut undo = Undo::new(10_000);
-        undo.begin(1000, 3);
+        undo.begin(1000, 3, false);
         undo.duplicate(900, 3);
         assert!(!undo.is_proven(), "older than the reaction");
         undo.duplicate(4000, 2);
