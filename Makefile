@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test ahead other-tests setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
+.PHONY: help test ahead build-tests tests other-tests setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-cpu kernel-figures kernel-grid kernel-worth lint explore code-tests purity licences doc bench instructions advisories clean
 .PHONY: book campaign captures costs costs-program dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel wheel-pyodide python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test web-times
 
 help: ## Show this list
@@ -18,7 +18,7 @@ help: ## Show this list
 
 # The failed tests, one line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check lint small code-tests other-tests
+STEPS = setup fmt-check lint small build-tests tests other-tests
 
 # Runs all steps one after the other, even with -j, since they share the build directory. After a failed step the others still run.
 # After `setup`, `ahead` runs in the background, so it uses the cores that the steps leave idle.
@@ -43,9 +43,17 @@ test: ## Run all checks of CI; installs missing tools
 	fi; \
 	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
 
-# In parallel: the tests in the browser mostly wait, the others compute. `doc` is last, since it locks the build directory.
+# Before `tests`, whose parts share what it builds.
+build-tests:
+	$(CARGO) test --locked --workspace --no-run --lib --bins --tests
+
+# In parallel, since the tests in the browser mostly wait.
+tests:
+	@MAKE='$(MAKE)' .ci/parallel code-tests web-test
+
+# Separate, since they lock the build directory for long.
 other-tests:
-	@MAKE='$(MAKE)' .ci/parallel python-test web-test 'costs doc'
+	@MAKE='$(MAKE)' .ci/parallel python-test 'costs doc'
 
 setup: ## Install missing tools of the tests
 	@.ci/setup
@@ -178,6 +186,13 @@ explore: ## Explore every attack, and every pattern of two faults among 40 packe
 	for file in explore $(MATRIX:%=crates/explore/matrix/%.toml); do \
 		$(EXPLORE) $$file --faults $(FAULTS) --first $(if $(filter 3,$(FAULTS)),20,40) \
 			-o "$(EXPLORED)/$$(basename $$file .toml)-$(FAULTS).json" || exit 1; done
+
+SENDERS ?= 200
+RECEIVERS ?= 100
+FIRST ?= 0
+random-scripts: ## Compare both TCPs by SENDERS=200 and RECEIVERS=100 random scripts from number FIRST=0 on (as root, idle machine)
+	$(CARGO) build --locked --package lasthop
+	python3 crates/packetdrill/tests/random.py $(TARGET)/debug/lasthop $(TARGET)/random $(SENDERS) $(RECEIVERS) $(FIRST)
 
 ROUNDS ?= 30
 flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (LOADS=busy: only on busy cores; TESTS="cli/shell live/keep::a_killed")

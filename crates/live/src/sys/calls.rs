@@ -72,12 +72,15 @@ pub fn accept(fd: i32, flags: i32) -> Result {
     answer(fd.into())
 }
 
-/// `sendto` of `bytes`, to an address if one is given.
+/// `sendto` of `bytes`, to an address if one is given, with whether its family is IPv4; otherwise the family is unspecified.
 ///
 /// # Errors
 /// The error of the system call.
-pub fn send(fd: i32, bytes: &[u8], flags: i32, to: Option<SocketAddrV4>) -> Result {
-    let raw = to.map(address);
+pub fn send(fd: i32, bytes: &[u8], flags: i32, to: Option<(SocketAddrV4, bool)>) -> Result {
+    let raw = to.map(|(to, has_family)| {
+        let raw = address(to);
+        libc::sockaddr_in { sin_family: if has_family { raw.sin_family } else { 0 }, ..raw }
+    });
     let (pointer, len) = match &raw {
         Some(raw) => ((&raw const *raw).cast(), ADDRESS),
         None => (std::ptr::null(), 0),

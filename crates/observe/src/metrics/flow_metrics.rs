@@ -64,7 +64,8 @@ pub struct FlowMetrics {
     /// Linux, those that raise its slow-start threshold.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub undone: u64,
-    /// Duplicate ACKs that reached the sender.
+    /// Duplicate ACKs that reached the sender, with SACK those that report new data; 0 for a sender of the kernel, which
+    /// does not count them.
     pub dupacks: u64,
     /// Partial acknowledgements of a base station that the sender accepted.
     pub partial_acks: u64,

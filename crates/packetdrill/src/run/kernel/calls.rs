@@ -15,6 +15,9 @@ use crate::script::{Call, Expr};
 /// A call that can be made on any thread.
 pub(super) type Job = Box<dyn FnOnce() -> Reply + Send>;
 
+/// `MSG_FASTOPEN`: the call also connects.
+const FAST_OPEN: i32 = 0x2000_0000;
+
 /// Maximum length of buffers in bytes.
 const BUFFER_MAX: i64 = 1 << 28;
 
@@ -92,8 +95,8 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
                 return Err("writes of no buffer".to_owned());
             }
             let flags = if call.name == "write" { 0 } else { small(3) };
-            let to = (call.name == "sendto" && call.args.len() > 4 && flags & 0x2000_0000 != 0)
-                .then(|| address(4, peer));
+            let opens = flags & FAST_OPEN != 0 && call.args.len() > 4;
+            let to = opens.then(|| (address(4, peer), word(arg(4)) != Some("AF_UNSPEC")));
             let bytes = len(2)?;
             // A write to a closed pipe is an error without a signal.
             job(move || sys::send(fd, &bytes, flags | 0x4000, to))
@@ -117,7 +120,9 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
             if flags & 0x0400_0000 != 0 {
                 return Err("MSG_ZEROCOPY".to_owned());
             }
-            job(move || sys::send(fd, &vec![0; sum as usize], flags | 0x4000, None))
+            let named = arg(1).field("msg_name").is_some();
+            let to = (named && flags & FAST_OPEN != 0).then(|| (address(1, peer), true));
+            job(move || sys::send(fd, &vec![0; sum as usize], flags | 0x4000, to))
         }
         "read" | "recv" | "recvfrom" => {
             let flags = if call.name == "read" { 0 } else { small(3) };
