@@ -224,7 +224,7 @@ impl Connection {
         if it.inbound.nxt > 0 {
             let whole = mss + if it.agreed.timestamps { 12 } else { 0 };
             c.rx.synchronise(&config, mss, whole);
-            // Any segment from now on tells the window.
+            // Any segment from now on may update the window.
             c.window_from = it.irs + (it.inbound.nxt as u32).wrapping_sub(1);
             c.rx.resume(now, it.inbound);
             // As before the move, timeouts double once the peer has answered.
