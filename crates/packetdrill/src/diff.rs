@@ -10,7 +10,7 @@ use crate::script::Script;
 const CONTEXT: usize = 4;
 /// Positions of the kernel's clock that differ for timers below 16 s with ticks of 4 ms, and positions within a tick.
 const PHASES: u64 = 64;
-const PARTS: u64 = 4;
+const PARTS: u64 = 8;
 
 /// The point at which two traces diverge.
 #[derive(Clone, PartialEq, Debug, Serialize)]

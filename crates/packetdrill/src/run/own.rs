@@ -27,13 +27,14 @@ use crate::script::Call;
 
 /// Start time of the run, so that no timer is before zero.
 const START: Nanos = 1_000_000_000;
-/// Timers of fewer ticks are exact here, since those of the wheel's first level are at most two ticks late.
+/// Timers of fewer ticks are in the first level of the wheel.
 const FINE_TICKS: u64 = 63;
 /// Maximum number of steps between two events of a script; a host with more is stuck.
 const STEPS_MAX: usize = 1_000_000;
 
-/// The timer wheel of Linux: each level is eight times as coarse as the one before, and timers are rounded up. A timer of 63
-/// ticks or more is late by up to an eighth of its duration (`calc_wheel_index`).
+/// The timer wheel of Linux. A timer expires at the end of a tick, one tick later than that of its duration. Each level is
+/// eight times as coarse as the one before: a timer of 63 ticks or more is late by up to an eighth of its duration
+/// (`calc_wheel_index`). Timers of less than a tick are not in the wheel.
 #[derive(Clone, Copy, Debug)]
 pub struct Wheel {
     /// A tick of the kernel's clock, in nanoseconds.
@@ -47,13 +48,14 @@ pub struct Wheel {
 impl Wheel {
     /// When a timer for `at` expires that was set at `set`.
     fn expiry(self, set: Nanos, at: Nanos) -> Nanos {
-        let expires = at.div_ceil(self.tick) + self.phase;
-        let duration = (expires - self.phase).saturating_sub(set / self.tick);
-        let level = (0..8).take_while(|level| duration >= FINE_TICKS << (3 * level)).count();
-        match 3 * level as u32 {
-            0 => at,
-            shift => ((((expires >> shift) + 1) << shift) - self.phase).saturating_mul(self.tick),
+        if at < set.saturating_add(self.tick) {
+            return at;
         }
+        let duration = (at - set).div_ceil(self.tick);
+        let expires = set / self.tick + duration + self.phase;
+        let level = (0..8).take_while(|level| duration >= FINE_TICKS << (3 * level)).count();
+        let shift = 3 * level as u32;
+        ((((expires >> shift) + 1) << shift) - self.phase).saturating_mul(self.tick)
     }
 }
 
@@ -132,8 +134,8 @@ pub struct Own {
     services: BTreeMap<FlowKey, u8>,
     /// Rounds timers as a kernel does; otherwise they are exact.
     wheel: Option<Wheel>,
-    /// The next timer, and when it was set.
-    timer: (Nanos, Nanos),
+    /// Timers that were the next one, and when they were set.
+    timers: Vec<(Nanos, Nanos)>,
     /// Start time of the run.
     start: Nanos,
 }
@@ -155,7 +157,7 @@ impl Default for Own {
             queues: BTreeMap::new(),
             services: BTreeMap::new(),
             wheel: None,
-            timer: (0, 0),
+            timers: Vec::new(),
             start: START,
         }
     }
@@ -252,10 +254,14 @@ impl Own {
     /// When the next timer expires.
     fn next_expiry(&mut self) -> Option<Nanos> {
         let at = self.sockets.as_ref()?.next_wake()?.0;
-        if self.timer.0 != at {
-            self.timer = (at, self.now);
+        let Some(wheel) = self.wheel else { return Some(at) };
+        let now = self.now;
+        self.timers.retain(|timer| timer.0 >= now || timer.0 == at);
+        let known = self.timers.iter().find(|timer| timer.0 == at).map(|timer| timer.1);
+        if known.is_none() {
+            self.timers.push((at, now));
         }
-        Some(self.wheel.map_or(at, |wheel| wheel.expiry(self.timer.1, at)))
+        Some(wheel.expiry(known.unwrap_or(now), at))
     }
 
     /// Retries the blocking call.
@@ -432,13 +438,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timers_of_the_wheel_are_late_by_an_eighth_at_most() {
+    fn timers_of_the_wheel_are_late_by_a_tick_or_an_eighth_at_most() {
         const TICK: Nanos = 4_000_000;
         for phase in 0..64 {
             let wheel = Wheel { tick: TICK, phase, into_tick: 0 };
             let late =
                 |ticks: u64| wheel.expiry(START, START + ticks * TICK) - START - ticks * TICK;
-            assert_eq!(late(62), 0, "the first level");
+            assert_eq!((late(1), late(62)), (TICK, TICK), "the first level");
+            assert_eq!(wheel.expiry(START, START + TICK - 1), START + TICK - 1, "not in the wheel");
             for ticks in [63, 100, 503, 504, 4000] {
                 assert!(0 < late(ticks) && late(ticks) <= ticks * TICK / 63 * 8, "{ticks}");
             }

@@ -15,6 +15,7 @@ use crate::tcp::config::TcpConfig;
 use crate::units::{Span, Time};
 use interactive::Interactive;
 use space::Space;
+pub(super) use space::Stored;
 
 /// Number of immediate ACKs at the start of a connection, and after a duplicate segment.
 const FIRST: u32 = 16;
@@ -26,12 +27,17 @@ const SPACE: u64 = 10;
 const GROWS: u32 = 128;
 /// Number of immediate duplicate ACKs.
 const DUPLICATES: u32 = 3;
-/// Delay of later ones, or a twentieth of a round trip if that is shorter.
+/// Delay of later ones, or a twentieth of a round trip if that is shorter; the slack of their timer, and the maximum
+/// number of segments with one ACK (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`, `tcp_comp_sack_nr`).
 const COMPRESSED: Span = Span::millis(1);
+const SLACK: Span = Span::micros(100);
+const COMPRESSED_MAX: u32 = 44;
 /// Number of immediate ACKs after a mark, and after a segment that may not be marked.
 const MARKED: u32 = 2;
-/// Assumed size in bytes of the peer's segments before a larger one has arrived (`TCP_MSS_DEFAULT`).
+/// Assumed size in bytes of the peer's segments before a larger one has arrived, at most and at least (`TCP_MSS_DEFAULT`,
+/// `TCP_MIN_MSS`).
 const DEFAULT_SEGMENT: u32 = 536;
+const SEGMENT_MIN: u32 = 88;
 
 /// State that determines when an ACK is sent.
 #[derive(Clone, Debug)]
@@ -40,8 +46,8 @@ pub(super) struct QuickAcks {
     left: u32,
     /// The receive buffer and its window.
     buffer: Space,
-    /// Whether a segment has arrived.
-    begun: bool,
+    /// Whether this end reports data behind a hole by SACK.
+    sack: bool,
     /// Time and position at which the current measurement began.
     since: (Time, u64),
     /// Bytes of the last measurement.
@@ -55,10 +61,18 @@ pub(super) struct QuickAcks {
     filling: Option<(u64, Time)>,
     /// Position from which duplicate ACKs are counted, and their number.
     duplicates: (u64, u32),
+    /// Number of segments that wait for a compressed ACK.
+    compressed: u32,
     /// Size in bytes of the peer's full segments, as far as they are known, and of its last segment
     /// (`tcp_measure_rcv_mss`).
     segment: u32,
     last: u32,
+    /// Size of the last segment if it was shorter and may be full nevertheless (`last_seg_size`), otherwise 0; and whether
+    /// the next one ends a write.
+    short: u32,
+    pushed: bool,
+    /// The largest segment that this end accepts.
+    most: u32,
     /// Bytes since the last ACK, and number of partial segments in them, at most two (`ICSK_ACK_PUSHED2`).
     unacked: u64,
     partial: u8,
@@ -72,14 +86,18 @@ impl QuickAcks {
         QuickAcks {
             left: 0,
             buffer: Space::new(config),
-            begun: false,
+            sack: false,
             since: (Time::ZERO, 0),
             space: 0,
             rtt: None,
             echo: None,
             filling: None,
             duplicates: (0, 0),
-            segment: 0,
+            compressed: 0,
+            segment: DEFAULT_SEGMENT,
+            short: 0,
+            pushed: false,
+            most: config.mss,
             last: 0,
             unacked: 0,
             partial: 0,
@@ -92,9 +110,18 @@ impl QuickAcks {
         self.buffer.first_window(mss)
     }
 
-    /// Starts with segments of `mss` bytes and a window in multiples of `unit`.
-    pub(super) fn open(&mut self, mss: u32, unit: u64) {
+    /// Starts with segments of `mss` bytes and a window in multiples of `unit`; `sack` is whether both ends agreed on it.
+    pub(super) fn open(&mut self, mss: u32, unit: u64, sack: bool) {
         self.buffer.open(mss, unit);
+        self.sack = sack;
+        self.most = mss;
+        self.space = (SPACE * u64::from(mss)).min(self.buffer.advertised());
+    }
+
+    /// Bounds the assumed size of the peer's segments by `mss` (`tcp_initialize_rcv_mss`).
+    pub(super) fn assume(&mut self, mss: u32) {
+        let half = (self.buffer.advertised() / 2).min(DEFAULT_SEGMENT.into()) as u32;
+        self.segment = half.min(mss).max(SEGMENT_MIN);
     }
 
     /// Fixes the size of the buffer in bytes.
@@ -102,9 +129,15 @@ impl QuickAcks {
         self.buffer.fix(bytes.into());
     }
 
-    /// Records that a delivered segment of `len` bytes is unread.
-    pub(super) fn stored(&mut self, len: u32) {
-        self.buffer.store(len);
+    /// The memory of the buffer.
+    pub(super) fn buffer(&mut self) -> &mut Space {
+        &mut self.buffer
+    }
+
+    /// Makes room in a buffer without memory, and returns the least memory of data to drop (`tcp_prune_queue`).
+    pub(super) fn squeeze(&mut self) -> u64 {
+        self.left = 0;
+        self.buffer.squeeze()
     }
 
     /// Records that the application has read `bytes` of `unread` ones.
@@ -116,6 +149,7 @@ impl QuickAcks {
     /// earlier.
     pub(super) fn established(&mut self, now: Time, next: u64) {
         self.since = (Time(now.0.saturating_sub(TICK.0)), next);
+        self.interactive.begin(now);
     }
 
     /// Records a data segment that echoes `echo`, sent `rtt` ago. If some data is not `read`, the program may
@@ -135,10 +169,10 @@ impl QuickAcks {
         }
     }
 
-    /// Rounds an advertised window of `window` bytes up to the unit of the header, and records it. `held` bytes wait
-    /// behind a hole. A buffer that is half full ends the immediate ACKs.
-    pub(super) fn advertise(&mut self, window: u64, held: u64) -> u64 {
-        if self.buffer.is_half_full(held, self.last) {
+    /// Rounds an advertised window of `window` bytes up to the unit of the header, and records it. A buffer that is half
+    /// full ends the immediate ACKs.
+    pub(super) fn advertise(&mut self, window: u64) -> u64 {
+        if self.buffer.is_half_full(self.last) {
             self.left = 0;
         }
         self.buffer.advertise(window)
@@ -149,9 +183,9 @@ impl QuickAcks {
         self.buffer.advertised()
     }
 
-    /// Whether an ACK would not offer less than the last advertised window; `held` bytes wait behind a hole.
-    pub(super) fn offers_as_much(&self, held: u64) -> bool {
-        self.offer(held) >= self.buffer.advertised()
+    /// Whether an ACK would not offer less than the last advertised window.
+    pub(super) fn offers_as_much(&self) -> bool {
+        self.offer() >= self.buffer.advertised()
     }
 
     /// Records data in order up to `next`. The peer needs at least a round trip to fill a window, and this is the only
@@ -168,19 +202,28 @@ impl QuickAcks {
         self.filling = Some((next + self.buffer.advertised(), now));
     }
 
-    /// Records a segment of `len` bytes: the window may grow. `held` bytes wait behind a hole; a segment behind it,
-    /// `ahead`, is counted there only later. `mss` is the largest possible segment.
-    pub(super) fn arrived(&mut self, mss: u32, len: u32, held: u64, ahead: bool) {
-        if !core::mem::replace(&mut self.begun, true) {
-            (self.left, self.space) = (FIRST, SPACE * u64::from(mss));
-        }
-        let before = self.segment;
-        self.measure(len, mss);
-        if self.segment != before && len >= self.segment {
+    /// Records a segment of `len` bytes in order (`tcp_event_data_recv`), or behind a hole if `ahead`
+    /// (`tcp_data_queue_ofo`). The window may grow, but without SACK not behind a hole, so that the peer receives
+    /// duplicate ACKs.
+    pub(super) fn arrived(&mut self, now: Time, len: u32, ahead: bool) {
+        let larger = self.segment < len.min(self.most);
+        self.measure(len);
+        if larger {
             self.buffer.measured(len);
         }
-        if len >= GROWS && self.buffer.grow(len, self.segment, held, ahead) {
+        if !ahead {
+            self.received(now);
+        }
+        let grows = if ahead { self.sack } else { len >= GROWS };
+        if grows && self.buffer.grow(len, self.segment, ahead) {
             self.left |= 1;
+        }
+    }
+
+    /// Records data in order. The first data and that after a long gap have immediate ACKs.
+    pub(super) fn received(&mut self, now: Time) {
+        if self.interactive.arrived(now) {
+            self.raise(FIRST);
         }
     }
 
@@ -205,9 +248,9 @@ impl QuickAcks {
         self.since = (now, next);
     }
 
-    /// The window to offer while `held` bytes wait after a hole.
-    pub(super) fn offer(&self, held: u64) -> u64 {
-        self.buffer.window(held, self.segment.max(1), self.last)
+    /// The window to offer.
+    pub(super) fn offer(&self) -> u64 {
+        self.buffer.window(self.segment, self.last)
     }
 
     /// Whether the next ACK is immediate.
@@ -227,21 +270,41 @@ impl QuickAcks {
 
     /// Sends the next `count` ACKs at once (`tcp_enter_quickack_mode`).
     fn hurry(&mut self, count: u32) {
-        self.left = self.left.max(count);
+        self.raise(count);
         self.interactive.ends();
     }
 
-    /// Records the size of a segment of `len` bytes; `mss` is the largest possible one. Two equal sizes in sequence
-    /// may be those of full segments on a path with a smaller MTU.
-    fn measure(&mut self, len: u32, mss: u32) {
-        self.segment = self.segment.max(DEFAULT_SEGMENT.min(mss));
+    /// Raises the number of immediate ACKs to `count`, but not beyond those for half of the window
+    /// (`tcp_incr_quickack`).
+    fn raise(&mut self, count: u32) {
+        let half = self.buffer.advertised() / (2 * u64::from(self.segment));
+        let quick = if half == 0 { 2 } else { half.min(count.into()) as u32 };
+        self.left = self.left.max(quick.min(count));
+    }
+
+    /// Records whether the next segment has PSH, FIN or URG.
+    pub(super) fn pushed(&mut self, pushed: bool) {
+        self.pushed = pushed;
+    }
+
+    /// Records the size of a segment of `len` bytes. Two equal sizes in sequence may be those of full segments on a path
+    /// with a smaller MTU, unless the segments are small and end a write.
+    fn measure(&mut self, len: u32) {
         self.unacked += u64::from(len);
-        let last = core::mem::replace(&mut self.last, len);
-        if len >= self.segment || len >= DEFAULT_SEGMENT && len == last {
-            self.segment = len.min(mss);
-        } else {
-            self.partial = (self.partial + 1).min(2);
+        self.last = len;
+        let before = core::mem::take(&mut self.short);
+        if len >= self.segment {
+            self.segment = len.min(self.most);
+            return;
         }
+        if len >= DEFAULT_SEGMENT || len >= SEGMENT_MIN && !self.pushed {
+            self.short = len;
+            if len == before {
+                self.segment = len;
+                return;
+            }
+        }
+        self.partial = (self.partial + 1).min(2);
     }
 
     /// Whether more than a full segment has arrived since the last ACK (`__tcp_ack_snd_check`).
@@ -255,21 +318,17 @@ impl QuickAcks {
         self.partial >= 2 || self.partial == 1 && !self.interactive.waits()
     }
 
-    /// Records the peer's FIN: this end's own FIN is a reply that will carry the ACK. Returns the extra delay of the
-    /// ACK beyond the minimum. The ACK of a FIN without data before it has no delay. Neither has that of more than a
-    /// segment in `unacked` bytes, unless unread data has reduced the window; `held` bytes wait behind a hole.
-    pub(super) fn fin_delay(&mut self, unacked: u64, held: u64) -> Option<Span> {
-        let full = unacked > self.segment.into() && self.offers_as_much(held);
-        let waits = self.interactive.expects_reply() && !full;
-        waits.then(|| self.longer())
+    /// Records the peer's FIN: this end's own FIN is a reply that will carry the ACK. Returns whether the ACK has a
+    /// delay. That of a FIN without data before it has none. Neither has that of more than a segment in `unacked` bytes,
+    /// unless unread data has reduced the window.
+    pub(super) fn delays_fin(&mut self, unacked: u64) -> bool {
+        let full = unacked > self.segment.into() && self.offers_as_much();
+        self.interactive.expects_reply() && !full
     }
 
-    /// Records data; `srtt` and `rto` are the smoothed round-trip time and the timeout of this end.
-    pub(super) fn data_arrived(&mut self, now: Time, srtt: Span, rto: Span) {
+    /// Records the smoothed round-trip time and the timeout of this end.
+    pub(super) fn measured(&mut self, srtt: Span, rto: Span) {
         self.interactive.measured(srtt, rto);
-        if self.interactive.arrived(now) {
-            self.left = self.left.max(FIRST);
-        }
     }
 
     /// Records that this end sends data.
@@ -282,14 +341,10 @@ impl QuickAcks {
         self.interactive.missed();
     }
 
-    /// Extra delay of an ACK of data in order beyond the minimum.
-    pub(super) fn longer(&self) -> Span {
-        self.interactive.longer()
-    }
-
-    /// Records a segment after a hole at `next`, and returns the deadline of its ACK; `None` for an immediate ACK.
+    /// Records a segment after a hole at `next`, and returns the deadline of its ACK; `None` for an immediate ACK
+    /// (`__tcp_ack_snd_check`).
     pub(super) fn behind_hole(&mut self, now: Time, next: u64) -> Option<Time> {
-        if self.at_once() {
+        if self.at_once() || !self.sack || self.compressed >= COMPRESSED_MAX {
             return None;
         }
         if self.duplicates.0 != next {
@@ -299,14 +354,37 @@ impl QuickAcks {
             self.duplicates.1 += 1;
             return None;
         }
-        let wait = self.rtt.map_or(COMPRESSED, |rtt| Span(rtt.0 / 20).min(COMPRESSED));
-        Some(now + wait)
+        self.compressed += 1;
+        let rtt = self.rtt.unwrap_or_default();
+        let rtt = self.interactive.srtt().map_or(rtt, |srtt| srtt.min(rtt));
+        Some(now + Span(rtt.0 / 20).min(COMPRESSED) + SLACK)
     }
 
-    /// Records that an ACK was sent.
-    pub(super) fn acked(&mut self) {
-        self.left = self.left.saturating_sub(1);
-        (self.unacked, self.partial) = (0, 0);
+    /// Whether a compressed ACK waits.
+    pub(super) fn compresses(&self) -> bool {
+        self.compressed > 0
+    }
+
+    /// Delay of an ACK that the timer sends, with the minimum delay `least`.
+    pub(super) fn delay(&self, least: Span) -> Span {
+        least + self.interactive.longer()
+    }
+
+    /// Withdraws a compressed ACK.
+    pub(super) fn withdraw(&mut self) {
+        self.compressed = 0;
+    }
+
+    /// Records that a segment with ACK was sent; `due` is whether an ACK was due. The last immediate ACK ends its mode
+    /// (`tcp_dec_quickack_mode`).
+    pub(super) fn acked(&mut self, due: bool) {
+        if due && self.left > 0 {
+            self.left -= 1;
+            if self.left == 0 {
+                self.interactive.deflate();
+            }
+        }
+        (self.unacked, self.partial, self.compressed) = (0, 0, 0);
     }
 }
 
@@ -317,16 +395,16 @@ mod tests {
     /// A connection of Linux' defaults with segments of 1448 bytes.
     fn fresh() -> QuickAcks {
         let mut acks = QuickAcks::new(&TcpConfig { mss: 1460, ..TcpConfig::linux() });
-        acks.open(1448, 128);
+        acks.open(1448, 128, true);
         acks
     }
 
     /// Number of consecutive segments that are acknowledged at once.
     fn quick(acks: &mut QuickAcks) -> usize {
         let count = (0..1000).take_while(|_| {
-            acks.arrived(1448, 1448, 0, false);
+            acks.arrived(Time::ZERO, 1448, false);
             let quick = acks.at_once();
-            acks.acked();
+            acks.acked(true);
             quick
         });
         count.count()
@@ -351,10 +429,12 @@ mod tests {
         let mut acks = fresh();
         while quick(&mut acks) > 0 {}
         let mut grows = |held, ahead| {
-            acks.arrived(1448, 1448, held, ahead);
+            acks.buffer.hold(held, 0);
+            acks.arrived(Time::ZERO, 1448, ahead);
+            acks.buffer.release(2304);
             let grows = acks.at_once();
             while acks.at_once() {
-                acks.acked();
+                acks.acked(true);
             }
             grows
         };
@@ -366,7 +446,7 @@ mod tests {
     #[test]
     fn without_timestamps_a_round_trip_is_the_least_time_in_which_a_window_is_filled() {
         let mut acks = fresh();
-        acks.advertise(1000, 0);
+        acks.advertise(1000);
         let mut rtt = |ms, next| {
             acks.filled(Time::ZERO + Span::millis(ms), next);
             acks.rtt.map(|rtt| rtt.0 / 1_000_000)
@@ -400,10 +480,11 @@ mod tests {
         ];
         for (sizes, segment, full, read) in cases {
             let mut acks = fresh();
-            sizes.iter().for_each(|len| acks.measure(*len, 1448));
+            acks.pushed(true);
+            sizes.iter().for_each(|len| acks.measure(*len));
             let seen = (acks.segment, acks.is_full(), acks.acks_reading());
             assert_eq!(seen, (segment, full, read), "{sizes:?}");
-            acks.acked();
+            acks.acked(true);
             assert!(!acks.is_full() && !acks.acks_reading(), "{sizes:?}");
         }
     }
@@ -411,13 +492,13 @@ mod tests {
     #[test]
     fn the_ack_of_a_fin_waits_after_data_of_at_most_a_segment() {
         let mut acks = fresh();
-        assert_eq!(acks.fin_delay(1, 0), None, "no data before it");
-        acks.data_arrived(Time::ZERO, Span::millis(20), Span::millis(220));
-        acks.measure(1000, 1448);
-        let waits = Some(Span::ZERO);
-        assert_eq!(acks.fin_delay(1001, 0), waits, "the window would shrink");
-        acks.advertise(1000, 0);
-        assert_eq!((acks.fin_delay(1001, 0), acks.fin_delay(1000, 0)), (None, waits));
+        assert!(!acks.delays_fin(1), "no data before it");
+        acks.received(Time::ZERO);
+        acks.measure(1000);
+        assert!(acks.delays_fin(1001), "the window would shrink");
+        acks.advertise(1000);
+        assert!(!acks.delays_fin(1001) && acks.delays_fin(1000));
+        acks.left = 0;
         acks.marked();
         assert_eq!(acks.left, MARKED);
     }

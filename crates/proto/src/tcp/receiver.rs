@@ -12,7 +12,7 @@ use crate::wire::Body;
 use super::Settings;
 use super::acc::{AckControl, Report};
 use super::config::{AccConfig, MaxSeg, TcpConfig};
-use super::quick::QuickAcks;
+use super::quick::{QuickAcks, Stored};
 use super::rope::Rope;
 
 /// Description of the system, for lists.
@@ -65,6 +65,8 @@ pub struct Receiver {
     stream: Option<u32>,
     offset: u64,
     settings: Arc<Settings>,
+    /// Whether data in order was dropped for lack of memory; the next ACK closes the window.
+    starved: bool,
     ack_now: bool,
     ack_at: Due,
     unacked: u32,
@@ -101,6 +103,8 @@ struct Piece {
     from: u64,
     to: u64,
     body: Body,
+    /// Its memory in Linux.
+    stored: Stored,
 }
 
 /// Maximum number of pieces: a hostile peer could send fragments of one byte without end.
@@ -159,6 +163,7 @@ impl Receiver {
             fin_at: None,
             stream: None,
             offset: 0,
+            starved: false,
             ack_now: false,
             ack_at: Due::NEVER,
             unacked: 0,
@@ -180,9 +185,10 @@ impl Receiver {
         self.quick.iter_mut().for_each(|quick| quick.fix_buffer(bytes));
     }
 
-    /// Starts the window of Linux with this end's segments of `mss` bytes, in multiples of `unit`.
-    pub(super) fn open_window(&mut self, mss: u32, unit: u64) {
-        self.quick.iter_mut().for_each(|quick| quick.open(mss, unit));
+    /// Starts the window of Linux with this end's segments of `mss` bytes, in multiples of `unit`; `sack` is whether both
+    /// ends agreed on it.
+    pub(super) fn open_window(&mut self, mss: u32, unit: u64, sack: bool) {
+        self.quick.iter_mut().for_each(|quick| quick.open(mss, unit, sack));
     }
 
     /// Starts after the peer's SYN: data begins at position 1, in segments of `mss` bytes. `whole` is their size
@@ -195,9 +201,16 @@ impl Receiver {
             MaxSeg::Mss => whole,
             MaxSeg::Bytes(bytes) => bytes,
         };
-        let first = self.quick.as_ref().filter(|_| !self.forwards);
-        self.edge = first.map_or(0, |quick| self.nxt + quick.last_window());
-        self.window();
+        match self.quick.as_mut().filter(|_| !self.forwards) {
+            Some(quick) => {
+                quick.assume(mss);
+                self.edge = self.nxt + quick.last_window();
+            }
+            None => {
+                self.edge = 0;
+                self.window();
+            }
+        }
     }
 
     /// Records the end of the handshake.
@@ -249,10 +262,9 @@ impl Receiver {
         if moved >= step || self.edge < self.nxt {
             self.edge += moved;
         }
-        let held = if self.quick.is_some() { self.behind_hole() } else { 0 };
         let mut window = self.edge.saturating_sub(self.nxt);
         if let Some(quick) = self.quick.as_mut().filter(|_| !self.forwards) {
-            window = quick.advertise(window, held);
+            window = quick.advertise(if self.starved { 0 } else { window });
             self.edge = self.nxt + window;
         }
         window
@@ -264,7 +276,7 @@ impl Receiver {
         // The buffer of a proxy grows by its own rule. Both rules together would block each other: a host's window
         // grows only if a round trip has more data, and only up to the buffer.
         let free = match self.quick.as_ref().filter(|_| !self.forwards) {
-            Some(quick) => quick.offer(self.behind_hole()),
+            Some(quick) => quick.offer(),
             None => u64::from(self.buffer).saturating_sub(self.unread),
         };
         (self.nxt + free).saturating_sub(self.edge)
@@ -321,9 +333,42 @@ impl Receiver {
         }
         // The common case: the expected data, without a hole.
         let mut taken = Taken::default();
-        self.deliver(&body, &mut taken);
+        self.deliver(&body, None, &mut taken);
         self.count_in_order(now, body.len());
         taken
+    }
+
+    /// Whether the buffer has memory for data from position `from` on. Linux drops data behind later holes for it
+    /// (`tcp_prune_queue`, `tcp_prune_ofo_queue`). Otherwise this data is dropped, and data in order causes an ACK that
+    /// closes the window.
+    pub fn admits(&mut self, from: u64) -> bool {
+        let Some(quick) = self.quick.as_mut().filter(|_| !self.forwards) else { return true };
+        if quick.buffer().admits() {
+            return true;
+        }
+        let least = quick.squeeze();
+        let stored = self.out_of_order.as_mut().map(|stored| &mut **stored);
+        if let Some(stored) = stored.filter(|_| !quick.buffer().admits()) {
+            for range in stored.pieces.chunk_by_mut(|a, b| a.to == b.from) {
+                let pieces =
+                    range.iter_mut().map(|piece| (piece.to - piece.from, &mut piece.stored));
+                quick.buffer().collapse(&mut pieces.collect::<Vec<_>>());
+            }
+            let (mut freed, mut admits) = (0, quick.buffer().admits());
+            while let Some(last) = stored.pieces.pop_if(|last| !admits && last.from >= from) {
+                quick.buffer().release(last.stored.memory);
+                freed += last.stored.memory;
+                admits = freed >= least && quick.buffer().admits();
+                freed = if freed >= least { 0 } else { freed };
+                stored.four.clear();
+                self.fin_at = None;
+            }
+        }
+        let admits = quick.buffer().admits() || from == self.nxt && !quick.buffer().has_unread();
+        self.free_out_of_order();
+        self.starved |= !admits && from == self.nxt;
+        self.ack_now |= self.starved;
+        admits
     }
 
     fn take_any(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
@@ -343,15 +388,14 @@ impl Receiver {
             to = from + u64::from(body.len());
         }
         let mut taken = Taken::default();
-        let held = if self.quick.is_some() { self.behind_hole() } else { 0 };
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
-            quick.arrived(self.mss, body.len(), held, from > self.nxt);
+            quick.arrived(now, body.len(), from > self.nxt);
         }
         if let Some(quick) = self.quick.as_mut().filter(|_| from == self.nxt && !body.is_empty()) {
             quick.filled(now, to);
         }
         if from == self.nxt && self.out_of_order.is_none() {
-            self.deliver(&body, &mut taken);
+            self.deliver(&body, None, &mut taken);
             if !body.is_empty() {
                 self.count_in_order(now, body.len());
             }
@@ -362,7 +406,7 @@ impl Receiver {
             taken.filled = from == self.nxt;
             if taken.filled {
                 // There is always room for the expected data.
-                self.deliver(&body, &mut taken);
+                self.deliver(&body, None, &mut taken);
             } else {
                 self.store(from, to, body);
                 if ends {
@@ -376,8 +420,10 @@ impl Receiver {
             }
             while let Some(piece) = self.next_piece() {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
+                self.quick.iter_mut().for_each(|quick| quick.buffer().repeats(skip));
                 self.report_duplicate(piece.from, piece.from + u64::from(skip));
-                self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
+                self.quick.iter_mut().for_each(|quick| quick.buffer().release(piece.stored.memory));
+                self.deliver(&piece.body.slice(skip, u32::MAX), Some(piece.stored), &mut taken);
             }
         }
         if self.fin_at == Some(self.nxt) {
@@ -397,15 +443,11 @@ impl Receiver {
     /// Delays the ACK of the peer's FIN, as Linux does until the application closes (`tcp_fin`). `unacked` bytes were
     /// received since the last ACK. The ACK of a FIN reports no duplicates.
     pub(super) fn await_close(&mut self, now: Time, unacked: u64) {
-        let held = self.behind_hole();
         let Some(quick) = &mut self.quick else { return };
         self.duplicate = None;
-        let Some(longer) = quick.fin_delay(unacked, held) else { return };
-        let wait = self.settings.delayed_ack.timeout + longer;
-        // If the timer is about to expire, the ACK is sent now (`tcp_send_delayed_ack`).
-        if self.ack_at.get().is_none_or(|at| at > now + wait / 4) {
-            self.ack_now = false;
-            self.ack_at = Due::at(self.ack_at.or_never().min(now + wait));
+        if quick.delays_fin(unacked) {
+            let delay = quick.delay(self.settings.delayed_ack.timeout);
+            self.ack_now = self.delay_ack(now, delay);
         }
     }
 
@@ -438,7 +480,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn deliver(&mut self, body: &Body, taken: &mut Taken) {
+    fn deliver(&mut self, body: &Body, stored: Option<Stored>, taken: &mut Taken) {
         let len = body.len();
         if len == 0 {
             return;
@@ -454,7 +496,7 @@ impl Receiver {
         self.nxt += u64::from(len);
         if !self.reading {
             self.unread += u64::from(len);
-            self.quick.iter_mut().for_each(|quick| quick.stored(len));
+            self.quick.iter_mut().for_each(|quick| quick.buffer().store(len, stored));
         }
         taken.delivered += len;
     }
@@ -470,7 +512,7 @@ impl Receiver {
                 self.pieces().get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
             if next_from <= from {
                 let end = to.min(next_to);
-                self.note_duplicate(from, end);
+                self.report_duplicate(from, end);
                 //= rfc2883#section-4: the block that contains the duplicate follows it
                 self.note_recent(from, end);
                 from = from.max(next_to);
@@ -480,12 +522,18 @@ impl Receiver {
             let end = to.min(next_from);
             let part = body.slice((from - start) as u32, (end - from) as u32);
             let pieces = &mut self.out_of_order.get_or_insert_default().pieces;
-            let before = at.checked_sub(1).map(|i| &mut pieces[i]);
-            match before.filter(|p| p.to == from).and_then(|p| p.body.joined(&part).map(|b| (p, b)))
-            {
-                Some((piece, whole)) => (piece.to, piece.body) = (end, whole),
+            let before = at.checked_sub(1).map(|i| &mut pieces[i]).filter(|p| p.to == from);
+            let room = before.as_ref().map_or(0, |p| p.stored.room);
+            let quick = self.quick.as_mut();
+            let stored = quick.map_or_else(Stored::default, |q| q.buffer().hold(part.len(), room));
+            match before.and_then(|p| p.body.joined(&part).map(|b| (p, b))) {
+                Some((piece, whole)) => {
+                    (piece.to, piece.body) = (end, whole);
+                    let memory = piece.stored.memory + stored.memory;
+                    piece.stored = Stored { memory, ..stored };
+                }
                 None => {
-                    pieces.insert(at, Piece { from, to: end, body: part.compact() });
+                    pieces.insert(at, Piece { from, to: end, body: part.compact(), stored });
                     at += 1;
                 }
             }

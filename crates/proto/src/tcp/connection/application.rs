@@ -169,6 +169,7 @@ impl Connection {
     /// (`tcp_sendmsg_locked`): all data if the buffer has PSH, otherwise one packet if nothing waits before it.
     fn append(&mut self, now: Time, body: Body, more: bool, out: &mut Out) {
         let mut done = 0;
+        self.reserve_reports();
         while done < body.len() {
             let (len, pushes, head) = self.append_buffer(&body, done, more);
             done += len;

@@ -27,7 +27,8 @@ impl Connection {
         let waits = self.opening.as_ref().is_some_and(|opening| opening.write_waits);
         let rtt = &self.tx.core.timers.rtt;
         if let (true, Some(quick)) = (waits, self.rx.timed()) {
-            quick.data_arrived(now, rtt.srtt(), rtt.rto());
+            quick.measured(rtt.srtt(), rtt.rto());
+            quick.received(now);
         }
     }
 

@@ -418,6 +418,7 @@ impl Connection {
             self.rx.demand_ack();
             return;
         }
+        self.rx.renew_duplicate(from);
         let skip = self.rx.nxt.saturating_sub(from).min(body.len().into());
         if skip > 0 {
             self.rx.note_overlap(from, from + skip);
@@ -438,15 +439,25 @@ impl Connection {
             return;
         }
         self.time_receiver(now, segment);
-        if self.rx.crowds(from, from + u64::from(body.len())) {
+        if !body.is_empty() && !self.rx.admits(from) {
+            return;
+        }
+        let crowds = self.rx.crowds(from, from + u64::from(body.len()));
+        if crowds {
             self.rx.demand_ack();
             self.send_ack(now, out);
         }
         self.absorb(now, from, body, fin, out);
+        if crowds {
+            self.rx.withdraw_ack();
+        }
     }
 
     /// Gives the receiver a round-trip sample from a data segment, if it needs them.
     pub(super) fn time_receiver(&mut self, now: Time, segment: &Segment) {
+        if let Some(timed) = self.rx.timed() {
+            timed.pushed(segment.flags.any(Flags::PSH | Flags::FIN | Flags::URG));
+        }
         let read = self.rx.has_read();
         if self.rx.timed().is_some()
             && let (Some(sent), Some(ts)) = (self.echoed(now, segment), segment.timestamps)
@@ -459,12 +470,11 @@ impl Connection {
     /// Stores data that is acceptable and cut to the window.
     pub(super) fn absorb(&mut self, now: Time, from: u64, body: Body, fin: bool, out: &mut Out) {
         self.steps.stored = !body.is_empty();
-        if from == self.rx.nxt
-            && !body.is_empty()
+        if !body.is_empty()
             && let Some(quick) = self.rx.timed()
         {
             let rtt = &self.tx.core.timers.rtt;
-            quick.data_arrived(now, rtt.srtt(), rtt.rto());
+            quick.measured(rtt.srtt(), rtt.rto());
         }
         let taken = self.rx.take(now, from, body, fin);
         if taken.corrupted {

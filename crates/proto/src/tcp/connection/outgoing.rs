@@ -75,7 +75,7 @@ impl Connection {
 
     /// Reserves room for SACK blocks in the next data segment. In Linux data segments carry them as well
     /// (`tcp_established_options`, `tcp_current_mss`).
-    fn reserve_reports(&mut self) {
+    pub(super) fn reserve_reports(&mut self) {
         let linux = self.config.growth == GrowthRule::Linux;
         let blocks = if linux { self.sack_blocks().as_slice().len() as u32 } else { 0 };
         self.tx.core.window.reports = if blocks > 0 { SACK_BASE + 8 * blocks } else { 0 };
@@ -502,7 +502,8 @@ impl Connection {
         // The peer has answered, so timeouts double from now on.
         self.tx.core.syn_linear = 0;
         let unit = if self.agreed.scaled { 1 << self.agreed.recv_scale } else { 1 };
-        self.rx.open_window(payload_mss(config.mss, timestamps, false), unit);
+        let advertised = payload_mss(config.mss, timestamps, false);
+        self.rx.open_window(advertised, unit, self.agreed.sack);
         self.rx.synchronise(config, mss, whole);
         self.agree_ecn(segment);
     }

@@ -81,7 +81,9 @@ impl Connection {
         if !body.is_empty() {
             self.note_cause(segment);
             self.time_receiver(now, segment);
-            self.absorb(now, self.rx.nxt, body, false, out);
+            if self.rx.admits(self.rx.nxt) {
+                self.absorb(now, self.rx.nxt, body, false, out);
+            }
         }
         self.flush(now, out);
     }

@@ -32,15 +32,20 @@ impl Interactive {
         self.path = (srtt, rto);
     }
 
-    /// Records data of the peer in order, and returns whether the gap before it was so long that the peer may
-    /// be in slow start.
+    /// The smoothed round-trip time of this end, if it is known.
+    pub(super) fn srtt(&self) -> Option<Span> {
+        Some(self.path.0).filter(|srtt| *srtt > Span::ZERO)
+    }
+
+    /// Records data of the peer in order, and returns whether the peer may be in slow start: this is the first data, or
+    /// the gap before it was long.
     pub(super) fn arrived(&mut self, now: Time) -> bool {
         let gap = now.since(self.received);
         self.received = now;
         let (_, rto) = self.path;
         let Some(delay) = self.delay else {
             self.delay = Some(LEAST);
-            return false;
+            return true;
         };
         if gap <= LEAST / 2 {
             self.delay = Some(delay / 2 + LEAST / 2);
@@ -63,10 +68,20 @@ impl Interactive {
         self.delay.is_some()
     }
 
+    /// Records the start of the connection.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.received = now;
+    }
+
+    /// Sets the delay to its minimum after the last immediate ACK (`tcp_dec_quickack_mode`).
+    pub(super) fn deflate(&mut self) {
+        self.delay = Some(LEAST);
+    }
+
     /// Ends the wait for replies, because the peer waits for ACKs.
     pub(super) fn ends(&mut self) {
         self.replies = false;
-        self.delay = self.delay.map(|_| LEAST);
+        self.deflate();
     }
 
     /// Records that the timer expired before a reply carried the ACK.

@@ -5,11 +5,15 @@ use crate::tcp::config::TcpConfig;
 
 /// Memory of a buffer of Linux' defaults, at first and at most (`tcp_rmem`).
 const MEMORY: [u32; 2] = [131_072, 6 << 20];
-/// Memory for the descriptor of a segment, and least memory for its bytes and headers.
+/// Memory for the descriptor of a segment, and its smallest buffer (`SKB_SMALL_HEAD_CACHE_SIZE`). A larger buffer is a
+/// power of two.
 const DESCRIPTOR: u64 = 256;
-const LEAST: u64 = 512;
-/// Memory for headers, headroom and the list of fragments of a segment.
-const HEADERS: u64 = 436;
+const LEAST: u64 = 576;
+/// Memory in the buffer of a segment for headroom and headers without options, and for the list of fragments.
+const HEADROOM: u64 = 104;
+const FRAGMENTS: u64 = 320;
+/// Largest payload of a buffer that holds several segments (`tcp_collapse`).
+const COLLAPSED: u64 = 4096 - FRAGMENTS;
 /// Denominator of the share of the memory that becomes window.
 const WHOLE: u64 = 256;
 /// This share before the first segment: one half.
@@ -17,14 +21,30 @@ const HALF: u64 = WHOLE / 2;
 /// Least upper bound of the window (half of `SOCK_MIN_RCVBUF`).
 const CLAMP_LEAST: u64 = 1152;
 
-/// Memory in bytes that a segment with `len` bytes of payload occupies: a buffer of a power of two, and the descriptor.
-pub(in crate::tcp) fn memory(len: u32) -> u64 {
-    (u64::from(len) + HEADERS).next_power_of_two().max(LEAST) + DESCRIPTOR
+/// Size of the buffer for `bytes` with the list of fragments.
+fn buffer_for(bytes: u64) -> u64 {
+    let size = bytes + FRAGMENTS;
+    if size <= LEAST { LEAST } else { size.next_power_of_two() }
+}
+
+/// Memory of `bytes` in common buffers.
+fn collapsed(bytes: u64) -> Stored {
+    let rest = (bytes - 1) % COLLAPSED + 1;
+    let (whole, last) = (bytes.div_ceil(COLLAPSED) - 1, buffer_for(rest));
+    let memory = whole * (buffer_for(COLLAPSED) + DESCRIPTOR) + last + DESCRIPTOR;
+    Stored { memory, room: last - FRAGMENTS - rest }
+}
+
+/// Memory of data in the buffer, and free bytes behind the payload of its last segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Stored {
+    pub memory: u64,
+    pub room: u64,
 }
 
 /// The receive buffer of a connection and its window, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Space {
+pub(in crate::tcp) struct Space {
     /// Memory of the buffer at first and now, and its maximum.
     first: u64,
     buffer: u64,
@@ -42,8 +62,16 @@ pub(super) struct Space {
     mss: u64,
     /// Unit of the advertised window; 1 without window scaling.
     unit: u64,
+    /// Memory for headroom and headers of a segment.
+    headers: u64,
     /// Memory of delivered data that the application has not read.
-    unread: u64,
+    unread: Stored,
+    /// Bytes at the front of the next segment that were delivered before; they occupy memory as well.
+    repeated: u32,
+    /// Bytes at the end of that data that need less memory in common buffers, and their memory.
+    loose: (u64, u64),
+    /// Memory of data behind a hole.
+    held: u64,
 }
 
 impl Space {
@@ -62,7 +90,11 @@ impl Space {
             advertised: 0,
             mss: config.mss.into(),
             unit: 1,
-            unread: 0,
+            headers: HEADROOM,
+            unread: Stored::default(),
+            repeated: 0,
+            loose: (0, 0),
+            held: 0,
         }
     }
 
@@ -76,6 +108,7 @@ impl Space {
     pub(super) fn open(&mut self, mss: u32, unit: u64) {
         self.offered = self.first_window(mss);
         (self.advertised, self.unit) = (self.offered, unit.max(1));
+        self.headers = HEADROOM + self.mss.saturating_sub(mss.into());
         let (clamp, whole, twice) = (self.clamp, self.full(), 2 * self.mss);
         // One segment is reserved.
         if clamp > twice && clamp + self.mss > whole {
@@ -94,16 +127,32 @@ impl Space {
         self.buffer * self.share / WHOLE
     }
 
-    /// Window of the free memory, with `held` bytes of data behind a hole and `own` bytes of memory of the segment that
-    /// has just arrived.
-    fn free(&self, held: u64, own: u64) -> u64 {
-        let held = held * WHOLE / self.share.max(1);
-        self.buffer.saturating_sub(self.unread + held.max(own)) * self.share / WHOLE
+    /// Memory that a segment with `len` bytes of payload occupies: a buffer and its descriptor.
+    fn memory(&self, len: u32) -> u64 {
+        buffer_for(self.headers + u64::from(len)) + DESCRIPTOR
+    }
+
+    /// Memory of `len` bytes that follow data with `room`. A segment that fits there is copied (`tcp_try_coalesce`).
+    fn follow(&self, len: u32, room: u64) -> Stored {
+        if u64::from(len) <= room {
+            return Stored { memory: 0, room: room - u64::from(len) };
+        }
+        // A super-packet is stored in segments.
+        let mss = (self.mss as u32).max(1);
+        let (count, rest) = (len.saturating_sub(1) / mss, len.saturating_sub(1) % mss + 1);
+        let memory = u64::from(count) * self.memory(mss) + self.memory(rest);
+        let room = self.memory(rest) - DESCRIPTOR - FRAGMENTS - self.headers - u64::from(rest);
+        Stored { memory, room }
+    }
+
+    /// Window of the free memory, with `own` bytes of memory of the segment that has just arrived.
+    fn free(&self, own: u64) -> u64 {
+        self.buffer.saturating_sub(self.unread.memory + self.held.max(own)) * self.share / WHOLE
     }
 
     /// Records that full segments have `len` bytes: the share follows their memory.
     pub(super) fn measured(&mut self, len: u32) {
-        let share = (u64::from(len) * WHOLE / memory(len)).max(1);
+        let share = (u64::from(len) * WHOLE / self.memory(len)).max(1);
         if core::mem::replace(&mut self.share, share) == share {
             return;
         }
@@ -115,15 +164,15 @@ impl Space {
         };
     }
 
-    /// Lets the window grow by a segment of `len` bytes; `segment` is the size of full ones. `held` bytes wait behind a
-    /// hole, and `ahead` is whether this segment joins them, which counts later. Returns whether it has grown.
-    pub(super) fn grow(&mut self, len: u32, segment: u32, held: u64, ahead: bool) -> bool {
-        let own = if self.buffer == self.first && !ahead { memory(len) } else { 0 };
-        let room = self.clamp.min(self.free(held, own)).saturating_sub(self.offered);
+    /// Lets the window grow by a segment of `len` bytes; `segment` is the size of full ones. `ahead` is whether it lies
+    /// behind a hole, where it counts later. Returns whether the window has grown.
+    pub(super) fn grow(&mut self, len: u32, segment: u32, ahead: bool) -> bool {
+        let own = if self.buffer == self.first && !ahead { self.memory(len) } else { 0 };
+        let room = self.clamp.min(self.free(own)).saturating_sub(self.offered);
         if room == 0 {
             return false;
         }
-        let fits = memory(len) * self.share / WHOLE <= u64::from(len);
+        let fits = self.memory(len) * self.share / WHOLE <= u64::from(len);
         let more = if fits { 2 * self.mss } else { self.small_segment(len, segment) };
         if more > 0 {
             self.offered += room.min(more.max(2 * u64::from(len)));
@@ -133,7 +182,7 @@ impl Space {
 
     /// Growth of the window by a segment whose memory exceeds its share (`__tcp_grow_window`).
     fn small_segment(&self, len: u32, segment: u32) -> u64 {
-        let mut memory = memory(len) * self.share / WHOLE / 2;
+        let mut memory = self.memory(len) * self.share / WHOLE / 2;
         let mut window = self.most * self.share / WHOLE / 2;
         while window > 0 && self.offered <= window {
             if memory <= u64::from(len) {
@@ -153,21 +202,21 @@ impl Space {
         }
     }
 
-    /// The window to advertise. `held` bytes wait behind a hole; `segment` is the size of full segments, `last` that of
-    /// the one that has just arrived. It may be smaller than the present one, which then remains.
-    pub(super) fn window(&self, held: u64, segment: u32, last: u32) -> u64 {
-        let arrived = self.select(held, segment, self.own(last));
+    /// The window to advertise. `segment` is the size of full segments, `last` that of the one that has just arrived. It
+    /// may be smaller than the present one, which then remains.
+    pub(super) fn window(&self, segment: u32, last: u32) -> u64 {
+        let arrived = self.select(segment, self.own(last));
         // Once the program has read this segment, another ACK announces a window of twice the size
         // (`__tcp_cleanup_rbuf`).
-        let read = self.select(held, segment, 0);
+        let read = self.select(segment, 0);
         if read >= 2 * arrived { read } else { arrived }
     }
 
     /// The window with `own` bytes of memory of a segment that the program has not read yet.
-    fn select(&self, held: u64, segment: u32, own: u64) -> u64 {
+    fn select(&self, segment: u32, own: u64) -> u64 {
         let (whole, full) = (self.full(), self.clamp.min(self.full()));
         let mss = u64::from(segment).min(full);
-        let mut free = self.free(held, own);
+        let mut free = self.free(own);
         if free < full / 2 {
             free = free / self.unit * self.unit;
             if free < whole / 16 || free < mss {
@@ -198,25 +247,110 @@ impl Space {
         self.advertised
     }
 
-    /// Whether less than half of the window is free, with `held` bytes behind a hole and a last segment of `last` bytes.
-    pub(super) fn is_half_full(&self, held: u64, last: u32) -> bool {
-        self.free(held, self.own(last)) < self.clamp.min(self.full()) / 2
+    /// Whether less than half of the window is free after a last segment of `last` bytes.
+    pub(super) fn is_half_full(&self, last: u32) -> bool {
+        self.free(self.own(last)) < self.clamp.min(self.full()) / 2
     }
 
     /// Memory of the segment of `last` bytes that has just arrived, unless it counts as unread.
     fn own(&self, last: u32) -> u64 {
-        if last > 0 && self.unread == 0 { memory(last) } else { 0 }
+        if last > 0 && self.unread.memory == 0 { self.memory(last) } else { 0 }
     }
 
-    /// Records a delivered segment of `len` bytes that the application has not read.
-    pub(super) fn store(&mut self, len: u32) {
-        self.unread += memory(len);
+    /// Records a delivered segment of `len` bytes that the application has not read. Behind a hole it was `stored`.
+    pub(in crate::tcp) fn store(&mut self, len: u32, stored: Option<Stored>) {
+        let repeated = core::mem::take(&mut self.repeated);
+        let room = if repeated > 0 { 0 } else { self.unread.room };
+        let Stored { memory, room } = match stored {
+            Some(stored) if u64::from(len) > room => stored,
+            _ => self.follow(len + repeated, room),
+        };
+        self.unread = Stored { memory: self.unread.memory + memory, room };
+        if self.loose.0 > 0 || self.is_loose(len.into(), memory) {
+            self.loose = (self.loose.0 + u64::from(len), self.loose.1 + memory);
+        }
+    }
+
+    /// Records that the next segment to store repeats `bytes` at its front.
+    pub(in crate::tcp) fn repeats(&mut self, bytes: u32) {
+        self.repeated = bytes;
+    }
+
+    /// Records a segment of `len` bytes behind a hole. It follows data with `room`.
+    pub(in crate::tcp) fn hold(&mut self, len: u32, room: u64) -> Stored {
+        let stored = self.follow(len, room);
+        self.held += stored.memory;
+        stored
+    }
+
+    /// Records that data behind a hole was delivered or dropped, with this `memory`.
+    pub(in crate::tcp) fn release(&mut self, memory: u64) {
+        self.held = self.held.saturating_sub(memory);
+    }
+
+    /// Whether the buffer accepts another segment (`tcp_can_ingest`).
+    pub(in crate::tcp) fn admits(&self) -> bool {
+        self.unread.memory + self.held <= self.buffer
+    }
+
+    /// Whether delivered data waits for the application.
+    pub(in crate::tcp) fn has_unread(&self) -> bool {
+        self.unread.memory > 0
+    }
+
+    /// The buffer has no memory: it grows if its size is not fixed (`tcp_clamp_window`), and unread data moves into common
+    /// buffers (`tcp_collapse`). Returns an eighth of the buffer, the least memory of data that is then dropped.
+    pub(super) fn squeeze(&mut self) -> u64 {
+        self.buffer = self.buffer.max((self.unread.memory + self.held).min(self.most));
+        if !self.admits() {
+            self.offered = self.offered.min(self.clamp.min(2 * self.mss));
+            let (bytes, memory) = core::mem::take(&mut self.loose);
+            if bytes > 0 {
+                let Stored { memory: collapsed, room } = collapsed(bytes);
+                self.unread = Stored { memory: self.unread.memory - memory + collapsed, room };
+                let rest = (bytes - 1) % COLLAPSED + 1;
+                let last = buffer_for(rest) + DESCRIPTOR;
+                if self.is_loose(rest, last) {
+                    self.loose = (rest, last);
+                }
+            }
+        }
+        self.buffer / 8
+    }
+
+    /// Whether `bytes` occupy so much `memory` that a common buffer needs less.
+    fn is_loose(&self, bytes: u64, memory: u64) -> bool {
+        memory * self.share / WHOLE > bytes
+    }
+
+    /// Moves the data of a range behind a hole into common buffers, from the first segment on for which this saves memory
+    /// (`tcp_collapse_ofo_queue`). The range has pieces of these lengths and memory.
+    pub(in crate::tcp) fn collapse(&mut self, range: &mut [(u64, &mut Stored)]) {
+        let loose = range.iter().position(|(bytes, stored)| self.is_loose(*bytes, stored.memory));
+        let Some(from) = loose.filter(|_| range.len() > 1) else { return };
+        let (mut bytes, mut memory) = (0, 0);
+        for (len, stored) in &mut range[from..] {
+            bytes += *len;
+            memory += core::mem::take(*stored).memory;
+        }
+        let Stored { memory: collapsed, room } = collapsed(bytes);
+        range[from].1.memory = collapsed;
+        if let Some((_, last)) = range.last_mut() {
+            last.room = room;
+        }
+        self.held = self.held.saturating_sub(memory) + collapsed;
     }
 
     /// Records that the application has read `bytes` of `unread` ones.
     pub(super) fn read(&mut self, bytes: u64, unread: u64) {
-        let share = u128::from(self.unread) * u128::from(bytes) / u128::from(unread.max(1));
-        self.unread = self.unread.saturating_sub(share as u64);
+        let memory = self.unread.memory;
+        let share = u128::from(memory) * u128::from(bytes) / u128::from(unread.max(1));
+        self.unread.memory = memory.saturating_sub(share as u64);
+        if self.unread.memory == 0 {
+            self.unread.room = 0;
+        }
+        let left = unread.saturating_sub(bytes);
+        self.loose = (self.loose.0.min(left), self.loose.1.min(self.unread.memory));
     }
 }
 
@@ -242,8 +376,8 @@ mod tests {
             let mut space = opened([buffer * 5 / 3; 2], buffer, mss, 1);
             assert_eq!(space.first_window(mss), first);
             space.measured(mss);
-            assert!(!space.grow(mss, mss, 0, false));
-            assert_eq!(space.window(0, mss, 0), later, "{buffer}");
+            assert!(!space.grow(mss, mss, false));
+            assert_eq!(space.window(mss, 0), later, "{buffer}");
         }
     }
 
@@ -251,26 +385,66 @@ mod tests {
     #[test]
     fn unread_data_closes_the_window() {
         let mut space = opened([131_072, 6 << 20], 6 << 20, 1460, 128);
-        let (mut nxt, mut edge) = (0u64, space.window(0, 536, 0));
+        let (mut nxt, mut edge) = (0u64, space.window(536, 0));
         while nxt + 1460 <= edge {
             nxt += 1460;
-            space.store(1460);
+            space.store(1460, None);
             space.measured(1460);
-            space.grow(1460, 1460, 0, false);
-            edge = edge.max(nxt + space.window(0, 1460, 1460));
+            space.grow(1460, 1460, false);
+            edge = edge.max(nxt + space.window(1460, 1460));
         }
         assert!((60_000..=83_220).contains(&nxt), "{nxt}");
-        assert_eq!(space.window(0, 1460, 1460), 0);
+        assert_eq!(space.window(1460, 1460), 0);
         space.read(nxt, nxt);
-        assert!(space.window(0, 1460, 0) > 60_000);
+        assert!(space.window(1460, 0) > 60_000);
     }
 
-    /// Small segments occupy more memory than their bytes, so that fewer of them fit.
+    /// Small segments occupy more memory than their bytes, so that fewer of them fit. Figures of Linux 6.18, without and
+    /// with timestamps.
     #[test]
-    fn memory_of_a_segment_is_a_power_of_two_and_its_descriptor() {
-        assert_eq!(
-            [1, 76, 77, 536, 588, 589, 1448, 1460].map(memory),
-            [768, 768, 1280, 1280, 1280, 2304, 2304, 2304]
-        );
+    fn memory_of_a_segment_is_a_buffer_and_its_descriptor() {
+        let sizes = [1, 89, 204, 588, 600, 601, 1448];
+        let memory =
+            [[832, 832, 1280, 1280, 1280, 2304, 2304], [832, 832, 1280, 1280, 2304, 2304, 2304]];
+        for (mss, memory) in [1460, 1448].into_iter().zip(memory) {
+            let space = opened_with(mss);
+            assert_eq!(sizes.map(|len| space.memory(len)), memory);
+        }
+    }
+
+    fn opened_with(mss: u32) -> Space {
+        let mut space = opened([131_072, 6 << 20], 6 << 20, 1460, 128);
+        space.open(mss, 128);
+        space
+    }
+
+    /// A small segment is copied behind the one before it. Figures of Linux 6.18 for segments of 100 bytes after one of 1000.
+    #[test]
+    fn a_small_segment_fills_the_buffer_of_the_one_before() {
+        let mut space = opened_with(1460);
+        let mut memory = |len| {
+            space.store(len, None);
+            space.unread.memory
+        };
+        assert_eq!(memory(1000), 2304);
+        let more: Vec<u64> = (0..8).map(|_| memory(100)).collect();
+        assert_eq!(more, [2304, 2304, 2304, 2304, 2304, 2304, 3136, 3968]);
+    }
+
+    /// Without memory, small segments move into common buffers; those of 1000 bytes already fill theirs.
+    #[test]
+    fn unread_data_is_collapsed_before_data_is_dropped() {
+        let mut space = opened_with(1460);
+        space.fix(10_000);
+        (0..13).for_each(|_| space.store(100, None));
+        assert!(!space.admits());
+        space.squeeze();
+        assert_eq!((space.unread.memory, space.admits()), (2304, true));
+        let mut space = opened_with(1460);
+        space.measured(1000);
+        space.fix(10_000);
+        (0..5).for_each(|_| space.store(1000, None));
+        assert_eq!(space.squeeze(), 1250);
+        assert!(!space.admits());
     }
 }

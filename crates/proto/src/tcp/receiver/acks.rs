@@ -2,7 +2,7 @@
 
 use crate::tcp::config::{Clock, DelayedAck};
 use crate::tcp::quick::QuickAcks;
-use crate::units::{Due, Time};
+use crate::units::{Due, Span, Time};
 
 use super::Receiver;
 
@@ -21,12 +21,11 @@ impl Receiver {
         } else {
             // In Linux a program that reads at once also causes the ACK of partial segments; see `read`.
             let read = self.reading || self.forwards || every == 1;
-            let held = self.behind_hole();
             let full = read
                 || self
                     .quick
                     .as_ref()
-                    .is_none_or(|quick| quick.is_full() && quick.offers_as_much(held));
+                    .is_none_or(|quick| quick.is_full() && quick.offers_as_much());
             self.unacked >= every && full
         };
         let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
@@ -36,17 +35,27 @@ impl Receiver {
         };
         if quick || enough || opens() {
             self.ack_now = true;
+        } else if let (None, Some(quick)) = (&self.control, &self.quick) {
+            let delay = quick.delay(self.settings.delayed_ack.timeout);
+            self.ack_now |= self.delay_ack(now, delay);
         } else if !self.ack_at.is_set() {
-            let timeout = match (&self.control, &self.quick) {
-                (Some(control), _) => control.timeout(),
-                (None, Some(quick)) => self.settings.delayed_ack.timeout + quick.longer(),
-                _ => self.settings.delayed_ack.timeout,
+            let timeout = match &self.control {
+                Some(control) => control.timeout(),
+                None => self.settings.delayed_ack.timeout,
             };
             self.ack_at = Due::at(match self.settings.clock {
                 Clock::Ticks { .. } => self.settings.fast.nth_after(now, 1),
                 Clock::Fine { .. } => now + timeout,
             });
         }
+    }
+
+    /// Delays the next ACK by at most `delay`. Returns true if the timer is about to expire: then the ACK is sent now
+    /// (`tcp_send_delayed_ack`).
+    pub(super) fn delay_ack(&mut self, now: Time, delay: Span) -> bool {
+        let expires = self.ack_at.get().is_some_and(|at| at <= now + delay / 4);
+        self.ack_at = Due::at(self.ack_at.or_never().min(now + delay));
+        expires
     }
 
     /// Whether an ACK could move the edge of the window by `bytes`, or by half of the buffer: the rule of 4.4BSD for
@@ -82,13 +91,21 @@ impl Receiver {
 
     /// Records that an ACK was sent.
     pub fn acked(&mut self) {
+        let due = self.ack_now || self.ack_at.is_set();
         self.ack_now = false;
         self.ack_at = Due::NEVER;
         self.unacked = 0;
         self.duplicate = None;
+        self.starved = false;
         if let Some(quick) = &mut self.quick {
-            quick.acked();
+            quick.acked(due);
         }
+    }
+
+    /// Withdraws the ACK of a segment that another ACK has just reported (`tcp_sack_compress_send_ack`).
+    pub fn withdraw_ack(&mut self) {
+        self.stop();
+        self.quick.iter_mut().for_each(|quick| quick.withdraw());
     }
 
     /// Time of the delayed ACK.

@@ -7,6 +7,8 @@ use super::{OutOfOrder, Receiver};
 
 /// Number of blocks that Linux remembers (`TCP_NUM_SACKS`).
 const FOUR: usize = 4;
+/// Number of blocks that it expects (`TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED: usize = 2;
 
 impl OutOfOrder {
     /// Records a segment with positions `from` to `to` as Linux does: it extends the first block that it touches, which
@@ -73,22 +75,23 @@ impl Receiver {
             core::array::from_fn(|i| if i == 0 { from } else { others.next().unwrap_or(u64::MAX) });
     }
 
-    /// Whether a delayed ACK must be sent before the segment from `from` to `to` is stored. This is necessary if
+    /// Whether a compressed ACK must be sent before the segment from `from` to `to` is stored. This is necessary if
     /// the segment extends neither of the two newest blocks, since the next ACK would not report these blocks any
-    /// more (`TCP_SACK_BLOCKS_EXPECTED`).
-    pub fn crowds(&self, from: u64, to: u64) -> bool {
-        if self.quick.is_none() || !self.ack_at.is_set() || from <= self.nxt {
+    /// more (`TCP_SACK_BLOCKS_EXPECTED`). The ACK reports another block as extended, in its old position.
+    pub fn crowds(&mut self, from: u64, to: u64) -> bool {
+        let next = self.nxt;
+        let compresses = self.quick.as_ref().is_some_and(|quick| quick.compresses());
+        let Some(stored) = self.out_of_order.as_mut().filter(|_| compresses && from > next) else {
             return false;
-        }
-        let Some(stored) = &self.out_of_order else { return false };
-        let mut others = 0;
-        for (start, end) in stored.four.iter().filter(|block| block.0 > self.nxt) {
-            if others < 2 && (*end == from || to == *start) {
-                return false;
+        };
+        let mut blocks = stored.four.iter_mut().filter(|block| block.0 > next).enumerate();
+        match blocks.find(|(_, block)| from <= block.1 && block.0 <= to) {
+            Some((at, block)) => {
+                *block = (block.0.min(from), block.1.max(to));
+                at >= EXPECTED
             }
-            others += 1;
+            None => stored.four.iter().filter(|block| block.0 > next).count() >= EXPECTED,
         }
-        others >= 2
     }
 
     /// The SACK blocks to report: the block of the newest piece first, then the other recent ones.
@@ -126,11 +129,21 @@ impl Receiver {
         blocks
     }
 
-    /// Records that positions `from` to `to` arrived twice. The next ACK reports the first such range.
+    /// Drops the report of a duplicate before data at `from` is stored: Linux reports only one of the newest segment
+    /// (`tcp_data_queue`). Its fast path for data in order does not drop the report.
+    pub fn renew_duplicate(&mut self, from: u64) {
+        if self.quick.is_some() && (from > self.nxt || self.out_of_order.is_some()) {
+            self.duplicate = None;
+        }
+    }
+
+    /// Records that positions `from` to `to` arrived twice. The next ACK reports the first such range, or in Linux the
+    /// last.
     //= rfc2883#section-4
     pub fn note_duplicate(&mut self, from: u64, to: u64) {
         if let Some(quick) = self.quick.as_mut().filter(|_| from < to && from > 0) {
             quick.came_twice();
+            self.duplicate = None;
         }
         self.report_duplicate(from, to);
     }
@@ -138,7 +151,8 @@ impl Receiver {
     /// Records that the positions `from` to `to` of a segment arrived twice; its other bytes are new. Linux
     /// acknowledges such a segment like other data (`tcp_data_queue`).
     pub fn note_overlap(&mut self, from: u64, to: u64) {
-        if self.quick.is_some() {
+        if let Some(quick) = &mut self.quick {
+            quick.buffer().repeats((to - from) as u32);
             self.report_duplicate(from, to);
         } else {
             self.note_duplicate(from, to);

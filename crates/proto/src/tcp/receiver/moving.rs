@@ -1,6 +1,6 @@
 //! Transfer of a receiver's state to another base station.
 
-use super::{OutOfOrder, PIECES_MAX, Piece, Receiver};
+use super::{OutOfOrder, PIECES_MAX, Piece, Receiver, Stored};
 use crate::travel::travels;
 use crate::units::Time;
 use crate::wire::Body;
@@ -69,12 +69,16 @@ impl Receiver {
         (self.nxt, self.edge, self.unread) = (nxt, edge, unread);
         self.fin_at = fin_at;
         (self.stream, self.offset) = stream.map_or((None, 0), |(of, at)| (Some(of), at));
-        let piece =
-            |(from, body): (u64, Body)| Piece { from, to: from + u64::from(body.len()), body };
+        let mut piece = |(from, body): (u64, Body)| {
+            let to = from + u64::from(body.len());
+            let quick = self.quick.as_mut();
+            let stored = quick.map_or_else(Stored::default, |q| q.buffer().hold(body.len(), 0));
+            Piece { from, to, body, stored }
+        };
         let waits = fin_at.filter(|at| *at > nxt);
         self.out_of_order = pieces.last().map(|(last, _)| *last).or(waits).map(|last| {
             let recent = [last, waits.unwrap_or(u64::MAX), u64::MAX, u64::MAX];
-            let pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
+            let pieces: Vec<Piece> = pieces.into_iter().map(&mut piece).collect();
             let mut stored = OutOfOrder { recent, ..OutOfOrder::default() };
             pieces.iter().for_each(|piece| stored.note_as_linux((piece.from, piece.to)));
             waits.into_iter().for_each(|fin| stored.note_as_linux((fin, fin + 1)));

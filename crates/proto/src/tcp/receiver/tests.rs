@@ -266,7 +266,7 @@ fn a_window_that_a_read_doubles_is_announced_at_once() {
     let beat = Beat::new(Span::millis(200), Span::ZERO);
     let config = Settings::new(config, Beats { slow: beat, fast: beat });
     let mut r = Receiver::new(&config);
-    r.open_window(536, 1);
+    r.open_window(536, 1, true);
     r.synchronise(&config, 536, 536);
     r.established(Time(0));
     for i in 0..60 {

@@ -292,7 +292,7 @@ impl Window {
     /// Size in bytes of a buffer with written data, in whole segments: at most half of the peer's largest window
     /// (`tcp_xmit_size_goal`).
     pub(in crate::tcp) fn buffer_goal(&self) -> u64 {
-        let mss = u64::from(self.mss.max(1));
+        let mss = u64::from(self.payload());
         (u64::from(self.half_peer()).min(LARGEST) / mss).max(1) * mss
     }
 
