@@ -55,6 +55,10 @@ impl Wheel {
         let expires = set / self.tick + duration + self.phase;
         let level = (0..8).take_while(|level| duration >= FINE_TICKS << (3 * level)).count();
         let shift = 3 * level as u32;
+        if shift == 0 && at.is_multiple_of(self.tick) {
+            // The sender has rounded it (`tlp::tick`).
+            return at;
+        }
         ((((expires >> shift) + 1) << shift) - self.phase).saturating_mul(self.tick)
     }
 }
@@ -442,9 +446,11 @@ mod tests {
         const TICK: Nanos = 4_000_000;
         for phase in 0..64 {
             let wheel = Wheel { tick: TICK, phase, into_tick: 0 };
-            let late =
-                |ticks: u64| wheel.expiry(START, START + ticks * TICK) - START - ticks * TICK;
+            let late = |ticks: u64| {
+                wheel.expiry(START + 1, START + 1 + ticks * TICK) - START - ticks * TICK
+            };
             assert_eq!((late(1), late(62)), (TICK, TICK), "the first level");
+            assert_eq!(wheel.expiry(START, START + TICK), START + TICK, "rounded by the sender");
             assert_eq!(wheel.expiry(START, START + TICK - 1), START + TICK - 1, "not in the wheel");
             for ticks in [63, 100, 503, 504, 4000] {
                 assert!(0 < late(ticks) && late(ticks) <= ticks * TICK / 63 * 8, "{ticks}");

@@ -189,6 +189,23 @@ impl Flight {
         true
     }
 
+    /// Divides the last buffer into as many segments as before, of `mss` bytes, and returns the start of the last one, or of
+    /// the buffer if `mss` has grown so much that fewer hold it (`tcp_send_loss_probe`).
+    pub fn recut_last(&mut self, mss: u32) -> Option<u64> {
+        let last = *self.records.back()?;
+        let count = self.records.iter().rev().take_while(|r| r.order == last.order).count();
+        let first = self.records[self.records.len() - count].from;
+        let from = first + (count as u64 - 1) * u64::from(mss);
+        if from >= last.to() {
+            return Some(first);
+        }
+        let cut = self.records[self.index(from)];
+        if cut.from < from {
+            self.divide(cut.from, (from - cut.from) as u32);
+        }
+        Some(from)
+    }
+
     /// Number of segments from `from` to `to` whose last transmission was a retransmission.
     pub fn repeated_within(&self, from: u64, to: u64) -> u64 {
         let within = |r: &&SentSegment| r.again && r.from >= from && r.to() <= to;

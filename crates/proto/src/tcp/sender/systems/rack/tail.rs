@@ -115,7 +115,11 @@ impl Rack {
             self.probe.sent(new.end(), false);
             return Some(new);
         }
-        let (from, to) = self.flight.last().map(|r| (r.from, r.to()))?;
+        let (mut from, mut to) = self.flight.last().map(|r| (r.from, r.to()))?;
+        if self.kernel {
+            from = self.flight.recut_last(w.payload())?;
+            to = to.min(from + u64::from(w.payload()));
+        }
         self.probe.sent(w.nxt, true);
         let chunk = w.chunk_at(from, Cause::TailLossProbe).cut(to);
         Some(w.with_room(chunk))
