@@ -347,7 +347,7 @@ impl Receiver {
             return true;
         }
         let least = quick.squeeze();
-        let stored = self.out_of_order.as_mut().map(|stored| &mut **stored);
+        let stored = self.out_of_order.as_deref_mut();
         if let Some(stored) = stored.filter(|_| !quick.buffer().admits()) {
             for range in stored.pieces.chunk_by_mut(|a, b| a.to == b.from) {
                 let pieces =
