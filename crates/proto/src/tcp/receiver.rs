@@ -341,7 +341,12 @@ impl Receiver {
     /// Whether the buffer has memory for data from position `from` on. Linux drops data behind later holes for it
     /// (`tcp_prune_queue`, `tcp_prune_ofo_queue`). Otherwise this data is dropped, and data in order causes an ACK that
     /// closes the window.
+    #[inline]
     pub fn admits(&mut self, from: u64) -> bool {
+        self.quick.is_none() || self.finds_memory(from)
+    }
+
+    fn finds_memory(&mut self, from: u64) -> bool {
         let Some(quick) = self.quick.as_mut().filter(|_| !self.forwards) else { return true };
         if quick.buffer().admits() {
             return true;

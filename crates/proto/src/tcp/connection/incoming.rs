@@ -454,13 +454,12 @@ impl Connection {
     }
 
     /// Gives the receiver a round-trip sample from a data segment, if it needs them.
+    #[inline]
     pub(super) fn time_receiver(&mut self, now: Time, segment: &Segment) {
-        if let Some(timed) = self.rx.timed() {
-            timed.pushed(segment.flags.any(Flags::PSH | Flags::FIN | Flags::URG));
-        }
+        let Some(timed) = self.rx.timed() else { return };
+        timed.pushed(segment.flags.any(Flags::PSH | Flags::FIN | Flags::URG));
         let read = self.rx.has_read();
-        if self.rx.timed().is_some()
-            && let (Some(sent), Some(ts)) = (self.echoed(now, segment), segment.timestamps)
+        if let (Some(sent), Some(ts)) = (self.echoed(now, segment), segment.timestamps)
             && let Some(timed) = self.rx.timed()
         {
             timed.sample(ts.echo, now.since(sent), read);

@@ -91,15 +91,14 @@ impl Receiver {
 
     /// Records that an ACK was sent.
     pub fn acked(&mut self) {
-        let due = self.ack_now || self.ack_at.is_set();
+        if let Some(quick) = &mut self.quick {
+            quick.acked(self.ack_now || self.ack_at.is_set());
+            self.starved = false;
+        }
         self.ack_now = false;
         self.ack_at = Due::NEVER;
         self.unacked = 0;
         self.duplicate = None;
-        self.starved = false;
-        if let Some(quick) = &mut self.quick {
-            quick.acked(due);
-        }
     }
 
     /// Withdraws the ACK of a segment that another ACK has just reported (`tcp_sack_compress_send_ack`).

@@ -78,10 +78,14 @@ impl Receiver {
     /// Whether a compressed ACK must be sent before the segment from `from` to `to` is stored. This is necessary if
     /// the segment extends neither of the two newest blocks, since the next ACK would not report these blocks any
     /// more (`TCP_SACK_BLOCKS_EXPECTED`). The ACK reports another block as extended, in its old position.
+    #[inline]
     pub fn crowds(&mut self, from: u64, to: u64) -> bool {
+        self.quick.as_ref().is_some_and(|quick| quick.compresses()) && self.leaves_block(from, to)
+    }
+
+    fn leaves_block(&mut self, from: u64, to: u64) -> bool {
         let next = self.nxt;
-        let compresses = self.quick.as_ref().is_some_and(|quick| quick.compresses());
-        let Some(stored) = self.out_of_order.as_mut().filter(|_| compresses && from > next) else {
+        let Some(stored) = self.out_of_order.as_mut().filter(|_| from > next) else {
             return false;
         };
         let mut blocks = stored.four.iter_mut().filter(|block| block.0 > next).enumerate();
@@ -131,6 +135,7 @@ impl Receiver {
 
     /// Drops the report of a duplicate before data at `from` is stored: Linux reports only one of the newest segment
     /// (`tcp_data_queue`). Its fast path for data in order does not drop the report.
+    #[inline]
     pub fn renew_duplicate(&mut self, from: u64) {
         if self.quick.is_some() && (from > self.nxt || self.out_of_order.is_some()) {
             self.duplicate = None;
