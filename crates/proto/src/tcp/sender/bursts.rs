@@ -25,7 +25,7 @@ const HALVED_EACH: u64 = 512;
 pub(super) struct Bursts {
     /// Time of the last transmission.
     last: Option<Time>,
-    /// Time of the current call, and whether it has ended.
+    /// Time of the current call of the function that sends (`tcp_write_xmit`), and whether it has ended.
     call: Time,
     over: bool,
     /// Unsent segments of the current burst.
@@ -76,7 +76,7 @@ impl Bursts {
             .then(|| Box::new(Bursts { paced, ..Bursts::default() }))
     }
 
-    /// Ends the current call: the next segment starts another one, and another buffer.
+    /// Ends the current call of the function that sends: the next segment starts another one, and another buffer.
     pub(super) fn end_call(&mut self) {
         self.end_train();
         self.over = true;
@@ -87,8 +87,8 @@ impl Bursts {
         self.train.left = 0;
     }
 
-    /// Time of the transmission of the last segment. In Linux the segments of one call have one time, and those of the next
-    /// a later one (`tcp_mstamp_refresh`), here by a nanosecond. Retransmissions and new data are separate calls.
+    /// Transmission time of the last segment. In Linux the segments that one call sends have one time, and those of the next
+    /// call a later one (`tcp_mstamp_refresh`), here by a nanosecond. Retransmissions and new data are separate calls.
     pub(super) fn moment(&mut self, now: Time) -> Time {
         let next = core::mem::take(&mut self.over);
         self.call = now.max(self.call + Span(next.into()));

@@ -81,7 +81,7 @@ pub struct Rack {
     active: bool,
     /// Whether the last ACK has left nothing to repair (`TCP_CA_Open`).
     calm: bool,
-    /// When the timer for reordered segments has expired last. In Linux it sends only lost segments.
+    /// Last expiry of the timer for reordered segments, until the next ACK. In Linux this timer sends only lost segments.
     repairs_at: Option<Time>,
     /// Whether the rules of Linux apply.
     kernel: bool,
