@@ -404,7 +404,12 @@ impl Connection {
             self.time_out(now, out);
             return;
         }
+        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        let only_acks = due(self.rx.next_wake()) && !due(self.tx.next_wake());
         self.rx.on_wake(now);
+        if only_acks {
+            return self.send_ack(now, out);
+        }
         if let Some(kind) = self.tx.on_wake(now) {
             self.report(kind, out);
             if self.gives_up(now, kind) {

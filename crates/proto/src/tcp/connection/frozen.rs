@@ -3,13 +3,14 @@
 use super::Connection;
 use crate::event::Cause;
 use crate::machine::Out;
+use crate::tcp::sender::Purpose;
 use crate::units::Time;
 
 impl Connection {
     /// Whether an expiration of the retransmission timer waits to be handled.
     pub fn has_timed_out(&self, now: Time) -> bool {
         let outstanding = self.tx.core.window.una < self.tx.core.window.max;
-        outstanding && self.tx.core.timers.rexmt.is_past(now)
+        outstanding && self.tx.core.timers.expired(now) == Some(Purpose::Timeout)
     }
 
     /// Stops sending and all timers while the peer is unreachable. The windows do not change.

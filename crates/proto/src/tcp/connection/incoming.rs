@@ -3,7 +3,7 @@
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
 use crate::tcp::config::{ElnReaction, GrowthRule, Prediction};
-use crate::tcp::sender::AckInfo;
+use crate::tcp::sender::{AckInfo, Purpose};
 use crate::tcp::state::{Input, State};
 use crate::tcp::work::Steps;
 use crate::units::{Due, Span, Time};
@@ -115,7 +115,7 @@ impl Connection {
     /// Linux retransmits the SYN at once if it was sent once (`tcp_rcv_synsent_state_process`).
     fn retry_syn_soon(&mut self, now: Time) {
         if self.config.growth == GrowthRule::Linux && self.tx.core.tally.retries == 0 {
-            self.tx.core.timers.rexmt = Due::at(now + TIMEOUT_MIN);
+            self.tx.core.timers.set(Purpose::Timeout, now + TIMEOUT_MIN);
         }
     }
 

@@ -309,7 +309,7 @@ impl Connection {
         self.originate(segment, Body::EMPTY, Cause::Control, out);
         self.rx.acked();
         self.note_syn_sent();
-        if !self.tx.core.timers.rexmt.is_set() {
+        if !self.tx.core.timers.runs() {
             self.tx.core.timers.rearm(now);
         }
     }
@@ -382,7 +382,7 @@ impl Connection {
             opening.half = Half::No;
             let (w, timers) = (&self.tx.core.window, &mut self.tx.core.timers);
             if w.max == 1 {
-                timers.rexmt = Due::NEVER;
+                timers.clear();
             }
         }
     }

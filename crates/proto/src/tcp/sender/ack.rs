@@ -8,7 +8,7 @@ use crate::units::{Span, Time};
 use super::congestion_control::{Acked, CongestionControl, Loss};
 use super::recovery::detect::{Detect, Evidence};
 use super::recovery::{AckSummary, Progress, Recovery, Step};
-use super::{AckInfo, SenderWith, Verdict};
+use super::{AckInfo, Purpose, SenderWith, Verdict};
 
 impl<R: Recovery> SenderWith<'_, R> {
     /// Processes an ACK that does not exceed the sent data. The caller sends afterwards.
@@ -71,7 +71,8 @@ impl<R: Recovery> SenderWith<'_, R> {
             let edges = (info.ack, core.window.nxt);
             info.echoed.inspect(|sent| core.timers.rtt.estimate(*sent, now, edges));
         } else {
-            let sent = sent_before(now, news).or(info.echoed).or(timed);
+            let echoed = info.echoed.filter(|_| !news.part);
+            let sent = sent_before(now, news).or(echoed).or(timed);
             self.measure(now, info.ack, sent, rtt);
         }
         let core = &mut self.core;
@@ -106,8 +107,13 @@ impl<R: Recovery> SenderWith<'_, R> {
         if self.core.window.una >= self.core.window.last() && self.core.window.fin {
             self.core.limits.end(now);
         }
-        if let (Some((outstanding, at)), true) = (early, self.core.timers.rexmt.is_set()) {
-            self.core.timers.rexmt = outstanding.then_some(at).into();
+        let timers = &mut self.core.timers;
+        if let Some((outstanding, at)) = early.filter(|_| timers.is_for(Purpose::Timeout)) {
+            if outstanding {
+                timers.set(Purpose::Timeout, at);
+            } else {
+                timers.clear();
+            }
         }
         if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
             verdict = self.enter_recovery(now);
@@ -143,7 +149,7 @@ impl<R: Recovery> SenderWith<'_, R> {
     ) -> Verdict {
         let (w, counts) = (&self.core.window, self.core.detector.counts());
         // Answers to probes of a closed window are no duplicate ACKs: no timer runs, and no data is sent.
-        let outstanding = w.max > w.una && (self.core.timers.rexmt.is_set() || !counts);
+        let outstanding = w.max > w.una && (self.core.timers.runs() || !counts);
         //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
         let duplicate = outstanding && news.reported.unwrap_or(plain);
         if counts && !duplicate {
@@ -243,7 +249,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         self.recovery.enter(&mut core.window, core.tally.dupacks);
         if core.fast_backoff {
             core.timers.back_off(now);
-        } else {
+        } else if core.detector.counts() {
             core.timers.rearm(now);
         }
         TcpKind::FastRetransmit

@@ -117,7 +117,7 @@ impl Bursts {
 
     /// Whether the rules for bursts permit a segment of new data now.
     pub(super) fn allow(&mut self, w: &Window, input: &BurstInput) -> bool {
-        let (mss, cwnd) = (u64::from(w.mss.max(1)), u64::from(w.cwnd));
+        let (mss, payload) = (u64::from(w.mss.max(1)), u64::from(w.payload()));
         if self.paced && (self.rate == 0 || !is_near(input.min_rtt, w.mss)) {
             return true;
         }
@@ -125,30 +125,50 @@ impl Bursts {
             self.end_train();
         }
         self.buffers.fill(w);
-        let room = cwnd.saturating_sub(input.pipe) / mss;
-        if self.left > 0 || room == 0 {
+        let room = u64::from(w.cwnd).saturating_sub(input.pipe) / mss;
+        if self.left > 0 || room == 0 || w.nxt >= w.last() {
             return true;
         }
         let most = self.most(w, input.srtt, input.min_rtt);
         let quota = quota(w, input.pipe / mss, most);
-        let head = self.buffers.head(w, quota * mss);
+        let head = self.buffers.head(w, quota * payload);
         // Nagle's rule decides on a single segment.
-        if head.len <= mss {
+        if head.len <= payload {
             return true;
         }
-        let allowed = (w.una + u64::from(w.peer)).saturating_sub(w.nxt).min(room * mss);
+        let allowed = (w.una + u64::from(w.peer)).saturating_sub(w.nxt).min(room * payload);
         let late = self.last.is_none_or(|last| input.now > last + SOON);
         let far = input
             .oldest
             .is_none_or(|sent| sent + input.srtt > input.now + SOON.min(Span(input.srtt.0 / 2)));
-        let enough = (most * mss).min(cwnd.min(w.peer.into()) / PART);
+        let window = (u64::from(w.cwnd) / mss * payload).min(w.peer.into());
+        let enough = (most * payload).min(window / PART);
         let whole = !head.last && allowed >= head.len;
         // Data that leaves during its write does not wait (`tcp_push_one`), nor does that before a FIN, or of a record.
         let pushed = self.buffers.is_ahead(w);
         let ends = head.last && w.is_closed() || w.ends_record(w.nxt + head.len);
         let go = pushed || late || far || whole || allowed >= enough || ends && allowed > head.len;
-        self.left = if go { quota.min(head.len.div_ceil(mss)) } else { 0 };
+        self.left = if go { quota.min(head.len.div_ceil(payload)) } else { 0 };
         go
+    }
+
+    /// Permits the next buffer of new data, with a segment at least. Returns its end, or 0 if the pacer decides.
+    pub(super) fn force(
+        &mut self,
+        w: &Window,
+        pipe: u64,
+        srtt: Span,
+        min_rtt: Option<Span>,
+    ) -> u64 {
+        if self.paced && !is_near(min_rtt, w.mss) {
+            return 0;
+        }
+        self.buffers.fill(w);
+        let (mss, payload) = (u64::from(w.mss.max(1)), u64::from(w.payload()));
+        let quota = quota(w, pipe / mss, self.most(w, srtt, min_rtt)).max(1);
+        let len = self.buffers.head(w, quota * payload).len.min(quota * payload);
+        self.left = len.div_ceil(payload);
+        (w.nxt + len).min(w.una + u64::from(w.peer))
     }
 
     /// Maximum number of segments of a burst.

@@ -73,7 +73,7 @@ impl Core {
         );
         // A SYN that follows received data is outstanding without a position of its own.
         debug_assert!(
-            self.timers.rexmt.get().is_none() || una < max || max == 1,
+            !self.timers.runs() || una < max || max == 1,
             "the retransmission timer runs without outstanding data"
         );
         debug_assert!(
@@ -104,6 +104,7 @@ impl Core {
                 order: config.timer_order,
                 timed: None,
                 rexmt: Due::NEVER,
+                purpose: Purpose::Timeout,
                 persist: Due::NEVER,
                 persist_backoff: 0,
                 unanswered: 0,
@@ -194,6 +195,17 @@ impl Core {
     }
 }
 
+/// Purpose of the timer for outstanding data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// The retransmission timeout.
+    Timeout,
+    /// A tail loss probe.
+    Probe,
+    /// The end of the wait for reordered segments.
+    Reordering,
+}
+
 /// The timers of a sender, and the round-trip estimate on which they depend.
 #[derive(Clone, Debug)]
 pub struct Timers {
@@ -203,8 +215,10 @@ pub struct Timers {
     pub order: TimerOrder,
     /// The segment that is being timed: the position past its end, and when it was sent.
     pub timed: Option<(u64, Time)>,
-    /// When the retransmission timer expires.
-    pub rexmt: Due,
+    /// When the timer for outstanding data expires.
+    //= rfc8985#section-8: one timer with a variable for its purpose
+    rexmt: Due,
+    purpose: Purpose,
     /// When a closed window is probed.
     pub persist: Due,
     /// Consecutive probes without an answer that opens the window.
@@ -214,9 +228,45 @@ pub struct Timers {
 }
 
 impl Timers {
+    /// Sets the timer for outstanding data, whatever its purpose was.
+    #[inline]
+    pub fn set(&mut self, purpose: Purpose, at: Time) {
+        (self.purpose, self.rexmt) = (purpose, Due::at(at));
+    }
+
+    /// Stops the timer for outstanding data.
+    #[inline]
+    pub fn clear(&mut self) {
+        (self.purpose, self.rexmt) = (Purpose::Timeout, Due::NEVER);
+    }
+
+    /// Whether the timer for outstanding data runs, for any purpose.
+    #[inline]
+    pub fn runs(&self) -> bool {
+        self.rexmt.is_set()
+    }
+
+    /// Expiry of the timer for outstanding data.
+    #[inline]
+    pub fn expiry(&self) -> Due {
+        self.rexmt
+    }
+
+    /// Whether the timer for outstanding data runs for `purpose`.
+    #[inline]
+    pub fn is_for(&self, purpose: Purpose) -> bool {
+        self.runs() && self.purpose == purpose
+    }
+
+    /// Purpose of the timer for outstanding data, if it has expired.
+    #[inline]
+    pub fn expired(&self, now: Time) -> Option<Purpose> {
+        self.rexmt.is_past(now).then_some(self.purpose)
+    }
+
     /// Restarts the retransmission timer with the current timeout.
     pub fn rearm(&mut self, now: Time) {
-        self.rexmt = Due::at(self.rtt.deadline(now, 1));
+        self.set(Purpose::Timeout, self.rtt.deadline(now, 1));
     }
 
     /// Doubles the timeout and restarts the retransmission timer.

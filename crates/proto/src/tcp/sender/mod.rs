@@ -33,7 +33,7 @@ use crate::units::{Due, Rate, Span, Time};
 use super::Settings;
 use super::config::{AckpReaction, GrowthRule, TcpConfig, Variant};
 pub use ack_info::AckInfo;
-pub use common::{Core, Tally, Timers};
+pub use common::{Core, Purpose, Tally, Timers};
 use congestion_control::any::AnyCongestionControl;
 use congestion_control::slow_start::SlowStartAvoidance;
 use congestion_control::{CongestionControl, SampleUse};
@@ -180,7 +180,7 @@ impl Sender {
             self.core.congestion_control.opened(now, now.since(sent));
         }
         w.una = w.una.max(1);
-        timers.rexmt = Due::NEVER;
+        timers.clear();
     }
 
     /// Whether all data and the FIN are acknowledged, and there is no more to send.
@@ -227,9 +227,8 @@ impl Sender {
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         let timers = &self.core.timers;
-        let own = timers.rexmt.or_never().min(timers.persist.or_never());
-        let repairs = self.recovery.next_wake().unwrap_or(Time::NEVER);
-        own.min(self.core.paced().or_never()).min(repairs).or_none()
+        let own = timers.expiry().or_never().min(timers.persist.or_never());
+        own.min(self.core.paced().or_never()).or_none()
     }
 
     /// Timeouts since the peer last acknowledged new data. Probes of a closed window do not count, since they never
@@ -261,7 +260,8 @@ impl Sender {
     /// Stops all timers.
     pub fn stop(&mut self) {
         self.core.pacer.iter_mut().for_each(|pacer| pacer.waits = Due::NEVER);
-        (self.core.timers.rexmt, self.core.timers.persist) = (Due::NEVER, Due::NEVER);
+        self.core.timers.clear();
+        self.core.timers.persist = Due::NEVER;
         self.recovery.stop();
     }
 

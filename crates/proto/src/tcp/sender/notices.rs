@@ -4,10 +4,10 @@
 use crate::describe::{Kind, SIM, System};
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::AckpReaction;
-use crate::units::{Due, Time};
+use crate::units::Time;
 use crate::wire::Notice;
 
-use super::{Sender, Verdict};
+use super::{Purpose, Sender, Verdict};
 
 /// Description of the system, for lists.
 pub const ACKP: System = System::new(
@@ -62,8 +62,8 @@ impl Sender {
     /// while a closed window is probed.
     //= bakshi96#4.2.3: the previous timeout is cancelled and a new one put in place, identical to it
     fn on_bad_state(&mut self, now: Time) -> Option<TcpKind> {
-        self.core.timers.rexmt.get()?;
-        self.core.timers.rearm(now);
+        let timers = &mut self.core.timers;
+        timers.runs().then(|| timers.rearm(now))?;
         Some(TcpKind::BadStateNotified)
     }
 
@@ -79,12 +79,12 @@ impl Sender {
     //= west97#3.4: the retransmission timer is reset, nothing else is done
     pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
         let (timers, tally) = (&mut self.core.timers, &mut self.core.tally);
-        let heeded = self.ackp != AckpReaction::Off && timers.rexmt.is_set();
+        let heeded = self.ackp != AckpReaction::Off && timers.runs();
         if !heeded || position <= self.core.window.una {
             return None;
         }
         let rtt = &timers.rtt;
-        timers.rexmt = Due::at(match self.ackp {
+        let at = match self.ackp {
             AckpReaction::Constant => rtt.constant_deadline(now),
             AckpReaction::Exponential => {
                 let run = &mut tally.base_reports().ackp_run;
@@ -93,7 +93,8 @@ impl Sender {
                 rtt.deadline(now, (1u64 << *run).min(most.max(1)))
             }
             AckpReaction::Rearm | AckpReaction::Off => rtt.deadline(now, 1),
-        });
+        };
+        timers.set(Purpose::Timeout, at);
         if self.ackp_karn && timers.timed.is_some_and(|(end, _)| end <= position) {
             timers.timed = None;
         }

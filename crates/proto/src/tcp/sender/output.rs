@@ -1,7 +1,7 @@
 //! Selection of the next segment, and the records of sent segments.
 
 use crate::event::Cause;
-use crate::units::{Due, Time};
+use crate::units::Time;
 
 use super::congestion_control::CongestionControl;
 use super::limits::Limit;
@@ -40,10 +40,10 @@ impl<R: Recovery> SenderWith<'_, R> {
             pacer.sent(now, chunk.len, windows, core.congestion_control.pacing());
         }
         let (end, probe) = (chunk.end(), chunk.cause == Cause::WindowProbe);
-        if !core.timers.rexmt.is_set() && !probe {
+        if !core.timers.runs() && !probe {
             core.timers.rearm(now);
         }
-        core.usage.sent(now, probe);
+        core.usage.sent(now, chunk.cause);
         core.congestion_control.on_sent(now, &core.window, &chunk);
         if let Some(bursts) = &mut core.bursts {
             let pace = core.congestion_control.pacing();
@@ -162,11 +162,10 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         let unsent = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
         let blocked = unsent || w.peer == 0 && self.recovery.waits(w);
-        if blocked && (!timers.rexmt.is_set() || w.peer == 0) && !timers.persist.is_set() {
-            timers.rexmt = Due::NEVER;
+        if blocked && (!timers.runs() || w.peer == 0) && !timers.persist.is_set() {
+            timers.clear();
             self.core.begin_probes(now);
-            self.recovery.on_blocked();
-        } else if w.una < w.nxt && !timers.rexmt.is_set() && !timers.persist.is_set() {
+        } else if w.una < w.nxt && !timers.runs() && !timers.persist.is_set() {
             // Outstanding data always has a timer.
             timers.rearm(now);
         }

@@ -16,7 +16,7 @@ use crate::units::{Due, Rate, Span, Time};
 use self::detect::Detection;
 use super::congestion_control::{Acked, CongestionControl};
 use super::systems::integrated::Part;
-use super::{AckInfo, Chunk, Core, Timers, Window};
+use super::{AckInfo, Chunk, Core, Window};
 
 /// Reports of an ACK about segments, in addition to the left edge.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +29,9 @@ pub struct AckSummary {
     pub rtt: Option<Span>,
     /// Whether a probe has repaired a loss without other evidence. The window must shrink for this loss.
     pub repaired: bool,
+    /// Whether it acknowledges only a part of a segment. In Linux its timestamp then gives no sample
+    /// (`tcp_ack_update_rtt`).
+    pub part: bool,
 }
 
 /// Progress of a recovery by an ACK of new data.
@@ -186,27 +189,16 @@ pub trait Recovery {
         None
     }
 
-    /// Time of the recovery's next timer.
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
-
     /// Records that the sender is called for a timer or its turn to send, not for an ACK.
     fn called(&mut self) {}
 
-    /// Handles the recovery's timers that have expired at `now`.
+    /// Handles an expired timer that is not the retransmission timeout, or sets the timer again.
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
         let _ = (now, core);
         None
     }
 
-    /// The actual time of the retransmission timer, if it is later than `now`.
-    fn postponed(&self, now: Time, timers: &Timers) -> Option<Time> {
-        let _ = (now, timers);
-        None
-    }
-
-    /// Stops its timers.
+    /// Discards what it was about to send.
     fn stop(&mut self) {}
 
     /// Records that the application writes. The edges are still those before the new data.
@@ -232,7 +224,7 @@ pub trait Recovery {
     }
 
     /// Marks segments as lost, for a recovery with records of segments. Returns the number of newly lost bytes.
-    fn detect_losses(&mut self, now: Time, core: &Core) -> u64 {
+    fn detect_losses(&mut self, now: Time, core: &mut Core) -> u64 {
         let _ = (now, core);
         0
     }
@@ -258,7 +250,7 @@ pub trait Recovery {
             timers.persist = Due::NEVER;
         }
         if w.una >= w.max {
-            timers.rexmt = Due::NEVER;
+            timers.clear();
         } else if step.rearm {
             timers.rearm(step.ack.now);
         }
@@ -376,9 +368,6 @@ pub trait Recovery {
     fn waits(&self, _: &Window) -> bool {
         false
     }
-
-    /// Handles a closed window of the peer, which will be probed.
-    fn on_blocked(&mut self) {}
 
     /// Records the round trip `rtt` of the handshake.
     fn opened(&mut self, rtt: Span) {

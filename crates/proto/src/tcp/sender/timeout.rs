@@ -37,15 +37,10 @@ impl<R: Recovery> SenderWith<'_, R> {
             }
             None => {}
         }
-        if self.core.timers.rexmt.is_past(now) {
-            if let Some(at) = self.recovery.postponed(now, &self.core.timers) {
-                self.core.timers.rexmt = Due::at(at);
-                return None;
-            }
-            self.on_timeout(now);
-            return Some(TcpKind::Timeout);
-        }
-        None
+        // The recovery may have set the timer again.
+        self.core.timers.expired(now)?;
+        self.on_timeout(now);
+        Some(TcpKind::Timeout)
     }
 
     /// Retransmits from the left edge on, without a change of the windows: the outstanding data was lost while the

@@ -2,7 +2,8 @@
 //! (RFC 7661). [`IdleRestart`] is the rule for the window after idle time. With [`IdleRestart::Decay`] a window that was
 //! not fully used for a retransmission timeout also decreases halfway to its use (`tcp_cwnd_application_limited`).
 
-use crate::tcp::config::{IdleRestart, TcpConfig};
+use crate::event::Cause;
+use crate::tcp::config::{GrowthRule, IdleRestart, TcpConfig};
 use crate::units::{Span, Time};
 
 use crate::tcp::sender::Window;
@@ -12,6 +13,8 @@ use crate::tcp::sender::Window;
 pub(in crate::tcp::sender) struct Usage {
     /// Whether an unused window does not grow.
     validates: bool,
+    /// Whether Linux's rules apply.
+    linux: bool,
     /// Rule for the window after idle time.
     restart: IdleRestart,
     /// The initial window in segments.
@@ -38,6 +41,7 @@ impl Usage {
         };
         Usage {
             validates: config.window_validation,
+            linux: config.growth == GrowthRule::Linux,
             restart,
             first: config.initial_window,
             limited: false,
@@ -49,12 +53,16 @@ impl Usage {
         }
     }
 
-    /// Records a transmission. In Linux a window probe does not count.
-    pub(in crate::tcp::sender) fn sent(&mut self, now: Time, probe: bool) {
-        if probe && self.restart == IdleRestart::Decay {
+    /// Records a transmission with `cause`. In Linux a window probe does not count, and only new data shows the use of the
+    /// window.
+    pub(in crate::tcp::sender) fn sent(&mut self, now: Time, cause: Cause) {
+        if self.linux && cause == Cause::WindowProbe {
             return;
         }
-        (self.sent, self.fresh, self.unnoted) = (Some(now), true, true);
+        self.sent = Some(now);
+        if !self.linux || cause == Cause::Data {
+            (self.fresh, self.unnoted) = (true, true);
+        }
     }
 
     /// Whether data was sent since the last record of the window's use.
@@ -158,7 +166,7 @@ mod tests {
     #[test]
     fn silence_halves_the_window_for_each_time_out_down_to_the_first_one() {
         let (mut usage, mut w) = linux();
-        usage.sent(at(100), false);
+        usage.sent(at(100), Cause::Data);
         usage.restart(at(300), RTO, &mut w);
         assert_eq!(w.cwnd, 80_000, "no longer than a timeout");
         usage.restart(at(510), RTO, &mut w);
@@ -191,7 +199,7 @@ mod tests {
             let mut usage = Usage::new(&config);
             usage.restart(at(10_000), RTO, &mut w);
             assert_eq!(w.cwnd, 80_000, "{rule:?}: nothing was ever sent");
-            usage.sent(at(100), false);
+            usage.sent(at(100), Cause::Data);
             usage.restart(at(300), RTO, &mut w);
             assert_eq!(w.cwnd, 80_000, "{rule:?}: no longer than a timeout");
             usage.restart(at(510), RTO, &mut w);
@@ -205,18 +213,18 @@ mod tests {
     #[test]
     fn a_window_that_is_not_used_comes_halfway_down() {
         let (mut usage, mut w) = linux();
-        usage.sent(at(1000), false);
+        usage.sent(at(1000), Cause::Data);
         usage.validate(at(1000), RTO, &mut w, 80_000, true);
         for ms in [1050, 1199] {
-            usage.sent(at(ms), false);
+            usage.sent(at(ms), Cause::Data);
             usage.validate(at(ms), RTO, &mut w, 40_000, false);
         }
         usage.validate(at(1300), RTO, &mut w, 0, false);
         assert_eq!(w.cwnd, 80_000, "nothing was sent");
-        usage.sent(at(1300), false);
+        usage.sent(at(1300), Cause::Data);
         usage.validate(at(1300), RTO, &mut w, 5000, false);
         assert_eq!((w.cwnd, w.ssthresh), (60_000, 60_000), "of the most in flight");
-        usage.sent(at(1500), false);
+        usage.sent(at(1500), Cause::Data);
         usage.validate(at(1500), RTO, &mut w, 5000, false);
         assert_eq!(w.cwnd, 35_000, "the first window counts as used");
     }

@@ -70,7 +70,6 @@ macro_rules! recoveries {
             by_ref {
                 check(window: &Window) -> ();
                 active() -> bool;
-                next_wake() -> Option<Time>;
                 has_work() -> bool;
                 sacked(mss: u32) -> u64;
                 slows_down() -> bool;

@@ -58,8 +58,9 @@ enum Mark {
     Detected,
     /// It was retransmitted to repair its loss.
     Repaired,
-    /// A tail loss probe has retransmitted it.
-    Probed,
+    /// It was sent again, but is not counted as a retransmission in flight: a tail loss probe has sent it, or the
+    /// retransmission was lost by a timeout that was reverted.
+    Uncounted,
     /// Its loss was spurious. Loss detection ignores it until its retransmission.
     Spurious,
 }
@@ -85,9 +86,9 @@ impl SentSegment {
     fn is_reverted(&self) -> bool {
         self.again && !self.lost && self.mark == Mark::None
     }
-    /// Whether a retransmission other than a tail loss probe is in flight.
+    /// Whether a retransmission is in flight that counts.
     fn is_repeated(&self) -> bool {
-        self.again && self.pending() && !matches!(self.mark, Mark::Spurious | Mark::Probed)
+        self.again && self.pending() && !matches!(self.mark, Mark::Spurious | Mark::Uncounted)
     }
 }
 
@@ -322,7 +323,7 @@ impl Flight {
                 self.pipe += r.bytes();
                 r.mark = Mark::Repaired;
             } else if r.mark != Mark::Repaired {
-                r.mark = if way == Way::Probe { Mark::Probed } else { Mark::None };
+                r.mark = if way == Way::Probe { Mark::Uncounted } else { Mark::None };
             }
             self.last_repeat = (r.to(), r.order);
             (r.at, r.order, r.again, r.stamp) = (now, order, true, stamp);
@@ -354,8 +355,9 @@ impl Flight {
     fn repeated_at(&self, from: u64, order: u64) -> Option<usize> {
         let i = self.index(from);
         let r = self.records.get(i)?;
-        (r.from <= from && r.again && r.order == order && r.pending() && r.mark != Mark::Spurious)
-            .then_some(i)
+        // The oldest one may have lost its first part by an ACK.
+        let same = r.order == order && (r.from <= from || i == 0);
+        (same && r.again && r.pending() && r.mark != Mark::Spurious).then_some(i)
     }
 
     /// Removes the data below `una`. Calls `each` for each affected segment, with the number of its removed bytes and of

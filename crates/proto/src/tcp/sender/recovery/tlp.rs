@@ -18,12 +18,10 @@ pub(in crate::tcp::sender) fn tick(now: Time, wait: Span) -> Time {
     Time((now.0 / TICK.0 + ticks + 1).saturating_mul(TICK.0))
 }
 
-/// A probe and its timer.
+/// A probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TailProbe {
-    /// When the next probe is due.
-    pub due: Option<Time>,
-    /// Whether it is due now.
+    /// Whether one is due now.
     pub now: bool,
     /// One past the highest position when the last probe was sent, until the fate of the probe is known.
     end: Option<u64>,
@@ -42,11 +40,6 @@ pub enum Probed {
 }
 
 impl TailProbe {
-    /// Schedules a probe at `at`, if no other is unanswered.
-    pub fn schedule(&mut self, at: Time) {
-        self.due = Some(at).filter(|_| !self.is_unanswered());
-    }
-
     /// Time of a probe of `segments` segments in flight after a probe timeout from `now`; `kernel` is whether the timer
     /// has the ticks of Linux.
     //= rfc8985#section-7.2: two round trips; one segment alone also waits for a delayed ACK
@@ -60,9 +53,9 @@ impl TailProbe {
         }
     }
 
-    /// Whether the fate of the last probe is unknown, and `end` was the highest position when it was sent.
-    pub fn ends_at(&self, end: u64) -> bool {
-        self.end == Some(end)
+    /// Whether the fate of the last probe is unknown, and new data up to `end` is a part of it.
+    pub fn covers(&self, end: u64) -> bool {
+        self.end.is_some_and(|last| end <= last)
     }
 
     /// Whether the fate of the last probe is unknown.
@@ -70,31 +63,14 @@ impl TailProbe {
         self.end.is_some()
     }
 
-    /// Cancels a scheduled probe.
-    pub fn cancel(&mut self) {
-        self.due = None;
-        self.now = false;
-    }
-
-    /// Cancels a scheduled probe, and discards the state of the last one.
+    /// Discards the state of the last probe.
     pub fn reset(&mut self) {
         *self = TailProbe::default();
-    }
-
-    /// Whether the timer has expired; if so, the probe is due.
-    pub fn expired(&mut self, now: Time) -> bool {
-        let expired = self.due.is_some_and(|due| due <= now);
-        if expired {
-            self.due = None;
-            self.now = true;
-        }
-        expired
     }
 
     /// Records a sent probe. `again` is whether it is a retransmission, `end` one past the highest position.
     pub fn sent(&mut self, end: u64, again: bool) {
         (self.end, self.again) = (Some(end), again);
-        self.cancel();
     }
 
     /// Whether the last probe was a retransmission with `end`, and its fate is unknown.

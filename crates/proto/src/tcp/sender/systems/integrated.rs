@@ -9,7 +9,7 @@ use crate::units::Time;
 use super::reno::Reno;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl};
 use crate::tcp::sender::recovery::{Choice, Progress, Recovery, Woken};
-use crate::tcp::sender::{Chunk, Core, Sender, Timers, Window};
+use crate::tcp::sender::{Chunk, Core, Purpose, Sender, Timers, Window};
 
 /// The word.
 pub const WORD: Keyword = Keyword {
@@ -257,17 +257,20 @@ impl Recovery for Together {
         self.part.woken = true;
     }
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
-        let found = self.part.take_found_loss(now, &mut core.timers);
-        found.then_some(Woken::Send(TcpKind::FastRetransmit))
-    }
-
-    /// The timer is shared by all connections, so it may expire later.
-    fn postponed(&self, now: Time, timers: &Timers) -> Option<Time> {
+        let timers = &mut core.timers;
+        if self.part.take_found_loss(now, timers) {
+            return Some(Woken::Send(TcpKind::FastRetransmit));
+        }
+        timers.expired(now)?;
+        // The timer is shared by all connections, so it may expire later.
         let shared = self.part.lent.as_ref().filter(|_| self.part.joined)?;
         let (since, backoff) = shared.timer();
         let more = backoff.saturating_sub(timers.rtt.backoff()).min(6);
         let at = timers.rtt.deadline(since, 1 << more);
-        (at > now).then_some(at)
+        if at > now {
+            timers.set(Purpose::Timeout, at);
+        }
+        None
     }
 
     fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {

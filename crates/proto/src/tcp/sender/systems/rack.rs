@@ -21,11 +21,11 @@ use crate::tcp::sender::bursts::{BurstInput, new_data};
 use crate::tcp::sender::congestion_control::rate::RateMeter;
 use crate::tcp::sender::recovery::flight::{Flight, Judgement};
 use crate::tcp::sender::recovery::prr::Prr;
-use crate::tcp::sender::recovery::tlp::{TailProbe, tick};
+use crate::tcp::sender::recovery::tlp::TailProbe;
 use crate::tcp::sender::{Chunk, Core, Window};
 use arrivals::{Facts, Last};
 use losses::Losses;
-use reordering::{LONGER, Reordering};
+use reordering::Reordering;
 use undo::Undo;
 
 /// The keyword.
@@ -69,11 +69,6 @@ pub struct Rack {
     probes: bool,
     /// Bounds transmissions in recovery.
     prr: Prr,
-    /// When possibly reordered segments will count as lost.
-    reorder_at: Option<Time>,
-    /// Expiry of the last such timer, also if no segment waits for it any more. Linux has one timer for it, the probe
-    /// and the timeout.
-    reorder_until: Option<Time>,
     facts: Facts,
     losses: Losses,
     reordering: Reordering,
@@ -81,8 +76,9 @@ pub struct Rack {
     active: bool,
     /// Whether the last ACK has left nothing to repair (`TCP_CA_Open`).
     calm: bool,
-    /// Last expiry of the timer for reordered segments, until the next ACK. In Linux this timer sends only lost segments.
-    repairs_at: Option<Time>,
+    /// Whether the present call sends only lost segments, as Linux does when the timer for reordered segments expires, or
+    /// that of a probe which is not sent.
+    repairs: bool,
     /// Whether the rules of Linux apply.
     kernel: bool,
     /// Whether duplicate ACKs are counted, since the peer reports no segments.
@@ -108,8 +104,6 @@ impl Rack {
             probe: TailProbe::default(),
             probes: true,
             prr: Prr::new(0, 1),
-            reorder_at: None,
-            reorder_until: None,
             facts: Facts::new(match config.clock {
                 Clock::Fine { granularity } => granularity.max(Span::millis(1)),
                 Clock::Ticks { slow, .. } => slow,
@@ -119,7 +113,7 @@ impl Rack {
             last: Last::default(),
             active: false,
             calm: true,
-            repairs_at: None,
+            repairs: false,
             kernel: config.growth == GrowthRule::Linux,
             counts: false,
             leftovers: false,
@@ -162,7 +156,7 @@ impl Rack {
     /// Whether nothing is to be repaired.
     fn is_calm(&self, w: &Window) -> bool {
         let slowing = self.active || self.after_timeout(w) || self.slowing.is_some();
-        !slowing && self.flight.sacked_segments() == 0 && !self.flight.is_unsettled()
+        !slowing && self.flight.sacked_segments() == 0 && !self.flight.is_disordered()
     }
 
     /// The reordering window: a segment is lost if it was sent at least this long before one that has arrived.
@@ -175,12 +169,12 @@ impl Rack {
         self.reordering.window(self.facts.min_rtt.unwrap_or_default()).min(srtt)
     }
 
-    /// Marks lost segments, and sets the timer for possibly reordered ones. Returns the number of newly lost bytes.
+    /// Marks lost segments. Returns the number of newly lost bytes, and when the last of the segments that may be
+    /// reordered will count as lost.
     //= rfc8985#section-6.2: step 5: RACK_detect_loss
-    fn detect(&mut self, now: Time, w: &Window, srtt: Span) -> u64 {
-        self.reorder_at = None;
+    fn detect(&mut self, now: Time, w: &Window, srtt: Span) -> (u64, Option<Time>) {
         if self.facts.newest.1 == 0 {
-            return 0;
+            return (0, None);
         }
         let patience = self.facts.rtt + self.reordering_window(w, srtt);
         let (newest, mut latest, mut again) = (self.facts.newest, None, false);
@@ -199,13 +193,9 @@ impl Rack {
             latest = latest.max(Some(due));
             Judgement::Wait
         });
-        let kernel = self.kernel;
         // In Linux a lost retransmission begins a recovery, also while a timeout is repaired (`FLAG_LOST_RETRANS`).
-        self.leftovers |= kernel && again && self.after_timeout(w);
-        self.reorder_at =
-            latest.map(|due| if kernel { tick(now, due.since(now) + LONGER) } else { due });
-        self.reorder_until = self.reorder_at.or(self.reorder_until);
-        lost
+        self.leftovers |= self.kernel && again && self.after_timeout(w);
+        (lost, latest)
     }
 
     /// The next new segment, with the bytes in the network bounded by the congestion window. Otherwise records the
@@ -228,12 +218,15 @@ impl Rack {
         if chunk.is_some() {
             return chunk;
         }
-        // In Linux a full window counts as used, even without more data (`tcp_write_xmit`).
-        let unsent = w.nxt < w.last() || self.kernel;
-        let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
-        usage.note(w, sent, unsent && full);
-        if calm {
-            usage.validate(now, rtt.rto(), w, pipe, unsent && full);
+        // In Linux a call that sends new data or ends at the window shows the use of the window, and a full window counts
+        // as used, even without more data (`tcp_write_xmit`).
+        let sends = self.kernel && usage.is_unnoted();
+        let full = pipe + u64::from(w.mss) > u64::from(w.cwnd) && (w.nxt < w.last() || sends);
+        if sends || full || !self.kernel {
+            usage.note(w, sent, full);
+            if calm {
+                usage.validate(now, rtt.rto(), w, pipe, full);
+            }
         }
         self.note_app_limited(w);
         None

@@ -19,6 +19,13 @@ impl Flight {
         self.records.iter().any(|r| r.lost || r.again && !r.sacked)
     }
 
+    /// Whether Linux sees something to repair: a lost segment, a retransmission in flight, or an oldest segment that was
+    /// sent more than once (`tcp_try_keep_open`, `tcp_any_retrans_done`).
+    pub fn is_disordered(&self) -> bool {
+        let head = self.first().is_some_and(|r| r.again);
+        head || self.records.iter().any(|r| r.lost || r.is_repeated())
+    }
+
     /// Whether any segment counts as lost, including retransmitted and unreported ones.
     pub fn has_losses(&self) -> bool {
         self.records.iter().any(|r| r.lost || r.mark == Mark::Repaired && !r.sacked)
@@ -99,33 +106,42 @@ impl Flight {
     }
 
     /// Prepares the retransmission of the lost segment from `from` to `to`, and returns its end. As in Linux, a buffer is
-    /// split into segments as a whole if it has larger ones than now (`tcp_fragment`). A partial segment gets the
-    /// following ones that fit as a whole and are alone in their buffer (`tcp_retrans_try_collapse`).
+    /// split anew if the segment size has changed (`tcp_fragment`). A partial segment gets the following ones that fit as a
+    /// whole and are alone in their buffer (`tcp_retrans_try_collapse`).
     pub fn resegment(&mut self, (from, to): (u64, u64), w: &Window) -> u64 {
         let Some(mut index) = self.position(from) else { return to };
-        let (mss, first) = (u64::from(w.mss), self.records[index]);
+        let (mss, first) = (u64::from(w.payload()), self.records[index]);
         // A FIN has a position, and no data.
         let data = |from: u64, to: u64| to.min(w.end) - from.min(w.end);
-        let (splits, limit) = (data(from, to) > mss, w.una + u64::from(w.peer));
-        // A segment that was only counted is not known to have arrived (`tcp_adjust_pcount`).
+        let (size, limit) = (data(from, to), w.una + u64::from(w.peer));
+        let permitted = |r: &SentSegment| size > mss || r.to() <= limit;
+        let rest = |r: &SentSegment| r.lost && r.order == first.order && permitted(r);
+        if size != mss {
+            while let Some(next) = self.records.get(index + 1).copied().filter(rest) {
+                self.records.remove(index + 1);
+                self.absorb(index, &next);
+            }
+        }
+        // A buffer that is smaller than a segment takes others. A segment that was only counted is not known to have
+        // arrived (`tcp_adjust_pcount`).
+        let partial = data(from, self.records[index].to()) < mss && !self.continues(from);
         let counted = self.board.bytes() == 0;
-        while let Some(next) = self.records.get(index + 1).copied()
+        while partial
+            && let Some(next) = self.records.get(index + 1).copied()
             && (counted || !next.sacked)
         {
             let after = self.records.get(index + 2).map(|after| after.order);
             let alone = next.order != first.order && after != Some(next.order);
             let fits = data(from, next.to()) <= mss && next.to() <= limit;
-            let fits = fits && !w.ends_record(next.from);
-            let joins = if splits { next.lost && next.order == first.order } else { alone && fits };
-            if !joins {
+            if !alone || !fits || w.ends_record(next.from) {
                 break;
             }
             self.records.remove(index + 1);
             self.absorb(index, &next);
         }
-        while splits && data(self.records[index].from, self.records[index].to()) > mss {
+        while data(self.records[index].from, self.records[index].to()) > mss {
             let whole = self.records[index];
-            if !self.divide(whole.from, w.mss) {
+            if !self.divide(whole.from, w.payload()) {
                 break;
             }
             index += 1;
@@ -136,15 +152,31 @@ impl Flight {
     /// Divides the buffer of the oldest segment anew, after an ACK of a part of this segment, which had `len` bytes. Returns
     /// whether there is one segment less (`tcp_tso_acked`).
     pub(super) fn trim_buffer(&mut self, len: u32) -> bool {
-        let (first, counted) = (self.records[0], self.board.bytes() == 0);
-        let alike = |r: &SentSegment| {
-            let reported = !counted && r.sacked != first.sacked;
-            (r.order, r.lost, r.again) == (first.order, first.lost, first.again) && !reported
-        };
-        let rest = self.records.iter().skip(1).take_while(|r| alike(r));
+        let first = self.records[0];
+        let rest = self.records.iter().skip(1).take_while(|r| self.is_one_buffer(&first, r));
         let (count, size) = rest.fold((0, len), |(n, size), r| (n + 1, size.max(r.len)));
-        let (mut from, end) = (first.from, self.records[count].to());
-        for r in self.records.iter_mut().take(count + 1) {
+        self.recut(0, count + 1, size);
+        let emptied = self.records[count].len == 0;
+        if emptied && let Some(last) = self.records.remove(count) {
+            self.lost_segments -= usize::from(last.lost);
+            self.sacked_segments -= usize::from(last.sacked);
+        }
+        emptied
+    }
+
+    /// Whether two segments are in one buffer: they were sent in one, and their fates do not differ. A segment that was only
+    /// counted is not known to have arrived.
+    fn is_one_buffer(&self, one: &SentSegment, other: &SentSegment) -> bool {
+        let counted = self.board.bytes() == 0;
+        (one.order, one.lost, one.again) == (other.order, other.lost, other.again)
+            && (counted || one.sacked == other.sacked)
+    }
+
+    /// Moves the limits of the `count` segments from `index` on, which are one buffer, so that all but the last one have
+    /// `size` bytes.
+    fn recut(&mut self, index: usize, count: usize, size: u32) {
+        let (mut from, end) = (self.records[index].from, self.records[index + count - 1].to());
+        for r in self.records.iter_mut().skip(index).take(count) {
             let to = end.min(from + u64::from(size));
             let in_network = |r: &SentSegment| if r.pending() { r.bytes() } else { 0 };
             let before = in_network(r);
@@ -152,12 +184,6 @@ impl Flight {
             self.pipe = self.pipe + in_network(r) - before;
             from = to;
         }
-        let emptied = self.records[count].len == 0;
-        if emptied && let Some(last) = self.records.remove(count) {
-            self.lost_segments -= usize::from(last.lost);
-            self.sacked_segments -= usize::from(last.sacked);
-        }
-        emptied
     }
 
     /// Appends the removed record `next` to the lost one at `index`.
@@ -193,16 +219,15 @@ impl Flight {
     /// the buffer if `mss` has grown so much that fewer hold it (`tcp_send_loss_probe`).
     pub fn recut_last(&mut self, mss: u32) -> Option<u64> {
         let last = *self.records.back()?;
-        let count = self.records.iter().rev().take_while(|r| r.order == last.order).count();
-        let first = self.records[self.records.len() - count].from;
+        let records = self.records.iter().rev();
+        let count = records.take_while(|r| self.is_one_buffer(&last, r)).count();
+        let index = self.records.len() - count;
+        let first = self.records[index].from;
         let from = first + (count as u64 - 1) * u64::from(mss);
         if from >= last.to() {
             return Some(first);
         }
-        let cut = self.records[self.index(from)];
-        if cut.from < from {
-            self.divide(cut.from, (from - cut.from) as u32);
-        }
+        self.recut(index, count, mss);
         Some(from)
     }
 
@@ -228,6 +253,7 @@ impl Flight {
                 if r.mark == Mark::Detected {
                     r.mark = Mark::Spurious;
                 } else if r.again {
+                    r.mark = Mark::Uncounted;
                     self.repeated.push_back((r.from, r.order));
                 }
             }
@@ -263,7 +289,7 @@ impl Flight {
         self.repeated.make_contiguous().sort_unstable_by_key(|(from, order)| (*order, *from));
     }
 
-    /// Marks segments as lost after a timeout: the first one, and others for which `verdict` is true. Calls `each`
+    /// Marks segments as lost after a timeout: the first buffer, and others for which `verdict` is true. Calls `each`
     /// for marked segments that were in the network. If the first one was reported, the receiver has discarded the
     /// reported data, so all reports are removed, and all segments are lost.
     //= rfc2018#section-8: a timeout with the first segment reported shows that the receiver has reneged
@@ -277,9 +303,10 @@ impl Flight {
         if reneged {
             self.forget_reports();
         }
+        let oldest = self.records.front().map_or(0, |r| r.order);
         for i in 0..self.records.len() {
             let r = &self.records[i];
-            if i == 0 || reneged || verdict(r) {
+            if r.order == oldest || reneged || verdict(r) {
                 if r.pending() {
                     each(r);
                 }

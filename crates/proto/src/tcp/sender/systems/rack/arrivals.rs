@@ -208,7 +208,7 @@ impl Rack {
             return AckSummary::default();
         }
         let edge = info.ack.max(w.una);
-        self.repairs_at = None;
+        self.repairs = false;
         self.remember_window(w);
         let (total, pipe) = (self.meter.total(), self.in_network(w));
         let mss = u64::from(w.mss);
@@ -288,7 +288,8 @@ impl Rack {
             self.facts.reorderings = self.facts.reorderings.saturating_add(1);
         }
         let known = (!counts).then_some(reported);
-        let mut news = AckSummary { reported: known, oldest, rtt, repaired: false };
+        let part = kernel && moved && !completes && w.una > 0 && !self.flight.is_empty();
+        let mut news = AckSummary { reported: known, oldest, rtt, repaired: false, part };
         if self.kernel {
             // Linux processes the left edge last.
             self.facts.rtt = edge_rtt.unwrap_or(self.facts.rtt);

@@ -12,10 +12,11 @@ use crate::tcp::sender::recovery::tlp::tick;
 use crate::tcp::sender::recovery::{
     AckSummary, Choice, Outstanding, Progress, Recovery, Step, Woken,
 };
-use crate::tcp::sender::{AckInfo, Chunk, Core, Timers, Window};
+use crate::tcp::sender::{AckInfo, Chunk, Core, Purpose, Window};
 
 use super::arrivals::Last;
 use super::growing::DUPTHRESH;
+use super::reordering::LONGER;
 use super::{RENEGED, Rack};
 
 impl Recovery for Rack {
@@ -37,12 +38,13 @@ impl Recovery for Rack {
         self.begin_undo(w.una);
         // In Linux the reduction is proportional to the window, not to the flight. One that a mark began continues.
         if self.slowing.take().is_none() {
+            // One loss reduces the window once (`tcp_init_cwnd_reduction`).
+            self.probe.reset();
             self.prr = match self.kernel {
                 true => Prr::new(w.cwnd.into(), w.mss.into()),
                 false => Prr::new(w.nxt - w.una, 1),
             };
         }
-        self.probe.cancel();
     }
     fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
         let w = &mut core.window;
@@ -69,14 +71,14 @@ impl Recovery for Rack {
         self.prepare_undo(core);
         let w = &core.window;
         let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
+        // Many arrivals behind the oldest segment before a timeout show that reordering is overestimated (`tcp_enter_loss`).
+        let usual = u64::from(DUPTHRESH);
+        let calm = !self.active && self.is_over(w.una) && self.slowing.is_none();
+        if calm && self.flight.sacked_segments() as u64 >= usual {
+            self.facts.reordered_by = self.facts.reordered_by.min(usual);
+        }
         let counts = self.counts;
         if counts {
-            // Many duplicate ACKs before a timeout show that reordering is overestimated (`tcp_enter_loss`).
-            let usual = u64::from(DUPTHRESH);
-            let calm = !self.active && self.is_over(w.una);
-            if calm && self.flight.sacked_segments() as u64 >= usual {
-                self.facts.reordered_by = self.facts.reordered_by.min(usual);
-            }
             self.flight.forget_reports();
         }
         let (meter, losses) = (&mut self.meter, &mut self.losses);
@@ -86,10 +88,11 @@ impl Recovery for Rack {
             self.facts.highest = core.window.una;
         }
         self.losses.report(core);
-        (self.active, self.calm) = (false, false);
+        // The ACK of a SYN leaves nothing to repair.
+        (self.active, self.calm) = (false, core.window.una == 0);
         self.slowing = None;
         self.recover = core.window.nxt;
-        self.stop();
+        self.probe.reset();
         (core.window.una > 0).then_some(self.in_network(&core.window))
     }
     /// As in Linux, the threshold is not lowered a second time during the repair of one window.
@@ -133,35 +136,32 @@ impl Recovery for Rack {
     fn has_work(&self) -> bool {
         self.active || self.flight.lost() > 0 || self.probe.now
     }
-    fn next_wake(&self) -> Option<Time> {
-        [self.reorder_at, self.probe.due].into_iter().flatten().min()
-    }
     fn stop(&mut self) {
         self.probe.reset();
-        (self.reorder_at, self.reorder_until) = (None, None);
-    }
-    /// In Linux the timer for reordered segments replaces that of retransmissions until it expires.
-    fn postponed(&self, now: Time, _: &Timers) -> Option<Time> {
-        self.reorder_at.filter(|at| self.kernel && *at > now)
     }
     fn supplied(&mut self, w: &Window) {
         self.note_app_limited(w);
     }
     fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
-        if self.probe.expired(now) {
-            if self.cancels_probe(now, core) {
+        match core.timers.expired(now)? {
+            Purpose::Timeout => return None,
+            Purpose::Probe if self.omits_probe(&core.window) => {
+                self.repairs = true;
+                self.restart_timeout(now, &mut core.timers);
                 return None;
             }
-            //= rfc8985#section-7.3: the retransmission timer restarts with the probe
-            core.timers.rearm(now);
-            return Some(Woken::Send(TcpKind::TailLossProbe));
+            Purpose::Probe => {
+                self.probe.now = true;
+                //= rfc8985#section-7.3: the retransmission timer restarts with the probe
+                core.timers.rearm(now);
+                return Some(Woken::Send(TcpKind::TailLossProbe));
+            }
+            Purpose::Reordering => self.restart_timeout(now, &mut core.timers),
         }
-        self.reorder_at.filter(|at| *at <= now)?;
         self.remember_window(&core.window);
-        self.count_from_head(now, &mut core.timers, true);
         self.last = Last { pipe: self.in_network(&core.window), ..Last::default() };
         (self.facts.advanced, self.calm) = (true, false);
-        self.repairs_at = self.kernel.then_some(now);
+        self.repairs = self.kernel;
         if self.kernel && !self.active && !core.congestion_control.steers() {
             // If the timer begins a recovery, one segment counts as delivered (`tcp_rack_reo_timeout`).
             self.last.delivered = core.window.mss.into();
@@ -173,7 +173,7 @@ impl Recovery for Rack {
         self.take_ack(now, w, info)
     }
     fn called(&mut self) {
-        self.undo.holds = false;
+        (self.undo.holds, self.repairs) = (false, false);
     }
     fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
         if self.reneged {
@@ -193,6 +193,7 @@ impl Recovery for Rack {
         if self.kernel {
             self.slowing = Some(w.max);
             self.calm = false;
+            self.probe.reset();
             self.prr = Prr::new(w.cwnd.into(), w.mss.into());
         }
         self.kernel
@@ -204,7 +205,7 @@ impl Recovery for Rack {
         core::mem::take(&mut self.leftovers)
     }
     #[inline]
-    fn detect_losses(&mut self, now: Time, core: &Core) -> u64 {
+    fn detect_losses(&mut self, now: Time, core: &mut Core) -> u64 {
         if self.counts {
             return self.detect_by_count(now, &core.window);
         }
@@ -215,8 +216,13 @@ impl Recovery for Rack {
         {
             return 0;
         }
-        let lost = self.detect(now, &core.window, core.timers.rtt.srtt());
-        self.last.waits = self.reorder_at.is_some();
+        let (lost, due) = self.detect(now, &core.window, core.timers.rtt.srtt());
+        // In Linux the expired timer waits no longer (`tcp_rack_reo_timeout`).
+        if let Some(due) = due.filter(|_| !self.repairs) {
+            let at = if self.kernel { tick(now, due.since(now) + LONGER) } else { due };
+            core.timers.set(Purpose::Reordering, at);
+            self.last.waits = true;
+        }
         lost
     }
     #[inline]
@@ -272,43 +278,25 @@ impl Recovery for Rack {
         if w.una >= w.last() {
             timers.persist = Due::NEVER;
         }
-        if w.una >= w.max {
-            timers.rexmt = Due::NEVER;
-            self.probe.cancel();
-        } else if step.moved && self.last.completes && !timers.persist.is_set() {
-            let probes = self.probe.due.is_some();
-            timers.rearm(now);
-            if self.reneged {
-                self.probe.cancel();
-                (self.reorder_at, self.reorder_until) = (None, None);
-                let wait = Span(timers.rtt.srtt().0 / 2).max(RENEGED);
-                timers.rexmt = Due::at(tick(now, wait));
-            } else if self.kernel && self.last.waits {
-                // The timer for reordered segments stays (`tcp_identify_packet_loss`).
-                self.probe.cancel();
-            } else {
-                if self.kernel {
-                    self.reorder_at = None;
-                }
-                self.schedule_probe(now, w, timers, false);
-                if self.probe.due.is_none() {
-                    self.count_from_head(now, timers, probes);
-                }
-            }
-        } else if self.last.reported {
-            // A probe is needed only without reports.
-            let probes = self.probe.due.is_some();
-            self.probe.cancel();
-            if self.kernel && !timers.persist.is_set() && self.answers_before_head(now) {
-                timers.rearm(now);
-                self.count_from_head(now, timers, probes);
-            }
-        }
-        if !timers.rexmt.is_set() && !timers.persist.is_set() && w.una < w.nxt {
-            timers.rearm(now);
-        }
         if self.kernel && !self.is_plain() {
             self.calm = self.is_calm(w);
+        }
+        let moved = step.moved && self.last.completes;
+        if w.una >= w.max {
+            timers.clear();
+        } else if timers.persist.is_set() {
+            // The peer's window is closed, so its probes replace the timer.
+        } else if moved && self.reneged {
+            let wait = Span(timers.rtt.srtt().0 / 2).max(RENEGED);
+            timers.set(Purpose::Timeout, tick(now, wait));
+        } else if !self.last.waits
+            && (moved || self.kernel && self.answers_before_head(now))
+            && !self.schedule_probe(now, w, timers, true)
+        {
+            self.restart_timeout(now, timers);
+        }
+        if !timers.runs() && !timers.persist.is_set() && w.una < w.nxt {
+            timers.rearm(now);
         }
     }
     #[inline]
@@ -340,10 +328,14 @@ impl Recovery for Rack {
         };
         let moment = core.bursts.as_mut().map_or(now, |bursts| bursts.moment(now));
         self.flight.sent_as(moment, (chunk.from, end), self.meter.stamp(flight), way);
-        if new && !self.probe.ends_at(end) {
-            self.schedule_probe(now, w, &mut core.timers, true);
-        } else if chunk.from == w.una {
-            core.timers.rearm(now);
+        let timers = &mut core.timers;
+        if new && !self.probe.covers(end) {
+            if timers.is_for(Purpose::Probe) {
+                self.restart_timeout(now, timers);
+            }
+            self.schedule_probe(now, w, timers, false);
+        } else if chunk.from == w.una && !(self.kernel && timers.is_for(Purpose::Reordering)) {
+            timers.rearm(now);
         }
         first
     }
@@ -351,7 +343,7 @@ impl Recovery for Rack {
     /// A due probe first, then lost segments, then new data.
     #[inline]
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
-        if let Some(probe) = self.tail_probe(&mut core.window) {
+        if let Some(probe) = self.tail_probe(core) {
             return Choice::Send(probe);
         }
         if core::mem::take(&mut self.undo.tests)
@@ -370,7 +362,9 @@ impl Recovery for Rack {
             let (pipe, sent) = (self.in_network(w), self.sent(w));
             if pipe > 0 && pipe + self.weight(w, to - from) > u64::from(w.cwnd) {
                 // In Linux retransmissions do not count as use of the window (`tcp_xmit_retransmit_queue`).
-                usage.note(w, sent, !self.kernel || w.nxt < w.last());
+                if !self.kernel || w.nxt < w.last() {
+                    usage.note(w, sent, true);
+                }
                 return Choice::Wait;
             }
             let to = match self.kernel {
@@ -384,7 +378,7 @@ impl Recovery for Rack {
             let chunk = w.chunk_at(from, cause).cut(to);
             return Choice::Send(w.with_room(chunk));
         }
-        if self.repairs_at == Some(now) {
+        if core::mem::take(&mut self.repairs) {
             return Choice::Wait;
         }
         self.new_data(now, core).map_or(Choice::Idle, Choice::Send)
@@ -425,8 +419,5 @@ impl Recovery for Rack {
     }
     fn waits(&self, w: &Window) -> bool {
         self.flight.lost() > 0 && (w.peer > 0 || !self.kernel)
-    }
-    fn on_blocked(&mut self) {
-        self.probe.cancel();
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::event::Cause;
 use crate::tcp::sender::recovery::tlp::{TICK, TailProbe};
-use crate::tcp::sender::{Chunk, Core, Timers, Window};
-use crate::units::{Due, Time};
+use crate::tcp::sender::{Chunk, Core, Purpose, Timers, Window};
+use crate::units::Time;
 
 use super::Rack;
 
@@ -15,75 +15,48 @@ impl Rack {
         self.last.oldest.zip(head).is_some_and(|(oldest, head)| oldest > head)
     }
 
-    /// Counts the timeout from the last transmission of the oldest segment, as in Linux, if the timer of a probe or of
-    /// reordered segments was pending; `probes` is whether a probe was (`tcp_rearm_rto`).
-    pub(super) fn count_from_head(&mut self, now: Time, timers: &mut Timers, probes: bool) {
-        let pending = self.reorder_until.take().is_some_and(|at| at > now) || probes;
-        if let Some(head) = self.flight.first().filter(|_| self.kernel && pending) {
-            timers.rexmt = Due::at(timers.rtt.deadline(head.at, 1).max(now + TICK));
+    /// Restarts the timeout. In Linux it counts from the last transmission of the oldest segment if the timer had another
+    /// purpose (`tcp_rearm_rto`).
+    pub(super) fn restart_timeout(&mut self, now: Time, timers: &mut Timers) {
+        let other = self.kernel && !timers.is_for(Purpose::Timeout);
+        timers.rearm(now);
+        if let Some(head) = self.flight.first().filter(|_| other) {
+            let at = timers.rtt.deadline(head.at, 1).max(now + TICK);
+            timers.set(Purpose::Timeout, at);
         }
     }
 
-    /// Sets the timer of the tail loss probe, if a probe is useful. `sends` is whether new data is sent; otherwise an
-    /// ACK has restarted the retransmission timer.
+    /// Sets the timer for a tail loss probe, if one is useful, and returns whether it is. The probe is no later than the
+    /// timeout, which `restarts` now, or counts from the last transmission of the oldest segment (`tcp_rto_delta_us`).
     //= rfc8985#section-7.2: not during recovery, or while segments are reported
     pub(super) fn schedule_probe(
         &mut self,
         now: Time,
         w: &Window,
         timers: &mut Timers,
-        sends: bool,
-    ) {
-        let Some(mut rto) = timers.rexmt.get() else { return };
+        restarts: bool,
+    ) -> bool {
         let flight = &self.flight;
-        let calm = self.probes
-            && !self.counts
-            && !self.active
-            && !self.after_timeout(w)
-            && flight.lost() == 0;
-        if !calm || flight.sacked_segments() > 0 || flight.is_empty() {
-            return self.probe.cancel();
-        }
-        if self.kernel {
-            // Linux has one timer for a probe and for reordered segments.
-            (self.reorder_at, self.reorder_until) = (None, None);
-        }
-        let flight = &self.flight;
-        let (srtt, segments) = (timers.rtt.srtt(), flight.segments());
-        let at = TailProbe::time(now, srtt, segments, self.kernel);
-        let Some(head) = flight.first().filter(|_| self.kernel) else {
-            return self.probe.schedule(at.min(rto));
+        let settled = match self.kernel {
+            true => self.calm || self.slowing.is_some(),
+            false => flight.lost() == 0 && flight.sacked_segments() == 0,
         };
-        // Linux counts the timeout from the last transmission of the oldest segment (`tcp_rto_delta_us`), and has one timer
-        // for it and the probe.
-        let head = timers.rtt.deadline(head.at, 1);
-        if sends {
-            rto = if head > now { head } else { at };
-        }
-        let at = at.min(rto);
-        timers.rexmt = Due::at(rto);
-        match self.probe.is_unanswered() {
-            // The timer of a second probe expires without one, and starts that of retransmissions.
-            true => timers.rexmt = Due::at(at.max(head)),
-            false => self.probe.schedule(at),
-        }
+        let calm = self.probes && !self.counts && !self.active && !self.after_timeout(w) && settled;
+        //= rfc8985#section-7.2: no probe while the fate of another is unknown; Linux looks at this when the timer expires
+        let may = self.kernel || !self.probe.is_unanswered();
+        let Some(head) = flight.first().filter(|_| calm && may) else { return false };
+        let timeout = timers.rtt.deadline(if restarts { now } else { head.at }, 1);
+        let at = TailProbe::time(now, timers.rtt.srtt(), flight.segments(), self.kernel);
+        timers.set(Purpose::Probe, if timeout > now { at.min(timeout) } else { at });
+        true
     }
 
-    /// Cancels a due probe if its segment, the last one in flight, is beyond the peer's window, as
-    /// Linux does (`tcp_send_loss_probe`). Then the timeout of the oldest segment counts from its
-    /// last transmission.
-    pub(super) fn cancels_probe(&mut self, now: Time, core: &mut Core) -> bool {
-        let w = &core.window;
+    /// Whether a due probe is not sent: the fate of the last one is unknown, or its segment, the last one in flight, is
+    /// beyond the peer's window (`tcp_send_loss_probe`).
+    pub(super) fn omits_probe(&self, w: &Window) -> bool {
         let limit = w.una + u64::from(w.peer);
-        let (Some(first), Some(last)) = (self.flight.first(), self.flight.last()) else {
-            return false;
-        };
-        if !self.kernel || last.from < limit || last.from == w.una {
-            return false;
-        }
-        core.timers.rexmt = Due::at(core.timers.rtt.deadline(first.at, 1).max(now));
-        self.probe.cancel();
-        true
+        let beyond = self.flight.last().is_some_and(|last| last.from >= limit && last.from > w.una);
+        self.kernel && (self.probe.is_unanswered() || beyond)
     }
 
     /// The next lost segment that the peer's window permits. In Linux the oldest segment probes a withdrawn window
@@ -102,23 +75,32 @@ impl Rack {
 
     /// The due probe.
     //= rfc8985#section-7.3: new data if there is any, otherwise the last segment
-    pub(super) fn tail_probe(&mut self, w: &mut Window) -> Option<Chunk> {
+    pub(super) fn tail_probe(&mut self, core: &mut Core) -> Option<Chunk> {
         if !core::mem::take(&mut self.probe.now) {
             return None;
         }
+        let pipe = self.in_network(&core.window);
+        let w = &mut core.window;
         let congestion = core::mem::replace(&mut w.cwnd, u32::MAX);
         // A probe does not wait for more data.
         let coalescing = core::mem::take(&mut w.coalescing);
         let new = if self.flight.is_full() { None } else { w.next_chunk() };
         (w.cwnd, w.coalescing) = (congestion, coalescing);
         if let Some(new) = new {
-            self.probe.sent(new.end(), false);
+            // In Linux it is a whole buffer, which no rule delays (`tcp_write_xmit`).
+            let (srtt, min_rtt) = (core.timers.rtt.srtt(), self.facts.min_rtt);
+            let bursts = core.bursts.as_mut();
+            let end = bursts.map_or(0, |bursts| bursts.force(w, pipe, srtt, min_rtt));
+            self.probe.sent(end.max(new.end()), false);
             return Some(new);
         }
         let (mut from, mut to) = self.flight.last().map(|r| (r.from, r.to()))?;
         if self.kernel {
             from = self.flight.recut_last(w.payload())?;
             to = to.min(from + u64::from(w.payload()));
+            // The oldest segment probes a withdrawn window.
+            let limit = w.una + u64::from(w.peer);
+            to = if from < limit { to.min(limit) } else { to };
         }
         self.probe.sent(w.nxt, true);
         let chunk = w.chunk_at(from, Cause::TailLossProbe).cut(to);

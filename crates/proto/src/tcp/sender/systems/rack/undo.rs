@@ -210,11 +210,11 @@ impl Rack {
             return proven.then_some(Proof::Duplicates);
         }
         if self.active {
-            self.undo.holds = delayed && !over;
-            if self.undo.holds {
+            if delayed && !over {
                 self.facts.note_reordering(w.una, w.mss.into());
-                // Before the end of recovery, only if no retransmission is in flight.
-                return (self.flight.repeated() == 0).then_some(Proof::Arrival);
+                // Before the end of recovery, only if no retransmission is in flight (`tcp_try_undo_partial`).
+                self.undo.holds = self.flight.repeated() > 0;
+                return (!self.undo.holds).then_some(Proof::Arrival);
             }
             return match over {
                 true => (proven || delayed).then_some(Proof::End),
