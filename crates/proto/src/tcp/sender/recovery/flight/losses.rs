@@ -176,8 +176,8 @@ impl Flight {
     /// `size` bytes.
     fn recut(&mut self, index: usize, count: usize, size: u32) {
         let (mut from, end) = (self.records[index].from, self.records[index + count - 1].to());
-        for r in self.records.iter_mut().skip(index).take(count) {
-            let to = end.min(from + u64::from(size));
+        for (i, r) in self.records.iter_mut().skip(index).take(count).enumerate() {
+            let to = if i + 1 < count { end.min(from + u64::from(size)) } else { end };
             let in_network = |r: &SentSegment| if r.pending() { r.bytes() } else { 0 };
             let before = in_network(r);
             (r.from, r.len) = (from, (to - from) as u32);

@@ -97,7 +97,9 @@ impl Rack {
         let (mut from, mut to) = self.flight.last().map(|r| (r.from, r.to()))?;
         if self.kernel {
             from = self.flight.recut_last(w.payload())?;
-            to = to.min(from + u64::from(w.payload()));
+            // The FIN has a position, and no data.
+            let end = from + u64::from(w.payload());
+            to = if to.min(w.end) > end { end } else { to };
             // The oldest segment probes a withdrawn window.
             let limit = w.una + u64::from(w.peer);
             to = if from < limit { to.min(limit) } else { to };
