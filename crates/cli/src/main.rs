@@ -51,20 +51,9 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::usage::{Early, Parsed};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop run                                   a quick demonstration
-  lasthop run west97-lan                        a built-in scenario
-  lasthop run my.toml --vary tcp=reno,sack      your own, for two TCPs
-  lasthop run my.toml --dry-run                 what would be run
-  lasthop list scenarios                        scenarios to start from
-
-Exit codes: 0 done, 1 the answer is no, 2 bad input, 70 a fault of lasthop (the message says what to \
-report), 130 interrupted (finished work is stored).";
-
 /// What does a wireless last hop do to TCP, and what would help?
 #[derive(Parser, Debug)]
-#[command(name = "lasthop", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "lasthop", version, about, max_term_width = 100)]
 struct Cli {
     /// Print JSON instead of tables and pictures; errors too, on stderr
     #[arg(long, global = true, help_heading = EVERYWHERE)]

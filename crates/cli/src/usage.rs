@@ -166,12 +166,27 @@ pub fn command() -> Command {
             })
             .mut_subcommands(with_aliases)
     }
-    with_aliases(Cli::command()).mut_subcommands(|command| {
+    let all = with_examples(Cli::command(), "lasthop".to_owned());
+    with_aliases(all).mut_subcommands(|command| {
         let words = COMMANDS
             .iter()
             .find(|(name, _)| *name == command.get_name())
             .map_or("", |(_, words)| words);
         command.aliases(words.split_whitespace())
+    })
+}
+
+/// Adds the examples of `examples.txt` to the help of a command and those below it. `called` is its name with those above.
+fn with_examples(command: Command, called: String) -> Command {
+    let mut parts =
+        include_str!("examples.txt").split("== ").filter_map(|part| part.split_once('\n'));
+    let command = match parts.find(|(name, _)| *name == called) {
+        Some((_, examples)) => command.after_help(examples.trim_end()),
+        None => command,
+    };
+    command.mut_subcommands(|inner| {
+        let called = format!("{called} {}", inner.get_name());
+        with_examples(inner, called)
     })
 }
 

@@ -13,24 +13,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{format, output, study_args, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop battery                                    all radios, 24 reports of 50 bytes a day
-  lasthop battery nb-iot lte-m --over mqtt --session full
-                                                     a TLS handshake for each report
-  lasthop battery lte-m --release-assistance --rest edrx:81.92s
-                                                     early release, long sleep cycles
-  lasthop battery lora-sf12 --reports 700            limited by the duty cycle
-  lasthop battery --capacity 8.9Wh --base 40uW -o out
-                                                     another device; writes numbers and a picture
-
-For each report a radio wakes up, connects, transfers a few packets, and returns to sleep in steps
-that the network determines. The simulator runs the transfers over TCP.
-docs/how-to/energy-iot.md lists the sources of the figures and compares them with published ones.";
-
 /// Compute the battery lifetime of a device that reports over LTE-M, NB-IoT, LoRaWAN, Wi-Fi or Bluetooth Low Energy
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct BatteryArgs {
     /// Radios, by name [default: all]
     #[arg(value_name = "RADIO", value_parser = study_args::one_of(radios()), hide_possible_values = true)]

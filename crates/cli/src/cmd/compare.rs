@@ -10,25 +10,8 @@ use crate::scenario::Text;
 use crate::study_args::StudyArgs;
 use crate::{format, show};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop compare rivals                               the points of the scenario's own axis
-  lasthop compare my.toml                              every scheme that applies
-  lasthop compare my.toml --schemes sack,snoop,tulip   these, and the scenario as it is
-  lasthop compare west97-lan --baseline snoop          differences from snoop
-  lasthop compare my.toml --errors 0,0.1%,1%,5% -o out  a plot of throughput against losses, with what theory allows
-  lasthop compare my.toml --handoff every=15s,gap=80ms  the hosts move between two base stations like the last one
-  lasthop compare my.toml --handoff dwell=10s,gap=50ms,announced=true,reroute=300ms,packets=forward,state=move
-  lasthop list schemes                                 all schemes, and what each needs deployed
-
-All schemes meet the same channel, seed by seed, so runs are compared in pairs. A scheme is called better
-or worse if chance would do the same in fewer than 5 % of such comparisons, all of them together (Holm).
-These runs do not distinguish schemes of one rank from its first.
-docs/how-to/compare.md explains the method.";
-
 /// Compare schemes on one scenario: what gains how much, and what must be deployed for it
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
     /// Schemes by name, or `all` [default: the scenario's own labelled axis, else its own schemes, else all]
     #[arg(long, value_name = "SCHEMES", value_delimiter = ',')]

@@ -8,15 +8,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{Cli, output};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop generate completions bash > ~/.local/share/bash-completion/completions/lasthop
-  lasthop generate completions zsh > ~/.zfunc/_lasthop
-  lasthop generate completions fish > ~/.config/fish/completions/lasthop.fish";
-
 /// Print a completion script for a shell
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct CompletionsArgs {
     /// Which shell
     shell: Shell,

@@ -21,21 +21,8 @@ use crate::{format, output, style};
 /// Limit of bytes read from a file.
 const LONGEST: u64 = 8 << 20;
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop compress log.txt                                 on old and current hardware
-  lasthop compress log.txt --set radio.rate=1mbit          over a slower radio
-  lasthop compress log.txt --set host.sender.battery=esp32  on one kind of hardware
-  lasthop compress photo.jpg --scenario my.toml            over a path of your own
-
-Data is compressed on this machine at several levels; a task with a known number of instructions
-converts its CPU time to that of the node. The cost of sending comes from the scenario, whose
-sender has a `battery`. The node compresses while it sends. The break-even is the longest time of
-the node's processor for each byte at which compression still saves energy.";
-
 /// Does compressing before sending spare a battery? Real compressors, on your data
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct CompressArgs {
     /// What would be sent; of a long file the first 8 MiB
     #[arg(value_name = "FILE")]

@@ -16,28 +16,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{format, output, style, watch};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop ctl get                             everything
-  lasthop ctl get agent                       one key of the path, as scenario files have it
-  lasthop ctl get stages.agent.flows          one figure
-  lasthop ctl set agent=snoop                 no restart, connections continue
-  lasthop ctl set errors.mean=64KiB radio.rate=1mbit
-  lasthop ctl set errors=none
-  lasthop ctl set agent=none --drain          where connections end at the station: split
-  lasthop ctl watch                           a live table; lines where there is no terminal
-  lasthop ctl watch --interval 5s --json      one JSON object each time
-  lasthop ctl subscribers                     the 20 subscribers with the worst grades
-  lasthop ctl subscribers --by loss --top 5   the five with the largest losses
-  lasthop ctl subscribers --within 10.5.3.7   one, with all figures: add --json
-  lasthop ctl subscribers --interval 2s       a live table
-
-All values of one `set` are checked together before anything changes. Without --socket it is the
-only station or testbed that runs, found in /run/lasthop and $XDG_RUNTIME_DIR/lasthop.";
-
 /// Query, change or watch a running station or testbed
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct CtlArgs {
     /// Control socket of the station
     #[arg(long, value_name = "PATH", global = true)]

@@ -17,19 +17,8 @@ use crate::stop::Stop;
 use crate::transfer::shown;
 use crate::{Outcome, output};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop discard                               port 9009 of all addresses, until Ctrl-C
-  lasthop discard --once --verify               one transfer, each byte compared
-  lasthop discard --listen 10.0.1.1:9           one address, the port of the discard service (as root)
-  lasthop discard --output received --count 3   store received data as files
-
-Any sender will do; --verify compares with what `lasthop send --bytes` sends.
-Exit code 1 if a transfer was not complete or had a wrong byte, 130 after Ctrl-C.";
-
 /// Receive and throw away: the other end of `lasthop send`
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct DiscardArgs {
     /// Where to listen: ADDRESS:PORT, ADDRESS or PORT [default: port 9009 of all addresses]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]

@@ -11,16 +11,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{format, output, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop doctor                  this machine, and results in the current directory
-  lasthop doctor -o /data/runs    results in another one
-
-Exit code 1 if something is missing that simulations need; what is only optional does not count.";
-
 /// Show what this machine can run, with remedies for the rest
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
     /// Directory that results will be written to
     #[arg(long, short, value_name = "DIR", default_value = ".")]

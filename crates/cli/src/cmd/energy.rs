@@ -10,23 +10,9 @@ use crate::scenario::Text;
 use crate::study_args::{self, StudyArgs};
 use crate::{format, show};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop energy my.toml                    batteries of the file, or a usual laptop at both ends
-  lasthop energy my.toml --hardware esp32   this hardware at both ends
-  lasthop energy my.toml --host receiver    by the bytes for a joule of the receiver
-  lasthop energy my.toml --set host.sender.battery.base=3W
-                                            a battery of your own
-  lasthop energy my.toml -n 10 -o out       with a page, pictures and all numbers
-  lasthop list hardware                     presets, and where their figures come from
-
-It runs the scenario as it is and with one change at a time, all with the same random draws,
-and in the end with all changes together that help. Exit code 1: nothing would help.
-docs/how-to/energy.md explains the model.";
-
 /// Say how long batteries last, where their joules go, and which change of TCP would save most
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES, mut_arg("seeds", |seeds| {
+#[command(mut_arg("seeds", |seeds| {
     seeds.help("Number of seeds, each one run of each change; overrides `runs` of the file")
 }))]
 pub struct EnergyArgs {

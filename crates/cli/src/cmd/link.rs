@@ -16,31 +16,8 @@ use crate::outcome::Outcome;
 use crate::scenario::{read, regular};
 use crate::{format, output, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop link --keygen link.key            a key; copy it to the other host
-  lasthop link link.toml --check            is the file right?
-  sudo lasthop link link.toml               run until SIGTERM or Ctrl-C
-  sudo lasthop ctl get                      its state and counts
-
-It needs CAP_NET_ADMIN and /dev/net/tun. The file, on the host that calls:
-
-  peer = \"198.51.100.7:4747\"
-  addresses = [\"10.8.0.2/24\"]
-  key-file = \"/etc/lasthop/link.key\"
-  rate = \"20mbit\"                         # of the path, so that it is not flooded
-
-and on the other:
-
-  listen = \"0.0.0.0:4747\"
-  addresses = [\"10.8.0.1/24\"]
-  key-file = \"/etc/lasthop/link.key\"
-
-docs/reference/tunnel.md explains every key; docs/how-to/link.md says when a tunnel helps.";
-
 /// Run a tunnel to another host that repairs what the path loses (TULIP)
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct LinkArgs {
     /// The tunnel's file
     #[arg(value_name = "FILE", required_unless_present = "keygen")]

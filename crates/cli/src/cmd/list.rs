@@ -11,16 +11,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{format, output, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop list scenarios                          built-in scenarios, for `lasthop run NAME`
-  lasthop list scenarios --show west97-lan        the text of one, to start from
-  lasthop list schemes                            what `lasthop compare` can compare
-  lasthop list systems --json | jq '.systems[].key'      every system, for programs";
-
 /// List systems, claims, scenarios, schemes, presets or hardware
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ListArgs {
     /// What to list
     what: Topic,

@@ -9,16 +9,10 @@ use clap_mangen::roff::{Roff, roman};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::{Cli, output};
-
-const EXAMPLES: &str = "\
-Examples:
-  lasthop generate man man1                              then `man man1/lasthop-run.1`
-  lasthop generate man ~/.local/share/man/man1           where `man lasthop-run` finds them";
+use crate::{Cli, output, usage};
 
 /// Write the manual pages: one of the program and one of each command
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ManArgs {
     /// Directory of the pages; made if it is not there
     #[arg(value_name = "DIR")]
@@ -88,7 +82,7 @@ pub fn commands() -> Vec<Command> {
             add(inner, all);
         }
     }
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let mut program = usage::command().disable_help_subcommand(true);
     program.build();
     let mut all = Vec::new();
     add(&program, &mut all);

@@ -16,23 +16,11 @@ use crate::outcome::Outcome;
 use crate::stop::Stop;
 use crate::{format, output, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop packetdrill fast-retransmit.pkt                 does lasthop's TCP do what the script expects?
-  lasthop packetdrill scripts/ --against kernel           all *.pkt below a folder, on this machine's TCP
-  lasthop packetdrill rto.pkt --against both              and the first packet in which the two differ
-  lasthop packetdrill rto.pkt --packets                   every packet, with its time
-
-Exit codes: 0 all passed, 1 a script failed or could not be run, 2 bad input.
-Against the kernel it needs what `lasthop run --world testbed` needs, and /dev/net/tun.
-docs/how-to/packetdrill.md describes the supported language, and how to run public scripts.";
-
 /// The largest folder: beyond this many scripts the argument is a mistake.
 const FILES_MAX: usize = 10_000;
 
 /// Run packetdrill scripts against lasthop's TCP, the kernel's, or both
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct PacketdrillArgs {
     /// Scripts, or folders with *.pkt files
     #[arg(value_name = "FILE", required = true)]

@@ -11,27 +11,8 @@ use crate::outcome::Outcome;
 use crate::sweep::files;
 use crate::{format, output, study_args};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop run west97-lan -o results
-  lasthop plot sequence results --cell agent=snoop -o snoop.svg && rsvg-convert -f pdf -o snoop.pdf snoop.svg
-  lasthop plot window results
-  lasthop plot cdf results --of transfer_time
-  lasthop plot ranking results --of timeouts -o timeouts.svg
-
-Kinds:
-  sequence  every packet of the first run of a cell, by time and position in the stream
-  window    congestion window over time, first run of each cell
-  delay     round trip of each packet that was sent once, first run of each cell
-  cdf       distribution of a scalar over the runs of each cell
-  sweep     means with 95 % confidence intervals: lines over a numeric axis, else bars; many cells as heat maps
-  ranking   cells in the order of their means, with 95 % confidence intervals; of many the highest and the lowest
-
-The ending of the file chooses the form: .svg or .png. Reads results.json and the series under trace/; nothing is run again.";
-
 /// Draw one figure of results for a paper or a slide
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct PlotArgs {
     /// One of the kinds below
     #[arg(value_name = "KIND", value_parser = study_args::one_of(Kind::ALL), hide_possible_values = true)]

@@ -16,23 +16,8 @@ use crate::{format, output, show};
 /// Size limit of a recording, bytes.
 const LARGEST: u64 = 64 << 20;
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop replay                                        50 random patterns, Reno
-  lasthop replay --kernel linux-cubic --patterns 10     10 random patterns, CUBIC
-  lasthop replay --drop-data 31                         lose the 31st packet with data
-  lasthop replay --drop-data 3,8-10 --drop-acks 5       lose four packets and one ACK
-  lasthop replay --exhaustive 2 --among 8               all patterns of one or two losses
-  lasthop replay --repeat 3 --record reno.json          run the kernel three times, and record it
-  lasthop replay --recorded reno.json                   compare with it, without the kernel
-
---drop-data and --drop-acks count the packets that arrive at the router, from 1.
-The kernel runs in a testbed, as with `lasthop run --world testbed`; `lasthop doctor` checks the
-requirements. docs/how-to/replay.md explains the table and lists the known differences.";
-
 /// Compare the kernel's TCP with lasthop's under the same packet losses
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ReplayArgs {
     /// Congestion control of the kernel; lasthop uses its rack, cubic or bbr
     #[arg(long, value_name = "NAME", default_value = SENDERS[0].0, value_parser = SENDERS.map(|(name, _)| name))]

@@ -11,22 +11,11 @@ use crate::outcome::Outcome;
 use crate::sweep::{self, files};
 use crate::{format, output};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop run west97-lan -o results && lasthop report results
-  xdg-open results/report.html
-  lasthop run west97-lan -o before && lasthop run west97-lan --set mss=536 -o after
-  lasthop report before after -o both.html
-
-Reads results.json and the time-sequence series under trace/; nothing is run again. Of several directories
-the same pictures show all: the combinations that they have in common, each with the name of its directory.";
-
 /// Limit of results in a legible picture.
 const MOST: usize = 6;
 
 /// Make a self-contained page with tables and plots from the results in a directory, or in several together
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
     /// Directory that `lasthop run -o` wrote; several are drawn together
     #[arg(value_name = "DIR", required = true, num_args = 1..=MOST)]

@@ -22,28 +22,8 @@ use crate::{demo, format, output, show};
 /// The scenario of `lasthop run` without arguments.
 const DEMONSTRATION: &str = "quickstart";
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop run                                              a demonstration of about a second
-  lasthop run west97-lan                                   a built-in scenario
-  lasthop run my.toml --seeds 100 -o results               more runs, and store them
-  lasthop run my.toml --set host.fixed.tcp=sack            change a value
-  lasthop run my.toml --vary agent=none,snoop              compare
-  lasthop run west97-lan --world both --seeds 3            simulated and on real packets
-  lasthop run my.toml --vary errors.mean=16KiB,64KiB --dry-run
-
-Keys are dotted as in the file: host.NAME.KEY, path.NUMBER.KEY, path.NAME.KEY. Short forms: KEY of a
-host for all hosts (tcp, mss), agent, errors.KEY, link.KEY and radio.KEY where there is only one.
-
-With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs.parquet and
-runs.csv (a row for each run), runs.jsonl (to continue from), and trace/CELL/ with events, control
-blocks, captures and time-sequence plots of each cell's first run: up to 100 MB, see --details and
---details-size.
-A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it stopped.";
-
 /// Run a scenario: every combination of what it varies, with every seed
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct RunArgs {
     /// Scenario file, `-` for stdin, or the name of a built-in scenario
     #[arg(value_name = "FILE|NAME")]

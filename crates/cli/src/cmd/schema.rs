@@ -7,18 +7,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop generate schema > scenario.schema.json           for scenarios
-  lasthop generate schema station > station.schema.json    for the file of a station
-  lasthop generate schema --answer run > run.schema.json   for what `lasthop run --json` prints
-
-An editor with Taplo (Even Better TOML) completes and checks a file that begins with
-  #:schema ./scenario.schema.json";
-
 /// Print the JSON Schema of a file, for editors that complete and check while one types, or of a JSON answer
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct SchemaArgs {
     /// Which file
     #[arg(default_value = "scenario")]

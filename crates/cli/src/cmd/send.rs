@@ -31,21 +31,8 @@ const SAMPLE: Span = Span::millis(2);
 /// Default size of a transfer.
 const AMOUNT: Bytes = Bytes(2_000_000);
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop send laptop                               2 MB to port 9009, where `lasthop discard` listens
-  lasthop send 10.0.1.1:9 --bytes 20MB              more, to the discard service
-  lasthop send laptop --file image.iso              a file; `-` instead of it reads stdin
-  lasthop send laptop --congestion reno --debug tcb.csv
-  lasthop send laptop --at-once 4 --repeat 10 --interval 30s --json
-
-Time runs from the SYN until the receiver has closed, so it covers delivery.
---debug writes the sender's control block every 2 ms, in the columns of `lasthop run -o`.
-Exit code 1 if a transfer broke off, 130 after Ctrl-C.";
-
 /// Send bulk data to a discard receiver and time it
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct SendArgs {
     /// Receiver; the default port is 9009
     #[arg(value_name = "HOST[:PORT]")]

@@ -13,26 +13,8 @@ use crate::scenario::{read, regular, with_files};
 use crate::snippet::Severity;
 use crate::{format, output, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  sudo lasthop station /etc/lasthop/base.toml --check    would it run here, and what would it do?
-  sudo lasthop station /etc/lasthop/base.toml            run until SIGTERM or Ctrl-C
-  sudo lasthop ctl set agent=none                        change it while it runs
-  sudo kill -HUP PID                                     read the file again
-
-With CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW the kernel forwards, also after the station has ended.
-With CAP_NET_RAW alone packet sockets do, and no interface's settings are changed. The file:
-
-  left = \"eth0\"            # to the wired side
-  right = \"wlan0\"          # to the wireless side
-  [[path]]                 # stages as in scenario files
-  agent = \"snoop-smart\"
-
-docs/reference/station.md explains every key; docs/how-to/station.md says when a station helps.";
-
 /// Run the base station between two interfaces, as a bump in the wire
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct StationArgs {
     /// The station's file
     #[arg(value_name = "FILE")]

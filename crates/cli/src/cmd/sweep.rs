@@ -17,19 +17,8 @@ use crate::stop::Stop;
 use crate::study_args::Jobs;
 use crate::{format, output};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop sweep my.toml --store s                       all runs; repeated: continues
-  lasthop sweep my.toml --store s --shard 3/16          every 16th batch
-  lasthop sweep my.toml --store s --points design.csv   sets in place of axes
-
-Runs are made in batches, each put into the store whole or not at all. They are
-Parquet files, which DuckDB and Polars query together. docs/how-to/scale.md has
-queries and limits.";
-
 /// Make a sweep of any size, in batches that many machines may share
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct SweepArgs {
     /// Scenario file, `-` for stdin, or the name of a built-in scenario
     #[arg(value_name = "FILE|NAME")]

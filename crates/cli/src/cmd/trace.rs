@@ -14,57 +14,11 @@ use crate::scenario::or_run;
 use crate::show::trace::TraceSummary;
 use crate::{format, output, show};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop trace make lte --rate 12mbit -o lte.up     make a synthetic cellular link
-  lasthop trace show lte.up                          print its rates, outages and a picture
-  lasthop trace convert phone.pcapng -o phone.down   make a trace from a capture
-  lasthop run today --set core.link.trace=lte.up     run a scenario over the trace
-
-A trace is a file for Mahimahi's mm-link. Each line is a time in milliseconds
-at which the link can carry 1504 bytes. After the last line the trace repeats.
-docs/reference/links-that-vary.md describes the formats and models.";
-
-const SHOW_EXAMPLES: &str = "\
-Examples:
-  lasthop trace show lte.up                        rates over windows of 1 s
-  lasthop trace show lte.up --window 100ms --svg lte.svg
-  lasthop trace show lte.up --json | jq .longest_outage_s";
-
-const MAKE_EXAMPLES: &str = "\
-Examples:
-  lasthop trace make constant --rate 12mbit -o 12.trace
-  lasthop trace make markov --rates 1mbit,5mbit,20mbit --dwell 2s -o steps.trace
-  lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
-  lasthop trace make starlink --rate 50mbit -o sky.down --delays sky.delay
-  lasthop trace make starlink --rate 50mbit --duration 30s -o sky.down --record sky.csv
-
-The same seed makes the same trace. docs/reference/links-that-vary.md describes
-the models.";
-
-const CONVERT_EXAMPLES: &str = "\
-Examples:
-  lasthop trace convert phone.pcapng -o phone.down   a capture: the direction with more bytes
-  lasthop trace convert result.json -o wifi.trace    the output of `iperf3 --json`
-  lasthop trace convert rates.csv -o rates.trace     lines such as `2.5s,10mbit`
-  lasthop trace convert drive.csv --direction up     measurements of a phone with times of day
-  lasthop trace convert drive.csv --to csv -o up.csv   # the same, for `measured` of a link
-  lasthop trace convert ping.txt -o delays.csv       round-trip times of ping, irtt or a table
-  lasthop trace convert kbit.txt --step 1s --unit kbit   one value per line
-  lasthop trace convert lte.up --to csv -o lte.csv   a trace, for `rates` of a link or a plot
-  lasthop trace convert bw.toml -o bw.trace          rates of a Rattan trace, in TOML or JSON
-  lasthop trace convert delay.json -o delays.csv     its delays or losses, for `delays`
-
-The first bytes of the file determine its format. For a table the command prints
-its columns, units, span and gaps. A capture or a result contains the carried
-traffic. It shows the capacity of the link only while the sender had data waiting.";
-
 /// The mean delay of the record whose figures `starlink` has.
 const MEAN_DELAY_MS: f64 = 10.5;
 
 /// Show, make and convert traces: the capacity of a link over time
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct TraceArgs {
     #[command(subcommand)]
     command: Verb,
@@ -73,7 +27,6 @@ pub struct TraceArgs {
 #[derive(Subcommand, Debug)]
 enum Verb {
     /// Print the rates and the longest outage of a trace, with a picture
-    #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// Trace, or a file that `convert` can read
         #[arg(value_name = "FILE")]
@@ -88,10 +41,8 @@ enum Verb {
         meant: TableOptions,
     },
     /// Make a synthetic trace
-    #[command(after_help = MAKE_EXAMPLES)]
     Make(Make),
     /// Convert a capture, a result of a measuring program, a table or another trace to a trace or a CSV file
-    #[command(after_help = CONVERT_EXAMPLES)]
     Convert {
         /// Capture, result of iperf, irtt or ping, trace of Rattan, AlphaRTC or CellReplay, table, or trace
         #[arg(value_name = "FILE")]

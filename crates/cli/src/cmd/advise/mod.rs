@@ -26,28 +26,8 @@ use crate::{format, output, show};
 /// Size limit of a measurement, bytes.
 const LARGEST_MEASUREMENT: u64 = 64 << 20;
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop advise --rate 2mbit --delay 5ms --loss 2%                   a short lossy link behind 20 ms of wire
-  lasthop advise --rate 20mbit --loss 3% --burst 4 --sender reno      losses in bursts, an old sender
-  lasthop advise --rate 10mbit --rate-back 28.8kbit                   ACKs return slowly
-  lasthop advise --rate 20mbit --delay 20ms --handoff every=15s,gap=80ms   another base station every 15 s
-  lasthop advise --link lte                                           a current link with its mechanisms
-  lasthop advise --capture slow.pcap                                  a capture at the sender
-  lasthop advise --capture slow.pcap --rate 20mbit                    a capture, and the known rate of the link
-  lasthop advise --measured down.json                                 what iperf3 -c HOST -R --json wrote
-  lasthop advise --rate 20mbit --loss 1% --duplex half --can sender   half duplex, and only the sender can change
-  lasthop advise --station /run/lasthop/base.sock --rate 20mbit       the counts of a running station
-  lasthop advise --rate 2mbit --loss 2% -o advice                     write the page, the files and the scenario
-
-It simulates every scheme on that link and ranks them (lasthop compare). A scheme helps if the lower end of the
-interval of its gain is above --gain. Then it repeats this with half and twice the loss and the delay, and finds the
-values of the assumptions at which another scheme would be the best.
-Exit code 1: nothing would help. docs/how-to/compare.md explains the method.";
-
 /// Say what would help on a link: how much, how surely, and what must be deployed where
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct AdviseArgs {
     /// Kind of the link, with its mechanisms and figures: wifi6, lte, nr, starlink, geo, lora, nb-iot; other options
     /// override its figures

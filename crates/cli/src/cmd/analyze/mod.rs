@@ -20,26 +20,11 @@ use crate::{format, output, show};
 
 pub use file::read;
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop analyze trace.pcapng                    one capture
-  lasthop analyze wired.pcap wireless.pcap        both sides of a base station: also what was lost in between
-  lasthop analyze trace.pcap.gz -o out            also plots, a page and every number
-  ssh router tcpdump -i wan -w - | lasthop analyze -    a capture from the standard input
-  sudo timeout 10 tcpdump -i eth0 -s 200 -w - | lasthop analyze -    what passes an interface now
-  lasthop analyze trace.pcap --port 443           the connections of one port; --connection, --address
-  lasthop analyze trace.pcap --json | jq '.captures[0].connections[].to_client.losses'
-
-A capture at the sender shows most: packets lost after it appear as retransmissions. --json leaves
-out the points of the plots; analysis.json, which -o writes, has them, and --over-time adds round
-trips, outstanding data, receive window and volumes.";
-
 /// Bytes of a GiB.
 pub const GIB: u64 = 1 << 30;
 
 /// Say what happened to TCP in a capture: losses, retransmissions, stalls, and why
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct AnalyzeArgs {
     /// Captures in pcap or pcapng form, plain, gzip or zstd; `-` is the standard input
     #[arg(value_name = "CAPTURE", required = true)]

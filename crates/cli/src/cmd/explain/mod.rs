@@ -19,18 +19,6 @@ use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::{format, output, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop explain W-T4                  which of the values that its paper leaves open decides it
-  lasthop explain W-T1 W-T2 W-T3 W-T4   the conditions of four claims together
-  lasthop explain D-F1 --open           what is open, without any run
-  lasthop explain W-T4 --testbed --fit W-T1,W-T2
-                                        choose values on two claims, judge them on the others
-
-Claims are listed by `lasthop list claims`.
-docs/how-to/explain.md explains the method and the tables.
-Exit code 130 after Ctrl-C: finished runs are shown and stored, and the same command continues.";
-
 /// The largest number of columns of a paragraph.
 const COLUMNS: usize = 80;
 
@@ -39,7 +27,6 @@ const OUTPUT: &str = "out/explain";
 
 /// Which of the values that a paper leaves open decide its claims
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ExplainArgs {
     /// Claims of one testbed
     #[arg(value_name = "CLAIM", required = true)]

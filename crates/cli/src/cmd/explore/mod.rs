@@ -26,27 +26,8 @@ use store::Store;
 mod page;
 mod store;
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop explore explore                       one fault, every agent with every sender
-  lasthop explore explore --set agent=snoop --faults 2
-                                                every pair of faults
-  lasthop explore explore --attacks             forged segments behind each packet
-  lasthop explore explore --silences            hosts that fall silent, for a while or for ever
-  lasthop explore my.toml --fates drop,late --first 60
-                                                losses and reordering, among more packets
-  lasthop explore explore --faults 3 --first 20 -o three.json
-                                                store results after each combination; the same
-                                                command continues after Ctrl-C
-
-A scenario names the places of faults: `[[path]] cross = { fates = \"\" }`; every other router
-with `cross` is one too. Frames of a radio with `errors-right = { model = \"scripted\" }` can be
-dropped, and damaged if it has no link layer. Each run must deliver what was sent, end, and leave
-nothing behind. Exit code 1: something does not hold. docs/how-to/explore.md explains the tables.";
-
 /// Run every combination of losses, copies, delays and damage of the first packets, and check each run
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ExploreArgs {
     /// Scenario file, `-` for stdin, or the name of a built-in scenario
     #[arg(value_name = "FILE|NAME")]

@@ -12,21 +12,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{format, output};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop lab                       prints the address to open in a browser
-  lasthop lab ebsn                  opens with a built-in scenario
-  lasthop lab lectures/one.toml     opens with a file, and offers those next to it
-  lasthop lab --port 8080           always the same one
-  lasthop lab --directory lectures  offers the scenarios of another directory
-
-Only this machine can open the page. It offers the scenarios of the directory (*.toml) and the
-built-in ones, and its runs are made by this program. Ctrl-C ends it.
-docs/how-to/lab.md explains it, and the page that needs no program.";
-
 /// Serve the laboratory to a browser on this machine
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct LabArgs {
     /// Scenario to open: a built-in one or a TOML file
     scenario: Option<String>,

@@ -21,36 +21,11 @@ use crate::stop::Stop;
 use crate::{format, note, output};
 use store::{Origin, Store, StoredClaim};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop reproduce                       all claims of the papers
-  lasthop reproduce west97                one paper
-  lasthop reproduce W-T1 W-T2 --verbose   two of its tables, each measured value and all assumptions
-  lasthop reproduce west97 --seed 21      with the seeds 21 to 40 instead of 1 to 20
-  lasthop reproduce west97 --strict       exit code 1 if one of its claims fails
-  lasthop reproduce related               published results of works that they cite
-  lasthop reproduce modern                later published results
-  lasthop reproduce --list                all papers and claims
-
-Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00. Claims of related work (C-...) and of \
-modern results (M-...) are apart, and evaluated on request.
-
-The report is one HTML page that needs no network. It contains the claims that all commands \
-evaluated into its directory, each with its seeds and version. A claim is stored as soon as it is \
-evaluated, and reused if the program and the number of seeds are the same: an interrupted command \
-continues where it stopped.
-
-A claim is undecided if the 95 % interval of a measured value crosses the bound of its condition: \
-then other seeds could give another verdict, and the reason estimates how many would decide.
-
-Exit codes: 0 everything was evaluated, 1 a claim fails (with --strict), 130 interrupted by Ctrl-C.";
-
 /// Default directory of the report.
 const OUTPUT: &str = "out/reproduce";
 
 /// Run the papers' experiments and compare with what they published
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ReproduceArgs {
     /// Papers or claims; all of the papers if none is given
     #[arg(value_name = "PAPER|CLAIM")]

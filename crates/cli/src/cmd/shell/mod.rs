@@ -17,23 +17,8 @@ use crate::outcome::Outcome;
 use crate::scenario::Text;
 use crate::{format, note, output, style};
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop shell --rate 12mbit --delay 20ms --loss 1% -- curl -O http://HOST/FILE
-  lasthop shell --rate 2mbit --delay 300ms         a shell with that link in its prompt
-  lasthop shell --trace up.trace,down.trace -- CMD as mm-link up.trace down.trace CMD
-  lasthop shell --scenario starlink -- CMD         the path of a scenario
-  lasthop shell --rate 2mbit --loss 2% --agent snoop -- CMD
-  lasthop shell --rate 8mbit --serve 'iperf3 -s' -- iperf3 -c far -R
-  lasthop shell --delay 40ms -- lasthop shell --loss 1% -- CMD
-
-The exit code is that of CMD; 127 if there is no such program, 126 if it cannot
-be run, 2 if the link cannot be made. Statistics of the link appear on stderr at
-the end. Works without root: `lasthop doctor`. docs/how-to/shell.md is the manual.";
-
 /// Run any program behind a link: rate, delay, loss, traces, agents; without root
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct ShellArgs {
     #[command(flatten)]
     link: link::Link,

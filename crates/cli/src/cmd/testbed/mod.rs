@@ -25,35 +25,8 @@ use crate::{format, output, style};
 /// Default name of a testbed.
 const DEFAULT_NAME: &str = "testbed";
 
-const EXAMPLES: &str = "\
-Examples:
-  lasthop testbed up                               ravel and chopin, with verdi between them
-  lasthop testbed exec ravel -- ping -c 3 chopin   a program on one of the hosts
-  lasthop ctl set agent=snoop errors.mean=16KiB    another base station, another channel, at once
-  lasthop testbed shell ravel                      a shell there
-  lasthop testbed down                             end it and the programs inside
-
-Works without root. docs/how-to/testbed.md is a quick start.";
-
-const UP_EXAMPLES: &str = "\
-Examples:
-  lasthop testbed up                                      two hosts with the kernel's own TCP
-  lasthop testbed up --preset linux-1997                  as near as Linux comes to 1997
-  lasthop testbed up --preset ravel=linux-bbr             one of them with BBR
-  lasthop testbed up west97-lan --set agent=snoop         the hosts of a scenario
-  lasthop testbed up --name second                        another one at the same time";
-
-const EXEC_EXAMPLES: &str = "\
-Examples:
-  lasthop testbed exec chopin -- iperf3 --server --one-off
-  lasthop testbed exec ravel -- ping -c 3 chopin
-  lasthop testbed exec verdi -- tcpdump -i chopin        at the base station, towards chopin
-
-The exit code is that of the program; 127 if there is no such program, 126 if it cannot be run.";
-
 /// Real hosts on this machine, in network namespaces behind a base station
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub struct TestbedArgs {
     #[command(subcommand)]
     command: Verb,
@@ -62,10 +35,8 @@ pub struct TestbedArgs {
 #[derive(Subcommand, Debug)]
 enum Verb {
     /// Start a testbed in the background
-    #[command(after_help = UP_EXAMPLES)]
     Up(spec::TestbedSpecArgs),
     /// Run a program on a host
-    #[command(after_help = EXEC_EXAMPLES)]
     Exec(enter::Exec),
     /// Open a shell on a host
     Shell(enter::Shell),
