@@ -13,7 +13,7 @@ pub const ABSENT: &[(&str, &[&str])] = &[
     #[cfg(not(feature = "parquet"))]
     ("parquet", &["sweep"]),
     #[cfg(not(feature = "zstd"))]
-    ("zstd", &["compress"]),
+    ("zstd", &[]),
     #[cfg(not(feature = "quic"))]
     ("quic", &[]),
     #[cfg(not(feature = "png"))]

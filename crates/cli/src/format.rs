@@ -22,7 +22,6 @@ pub const ADVISE: Format = format("lasthop-advise");
 pub const ANALYZE: Format = format("lasthop-analyze");
 pub const BATTERY: Format = format("lasthop-battery");
 pub const COMPARE: Format = format("lasthop-compare");
-pub const COMPRESS: Format = format("lasthop-compress");
 pub const CTL: Format = format("lasthop-ctl");
 pub const DISCARD: Format = format("lasthop-discard");
 pub const DOCTOR: Format = format("lasthop-doctor");

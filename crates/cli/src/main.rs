@@ -16,8 +16,6 @@
 mod braille;
 mod child;
 mod cmd;
-#[cfg(feature = "zstd")]
-mod compress;
 mod demo;
 mod failure;
 mod features;
@@ -81,8 +79,6 @@ enum Command {
     #[cfg(feature = "parquet")]
     Sweep(cmd::sweep::SweepArgs),
     Compare(cmd::compare::CompareArgs),
-    #[cfg(feature = "zstd")]
-    Compress(cmd::compress::CompressArgs),
     Advise(cmd::advise::AdviseArgs),
     Energy(cmd::energy::EnergyArgs),
     Battery(cmd::battery::BatteryArgs),
@@ -178,8 +174,6 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Energy(args) => cmd::energy::run(&args, json),
         Command::Battery(args) => cmd::battery::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),
-        #[cfg(feature = "zstd")]
-        Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Explain(args) => cmd::explain::run(&args, json),
         Command::Explore(args) => cmd::explore::run(&args, json),

@@ -50,8 +50,6 @@ snapshot! {
     help_battery: "battery", "--help";
     battery_unknown_radio: "battery", "sigfox";
     battery_of_nothing: "battery", "--capacity", "0Wh";
-    help_compress: "compress", "--help";
-    compress_without_battery: "compress", "warning.toml", "--scenario", "slow-return";
     list_hardware: "list", "hardware";
     energy_of_a_sweep: "energy", "slow-return", "--seeds", "2";
     energy_unknown_hardware: "energy", "quickstart", "--hardware", "sens";

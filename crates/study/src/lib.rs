@@ -27,7 +27,6 @@ pub mod advise;
 pub mod battery;
 pub mod capture;
 pub mod compare;
-pub mod compress;
 mod document;
 pub mod energy;
 pub mod explain;

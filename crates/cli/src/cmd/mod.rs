@@ -7,7 +7,6 @@ pub mod battery;
 pub mod compare;
 mod completions;
 #[cfg(feature = "zstd")]
-pub mod compress;
 #[cfg(live)]
 pub mod ctl;
 #[cfg(live)]
