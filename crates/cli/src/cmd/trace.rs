@@ -44,7 +44,7 @@ enum Verb {
     Make(Make),
     /// Convert a capture, a result of a measuring program, a table or another trace to a trace or a CSV file
     Convert {
-        /// Capture, result of iperf, irtt or ping, trace of Rattan, AlphaRTC or CellReplay, table, or trace
+        /// Capture, result of iperf or ping, trace of CellReplay, table, or trace
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Output format [default: csv for a trace or a file without rates, mahimahi for other files]
@@ -254,21 +254,15 @@ fn millis(window: Span) -> u32 {
     u32::try_from(window.0 / 1_000_000).unwrap_or(u32::MAX)
 }
 
-/// Content of a file. Rattan's TOML is converted to the equivalent JSON.
+/// Content of a file.
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let help =
-        "give a trace of mm-link or Rattan, a capture, a result of `iperf3 --json` or a CSV file";
+    let help = "give a trace of mm-link, a capture, a result of `iperf3 --json` or a CSV file";
     let fail = |error| Failure::file(path, error, help);
     if std::fs::metadata(path).map_err(fail)?.len() > GIB {
         let help = "at most 1 GiB is read: cut it by `head -n` or `editcap`";
         return Err(Failure::input(format!("{}: too large", path.display()), help));
     }
-    let bytes = std::fs::read(path).map_err(fail)?;
-    let table = core::str::from_utf8(&bytes)
-        .ok()
-        .filter(|text| text.contains("Config") || text.contains("[cells"));
-    let table = table.and_then(|text| toml::from_str::<serde_json::Value>(text).ok());
-    Ok(table.map_or(bytes, |table| table.to_string().into_bytes()))
+    std::fs::read(path).map_err(fail)
 }
 
 fn refused(path: &Path, error: lasthop_study::Error) -> Failure {

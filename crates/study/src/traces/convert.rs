@@ -9,8 +9,7 @@ use lasthop_proto::link::varied::{OPPORTUNITY, Trace, Wrong};
 use lasthop_proto::units::{Rate, Span, Time, UnitError};
 
 use super::make::{ended, from_course};
-use super::rattan::Replay;
-use super::{iperf3, json, wrong};
+use super::{iperf3, wrong};
 use crate::Error;
 
 /// The content of a file.
@@ -26,7 +25,6 @@ pub struct ConvertedTrace {
 pub enum Content {
     Trace(Trace),
     Measured(Box<Measured>),
-    Replay(Box<Replay>),
 }
 
 impl From<Trace> for ConvertedTrace {
@@ -48,7 +46,6 @@ impl ConvertedTrace {
         match &self.content {
             Content::Trace(_) => true,
             Content::Measured(measured) => measured.rate.is_some(),
-            Content::Replay(replay) => matches!(**replay, Replay::Rates(..)),
         }
     }
 
@@ -60,7 +57,6 @@ impl ConvertedTrace {
     pub fn trace(&self, duration: Option<Span>) -> Result<Trace, Error> {
         match &self.content {
             Content::Trace(trace) => Ok(trace.clone()),
-            Content::Replay(replay) => replay.trace(duration),
             Content::Measured(measured) => match &measured.rate {
                 Some(rate) => from_course(rate, duration.unwrap_or(measured.end)),
                 None => Err(wrong(
@@ -76,7 +72,6 @@ impl ConvertedTrace {
         match &self.content {
             Content::Trace(trace) => to_csv(trace, window_ms),
             Content::Measured(measured) => measured.csv(),
-            Content::Replay(replay) => replay.csv(),
         }
     }
 }
@@ -87,8 +82,7 @@ fn refused(Wrong { line, message, help }: Wrong) -> Error {
     Error::Input { message: format!("{line}{message}"), help }
 }
 
-/// Reads a trace, a capture, an iperf3 result, a JSON file of a measurement, a trace of Rattan, or a table of times
-/// and values. The first bytes identify the format.
+/// Reads a trace, a capture, an iperf3 result, or a table of times and values. The first bytes identify the format.
 ///
 /// # Errors
 ///
@@ -108,14 +102,6 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<ConvertedTrace, Error> {
     // A byte order mark would make a heading of the first line.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
-        let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-        if let Some(replay) = value.as_ref().map(Replay::read).transpose()?.flatten() {
-            let content = Content::Replay(Box::new(replay));
-            return Ok(ConvertedTrace { content, understood: Vec::new() });
-        }
-        if let Some(measured) = value.and_then(|value| json::read(&value, hints).transpose()) {
-            return measured.map(ConvertedTrace::from);
-        }
         return iperf3::read(text, hints).map(ConvertedTrace::from);
     }
     let first = text.lines().find(|line| !line.starts_with('#')).unwrap_or_default().trim();

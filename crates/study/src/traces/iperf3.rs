@@ -93,7 +93,7 @@ impl Start {
 ///
 /// There are no intervals, or two directions and no choice.
 pub fn read(text: &str, hints: &Hints) -> Result<Measured, Error> {
-    let help = "give what `iperf3 --json` prints, with its intervals";
+    let help = "give what `iperf3 --json` prints, with its intervals; docs/reference/json-traces.py converts other JSON";
     let result: Iperf3 =
         serde_json::from_str(text).map_err(|error| wrong(error.to_string(), help))?;
     if let Some(error) = result.error.filter(|_| result.intervals.is_empty()) {

@@ -2,9 +2,7 @@
 
 mod convert;
 mod iperf3;
-mod json;
 mod make;
-mod rattan;
 
 use lasthop_proto::link::varied::{OPPORTUNITY, Trace};
 use lasthop_report::plot::{Curve, Curves, Pen, Plot};
@@ -13,7 +11,6 @@ use serde::Serialize;
 pub use convert::{Content, ConvertedTrace, from_capture, read, to_csv};
 pub use lasthop_proto::link::varied::measured::{Hints, Measured, Role};
 pub use make::{Model, from_rates, make, starlink_delays, starlink_table};
-pub use rattan::Replay;
 
 use crate::Error;
 

@@ -47,8 +47,8 @@ impl Rows {
             return Err(wrong(0, "there are no lines in it", HELP));
         };
         if first.starts_with('{') {
-            let help = "`lasthop trace convert FILE --to csv -o FILE.csv` converts results of irtt and iperf3, and traces of \
-                        AlphaRTC";
+            let help = "`lasthop trace convert FILE --to csv -o FILE.csv` converts results of iperf3, and \
+                        docs/reference/json-traces.py those of irtt, AlphaRTC and Rattan";
             return Err(wrong(0, "it is JSON, and a table is needed", help));
         }
         if let Some(rows) = Rows::of_ping(lines(), hints)? {
