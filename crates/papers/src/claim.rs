@@ -1,5 +1,10 @@
 //! Claims and papers: a claim is a published result with the experiment that tests it.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
 use crate::bench::{Bench, Interrupted};
 use crate::finding::Finding;
 use crate::open::Testbed;
@@ -8,19 +13,42 @@ use crate::open::Testbed;
 /// bench by default.
 pub type Experiment = fn(&mut Bench<'_>, &mut Finding) -> Result<(), Interrupted>;
 
-/// A published result. Figures are the papers' own.
+/// The texts of a claim. Figures are the papers' own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimText {
+    /// Table, figure or section.
+    pub place: String,
+    /// The runs.
+    pub setup: String,
+    /// The published result.
+    pub published: String,
+}
+
+/// The texts of all claims by their names, from the `claims.toml` of each paper.
+static TEXTS: LazyLock<BTreeMap<String, ClaimText>> = LazyLock::new(|| {
+    let files = [
+        include_str!("west97/claims.toml"),
+        include_str!("parsa98/claims.toml"),
+        include_str!("bakshi96/claims.toml"),
+        include_str!("balakrishnan97/claims.toml"),
+        include_str!("agarwal00/claims.toml"),
+        include_str!("related/claims.toml"),
+        include_str!("modern/claims.toml"),
+    ];
+    let read = |file: &str| -> BTreeMap<String, ClaimText> {
+        toml::from_str(file).unwrap_or_else(|error| panic!("claims.toml: {error}"))
+    };
+    files.into_iter().flat_map(read).collect()
+});
+
+/// A published result.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     /// Stable name.
     pub id: &'static str,
     /// Key of the paper.
     pub paper: &'static str,
-    /// Table, figure or section.
-    pub place: &'static str,
-    /// The runs, as text.
-    pub setup: &'static str,
-    /// The published result, as text.
-    pub published: &'static str,
     /// The measurement is of this machine, not of a simulation, so figures differ between runs.
     pub of_this_machine: bool,
     pub run: Experiment,
@@ -34,13 +62,19 @@ impl Claim {
         Claim {
             id: "",
             paper,
-            place: "",
-            setup: "",
-            published: "",
             of_this_machine: false,
             run: |_, _| unreachable!("a claim has an experiment"),
             testbed: None,
         }
+    }
+
+    /// Its texts.
+    ///
+    /// # Panics
+    ///
+    /// If the paper's file is malformed or does not have the claim: it is part of this crate.
+    pub fn text(&self) -> &'static ClaimText {
+        &TEXTS[self.id]
     }
 
     /// Cost of the evaluation, for the estimate of the remaining time: tenths of a second with 20 seeds on two cores, as

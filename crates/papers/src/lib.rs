@@ -28,7 +28,7 @@ mod testbed;
 mod west97;
 
 pub use bench::{Bench, Interrupted, Runs};
-pub use claim::{Claim, Experiment, Paper};
+pub use claim::{Claim, ClaimText, Experiment, Paper};
 pub use estimate::Estimate;
 pub use explore::{ConditionResult, Trial, aligned};
 pub use finding::{Bound, Condition, Finding};
@@ -109,13 +109,13 @@ pub struct ClaimEvaluation {
 ///
 /// [`Interrupted`] when the bench's observer requested a stop.
 pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<ClaimEvaluation, Interrupted> {
-    let finding = Finding::of(bench, claim.run)?;
+    let (finding, text) = (Finding::of(bench, claim.run)?, claim.text());
     let result = ClaimResult {
         id: claim.id.to_owned(),
         paper: claim.paper.to_owned(),
-        place: claim.place.to_owned(),
-        setup: claim.setup.to_owned(),
-        published: claim.published.to_owned(),
+        place: text.place.clone(),
+        setup: text.setup.clone(),
+        published: text.published.clone(),
         measured: finding.measured.clone(),
         conditions: finding.judged(),
         runs: finding.runs,
@@ -140,7 +140,8 @@ mod tests {
         for paper in works() {
             for claim in paper.claims {
                 assert_eq!(claim.paper, paper.key, "{}", claim.id);
-                let texts = [claim.id, claim.place, claim.setup, claim.published];
+                let text = claim.text();
+                let texts = [claim.id, &text.place, &text.setup, &text.published];
                 assert!(texts.iter().all(|text| !text.is_empty()), "{}", claim.id);
             }
         }

@@ -115,7 +115,11 @@ fn section_of(heading: &str, columns: &str, rows: String) -> String {
 /// The published result of a claim; if it has 12 values or more, their number only.
 fn published_briefly(claim: &Claim, result: &ClaimResult) -> String {
     let given = result.measured.iter().filter(|m| m.published.is_some()).count();
-    if given < 12 { cell(claim.published) } else { format!("{given} values, listed under Figures") }
+    if given < 12 {
+        cell(&claim.text().published)
+    } else {
+        format!("{given} values, listed under Figures")
+    }
 }
 
 /// The claim in the first column, in the first of its rows only.
@@ -197,7 +201,7 @@ fn of_paper<'a>(
 ) -> Vec<(&'static Claim, &'a ClaimResult)> {
     let find = |claim: &'static Claim| Some((claim, results.iter().find(|r| r.id == claim.id)?));
     let mut all: Vec<_> = paper.claims.iter().filter_map(find).collect();
-    all.sort_by_key(|(claim, _)| section(claim.place));
+    all.sort_by_key(|(claim, _)| section(&claim.text().place));
     all
 }
 
@@ -223,7 +227,7 @@ fn page(paper: &Paper, results: &[ClaimResult]) -> String {
             text,
             "| {} | {} | {} | {} ({} of {}) |",
             claim.id,
-            cell(claim.place),
+            cell(&claim.text().place),
             published_briefly(claim, result),
             result.verdict.word(),
             holding(result),

@@ -379,5 +379,7 @@ impl Observer for Watch<'_> {
 /// All claims, those of related work last: name, paper, table or figure, published result.
 #[pyfunction]
 pub fn all_claims() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
-    lasthop_papers::all_claims().map(|c| (c.id, c.paper, c.place, c.published)).collect()
+    lasthop_papers::all_claims()
+        .map(|c| (c.id, c.paper, &*c.text().place, &*c.text().published))
+        .collect()
 }

@@ -53,15 +53,7 @@ impl Pair {
     }
 }
 
-pub(super) const OPTIONS: Claim = Claim {
-    id: "A-OPTIONS",
-    place: "5.3-5.5, Figures 5.3-5.5",
-    setup: "window scale, timestamps off, header prediction before PAWS",
-    published: "window scale: no saving; timestamps off: lifetime 115 against 111 min; modified header \
-            prediction: 114 against 111; the last two comparable",
-    run: options,
-    ..CLAIM
-};
+pub(super) const OPTIONS: Claim = Claim { id: "A-OPTIONS", run: options, ..CLAIM };
 
 /// 5.3, 5.4, 5.5.
 fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -122,14 +114,7 @@ fn acks(m: &RunMetrics) -> f64 {
     m.stages.iter().filter_map(|s| s.air).map(|a| a.acks.frames as f64).sum()
 }
 
-pub(super) const DELACK: Claim = Claim {
-    id: "A-DELACK",
-    place: "5.6, Figure 5.6",
-    setup: "an ACK every 500 ms only, against every second segment",
-    published: "more bytes at the same lifetime (106 min)",
-    run: by_time,
-    ..CLAIM
-};
+pub(super) const DELACK: Claim = Claim { id: "A-DELACK", run: by_time, ..CLAIM };
 
 /// 5.6.
 fn by_time(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -12,14 +12,7 @@ const SIZE: u32 = 576;
 /// The longest of the mean bad periods.
 const LONGEST: u32 = BAD[BAD.len() - 1];
 
-pub(super) const QUENCH: Claim = Claim {
-    id: "B-QUENCH",
-    place: "4.2.2",
-    setup: "ICMP source quench from the base station instead of EBSN",
-    published: "does not prevent the timeouts of packets already under way; no gain",
-    run: quench,
-    ..CLAIM
-};
+pub(super) const QUENCH: Claim = Claim { id: "B-QUENCH", run: quench, ..CLAIM };
 
 /// Source quench does not help.
 fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -100,14 +93,7 @@ fn by_tick(
     Ok(all)
 }
 
-pub(super) const TICK: Claim = Claim {
-    id: "B-TICK",
-    place: "4.2.1, 6",
-    setup: "timer granularity 100 ms against 300-500 ms, local recovery with and without EBSN",
-    published: "local recovery alone suffers from fine timers, EBSN does not",
-    run: tick,
-    ..CLAIM
-};
+pub(super) const TICK: Claim = Claim { id: "B-TICK", run: tick, ..CLAIM };
 
 /// Fine clocks harm local recovery only.
 fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -143,14 +129,7 @@ fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     Ok(())
 }
 
-pub(super) const RECOVERY: Claim = Claim {
-    id: "B-RECOVERY",
-    place: "1, 4.2.1, 6",
-    setup: "local recovery without feedback against basic TCP, packets of 576 B, bad periods of 1 to 4 s",
-    published: "local recovery improves performance; timeouts still occur at the source",
-    run: recovery,
-    ..CLAIM
-};
+pub(super) const RECOVERY: Claim = Claim { id: "B-RECOVERY", run: recovery, ..CLAIM };
 
 /// Local recovery alone helps, and the source still times out.
 fn recovery(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -49,15 +49,7 @@ pub(super) fn sensitivity(
     Ok(rows)
 }
 
-pub(super) const F8: Claim = Claim {
-    id: "B-F8",
-    place: "5.1, Figure 8",
-    setup: "as B-F7 with local recovery and EBSN",
-    published: "throughput rises with packet size; 9.0 kb/s at 1536 B and 4 s (bound 12.8*10/14 = 9.14); \
-            twice basic TCP",
-    run: f8,
-    ..CLAIM
-};
+pub(super) const F8: Claim = Claim { id: "B-F8", run: f8, ..CLAIM };
 
 /// Figure 8: with EBSN throughput rises with the packet size.
 fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -127,14 +119,7 @@ fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const LONGER: Claim = Claim {
-    id: "B-LONGER",
-    place: "5.1 (expected, not measured)",
-    setup: "as B-F8, packets of 1536 B, mean bad periods of 4, 6, 8 and 16 s",
-    published: "expectation: improvements by EBSN are much higher for longer bad periods",
-    run: longer,
-    ..CLAIM
-};
+pub(super) const LONGER: Claim = Claim { id: "B-LONGER", run: longer, ..CLAIM };
 
 /// 5.1: does EBSN gain more when bad periods are longer?
 fn longer(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -167,14 +152,7 @@ fn longer(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     Ok(())
 }
 
-pub(super) const F9: Claim = Claim {
-    id: "B-F9",
-    place: "5.1, Figure 9",
-    setup: "data retransmitted by the source in B-F7 and B-F8",
-    published: "basic: grows with packet size and bad period; EBSN: none",
-    run: f9,
-    ..CLAIM
-};
+pub(super) const F9: Claim = Claim { id: "B-F9", run: f9, ..CLAIM };
 
 /// Figure 9: retransmissions of the source.
 fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -101,16 +101,7 @@ fn causes(case: String, runs: &Runs) -> Vec<String> {
     ])
 }
 
-pub(super) const T1: Claim = Claim {
-    id: "D-T1",
-    place: "4.3, Table 1",
-    setup: "10 Mb/s forward, 9.6 or 28.8 kb/s return, ACKs 40 B or 6 B (C), 1000 B packets, 100 KB \
-            windows, 10-packet buffers, 50 s; ACC and AF with sender adaptation",
-    published: "Mb/s: 9.6: Reno 1.78, ACC 3.64, AF 6.28; 9.6 C: 6.67, 7.69, 7.93; 28.8: 4.35, 7.58, 9.49; \
-            28.8 C: 9.78, 9.77, 9.88",
-    run: table_1,
-    ..CLAIM
-};
+pub(super) const T1: Claim = Claim { id: "D-T1", run: table_1, ..CLAIM };
 
 /// 4.3, Table 1.
 fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -176,15 +167,7 @@ const K: [f64; 4] = [
     10_000.0 / 28.8 / (1000.0 / 6.0),
 ];
 
-pub(super) const ASYMMETRY: Claim = Claim {
-    id: "D-K",
-    place: "4.3",
-    setup: "Reno of D-T1 over the four return channels",
-    published: "k is 6.25 for 9.6 kb/s with compression and above 10 without; in the steady state one ACK in k gets \
-            through",
-    run: asymmetry,
-    ..CLAIM
-};
+pub(super) const ASYMMETRY: Claim = Claim { id: "D-K", run: asymmetry, ..CLAIM };
 
 /// 4.3: number of packets that an ACK acknowledges.
 fn asymmetry(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -232,14 +215,7 @@ const TWO_WAY: [Scheme; 4] = [
     ),
 ];
 
-pub(super) const BOTH_WAYS: Claim = Claim {
-    id: "D-2WAY",
-    place: "4.4.1",
-    setup: "a transfer in the return direction at the same time as the forward one; FIFO against acks-first with ACC",
-    published: "acks-first with ACC performs well in both directions",
-    run: both_ways,
-    ..CLAIM
-};
+pub(super) const BOTH_WAYS: Claim = Claim { id: "D-2WAY", run: both_ways, ..CLAIM };
 
 /// 4.4.1: two-way traffic.
 fn both_ways(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -36,17 +36,7 @@ fn reno(bench: &mut Bench<'_>, testbed: &str, rows: &Rows) -> Result<Estimate, I
     Ok(rows.get("Reno").runs.ratio(&ideal, mbps).scaled(100.0))
 }
 
-pub(super) const F3_LAN: Claim = Claim {
-    id: "D-F3-LAN",
-    place: "3.1.2, Figure 3",
-    setup: "end-to-end protocols, LAN: Reno, NewReno, SMART SACK, ELN, ELN-RXMT; 64 KB and 8 KB socket \
-            buffers",
-    published: "Reno below 50 % of the link; NewReno 10-25 % above Reno; ELN above NewReno; ELN-RXMT's \
-            gain larger with 8 KB buffers; SMART SACK 1.25 Mb/s, best of them and 10-15 % below the best \
-            local scheme; all goodputs near 97.7 %",
-    run: lan,
-    ..CLAIM
-};
+pub(super) const F3_LAN: Claim = Claim { id: "D-F3-LAN", run: lan, ..CLAIM };
 
 /// Figure 3, local network, with large and small socket buffers.
 fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -82,14 +72,7 @@ fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F3_WAN: Claim = Claim {
-    id: "D-F3-WAN",
-    place: "3.1.2, Figure 3",
-    setup: "the same over the WAN",
-    published: "Reno 0.31 Mb/s, below 25 %; NewReno about 2.3 times Reno; ELN over twice",
-    run: wan,
-    ..CLAIM
-};
+pub(super) const F3_WAN: Claim = Claim { id: "D-F3-WAN", run: wan, ..CLAIM };
 
 /// Figure 3, over the Internet.
 fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

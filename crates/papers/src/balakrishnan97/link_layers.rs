@@ -102,17 +102,7 @@ fn repaired_twice(
     Ok(Summary::of(&shares?))
 }
 
-pub(super) const F2_LAN: Claim = Claim {
-    id: "D-F2-LAN",
-    place: "3.1.1, Figure 2",
-    setup: "8 MB, 1400 B, one error per 64 KB (2.3 % of packets), LAN; LL, LL-TCP-AWARE, LL-SACK, \
-            LL-SACK-TCP-AWARE",
-    published: "TCP-aware about 10 % above LL; wireless goodput LL 95.5 %, TCP-aware 97.6 % (best possible \
-            97.7 %); about 90 % of losses retransmitted by both source and LL; best: LL-SACK-TCP-AWARE, \
-            1.40 Mb/s",
-    run: lan,
-    ..CLAIM
-};
+pub(super) const F2_LAN: Claim = Claim { id: "D-F2-LAN", run: lan, ..CLAIM };
 
 /// Figure 2, local network.
 fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -150,14 +140,7 @@ fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F2_WAN: Claim = Claim {
-    id: "D-F2-WAN",
-    place: "3.1.1, Figure 2",
-    setup: "the same over 16 hops (large delay-bandwidth product)",
-    published: "TCP-aware about 30 % above LL",
-    run: wan,
-    ..CLAIM
-};
+pub(super) const F2_WAN: Claim = Claim { id: "D-F2-WAN", run: wan, ..CLAIM };
 
 /// Figure 2, over the Internet.
 fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

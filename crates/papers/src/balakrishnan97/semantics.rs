@@ -91,15 +91,7 @@ fn killed(scenario: &Scenario, seed: u64) -> (f64, f64) {
     (promise.lost.unwrap_or(0) as f64, promise.ahead as f64)
 }
 
-pub(super) const ACKSPLIT: Claim = Claim {
-    id: "D-ACKSPLIT",
-    place: "3.2 (semantics)",
-    setup: "base station is killed in mid-transfer",
-    published: "split connections acknowledge data that has not arrived; the TCP-aware link layer keeps \
-            end-to-end semantics",
-    run: acksplit,
-    ..CLAIM
-};
+pub(super) const ACKSPLIT: Claim = Claim { id: "D-ACKSPLIT", run: acksplit, ..CLAIM };
 
 /// 3.2: split connections acknowledge data before delivery; TCP-aware agents that keep end-to-end semantics do not.
 fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

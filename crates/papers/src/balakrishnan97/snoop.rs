@@ -23,16 +23,7 @@ fn both(bench: &mut Bench<'_>, errors: &str) -> Result<[(&'static str, Runs); 2]
     Ok([("snoop", snoop), ("Reno", bench.runs(LAN, &["agent=none", errors])?)])
 }
 
-pub(super) const F1: Claim = Claim {
-    id: "D-F1",
-    place: "2.2, Figure 1",
-    setup: "2 Mb/s WaveLAN (1.5 Mb/s without losses), snoop against Reno, mean error distance from 16 KB \
-            to 16 MB and every other packet lost",
-    published: "no difference below 1e-6; improvement by 2 to 20 times above; snoop finishes even when \
-            every other packet is lost, Reno makes no progress",
-    run: f1,
-    ..CLAIM
-};
+pub(super) const F1: Claim = Claim { id: "D-F1", run: f1, ..CLAIM };
 
 /// Figure 1.
 fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -123,15 +114,8 @@ const SENDERS: [Protocol; 3] = [
     ("negative acknowledgements", &["agent=snoop-nack", "host.mobile.nack=true"]),
 ];
 
-pub(super) const MOBILE_SENDER: Claim = Claim {
-    id: "D-MOBILE-SENDER",
-    place: "2.1; west97 2.6",
-    setup: "transfer mobile->fixed with snoop's negative acknowledgements (SACK-based) from the base \
-            station",
-    published: "improves transfers from the mobile host too",
-    run: mobile_sender,
-    ..CLAIM
-};
+pub(super) const MOBILE_SENDER: Claim =
+    Claim { id: "D-MOBILE-SENDER", run: mobile_sender, ..CLAIM };
 
 /// 2.1, west97 2.6: transfers from the mobile host.
 fn mobile_sender(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -26,15 +26,7 @@ const PROTOCOLS: [Protocol; 3] = [
     ("LL-SACK-TCP-AWARE", &["agent=snoop-smart", "host.fixed.sack=true", "host.mobile.sack=true"]),
 ];
 
-pub(super) const F4: Claim = Claim {
-    id: "D-F4",
-    place: "3.2, Figure 4",
-    setup: "split connections, 64 KB buffer at the base station: SPLIT, SPLIT-SACK; LAN and WAN",
-    published: "SPLIT 0.6 Mb/s LAN, about as Reno end to end, 0.58 WAN, much more than Reno; SPLIT-SACK 1.3 LAN, 1.1 \
-            WAN; none above the best TCP-aware link layer",
-    run: f4,
-    ..CLAIM
-};
+pub(super) const F4: Claim = Claim { id: "D-F4", run: f4, ..CLAIM };
 
 /// Figure 4.
 fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

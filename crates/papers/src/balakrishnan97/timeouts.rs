@@ -17,17 +17,7 @@ const OTHERS: [u32; 4] = [10, 20, 80, 160];
 
 const RENO: &str = "host.s.tcp=reno";
 
-pub(super) const CAUSES: Claim = Claim {
-    id: "D-TIMEOUTS",
-    place: "5.1.1",
-    setup: "40 users fetch pages over connections of their own through a router; Reno; each coarse timeout by what \
-            its sender knew",
-    published: "over 50 % of all retransmissions after coarse timeouts; SACK could have avoided at most 4.43 % of \
-            the timeouts; 95.6 % for too few duplicate ACKs, 70 % of these without any; new data upon duplicate ACKs \
-            for about 25 %",
-    run: causes,
-    ..CLAIM
-};
+pub(super) const CAUSES: Claim = Claim { id: "D-TIMEOUTS", run: causes, ..CLAIM };
 
 /// `users`, half of them at each host, and what their server is.
 fn changes(users: u32, tcp: &[&str]) -> Vec<String> {

@@ -47,16 +47,7 @@ fn cable(
     Ok(bench.batch(ASYMMETRIC, &[(&changes, 1)])?.swap_remove(0))
 }
 
-pub(super) const F6: Claim = Claim {
-    id: "D-F6",
-    place: "4.1, Figure 6",
-    setup: "wireless cable modem, return channel Ethernet or dial-up with and without SLIP header \
-            compression, socket buffers 8..64 KB",
-    published: "ACK dilation limits dial-up without compression; compression helps; Ethernet return is \
-            best",
-    run: f6,
-    ..CLAIM
-};
+pub(super) const F6: Claim = Claim { id: "D-F6", run: f6, ..CLAIM };
 
 /// 4.1, Figure 6: throughput of the cable modem by its return channel and the socket buffer.
 fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -134,15 +125,7 @@ fn kbps(m: &RunMetrics) -> f64 {
     1000.0 * mbps(m)
 }
 
-pub(super) const MAC: Claim = Claim {
-    id: "D-MAC",
-    place: "4.4.2",
-    setup: "packet radio network, two and three half-duplex hops with per-packet turn-around latency; with \
-            and without ACK filtering; one and several connections",
-    published: "ACK filtering improves throughput and fairness",
-    run: mac,
-    ..CLAIM
-};
+pub(super) const MAC: Claim = Claim { id: "D-MAC", run: mac, ..CLAIM };
 
 /// 4.4.2: ACK filtering at every station of a packet radio network.
 fn mac(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -92,15 +92,7 @@ const CROSSED: [&str; 2] = [
      { from = 'ct1', to = 'ct2', count = 40, cross = true, on-off = { on = '500ms', off = '500ms' } }]",
 ];
 
-pub(super) const F7: Claim = Claim {
-    id: "D-F7",
-    place: "5.1, Figure 7",
-    setup: "one 10 s transfer through a router with cross traffic and frequent losses; SACK against \
-            right-edge recovery",
-    published: "right-edge recovery is more than twice as fast; far fewer coarse timeouts",
-    run: f7,
-    ..CLAIM
-};
+pub(super) const F7: Claim = Claim { id: "D-F7", run: f7, ..CLAIM };
 
 /// 5.1: right-edge recovery compared with SACK, a transfer of 10 s among much cross traffic.
 fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -184,15 +176,7 @@ struct Four {
 
 const STARTS: [&str; 4] = ["from 0 s", "from 2 s", "from 4 s", "from 6 s"];
 
-pub(super) const F8_F9: Claim = Claim {
-    id: "D-F8-F9",
-    place: "5.2.2, Figures 8 and 9",
-    setup: "four transfers starting at 0, 2, 4, 6 s, ending at 10 s, 3-packet buffer; SACK against TCP-INT",
-    published: "SACK: two of four flows get < 10 % of the bytes; TCP-INT: equal shares, almost no coarse \
-            timeouts, slightly fewer bytes in all",
-    run: f8_f9,
-    ..CLAIM
-};
+pub(super) const F8_F9: Claim = Claim { id: "D-F8-F9", run: f8_f9, ..CLAIM };
 
 /// 5.2.2: four transfers to one host through a router with a buffer of three packets.
 fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -276,15 +260,7 @@ const TWO_HOSTS: [&str; 2] = [
 ];
 const CONNECTIONS: [&str; 3] = ["A, to R1", "B, to R2", "C, to R2"];
 
-pub(super) const F11_F12: Claim = Claim {
-    id: "D-F11-F12",
-    place: "5.2.3, Figures 11 and 12",
-    setup: "one connection to host 1, one then two (from 15 s) to host 2, cross traffic; SACK against \
-            TCP-INT",
-    published: "SACK shares by connection (host 2 gets twice); TCP-INT shares by host",
-    run: f11_f12,
-    ..CLAIM
-};
+pub(super) const F11_F12: Claim = Claim { id: "D-F11-F12", run: f11_f12, ..CLAIM };
 
 /// 5.2.3: one connection to the first host, one and then two to the second.
 fn f11_f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -16,16 +16,7 @@ const LOSSES: [f64; 8] = [0.001, 0.1, 1.0, 2.0, 5.0, 10.0, 15.0, 50.0];
 const PAYLOAD: f64 = 1448.0;
 const PACKET: f64 = 1500.0;
 
-pub(super) const LOSS: Claim = Claim {
-    id: "M-BBR-LOSS",
-    place: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion \
-            Control, CACM 60(2), 2017, Figure 10",
-    setup: "flows of 60 s with BBR version 1 or CUBIC over 100 Mb/s and 100 ms, random losses of 0.001 to 50 %",
-    published: "CUBIC has a tenth at 0.1 % of loss and stalls above 1 %; BBR has the possible (1 - loss) of the link \
-                up to 5 %, and nearly so up to 15 %",
-    run: loss,
-    ..CLAIM
-};
+pub(super) const LOSS: Claim = Claim { id: "M-BBR-LOSS", run: loss, ..CLAIM };
 
 /// Goodput without overhead of headers, in Mb/s of packets.
 fn goodput(m: &RunMetrics) -> f64 {

@@ -17,16 +17,7 @@ const PAYLOAD: f64 = 1448.0;
 const PRODUCT: f64 = 10e6 * 0.04 / 12_000.0;
 const BUFFER: f64 = 8.0;
 
-pub(super) const QUEUE: Claim = Claim {
-    id: "M-BBR-QUEUE",
-    place: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion \
-            Control, CACM 60(2), 2017, Figures 6 and 7",
-    setup: "one flow with BBR version 1 or CUBIC over 10 Mb/s and 40 ms; small packets measure the queue",
-    published: "startup of BBR queues up to two products and then drains them; after it there is essentially no \
-                queue; CUBIC fills the buffer, then cycles from 70 to 100 % of it",
-    run: queue,
-    ..CLAIM
-};
+pub(super) const QUEUE: Claim = Claim { id: "M-BBR-QUEUE", run: queue, ..CLAIM };
 
 /// Time in seconds and data in flight beyond the product of rate and delay, in products, at each ACK.
 fn queue_of(series: &Series) -> Vec<(f64, f64)> {
@@ -101,15 +92,7 @@ fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
 
 const SEVERAL: &str = include_str!("bbr_fair.toml");
 
-pub(super) const FAIR: Claim = Claim {
-    id: "M-BBR-FAIR",
-    place: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion \
-            Control, CACM 60(2), 2017, Figure 8",
-    setup: "five flows with BBR version 1 over 100 Mb/s and 10 ms, which begin two seconds apart",
-    published: "throughputs of several BBR flows on 100 Mb/s and 10 ms converge to a fair share",
-    run: fair,
-    ..CLAIM
-};
+pub(super) const FAIR: Claim = Claim { id: "M-BBR-FAIR", run: fair, ..CLAIM };
 
 /// Acknowledged Mb/s from `from` to `to`.
 fn rate(series: &Series, from: f64, to: f64) -> f64 {

@@ -24,16 +24,7 @@ const ROWS: [Row; 3] = [
     (400, [32, 64, 128], [99.2, 99.8, 100.0]),
 ];
 
-pub(super) const BUFFERS: Claim = Claim {
-    id: "M-BUFFERS",
-    place: "G. Appenzeller, I. Keslassy, N. McKeown: Sizing Router Buffers, SIGCOMM 2004, 5.2.1 and Figure 15",
-    setup: "100, 200 or 400 long Reno flows over 155 Mb/s, buffers of 0.5, 1 and 2 times the product of rate and \
-            delay (1291 packets) divided by the root of the number of flows",
-    published: "utilization by simulation of 94.7 to 99.2, 99.2 to 99.8 and 99.8 to 100 %; a buffer of the product \
-                divided by the root suffices",
-    run: buffers,
-    ..CLAIM
-};
+pub(super) const BUFFERS: Claim = Claim { id: "M-BUFFERS", run: buffers, ..CLAIM };
 
 /// `flows` flows in groups with round trips from 55 to 145 ms, 100 ms on average.
 fn text(flows: u32) -> String {

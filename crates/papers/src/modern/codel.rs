@@ -22,18 +22,7 @@ const TRIPS: [u32; 2] = [50, 100];
 const TARGETS: [u32; 5] = [1, 2, 5, 10, 20];
 const WIDE: [u32; 3] = [30, 100, 300];
 
-pub(super) const CODEL: Claim = Claim {
-    id: "M-CODEL",
-    place: "K. Nichols, V. Jacobson: Controlled Delay Active Queue Management, \
-            draft-nichols-tsvwg-codel-01, 2013 (later RFC 8289), 3.2 and 3.3",
-    setup: "one or more long transfers over 10 Mb/s with round trips of 30 to 300 ms, under CoDel with an interval of \
-            100 ms and targets of 1 to 20 ms, and without a queue",
-    published: "Reno without a queue uses 75 %; a small standing queue of 5 to 10 % of the round trip gives close to \
-                100 % with Reno, CUBIC and Westwood; below 5 ms utilization suffers in some cases, above 5 ms it \
-                gains very little; the median delay of long transfers tends to the target",
-    run: codel,
-    ..CLAIM
-};
+pub(super) const CODEL: Claim = Claim { id: "M-CODEL", run: codel, ..CLAIM };
 
 /// Median delay of the small packets in ms.
 fn waits(m: &RunMetrics) -> f64 {

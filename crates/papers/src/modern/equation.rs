@@ -16,16 +16,7 @@ const SEGMENT: f64 = 1000.0;
 /// Random losses in percent.
 const LOSSES: [f64; 6] = [0.1, 0.3, 1.0, 3.0, 5.0, 10.0];
 
-pub(super) const EQUATION: Claim = Claim {
-    id: "M-TFRC",
-    place: "RFC 5348 (S. Floyd, M. Handley, J. Padhye, J. Widmer: TCP Friendly Rate Control (TFRC), 2008), 3.1",
-    setup: "Reno with segments of 1000 bytes, a round trip of 250 ms, a timeout of 1 s and random losses of 0.1 to \
-            10 %; each segment is acknowledged",
-    published: "the rate is s / (R sqrt(2bp/3) + t_RTO 3 sqrt(3bp/8) p (1 + 32 p^2)), with a loss event rate p, \
-                b = 1 and t_RTO = 4 R",
-    run: equation,
-    ..CLAIM
-};
+pub(super) const EQUATION: Claim = Claim { id: "M-TFRC", run: equation, ..CLAIM };
 
 /// Sent data packets.
 fn sent(flow: &FlowMetrics) -> f64 {

@@ -23,17 +23,7 @@ const MIXES: [(&str, &[&str]); 4] = [
     ("downloads and web users", &[DOWN, WEB]),
 ];
 
-pub(super) const FQ_CODEL: Claim = Claim {
-    id: "M-FQ-CODEL",
-    place: "K. Nichols, V. Jacobson: Controlled Delay Active Queue Management, \
-            draft-nichols-tsvwg-codel-01, 2013 (later RFC 8289), 3.7",
-    setup: "two downloads with CUBIC over 10 Mb/s and 100 ms, alone, with uploads, a call or web users, under CoDel and \
-            FQ-CoDel",
-    published: "with CoDel on a queue for each flow utilization is consistently better than with one queue, generally \
-                very close to 100 %, also with transfers in both directions, calls and web traffic",
-    run: fq_codel,
-    ..CLAIM
-};
+pub(super) const FQ_CODEL: Claim = Claim { id: "M-FQ-CODEL", run: fq_codel, ..CLAIM };
 
 fn fq_codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = quarter(bench);

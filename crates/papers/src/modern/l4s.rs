@@ -15,18 +15,7 @@ const FLOWS: [u32; 2] = [1, 4];
 
 const LINK: &str = include_str!("l4s.toml");
 
-pub(super) const L4S: Claim = Claim {
-    id: "M-L4S",
-    place: "RFC 9330 (B. Briscoe, K. De Schepper, M. Bagnulo, G. White: L4S Architecture, 2023), 1; RFC 9332 (K. De \
-            Schepper, B. Briscoe, G. White: Dual-Queue Coupled AQMs, 2023), 1",
-    setup: "1 or 4 Prague and as many CUBIC flows over 40 Mb/s and 10 ms, with web users of both kinds, under \
-            DualPI2; the same with CUBIC alone under PIE and FQ-CoDel",
-    published: "L4S packets wait less than 1 ms on average and 2 ms in the 99th percentile, without losing \
-                utilization, and flows of both kinds have roughly the same throughput; with CUBIC under PIE or FQ-CoDel \
-                waits are 5 to 20 ms on average, 20 to 30 ms in the 99th percentile",
-    run: l4s,
-    ..CLAIM
-};
+pub(super) const L4S: Claim = Claim { id: "M-L4S", run: l4s, ..CLAIM };
 
 /// Waits of the small packets `i` in ms: mean and 99th percentile.
 fn mean_wait(i: usize) -> impl Fn(&RunMetrics) -> f64 {

@@ -26,16 +26,7 @@ const EXAMPLES: [Example; 4] = [
     ("RFC 6675, 15 losses", "sack", "1-15", 15, &[15, 16, 17, 17, 17, 17, 17, 17, 17, 18, 19]),
 ];
 
-pub(super) const PRR: Claim = Claim {
-    id: "M-PRR",
-    place: "RFC 6937 (M. Mathis, N. Dukkipati, Y. Cheng: Proportional Rate Reduction for TCP, 2013), 3.1",
-    setup: "a flight of 20 segments, of which the first or the first 15 are lost; limited transmit",
-    published: "the segments sent on each returning ACK: with PRR (slow start reduction bound) one on every second \
-                ACK, with RFC 6675 none until the 12th; after 15 losses PRR sends two on each ACK, RFC 6675 seven \
-                at once",
-    run: prr,
-    ..CLAIM
-};
+pub(super) const PRR: Claim = Claim { id: "M-PRR", run: prr, ..CLAIM };
 
 /// The number of segments sent on each ACK, from ACK 0 on.
 fn answers(bench: &Bench<'_>, tcp: &str, lost: &str, first: usize) -> [u32; FLIGHT] {

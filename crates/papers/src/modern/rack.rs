@@ -13,17 +13,7 @@ const SHORT: &str = include_str!("rack_short.toml");
 /// A transfer without end.
 const BULK: &str = include_str!("rack_bulk.toml");
 
-pub(super) const RACK: Claim = Claim {
-    id: "M-RACK",
-    place: "RFC 8985 (Y. Cheng, N. Cardwell, N. Dukkipati, P. Jha: The RACK-TLP Loss Detection Algorithm for TCP, \
-            2021), abstract",
-    setup: "RACK-TLP and three duplicate ACKs with SACK, over 10 Mb/s and 50 ms: answers of four segments with 2 % \
-            of loss, a transfer with 5 % of loss, and a transfer without loss whose packets take up to 10 ms longer",
-    published: "RACK-TLP detects losses more efficiently for flights that the application limits, for lost \
-                retransmissions, and with reordering; a probe of the tail avoids timeouts",
-    run: rack,
-    ..CLAIM
-};
+pub(super) const RACK: Claim = Claim { id: "M-RACK", run: rack, ..CLAIM };
 
 fn exchange_timeouts(m: &RunMetrics) -> f64 {
     m.exchanges.first().map_or(f64::NAN, |exchanges| exchanges.timeouts as f64)

@@ -23,28 +23,9 @@ const CONVERGENCE: f64 = 100.0;
 /// Published median errors of the model next to CUBIC and next to Reno, in percent.
 const ERRORS: [f64; 2] = [5.0, 8.0];
 
-pub(super) const BBR: Claim = Claim {
-    id: "M-BBR-CUBIC",
-    place: "R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry: Modeling BBR's Interactions with Loss-Based Congestion \
-            Control, IMC 2019, equations 9 to 11 and Figure 8",
-    setup: "one BBR flow (version 1) next to one CUBIC or Reno flow, from 100 to 400 s, over 10 Mb/s and 40 ms, buffers of 1 to \
-            64 products of rate and delay; next to 1 to 16 CUBIC flows with 32",
-    published: "the flow's part of the link is (1 - p)(d - Probe) / d with p = 1/2 - 1/(2X) - 4N/q, whatever the \
-                number of loss-based flows; the median error is 5 % for CUBIC and 8 % for Reno",
-    run: bbr,
-    ..CLAIM
-};
+pub(super) const BBR: Claim = Claim { id: "M-BBR-CUBIC", run: bbr, ..CLAIM };
 
-pub(super) const BBR3: Claim = Claim {
-    id: "M-BBR3-CUBIC",
-    place: "F. B. Sarpkaya, A. Srivastava, F. Fund, S. Panwar: BBR's Sharing Behavior with CUBIC and Reno, IFIP \
-            2025, arXiv:2505.07741, abstract",
-    setup: "the flows of M-BBR-CUBIC with BBR version 3",
-    published: "the steady-state model describes BBR version 1, above all next to one loss-based flow; predictions \
-                for version 3 differ clearly from its behaviour",
-    run: bbr3,
-    ..CLAIM
-};
+pub(super) const BBR3: Claim = Claim { id: "M-BBR3-CUBIC", run: bbr3, ..CLAIM };
 
 const LINK: &str = include_str!("sharing.toml");
 

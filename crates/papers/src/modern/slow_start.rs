@@ -11,15 +11,7 @@ const LINK: &str = include_str!("slow_start.toml");
 /// Round trips in ms.
 const TRIPS: [u32; 5] = [10, 20, 50, 100, 200];
 
-pub(super) const HYSTART: Claim = Claim {
-    id: "M-HYSTART",
-    place: "RFC 9406 (P. Balasubramanian, Y. Huang, M. Olson: HyStart++: Modified Slow Start for TCP, 2023), 5",
-    setup: "downloads of ten bandwidth-delay products over 100 Mb/s with a buffer of one, round trips of 10 to 200 ms; \
-            CUBIC with HyStart++, and standard slow start",
-    published: "over a variety of tests HyStart++ halves retransmitted bytes, and improves goodput",
-    run: hystart,
-    ..CLAIM
-};
+pub(super) const HYSTART: Claim = Claim { id: "M-HYSTART", run: hystart, ..CLAIM };
 
 fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;

@@ -39,18 +39,7 @@ const NETWORKS: [Network; 3] = [
     ),
 ];
 
-pub(super) const SPLIT: Claim = Claim {
-    id: "M-SPLIT",
-    place: "G. Yuan, T. Rossman, K. Winstein: Internet Connection Splitting: What's Old is New Again, USENIX ATC \
-            2025, abstract and Figure 1 (by its published artifact)",
-    setup: "a download of 20 s of the link over two segments with losses in both directions, with a proxy between them \
-            that splits the connection or not; three networks",
-    published: "splitting does not help BBR version 1 markedly (by less than a half); it multiplies the throughput of \
-                CUBIC where one segment is short and the other has no loss, and that of BBR version 3 in all three \
-                networks, in two of them more than that of CUBIC",
-    run: split,
-    ..CLAIM
-};
+pub(super) const SPLIT: Claim = Claim { id: "M-SPLIT", run: split, ..CLAIM };
 
 /// Goodput in Mb/s.
 fn goodput(m: &RunMetrics) -> f64 {

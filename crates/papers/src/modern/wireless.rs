@@ -39,16 +39,7 @@ fn run(bench: &mut Bench<'_>, tcp: &str, changes: &[&str]) -> Result<Runs, Inter
     bench.runs(PATH, &[&[tcp.as_str()], changes].concat())
 }
 
-pub(super) const VENO: Claim = Claim {
-    id: "M-VENO",
-    place: "C. P. Fu, S. C. Liew: TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks, IEEE JSAC \
-            21(2), 2003, abstract",
-    setup: "Veno and Reno, both with RACK, over 10 Mb/s with 1 % of random loss, round trips of 20 to 200 ms",
-    published: "with 1 % of random loss up to 80 % more throughput than Reno, without harm to concurrent connections of \
-                Reno",
-    run: veno,
-    ..CLAIM
-};
+pub(super) const VENO: Claim = Claim { id: "M-VENO", run: veno, ..CLAIM };
 
 /// One-way delays in ms.
 const DELAYS: [u32; 4] = [10, 25, 50, 100];
@@ -95,16 +86,7 @@ fn veno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     Ok(())
 }
 
-pub(super) const WESTWOOD: Claim = Claim {
-    id: "M-WESTWOOD",
-    place: "C. Casetti, M. Gerla, S. Mascolo, M. Sanadidi, R. Wang: TCP Westwood: End-to-End Congestion Control for \
-            Wired/Wireless Networks, Wireless Networks 8, 2002, abstract",
-    setup: "Westwood and Reno, both with RACK, over 10 Mb/s and 100 ms, with random loss of 0 to 5 %",
-    published: "better than Reno in wired and wireless networks, most with lossy links; not very sensitive to random \
-                errors",
-    run: westwood,
-    ..CLAIM
-};
+pub(super) const WESTWOOD: Claim = Claim { id: "M-WESTWOOD", run: westwood, ..CLAIM };
 
 /// Random losses in percent.
 const LOSSES: [f64; 5] = [0.0, 0.1, 0.5, 1.0, 5.0];

@@ -30,15 +30,7 @@ const TABLE: [(u32, Row, Row); 3] = [
     (6, [516.1, 618.0, 98.0], [496.4, 660.0, 114.0]),
 ];
 
-pub(super) const T2: Claim = Claim {
-    id: "T-T2",
-    place: "5.3.1, Table 2 and Figure 18",
-    setup: "bursts of 2, 4, 6 data packets every 64 KB, 42 KB window",
-    published: "TULIP 587.3, 550.0, 516.1 kb/s, delay 540+-56, 579+-74, 618+-98 ms; snoop 562.6, 527.6, \
-            496.4 kb/s, 582+-60, 621+-84, 660+-114 ms",
-    run: t2,
-    ..CLAIM
-};
+pub(super) const T2: Claim = Claim { id: "T-T2", run: t2, ..CLAIM };
 
 /// Table 2 and Figure 18: bursts of data packets.
 fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -112,16 +104,7 @@ pub(super) fn fading(ppm: f64) -> String {
     )
 }
 
-pub(super) const F19: Claim = Claim {
-    id: "T-F19",
-    place: "5.3.2, Figure 19",
-    setup: "two-state Markov fading, pedestrian 2 km/h, bad-state loss 50 %, good-state BER \
-            0.01e-6..100e-6",
-    published: "TULIP and snoop alike at low rates; snoop falls behind above 10e-6; unaided TCP degrades \
-            above 0.1e-6; delays alike, snoop's deviation higher; at 100e-6 TULIP's delay and deviation much lower",
-    run: f19,
-    ..CLAIM
-};
+pub(super) const F19: Claim = Claim { id: "T-F19", run: f19, ..CLAIM };
 
 /// Figure 19: Markov fading at walking speed.
 fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -18,15 +18,7 @@ fn measure(finding: &mut Finding, sweeps: &Sweeps, protocol: Protocol, rate: f64
     finding.measure(format!("{prefix}, deviation"), runs.summary(deviation), "ms");
 }
 
-pub(super) const F14: Claim = Claim {
-    id: "T-F14",
-    place: "5.1.5, Figure 14",
-    setup: "end-to-end packet delay, BER 0..15e-6, 42 KB and 16 KB",
-    published: "TULIP's mean delay below snoop's everywhere, its deviation too as errors rise; 16 KB \
-            window cuts the delay by more than half",
-    run: f14,
-    ..CLAIM
-};
+pub(super) const F14: Claim = Claim { id: "T-F14", run: f14, ..CLAIM };
 
 /// Figure 14: delay at low error rates.
 fn f14(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -92,15 +84,7 @@ fn high(
 /// "Significantly lowered", "significantly larger" (5.2.2): at least by a fifth.
 const MUCH: f64 = 0.8;
 
-pub(super) const F16: Claim = Claim {
-    id: "T-F16",
-    place: "5.2.2, Figure 16",
-    setup: "delay at high BER, 42 KB; snoop with its RTT-sampling fault and with the fault fixed",
-    published: "the fix lowers snoop's delay and deviation much; above 35e-6 TULIP's are much lower still; TCP alone \
-            has a lower mean delay than snoop up to 60e-6, and a larger one with its deviation",
-    run: f16,
-    ..CLAIM
-};
+pub(super) const F16: Claim = Claim { id: "T-F16", run: f16, ..CLAIM };
 
 /// Figure 16: delay at high error rates, and the effect of the fault.
 fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -127,15 +111,7 @@ fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F17: Claim = Claim {
-    id: "T-F17",
-    place: "5.2.2, Figure 17",
-    setup: "as T-F16 with 16 KB",
-    published: "snoop's mean delay more than twice TULIP's at the high end, and its deviation very high; much lower \
-            delays than with 42 KB",
-    run: f17,
-    ..CLAIM
-};
+pub(super) const F17: Claim = Claim { id: "T-F17", run: f17, ..CLAIM };
 
 /// Figure 17: the same with the small window.
 fn f17(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

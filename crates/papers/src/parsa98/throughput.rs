@@ -23,16 +23,7 @@ pub(super) const HIGH: [f64; 5] = [15.0, 30.0, 45.0, 60.0, 75.0];
 /// Bytes of the whole transfer.
 const WHOLE: f64 = 10e6;
 
-pub(super) const F9: Claim = Claim {
-    id: "T-F9",
-    place: "5.1.1, Figure 9",
-    setup: "10 MB, 10 Mb/s wired + 1 Mb/s half-duplex wireless (802.11 PHY, FAMA-NCS MAC), 1400 B packets, \
-            42 KB window, BER 3.9e-6 and 15e-6",
-    published: "at 15e-6 TCP alone is only 30 % through when TULIP and snoop are done; no TCP timeout \
-            with either; TULIP slightly ahead",
-    run: f9,
-    ..CLAIM
-};
+pub(super) const F9: Claim = Claim { id: "T-F9", run: f9, ..CLAIM };
 
 /// Figure 9: the progress of a transfer with each protocol.
 fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -92,15 +83,7 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const F10: Claim = Claim {
-    id: "T-F10",
-    place: "5.1.1, Figure 10",
-    setup: "BER 0..15e-6, windows 42 KB and 16 KB",
-    published: "MAC acceleration is worth 4-5 % at BER 0; unaided TCP keeps up below 0.5e-6; no difference \
-            between the windows",
-    run: f10,
-    ..CLAIM
-};
+pub(super) const F10: Claim = Claim { id: "T-F10", run: f10, ..CLAIM };
 
 /// Figure 10: throughput at low error rates.
 fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -169,15 +152,7 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const T1: Claim = Claim {
-    id: "T-T1",
-    place: "5.1.2, Table 1 and Figure 11",
-    setup: "BER 15e-6, 42 KB window",
-    published: "goodput TULIP 0.840 (ideal 0.841), snoop 0.829 (0.831), none 0.814 (0.834); TCP timeouts \
-            0, 0, 732; redundant packets 0, 0, 158",
-    run: t1,
-    ..CLAIM
-};
+pub(super) const T1: Claim = Claim { id: "T-T1", run: t1, ..CLAIM };
 
 /// Table 1 and Figure 11: goodput, timeouts, redundant packets.
 fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -262,15 +237,7 @@ fn figure_11(sweeps: &Sweeps) -> Figure {
     curves("Figure 11: goodput over the radio", axes, all, caption)
 }
 
-pub(super) const F15: Claim = Claim {
-    id: "T-F15",
-    place: "5.2.1, Figure 15",
-    setup: "BER 15e-6..75e-6",
-    published: "unaided TCP nearly stops above 30e-6; snoop falls off above 30e-6; TULIP declines \
-            slowly, up to 3 times snoop; no difference between the windows",
-    run: f15,
-    ..CLAIM
-};
+pub(super) const F15: Claim = Claim { id: "T-F15", run: f15, ..CLAIM };
 
 /// Figure 15: throughput at high error rates.
 fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -351,14 +318,7 @@ fn high_end(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     Ok(())
 }
 
-pub(super) const SACK: Claim = Claim {
-    id: "T-SACK",
-    place: "2 (expected, not measured)",
-    setup: "as T-F9 at 15e-6, TULIP below Reno against a sender with SACK alone",
-    published: "expectation: lower packet delay and smaller delay variance with TULIP than with TCP-SACK alone",
-    run: sack,
-    ..CLAIM
-};
+pub(super) const SACK: Claim = Claim { id: "T-SACK", run: sack, ..CLAIM };
 
 /// 2: link-level retransmissions against selective acknowledgements end to end.
 fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

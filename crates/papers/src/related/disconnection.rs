@@ -6,15 +6,8 @@ use super::setup::{CLAIM, built_in};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-pub(super) const DISCONNECTION: Claim = Claim {
-    id: "C-DISCONNECTION",
-    place: "Brown & Singh, CCR 27(5), 1997, abstract; parsa98 2",
-    setup: "4 MB to a mobile host that is out of reach every ten seconds, for 1 to 5 s: Reno alone, split, and M-TCP",
-    published: "M-TCP keeps end-to-end semantics and performs excellently through periods of disconnection: the sender \
-                is held and keeps its window, where Reno starts again at one segment (figures could not be read)",
-    run: disconnection,
-    ..CLAIM
-};
+pub(super) const DISCONNECTION: Claim =
+    Claim { id: "C-DISCONNECTION", run: disconnection, ..CLAIM };
 
 /// Time of the first disconnection in seconds, and time between disconnections.
 const REACH: f64 = 10.0;

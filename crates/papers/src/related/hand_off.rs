@@ -7,16 +7,7 @@ use crate::measure::{mbps, timeouts};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-pub(super) const HAND_OFF: Claim = Claim {
-    id: "C-HANDOFF",
-    place: "Caceres & Iftode, JSAC 13(5), 1995, abstract",
-    setup: "a bulk transfer to a mobile host that goes back and forth between two WaveLAN cells every 8 s, with gaps \
-            of 0 to 1 s in between; the sender counts ticks of 500 ms",
-    published: "current TCPs pause for 800 ms and longer at a hand-off; fast retransmission reduces that to 200 ms \
-                (the gaps of the measurements could not be read)",
-    run: hand_off,
-    ..CLAIM
-};
+pub(super) const HAND_OFF: Claim = Claim { id: "C-HANDOFF", run: hand_off, ..CLAIM };
 
 /// Times without a cell, in seconds and in the file's format.
 const GAPS: [(f64, &str); 4] = [(0.0, "0s"), (0.1, "100ms"), (0.5, "500ms"), (1.0, "1s")];

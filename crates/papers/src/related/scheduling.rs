@@ -8,17 +8,7 @@ use super::setup::{CLAIM, built_in, rate};
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
 
-pub(super) const SCHEDULING: Claim = Claim {
-    id: "C-SCHEDULING",
-    place: "Bhagwat & others, INFOCOM 1996, abstract; bakshi96 2",
-    setup: "a base station with 802.11 and 2, 4 or 8 mobile hosts, each with a channel that is good for 500 ms and \
-            bad for 200 ms; three policies, with the state of channels unknown, guessed from failures, and known",
-    published: "with FIFO the packet at the head blocks the others, and sharing is unfair; scheduling by channel \
-                state, round robin for example, improves utilization significantly; how much depends on how well the \
-                state is predicted (figures could not be read)",
-    run: scheduling,
-    ..CLAIM
-};
+pub(super) const SCHEDULING: Claim = Claim { id: "C-SCHEDULING", run: scheduling, ..CLAIM };
 
 const HOSTS: [usize; 3] = [2, 4, 8];
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];

@@ -6,16 +6,7 @@ use super::setup::{CLAIM, built_in};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-pub(super) const TRANSACTION: Claim = Claim {
-    id: "C-TRANSACTION",
-    place: "RFC 1644 1; agarwal00 2",
-    setup: "300 bytes there and 4 KB back, 100 times, over a radio of 128 kb/s with a round trip of 280 ms; a \
-            connection for each exchange with TCP and with T/TCP, and one that stays open",
-    published: "a client waits for one round trip and the server's time, as if no connection were opened: a round trip \
-                less than with TCP",
-    run: transaction,
-    ..CLAIM
-};
+pub(super) const TRANSACTION: Claim = Claim { id: "C-TRANSACTION", run: transaction, ..CLAIM };
 
 /// Round trip of the built-in scenario in seconds: twice 40 and 100 ms, without transmission times.
 const ROUND_TRIP: f64 = 0.28;

@@ -37,14 +37,7 @@ fn typical(runs: &Runs) -> u64 {
     ranked(runs, runs.all().len() / 2).0
 }
 
-pub(super) const F9: Claim = Claim {
-    id: "W-F9",
-    place: "4.4, Figure 9",
-    setup: "2,000,000 B fixed->mobile, 10 Mb/s Ethernet + 2 Mb/s WaveLAN, no errors, Reno",
-    published: "time-sequence plot is a straight line, slope = throughput, about 200 KB/s",
-    run: f9,
-    ..CLAIM
-};
+pub(super) const F9: Claim = Claim { id: "W-F9", run: f9, ..CLAIM };
 
 /// Figure 9: an ideal transfer is a straight line.
 fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -68,15 +61,7 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const F10: Claim = Claim {
-    id: "W-F10",
-    place: "5.1, Figure 10",
-    setup: "as W-F9 with one byte error per 64 KB (exponential gaps), Reno",
-    published: "153.67 KB/s in one unusually good run; about 30 losses repaired by fast recovery; the \
-            stalls (flat parts) account for almost the whole difference to the ideal transfer",
-    run: f10,
-    ..CLAIM
-};
+pub(super) const F10: Claim = Claim { id: "W-F10", run: f10, ..CLAIM };
 
 /// Throughput of Figure 10, "unusually good", in KB/s.
 const GOOD: f64 = 153.67;
@@ -138,15 +123,7 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
 /// Losses and delays of cross traffic (Figure 12).
 const CONGESTED: [&str; 2] = ["cross.loss=0.44%", "cross.jitter=67ms"];
 
-pub(super) const F12: Claim = Claim {
-    id: "W-F12",
-    place: "5.1, Figure 12",
-    setup: "mobile->fixed WAN, 512 B segments, RTT 67 ms, ideal 61 KB/s, no wireless errors, congestion \
-            losses from competing traffic (17 of ~3,900 packets)",
-    published: "63 s, 31.0 KB/s; the losses of a WAN are mainly due to stalls",
-    run: f12,
-    ..CLAIM
-};
+pub(super) const F12: Claim = Claim { id: "W-F12", run: f12, ..CLAIM };
 
 /// The same share of losses in bursts, by the mean number of packets in one.
 const BURSTS: [(&str, &str); 3] = [
@@ -189,14 +166,7 @@ fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F13: Claim = Claim {
-    id: "W-F13",
-    place: "5.1, Figure 13",
-    setup: "as W-F12 plus one error per 64 KB on the wireless link (54 losses, 1.38 %)",
-    published: "137 s, 14.3 KB/s: about half of W-F12; the losses of a WAN are mainly due to stalls",
-    run: f13,
-    ..CLAIM
-};
+pub(super) const F13: Claim = Claim { id: "W-F13", run: f13, ..CLAIM };
 
 /// Figure 13: congestion and wireless errors, over the WAN.
 fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -225,14 +195,7 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const WINDOWS: Claim = Claim {
-    id: "W-WINDOWS",
-    place: "5.1",
-    setup: "the LAN with a window of two packets, the WAN with windows of 4 and 8 KB, no errors",
-    published: "a window of two packets is enough for optimal throughput on the LAN; the WAN needs at least 8 KB",
-    run: windows,
-    ..CLAIM
-};
+pub(super) const WINDOWS: Claim = Claim { id: "W-WINDOWS", run: windows, ..CLAIM };
 
 /// 5.1: the windows that fill LAN and WAN. Nothing is random.
 fn windows(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

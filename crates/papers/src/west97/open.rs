@@ -28,16 +28,8 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-pub(super) const LONG_DELAY: Claim = Claim {
-    id: "W-SATELLITE",
-    place: "5.3 end, 7.0 (left open by the author)",
-    setup: "ACKP over a long-delay, high-bandwidth wireless link (RTT 500 ms or more, window 100 KB or \
-            more), burst errors",
-    published: "untested belief: there ACKP should give significant throughput gains",
-    run: satellite,
-    testbed: Some(&FAR),
-    ..CLAIM
-};
+pub(super) const LONG_DELAY: Claim =
+    Claim { id: "W-SATELLITE", run: satellite, testbed: Some(&FAR), ..CLAIM };
 
 /// Does ACKP gain throughput over a satellite link?
 fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -83,16 +75,8 @@ fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     Ok(())
 }
 
-pub(super) const MULTI: Claim = Claim {
-    id: "W-MULTI",
-    paper: "experiments",
-    place: "west97 7.0",
-    setup: "several connections through one base station, congestion and wireless losses together",
-    published: "proposed study: aggregate throughput, effect of one connection's losses on the others",
-    run: multi,
-    testbed: Some(&CROWD),
-    ..CLAIM
-};
+pub(super) const MULTI: Claim =
+    Claim { id: "W-MULTI", paper: "experiments", run: multi, testbed: Some(&CROWD), ..CLAIM };
 
 /// How do several connections share the link?
 fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -129,15 +113,7 @@ fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     Ok(())
 }
 
-pub(super) const SEQCACHE: Claim = Claim {
-    id: "W-SEQCACHE",
-    place: "7.0 (left open)",
-    setup: "base station that caches sequence numbers only, shields duplicate ACKs and sends an explicit \
-            loss notification so that the sender retransmits without congestion control",
-    published: "proposed, not built",
-    run: seqcache,
-    ..CLAIM
-};
+pub(super) const SEQCACHE: Claim = Claim { id: "W-SEQCACHE", run: seqcache, ..CLAIM };
 
 /// Does a base station that stores only sequence numbers do as well as snoop?
 fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -184,15 +160,7 @@ fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     Ok(())
 }
 
-pub(super) const ELN_CHECKSUM: Claim = Claim {
-    id: "W-ELN-CHECKSUM",
-    place: "2.3.3",
-    setup: "receiver answers a segment whose IP checksum holds and TCP checksum fails with a duplicate ACK \
-            carrying the ELN option; sender retransmits without congestion control",
-    published: "proposed, not built; imperfect because errors in the IP header stay invisible",
-    run: eln_checksum,
-    ..CLAIM
-};
+pub(super) const ELN_CHECKSUM: Claim = Claim { id: "W-ELN-CHECKSUM", run: eln_checksum, ..CLAIM };
 
 /// How good is a loss notification by the receiver's checksum?
 fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -238,15 +206,8 @@ fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inte
     Ok(())
 }
 
-pub(super) const SACK_ELN: Claim = Claim {
-    id: "W-SACK-ELN",
-    paper: "experiments",
-    place: "west97 7.0",
-    setup: "as W-ELN-CHECKSUM with SACK: the LAN with single errors and with six-packet bursts",
-    published: "proposed study: SACK combined with ELN",
-    run: sack_eln,
-    ..CLAIM
-};
+pub(super) const SACK_ELN: Claim =
+    Claim { id: "W-SACK-ELN", paper: "experiments", run: sack_eln, ..CLAIM };
 
 /// What does SACK add to ELN, and ELN to SACK?
 fn sack_eln(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

@@ -340,17 +340,7 @@ fn fewer_timeouts(finding: &mut Finding, ackp: &Column, snoop: &Column) {
     finding.above("timeouts of snoop less those of ACKP", less, 0.0);
 }
 
-pub(super) const T1: Claim = Claim {
-    id: "W-T1",
-    place: "5.2.1, Table 1",
-    setup: "2,000,000 B, 20 runs, single errors, mean 64 KB apart, on data and on ACKs; columns Reno, \
-            snoop, snoop+ACKP",
-    published: "ideal 199.92 KB/s; Reno 98.36 (49.20 % of ideal, goodput 97.4 %, 7.50 timeouts); \
-            snoop 185.91 (93.00 %, wired 99.4 %, wireless 97.3 %, 0.00); snoop+ACKP 185.07 (92.58 %, 99.5 \
-            %, 97.2 %, 0.00)",
-    run: t1,
-    ..CLAIM
-};
+pub(super) const T1: Claim = Claim { id: "W-T1", run: t1, ..CLAIM };
 
 /// Table 1: single errors on the LAN.
 fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -366,15 +356,7 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const T1_DENSER: Claim = Claim {
-    id: "W-T1-32K-16K",
-    place: "5.2.1, last paragraph",
-    setup: "as W-T1 at one error per 32 KB and per 16 KB",
-    published: "snoop still shields the sender (no timeout, no duplicate ACK reaches it); ACKP \
-            costs nothing",
-    run: t1_denser,
-    ..CLAIM
-};
+pub(super) const T1_DENSER: Claim = Claim { id: "W-T1-32K-16K", run: t1_denser, ..CLAIM };
 
 /// 5.2.1, last paragraph: the same at twice and four times the error rate.
 fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -407,15 +389,7 @@ fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     Ok(())
 }
 
-pub(super) const T2: Claim = Claim {
-    id: "W-T2",
-    place: "5.2.2, Table 2",
-    setup: "as W-T1, each error destroys six consecutive packets",
-    published: "Reno 7.19 KB/s (3.60 %, goodput 85.9 %, 56.60 expirations, 300 s); snoop 105.37 (52.71 %, \
-            wired 99.6, wireless 87.5, 0.65); snoop+ACKP 105.66 (52.85 %, 99.7, 88.2, 0.30)",
-    run: t2,
-    ..CLAIM
-};
+pub(super) const T2: Claim = Claim { id: "W-T2", run: t2, ..CLAIM };
 
 /// Table 2: six-packet bursts on the LAN.
 fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -427,15 +401,7 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const T3: Claim = Claim {
-    id: "W-T3",
-    place: "5.3, Table 3",
-    setup: "as W-T1 with the wireless link slowed to 14.6 KB/s by a delay at the base station",
-    published: "ideal 14.14 KB/s; Reno 7.52 (53.20 %, 97.6 %, 5.40); snoop 13.61 (96.24 %, wired 99.8, \
-            wireless 97.5, 0.35); snoop+ACKP 13.61 (96.20 %, 99.8, 97.6, 0.05)",
-    run: t3,
-    ..CLAIM
-};
+pub(super) const T3: Claim = Claim { id: "W-T3", run: t3, ..CLAIM };
 
 /// Table 3: single errors on the slow link.
 fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -467,15 +433,7 @@ fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const T4: Claim = Claim {
-    id: "W-T4",
-    place: "5.3, Table 4",
-    setup: "as W-T3 with six-packet bursts",
-    published: "Reno 2.79 KB/s (19.73 %, 84.9 %, 57.55); snoop 10.80 (76.35 %, wired 97.9, wireless 86.8, \
-            4.30); snoop+ACKP 10.79 (76.31 %, 99.5, 87.8, 0.70)",
-    run: t4,
-    ..CLAIM
-};
+pub(super) const T4: Claim = Claim { id: "W-T4", run: t4, ..CLAIM };
 
 /// Table 4: six-packet bursts on the slow link.
 fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
@@ -505,14 +463,7 @@ fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const SNOOP_WINDOW: Claim = Claim {
-    id: "W-SNOOP-WINDOW",
-    place: "5.2.1",
-    setup: "as W-T1 with snoop, receive windows of 16, 32 and 64 KB",
-    published: "snoop stalls for a short time when the window fills; a larger window cures or reduces that",
-    run: snoop_window,
-    ..CLAIM
-};
+pub(super) const SNOOP_WINDOW: Claim = Claim { id: "W-SNOOP-WINDOW", run: snoop_window, ..CLAIM };
 
 /// 5.2.1: do larger windows help snoop?
 fn snoop_window(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {

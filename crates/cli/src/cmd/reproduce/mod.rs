@@ -247,10 +247,10 @@ pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Res
         .map(|(c, recorded)| Listed {
             id: c.id,
             paper: c.paper,
-            place: c.place,
+            place: &c.text().place,
             status: "experiment",
-            setup: c.setup,
-            published: c.published,
+            setup: &c.text().setup,
+            published: &c.text().published,
             verdict: recorded.map(|r| r.verdict),
             conditions: recorded.map(|r| [r.conditions[0], r.conditions.iter().sum()]),
         })
