@@ -14,3 +14,16 @@ pub mod eval;
 pub mod report;
 pub mod run;
 pub mod script;
+
+/// The number that Linux has for a name in a script.
+fn symbol(name: &str) -> Option<i64> {
+    let lines = include_str!("symbols.txt").lines().filter(|line| !line.starts_with('#'));
+    let mut words = lines.flat_map(str::split_whitespace);
+    while let (Some(word), Some(value)) = (words.next(), words.next()) {
+        if word == name {
+            let hex = value.strip_prefix("0x");
+            return hex.map_or(value.parse(), |hex| i64::from_str_radix(hex, 16)).ok();
+        }
+    }
+    None
+}

@@ -111,45 +111,12 @@ impl Scope<'_> {
         if let Some(value) = self.variables.get(name) {
             return Ok(value.clone());
         }
-        let constant = CONSTANTS.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         (self.lookup)(name)
-            .or(constant)
+            .or_else(|| crate::symbol(name))
             .map(Value::Int)
             .ok_or_else(|| Refusal::Unsupported(format!("the name `{name}` in an assertion")))
     }
 }
-
-/// Names with a fixed value (`linux/tcp.h`, `net/tcp_states.h`).
-const CONSTANTS: &[(&str, i64)] = &[
-    ("True", 1),
-    ("False", 0),
-    ("TCP_CA_Open", 0),
-    ("TCP_CA_Disorder", 1),
-    ("TCP_CA_CWR", 2),
-    ("TCP_CA_Recovery", 3),
-    ("TCP_CA_Loss", 4),
-    ("TCP_ESTABLISHED", 1),
-    ("TCP_SYN_SENT", 2),
-    ("TCP_SYN_RECV", 3),
-    ("TCP_FIN_WAIT1", 4),
-    ("TCP_FIN_WAIT2", 5),
-    ("TCP_TIME_WAIT", 6),
-    ("TCP_CLOSE", 7),
-    ("TCP_CLOSE_WAIT", 8),
-    ("TCP_LAST_ACK", 9),
-    ("TCP_LISTEN", 10),
-    ("TCP_CLOSING", 11),
-    ("TCP_NEW_SYN_RECV", 12),
-    ("TCPI_OPT_TIMESTAMPS", 1),
-    ("TCPI_OPT_SACK", 2),
-    ("TCPI_OPT_WSCALE", 4),
-    ("TCPI_OPT_ECN", 8),
-    ("TCPI_OPT_ECN_SEEN", 16),
-    ("TCPI_OPT_SYN_DATA", 32),
-    ("TCPI_OPT_USEC_TS", 64),
-    ("TCPI_OPT_TFO_CHILD", 128),
-    ("TCP_INFINITE_SSTHRESH", 0x7fff_ffff),
-];
 
 #[cfg(test)]
 mod tests;

@@ -208,74 +208,16 @@ impl World for Kernel {
 
 /// The fields of `struct tcp_info` that the kernel has written.
 fn fields(bytes: &[u8]) -> Info {
-    const BYTES: &[(&str, usize)] = &[
-        ("tcpi_state", 0),
-        ("tcpi_ca_state", 1),
-        ("tcpi_retransmits", 2),
-        ("tcpi_probes", 3),
-        ("tcpi_backoff", 4),
-        ("tcpi_options", 5),
-    ];
-    const WORDS: &[(&str, usize)] = &[
-        ("tcpi_rto", 8),
-        ("tcpi_ato", 12),
-        ("tcpi_snd_mss", 16),
-        ("tcpi_rcv_mss", 20),
-        ("tcpi_unacked", 24),
-        ("tcpi_sacked", 28),
-        ("tcpi_lost", 32),
-        ("tcpi_retrans", 36),
-        ("tcpi_last_data_sent", 44),
-        ("tcpi_last_data_recv", 52),
-        ("tcpi_last_ack_recv", 56),
-        ("tcpi_pmtu", 60),
-        ("tcpi_rcv_ssthresh", 64),
-        ("tcpi_rtt", 68),
-        ("tcpi_rttvar", 72),
-        ("tcpi_snd_ssthresh", 76),
-        ("tcpi_snd_cwnd", 80),
-        ("tcpi_advmss", 84),
-        ("tcpi_reordering", 88),
-        ("tcpi_rcv_rtt", 92),
-        ("tcpi_rcv_space", 96),
-        ("tcpi_total_retrans", 100),
-        ("tcpi_segs_out", 136),
-        ("tcpi_segs_in", 140),
-        ("tcpi_notsent_bytes", 144),
-        ("tcpi_min_rtt", 148),
-        ("tcpi_data_segs_in", 152),
-        ("tcpi_data_segs_out", 156),
-        ("tcpi_delivered", 192),
-        ("tcpi_delivered_ce", 196),
-        ("tcpi_dsack_dups", 216),
-        ("tcpi_reord_seen", 220),
-        ("tcpi_rcv_ooopack", 224),
-        ("tcpi_snd_wnd", 228),
-    ];
-    const LONGS: &[(&str, usize)] = &[
-        ("tcpi_pacing_rate", 104),
-        ("tcpi_bytes_acked", 120),
-        ("tcpi_bytes_received", 128),
-        ("tcpi_delivery_rate", 160),
-        ("tcpi_busy_time", 168),
-        ("tcpi_rwnd_limited", 176),
-        ("tcpi_sndbuf_limited", 184),
-        ("tcpi_bytes_sent", 200),
-        ("tcpi_bytes_retrans", 208),
-    ];
     let number = |at: usize, len: usize| {
-        let field = bytes.get(at..at + len)?;
         let mut whole = [0; 8];
-        whole[..len].copy_from_slice(field);
+        whole[..len].copy_from_slice(bytes.get(at..at + len)?);
         Some(u64::from_le_bytes(whole).min(i64::MAX as u64) as i64)
     };
-    let mut all = Info::new();
-    for (table, len) in [(BYTES, 1), (WORDS, 4), (LONGS, 8)] {
-        for (name, at) in table {
-            if let Some(value) = number(*at, len) {
-                all.insert(*name, value);
-            }
-        }
-    }
-    all
+    let table = include_str!("tcp_info.txt").lines().filter(|line| !line.starts_with('#'));
+    let words: Vec<&str> = table.flat_map(str::split_whitespace).collect();
+    let field = |field: &[&'static str]| {
+        let &[name, at, len] = field else { return None };
+        Some((name, number(at.parse().ok()?, len.parse().ok()?)?))
+    };
+    words.chunks(3).filter_map(field).collect()
 }
