@@ -35,7 +35,6 @@ pub const LIST: Format = format("lasthop-list");
 pub const PACKETDRILL: Format = format("lasthop-packetdrill");
 pub const PLAN: Format = format("lasthop-plan");
 pub const PLOT: Format = format("lasthop-plot");
-pub const REPLAY: Format = format("lasthop-replay");
 pub const REPORT: Format = format("lasthop-report");
 pub const REPRODUCE: Format = format("lasthop-reproduce");
 pub const RUN: Format = format("lasthop-run");

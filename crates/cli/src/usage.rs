@@ -47,14 +47,11 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("run", "details", "trace"),
     ("run", "details-size", "trace-size"),
     ("packetdrill", "packets", "trace"),
-    ("replay", "exhaustive", "every"),
-    ("replay", "recorded", "against"),
     ("send", "at-once", "count"),
     ("send", "interval", "every"),
     ("schema", "answer", "output"),
     ("reproduce", "strict", "check"),
     ("analyze", "checksums", "verify"),
-    ("replay", "repeat", "times"),
     ("make", "record", "measured"),
 ];
 

@@ -56,7 +56,6 @@ snapshot! {
     help_reproduce: "reproduce", "--help";
     help_explain: "explain", "--help";
     help_analyze: "analyze", "--help";
-    help_replay: "replay", "--help";
     help_report: "report", "--help";
     help_list: "list", "--help";
     help_doctor: "doctor", "--help";

@@ -18,7 +18,6 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("lasthop testbed", "real time, in namespaces: tests/testbed.rs, tests/cpu.rs"),
     ("--world ", "real time, in namespaces: tests/testbed.rs, tests/hops.rs, tests/stacks.rs"),
     ("lasthop shell", "real time, in namespaces, and any program: tests/shell.rs"),
-    ("lasthop replay", "the kernel's TCP, in namespaces: tests/stacks.rs, crates/live/tests"),
     (
         "lasthop packetdrill",
         "scripts that are not there: tests/packetdrill.rs, crates/packetdrill/tests",

@@ -31,7 +31,6 @@ mod document;
 pub mod energy;
 pub mod explain;
 pub mod ranking;
-pub mod replay;
 pub mod sweep;
 pub mod tables;
 pub mod theory;

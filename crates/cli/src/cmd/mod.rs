@@ -27,7 +27,6 @@ pub mod packetdrill;
 pub(crate) mod plan;
 pub mod plot;
 mod presets;
-pub mod replay;
 pub mod report;
 pub mod reproduce;
 pub mod run;

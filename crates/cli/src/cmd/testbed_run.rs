@@ -24,7 +24,6 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_sim::runs::{RunResult, Testbed, ends};
-use lasthop_study::replay::Watch;
 
 /// Runs the command.
 pub fn run() -> Result<Outcome, Failure> {
@@ -54,9 +53,6 @@ fn runs(order: &Order) -> Result<(), Error> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         raised.store(true, Ordering::Relaxed);
     });
-    if order.replay {
-        return replays(&mut world, &scenario, order, &stop);
-    }
     let mut trace = order.trace.as_ref();
     for seed in &order.seeds {
         let written = trace.take();
@@ -79,24 +75,6 @@ fn runs(order: &Order) -> Result<(), Error> {
         }
         result?;
         if !reported {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Makes runs that report only the sender's segments.
-fn replays(
-    world: &mut World,
-    scenario: &Scenario,
-    order: &Order,
-    stop: &AtomicBool,
-) -> Result<(), Error> {
-    for seed in &order.seeds {
-        let mut watch = Watch::new(&world.layout(scenario));
-        let end = world.run(scenario, *seed, &ends, &mut watch, stop)?;
-        let line = Line::Sent { order: watch.finish(), lost_frames: end.lost_frames };
-        if stop.load(Ordering::Relaxed) || !write_line(&line) {
             break;
         }
     }

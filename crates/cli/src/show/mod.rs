@@ -5,6 +5,5 @@ pub mod capture;
 pub mod compare;
 pub mod energy;
 mod notes;
-pub mod replay;
 pub mod sweep;
 pub mod trace;

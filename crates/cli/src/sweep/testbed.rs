@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use lasthop_scenario::{Argument, Scenario};
 use lasthop_sim::runs::RunResult;
-use lasthop_study::replay;
 use serde::{Deserialize, Serialize};
 
 use crate::child::{self, Remaining};
@@ -29,9 +28,6 @@ pub struct Order {
     pub seeds: Vec<u64>,
     /// Destination of the first run's trace.
     pub trace: Option<Trace>,
-    /// Report only the sender's segments of each run: [`Line::Sent`] replaces [`Line::Run`].
-    #[serde(default)]
-    pub replay: bool,
 }
 
 impl Order {
@@ -69,13 +65,6 @@ pub enum Line {
     Progress(Progress),
     /// A finished run.
     Run(Box<RunResult>),
-    /// A finished run of a replay.
-    Sent {
-        /// The segments that the sender sent.
-        order: replay::Order,
-        /// Frames that the base station lost because it was too slow.
-        lost_frames: u64,
-    },
     /// The end of the runs by an error.
     Error {
         /// The error.
@@ -102,39 +91,8 @@ pub struct Progress {
 pub fn carry_out(
     order: &Order,
     stop: &Stop,
-    under_way: impl FnMut(&Progress),
-    mut done: impl FnMut(RunResult) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    converse(order, stop, under_way, |line| match line {
-        Line::Run(result) => done(*result),
-        _ => Ok(()),
-    })
-}
-
-/// Like `carry_out` for a replay: `done` receives the sender's segments of each run, and the number of frames
-/// that the base station lost.
-pub fn carry_out_replay(
-    order: &Order,
-    stop: &Stop,
-    mut done: impl FnMut(replay::Order, u64) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    converse(
-        order,
-        stop,
-        |_| (),
-        |line| match line {
-            Line::Sent { order, lost_frames } => done(order, lost_frames),
-            _ => Ok(()),
-        },
-    )
-}
-
-/// Calls `done` with the line of each finished run.
-fn converse(
-    order: &Order,
-    stop: &Stop,
     mut under_way: impl FnMut(&Progress),
-    mut done: impl FnMut(Line) -> Result<(), Failure>,
+    mut done: impl FnMut(RunResult) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     child::needs_linux("; `--world sim` runs everywhere")?;
     let mut finished = 0;
@@ -144,9 +102,9 @@ fn converse(
             Ok(Remaining::More)
         }
         Line::Error { message, help } => Err(Failure::input(message, help)),
-        line => {
+        Line::Run(result) => {
             finished += 1;
-            done(line)?;
+            done(*result)?;
             Ok(if finished == order.seeds.len() { Remaining::Nothing } else { Remaining::More })
         }
     })

@@ -38,7 +38,6 @@ fn files_in_another_language_or_encoding() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("[good.toml:2:1]"));
     workdir.write("empty.pkt", b"\n");
     workdir.refused("packetdrill empty.pkt", &["the script is empty"]);
-    workdir.refused("replay --recorded x.json", &["x.json", "no recording of `lasthop replay`"]);
 }
 
 #[cfg(live)]
@@ -94,7 +93,6 @@ fn names_that_are_not_utf_8() {
         (&["report"], results),
         (&["plot", "cdf"], results),
         (&["packetdrill"], odd),
-        (&["replay", "--recorded"], odd),
         (&["link", "--check"], odd),
         (&["link", "--keygen"], odd),
         (&["station", "--check"], odd),

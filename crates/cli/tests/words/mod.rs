@@ -173,7 +173,6 @@ fn invalid_numbers_are_refused_with_a_remedy() {
     workdir.refused("lab --port 70000", &["'70000'", "65535"]);
     workdir.refused("trace make lte --seed -1", &["'-1'", "--seed"]);
     workdir.refused("analyze x.pcap --address 10.0.0.0/8", &["'10.0.0.0/8'", "IP address"]);
-    workdir.refused("replay --drop-data 3-", &["'3-'", "3,8-10"]);
 }
 
 #[test]
@@ -280,7 +279,6 @@ fn files_that_cannot_be_read() {
         &["nothing.csv", "no such file"],
     );
     workdir.refused("advise --capture nothing.pcap", &["nothing.pcap", "no such file"]);
-    workdir.refused("replay --recorded nothing.json", &["nothing.json", "no such file"]);
     workdir.refused("run good.toml -o good.toml", &["good.toml"]);
 }
 
