@@ -23,7 +23,8 @@ pub const ANALYZE: Format = format("lasthop-analyze");
 pub const BATTERY: Format = format("lasthop-battery");
 pub const COMPARE: Format = format("lasthop-compare");
 pub const CTL: Format = format("lasthop-ctl");
-pub const DISCARD: Format = format("lasthop-discard");
+/// Version 2 has no `file`.
+pub const DISCARD: Format = Format { name: "lasthop-discard", version: 2 };
 pub const DOCTOR: Format = format("lasthop-doctor");
 pub const ENERGY: Format = format("lasthop-energy");
 pub const ERROR: Format = format("lasthop-error");

@@ -47,8 +47,6 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("run", "details", "trace"),
     ("run", "details-size", "trace-size"),
     ("packetdrill", "packets", "trace"),
-    ("send", "at-once", "count"),
-    ("send", "interval", "every"),
     ("schema", "answer", "output"),
     ("reproduce", "strict", "check"),
     ("analyze", "checksums", "verify"),

@@ -1,7 +1,7 @@
 //! `lasthop send` and `lasthop discard` over loopback.
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -40,11 +40,13 @@ fn both_ends_agree() {
     let (child, _errors, to) = receiver(&state, &["--verify", "--json", "--count", "2"]);
     let trace = state.path().join("tcb.csv");
     let debug = ["--debug", trace.to_str().expect("a path")];
-    let arguments =
-        [&["send", &to, "--bytes", "300KB", "--at-once", "2", "--json"], &debug[..]].concat();
-    let output = lasthop(&state, &arguments).output().expect("the program starts");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let sent: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let arguments = [&["send", &to, "--bytes", "300KB", "--json"], &debug[..]].concat();
+    let send = || {
+        let output = lasthop(&state, &arguments).output().expect("the program starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
+    };
+    let sent = [send(), send()];
     let received = ended(child);
     assert!(received.status.success());
     let lines: Vec<serde_json::Value> = text(&received.stdout)
@@ -54,32 +56,24 @@ fn both_ends_agree() {
     assert_eq!(lines.len(), 2);
     for line in &lines {
         assert_eq!(line["bytes"], 300_000);
-        assert_eq!(line["sha256"], sent["transfers"][0]["sha256"]);
+        assert_eq!(line["sha256"], sent[0]["transfers"][0]["sha256"]);
         assert!(line["wrong"].is_null() && line["end"]["how"] == "closed", "{line}");
     }
     let rows = fs::read_to_string(&trace).expect("a trace");
     assert!(rows.starts_with("time_s,flow,kind,snd_una"), "{rows}");
-    assert_eq!(rows.matches(",closed,").count(), 2);
+    assert_eq!(rows.matches(",closed,").count(), 1);
 }
 
 #[test]
-fn stdin_data_is_stored_and_its_wrong_byte_reported() {
+fn a_wrong_byte_is_reported() {
     let state = tempfile::tempdir().expect("a directory");
-    let stored = state.path().join("kept");
-    let (child, _errors, to) =
-        receiver(&state, &["--once", "--verify", "-o", stored.to_str().expect("a path")]);
-    let mut sender =
-        lasthop(&state, &["send", &to, "-"]).stdin(Stdio::piped()).spawn().expect("it starts");
-    sender.stdin.take().expect("a pipe").write_all(b"not the pattern").expect("written");
-    let output = ended(sender);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains(" 15 "), "{}", text(&output.stdout));
+    let (child, _errors, to) = receiver(&state, &["--once", "--verify"]);
+    let mut stream = TcpStream::connect(to).expect("a connection");
+    stream.write_all(b"not the pattern").expect("written");
+    drop(stream);
     let output = ended(child);
     assert_eq!(output.status.code(), Some(1), "a wrong byte is a no");
     assert!(text(&output.stdout).contains("WRONG at byte 0: 0x6e"), "{}", text(&output.stdout));
-    let file =
-        fs::read_dir(&stored).expect("the directory").next().expect("a file").expect("a file");
-    assert_eq!(fs::read(file.path()).expect("the file"), b"not the pattern");
 }
 
 #[test]
@@ -90,10 +84,8 @@ fn errors_include_a_remedy() {
     for (arguments, message) in [
         (&["send"][..], "not provided: <HOST[:PORT]>"),
         (&["send", "nosuch.invalid"], "spelled right"),
-        (&["send", "127.0.0.1", "--file", "/no/such"], "--bytes 2MB"),
         (&["send", "127.0.0.1", "--congestion", "carrier"], "available: "),
         (&["send", "127.0.0.1", "--mss", "1"], "--mss 512"),
-        (&["send", "127.0.0.1", "-", "--repeat", "2"], "only once"),
         (&["send", "127.0.0.1", "--bytes", "2mbit"], "`2MB`"),
         (&["discard", "--listen", &taken], "is in use"),
         (&["discard", "--listen", "192.0.2.1:0"], "ip address"),

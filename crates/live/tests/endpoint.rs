@@ -1,7 +1,7 @@
 //! The test sender and the discard receiver, against each other and against faulty peers. All tests use
 //! loopback and ports that the system assigns. They assert content, counts and order, never durations.
 
-use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -24,7 +24,7 @@ const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7
 const PATTERN: Pattern = Pattern { stream: 0 };
 
 fn pattern(bytes: u64) -> Source {
-    Source::Pattern { pattern: PATTERN, bytes }
+    Source { pattern: PATTERN, bytes }
 }
 
 fn verifying(count: u64) -> DiscardOptions {
@@ -56,10 +56,10 @@ fn against<T: Send>(
     })
 }
 
-fn sent(options: &SendOptions, mut source: Source, observer: &mut dyn SendObserver) -> SendReport {
+fn sent(options: &SendOptions, source: Source, observer: &mut dyn SendObserver) -> SendReport {
     let stop = AtomicBool::new(false);
     let session = Session { clock: Clock::start(), stop: &stop };
-    send(options, &mut source, &session, observer).expect("a connection")
+    send(options, source, &session, observer).expect("a connection")
 }
 
 #[test]
@@ -103,55 +103,6 @@ fn a_listener_for_everything_takes_ipv4() {
         discard(&listener, &verifying(2), &session, &mut seen).expect("it runs");
     });
     assert_eq!(seen.iter().map(|one| one.peer.ip()).collect::<Vec<_>>(), [V4, V6]);
-}
-
-#[test]
-fn only_a_complete_file_is_stored() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let options = DiscardOptions {
-        count: Some(2),
-        directory: Some(directory.path().to_owned()),
-        ..DiscardOptions::default()
-    };
-    let content: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
-    let mut file = tempfile::tempfile().expect("a file");
-    file.write_all(&content).expect("written");
-    file.rewind().expect("a file has a beginning");
-    let (report, seen, totals) = against(V4, &options, |to| {
-        // An aborted transfer leaves no file.
-        let mut broken = TcpStream::connect(to).expect("a connection");
-        broken.write_all(b"half").expect("written");
-        reset(broken);
-        sent(&SendOptions::new(to), Source::File(file), &mut ())
-    });
-    assert_eq!(report.bytes, content.len() as u64);
-    assert_eq!((totals.transfers, totals.bad), (2, 1));
-    let files: Vec<_> = seen.iter().filter_map(|one| one.file.clone()).collect();
-    assert_eq!(files.len(), 1);
-    assert_eq!(std::fs::read(&files[0]).expect("the file"), content);
-    let entries = std::fs::read_dir(directory.path()).expect("the directory");
-    assert_eq!(entries.count(), 1, "nothing half-written is left");
-}
-
-#[test]
-fn a_pipe_is_sent_to_its_end() {
-    let (reader, mut writer) = std::io::pipe().expect("a pipe");
-    let source = Source::File(std::os::fd::OwnedFd::from(reader).into());
-    let (report, seen, _) =
-        against(V4, &DiscardOptions { count: Some(1), ..Default::default() }, |to| {
-            thread::scope(|scope| {
-                scope.spawn(move || {
-                    for _ in 0..3 {
-                        writer.write_all(b"piece ").expect("written");
-                        // The sender has to wait for the next piece.
-                        thread::yield_now();
-                    }
-                });
-                sent(&SendOptions::new(to), source, &mut ())
-            })
-        });
-    assert_eq!((report.end.clone(), report.bytes), (End::Closed, 18));
-    assert_eq!(seen[0].sha256, report.sha256);
 }
 
 #[test]
@@ -240,7 +191,7 @@ fn the_trace_has_the_rows_of_the_simulator() {
     });
     let last = traced.last.expect("a progress report");
     let retransmissions = last.retransmissions;
-    let complete = Progress { written: bytes, acked: bytes, of: Some(bytes), retransmissions };
+    let complete = Progress { written: bytes, acked: bytes, retransmissions };
     assert_eq!(last, complete);
     let blocks: Vec<_> = traced
         .events
@@ -275,7 +226,7 @@ fn a_connection_without_a_listener_is_refused() {
     let to = TcpListener::bind((V4, 0)).and_then(|l| l.local_addr()).expect("a port");
     let stop = AtomicBool::new(false);
     let session = Session { clock: Clock::start(), stop: &stop };
-    let error = send(&SendOptions::new(to), &mut pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&SendOptions::new(to), pattern(1), &session, &mut ()).unwrap_err();
     assert!(matches!(error, EndpointError::Refused(at) if at == to), "{error}");
     assert!(error.help().contains("lasthop discard --listen 0.0.0.0:"), "{}", error.help());
 }
@@ -304,7 +255,7 @@ fn an_unanswered_syn_ends_at_the_connect_timeout() {
     let session = Session { clock: Clock::start(), stop: &stop };
     let after = Span::millis(120);
     let options = SendOptions { connect_timeout: after, ..SendOptions::new(to) };
-    let error = send(&options, &mut pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&options, pattern(1), &session, &mut ()).unwrap_err();
     assert!(
         matches!(error, EndpointError::TimedOut { to: at, after: limit } if at == to && limit == after),
         "{error}"
@@ -318,13 +269,13 @@ fn unsupported_options_and_addresses_are_reported() {
     let session = Session { clock: Clock::start(), stop: &stop };
     let to = SocketAddr::new(V4, 1);
     let options = SendOptions { congestion: Some("carrier".to_owned()), ..SendOptions::new(to) };
-    let error = send(&options, &mut pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&options, pattern(1), &session, &mut ()).unwrap_err();
     assert!(error.to_string().contains("`carrier`"), "{error}");
     for name in available_congestion() {
         assert!(error.help().contains(&name), "{}", error.help());
     }
     let options = SendOptions { mss: Some(1), ..SendOptions::new(to) };
-    let error = send(&options, &mut pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&options, pattern(1), &session, &mut ()).unwrap_err();
     assert!(matches!(error, EndpointError::Mss(1)), "{error}");
     let taken = listen(SocketAddr::new(V4, 0)).expect("a listener");
     let error = listen(taken.local_addr().expect("an address")).unwrap_err();
@@ -349,7 +300,7 @@ fn against_peer(
         scope.spawn(move || peer(listener.accept().expect("a connection").0, &wait, stop));
         let session = Session { clock: Clock::start(), stop };
         let options = SendOptions { idle, ..SendOptions::new(to) };
-        let report = send(&options, &mut pattern(bytes), &session, &mut ()).expect("a connection");
+        let report = send(&options, pattern(bytes), &session, &mut ()).expect("a connection");
         // A peer that has exited needs no signal.
         let _ = through.send(());
         report
@@ -414,9 +365,9 @@ fn after_a_stop_only_established_connections_are_reported() {
     let none = nix::sys::socket::Backlog::new(0).expect("a length");
     nix::sys::socket::listen(&listener, none).expect("set");
     let to = listener.local_addr().expect("an address");
-    let report = send(&SendOptions::new(to), &mut pattern(1), &session, &mut ());
+    let report = send(&SendOptions::new(to), pattern(1), &session, &mut ());
     assert_eq!(report.expect("a connection").end, End::Stopped);
-    let error = send(&SendOptions::new(to), &mut pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&SendOptions::new(to), pattern(1), &session, &mut ()).unwrap_err();
     assert!(matches!(error, EndpointError::Stopped(at) if at == to), "{error}");
 }
 

@@ -1,7 +1,6 @@
 //! `lasthop discard`: receives the data of the test sender, counts it, and discards it.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::clock::Clock;
@@ -29,9 +28,6 @@ pub struct DiscardArgs {
     /// End after N transfers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Keep each complete transfer as a file in this directory
-    #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
     /// Compare with the bytes that `lasthop send --bytes` sends
     #[arg(long)]
     verify: bool,
@@ -67,9 +63,6 @@ fn listening(word: &str) -> Result<Listen, String> {
 
 /// Runs the command.
 pub fn run(args: &DiscardArgs, json: bool) -> Result<Outcome, Failure> {
-    if let Some(directory) = &args.output {
-        output::prepare(directory)?;
-    }
     let listener = match args.listen.unwrap_or(Listen::Everywhere(DEFAULT_PORT)) {
         Listen::Everywhere(port) => listen_everywhere(port),
         Listen::At(address) => listen(address),
@@ -83,7 +76,6 @@ pub fn run(args: &DiscardArgs, json: bool) -> Result<Outcome, Failure> {
         at_once: args.at_once.into(),
         count: if args.once { Some(1) } else { args.count },
         verify: args.verify.then_some(Pattern { stream: 0 }),
-        directory: args.output.clone(),
         idle: Some(args.idle),
     };
     let session = Session { clock: Clock::start(), stop: stop.flag() };

@@ -28,41 +28,28 @@ fn retransmissions(report: &SendReport) -> Option<u64> {
 }
 
 /// The transfer as a table, with notes below.
-pub fn table(reports: &[SendReport]) -> String {
-    let table = Table {
-        title: String::new(),
-        columns: vec![
-            Column::text("to"),
-            Column::number("bytes"),
-            Column::number("seconds"),
-            Column::number(RATE_UNIT),
-            Column::number("retransmissions"),
-            Column::number("timeouts"),
-            Column::text("end"),
-        ],
-        rows: reports
-            .iter()
-            .map(|report| {
-                vec![
-                    report.peer.to_string(),
-                    report.bytes.to_string(),
-                    seconds(report.ended),
-                    rate(report.throughput()),
-                    count(retransmissions(report)),
-                    count(report.timeouts),
-                    report.end.to_string(),
-                ]
-            })
-            .collect(),
-    };
-    let mut text = format!("{}\n\n", render(&table, style::look()));
-    let first = reports.first().map(|report| &report.sha256);
-    if reports.iter().all(|report| Some(&report.sha256) == first) {
-        text.extend(first.map(|sha256| format!("SHA-256 {sha256}\n")));
-    } else {
-        text.extend(reports.iter().map(|report| format!("SHA-256 {}\n", report.sha256)));
-    }
-    if reports.iter().any(|report| report.end != End::Closed) {
+pub fn table(report: &SendReport) -> String {
+    let columns = [
+        Column::text("to"),
+        Column::number("bytes"),
+        Column::number("seconds"),
+        Column::number(RATE_UNIT),
+        Column::number("retransmissions"),
+        Column::number("timeouts"),
+        Column::text("end"),
+    ];
+    let row = vec![
+        report.peer.to_string(),
+        report.bytes.to_string(),
+        seconds(report.ended),
+        rate(report.throughput()),
+        count(retransmissions(report)),
+        count(report.timeouts),
+        report.end.to_string(),
+    ];
+    let table = render(&Table::new(columns, [row]), style::look());
+    let mut text = format!("{table}\n\nSHA-256 {}\n", report.sha256);
+    if report.end != End::Closed {
         text += "Incomplete transfers: bytes and SHA-256 are of data that the kernel accepted, not of data that arrived.\n";
     }
     text += &style::dim("From the SYN until the peer closed.");
@@ -108,9 +95,6 @@ pub fn line(received: &Received, verified: bool) -> String {
     } else if verified {
         text += "  verified";
     }
-    if let Some(file) = &received.file {
-        text += &format!("  {}", file.display());
-    }
     format!("{text}  sha256 {sha256}\n")
 }
 
@@ -128,7 +112,6 @@ pub fn received(received: &Received) -> String {
         "seconds": received.seconds.as_secs_f64(),
         "throughput": received.throughput(),
         "wrong": received.wrong,
-        "file": received.file,
     });
     format::DISCARD.line(&value)
 }

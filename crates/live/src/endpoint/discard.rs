@@ -3,14 +3,12 @@
 use std::io::{self, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
 
 use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::part::Part;
 use super::socket::{self, LOOK};
 use super::{CHUNK, End, Pattern, Session, hex};
 
@@ -26,23 +24,14 @@ pub struct DiscardOptions {
     pub count: Option<u64>,
     /// Pattern to which received bytes are compared.
     pub verify: Option<Pattern>,
-    /// Directory that stores each complete transfer as a file.
-    pub directory: Option<PathBuf>,
     /// Time without data after which a connection is dropped.
     pub idle: Option<Span>,
 }
 
 impl Default for DiscardOptions {
-    /// At most 64 connections at a time, no limit of transfers, five minutes without data, no comparison and
-    /// no files.
+    /// At most 64 connections at a time, no limit of transfers, five minutes without data, no comparison.
     fn default() -> DiscardOptions {
-        DiscardOptions {
-            at_once: 64,
-            count: None,
-            verify: None,
-            directory: None,
-            idle: Some(Span::secs(300)),
-        }
+        DiscardOptions { at_once: 64, count: None, verify: None, idle: Some(Span::secs(300)) }
     }
 }
 
@@ -80,8 +69,6 @@ pub struct Received {
     pub seconds: Span,
     /// The first byte that differs from the pattern; `None` if there is none or no comparison.
     pub wrong: Option<Wrong>,
-    /// The file with the received bytes.
-    pub file: Option<PathBuf>,
 }
 
 impl Received {
@@ -180,7 +167,6 @@ struct Connection {
     bytes: u64,
     sha: Sha256,
     wrong: Option<Wrong>,
-    part: Option<Part>,
 }
 
 impl Receiver<'_> {
@@ -239,7 +225,7 @@ impl Receiver<'_> {
         self.accepted += 1;
         let number = self.accepted;
         self.observer.accepted(number, peer);
-        let mut connection = Connection {
+        let connection = Connection {
             number,
             peer,
             local: plain(stream.local_addr().or_else(|_| listener.local_addr())?),
@@ -249,16 +235,10 @@ impl Receiver<'_> {
             bytes: 0,
             sha: Sha256::new(),
             wrong: None,
-            part: None,
             stream,
         };
-        let file = self.options.directory.as_deref();
-        let part = file.map(|directory| Part::create(directory, peer, number)).transpose();
-        match part.and_then(|part| connection.stream.set_nonblocking(true).map(|()| part)) {
-            Ok(part) => {
-                connection.part = part;
-                self.open.push(connection);
-            }
+        match connection.stream.set_nonblocking(true) {
+            Ok(()) => self.open.push(connection),
             Err(error) => self.report(connection, End::Failed { why: error.to_string() }),
         }
         Ok(())
@@ -266,8 +246,6 @@ impl Receiver<'_> {
 
     /// Reads pending data. Returns the end of the connection, if reached.
     fn read(&mut self, index: usize) -> Option<End> {
-        let failed =
-            |context: &str, error: io::Error| End::Failed { why: format!("{context}{error}") };
         for _ in 0..TURN {
             let connection = &mut self.open[index];
             let count = match connection.stream.read(&mut self.piece) {
@@ -275,7 +253,7 @@ impl Receiver<'_> {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Some(failed("", error)),
+                Err(error) => return Some(End::Failed { why: error.to_string() }),
             };
             let now = self.session.clock.now();
             connection.first.get_or_insert(now);
@@ -287,25 +265,13 @@ impl Receiver<'_> {
                 connection.wrong = difference(connection.bytes, piece, &self.expected);
             }
             connection.bytes += count as u64;
-            if let Some(part) = &mut connection.part {
-                if let Err(error) = part.write(&self.piece[..count]) {
-                    return Some(failed("cannot write the file: ", error));
-                }
-            }
         }
         None
     }
 
-    fn report(&mut self, connection: Connection, mut end: End) {
+    fn report(&mut self, connection: Connection, end: End) {
         let now = self.session.clock.now();
         let Connection { number, stream, peer, local, accepted, bytes, .. } = connection;
-        let mut file = None;
-        if end == End::Closed {
-            match connection.part.map(Part::keep).transpose() {
-                Ok(stored) => file = stored,
-                Err(error) => end = End::Failed { why: format!("cannot store the file: {error}") },
-            }
-        }
         if end != End::Closed {
             socket::abort(stream);
         }
@@ -319,7 +285,6 @@ impl Receiver<'_> {
             first_byte: connection.first.map(|first| first.since(accepted)),
             seconds: now.since(accepted),
             wrong: connection.wrong,
-            file,
             end,
         };
         self.totals.transfers += 1;

@@ -8,7 +8,6 @@
 mod discard;
 mod error;
 mod exchange;
-mod part;
 mod sample;
 mod send;
 mod socket;

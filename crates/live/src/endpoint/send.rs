@@ -67,8 +67,6 @@ pub struct Progress {
     pub written: u64,
     /// Bytes that the peer has acknowledged.
     pub acked: u64,
-    /// Total number of bytes, if known.
-    pub of: Option<u64>,
     /// Segments that this end's kernel has retransmitted, if it sends and counts them.
     pub retransmissions: Option<u64>,
 }
@@ -141,14 +139,14 @@ impl SendReport {
 /// Opens a connection, sends, closes its direction, and waits until the peer has closed.
 ///
 /// Failures after the handshake appear in the report. An incomplete transfer ends with RST, so that the peer
-/// detects it. Without a connection, `source` is not read.
+/// detects it.
 ///
 /// # Errors
 ///
 /// [`EndpointError`] if the connection cannot be established.
 pub fn send(
     options: &SendOptions,
-    source: &mut Source,
+    source: Source,
     session: &Session<'_>,
     observer: &mut dyn SendObserver,
 ) -> Result<SendReport, EndpointError> {
@@ -170,7 +168,6 @@ pub fn send(
         options,
         session,
         observer,
-        of: source.bytes(),
         source,
         stream: &stream,
         sampler,
@@ -239,8 +236,7 @@ struct Transfer<'a> {
     options: &'a SendOptions,
     session: &'a Session<'a>,
     observer: &'a mut dyn SendObserver,
-    source: &'a mut Source,
-    of: Option<u64>,
+    source: Source,
     stream: &'a TcpStream,
     sampler: Option<Sampler>,
     /// Bytes of the source. The kernel has accepted the first `taken`.
@@ -291,32 +287,23 @@ impl Transfer<'_> {
         if !self.exhausted && !reading {
             interest |= PollFlags::POLLOUT;
         }
-        let mut watched = Vec::with_capacity(2);
+        let mut watched = Vec::with_capacity(1);
         // With both directions closed, `poll` would return at once.
         if !interest.is_empty() {
             watched.push(PollFd::new(self.stream.as_fd(), interest));
         }
-        let pipe = match &*self.source {
-            Source::File(file) if reading => {
-                watched.push(PollFd::new(file.as_fd(), PollFlags::POLLIN));
-                true
-            }
-            _ => false,
-        };
-        if !reading || pipe {
+        if !reading {
             socket::wait(&mut watched, self.patience(now))?;
         }
-        let ready = |watched: Option<&PollFd<'_>>| watched.and_then(PollFd::any) == Some(true);
-        let source_ready = reading && (!pipe || ready(watched.last()));
-        let socket_ready = !interest.is_empty() && ready(watched.first());
+        let ready = watched.first().and_then(PollFd::any) == Some(true);
         drop(watched);
         if let Some(error) = self.stream.take_error()? {
             return Err(error);
         }
-        if socket_ready && !self.peer_closed {
+        if ready && !self.peer_closed {
             self.read()?;
         }
-        if source_ready {
+        if reading {
             self.refill()?;
         }
         self.write()?;
@@ -334,17 +321,8 @@ impl Transfer<'_> {
 
     /// Reads the next bytes of the source. At its end closes this end's direction.
     fn refill(&mut self) -> io::Result<()> {
-        let from_source = |error: io::Error| {
-            io::Error::new(error.kind(), format!("cannot read what is to be sent: {error}"))
-        };
         self.taken = 0;
-        match self.source.next(self.written, &mut self.chunk) {
-            Err(error) if is_later(&error) => {
-                self.chunk.clear();
-                return Ok(());
-            }
-            result => result.map_err(from_source)?,
-        }
+        self.source.next(self.written, &mut self.chunk);
         if self.chunk.is_empty() {
             self.exhausted = true;
             self.moved = self.session.clock.now();
@@ -426,10 +404,10 @@ impl Transfer<'_> {
     fn progress(&mut self, now: Time, must: bool) {
         if must || now.since(self.reported) >= LOOK {
             self.reported = now;
-            let Transfer { written, acked, of, .. } = *self;
+            let Transfer { written, acked, .. } = *self;
             let info = TcpInfo::of(self.stream).ok();
             let retransmissions = info.map(|info| info.total_retrans.into());
-            self.observer.progress(Progress { written, acked, of, retransmissions });
+            self.observer.progress(Progress { written, acked, retransmissions });
         }
     }
 }

@@ -1,7 +1,4 @@
-//! Sources of the transferred bytes.
-
-use std::fs::File;
-use std::io::{self, Read as _};
+//! The transferred bytes.
 
 use lasthop_proto::wire::Body;
 
@@ -23,47 +20,19 @@ impl Pattern {
     }
 }
 
-/// A source of bytes.
-#[derive(Debug)]
-pub enum Source {
-    /// A prefix of the pattern.
-    Pattern {
-        /// The pattern.
-        pattern: Pattern,
-        /// Length.
-        bytes: u64,
-    },
-    /// A file, a pipe or a terminal, read to its end.
-    File(File),
+/// A prefix of the pattern.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Length.
+    pub bytes: u64,
 }
 
 impl Source {
-    /// Total number of bytes, if known.
-    pub fn bytes(&self) -> Option<u64> {
-        match self {
-            Source::Pattern { bytes, .. } => Some(*bytes),
-            Source::File(file) => {
-                let about = file.metadata().ok()?;
-                about.is_file().then_some(about.len())
-            }
-        }
-    }
-
-    /// Reads the next bytes into `into`; `position` is the number of bytes before. An empty result is the
-    /// end.
-    pub(super) fn next(&mut self, position: u64, into: &mut Vec<u8>) -> io::Result<()> {
-        match self {
-            Source::Pattern { pattern, bytes } => {
-                let left = bytes.saturating_sub(position).min(CHUNK as u64);
-                pattern.fill(position, left as usize, into);
-                Ok(())
-            }
-            Source::File(file) => {
-                into.resize(CHUNK, 0);
-                let read = file.read(into);
-                into.truncate(*read.as_ref().unwrap_or(&0));
-                read.map(drop)
-            }
-        }
+    /// Replaces `into` by the next bytes; `position` is the number of bytes before. An empty result is the end.
+    pub(super) fn next(self, position: u64, into: &mut Vec<u8>) {
+        let left = self.bytes.saturating_sub(position).min(CHUNK as u64);
+        self.pattern.fill(position, left as usize, into);
     }
 }

@@ -256,7 +256,7 @@ impl Shared {
             if !session.wait_until(at).unwrap_or(false) {
                 return;
             }
-            let mut source = Source::Pattern { pattern, bytes };
+            let source = Source { pattern, bytes };
             let mut sending = Sending {
                 news: shared.news.clone(),
                 to: options.to,
@@ -264,7 +264,7 @@ impl Shared {
                 watcher: shared.watcher.clone(),
                 watched: None,
             };
-            let report = send(&options, &mut source, &session, &mut sending);
+            let report = send(&options, source, &session, &mut sending);
             drop(sending);
             let report = report.map_err(|error| error.to_string());
             let _ = shared.news.send(HostReport::Sent(index, report.map(Box::new)));

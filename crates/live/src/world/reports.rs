@@ -222,7 +222,6 @@ mod tests {
             first_byte: None,
             seconds: Span::ZERO,
             wrong: None,
-            file: None,
         }
     }
 
