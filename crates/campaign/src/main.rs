@@ -263,17 +263,7 @@ fn kill_jobs(program: &str, base: &str, options: &[&str]) -> Result<bool, String
     let count = option(options, "--count", 100);
     let found = kills::kills(Path::new(program), Path::new(base), job, count, takes)
         .map_err(|e| format!("{program}, {base}: {e}"))?;
-    for wrong in &found.wrong {
-        println!("{wrong}");
-    }
-    let (kills, ended, wrong) = (found.kills, found.ended, found.wrong.len());
-    let of = job.name;
-    println!("{of}: {kills} kills, {ended} ended; {wrong} wrong");
-    record(
-        options,
-        &format!("[[kills]]\nof = \"{of}\"\nkills = {kills}\nended = {ended}\nwrong = {wrong}"),
-    )?;
-    Ok(found.wrong.is_empty())
+    report_kills(job.name, (found.kills, found.ended), &found.wrong, options)
 }
 
 /// The path of the stations that are killed: an agent with a cache, and a link that holds packets.

@@ -33,6 +33,18 @@ struct Check {
     remedy: Cow<'static, str>,
 }
 
+/// A check that simulations do not need.
+fn check(
+    name: impl Into<Cow<'static, str>>,
+    ok: bool,
+    found: impl Into<String>,
+    purpose: impl Into<Cow<'static, str>>,
+    remedy: impl Into<Cow<'static, str>>,
+) -> Check {
+    let (name, found) = (name.into(), found.into());
+    Check { name, ok, required: false, found, purpose: purpose.into(), remedy: remedy.into() }
+}
+
 /// Runs the command.
 pub fn run(args: &DoctorArgs, json: bool) -> Result<Outcome, Failure> {
     let mut checks = vec![
@@ -76,58 +88,34 @@ fn table(checks: &[Check]) -> String {
 }
 
 fn version() -> Check {
-    Check {
-        name: "lasthop".into(),
-        ok: true,
-        required: true,
-        found: format!(
-            "{} for {} on {}",
-            crate::version::LINE,
-            std::env::consts::OS,
-            std::env::consts::ARCH
-        ),
-        purpose: "".into(),
-        remedy: "".into(),
-    }
+    let (os, processor) = (std::env::consts::OS, std::env::consts::ARCH);
+    let found = format!("{} for {os} on {processor}", crate::version::LINE);
+    Check { required: true, ..check("lasthop", true, found, "", "") }
 }
 
 fn results(dir: &Path) -> Check {
     // The check must not create a directory, so it tries the nearest existing parent.
     let exists = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("."));
     let ok = output::prepare(exists).is_ok();
-    Check {
-        name: "results".into(),
-        ok,
-        required: true,
-        found: format!("{} {} be written to", dir.display(), if ok { "can" } else { "cannot" }),
-        purpose: "storing results of runs".into(),
-        remedy: "choose another directory with `-o DIR`, or change its owner".into(),
-    }
+    let found = format!("{} {} be written to", dir.display(), if ok { "can" } else { "cannot" });
+    let remedy = "choose another directory with `-o DIR`, or change its owner";
+    Check { required: true, ..check("results", ok, found, "storing results of runs", remedy) }
 }
 
 fn processors() -> Check {
     let count = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    Check {
-        name: "processors".into(),
-        ok: true,
-        required: false,
-        found: format!("{count}, as many runs at a time"),
-        purpose: "".into(),
-        remedy: "".into(),
-    }
+    check("processors", true, format!("{count}, as many runs at a time"), "", "")
 }
 
 fn terminal() -> Check {
     let ok = std::io::stdout().is_terminal();
-    let colours = if style::stdout_is_colourful() { "with colours" } else { "without colours" };
-    Check {
-        name: "terminal".into(),
-        ok,
-        required: false,
-        found: if ok { colours.to_owned() } else { "the output is not a terminal".to_owned() },
-        purpose: "pictures, progress bars and colours".into(),
-        remedy: "none is needed: files and pipes get the same text without colours".into(),
-    }
+    let found = match style::stdout_is_colourful() {
+        _ if !ok => "the output is not a terminal",
+        true => "with colours",
+        false => "without colours",
+    };
+    let remedy = "none is needed: files and pipes get the same text without colours";
+    check("terminal", ok, found, "pictures, progress bars and colours", remedy)
 }
 
 /// Found where files of the kernel are missing, as in a bare chroot, and its remedy.
@@ -145,23 +133,16 @@ fn kernel() -> Check {
     let is_hidden = cfg!(target_os = "linux") && release.is_empty();
     let mut parts = release.split('.');
     let ok = (number(parts.next()), number(parts.next())) >= (5, 4);
-    Check {
-        name: "kernel".into(),
-        ok,
-        required: false,
-        found: match release {
-            "" if is_hidden => NO_PROC.to_owned(),
-            "" => "no Linux".to_owned(),
-            release => format!("Linux {release}"),
-        },
-        purpose: "testbed and station, which run on real packets".into(),
-        remedy: if is_hidden {
-            MOUNT_PROC
-        } else {
-            "use Linux 5.4 or later; simulations run anywhere"
-        }
-        .into(),
-    }
+    let found = match release {
+        "" if is_hidden => NO_PROC.to_owned(),
+        "" => "no Linux".to_owned(),
+        release => format!("Linux {release}"),
+    };
+    let remedy = match is_hidden {
+        true => MOUNT_PROC,
+        false => "use Linux 5.4 or later; simulations run anywhere",
+    };
+    check("kernel", ok, found, "testbed and station, which run on real packets", remedy)
 }
 
 /// Checks of the data planes that a station of this user can have.
@@ -172,32 +153,16 @@ fn planes() -> [Check; 2] {
     let socket = nix::net::if_::if_nametoindex("lo")
         .map_err(std::io::Error::from)
         .and_then(lasthop_live::sys::packet_socket::PacketSocket::open);
-    [
-        Check {
-            name: "kernel plane".into(),
-            ok: kernel.is_ok(),
-            required: false,
-            found: match &kernel {
-                Ok(()) => "the kernel forwards for a station".to_owned(),
-                Err(refusal) => refusal.to_string(),
-            },
-            purpose: "a station as fast as the kernel, and packets that still flow if it dies; without it, packet \
-                      sockets forward"
-                .into(),
-            remedy: remedy.into(),
-        },
-        Check {
-            name: "station: packet sockets".into(),
-            ok: socket.is_ok(),
-            required: false,
-            found: match &socket {
-                Ok(_) => "they can be opened".to_owned(),
-                Err(error) => error.to_string(),
-            },
-            purpose: "a station on real interfaces; without them there is none".into(),
-            remedy: "run it with CAP_NET_RAW: the systemd unit has that, and root".into(),
-        },
-    ]
+    let found = kernel
+        .as_ref()
+        .map_or_else(ToString::to_string, |()| "the kernel forwards for a station".into());
+    let purpose = "a station as fast as the kernel, and packets that still flow if it dies; without it, packet \
+                   sockets forward";
+    let plane = check("kernel plane", kernel.is_ok(), found, purpose, remedy);
+    let found = socket.as_ref().map_or_else(ToString::to_string, |_| "they can be opened".into());
+    let purpose = "a station on real interfaces; without them there is none";
+    let remedy = "run it with CAP_NET_RAW: the systemd unit has that, and root";
+    [plane, check("station: packet sockets", socket.is_ok(), found, purpose, remedy)]
 }
 
 #[cfg(not(live))]
@@ -222,38 +187,16 @@ fn testbed() -> Vec<Check> {
             Err(error) => format!("the trial could not be started: {error}"),
         };
         let remedy = if found == NO_PROC { MOUNT_PROC } else { "none is known" };
-        return vec![Check {
-            name: "testbed".into(),
-            ok: false,
-            required: false,
-            found,
-            purpose: "real hosts on one machine".into(),
-            remedy: remedy.into(),
-        }];
+        return vec![check("testbed", false, found, "real hosts on one machine", remedy)];
     };
-    probes
-        .into_iter()
-        .map(|probe| Check {
-            name: probe.name.into(),
-            ok: probe.ok,
-            required: false,
-            found: probe.found,
-            purpose: probe.purpose.into(),
-            remedy: probe.remedy.into(),
-        })
-        .collect()
+    let probes = probes.into_iter();
+    probes.map(|p| check(p.name, p.ok, p.found, p.purpose, p.remedy)).collect()
 }
 
 #[cfg(not(live))]
 fn testbed() -> Vec<Check> {
-    vec![Check {
-        name: "testbed".into(),
-        ok: false,
-        required: false,
-        found: "no Linux".to_owned(),
-        purpose: "real hosts on one machine".into(),
-        remedy: "use Linux, for example in a virtual machine; simulations run anywhere".into(),
-    }]
+    let remedy = "use Linux, for example in a virtual machine; simulations run anywhere";
+    vec![check("testbed", false, "no Linux", "real hosts on one machine", remedy)]
 }
 
 fn tun() -> Check {
@@ -272,14 +215,7 @@ fn tun() -> Check {
             "load the module: `sudo modprobe tun`; in a container pass the device on: `--device /dev/net/tun`",
         ),
     };
-    Check {
-        name: "tun".into(),
-        ok,
-        required: false,
-        found,
-        purpose: "tunnels between two machines, `lasthop link`".into(),
-        remedy: remedy.into(),
-    }
+    check("tun", ok, found, "tunnels between two machines, `lasthop link`", remedy)
 }
 
 #[cfg(live)]
@@ -294,15 +230,9 @@ fn way_out() -> Result<String, String> {
 
 fn outside() -> Check {
     let found = way_out();
-    Check {
-        name: "outside".into(),
-        ok: found.is_ok(),
-        required: false,
-        found: found.unwrap_or_else(|why| why),
-        purpose: "the outside behind the link of `lasthop shell`".into(),
-        remedy: "`apt install passt`, or the package slirp4netns; and /dev/net/tun for this user"
-            .into(),
-    }
+    let remedy = "`apt install passt`, or the package slirp4netns; and /dev/net/tun for this user";
+    let (ok, found) = (found.is_ok(), found.unwrap_or_else(|why| why));
+    check("outside", ok, found, "the outside behind the link of `lasthop shell`", remedy)
 }
 
 fn helper(name: &'static str, purpose: &'static str, remedy: &'static str) -> Check {
@@ -312,12 +242,6 @@ fn helper(name: &'static str, purpose: &'static str, remedy: &'static str) -> Ch
         .chain(["/usr/sbin".into(), "/sbin".into()])
         .map(|dir| dir.join(name))
         .find(|file| file.is_file());
-    Check {
-        name: name.into(),
-        ok: found.is_some(),
-        required: false,
-        found: found.map_or("not found".to_owned(), |file| file.display().to_string()),
-        purpose: purpose.into(),
-        remedy: remedy.into(),
-    }
+    let path = found.as_ref().map_or("not found".to_owned(), |file| file.display().to_string());
+    check(name, found.is_some(), path, purpose, remedy)
 }
