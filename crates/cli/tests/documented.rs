@@ -33,8 +33,6 @@ const NOT_RUN: &[(&str, &str)] = &[
         "minutes without optimisation: docs/explanation/what-helps.md has its figures",
     ),
     ("--port 443", "the captures here are of another port: tests/analyze.rs"),
-    ("bw.toml", "reads a file of another program: tests/trace.rs"),
-    ("delay.json", "reads a file of another program: tests/trace.rs"),
 ];
 
 /// Page whose commands another test runs: `the_six_links_have_the_places_of_their_page`.
@@ -107,6 +105,8 @@ fn prepare(dir: &Path) {
     fs::write(dir.join("my.toml"), my_toml()).expect("written");
     let table = "Timestamp,DL_bitrate,UL_bitrate\n2026.05.04_10.00.00,8000,900\n2026.05.04_10.00.01,7000,800\n2026.05.04_10.00.02,9000,700\n";
     fs::write(dir.join("drive-test.csv"), table).expect("written");
+    fs::write(dir.join("bw.csv"), "time (s),rate (bit)\n0,32000000\n1,16000000\n2,again\n")
+        .expect("written");
     fs::write(dir.join("cooked.txt"), "0 800\n1 700\n2 900\n").expect("written");
     // FILE on a page means any scenario with one point.
     let varied = my_toml();

@@ -5,6 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::can_run::can_run;
+
 struct Workdir(tempfile::TempDir);
 
 impl Workdir {
@@ -176,4 +178,69 @@ fn measured_tables_and_results_become_links() {
     let shown: Value = serde_json::from_str(&text).expect("JSON");
     let mean = shown["mean_bps"].as_f64().expect("a mean");
     assert!((mean / (9e6 * 1500.0 / 1448.0) - 1.0).abs() < 0.01, "{mean}");
+}
+
+/// The scripts of the manual make tables of JSON, and compute the energy of compression.
+#[test]
+fn scripts_of_the_manual_read_json() {
+    let docs = |page: &str| format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+    let runs = |program: &str, argument: &str| {
+        let output = Command::new(program).arg(argument).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    if !can_run(runs("python3", "-ctomllib=__import__('tomllib')"), "Python 3.11")
+        || !can_run(runs("jq", "--version"), "jq")
+    {
+        return;
+    }
+    let workdir = Workdir::new();
+    let table = |name: &str, content: &str| {
+        workdir.write(name, content);
+        let mut python = Command::new("python3");
+        python.args([&docs("reference/json-traces.py"), name]).current_dir(workdir.0.path());
+        let output = python.output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        workdir.write("table.csv", &output.stdout);
+        workdir.good(&["trace", "convert", "table.csv", "--to", "csv"])
+    };
+    let rates = table(
+        "bw.json",
+        r#"{"RepeatedBwPatternConfig": {"count": 0, "pattern": [
+            {"StaticBwConfig": {"bw": "32Mbps", "duration": "1s"}},
+            {"RepeatedBwPatternConfig": {"count": 2, "pattern": [
+                {"TraceBwConfig": {"pattern": [["100ms", ["16Mbps", "0bps"]]]}}]}},
+            {"StaticBwConfig": {"bw": {"gbps": 1, "bps": 200000000}, "duration": {"secs": 0, "nanos": 500000000}}}]}}"#,
+    );
+    let expected = "time (s),rate (bit)\n0,32000000\n1,16000000\n1.1,0\n1.2,16000000\n1.3,0\n1.4,1200000000\n1.9,again\n";
+    assert_eq!(rates, expected);
+    let losses = table(
+        "loss.toml",
+        "[RepeatedLossPatternConfig]\n[[RepeatedLossPatternConfig.pattern]]\n\
+         [RepeatedLossPatternConfig.pattern.StaticLossConfig]\nloss = [0.1]\nduration = \"1s 500ms\"\n",
+    );
+    assert_eq!(losses, "time (s),loss\n0,0.1\n1.5,again\n");
+    let alphartc = table(
+        "webrtc.json",
+        r#"{"downlink":{},"uplink":{"trace_pattern":[{"duration":60000,"capacity":300,"loss":0,"rtt":50},
+            {"duration":30000,"capacity":500,"loss":0.01,"rtt":80}]}}"#,
+    );
+    assert!(alphartc.contains("60,500000,40,0.01\n90,again"), "{alphartc}");
+    let irtt = table(
+        "irtt.json",
+        r#"{"round_trips":[{"timestamps":{"client":{"send":{"wall":1000000000}}},"delay":{"rtt":20000000}},
+            {"timestamps":{"client":{"send":{"wall":1200000000}}},"delay":{}},
+            {"timestamps":{"client":{"send":{"wall":1400000000}}},"delay":{"rtt":40000000}}]}"#,
+    );
+    assert!(irtt.contains("0,10\n0.4,20\n"), "{irtt}");
+
+    // Free compression to a half saves half of what the radio and the time cost.
+    let run = workdir.good(&["run", "energy-today", "--seeds", "1", "--json"]);
+    workdir.write("run.json", run);
+    let mut jq = Command::new("jq");
+    jq.args(["--argjson", "ratio", "0.5", "--argjson", "c", "0", "--argjson", "P", "0", "-f"]);
+    let output =
+        jq.arg(docs("explanation/compress.jq")).arg("run.json").current_dir(workdir.0.path());
+    let saved = String::from_utf8(output.output().expect("it starts").stdout).expect("UTF-8");
+    let saved: f64 = saved.trim().parse().expect("a number");
+    assert!((saved - 0.5).abs() < 1e-9, "{saved}");
 }
