@@ -68,6 +68,11 @@ impl Claim {
         }
     }
 
+    /// The claim `id`, which `run` tests, on the same testbed.
+    pub(crate) const fn named(self, id: &'static str, run: Experiment) -> Claim {
+        Claim { id, run, ..self }
+    }
+
     /// Its texts.
     ///
     /// # Panics

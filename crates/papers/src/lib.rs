@@ -1,7 +1,6 @@
 //! The papers: their systems, their claims, and the experiments that test the claims.
 //!
-//! Each paper has a module, and each of its claims is one constant ([`Claim`]) next to its experiment;
-//! [`Paper::claims`] lists them. [`evaluate`] runs one. A claim is never loosened: its conditions are code in the
+//! Each paper has a module. [`Paper::claims`] lists its claims with their experiments; their texts are in `claims.toml`. [`evaluate`] runs one. A claim is never loosened: its conditions are code in the
 //! experiment, and a failed condition makes the verdict.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]

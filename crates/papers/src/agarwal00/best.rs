@@ -5,8 +5,7 @@ use super::cases::{
     BY_TIME, BYTES, Case, Changes, LIFETIME, Line, MTUS, RTS, SACK_OFF, STAMPS_OFF, STOCK, USUAL,
     by_mtu, chart, chart_with_published, gain, megabytes, minutes, per_joule, run, seeds,
 };
-use super::range::CLAIM;
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, short};
+use crate::{Bench, Estimate, Finding, Interrupted, short};
 
 /// The largest MTU, which is one of the changes.
 const LARGEST: u32 = MTUS[MTUS.len() - 1];
@@ -22,10 +21,8 @@ fn stock_and_changed(bench: &mut Bench<'_>, rts: Changes) -> Result<[Line; 2], I
     Ok([stock, Line::run(bench, "all changes", &changed(rts))?])
 }
 
-pub(super) const BEST: Claim = Claim { id: "A-BEST", run: best, ..CLAIM };
-
 /// 5.7.
-fn best(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn best(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let mut gains = Vec::new();
     let mut draws = Vec::new();
@@ -94,10 +91,8 @@ fn best(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     })
 }
 
-pub(super) const RECEIVER: Claim = Claim { id: "A-RECEIVER", run: receiver, ..CLAIM };
-
 /// 5.9.
-fn receiver(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn receiver(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let cases = [Case::new(LARGEST, &[RTS]), Case::new(LARGEST, &changed(RTS))];
     let [stock, changed] = run(bench, &cases)?;

@@ -2,10 +2,9 @@
 
 use super::budget::{Budget, Draw, FACTORS, IDLE_MIN, SENDING_MIN};
 use super::cases::{Case, FROM_TWO, MTUS, STOCK, USUAL, batch, kbps, minutes, node, seeds};
-use super::range::LONG as CLAIM;
 use super::setup::RUN_S;
 use crate::table::table;
-use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
+use crate::{Bench, Finding, Interrupted, Runs, short};
 
 /// Transfers start after the end of the run.
 const IDLE: &[&str] = &["transfer.start=1000000s"];
@@ -46,9 +45,7 @@ pub(super) fn budgets(bench: &mut Bench<'_>) -> Result<[Budget; 3], Interrupted>
     Ok(FACTORS.map(|factor| Budget::solve(idle, sending, factor)))
 }
 
-pub(super) const CAL: Claim = Claim { id: "A-CAL", run, ..CLAIM };
-
-fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let [idle, sending, whole] = base(bench)?;
     finding.runs = seeds(bench);
     let life = |runs: &Runs| runs.summary(minutes("sender"));

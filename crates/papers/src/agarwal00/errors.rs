@@ -7,10 +7,9 @@ use super::calibration::whole_run;
 use super::cases::{
     Case, STOCK, USUAL, expirations, given_up, packets, retransmissions, run, seeds,
 };
-use super::range::LONG as CLAIM;
 use crate::measure::kbps;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted, short};
+use crate::{Bench, Finding, Interrupted, short};
 
 /// Channels other than that of the testbed.
 const CHANNELS: [(&str, &str); 6] = [
@@ -42,9 +41,7 @@ fn damaged(m: &RunMetrics) -> f64 {
     100.0 * m.air(|f| f.damaged as f64) / m.air(|f| f.frames as f64)
 }
 
-pub(super) const ERRORS: Claim = Claim { id: "A-ERRORS", run: errors, ..CLAIM };
-
-fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let whole = whole_run(bench)?;
     let (again, sent) = (whole.summary(retransmissions), whole.summary(packets));

@@ -7,10 +7,9 @@ use super::cases::{
     BY_TIME, Case, Changes, RTS, SACK_OFF, STAMPS_OFF, STOCK, USUAL, given_up, kbps, megabytes,
     minutes, retransmissions, run, seeds,
 };
-use super::range::LONG as CLAIM;
 use crate::figure::{bar, bars, published_bar};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs};
 
 /// "Another node continuously sending data to the receiver": a TCP with unlimited data.
 const CONTINUOUS: Changes = &[
@@ -88,10 +87,8 @@ fn others(m: &RunMetrics) -> f64 {
     m.flows.iter().filter(|f| f.cross).map(|f| f.delivered as f64).sum::<f64>() / m.end_s / 1000.0
 }
 
-pub(super) const T5_1: Claim = Claim { id: "A-T5.1", run: table_5_1, ..CLAIM };
-
 /// Table 5.1.
-fn table_5_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn table_5_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let runs = run(bench, &cases())?;
     let title = "Table 5.1: interfering traffic, measured and published";

@@ -10,9 +10,9 @@ use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::wire::{Addr, FlowKey};
 
 use super::clock::{Task, time_interleaved};
-use super::setup::{CLAIM, TESTBED};
+use super::setup::TESTBED;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted, scenario};
+use crate::{Bench, Finding, Interrupted, scenario};
 
 const CONNECTIONS: [u64; 3] = [1, 100, 100_000];
 /// Consecutive segments of one connection.
@@ -21,9 +21,7 @@ const TRAFFIC: [(&str, usize); 3] = [("bulk", 1024), ("trains of 8", 8), ("at ra
 const PACKETS: usize = 1 << 15;
 const ROUNDS: usize = 9;
 
-pub(super) const LOOKUP: Claim = Claim { id: "A-LOOKUP", of_this_machine: true, run, ..CLAIM };
-
-fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut rows = table(
         "3.2: look-ups on this machine",

@@ -17,24 +17,24 @@ mod range;
 mod setup;
 mod sizes;
 
-use crate::Paper;
+use crate::{Claim, Paper};
 
 pub(crate) const PAPER: Paper = Paper {
     key: "agarwal00",
     title: "S. Agarwal: Conserving Energy in TCP for Mobile Ad-Hoc Networks. Thesis, Oregon State University, 2000",
     claims: &[
-        calibration::CAL,
-        sizes::MSS,
-        sizes::SACK,
-        options::OPTIONS,
-        options::DELACK,
-        best::BEST,
-        best::RECEIVER,
-        errors::ERRORS,
-        interference::T5_1,
-        checksum::CHECKSUM,
-        lookup::LOOKUP,
-        live::LIVE,
+        range::LONG.named("A-CAL", calibration::run),
+        range::CLAIM.named("A-MSS", sizes::mss),
+        range::CLAIM.named("A-SACK", sizes::sack),
+        range::CLAIM.named("A-OPTIONS", options::options),
+        range::CLAIM.named("A-DELACK", options::by_time),
+        range::CLAIM.named("A-BEST", best::best),
+        range::CLAIM.named("A-RECEIVER", best::receiver),
+        range::LONG.named("A-ERRORS", errors::errors),
+        range::LONG.named("A-T5.1", interference::table_5_1),
+        Claim { of_this_machine: true, ..setup::CLAIM.named("A-CHECKSUM", checksum::run) },
+        Claim { of_this_machine: true, ..setup::CLAIM.named("A-LOOKUP", lookup::run) },
+        setup::CLAIM.named("A-LIVE", live::live),
     ],
 };
 

@@ -8,9 +8,8 @@ use super::cases::{
     STAMPS_OFF, STOCK, USUAL, by_mtu, chart, chart_with_published, gain, kbps, megabytes, minutes,
     per_joule, percent, run, seeds,
 };
-use super::range::CLAIM;
 use crate::measure::{count, timeouts};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs, short};
 
 /// Runs with a change and without it at the usual MTU.
 struct Pair {
@@ -53,10 +52,8 @@ impl Pair {
     }
 }
 
-pub(super) const OPTIONS: Claim = Claim { id: "A-OPTIONS", run: options, ..CLAIM };
-
 /// 5.3, 5.4, 5.5.
-fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let cases = [
         ("window scale off", SCALE_OFF, "5.3", None),
@@ -114,10 +111,8 @@ fn acks(m: &RunMetrics) -> f64 {
     m.stages.iter().filter_map(|s| s.air).map(|a| a.acks.frames as f64).sum()
 }
 
-pub(super) const DELACK: Claim = Claim { id: "A-DELACK", run: by_time, ..CLAIM };
-
 /// 5.6.
-fn by_time(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn by_time(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let published = Some((106.0, 106.0));
     let pair = Pair::run(bench, finding, ("ACKs by time", BY_TIME), "5.6", published)?;

@@ -6,8 +6,7 @@ use super::cases::{
     BYTES, Changes, LIFETIME, Line, MTUS, SACK_OFF, STOCK, USUAL, by_mtu, chart, gain, megabytes,
     minutes, percent, retransmissions, seeds,
 };
-use super::range::CLAIM;
-use crate::{Bench, Claim, Finding, Interrupted, short};
+use crate::{Bench, Finding, Interrupted, short};
 
 fn rising(values: &[f64]) -> bool {
     values.windows(2).all(|pair| pair[0] < pair[1])
@@ -20,10 +19,8 @@ fn falling(values: &[f64]) -> bool {
 /// 5.8: light takes 33 ns for 10 m.
 const TEN_METRES: Changes = &["radio.delay=33ns"];
 
-pub(super) const MSS: Claim = Claim { id: "A-MSS", run: mss, ..CLAIM };
-
 /// 5.1.
-fn mss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn mss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let stock = Line::run(bench, "stock", &[STOCK])?;
     for (mtu, runs) in MTUS.iter().zip(&stock.runs) {
@@ -72,13 +69,11 @@ fn mss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const SACK: Claim = Claim { id: "A-SACK", run: sack, ..CLAIM };
-
 /// A difference in percent that a figure can show; two options on the SYN make one of 0.000004 %.
 const VISIBLE: f64 = 0.1;
 
 /// 5.2.
-fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = seeds(bench);
     let on = Line::run(bench, "SACK on", &[STOCK])?;
     let off = Line::run(bench, "SACK off", &[SACK_OFF])?;

@@ -1,12 +1,11 @@
 //! How throughput is averaged over runs (1), and its standard deviation (5).
 
 use super::lan;
-use super::range::CLAIM;
 use super::setup::{AVERAGING_KEY, BAD, SIZES, Scheme};
 use super::size::Sweep;
 use crate::measure::kbps;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs};
 
 /// Throughput of several runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +54,6 @@ impl Averaging {
     }
 }
 
-pub(super) const DEVIATION: Claim = Claim { id: "B-DEVIATION", run: deviation, ..CLAIM };
-
 /// The standard deviation of a run's throughput, relative to its mean, in percent.
 fn relative(runs: &Runs) -> Estimate {
     let each = runs.each(kbps);
@@ -65,7 +62,7 @@ fn relative(runs: &Runs) -> Estimate {
 }
 
 /// 5: the standard deviation of all results.
-fn deviation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn deviation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Standard deviation of the throughput of one run, % of the mean",
         "<figure | least | most | runs for 4 % of the mean",

@@ -1,21 +1,18 @@
 //! Source quench instead of EBSN (4.2.2), and the effect of the source's clock (4.2.1, 6).
 
 use super::averages::Averaging;
-use super::range::CLAIM;
 use super::setup::{BAD, Scheme, many, wan};
 use crate::measure::timeouts;
 use crate::table::{Cell, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs, short};
 
 /// The packet size of the example (4.2.1).
 const SIZE: u32 = 576;
 /// The longest of the mean bad periods.
 const LONGEST: u32 = BAD[BAD.len() - 1];
 
-pub(super) const QUENCH: Claim = Claim { id: "B-QUENCH", run: quench, ..CLAIM };
-
 /// Source quench does not help.
-fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let averaging = Averaging::of(bench);
     let mut rows = table(
         format!("Packets of {SIZE} bytes"),
@@ -93,10 +90,8 @@ fn by_tick(
     Ok(all)
 }
 
-pub(super) const TICK: Claim = Claim { id: "B-TICK", run: tick, ..CLAIM };
-
 /// Fine clocks harm local recovery only.
-fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let title = format!("Wide area, packets of {SIZE} bytes, bad periods of {LONGEST} s");
     let wide = by_tick(bench, finding, "wide area", title)?;
     let title = "Local area, bad periods of 1.6 s".to_owned();
@@ -129,10 +124,8 @@ fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     Ok(())
 }
 
-pub(super) const RECOVERY: Claim = Claim { id: "B-RECOVERY", run: recovery, ..CLAIM };
-
 /// Local recovery alone helps, and the source still times out.
-fn recovery(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn recovery(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let averaging = Averaging::of(bench);
     for bad in BAD {
         let basic = wan(bench, Scheme::Basic, SIZE, bad, &[])?;

@@ -3,10 +3,9 @@
 use lasthop_report::model::Figure;
 
 use super::averages::Averaging;
-use super::range::CLAIM;
 use super::setup::{LAN, RT_MAX, Scheme, bound, sent_again};
 use crate::figure::{Axes, line, lines, published_line};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs, short};
 
 /// Mean bad periods in ms (5.2: 400 ms to 1.6 s).
 pub(super) const BAD_MS: [u32; 4] = [400, 800, 1200, 1600];
@@ -54,10 +53,8 @@ fn chart(
     lines(title, axes, series, &caption)
 }
 
-pub(super) const F10: Claim = Claim { id: "B-F10", run: f10, ..CLAIM };
-
 /// Figures 10 and 11.
-fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let averaging = Averaging::of(bench);
     let rate = |runs: &Runs| averaging.rate(runs).scaled(0.001);
     let schemes = if bench.is_shown() { &SCHEMES[..] } else { &SCHEMES[..2] };

@@ -6,13 +6,12 @@ use lasthop_report::model::Table;
 use lasthop_report::plot::LineSeries;
 
 use super::averages::Averaging;
-use super::range::CLAIM;
 use super::setup::{BAD, RT_MAX, SIZES, Scheme, WAN, many, packet_size, sent_again, wan};
 use super::size::{Metric, Sweep, bounds, with_bounds};
 use crate::figure::published_line;
 use crate::measure::{dropped, kbps};
 use crate::table::{Cell, row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs, short};
 
 /// Alternative readings of the link layer, to show the effect of the assumed one. A backoff whose first limit is its
 /// last does not grow.
@@ -49,10 +48,8 @@ pub(super) fn sensitivity(
     Ok(rows)
 }
 
-pub(super) const F8: Claim = Claim { id: "B-F8", run: f8, ..CLAIM };
-
 /// Figure 8: with EBSN throughput rises with the packet size.
-fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let averaging = Averaging::of(bench);
     let ebsn = Sweep::run(bench, Scheme::Ebsn, Metric::Rate(averaging))?;
     let basic = Sweep::run(bench, Scheme::Basic, Metric::Rate(averaging))?;
@@ -119,10 +116,8 @@ fn f8(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const LONGER: Claim = Claim { id: "B-LONGER", run: longer, ..CLAIM };
-
 /// 5.1: does EBSN gain more when bad periods are longer?
-fn longer(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn longer(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     const PERIODS: [u32; 4] = [4, 6, 8, 16];
     let averaging = Averaging::of(bench);
     let mut rows = table(
@@ -152,10 +147,8 @@ fn longer(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     Ok(())
 }
 
-pub(super) const F9: Claim = Claim { id: "B-F9", run: f9, ..CLAIM };
-
 /// Figure 9: retransmissions of the source.
-fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let basic = Sweep::run(bench, Scheme::Basic, Metric::SentAgain)?;
     let ebsn = Sweep::run(bench, Scheme::Ebsn, Metric::SentAgain)?;
     for (name, sweep, given) in [("basic TCP", &basic, None), ("EBSN", &ebsn, Some(0.0))] {

@@ -4,12 +4,11 @@ use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::LineSeries;
 
 use super::averages::Averaging;
-use super::range::CLAIM;
 use super::setup::{BAD, SIZES, Scheme, bound, published, sent_again, wan};
 use crate::figure::{Axes, line, lines};
 use crate::measure::stall_time;
 use crate::table::{Cell, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs, short};
 
 /// Seeds of the sweeps, in multiples of the usual number: 20 seeds gave gains from 1 to 11 %.
 const TIMES: u32 = 5;
@@ -145,8 +144,6 @@ pub(super) fn bounds() -> String {
     format!("The bounds for bad periods of 1 to 4 s are {} kb/s.", each.join(", "))
 }
 
-pub(super) const F7: Claim = Claim { id: "B-F7", run: f7, ..CLAIM };
-
 /// Sizes among which the best one is to be.
 const MIDDLE: [u32; 5] = [256, 384, 512, 640, 768];
 
@@ -157,7 +154,7 @@ pub(super) fn with_bounds(given: &[(u32, f64, f64)]) -> Vec<LineSeries> {
 }
 
 /// Figure 7.
-fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let averaging = Averaging::of(bench);
     let basic = Sweep::run(bench, Scheme::Basic, Metric::Rate(averaging))?;
     for (size, bad, given) in

@@ -5,12 +5,11 @@ use lasthop_observe::stats::Summary;
 use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::PacketTrace;
 
-use super::range::CLAIM;
 use super::recovery::ALTERNATIVES;
 use super::setup::{RT_MAX, Scheme, WAN};
 use crate::measure::kbps;
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted};
 
 /// The channel of the example: 10 s good, 4 s bad, constant. Its link layer has the stated RT_max.
 const EXAMPLE: [&str; 5] =
@@ -156,10 +155,8 @@ const LATE: (u32, f64) = (27, 13.75);
 /// Tolerance of these times, in seconds.
 const OFF_S: f64 = 0.15;
 
-pub(super) const F3: Claim = Claim { id: "B-F3", run: f3, ..CLAIM };
-
 /// Figure 3: every bad period ends in a timeout.
-fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     // Only the phase of an unused clock is random here, so all runs are equal.
     for trace in &traces(bench, finding, Scheme::Basic, 1, 3)? {
         let (with, of) = (trace.with_timeout(), trace.expired.len());
@@ -196,10 +193,8 @@ fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const F4: Claim = Claim { id: "B-F4", run: f4, ..CLAIM };
-
 /// Figure 4: local recovery survives most bad periods without the source.
-fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     // 20 seeds leave the share of bad periods uncertain by two points, and it is close to half.
     let seeds = bench.many * bench.seeds;
     let all = traces(bench, finding, Scheme::Recovery, seeds, 4)?;
@@ -246,10 +241,8 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const F5: Claim = Claim { id: "B-F5", run: f5, ..CLAIM };
-
 /// Figure 5: with EBSN the source never times out.
-fn f5(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f5(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let all = traces(bench, finding, Scheme::Ebsn, bench.seeds, 5)?;
     let timeouts: usize = all.iter().map(|t| t.series.timeouts.len()).sum();
     let runs = all.len();

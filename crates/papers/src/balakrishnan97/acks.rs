@@ -4,12 +4,11 @@ use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_proto::event::Cause;
 use lasthop_report::number;
 
-use super::range::SIMULATED as CLAIM;
 use super::simulations::FIGURE_5;
 use crate::figure::{bar, bars, progress, published_bar};
 use crate::measure::{count, dropped, flow_kbps, lost_acks, mbps, timeouts};
 use crate::table::{Cell, row, table};
-use crate::{Bench, Bound, Claim, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Finding, Interrupted, Runs};
 
 /// A treatment of ACKs: its name and settings.
 type Scheme = (&'static str, &'static [&'static str]);
@@ -101,10 +100,8 @@ fn causes(case: String, runs: &Runs) -> Vec<String> {
     ])
 }
 
-pub(super) const T1: Claim = Claim { id: "D-T1", run: table_1, ..CLAIM };
-
 /// 4.3, Table 1.
-fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let title = "Table 1: throughput by return channel";
     let headings = SCHEMES.map(|(name, _)| format!("{name}, Mb/s | published")).join(" | ");
     let mut rows = table(title, &format!("<return channel | {headings}"));
@@ -167,10 +164,8 @@ const K: [f64; 4] = [
     10_000.0 / 28.8 / (1000.0 / 6.0),
 ];
 
-pub(super) const ASYMMETRY: Claim = Claim { id: "D-K", run: asymmetry, ..CLAIM };
-
 /// 4.3: number of packets that an ACK acknowledges.
-fn asymmetry(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn asymmetry(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     for (i, (channel, ..)) in CHANNELS.iter().enumerate() {
         let runs = cell(bench, i, SCHEMES[0], &[])?;
@@ -215,10 +210,8 @@ const TWO_WAY: [Scheme; 4] = [
     ),
 ];
 
-pub(super) const BOTH_WAYS: Claim = Claim { id: "D-2WAY", run: both_ways, ..CLAIM };
-
 /// 4.4.1: two-way traffic.
-fn both_ways(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn both_ways(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Transfers both ways, 28.8 kb/s on the way back",
         "<return router | forward, kb/s | reverse, kb/s | ACKs dropped | ACKs marked | forward timeouts",

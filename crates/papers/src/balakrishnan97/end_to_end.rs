@@ -1,10 +1,9 @@
 //! Section 3.1.2, Figure 3: end-to-end protocols.
 
-use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows, WAN};
 use crate::measure::{mbps, wireless};
 use crate::testbed::{SINGLE as ERRORS, UNCHANGED};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
 /// The five of Figure 3.
 const PROTOCOLS: [Protocol; 5] = [
@@ -36,10 +35,8 @@ fn reno(bench: &mut Bench<'_>, testbed: &str, rows: &Rows) -> Result<Estimate, I
     Ok(rows.get("Reno").runs.ratio(&ideal, mbps).scaled(100.0))
 }
 
-pub(super) const F3_LAN: Claim = Claim { id: "D-F3-LAN", run: lan, ..CLAIM };
-
 /// Figure 3, local network, with large and small socket buffers.
-fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let large = Rows::run(bench, LAN, &[ERRORS], &PROTOCOLS, &[("SMART", 1.25)])?;
     let small = Rows::run(bench, LAN, &SMALL, &PROTOCOLS, &[])?;
     let optimal = PROTOCOLS.map(|(name, _)| (name, 97.7));
@@ -72,10 +69,8 @@ fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F3_WAN: Claim = Claim { id: "D-F3-WAN", run: wan, ..CLAIM };
-
 /// Figure 3, over the Internet.
-fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let rows = Rows::run(bench, WAN, &[ERRORS], &PROTOCOLS, &[("Reno", 0.31)])?;
     rows.show(finding, "Figure 3, WAN");
     finding.below("Reno in % of the error-free transfer", reno(bench, WAN, &rows)?, 25.0);

@@ -8,11 +8,10 @@ use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::side::Side;
 use lasthop_proto::wire::{FlowKey, Packet};
 
-use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows, WAN};
 use crate::measure::wireless;
 use crate::testbed::SINGLE as ERRORS;
-use crate::{Bench, Bound, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Finding, Interrupted};
 
 const LL: &[&str] = &["agent=snoop", "path.base.dup-acks=pass"];
 const LL_SACK: &[&str] = &[
@@ -102,10 +101,8 @@ fn repaired_twice(
     Ok(Summary::of(&shares?))
 }
 
-pub(super) const F2_LAN: Claim = Claim { id: "D-F2-LAN", run: lan, ..CLAIM };
-
 /// Figure 2, local network.
-fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     const BEST: &str = "LL-SACK-TCP-AWARE";
     let protocols = if bench.is_shown() { &PROTOCOLS[..] } else { &PROTOCOLS[..PUBLISHED] };
     let rows = Rows::run(bench, LAN, &[ERRORS], protocols, &[(BEST, 1.40)])?;
@@ -140,10 +137,8 @@ fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F2_WAN: Claim = Claim { id: "D-F2-WAN", run: wan, ..CLAIM };
-
 /// Figure 2, over the Internet.
-fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn wan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let protocols = if bench.is_shown() { &PROTOCOLS[..] } else { &PROTOCOLS[..PUBLISHED] };
     let rows = Rows::run(bench, WAN, &[ERRORS], protocols, &[])?;
     rows.show(finding, "Figure 2, WAN");

@@ -8,10 +8,9 @@ use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
 
-use super::range::KILLED as CLAIM;
 use super::split::{BUFFER, PRESET};
 use crate::testbed::{SINGLE, WEST97_LAN};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Finding, Interrupted};
 
 /// The base station is killed when the receiver has half of the 2,000,000 bytes. Data acknowledged but not delivered by
 /// then is lost.
@@ -91,10 +90,8 @@ fn killed(scenario: &Scenario, seed: u64) -> (f64, f64) {
     (promise.lost.unwrap_or(0) as f64, promise.ahead as f64)
 }
 
-pub(super) const ACKSPLIT: Claim = Claim { id: "D-ACKSPLIT", run: acksplit, ..CLAIM };
-
 /// 3.2: split connections acknowledge data before delivery; TCP-aware agents that keep end-to-end semantics do not.
-fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let agents = agent::words().map(|agent| (agent.word, format!("agent={}", agent.word)));
     let tulip = ("TULIP", "path.wavelan.link-layer=tulip".to_owned());
     for (agent, changes) in agents.chain([tulip]) {

@@ -2,13 +2,12 @@
 
 use lasthop_observe::stats::Summary;
 
-use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::measure::mbps;
 use crate::table::Cell;
 use crate::testbed::{SINGLE as ERRORS, UNCHANGED};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
 
 /// Mean distances of errors in KB: 16 KB to 16 MB.
 const DISTANCES: [u32; 11] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
@@ -23,10 +22,8 @@ fn both(bench: &mut Bench<'_>, errors: &str) -> Result<[(&'static str, Runs); 2]
     Ok([("snoop", snoop), ("Reno", bench.runs(LAN, &["agent=none", errors])?)])
 }
 
-pub(super) const F1: Claim = Claim { id: "D-F1", run: f1, ..CLAIM };
-
 /// Figure 1.
-fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let ideal = bench.runs(LAN, UNCHANGED)?.summary(mbps);
     finding.compare("without losses", ideal, "Mb/s", 1.5);
     finding.near("throughput without losses in Mb/s", ideal, 1.5, 0.05);
@@ -114,11 +111,11 @@ const SENDERS: [Protocol; 3] = [
     ("negative acknowledgements", &["agent=snoop-nack", "host.mobile.nack=true"]),
 ];
 
-pub(super) const MOBILE_SENDER: Claim =
-    Claim { id: "D-MOBILE-SENDER", run: mobile_sender, ..CLAIM };
-
 /// 2.1, west97 2.6: transfers from the mobile host.
-fn mobile_sender(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn mobile_sender(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+) -> Result<(), Interrupted> {
     let rows = Rows::run(bench, LAN, &[FROM_MOBILE, ERRORS], &SENDERS, &[])?;
     rows.show(finding, "From the mobile host");
     let times = rows.times("negative acknowledgements", "Reno");

@@ -1,10 +1,9 @@
 //! Section 3.2, Figure 4: split connections.
 
-use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows, WAN};
 use crate::measure::mbps;
 use crate::testbed::SINGLE as ERRORS;
-use crate::{Bench, Bound, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Finding, Interrupted};
 
 /// The base station's TCP is that of the hosts, with the paper's buffer.
 pub(super) const PRESET: &str = "split-preset=freebsd-2.1";
@@ -26,10 +25,8 @@ const PROTOCOLS: [Protocol; 3] = [
     ("LL-SACK-TCP-AWARE", &["agent=snoop-smart", "host.fixed.sack=true", "host.mobile.sack=true"]),
 ];
 
-pub(super) const F4: Claim = Claim { id: "D-F4", run: f4, ..CLAIM };
-
 /// Figure 4.
-fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     for (name, testbed, published) in [
         ("LAN", LAN, [("SPLIT", 0.6), ("SPLIT-SACK", 1.3)]),
         ("WAN", WAN, [("SPLIT", 0.58), ("SPLIT-SACK", 1.1)]),

@@ -3,12 +3,11 @@
 use lasthop_observe::metrics::{RunMetrics, ShortTransfers};
 use lasthop_observe::timeouts::TimeoutCauses;
 
-use super::range::WEB as CLAIM;
 use super::web::TESTBED;
 use crate::bench::Runs;
 use crate::finding::Bound;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
 /// Users with separate connections.
 const USERS: u32 = 40;
@@ -16,8 +15,6 @@ const USERS: u32 = 40;
 const OTHERS: [u32; 4] = [10, 20, 80, 160];
 
 const RENO: &str = "host.s.tcp=reno";
-
-pub(super) const CAUSES: Claim = Claim { id: "D-TIMEOUTS", run: causes, ..CLAIM };
 
 /// `users`, half of them at each host, and what their server is.
 fn changes(users: u32, tcp: &[&str]) -> Vec<String> {
@@ -101,7 +98,7 @@ fn share(each: &[Counts], of: impl Fn(&Counts) -> (u64, u64)) -> Estimate {
     Estimate::of(&[&parts, &wholes], |m| 100.0 * m[0] / m[1])
 }
 
-fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let runs = bench.runs(TESTBED, &changes(USERS, &[RENO]))?;
     let counts = Counts::of(&runs);
     let each: Vec<Counts> = runs.all().iter().map(|run| Counts::of_one(&run.metrics)).collect();

@@ -4,12 +4,11 @@ use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::Summary;
 use lasthop_report::number;
 
-use super::range::SIMULATED as CLAIM;
 use super::simulations::{ASYMMETRIC, RADIO};
 use crate::figure::{Axes, line, lines};
 use crate::measure::{jain, lost_acks, mbps};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
+use crate::{Bench, Finding, Interrupted, Runs, short};
 
 /// Socket buffers in KB (Figure 6: 8 to 64).
 const BUFFERS: [u32; 6] = [8, 16, 24, 32, 48, 64];
@@ -47,10 +46,8 @@ fn cable(
     Ok(bench.batch(ASYMMETRIC, &[(&changes, 1)])?.swap_remove(0))
 }
 
-pub(super) const F6: Claim = Claim { id: "D-F6", run: f6, ..CLAIM };
-
 /// 4.1, Figure 6: throughput of the cable modem by its return channel and the socket buffer.
-fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut means: Vec<Vec<Summary>> = Vec::new();
     for channel in RETURNS {
@@ -125,10 +122,8 @@ fn kbps(m: &RunMetrics) -> f64 {
     1000.0 * mbps(m)
 }
 
-pub(super) const MAC: Claim = Claim { id: "D-MAC", run: mac, ..CLAIM };
-
 /// 4.4.2: ACK filtering at every station of a packet radio network.
-fn mac(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn mac(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let headings = ["kb/s", "Jain", "timeouts", "ACKs carried"]
         .map(|quantity| format!("FIFO, {quantity} | filter, {quantity}"))
         .join(" | ");

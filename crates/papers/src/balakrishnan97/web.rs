@@ -5,11 +5,10 @@ use lasthop_observe::sequence::Series;
 use lasthop_observe::stats::{Summary, jain_index, quantile};
 use lasthop_report::plot::{Curve, Pen};
 
-use super::range::WEB as CLAIM;
 use crate::figure::{Axes, curves};
 use crate::measure;
 use crate::table::{Cell, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted};
 
 /// The router of Figure 10.
 pub(super) const TESTBED: &str = include_str!("web.toml");
@@ -92,10 +91,8 @@ const CROSSED: [&str; 2] = [
      { from = 'ct1', to = 'ct2', count = 40, cross = true, on-off = { on = '500ms', off = '500ms' } }]",
 ];
 
-pub(super) const F7: Claim = Claim { id: "D-F7", run: f7, ..CLAIM };
-
 /// 5.1: right-edge recovery compared with SACK, a transfer of 10 s among much cross traffic.
-fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows =
         table("One transfer of 10 s among cross traffic", "<sender | kB acknowledged | timeouts");
     let (mut each, mut expired): (Vec<Vec<f64>>, Vec<Vec<f64>>) = Default::default();
@@ -176,10 +173,8 @@ struct Four {
 
 const STARTS: [&str; 4] = ["from 0 s", "from 2 s", "from 4 s", "from 6 s"];
 
-pub(super) const F8_F9: Claim = Claim { id: "D-F8-F9", run: f8_f9, ..CLAIM };
-
 /// 5.2.2: four transfers to one host through a router with a buffer of three packets.
-fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Four transfers to one host, kB acknowledged",
         &format!("<sender | {} | Jain 6-10 s | timeouts", STARTS.join(" | ")),
@@ -260,10 +255,8 @@ const TWO_HOSTS: [&str; 2] = [
 ];
 const CONNECTIONS: [&str; 3] = ["A, to R1", "B, to R2", "C, to R2"];
 
-pub(super) const F11_F12: Claim = Claim { id: "D-F11-F12", run: f11_f12, ..CLAIM };
-
 /// 5.2.3: one connection to the first host, one and then two to the second.
-fn f11_f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f11_f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "From 15 to 30 s, kB acknowledged",
         &format!("<sender | {} | R2 / R1 | timeouts", CONNECTIONS.join(" | ")),

@@ -4,12 +4,9 @@ use std::fmt::Write as _;
 
 use lasthop_observe::metrics::RunMetrics;
 
-use super::CLAIM;
 use crate::figure::{Axes, line, lines};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted};
-
-pub(super) const ANOMALY: Claim = Claim { id: "M-ANOMALY", run: anomaly, ..CLAIM };
+use crate::{Bench, Bound, Estimate, Finding, Interrupted};
 
 /// The rates of the slow host, in Mb/s.
 const SLOW: [f64; 4] = [11.0, 5.5, 2.0, 1.0];
@@ -45,7 +42,7 @@ fn of_fast(hosts: usize) -> impl Fn(&RunMetrics) -> f64 {
     move |m| (1..hosts).map(|i| of_host(i)(m)).sum::<f64>() / (hosts - 1) as f64
 }
 
-fn anomaly(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn anomaly(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Throughput of each host, Mb/s",
         "hosts | rate of the slow one | slow | each of the others | of that without a slow one, %",

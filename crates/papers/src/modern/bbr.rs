@@ -2,11 +2,11 @@
 
 use lasthop_observe::metrics::RunMetrics;
 
-use super::{CLAIM, TOLERANCE, quarter};
+use super::{TOLERANCE, quarter};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::measure::mbps;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
 const LINK: &str = include_str!("bbr_loss.toml");
 
@@ -16,14 +16,12 @@ const LOSSES: [f64; 8] = [0.001, 0.1, 1.0, 2.0, 5.0, 10.0, 15.0, 50.0];
 const PAYLOAD: f64 = 1448.0;
 const PACKET: f64 = 1500.0;
 
-pub(super) const LOSS: Claim = Claim { id: "M-BBR-LOSS", run: loss, ..CLAIM };
-
 /// Goodput without overhead of headers, in Mb/s of packets.
 fn goodput(m: &RunMetrics) -> f64 {
     mbps(m) * PACKET / PAYLOAD
 }
 
-fn loss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn loss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = quarter(bench);
     finding.runs = seeds;
     let senders = ["host.server.tcp=bbr", "host.server.tcp=cubic"];

@@ -4,10 +4,10 @@ use lasthop_observe::metrics::{Datagrams, RunMetrics};
 use lasthop_observe::sequence::Series;
 use lasthop_report::plot::{Curve, Pen};
 
-use super::{CLAIM, TOLERANCE};
+use super::TOLERANCE;
 use crate::figure::{Axes, curves};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Finding, Interrupted};
 
 const ONE: &str = include_str!("bbr_queue.toml");
 
@@ -16,8 +16,6 @@ const PAYLOAD: f64 = 1448.0;
 /// Product of rate and delay in packets, and the buffer of the scenario in those.
 const PRODUCT: f64 = 10e6 * 0.04 / 12_000.0;
 const BUFFER: f64 = 8.0;
-
-pub(super) const QUEUE: Claim = Claim { id: "M-BBR-QUEUE", run: queue, ..CLAIM };
 
 /// Time in seconds and data in flight beyond the product of rate and delay, in products, at each ACK.
 fn queue_of(series: &Series) -> Vec<(f64, f64)> {
@@ -39,7 +37,7 @@ fn waits(m: &RunMetrics, i: usize) -> [f64; 2] {
     m.datagrams.get(i).map_or([f64::NAN; 2], of)
 }
 
-fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut drawn = Vec::new();
     let mut all = Vec::new();
@@ -92,8 +90,6 @@ fn queue(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
 
 const SEVERAL: &str = include_str!("bbr_fair.toml");
 
-pub(super) const FAIR: Claim = Claim { id: "M-BBR-FAIR", run: fair, ..CLAIM };
-
 /// Acknowledged Mb/s from `from` to `to`.
 fn rate(series: &Series, from: f64, to: f64) -> f64 {
     let acked = |at: f64| {
@@ -103,7 +99,7 @@ fn rate(series: &Series, from: f64, to: f64) -> f64 {
     (acked(to) - acked(from)) * 8.0 / 1e6 / (to - from)
 }
 
-fn fair(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn fair(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     bench.check_interrupt()?;
     let recording = bench.record(SEVERAL, &[] as &[&str], bench.first_seed);

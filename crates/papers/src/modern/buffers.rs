@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{CLAIM, quarter, utilization};
+use super::{quarter, utilization};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Finding, Interrupted};
 
 /// Rate of the line in Mb/s, and groups of flows with the same round trip.
 const RATE: f64 = 155.0;
@@ -23,8 +23,6 @@ const ROWS: [Row; 3] = [
     (200, [46, 91, 182], [97.0, 99.2, 99.8]),
     (400, [32, 64, 128], [99.2, 99.8, 100.0]),
 ];
-
-pub(super) const BUFFERS: Claim = Claim { id: "M-BUFFERS", run: buffers, ..CLAIM };
 
 /// `flows` flows in groups with round trips from 55 to 145 ms, 100 ms on average.
 fn text(flows: u32) -> String {
@@ -50,7 +48,7 @@ fn text(flows: u32) -> String {
             [[path]]\nname = \"line\"\nlink = { rate = \"155mbit\", delay = \"5ms\", queue = \"100p\" }\n"
 }
 
-fn buffers(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn buffers(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = quarter(bench);
     finding.runs = seeds;
     let mut rows = table(

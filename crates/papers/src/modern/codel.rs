@@ -3,10 +3,10 @@
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_report::number;
 
-use super::{CLAIM, TOLERANCE, quarter, utilization};
+use super::{TOLERANCE, quarter, utilization};
 use crate::figure::{Axes, line, lines};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted};
 
 const LINK: &str = include_str!("codel.toml");
 
@@ -22,8 +22,6 @@ const TRIPS: [u32; 2] = [50, 100];
 const TARGETS: [u32; 5] = [1, 2, 5, 10, 20];
 const WIDE: [u32; 3] = [30, 100, 300];
 
-pub(super) const CODEL: Claim = Claim { id: "M-CODEL", run: codel, ..CLAIM };
-
 /// Median delay of the small packets in ms.
 fn waits(m: &RunMetrics) -> f64 {
     m.datagrams.first().map_or(f64::NAN, |probe| probe.delay_p50_s * 1e3)
@@ -37,7 +35,7 @@ fn far(trip: u32) -> String {
     format!("host.server.access.delay={}us", 500 * trip)
 }
 
-fn codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn codel(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = quarter(bench);
     finding.runs = seeds;
     let none = Estimate::from(bench.alike(NO_QUEUE, &[] as &[&str])?.mean(used));

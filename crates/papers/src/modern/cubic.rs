@@ -4,9 +4,9 @@ use lasthop_observe::metrics::RunMetrics;
 
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
-use super::{CLAIM, TOLERANCE};
+use super::TOLERANCE;
 
 pub(super) const LINK: &str = include_str!("cubic.toml");
 
@@ -21,15 +21,13 @@ const TABLES: [Row; 5] = [
     (10, 1e-3, 38.0, 38.0),
 ];
 
-pub(super) const WINDOWS: Claim = Claim { id: "M-CUBIC-RENO", run: cubic_reno, ..CLAIM };
-
 /// The mean window: segments delivered per round trip.
 fn window(round_trip_s: f64) -> impl Fn(&RunMetrics) -> f64 {
     move |m| m.aggregate_throughput * round_trip_s / 1000.0
 }
 
 /// RFC 9438 5.1.
-fn cubic_reno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn cubic_reno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Mean windows in segments",
         "<round trip, losses | Reno | published | CUBIC | published",
@@ -102,8 +100,6 @@ const NEEDED: [Needed; 6] = [
 /// Duration of a transfer in seconds: five losses of Reno at 100 Mb/s.
 const LONG: f64 = 300.0;
 
-pub(super) const RATES: Claim = Claim { id: "M-CUBIC-RATES", run: rates, ..CLAIM };
-
 /// Packets of 1500 bytes in Mb/s.
 fn packets_mbps(m: &RunMetrics) -> f64 {
     let packets = |flow: &lasthop_observe::metrics::FlowMetrics| {
@@ -113,7 +109,7 @@ fn packets_mbps(m: &RunMetrics) -> f64 {
 }
 
 /// RFC 9438 5.2.
-fn rates(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn rates(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let changes = NEEDED.map(|(_, tcp, mbps, p, window)| {
         let gap = (1.0 / p).round() as u64;

@@ -2,10 +2,10 @@
 
 use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 
-use super::{CLAIM, TOLERANCE, quarter};
+use super::{TOLERANCE, quarter};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
 const LINK: &str = include_str!("equation.toml");
 
@@ -15,8 +15,6 @@ const TIMEOUT: f64 = 1.0;
 const SEGMENT: f64 = 1000.0;
 /// Random losses in percent.
 const LOSSES: [f64; 6] = [0.1, 0.3, 1.0, 3.0, 5.0, 10.0];
-
-pub(super) const EQUATION: Claim = Claim { id: "M-TFRC", run: equation, ..CLAIM };
 
 /// Sent data packets.
 fn sent(flow: &FlowMetrics) -> f64 {
@@ -41,7 +39,7 @@ fn law(p: f64) -> f64 {
     SEGMENT / (by_acks + by_timeouts)
 }
 
-fn equation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn equation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = quarter(bench);
     finding.runs = seeds;
     let sets = LOSSES.map(|loss| [format!("losses.cross.loss={loss}%")]);

@@ -3,10 +3,10 @@
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_report::number;
 
-use super::{CLAIM, delivered, utilization};
+use super::{delivered, utilization};
 use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Finding, Interrupted, Runs};
 
 /// Rate of the line in Mb/s.
 const RATE: f64 = 40.0;
@@ -14,8 +14,6 @@ const RATE: f64 = 40.0;
 const FLOWS: [u32; 2] = [1, 4];
 
 const LINK: &str = include_str!("l4s.toml");
-
-pub(super) const L4S: Claim = Claim { id: "M-L4S", run: l4s, ..CLAIM };
 
 /// Waits of the small packets `i` in ms: mean and 99th percentile.
 fn mean_wait(i: usize) -> impl Fn(&RunMetrics) -> f64 {
@@ -43,7 +41,7 @@ fn queueing(flows: u32) -> impl Fn(&RunMetrics) -> f64 {
     }
 }
 
-fn l4s(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn l4s(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Waits in ms and utilization in %",
         "<queue | <flows of each kind | mean wait | 99th percentile | utilization",

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use lasthop_report::plot::{Curve, Pen};
 
-use super::CLAIM;
 use crate::figure::{Axes, curves};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Finding, Interrupted};
 
 const LINK: &str = include_str!("prr.toml");
 
@@ -25,8 +24,6 @@ const EXAMPLES: [Example; 4] = [
     ("PRR, 15 losses", "rack", "1-15", 15, &[15, 16, 17, 17, 18, 18, 19, 19]),
     ("RFC 6675, 15 losses", "sack", "1-15", 15, &[15, 16, 17, 17, 17, 17, 17, 17, 17, 18, 19]),
 ];
-
-pub(super) const PRR: Claim = Claim { id: "M-PRR", run: prr, ..CLAIM };
 
 /// The number of segments sent on each ACK, from ACK 0 on.
 fn answers(bench: &Bench<'_>, tcp: &str, lost: &str, first: usize) -> [u32; FLIGHT] {
@@ -70,7 +67,7 @@ fn sums(counts: &[u32; FLIGHT]) -> Vec<(f64, f64, f64)> {
     counts.iter().enumerate().map(point).collect()
 }
 
-fn prr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn prr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut rows = table(
         "ACKs on which segments are sent, one segment unless a number follows",

@@ -2,18 +2,15 @@
 
 use lasthop_observe::metrics::RunMetrics;
 
-use super::CLAIM;
 use crate::figure::{WHISKERS, bar, bars};
 use crate::measure::{count, mbps, timeouts};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Finding, Interrupted};
 
 /// Exchanges with answers of four segments.
 const SHORT: &str = include_str!("rack_short.toml");
 /// A transfer without end.
 const BULK: &str = include_str!("rack_bulk.toml");
-
-pub(super) const RACK: Claim = Claim { id: "M-RACK", run: rack, ..CLAIM };
 
 fn exchange_timeouts(m: &RunMetrics) -> f64 {
     m.exchanges.first().map_or(f64::NAN, |exchanges| exchanges.timeouts as f64)
@@ -59,7 +56,7 @@ const CASES: [(&str, &str, &[&str], &[Quantity]); 3] = [
     ),
 ];
 
-fn rack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn rack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows =
         table("Two ways to detect losses", "<case | <figure | three duplicate ACKs | RACK-TLP");
     let mut groups = Vec::new();

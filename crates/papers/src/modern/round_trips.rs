@@ -2,10 +2,10 @@
 
 use lasthop_observe::metrics::RunMetrics;
 
-use super::{CLAIM, TOLERANCE, delivered};
+use super::{TOLERANCE, delivered};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
 const LINK: &str = include_str!("round_trips.toml");
 
@@ -13,8 +13,6 @@ const LINK: &str = include_str!("round_trips.toml");
 const NEAR: u32 = 80;
 const FAR: [u32; 3] = [80, 160, 320];
 const SENDERS: [(&str, &str); 2] = [("CUBIC", "cubic"), ("Reno", "rack")];
-
-pub(super) const ROUND_TRIPS: Claim = Claim { id: "M-CUBIC-RTT", run: round_trips, ..CLAIM };
 
 fn throughputs(m: &RunMetrics) -> f64 {
     delivered(m, 0) / delivered(m, 1)
@@ -28,7 +26,7 @@ fn trips(m: &RunMetrics) -> f64 {
     }
 }
 
-fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let cases = SENDERS.iter().flat_map(|(name, tcp)| FAR.map(|far| (*name, *tcp, far)));
     let cases: Vec<(&str, [String; 3], u32)> = cases
         .map(|(name, tcp, far)| {

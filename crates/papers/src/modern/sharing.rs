@@ -3,10 +3,10 @@
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::quantile;
 
-use super::{CLAIM, delivered, quarter};
+use super::{delivered, quarter};
 use crate::figure::{Axes, line, lines, published_line};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
 
 /// Buffers in products of rate and delay.
 const BUFFERS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
@@ -22,10 +22,6 @@ const DURATION: f64 = 400.0;
 const CONVERGENCE: f64 = 100.0;
 /// Published median errors of the model next to CUBIC and next to Reno, in percent.
 const ERRORS: [f64; 2] = [5.0, 8.0];
-
-pub(super) const BBR: Claim = Claim { id: "M-BBR-CUBIC", run: bbr, ..CLAIM };
-
-pub(super) const BBR3: Claim = Claim { id: "M-BBR3-CUBIC", run: bbr3, ..CLAIM };
 
 const LINK: &str = include_str!("sharing.toml");
 
@@ -131,7 +127,7 @@ fn compare(
     Ok([median_error(&both[0]), median_error(&both[1])])
 }
 
-fn bbr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn bbr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let title = "Ware 2019, Figure 8: the part of a BBR flow";
     let errors = compare(bench, finding, ("BBR", "bbr"), title)?;
     for ((rival, error), published) in ["CUBIC", "Reno"].iter().zip(errors).zip(ERRORS) {
@@ -163,7 +159,7 @@ fn bbr(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-fn bbr3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn bbr3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let title = "Sarpkaya 2025: the part of a flow with BBR version 3";
     let errors = compare(bench, finding, ("BBR 3", "bbr3"), title)?;
     for ((rival, tcp), error) in [("CUBIC", "cubic"), ("Reno", "rack")].iter().zip(errors) {

@@ -1,19 +1,16 @@
 //! RFC 9406: retransmissions with HyStart++ and with standard slow start.
 
-use super::CLAIM;
 use crate::figure::{bar, bars};
 use crate::measure::{count, mbps, timeouts};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Finding, Interrupted};
 
 const LINK: &str = include_str!("slow_start.toml");
 
 /// Round trips in ms.
 const TRIPS: [u32; 5] = [10, 20, 50, 100, 200];
 
-pub(super) const HYSTART: Claim = Claim { id: "M-HYSTART", run: hystart, ..CLAIM };
-
-fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn hystart(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut rows = table(
         "Retransmitted segments and Mbit/s",

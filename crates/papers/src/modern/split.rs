@@ -2,10 +2,10 @@
 
 use lasthop_observe::metrics::RunMetrics;
 
-use super::{CLAIM, TOLERANCE};
+use super::TOLERANCE;
 use crate::figure::{bar, bars, published_bar};
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
 
 const PATH: &str = include_str!("split.toml");
 
@@ -39,8 +39,6 @@ const NETWORKS: [Network; 3] = [
     ),
 ];
 
-pub(super) const SPLIT: Claim = Claim { id: "M-SPLIT", run: split, ..CLAIM };
-
 /// Goodput in Mb/s.
 fn goodput(m: &RunMetrics) -> f64 {
     m.aggregate_throughput * 8.0 / 1e6
@@ -72,7 +70,7 @@ fn factor(split: &Runs, direct: &Runs) -> Estimate {
     split.ratio(direct, goodput)
 }
 
-fn split(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn split(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Goodput by rate",
         "<network | <sender | split | published | end to end | published | factor",

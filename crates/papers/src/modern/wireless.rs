@@ -1,10 +1,10 @@
 //! Veno and Westwood: senders that were made for random losses of wireless links.
 
-use super::{CLAIM, delivered};
+use super::delivered;
 use crate::figure::{Axes, line, lines};
 use crate::measure::mbps;
 use crate::table::{row, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
 
 /// A path whose queue holds one product of rate and round trip at 100 ms. Data packets are lost at random behind it.
 const PATH: &str = r#"
@@ -39,12 +39,10 @@ fn run(bench: &mut Bench<'_>, tcp: &str, changes: &[&str]) -> Result<Runs, Inter
     bench.runs(PATH, &[&[tcp.as_str()], changes].concat())
 }
 
-pub(super) const VENO: Claim = Claim { id: "M-VENO", run: veno, ..CLAIM };
-
 /// One-way delays in ms.
 const DELAYS: [u32; 4] = [10, 25, 50, 100];
 
-fn veno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn veno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Veno and Reno with 1 % of random loss",
         "round trip, ms | Reno, Mb/s | Veno, Mb/s | gain, %",
@@ -86,12 +84,10 @@ fn veno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     Ok(())
 }
 
-pub(super) const WESTWOOD: Claim = Claim { id: "M-WESTWOOD", run: westwood, ..CLAIM };
-
 /// Random losses in percent.
 const LOSSES: [f64; 5] = [0.0, 0.1, 0.5, 1.0, 5.0];
 
-fn westwood(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn westwood(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table("Westwood and Reno", "loss, % | Reno, Mb/s | Westwood, Mb/s | gain, %");
     let mut all: Vec<(Runs, Runs)> = Vec::new();
     for loss in LOSSES {

@@ -3,11 +3,10 @@
 use lasthop_observe::metrics::RunMetrics;
 
 use super::cases::Protocol::{self, Tulip, TulipPlain, Unaided};
-use super::range::CLAIM;
 use super::setup::TESTBED;
 use crate::measure::flow_kbps;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
 /// Duration in seconds; no transfer ends earlier, so both directions are always busy.
 const SECONDS: &str = "horizon=100s";
@@ -30,10 +29,8 @@ fn apart(m: &RunMetrics) -> f64 {
     100.0 * (there - back).abs() / there.max(back)
 }
 
-pub(super) const BIDIR: Claim = Claim { id: "T-BIDIR", run, ..CLAIM };
-
 /// 3.3.1: with TRANS and WAIT the directions alternate, instead of colliding RTS frames.
-fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Both directions at once, no errors",
         "<protocol | there kb/s | back kb/s | sum kb/s | RTS sent | frames that collided",

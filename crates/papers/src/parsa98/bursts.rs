@@ -4,12 +4,11 @@ use lasthop_report::number;
 
 use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, case, delay, deviation, run, timeouts};
-use super::range::CLAIM;
 use super::setup::TESTBED;
 use crate::figure::{WHISKERS, bar, bars, published_bar, sequence};
 use crate::measure::kbps;
 use crate::table::{Cell, table};
-use crate::{Bench, Claim, Estimate, Finding, Interrupted};
+use crate::{Bench, Estimate, Finding, Interrupted};
 
 /// Bursts of `packets` data packets, one in every 64 KB on average, uniformly distributed. The handshake of medium
 /// access is not hit, or no second packet of a burst would ever be sent (5.3.1).
@@ -30,10 +29,8 @@ const TABLE: [(u32, Row, Row); 3] = [
     (6, [516.1, 618.0, 98.0], [496.4, 660.0, 114.0]),
 ];
 
-pub(super) const T2: Claim = Claim { id: "T-T2", run: t2, ..CLAIM };
-
 /// Table 2 and Figure 18: bursts of data packets.
-fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut groups = Vec::new();
     let mut rows = table(
         "Table 2: bursts every 64 KB, window 42 KB (published in brackets)",
@@ -104,10 +101,8 @@ pub(super) fn fading(ppm: f64) -> String {
     )
 }
 
-pub(super) const F19: Claim = Claim { id: "T-F19", run: f19, ..CLAIM };
-
 /// Figure 19: Markov fading at walking speed.
-fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let protocols = [Tulip, Snoop, SnoopFixed, Unaided];
     let sweeps = Sweeps::run(bench, &protocols, Window::Large, &GOOD, fading)?;
     finding.figures.push(sweeps.throughput_chart(

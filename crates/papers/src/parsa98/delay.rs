@@ -4,9 +4,8 @@ use lasthop_observe::metrics::RunMetrics;
 
 use super::cases::Protocol::{self, Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, bit_errors, delay, deviation};
-use super::range::CLAIM;
 use super::throughput::{HIGH, LOW};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Finding, Interrupted};
 
 const CAPTION: &str = "Mean over the packets of a run and over the runs; whiskers are the standard deviation over the \
                        packets of a run.";
@@ -18,10 +17,8 @@ fn measure(finding: &mut Finding, sweeps: &Sweeps, protocol: Protocol, rate: f64
     finding.measure(format!("{prefix}, deviation"), runs.summary(deviation), "ms");
 }
 
-pub(super) const F14: Claim = Claim { id: "T-F14", run: f14, ..CLAIM };
-
 /// Figure 14: delay at low error rates.
-fn f14(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f14(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut both = Vec::new();
     for (window, part) in Window::BOTH.into_iter().zip(["(a)", "(b)"]) {
         let sweeps = Sweeps::run(bench, &[Tulip, Snoop], window, &LOW, bit_errors)?;
@@ -84,10 +81,8 @@ fn high(
 /// "Significantly lowered", "significantly larger" (5.2.2): at least by a fifth.
 const MUCH: f64 = 0.8;
 
-pub(super) const F16: Claim = Claim { id: "T-F16", run: f16, ..CLAIM };
-
 /// Figure 16: delay at high error rates, and the effect of the fault.
-fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let sweeps = high(bench, finding, Window::Large, "Figure 16")?;
     for rate in HIGH.into_iter().filter(|rate| *rate > 35.0) {
         for (names, over, under) in [
@@ -111,10 +106,8 @@ fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F17: Claim = Claim { id: "T-F17", run: f17, ..CLAIM };
-
 /// Figure 17: the same with the small window.
-fn f17(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f17(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let sweeps = high(bench, finding, Window::Small, "Figure 17")?;
     // "An average packet delay of more than twice that of TULIP."
     let ratio = sweeps.ratio((SnoopFixed, Tulip), 75.0, delay);

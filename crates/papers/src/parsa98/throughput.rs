@@ -8,12 +8,11 @@ use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, TulipPlain, Unaided};
 use super::cases::{
     Sweeps, Window, bit_errors, case, delay, deviation, goodput, ideal_goodput, run, timeouts,
 };
-use super::range::CLAIM;
 use super::setup::TESTBED;
 use crate::figure::{Axes, BANDS, curves, progress, published_line};
 use crate::measure::{count, kbps, transfer_time};
 use crate::table::{Cell, row, table};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
 
 /// Error rates of experiment 1, in bits per million.
 pub(super) const LOW: [f64; 6] = [0.0, 0.5, 2.0, 3.9, 7.5, 15.0];
@@ -23,10 +22,8 @@ pub(super) const HIGH: [f64; 5] = [15.0, 30.0, 45.0, 60.0, 75.0];
 /// Bytes of the whole transfer.
 const WHOLE: f64 = 10e6;
 
-pub(super) const F9: Claim = Claim { id: "T-F9", run: f9, ..CLAIM };
-
 /// Figure 9: the progress of a transfer with each protocol.
-fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let errors = bit_errors(15.0);
     let tulip = run(bench, Tulip, Window::Large, &errors)?;
     let snoop = run(bench, Snoop, Window::Large, &errors)?;
@@ -83,10 +80,8 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const F10: Claim = Claim { id: "T-F10", run: f10, ..CLAIM };
-
 /// Figure 10: throughput at low error rates.
-fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let protocols = [Tulip, Snoop, Unaided];
     let mut all = Vec::new();
     for (window, part) in Window::BOTH.into_iter().zip(["(a)", "(b)"]) {
@@ -152,10 +147,8 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const T1: Claim = Claim { id: "T-T1", run: t1, ..CLAIM };
-
 /// Table 1 and Figure 11: goodput, timeouts, redundant packets.
-fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Table 1: 15 bit errors per million, window 42 KB (published in brackets)",
         "<protocol | packets lost | ideal goodput | achieved goodput | TCP timeouts | redundant packets",
@@ -237,10 +230,8 @@ fn figure_11(sweeps: &Sweeps) -> Figure {
     curves("Figure 11: goodput over the radio", axes, all, caption)
 }
 
-pub(super) const F15: Claim = Claim { id: "T-F15", run: f15, ..CLAIM };
-
 /// Figure 15: throughput at high error rates.
-fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let protocols = [Tulip, SnoopFixed, Snoop, Unaided];
     let mut both = Vec::new();
     for (window, part) in Window::BOTH.into_iter().zip(["(a)", "(b)"]) {
@@ -318,10 +309,8 @@ fn high_end(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     Ok(())
 }
 
-pub(super) const SACK: Claim = Claim { id: "T-SACK", run: sack, ..CLAIM };
-
 /// 2: link-level retransmissions against selective acknowledgements end to end.
-fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let errors = bit_errors(15.0);
     let tulip = run(bench, Tulip, Window::Large, &errors)?;
     let mut changes = case(Unaided, Window::Large, &errors);

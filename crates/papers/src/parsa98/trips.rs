@@ -13,10 +13,9 @@ use lasthop_report::plot::{Curve, Pen};
 
 use super::cases::Protocol::Tulip;
 use super::cases::{Window, bit_errors, case};
-use super::range::CLAIM;
 use super::setup::TESTBED;
 use crate::figure::{Axes, curves};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Finding, Interrupted};
 
 /// A measured round trip, and the sender's estimate after it.
 #[derive(Clone, Copy, Debug)]
@@ -116,10 +115,8 @@ fn trips(bench: &Bench<'_>, seed: u64) -> Vec<Trip> {
     sink.trips
 }
 
-pub(super) const F13: Claim = Claim { id: "T-F13", run: f13, ..CLAIM };
-
 /// Figure 13: TCP's round trips with TULIP below it.
-fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let (mut means, mut deviations, mut margins) = (Vec::new(), Vec::new(), Vec::new());
     // Of all packets, and of those that the sender timed.
     let (mut above, mut measured) = ([0_u64; 2], [0_u64; 2]);

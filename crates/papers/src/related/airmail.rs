@@ -4,11 +4,9 @@ use lasthop_observe::metrics::RunMetrics;
 use lasthop_proto::machine::Side;
 use lasthop_report::number;
 
-use super::setup::{CLAIM, built_in, rate};
+use super::setup::{built_in, rate};
 use crate::table::table;
-use crate::{Bench, Claim, Finding, Interrupted, Runs};
-
-pub(super) const AIRMAIL: Claim = Claim { id: "C-AIRMAIL", run: airmail, ..CLAIM };
+use crate::{Bench, Finding, Interrupted, Runs};
 
 /// Link layers with their settings.
 const LAYERS: [(&str, &str); 7] = [
@@ -67,7 +65,7 @@ fn layers(bench: &mut Bench<'_>, channel: &str) -> Result<Vec<Runs>, Interrupted
     bench.each(&text, &sets, bench.seeds)
 }
 
-fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let head: String = CHANNELS.map(|(name, _)| format!(" | <{name}")).concat();
     let mut rows = table(
         "Mbit/s, and frames of the mobile host for each of the base station",

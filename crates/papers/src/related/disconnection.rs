@@ -2,12 +2,9 @@
 
 use lasthop_sim::runs::Recording;
 
-use super::setup::{CLAIM, built_in};
+use super::setup::built_in;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted};
-
-pub(super) const DISCONNECTION: Claim =
-    Claim { id: "C-DISCONNECTION", run: disconnection, ..CLAIM };
+use crate::{Bench, Finding, Interrupted};
 
 /// Time of the first disconnection in seconds, and time between disconnections.
 const REACH: f64 = 10.0;
@@ -42,7 +39,10 @@ fn first_disconnection(recording: &Recording, away: f64) -> Option<FirstDisconne
     })
 }
 
-fn disconnection(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn disconnection(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+) -> Result<(), Interrupted> {
     let mut rows = table(
         "The first disconnection, until the next one; nothing is left to chance, so each is one run",
         "<out of reach s | <agent | window before, segments | least window | timeouts | transfer s",

@@ -2,12 +2,10 @@
 
 use lasthop_observe::metrics::RunMetrics;
 
-use super::setup::{CLAIM, built_in};
+use super::setup::built_in;
 use crate::measure::{mbps, timeouts};
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted};
-
-pub(super) const HAND_OFF: Claim = Claim { id: "C-HANDOFF", run: hand_off, ..CLAIM };
+use crate::{Bench, Finding, Interrupted};
 
 /// Times without a cell, in seconds and in the file's format.
 const GAPS: [(f64, &str); 4] = [(0.0, "0s"), (0.1, "100ms"), (0.5, "500ms"), (1.0, "1s")];
@@ -18,7 +16,7 @@ fn pause(m: &RunMetrics) -> f64 {
     m.handoffs.map_or(f64::NAN, |handoffs| handoffs.pause_mean_s)
 }
 
-fn hand_off(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn hand_off(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Two WaveLAN cells, seven hand-offs in 64 s",
         "gap s | pause s | Mbit/s | timeouts | pause with fast retransmission s | Mbit/s | timeouts",

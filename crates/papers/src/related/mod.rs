@@ -17,11 +17,11 @@ pub(crate) const PAPER: Paper = Paper {
     key: "related",
     title: "Work that the papers cite, as far as it could be read (not among their claims)",
     claims: &[
-        hand_off::HAND_OFF,
-        disconnection::DISCONNECTION,
-        scheduling::SCHEDULING,
-        transaction::TRANSACTION,
-        airmail::AIRMAIL,
+        setup::CLAIM.named("C-HANDOFF", hand_off::hand_off),
+        setup::CLAIM.named("C-DISCONNECTION", disconnection::disconnection),
+        setup::CLAIM.named("C-SCHEDULING", scheduling::scheduling),
+        setup::CLAIM.named("C-TRANSACTION", transaction::transaction),
+        setup::CLAIM.named("C-AIRMAIL", airmail::airmail),
     ],
 };
 

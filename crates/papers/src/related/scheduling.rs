@@ -4,11 +4,9 @@ use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::{Summary, jain_index};
 use lasthop_report::number;
 
-use super::setup::{CLAIM, built_in, rate};
+use super::setup::{built_in, rate};
 use crate::table::table;
-use crate::{Bench, Claim, Finding, Interrupted, Runs};
-
-pub(super) const SCHEDULING: Claim = Claim { id: "C-SCHEDULING", run: scheduling, ..CLAIM };
+use crate::{Bench, Finding, Interrupted, Runs};
 
 const HOSTS: [usize; 3] = [2, 4, 8];
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
@@ -51,7 +49,7 @@ fn cases(bench: &mut Bench<'_>, phones: usize) -> Result<Vec<Runs>, Interrupted>
     bench.each(&text(phones), &sets, bench.seeds)
 }
 
-fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "All mobile hosts together in Mbit/s, and Jain's index of fairness, by how the state of channels is known",
         "<hosts | <policy | <none, 7 attempts | <none, 255 attempts | <failures | <oracle",

@@ -2,11 +2,9 @@
 
 use lasthop_observe::metrics::RunMetrics;
 
-use super::setup::{CLAIM, built_in};
+use super::setup::built_in;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted};
-
-pub(super) const TRANSACTION: Claim = Claim { id: "C-TRANSACTION", run: transaction, ..CLAIM };
+use crate::{Bench, Finding, Interrupted};
 
 /// Round trip of the built-in scenario in seconds: twice 40 and 100 ms, without transmission times.
 const ROUND_TRIP: f64 = 0.28;
@@ -27,7 +25,7 @@ fn packets(m: &RunMetrics) -> f64 {
     m.exchanges.first().map_or(f64::NAN, |all| all.packets as f64 / all.answered as f64)
 }
 
-fn transaction(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn transaction(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "What a client waits for an answer, and packets of both ends for each",
         "<losses | <scheme | median s | packets",

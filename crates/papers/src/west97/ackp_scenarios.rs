@@ -12,7 +12,7 @@ use lasthop_report::model::Figure;
 use lasthop_report::plot::{Message, Messages};
 
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Finding, Interrupted};
 
 const FIXED: Addr = Addr::v4(10, 0, 1, 1);
 const MOBILE: Addr = Addr::v4(10, 0, 2, 1);
@@ -125,11 +125,8 @@ impl Script {
     }
 }
 
-pub(super) const ACKP_SCENARIOS: Claim =
-    Claim { id: "W-ACKP-SCENARIOS", run, ..Claim::of("west97") };
-
 /// The three scenarios, and two without partial acknowledgement.
-fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut rows = table(
         "Partial acknowledgements, packet by packet",

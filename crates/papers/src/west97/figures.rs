@@ -2,13 +2,12 @@
 
 use lasthop_observe::stats::{Summary, regression};
 
-use super::range::CLAIM;
 use super::setup::WAN;
 use crate::figure;
 use crate::measure::{KB, count, stall_time, throughput, transfer_time};
 use crate::table::Cell;
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
 
 /// Adds the time-sequence plot of one run.
 fn sequence(
@@ -37,10 +36,8 @@ fn typical(runs: &Runs) -> u64 {
     ranked(runs, runs.all().len() / 2).0
 }
 
-pub(super) const F9: Claim = Claim { id: "W-F9", run: f9, ..CLAIM };
-
 /// Figure 9: an ideal transfer is a straight line.
-fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let ideal = bench.runs(LAN, UNCHANGED)?.throughput();
     let recording = bench.record(LAN, UNCHANGED, bench.first_seed);
@@ -61,8 +58,6 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const F10: Claim = Claim { id: "W-F10", run: f10, ..CLAIM };
-
 /// Throughput of Figure 10, "unusually good", in KB/s.
 const GOOD: f64 = 153.67;
 /// Runs of about that throughput.
@@ -75,7 +70,7 @@ fn stalled(runs: &Runs, ideal_s: f64) -> Estimate {
 }
 
 /// Figure 10: stalls account for nearly all of Reno's loss of throughput.
-fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let ideal = bench.runs(LAN, UNCHANGED)?.mean(transfer_time);
     // Rare events need many runs.
     let reno = bench.with_many(|bench| bench.runs(LAN, &[SINGLE]))?;
@@ -123,8 +118,6 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
 /// Losses and delays of cross traffic (Figure 12).
 const CONGESTED: [&str; 2] = ["cross.loss=0.44%", "cross.jitter=67ms"];
 
-pub(super) const F12: Claim = Claim { id: "W-F12", run: f12, ..CLAIM };
-
 /// The same share of losses in bursts, by the mean number of packets in one.
 const BURSTS: [(&str, &str); 3] = [
     ("2", r#"internet.link.loss={ p = "0.221%", r = "50%" }"#),
@@ -133,7 +126,7 @@ const BURSTS: [(&str, &str); 3] = [
 ];
 
 /// Figure 12: congestion alone, over the WAN.
-fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let ideal = bench.runs(WAN, UNCHANGED)?.throughput();
     let runs = bench.runs(WAN, &CONGESTED)?;
     let throughput = runs.throughput();
@@ -166,10 +159,8 @@ fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const F13: Claim = Claim { id: "W-F13", run: f13, ..CLAIM };
-
 /// Figure 13: congestion and wireless errors, over the WAN.
-fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let congested = bench.runs(WAN, &CONGESTED)?;
     let changes = [&CONGESTED[..], &[SINGLE]].concat();
     let runs = bench.runs(WAN, &changes)?;
@@ -195,10 +186,8 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-pub(super) const WINDOWS: Claim = Claim { id: "W-WINDOWS", run: windows, ..CLAIM };
-
 /// 5.1: the windows that fill LAN and WAN. Nothing is random.
-fn windows(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn windows(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut share = |text: &str, host: &str, bytes: u32| {
         let window = format!("host.{host}.recv-buffer={bytes}");

@@ -15,26 +15,31 @@ pub(crate) const PAPER: Paper = Paper {
     key: "west97",
     title: "S. West, N. Vaidya: TCP Enhancements for Heterogeneous Networks. TR 97-003, Texas A&M, 1997",
     claims: &[
-        figures::F9,
-        figures::F10,
-        figures::F12,
-        figures::F13,
-        figures::WINDOWS,
-        tables::T1,
-        tables::T1_DENSER,
-        tables::SNOOP_WINDOW,
-        tables::T2,
-        tables::T3,
-        tables::T4,
-        ackp_scenarios::ACKP_SCENARIOS,
-        open::LONG_DELAY,
-        open::SEQCACHE,
-        open::ELN_CHECKSUM,
+        range::CLAIM.named("W-F9", figures::f9),
+        range::CLAIM.named("W-F10", figures::f10),
+        range::CLAIM.named("W-F12", figures::f12),
+        range::CLAIM.named("W-F13", figures::f13),
+        range::CLAIM.named("W-WINDOWS", figures::windows),
+        range::CLAIM.named("W-T1", tables::t1),
+        range::CLAIM.named("W-T1-32K-16K", tables::t1_denser),
+        range::CLAIM.named("W-SNOOP-WINDOW", tables::snoop_window),
+        range::CLAIM.named("W-T2", tables::t2),
+        range::CLAIM.named("W-T3", tables::t3),
+        range::CLAIM.named("W-T4", tables::t4),
+        Claim::of("west97").named("W-ACKP-SCENARIOS", ackp_scenarios::run),
+        Claim { testbed: Some(&range::FAR), ..range::CLAIM.named("W-SATELLITE", open::satellite) },
+        range::CLAIM.named("W-SEQCACHE", open::seqcache),
+        range::CLAIM.named("W-ELN-CHECKSUM", open::eln_checksum),
     ],
 };
 
 /// Proposed studies of section 7.
-pub(crate) const EXPERIMENTS: &[Claim] = &[open::MULTI, open::SACK_ELN];
+pub(crate) const EXPERIMENTS: &[Claim] = &[
+    Claim { testbed: Some(&range::CROWD), ..EXPERIMENT.named("W-MULTI", open::multi) },
+    EXPERIMENT.named("W-SACK-ELN", open::sack_eln),
+];
+
+const EXPERIMENT: Claim = Claim { paper: "experiments", ..range::CLAIM };
 
 #[cfg(test)]
 mod tests {

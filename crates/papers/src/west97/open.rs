@@ -5,13 +5,11 @@ use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
 use lasthop_report::number;
 
-use super::range::CLAIM;
-use super::range::{CROWD, FAR};
 use super::setup::{ACKP, ACKP_FULL, BURSTS, MANY, SATELLITE, SNOOP};
 use crate::measure::{count, dropped, jain, throughput, wired};
 use crate::table::{Cell, row, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
-use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
+use crate::{Bench, Finding, Interrupted, Runs, short};
 
 /// The difference of `a` and `b` in pairs of seeds, in percent of `b`'s mean.
 fn gain(a: &Runs, b: &Runs) -> Summary {
@@ -28,11 +26,8 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-pub(super) const LONG_DELAY: Claim =
-    Claim { id: "W-SATELLITE", run: satellite, testbed: Some(&FAR), ..CLAIM };
-
 /// Does ACKP gain throughput over a satellite link?
-fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "A satellite hop: 2 Mb/s, 520 ms of round trip, windows of 256 KB, six-packet bursts",
         "<agent | KB/s | timeouts | wired goodput % | completed",
@@ -75,11 +70,8 @@ fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     Ok(())
 }
 
-pub(super) const MULTI: Claim =
-    Claim { id: "W-MULTI", paper: "experiments", run: multi, testbed: Some(&CROWD), ..CLAIM };
-
 /// How do several connections share the link?
-fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Several connections through one base station, congestion and wireless errors together",
         "<connections, agent | aggregate KB/s | Jain index | timeouts | lost in the queue | completed",
@@ -113,10 +105,8 @@ fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
     Ok(())
 }
 
-pub(super) const SEQCACHE: Claim = Claim { id: "W-SEQCACHE", run: seqcache, ..CLAIM };
-
 /// Does a base station that stores only sequence numbers do as well as snoop?
-fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     const NUMBERS: &[&str] =
         &["agent=seq-cache", "host.fixed.eln=checksum", "host.mobile.eln=checksum"];
     let mut rows = table(
@@ -160,10 +150,11 @@ fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     Ok(())
 }
 
-pub(super) const ELN_CHECKSUM: Claim = Claim { id: "W-ELN-CHECKSUM", run: eln_checksum, ..CLAIM };
-
 /// How good is a loss notification by the receiver's checksum?
-fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn eln_checksum(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+) -> Result<(), Interrupted> {
     // Both ELNs detect nearly every loss, so that it takes many runs to distinguish them.
     let mut many = |changes: &[&str]| bench.with_many(|bench| bench.runs(LAN, changes));
     let reno = many(&[SINGLE])?;
@@ -206,11 +197,8 @@ fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inte
     Ok(())
 }
 
-pub(super) const SACK_ELN: Claim =
-    Claim { id: "W-SACK-ELN", paper: "experiments", run: sack_eln, ..CLAIM };
-
 /// What does SACK add to ELN, and ELN to SACK?
-fn sack_eln(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn sack_eln(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     const ELN: [&str; 2] = ["host.fixed.eln=checksum", "host.mobile.eln=checksum"];
     const SACK: [&str; 3] =
         ["host.fixed.tcp=sack", "host.fixed.sack=true", "host.mobile.sack=true"];

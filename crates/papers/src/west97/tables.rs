@@ -3,13 +3,12 @@
 use lasthop_observe::metrics::RunMetrics;
 use lasthop_proto::event::Cause;
 
-use super::range::CLAIM;
 use super::setup::{ACKP, ACKP_FULL, BURSTS, SLOW, SNOOP, errors, restarting};
 use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::measure::{count, stall_time, throughput, timeouts, transfer_time, wired, wireless};
 use crate::table::{Cell, row, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
-use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs, short};
+use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs, short};
 
 /// The figures of a column: name in conditions, label, unit.
 const QUANTITIES: [(&str, &str, &str); 5] = [
@@ -340,10 +339,8 @@ fn fewer_timeouts(finding: &mut Finding, ackp: &Column, snoop: &Column) {
     finding.above("timeouts of snoop less those of ACKP", less, 0.0);
 }
 
-pub(super) const T1: Claim = Claim { id: "W-T1", run: t1, ..CLAIM };
-
 /// Table 1: single errors on the LAN.
-fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let MeasuredTable { ideal, columns } = measure(bench, finding, &TABLE_1)?;
     finding.near("ideal in KB/s", ideal.measured[0], TABLE_1.ideal, 0.05);
     let [_, snoop, ..] = &columns;
@@ -356,10 +353,8 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const T1_DENSER: Claim = Claim { id: "W-T1-32K-16K", run: t1_denser, ..CLAIM };
-
 /// 5.2.1, last paragraph: the same at twice and four times the error rate.
-fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Denser single errors",
         "<one error per | <agent | KB/s | timeouts | duplicate ACKs at the sender",
@@ -389,10 +384,8 @@ fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     Ok(())
 }
 
-pub(super) const T2: Claim = Claim { id: "W-T2", run: t2, ..CLAIM };
-
 /// Table 2: six-packet bursts on the LAN.
-fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let MeasuredTable { columns: [_, snoop, ackp, _], .. } = measure(bench, finding, &TABLE_2)?;
     fewer_timeouts(finding, &ackp, &snoop);
     if bench.is_shown() {
@@ -401,10 +394,8 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const T3: Claim = Claim { id: "W-T3", run: t3, ..CLAIM };
-
 /// Table 3: single errors on the slow link.
-fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let MeasuredTable { ideal, columns } = measure(bench, finding, &TABLE_3)?;
     finding.near("ideal in KB/s", ideal.measured[0], TABLE_3.ideal, 0.05);
     let [reno, snoop, ackp, _] = &columns;
@@ -433,10 +424,8 @@ fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const T4: Claim = Claim { id: "W-T4", run: t4, ..CLAIM };
-
 /// Table 4: six-packet bursts on the slow link.
-fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let MeasuredTable { columns: [_, snoop, ackp, _], .. } = measure(bench, finding, &TABLE_4)?;
     let apart = snoop.runs.ratio(&ackp.runs, throughput).value * ackp.measured[PERCENT].value;
     let apart = (apart - ackp.measured[PERCENT].value).abs();
@@ -463,10 +452,11 @@ fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-pub(super) const SNOOP_WINDOW: Claim = Claim { id: "W-SNOOP-WINDOW", run: snoop_window, ..CLAIM };
-
 /// 5.2.1: do larger windows help snoop?
-fn snoop_window(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+pub(super) fn snoop_window(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+) -> Result<(), Interrupted> {
     let mut rows = table("Snoop by the receive window", "window, KB | KB/s | stall time, s");
     let mut all = Vec::new();
     for kb in [16_u32, 32, 64] {
