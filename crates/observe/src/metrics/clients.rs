@@ -8,7 +8,7 @@ use lasthop_proto::wire::FlowKey;
 use serde::{Deserialize, Serialize};
 
 use super::exchanges::Exchanges;
-use super::model::Scalar;
+use super::model::{Scalar, scalar};
 use super::short::quantile;
 use crate::layout::ExchangeInfo;
 
@@ -168,10 +168,10 @@ pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
         let loaded = pages().map(|p| p.loaded).sum::<u64>() as f64;
         let first_byte = longest(|p| p.first_byte_p50_s);
         all.extend([
-            Scalar { name: "pages", unit: "1", value: loaded },
-            Scalar { name: "page_load_p50", unit: "s", value: longest(|p| p.load_p50_s) },
-            Scalar { name: "page_load_p95", unit: "s", value: longest(|p| p.load_p95_s) },
-            Scalar { name: "page_first_byte_p50", unit: "s", value: first_byte },
+            scalar("pages", loaded),
+            scalar("page_load_p50", longest(|p| p.load_p50_s)),
+            scalar("page_load_p95", longest(|p| p.load_p95_s)),
+            scalar("page_first_byte_p50", first_byte),
         ]);
     }
     let videos = || ours().filter_map(|table| table.videos.as_ref());
@@ -182,11 +182,11 @@ pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
         let startup = videos().map(|v| v.startup_s).fold(0.0, f64::max);
         let (stall_time, switches) = (sum(|v| v.rebuffer_time_s), sum(|v| v.switches as f64));
         all.extend([
-            Scalar { name: "video_startup", unit: "s", value: startup },
-            Scalar { name: "video_rebuffers", unit: "1", value: sum(|v| v.rebuffers as f64) },
-            Scalar { name: "video_rebuffer_time", unit: "s", value: stall_time },
-            Scalar { name: "video_bitrate", unit: "bit/s", value: bitrate },
-            Scalar { name: "video_switches", unit: "1", value: switches },
+            scalar("video_startup", startup),
+            scalar("video_rebuffers", sum(|v| v.rebuffers as f64)),
+            scalar("video_rebuffer_time", stall_time),
+            scalar("video_bitrate", bitrate),
+            scalar("video_switches", switches),
         ]);
     }
 }

@@ -226,6 +226,12 @@ pub const SCALARS: [(&str, &str); 64] = [
     ("handoff_pause_max", "s"),
 ];
 
+/// The scalar `name` of [`SCALARS`].
+pub(super) fn scalar(name: &'static str, value: f64) -> Scalar {
+    let unit = SCALARS.iter().find(|(known, _)| *known == name).map_or("1", |(_, unit)| *unit);
+    Scalar { name, unit, value }
+}
+
 impl RunMetrics {
     /// The flows other than cross traffic.
     pub fn ours(&self) -> impl Iterator<Item = &FlowMetrics> {
@@ -300,36 +306,28 @@ impl RunMetrics {
     pub fn scalars(&self) -> Vec<Scalar> {
         let flows = self.ours().count().max(1) as f64;
         let mean = |of: &dyn Fn(&FlowMetrics) -> f64| self.ours().map(of).sum::<f64>() / flows;
-        let count = |name, of: &dyn Fn(&FlowMetrics) -> u64| Scalar {
-            name,
-            unit: "1",
-            value: self.sum(of) as f64,
-        };
+        let count = |name, of: &dyn Fn(&FlowMetrics) -> u64| scalar(name, self.sum(of) as f64);
         let mut all = vec![
-            Scalar { name: "throughput", unit: "B/s", value: self.aggregate_throughput },
-            Scalar { name: "transfer_time", unit: "s", value: mean(&|f| f.transfer_time_s) },
+            scalar("throughput", self.aggregate_throughput),
+            scalar("transfer_time", mean(&|f| f.transfer_time_s)),
         ];
         let goodputs = [
             ("wired_goodput", self.wired_goodput()),
             ("wireless_goodput", self.wireless_goodput()),
         ];
         for (name, value) in goodputs {
-            all.extend(value.map(|value| Scalar { name, unit: "1", value }));
+            all.extend(value.map(|value| scalar(name, value)));
         }
         if self.stages.iter().any(|s| s.air.is_some()) {
             all.push(count("link_retransmissions", &|f| f.repeated.total()));
-            all.push(Scalar {
-                name: "collisions",
-                unit: "1",
-                value: self.air(|c| c.collided as f64),
-            });
-            all.push(Scalar { name: "airtime", unit: "s", value: self.air(|c| c.airtime_s) });
+            all.push(scalar("collisions", self.air(|c| c.collided as f64)));
+            all.push(scalar("airtime", self.air(|c| c.airtime_s)));
         }
         // Includes exchanges, whose connections are not in `flows`.
         let with_exchanges =
             |name, flows: &dyn Fn(&FlowMetrics) -> u64, of: fn(&Exchanges) -> u64| {
                 let exchanged = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
-                Scalar { name, unit: "1", value: (self.sum(flows) + exchanged) as f64 }
+                scalar(name, (self.sum(flows) + exchanged) as f64)
             };
         all.extend([
             with_exchanges("timeouts", &|f| f.timeouts, |e| e.timeouts),
@@ -345,25 +343,25 @@ impl RunMetrics {
             count("bad_state_notices", &|f| f.bad_state_notices),
             count("quenches", &|f| f.quenches),
             count("stalls", &|f| f.stalls),
-            Scalar { name: "stall_time", unit: "s", value: mean(&|f| f.stall_time_s) },
-            Scalar { name: "delay_mean", unit: "s", value: self.mean_delay_s() },
-            Scalar { name: "delay_sd", unit: "s", value: self.delay_sd_s() },
-            Scalar { name: "jain_index", unit: "1", value: self.jain_index },
+            scalar("stall_time", mean(&|f| f.stall_time_s)),
+            scalar("delay_mean", self.mean_delay_s()),
+            scalar("delay_sd", self.delay_sd_s()),
+            scalar("jain_index", self.jain_index),
         ]);
         let limits = self.limits.iter().flat_map(Limits::named);
-        all.extend(limits.map(|(name, value)| Scalar { name, unit: "1", value }));
+        all.extend(limits.map(|(name, value)| scalar(name, value)));
         all.extend([
             count("complete", &|f| u64::from(f.complete)),
-            Scalar { name: "corrupted", unit: "1", value: self.corrupted as f64 },
+            scalar("corrupted", self.corrupted as f64),
         ]);
         self.others(&mut all);
         self.powered(&mut all);
         if let Some(handoffs) = self.handoffs {
             let Handoffs { count, pause_mean_s, pause_max_s, .. } = handoffs;
             all.extend([
-                Scalar { name: "handoffs", unit: "1", value: count as f64 },
-                Scalar { name: "handoff_pause_mean", unit: "s", value: pause_mean_s },
-                Scalar { name: "handoff_pause_max", unit: "s", value: pause_max_s },
+                scalar("handoffs", count as f64),
+                scalar("handoff_pause_mean", pause_mean_s),
+                scalar("handoff_pause_max", pause_max_s),
             ]);
         }
         all
@@ -373,10 +371,10 @@ impl RunMetrics {
     fn powered(&self, all: &mut Vec<Scalar>) {
         let Some(node) = self.energy.first() else { return };
         all.extend([
-            Scalar { name: "lifetime", unit: "s", value: node.lifetime_s },
-            Scalar { name: "bytes_per_joule", unit: "B/J", value: node.bytes_per_joule },
-            Scalar { name: "bytes_per_battery", unit: "B", value: node.bytes_per_battery },
-            Scalar { name: "mean_power", unit: "W", value: node.mean_power_w() },
+            scalar("lifetime", node.lifetime_s),
+            scalar("bytes_per_joule", node.bytes_per_joule),
+            scalar("bytes_per_battery", node.bytes_per_battery),
+            scalar("mean_power", node.mean_power_w()),
         ]);
     }
 
@@ -390,15 +388,11 @@ impl RunMetrics {
         let each = |sum: u64| sum as f64 / answered.max(1.0);
         let longest = |of: fn(&Exchanges) -> f64| ours().map(of).fold(0.0, f64::max);
         all.extend([
-            Scalar { name: "exchanges", unit: "1", value: answered },
-            Scalar { name: "exchange_time_p50", unit: "s", value: longest(|e| e.time_p50_s) },
-            Scalar { name: "exchange_time_p95", unit: "s", value: longest(|e| e.time_p95_s) },
-            Scalar { name: "exchange_time_p99", unit: "s", value: longest(|e| e.time_p99_s) },
-            Scalar {
-                name: "exchange_packets",
-                unit: "1",
-                value: each(ours().map(|e| e.packets).sum()),
-            },
+            scalar("exchanges", answered),
+            scalar("exchange_time_p50", longest(|e| e.time_p50_s)),
+            scalar("exchange_time_p95", longest(|e| e.time_p95_s)),
+            scalar("exchange_time_p99", longest(|e| e.time_p99_s)),
+            scalar("exchange_packets", each(ours().map(|e| e.packets).sum())),
         ]);
     }
 
@@ -412,27 +406,23 @@ impl RunMetrics {
         let (arrived, lost) = (sum(|d| d.arrived), sum(|d| d.lost));
         let longest = |of: fn(&Datagrams) -> f64| ours().map(of).fold(0.0, f64::max);
         all.extend([
-            Scalar { name: "datagrams", unit: "1", value: arrived },
-            Scalar { name: "datagram_loss", unit: "1", value: lost / (lost + arrived).max(1.0) },
-            Scalar { name: "datagram_delay_mean", unit: "s", value: longest(|d| d.delay_mean_s) },
-            Scalar { name: "datagram_delay_p95", unit: "s", value: longest(|d| d.delay_p95_s) },
-            Scalar { name: "datagram_jitter", unit: "s", value: longest(|d| d.jitter_s) },
+            scalar("datagrams", arrived),
+            scalar("datagram_loss", lost / (lost + arrived).max(1.0)),
+            scalar("datagram_delay_mean", longest(|d| d.delay_mean_s)),
+            scalar("datagram_delay_p95", longest(|d| d.delay_p95_s)),
+            scalar("datagram_jitter", longest(|d| d.jitter_s)),
         ]);
         // The minimum over all tables.
         let worst = |of: fn(&Score) -> f64| {
             ours().filter_map(|d| d.voice.as_ref()).map(of).reduce(f64::min)
         };
         let rated = [("call_rating", worst(|v| v.r)), ("call_mos", worst(|v| v.mos))];
-        all.extend(
-            rated
-                .into_iter()
-                .filter_map(|(name, value)| Some(Scalar { name, unit: "1", value: value? })),
-        );
+        all.extend(rated.into_iter().filter_map(|(name, value)| Some(scalar(name, value?))));
         if let Some(load) =
             ours().filter_map(|d| d.load).max_by(|a, b| a.rise_s.total_cmp(&b.rise_s))
         {
-            all.push(Scalar { name: "load_rise", unit: "s", value: load.rise_s });
-            all.push(Scalar { name: "load_rpm", unit: "1", value: load.rpm });
+            all.push(scalar("load_rise", load.rise_s));
+            all.push(scalar("load_rpm", load.rpm));
         }
     }
 
@@ -445,10 +435,10 @@ impl RunMetrics {
             let p95 = short().map(|s| s.time_p95_s).fold(0.0, f64::max);
             let timeouts = short().map(|s| s.timeouts).sum::<u64>() as f64;
             all.extend([
-                Scalar { name: "short_transfers", unit: "1", value: complete },
-                Scalar { name: "short_time_mean", unit: "s", value: mean / complete.max(1.0) },
-                Scalar { name: "short_time_p95", unit: "s", value: p95 },
-                Scalar { name: "short_timeouts", unit: "1", value: timeouts },
+                scalar("short_transfers", complete),
+                scalar("short_time_mean", mean / complete.max(1.0)),
+                scalar("short_time_p95", p95),
+                scalar("short_timeouts", timeouts),
             ]);
         }
         self.exchange_scalars(all);
@@ -461,7 +451,7 @@ impl RunMetrics {
             cross.chain(short).chain(exchanged).fold(None, |sum, d| Some(sum.unwrap_or(0) + d));
         if let Some(delivered) = delivered.filter(|_| self.end_s > 0.0) {
             let value = delivered as f64 / self.end_s;
-            all.push(Scalar { name: "cross_throughput", unit: "B/s", value });
+            all.push(scalar("cross_throughput", value));
         }
     }
 }
