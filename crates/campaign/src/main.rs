@@ -32,7 +32,6 @@ fn bounds(case: u64) -> Bounds {
 
 const USAGE: &str = "usage:
   lasthop-campaign scenarios [--from N] [--count N] [--minutes N] [--workers N]   hostile scenarios
-  lasthop-campaign costs [--from N] [--count N]                     where hostile scenarios spend their time
   lasthop-campaign show CASE                                        the scenario of a case
   lasthop-campaign try FILE [SEED]                                  what is wrong with the scenario of a file
   lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way
@@ -54,7 +53,6 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["scenarios", options @ ..] => scenarios(options),
         ["worker", from, step] => worker(number(from), number(step)),
-        ["costs", options @ ..] => costs(options),
         ["show", case] => show(number(case)),
         ["try", file, seed @ ..] => attempt(file, seed.first().map_or(1, |seed| number(seed))),
         ["shrink", case] => shrink(number(case)),
@@ -203,34 +201,6 @@ fn worker(from: u64, step: u64) -> Result<bool, String> {
         }
         case += step;
     }
-}
-
-/// Processor time of this process.
-fn processor() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-/// Prints the time spent on generating cases and on running them, and the most expensive cases.
-fn costs(options: &[&str]) -> Result<bool, String> {
-    let from = option(options, "--from", 0);
-    std::panic::set_hook(Box::new(|_| {}));
-    let mut all: Vec<(Duration, Duration, u64, u64)> = Vec::new();
-    for case in from..from + option(options, "--count", 1_000) {
-        let begun = processor();
-        let made = text::case(case);
-        let making = processor() - begun;
-        let events = made.map_or(0, |(_, scenario)| examine_caught(&scenario, case).unwrap_or(0));
-        all.push((making, processor() - begun - making, events, case));
-    }
-    let making: Duration = all.iter().map(|(making, ..)| *making).sum();
-    let running: Duration = all.iter().map(|(_, running, ..)| *running).sum();
-    println!("{} cases: {making:?} to make them, {running:?} to run them", all.len());
-    all.sort_by_key(|(making, running, ..)| core::cmp::Reverse(*making + *running));
-    for (making, running, events, case) in all.iter().take(30) {
-        println!("case {case}: {making:?} to make, {running:?} to run, {events} events");
-    }
-    Ok(true)
 }
 
 fn show(case: u64) -> Result<bool, String> {
