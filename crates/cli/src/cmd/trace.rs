@@ -140,9 +140,6 @@ struct Make {
     /// Mean time that markov stays at a rate
     #[arg(long, value_name = "TIME", default_value = "1s")]
     dwell: Span,
-    /// Also write the delays of starlink to this file, for `delays` of a link with `delays-step = "10ms"`
-    #[arg(long, value_name = "FILE")]
-    delays: Option<PathBuf>,
     /// Also write the rates and delays of starlink to this file, for `measured` of a link or a radio
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -193,7 +190,7 @@ pub fn run(args: &TraceArgs, json: bool) -> Result<Outcome, Failure> {
         Verb::Make(make) => {
             let trace = traces::make(&make.model(), make.duration, make.seed)?;
             let text = lines(&trace);
-            make.write_tables()?;
+            make.write_table()?;
             write(make.output.as_deref(), Some(&trace), Vec::new(), &text, json)?;
         }
         Verb::Convert { file, to, window, duration, meant, output } => {
@@ -219,24 +216,15 @@ pub fn run(args: &TraceArgs, json: bool) -> Result<Outcome, Failure> {
 }
 
 impl Make {
-    /// Writes the files of delays and of rates and delays.
-    fn write_tables(&self) -> Result<(), Failure> {
-        let options = [("--delays", &self.delays), ("--record", &self.record)];
-        let given = options.into_iter().find(|(_, path)| path.is_some());
-        if let Some((option, _)) = given.filter(|_| !matches!(self.model, Kind::Starlink)) {
-            let message = format!("`{option}` belongs to the model `starlink`");
+    /// Writes the file of rates and delays.
+    fn write_table(&self) -> Result<(), Failure> {
+        let Some(path) = &self.record else { return Ok(()) };
+        if !matches!(self.model, Kind::Starlink) {
+            let message = "`--record` belongs to the model `starlink`";
             return Err(Failure::input(message, "leave it out, or write `starlink`"));
         }
-        if let Some(path) = &self.delays {
-            let delays = traces::starlink_delays(self.duration, self.seed);
-            let delays: String = delays.iter().map(|ms| format!("{ms}\n")).collect();
-            output::write(path, delays.as_bytes())?;
-        }
-        if let Some(path) = &self.record {
-            let rows = traces::starlink_table(self.rate, MEAN_DELAY_MS, self.duration, self.seed)?;
-            output::write(path, rows.as_bytes())?;
-        }
-        Ok(())
+        let rows = traces::starlink_table(self.rate, MEAN_DELAY_MS, self.duration, self.seed)?;
+        output::write(path, rows.as_bytes())
     }
 
     fn model(&self) -> Model {

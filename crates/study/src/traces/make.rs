@@ -106,7 +106,7 @@ const DELAY_MS: f64 = 10.5;
 
 /// One-way delays of the Starlink trace with this seed, in milliseconds, every 10 ms. In the record of LeoCC they are
 /// 7 to 16 ms with a mean of 10.7 ms. Packets that are sent within a gap arrive after it, with up to 68 ms.
-pub fn starlink_delays(duration: Span, seed: u64) -> Vec<u32> {
+pub(super) fn starlink_delays(duration: Span, seed: u64) -> Vec<u32> {
     let millis = duration.0 / 1_000_000;
     let gaps = gaps(millis, seed);
     let mut chance = Stream::new(seed, "trace.delays");

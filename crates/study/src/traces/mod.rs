@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use convert::{Content, ConvertedTrace, from_capture, read, to_csv};
 pub use lasthop_proto::link::varied::measured::{Hints, Measured, Role};
-pub use make::{Model, from_rates, make, starlink_delays, starlink_table};
+pub use make::{Model, from_rates, make, starlink_table};
 
 use crate::Error;
 
@@ -174,7 +174,7 @@ mod tests {
                     assert!(gaps.windows(2).all(|p| (p[1].0 - p[0].0).abs_diff(15_000) < 100));
                     assert!((found.mean_bps / 50e6 - 1.0).abs() < 0.2, "{found:?}");
                     assert!(found.min_bps > 20e6 && found.max_bps < 80e6, "{found:?}");
-                    let delays = starlink_delays(span, 1);
+                    let delays = make::starlink_delays(span, 1);
                     assert_eq!(delays.len(), 12_000);
                     let mean = delays.iter().sum::<u32>() as f64 / 12_000.0;
                     assert!((9.7..11.7).contains(&mean), "{mean}");
