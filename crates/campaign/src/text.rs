@@ -18,7 +18,7 @@ const PLAIN: &str = "bytes = \"100KB\"";
 const MAX_REMOVED: usize = 200;
 
 /// The keys of a host with the preset that cases have where they name none.
-static HOST: LazyLock<Vec<Listed>> = LazyLock::new(|| keys_of_hosts("rfc"));
+static HOST: LazyLock<Vec<Listed>> = LazyLock::new(keys_of_hosts);
 
 /// The scenario file of a case, and its first cell; `None` if no valid one was found.
 pub fn case(number: u64) -> Option<(String, Scenario)> {

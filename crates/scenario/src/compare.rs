@@ -6,11 +6,12 @@
 mod builder;
 mod handoffs;
 mod losses;
+mod stages;
 
 use serde::Serialize;
 
 use crate::argument::Argument;
-use crate::document::{self, Node, Table, Value};
+use crate::document::{self, Table};
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::model::Scenario;
 use crate::plan::{Axis, Cell, Plan};
@@ -20,6 +21,7 @@ use crate::vary::{self, AxisSpec, Point};
 use builder::Builder;
 pub use handoffs::Handoffs;
 use losses::{Losses, loss_points};
+use stages::insert_agent;
 
 /// The name of the scenario as it is.
 pub const AS_IS: &str = "as-is";
@@ -180,12 +182,6 @@ pub fn compare(
     Ok(comparison)
 }
 
-fn trouble(message: String) -> Diagnostic {
-    Diagnostic::new(Code::BadValue, "", &Location::file(0..0))
-        .message(message)
-        .label("this scenario")
-}
-
 fn no_scheme(message: String) -> Diagnostic {
     Diagnostic::new(Code::NoScheme, "", &Location::file(0..0))
         .message(message)
@@ -249,79 +245,9 @@ impl Comparison {
     }
 }
 
-fn stages(document: &Table) -> Vec<&Table> {
-    let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
-    // The parser of paths reports a stage that is not a table. Here such a stage counts as empty.
-    static NOTHING: Table = Table { entries: Vec::new(), inline: false };
-    items.iter().map(|item| item.as_table().unwrap_or(&NOTHING)).collect()
-}
-
-/// The last radio and the agent of its base station.
-fn last_hop(document: &Table) -> Option<(usize, Option<usize>)> {
-    let stages = stages(document);
-    let radio = stages.iter().rposition(|stage| stage.has("radio"))?;
-    let before = stages[..radio].iter().rposition(|stage| stage.has("radio")).map_or(0, |i| i + 1);
-    let agent = (before..radio).rev().find(|i| stages[*i].has("agent"));
-    Some((radio, agent))
-}
-
-/// Gives the last radio a base station with agent `none`, if it has none; returns its position.
-fn insert_agent(document: &mut Table) -> Option<usize> {
-    let (radio, agent) = last_hop(document)?;
-    if agent.is_some() {
-        return None;
-    }
-    put_agent(document, radio, "none");
-    Some(radio)
-}
-
-/// Puts a stage with an agent before the stage `before`.
-fn put_agent(document: &mut Table, before: usize, agent: &str) {
-    let at = Location::file(0..0);
-    let mut stage = Table::default();
-    let agent = Node { at: at.clone(), value: Value::String(agent.to_owned()) };
-    stage.put("agent", &at, agent);
-    if let Some(items) = path_of(document) {
-        items.insert(before, Node { at, value: Value::Table(stage) });
-    }
-}
-
-fn path_of(document: &mut Table) -> Option<&mut Vec<Node>> {
-    match document.get_mut("path").map(|node| &mut node.value) {
-        Some(Value::Array(items)) => Some(items),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The agent of the last radio, between it and the radio before it.
-    #[test]
-    fn the_last_hop_has_the_agent_before_its_radio() {
-        for (stages, hop) in [
-            ("link", None),
-            ("radio", Some((0, None))),
-            ("agent radio", Some((1, Some(0)))),
-            ("agent link agent link radio", Some((4, Some(2)))),
-            ("radio agent", Some((0, None))),
-            ("agent radio radio", Some((2, None))),
-            ("agent radio link radio", Some((3, None))),
-            ("agent radio agent radio", Some((3, Some(2)))),
-            ("radio agent radio link", Some((2, Some(1)))),
-        ] {
-            let (at, mut document) = (Location::file(0..0), Table::default());
-            let stage = |kind: &str| {
-                let mut stage = Table::default();
-                stage.put(kind, &at, Node { at: at.clone(), value: Value::Bool(true) });
-                Node { at: at.clone(), value: Value::Table(stage) }
-            };
-            let all = Value::Array(stages.split(' ').map(stage).collect());
-            document.put("path", &at, Node { at: at.clone(), value: all });
-            assert_eq!(last_hop(&document), hop, "{stages}");
-        }
-    }
 
     /// Two round trips of packets of 1500 bytes and eight more, if this exceeds the default: one packet per
     /// millisecond at 12 Mb/s.

@@ -85,22 +85,7 @@ pub enum Code {
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Code::Syntax => "syntax",
-            Code::UnknownKey => "unknown-key",
-            Code::MissingKey => "missing-key",
-            Code::BadValue => "bad-value",
-            Code::OutOfRange => "out-of-range",
-            Code::BadPath => "bad-path",
-            Code::BadTransfer => "bad-transfer",
-            Code::BadVisit => "bad-visit",
-            Code::BadAxis => "bad-axis",
-            Code::BadName => "bad-name",
-            Code::NoScheme => "no-scheme",
-            Code::NoEffect => "no-effect",
-            Code::Differs => "differs",
-            Code::BareNumber => "bare-number",
-        })
+        self.serialize(f)
     }
 }
 
@@ -123,6 +108,13 @@ pub struct Diagnostic {
 
 /// A probably unintended setting. The scenario can be run.
 pub type Warning = Diagnostic;
+
+/// A warning, and whether it counts only if every combination of a sweep has it. For example, an option of
+/// the snoop agent is valid if one cell of the sweep has that agent.
+pub(crate) struct Noted {
+    pub warning: Warning,
+    pub in_every_cell: bool,
+}
 
 impl Diagnostic {
     pub(crate) fn new(code: Code, key: impl Into<String>, at: &Location) -> Diagnostic {

@@ -58,7 +58,7 @@ pub use error::{Code, Diagnostic, Error, Location, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
 pub use grid::Grid;
 pub use json_schema::{File, json_schema};
-pub use live::LivePath;
+pub use live::{LivePath, StationFile};
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, Quic, QuicCongestion, RadioStage, Scenario, Stack,
     Stage, StageKind, Traffic, Transfer, World,
@@ -67,7 +67,6 @@ pub use parts::host::KERNELS;
 pub use parts::station::{Captures, Limits, PlaneChoice, SubscriberConfig};
 pub use parts::tunnel::{Key, TunnelFile};
 pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
-pub use resolve::station::StationFile;
 pub use roaming::Roaming;
 pub use schema::{PARTS, Part, keys_of_hosts};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
@@ -121,5 +120,5 @@ pub fn parse_station(text: &str) -> Result<(StationFile, Vec<Warning>), Error> {
                 .to_owned();
         error
     })?;
-    resolve::station::station(document)
+    StationFile::of(document)
 }

@@ -5,9 +5,9 @@ use core::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::document::Table;
-use crate::error::{Error, Warning};
+use crate::error::{Error, Noted, Warning};
 use crate::model::{Scenario, Stack, World};
-use crate::resolve::{self, Noted};
+use crate::resolve;
 use crate::vary::AxisSpec;
 
 /// Part of every [`RunKey`]: incremented when a change of the machines invalidates old results without a new

@@ -3,7 +3,7 @@
 mod values;
 
 use crate::document::{Entry, Node, Table};
-use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
+use crate::error::{Code, Diagnostic, Error, Location, Noted, did_you_mean, listed};
 use crate::schema;
 use crate::synonyms::{KEYS, meaning, same};
 
@@ -238,6 +238,15 @@ impl<'t> Reader<'t> {
             .help(help)
             .into()
     }
+
+    /// The warning of a key without an effect here. It counts if every combination of a sweep has it.
+    pub fn unused(&self, key: &str, label: &str, help: &str) -> Noted {
+        let warning = Diagnostic::new(Code::NoEffect, self.key(key), &self.location(key))
+            .message(format!("`{key}` has no effect"))
+            .label(label)
+            .help(help);
+        Noted { warning, in_every_cell: true }
+    }
 }
 
 /// Reads a single value.
@@ -275,6 +284,21 @@ pub(crate) fn shortened(word: &str) -> String {
         Some((end, _)) => format!("{}...", &word[..end]),
         None => word.to_owned(),
     }
+}
+
+/// Names become parts of file names, of dotted keys and of table rows.
+pub(crate) fn check_name(name: &str, key: &str, at: &Location) -> Result<(), Error> {
+    let fits = (1..=64).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        && !name.starts_with('-');
+    if fits {
+        return Ok(());
+    }
+    Err(Diagnostic::new(Code::BadName, key, at)
+        .message(format!("`{key}`: `{}` cannot be a name", shortened(name)))
+        .label("not a name")
+        .help("a name is 1 to 64 letters, digits, `-` or `_`, for example `west97-lan`")
+        .into())
 }
 
 /// The error for an unknown keyword.

@@ -52,9 +52,9 @@ pub static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
     ]
 });
 
-/// The keys of a host with this `preset`, on which their defaults depend.
-pub fn keys_of_hosts(preset: &'static str) -> Vec<Listed> {
-    list_with(Some(("preset", preset)), host::keys)
+/// The keys of a host with the preset `rfc`, on which their defaults depend.
+pub fn keys_of_hosts() -> Vec<Listed> {
+    list_with(Some(("preset", "rfc")), host::keys)
 }
 
 /// The part of this name.

@@ -6,7 +6,7 @@ use lasthop_proto::units::Rate;
 
 use super::handoffs::Handoffs;
 use super::losses::Losses;
-use super::{last_hop, path_of, put_agent, stages};
+use super::stages::{last_hop, path_of, put_agent, stages};
 use crate::address::{Dotted, set};
 use crate::document::{Node, Table, Value};
 use crate::error::{Error, Location};
@@ -176,9 +176,12 @@ impl Builder<'_> {
                 let at = last_hop(self.base).map(|(radio, _)| radio);
                 match (at, self.computed(at, first, node)) {
                     (Some(_), None) => Ok(Vec::new()),
-                    (_, node) => {
-                        self.at(at, key, node.as_ref().unwrap_or(&Node::nothing()), no_radio)
-                    }
+                    (_, node) => self.at(
+                        at,
+                        key,
+                        node.as_ref().unwrap_or(&Node::new(Value::Bool(false))),
+                        no_radio,
+                    ),
                 }
             }
             "return" => self.on_the_way_back(rest, node),
@@ -225,7 +228,7 @@ impl Builder<'_> {
             None if radio_stage.radio.half_duplex => return None,
             None => Value::String("full-duplex".to_owned()),
         };
-        Some(Node { at: Location::file(0..0), value })
+        Some(Node::new(value))
     }
 
     /// The slowest stage with queued ACKs.
@@ -273,12 +276,6 @@ impl Builder<'_> {
             key => key.to_owned(),
         };
         Ok(vec![(format!("path.{}.{kind}.{key}", at + 1), node.clone())])
-    }
-}
-
-impl Node {
-    fn nothing() -> Node {
-        Node { at: Location::file(0..0), value: Value::Bool(false) }
     }
 }
 

@@ -4,9 +4,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use lasthop_proto::units::Span;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use super::{last_hop, path_of, trouble};
+use super::stages::{last_hop, path_of, trouble};
 use crate::document::{self, Node, Table, Value};
 use crate::error::{Error, Location, Source, did_you_mean};
 use crate::{resolve, schema};
@@ -22,22 +22,18 @@ const EXAMPLE: &str = "for example every=15s,gap=80ms";
 
 /// Hand-offs in the notation `every=15s,gap=80ms`. `every` or `dwell` is a key of the visits, all others are
 /// of the hand-offs.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(transparent)]
 pub struct Handoffs {
     word: String,
     /// Table, key and value of each.
+    #[serde(skip)]
     set: Vec<(&'static str, String, String)>,
 }
 
 impl fmt::Display for Handoffs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.word)
-    }
-}
-
-impl Serialize for Handoffs {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.word)
     }
 }
 
@@ -96,10 +92,10 @@ impl Handoffs {
         }
         let at = Location::file(0..0);
         // There are no other visits.
-        document.put("visits", &at, table(Table::default()));
+        document.put("visits", &at, Node::new(Value::Table(Table::default())));
         for (name, key, value) in &self.set {
             if !document.has(name) {
-                document.put(name, &at, table(Table::default()));
+                document.put(name, &at, Node::new(Value::Table(Table::default())));
             }
             let mut value = document::parse_value(value, Source::Argument(0), 0);
             value.forget_locations();
@@ -114,19 +110,17 @@ impl Handoffs {
 /// The stages from the last base station on become two cells.
 fn split(document: &mut Table) -> Result<(), Error> {
     let Some((radio, agent)) = last_hop(document) else {
-        return Err(trouble(
-            "the path has no radio, so no host can move to another one".to_owned(),
-        )
-        .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave `--handoff` out")
-        .into());
+        return Err(trouble("the path has no radio, so no host can move to another one")
+            .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave `--handoff` out")
+            .into());
     };
     let at = Location::file(0..0);
     let Some(stages) = path_of(document) else { return Ok(()) };
     let mut behind = stages.split_off(agent.unwrap_or(radio));
     if stages.is_empty() {
         let mut wire = Table::default();
-        wire.put("link", &at, table(Table::default()));
-        stages.push(table(wire));
+        wire.put("link", &at, Node::new(Value::Table(Table::default())));
+        stages.push(Node::new(Value::Table(wire)));
     }
     // Stages are named after their cells.
     for stage in behind.iter_mut().filter_map(Node::as_table_mut) {
@@ -134,15 +128,11 @@ fn split(document: &mut Table) -> Result<(), Error> {
     }
     let cell = |name: &str| {
         let mut cell = Table::default();
-        cell.put("name", &at, Node { at: at.clone(), value: Value::String(name.to_owned()) });
-        cell.put("path", &at, Node { at: at.clone(), value: Value::Array(behind.clone()) });
-        table(cell)
+        cell.put("name", &at, Node::new(Value::String(name.to_owned())));
+        cell.put("path", &at, Node::new(Value::Array(behind.clone())));
+        Node::new(Value::Table(cell))
     };
     let cells = Value::Array(CELLS.iter().map(|name| cell(name)).collect());
-    document.put("cell", &at, Node { at: at.clone(), value: cells });
+    document.put("cell", &at, Node::new(cells));
     Ok(())
-}
-
-fn table(table: Table) -> Node {
-    Node { at: Location::file(0..0), value: Value::Table(table) }
 }

@@ -1,6 +1,6 @@
 //! The losses under which schemes are compared: those of the scenario's own axis, or given ones.
 
-use super::{stages, trouble};
+use super::stages::{stages, trouble};
 use crate::address::{Dotted, Route, set};
 use crate::document::{self, Node, Table};
 use crate::error::Source;
@@ -84,7 +84,7 @@ pub(super) fn loss_points(document: &Table, errors: &[String]) -> Result<Vec<Los
                 vec![(format!("path.{}.cross.loss", at + 1), node(&format!("\"{word}\"")))]
             }
             (None, None) => {
-                return Err(trouble("the path has neither a radio nor a router that could lose packets".to_owned())
+                return Err(trouble("the path has neither a radio nor a router that could lose packets")
                     .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave the losses out")
                     .into());
             }

@@ -2,9 +2,8 @@
 
 use lasthop_proto::agent::{AgentConfig, Router, words};
 
-use super::Noted;
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Error, did_you_mean};
+use crate::error::{Error, Noted, did_you_mean};
 use crate::read::{Reader, not_a_choice};
 use crate::reading::take;
 use crate::schema;
@@ -29,12 +28,8 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     for key in
         schema::stage_keys("agent").iter().filter(|key| reader.has(key) && !uses.contains(key))
     {
-        notes.push(Noted::unused(
-            reader,
-            key,
-            "the agent does not use it",
-            "leave it out, or choose an agent that uses it".to_owned(),
-        ));
+        let help = "leave it out, or choose an agent that uses it";
+        notes.push(reader.unused(key, "the agent does not use it", help));
     }
     Ok(agent)
 }
@@ -50,17 +45,4 @@ fn unknown(node: &Node, path: &str, names: &[&str]) -> Error {
         );
     }
     error
-}
-
-impl Noted {
-    /// Warns of a key without an effect here. The warning counts if every combination of a sweep has it.
-    pub(super) fn unused(reader: &Reader<'_>, key: &str, label: &str, help: String) -> Noted {
-        Noted {
-            warning: Diagnostic::new(Code::NoEffect, reader.key(key), &reader.location(key))
-                .message(format!("`{key}` has no effect"))
-                .label(label)
-                .help(help),
-            in_every_cell: true,
-        }
-    }
 }

@@ -4,14 +4,13 @@ use lasthop_proto::units::Span;
 
 use super::path::{self, Stretch};
 use super::transfer::Directions;
-use super::{Noted, named};
 use crate::document::{Node, Value};
-use crate::error::{Code, Diagnostic, Error, Location, did_you_mean};
+use crate::error::{Code, Diagnostic, Error, Location, Noted, did_you_mean};
 use crate::files;
 use crate::model::{Host, HostSide, Stage, StageKind};
 use crate::parts::cells::{VisitsValues, cell, visits};
 use crate::parts::handoff;
-use crate::read::Reader;
+use crate::read::{Reader, check_name};
 use crate::reading::take;
 use crate::roaming::{Handoff, RadioCell, Roaming, Stay, Stays, Tour};
 use crate::schema;
@@ -95,7 +94,7 @@ fn cells(
         let reader = Reader::open(item, &key, &[schema::keys("cell"), &["path"]].concat())?;
         let (name, _) = take(&reader, cell)?;
         let at = reader.location("name");
-        named(&name, &reader.key("name"), &at)?;
+        check_name(&name, &reader.key("name"), &at)?;
         let taken = names.contains(&name) || around.hosts.iter().any(|host| host.name == name);
         if taken || name.bytes().all(|b| b.is_ascii_digit()) {
             return Err(Diagnostic::new(Code::BadName, reader.key("name"), &at)

@@ -10,10 +10,9 @@ use lasthop_proto::queue::csdp::Knowledge;
 use lasthop_proto::tcp::config::Variant;
 use lasthop_proto::tcp::{ElnMode, ElnReaction};
 
-use super::Noted;
 use super::host::HostSpec;
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Location};
+use crate::error::{Code, Diagnostic, Location, Noted};
 use crate::model::{HostSide, Scenario, Stage, StageKind};
 use crate::read::Reader;
 

@@ -6,8 +6,7 @@ use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::{self, LinkLayerConfig, RadioConfig};
 use lasthop_proto::mac::{self, Chosen, HalfDuplexHops, MacConfig};
 
-use super::Noted;
-use crate::error::{Code, Diagnostic, Error};
+use crate::error::{Code, Diagnostic, Error, Noted};
 use crate::parts::hop::fragment;
 use crate::read::{Reader, not_a_choice};
 use crate::reading::take;
@@ -127,7 +126,7 @@ fn chosen<R: Copy, T>(
             let with = system.word;
             let help = format!("leave it out, or write `{key} = \"{with}\"`");
             uses.push(option);
-            notes.push(Noted::unused(stage, option, "the hop does not use it", help));
+            notes.push(stage.unused(option, "the hop does not use it", &help));
         }
     }
     config.ok_or_else(|| stage.missing(key, "one of the words", registry[0].word))

@@ -5,12 +5,12 @@ use lasthop_proto::link::LineConfig;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::wire::Addr;
 
-use super::{kernel, named};
+use super::kernel;
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, Location};
 use crate::model::{HostSide, Stack};
 use crate::parts::host::keys;
-use crate::read::Reader;
+use crate::read::{Reader, check_name};
 use crate::reading::take;
 use crate::schema;
 
@@ -54,7 +54,7 @@ pub(super) fn read(file: &Reader<'_>) -> Result<Vec<HostSpec>, Error> {
         .iter()
         .map(|entry| {
             let path = format!("host.{}", entry.key);
-            named(&entry.key, &path, &entry.key_at)?;
+            check_name(&entry.key, &path, &entry.key_at)?;
             host(&entry.key, &entry.key_at, &entry.node, &path)
         })
         .collect()

@@ -6,6 +6,7 @@ pub(crate) mod cells;
 mod check;
 mod errors;
 mod exchange;
+mod feasible;
 mod hop;
 mod host;
 mod kernel;
@@ -16,20 +17,13 @@ mod traffic;
 mod transfer;
 
 use crate::document::Table;
-use crate::error::{Code, Diagnostic, Error, Location, Warning};
+use crate::error::{Error, Location, Noted};
 use crate::files;
 use crate::model::{Scenario, StageKind, World};
 use crate::parts::top;
-use crate::read::{Reader, shortened};
+use crate::read::{Reader, check_name};
 use crate::reading::take;
 use crate::schema;
-
-/// A warning, and whether it counts only if every combination of a sweep has it. For example, an option of
-/// the snoop agent is valid if one cell of the sweep has that agent.
-pub(crate) struct Noted {
-    pub warning: Warning,
-    pub in_every_cell: bool,
-}
 
 /// Builds the scenario that a document describes; its `[vary]` table has been applied already.
 pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<Noted>), Error> {
@@ -38,7 +32,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let (top, _) = take(&file, top::keys)?;
     let name = match top.name {
         Some(given) => {
-            named(&given, "name", &file.location("name"))?;
+            check_name(&given, "name", &file.location("name"))?;
             given
         }
         None => tidy(name),
@@ -74,37 +68,22 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     battery::give_hops(&mut path, &hosts, &batteries)?;
 
     if world == World::Testbed {
-        traffic::in_testbed(&hosts, &transfers)?;
+        feasible::in_testbed(&hosts, &transfers)?;
         if let Some(refused) = specs.iter_mut().find_map(|spec| spec.refused.take()) {
             return Err(refused);
         }
         let not_applied = specs.iter_mut().flat_map(|spec| core::mem::take(&mut spec.not_applied));
         notes.extend(not_applied.map(|warning| Noted { warning, in_every_cell: false }));
     }
-    transfer::protocols(world, &hosts, &transfers)?;
-    traffic::bursts(&hosts, &transfers)?;
-    traffic::next_to_hosts(&hosts, &transfers, &path)?;
+    feasible::protocols(world, &hosts, &transfers)?;
+    feasible::bursts(&hosts, &transfers)?;
+    feasible::next_to_hosts(&hosts, &transfers, &path)?;
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let runs = runs as u32;
     let scenario =
         Scenario { name, world, runs, first_seed, horizon, hosts, transfers, path, roaming };
     check::run(&scenario, &file, &specs, &mut notes);
     Ok((scenario, notes))
-}
-
-/// Names become parts of file names, of dotted keys and of table rows.
-fn named(name: &str, key: &str, at: &Location) -> Result<(), Error> {
-    let fits = (1..=64).contains(&name.len())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-        && !name.starts_with('-');
-    if fits {
-        return Ok(());
-    }
-    Err(Diagnostic::new(Code::BadName, key, at)
-        .message(format!("`{key}`: `{}` cannot be a name", shortened(name)))
-        .label("not a name")
-        .help("a name is 1 to 64 letters, digits, `-` or `_`, for example `west97-lan`")
-        .into())
 }
 
 /// The valid name closest to a file's stem.
@@ -126,6 +105,6 @@ mod tests {
     fn any_stem_gives_a_name() {
         assert_eq!(tidy("my link (2)"), "my-link--2");
         assert_eq!(tidy("日本"), "scenario");
-        assert!(named(&tidy("-x-"), "name", &Location::file(0..0)).is_ok());
+        assert!(check_name(&tidy("-x-"), "name", &Location::file(0..0)).is_ok());
     }
 }

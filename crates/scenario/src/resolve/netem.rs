@@ -3,9 +3,8 @@
 use lasthop_proto::link::tc::EmulatorConfig;
 use lasthop_proto::units::{Probability, Span};
 
-use super::Noted;
 use crate::document::Node;
-use crate::error::{Code, Diagnostic};
+use crate::error::{Code, Diagnostic, Noted};
 use crate::model::{Stage, StageKind};
 
 /// Adds one warning for each link of a path that differs from netem. `key` is the list of stages.

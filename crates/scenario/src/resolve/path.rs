@@ -5,13 +5,13 @@ use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 use lasthop_proto::mac::MacConfig;
 
 use super::transfer::Directions;
-use super::{Noted, agent, errors, hop, named, netem};
+use super::{agent, errors, hop, netem};
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Error, Location, listed, suggestion};
+use crate::error::{Code, Diagnostic, Error, Location, Noted, listed, suggestion};
 use crate::model::{Host, HostSide, RadioStage, Stage, StageKind};
 use crate::parts::link::link;
 use crate::parts::stages::{cross, radio};
-use crate::read::Reader;
+use crate::read::{Reader, check_name};
 use crate::reading::take;
 use crate::roaming::{RadioCell, Roaming};
 use crate::schema;
@@ -251,7 +251,7 @@ fn names(
         };
         let path = format!("{}.{}.name", stretch.key, i + 1);
         let text: String = crate::read::read(node, &path, "name")?;
-        named(&text, &path, &node.at)?;
+        check_name(&text, &path, &node.at)?;
         let reason = if given.iter().flatten().chain(&*taken).any(|other| *other == text) {
             Some("another stage has this name")
         } else if text.bytes().all(|b| b.is_ascii_digit()) {

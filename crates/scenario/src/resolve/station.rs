@@ -1,78 +1,24 @@
-//! The file of a base station: two interfaces, the stages between them, and access to its state.
-
-use core::net::SocketAddr;
+//! The values and the stages of a base station's file.
 
 use lasthop_proto::agent::SnoopConfig;
-use lasthop_proto::units::{Bytes, Span};
+use lasthop_proto::units::Bytes;
 
 use super::path;
 use super::transfer::Directions;
 use crate::document::{Node, Table};
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
-use crate::live::LivePath;
 use crate::model::Stage;
-use crate::parts::station::{Captures, Limits, PlaneChoice, StationValues, SubscriberConfig, keys};
+use crate::parts::station::{Limits, StationValues, keys};
 use crate::read::{Reader, read};
 use crate::reading::take;
 use crate::schema;
-
-/// The settings of a station's file.
-#[derive(Clone, Debug)]
-pub struct StationFile {
-    /// The interface on the wired side.
-    pub left: String,
-    /// The interface on the wireless side.
-    pub right: String,
-    /// Seed of all random draws.
-    pub seed: u64,
-    /// The stages between the interfaces, which can be changed while they run.
-    pub path: LivePath,
-    /// The control socket of `lasthop ctl`, if the file has one.
-    pub socket: Option<String>,
-    /// Address for Prometheus, if any.
-    pub metrics: Option<SocketAddr>,
-    /// Captures, if any.
-    pub capture: Option<Captures>,
-    /// The view of subscribers, if any.
-    pub subscribers: Option<SubscriberConfig>,
-    /// Limits of connections and memory.
-    pub limits: Limits,
-    /// The data plane.
-    pub plane: PlaneChoice,
-    /// Whether the kernel continues to forward after a clean stop.
-    pub forward_after_stop: bool,
-    /// Time limit for the connections that end at the station to finish before a stop.
-    pub drain: Span,
-}
-
-/// Builds a station's settings from its document.
-pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Error> {
-    let values = read_values(&document)?;
-    let (stages, warnings) = stages(&document)?;
-    let path = LivePath::of_station(document, stages);
-    let station = StationFile {
-        left: values.left,
-        right: values.right,
-        seed: values.seed,
-        path,
-        socket: values.shared.socket,
-        metrics: values.shared.metrics,
-        capture: values.capture,
-        subscribers: values.subscribers,
-        limits: values.limits,
-        plane: values.plane,
-        forward_after_stop: values.forward_after_stop,
-        drain: values.drain,
-    };
-    Ok((station, warnings))
-}
 
 fn open(document: &Table) -> Result<Reader<'_>, Error> {
     Reader::top(document, "station's file", &[schema::keys("station"), &["path"]].concat())
 }
 
-fn read_values(document: &Table) -> Result<StationValues, Error> {
+pub(crate) fn values(document: &Table) -> Result<StationValues, Error> {
     take(&open(&*files::put_in(document)?)?, keys).map(|(values, _)| values)
 }
 
@@ -84,7 +30,7 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
     // The wired side is on the left, so the data of `errors-data` travels to the right.
     let mut stages = path::read(&file, Directions { right: true, left: false }, &mut notes)?;
     path::suspect_sizes(&mut stages);
-    within_limits(&file, read_values(document)?.limits)?;
+    within_limits(&file, values(document)?.limits)?;
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
 }
 

@@ -7,7 +7,7 @@ use super::host::{HostSpec, names};
 use super::traffic::traffic;
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Location, did_you_mean};
-use crate::model::{Exchange, Host, HostSide, Stack, Traffic, Transfer, World};
+use crate::model::{Exchange, Host, HostSide, Traffic, Transfer};
 use crate::parts::exchange::MAX_CONNECTIONS;
 use crate::parts::transfer::{TransferValues, keys};
 use crate::read::Reader;
@@ -170,42 +170,6 @@ fn only_bulk(reader: &Reader<'_>) -> Error {
         .label("not with this application")
         .help("leave out `on-off`, `web` or `request`, or write `protocol = \"tcp\"`")
         .into()
-}
-
-/// Checks that each host uses either TCP or QUIC, and that QUIC in a testbed has the UDP of a kernel.
-pub(super) fn protocols(
-    world: World,
-    hosts: &[Host],
-    transfers: &[TransferSpec],
-) -> Result<(), Error> {
-    let by_quic = |spec: &&TransferSpec| spec.transfer.quic.is_some();
-    let mut by_tcp = vec![false; hosts.len()];
-    for spec in transfers.iter().filter(|spec| !by_quic(spec)) {
-        by_tcp[spec.transfer.from] = true;
-        by_tcp[spec.transfer.to] = true;
-    }
-    for TransferSpec { transfer, at, key, .. } in transfers.iter().filter(by_quic) {
-        let ends = [transfer.from, transfer.to];
-        let refuse = |message: String, label, help: String| -> Result<(), Error> {
-            let refused = Diagnostic::new(Code::BadTransfer, key, at);
-            Err(refused.message(message).label(label).help(help).into())
-        };
-        let ours = ends.into_iter().find(|i| matches!(hosts[*i].stack, Stack::Lasthop));
-        if let Some(host) = ours.filter(|_| world == World::Testbed) {
-            let name = &hosts[host].name;
-            let message =
-                format!("`{name}` speaks QUIC, which needs its kernel's sockets in the testbed");
-            let help = format!("leave out the `stack` of `{name}`");
-            return refuse(message, "its packets would be lasthop's own", help);
-        }
-        if let Some(host) = ends.into_iter().find(|host| by_tcp[*host]) {
-            let name = &hosts[host].name;
-            let message = format!("`{name}` has transfers by TCP and by QUIC");
-            let help = "give one of them another host at the same end of the path";
-            return refuse(message, "one protocol for each host", help.to_owned());
-        }
-    }
-    Ok(())
 }
 
 fn end(reader: &Reader<'_>, key: &str, name: &str, hosts: &[HostSpec]) -> Result<usize, Error> {

@@ -62,7 +62,7 @@ fn presets() {
 
 /// A block for each key of a host with one sender.
 fn host(file: &str, preset: &str, tcp: &str, at: At, draft: Draft) {
-    let mut keys = keys_of_hosts("rfc");
+    let mut keys = keys_of_hosts();
     keys.retain(|listed| !matches!(listed.key.name, "preset" | "tcp"));
     let blocks = each(&keys, |listed| {
         let mut figures = RunFigures::default();
@@ -110,7 +110,7 @@ fn keys_of_hosts_together() {
                 draft.set(host, &format!("preset = \"{preset}\""));
                 draft.set(host, &format!("tcp = \"{tcp}\""));
             }
-            let mut keys = keys_of_hosts("rfc");
+            let mut keys = keys_of_hosts();
             keys.retain(|listed| !matches!(listed.key.name, "preset" | "tcp"));
             let size = Size { single: 0, drawn: 5_000, draws: 60 };
             vary(&mut figures, &draft, &keys, "", at, size);
