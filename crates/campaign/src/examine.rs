@@ -77,7 +77,7 @@ pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Examine
     let events = session.run_bounded(bounds.events, &mut watch);
     let (watch, books) = watch;
     let reason = session.ended();
-    let end = session.finish();
+    let end = session.end();
     // Where a path loses resets, a client does not notice that its server gave up, and waits forever.
     let silent = is_silenced(scenario);
     let waits = (watch.abandoned || silent) && scenario.exchanges().next().is_some();

@@ -44,17 +44,18 @@ impl<S: Sink> Outside for Void<'_, S> {
 
 /// The state of a run. It knows its scenario only by the path, so that it is compiled once.
 pub(crate) struct Engine {
-    path: Path,
+    pub(crate) path: Path,
     horizon: Time,
-    now: Time,
-    wakes: u64,
+    pub(crate) now: Time,
+    /// Deadlines dispatched by the run loop.
+    pub(crate) wakes: u64,
     /// Deadlines since time last advanced.
     wakes_now: u32,
     /// Every transfer is over at the host that opened it.
     finished: bool,
     /// The run ends only after all packets have left the path: it has datagrams, for which no host waits.
     drains: bool,
-    ended: Option<Reason>,
+    pub(crate) ended: Option<Reason>,
 }
 
 impl Engine {
@@ -79,14 +80,6 @@ impl Engine {
     /// A copy in the same state; `None` if a host has another protocol stack.
     pub(crate) fn fork(&self) -> Option<Engine> {
         Some(Engine { path: self.path.fork()?, ..*self })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn path_mut(&mut self) -> &mut Path {
-        &mut self.path
     }
 
     /// Continues after the end of the transfers until no deadline is left, for at most `patience`. True if no deadline
@@ -241,27 +234,6 @@ impl Engine {
             }
         }
         all
-    }
-
-    /// Deadlines dispatched by the run loop.
-    pub(crate) fn wakes(&self) -> u64 {
-        self.wakes
-    }
-
-    pub(crate) fn next_wake(&self) -> Option<Time> {
-        self.path.next_stage().map(|(at, _)| at)
-    }
-
-    pub(crate) fn stages(&self) -> &[Stage] {
-        self.path.stages()
-    }
-
-    pub(crate) fn now(&self) -> Time {
-        self.now
-    }
-
-    pub(crate) fn ended(&self) -> Option<Reason> {
-        self.ended
     }
 }
 

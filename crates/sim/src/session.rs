@@ -105,17 +105,17 @@ impl<S: Borrow<Scenario>> Session<S> {
 
     /// Number of deadlines dispatched by the run loop, without those inside hops.
     pub fn wakes(&self) -> u64 {
-        self.engine.wakes()
+        self.engine.wakes
     }
 
     /// Runs until a deadline has decided the fate of at least one packet. Returns the choice point of each decided
     /// packet and its number there, in the order of the decisions; empty at the end of the run.
     pub fn run_past_choice(&mut self, sink: &mut dyn Sink) -> Vec<(ChoicePoint, u64)> {
-        let before: Vec<(ChoicePoint, u64)> = self.engine.path().choices().collect();
+        let before: Vec<(ChoicePoint, u64)> = self.engine.path.choices().collect();
         let sum = |path: &Path| path.choices().map(|(_, decided)| decided).sum::<u64>();
-        let decided = sum(self.engine.path());
+        let decided = sum(&self.engine.path);
         self.engine.run_while(Time::NEVER, sink, Some(&|path: &Path| sum(path) == decided));
-        let path = self.engine.path();
+        let path = &self.engine.path;
         let before =
             |point| before.iter().find(|(at, _)| *at == point).map_or(0, |(_, decided)| *decided);
         let new = path.choices().flat_map(|(point, decided)| {
@@ -128,12 +128,12 @@ impl<S: Borrow<Scenario>> Session<S> {
 
     /// Whether `fate` is possible for a packet at `point`.
     pub fn can_meet(&self, point: ChoicePoint, fate: Fate) -> bool {
-        self.engine.path().can_meet(point, fate)
+        self.engine.path.can_meet(point, fate)
     }
 
     /// Sets the fate of packet `number` at `point`, before the packet arrives there.
     pub fn set_fate(&mut self, point: ChoicePoint, number: u64, fate: Fate) {
-        self.engine.path_mut().set_fate(point, number, fate);
+        self.engine.path.set_fate(point, number, fate);
     }
 
     /// A copy in the same state; `None` if a host has another protocol stack.
@@ -150,24 +150,24 @@ impl<S: Borrow<Scenario>> Session<S> {
         self.engine.settle(patience, sink)
     }
 
-    /// Results of the run up to now.
+    /// Results of the run; an unfinished run is cut off at the current time.
     pub fn end(&self) -> RunEnd {
         self.engine.end(self.scenario.borrow())
     }
 
     /// The reason for the end of the run; `None` while it continues.
     pub fn ended(&self) -> Option<Reason> {
-        self.engine.ended()
+        self.engine.ended
     }
 
     /// Simulated time up to which the run has advanced.
     pub fn now(&self) -> Time {
-        self.engine.now()
+        self.engine.now
     }
 
     /// A time not after the next deadline.
     pub fn next_wake(&self) -> Option<Time> {
-        self.engine.next_wake()
+        self.engine.path.next_stage().map(|(at, _)| at)
     }
 
     /// The control block of the sender of transfer `index`, in the order of [`RunEnd::transfers`]; `None` without one,
@@ -178,16 +178,11 @@ impl<S: Borrow<Scenario>> Session<S> {
 
     /// The stages of the path, in their current state.
     pub fn stages(&self) -> &[Stage] {
-        self.engine.stages()
+        self.engine.path.stages()
     }
 
     /// The current state of transfer `index`, as in [`Session::control_block`].
     pub fn transfer(&self, index: usize) -> Option<TransferEnd> {
         self.engine.transfers(self.scenario.borrow()).get(index).map(Transfer::end)
-    }
-
-    /// Results of the run; an unfinished run is cut off at the current time.
-    pub fn finish(self) -> RunEnd {
-        self.end()
     }
 }

@@ -29,7 +29,7 @@ fn a_run_in_steps_has_the_same_events_and_the_same_end() {
         }
         let last = session.transfer(0).expect("there is one");
         assert_eq!((last.delivered, last.complete), (50_000, true));
-        assert_eq!(session.finish(), end);
+        assert_eq!(session.end(), end);
         assert!(parts.events().eq(whole.events()));
     }
 }
@@ -47,7 +47,7 @@ fn a_bounded_run_is_the_beginning_of_the_run() {
         let events = session.run_bounded(most, &mut seen);
         assert_eq!(events as usize, seen.events().len());
         assert!(whole.events().take(seen.events().len()).eq(seen.events()));
-        (events, session.ended(), session.finish())
+        (events, session.ended(), session.end())
     };
     let total = whole.events().len() as u64;
     for most in [1, 1000, total / 2] {
@@ -77,7 +77,7 @@ fn a_radio_hop_running_ahead_gives_the_same_events() {
         let mut session = Session::new(scenario, 5, &looked);
         session.run_bounded(u64::MAX, &mut looked);
         // The number of deadlines is part of the end.
-        assert_eq!(session.finish(), end, "{name}");
+        assert_eq!(session.end(), end, "{name}");
         assert!(looked.events().eq(alone.events()), "{name}");
         let mut parts = Record::default();
         let mut session = Session::new(scenario, 5, &parts);
@@ -88,7 +88,7 @@ fn a_radio_hop_running_ahead_gives_the_same_events() {
                 break;
             }
         }
-        assert_eq!(session.finish(), end, "{name}");
+        assert_eq!(session.end(), end, "{name}");
         assert!(parts.events().eq(alone.events()), "{name}");
     }
 }

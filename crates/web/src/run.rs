@@ -79,7 +79,7 @@ pub(crate) fn driven(
     let mut session = Session::with_ends(scenario, seed, &no_ends, &sink);
     session.run_bounded(most, &mut sink);
     let cut = session.ended().is_none();
-    (session.finish(), cut)
+    (session.end(), cut)
 }
 
 /// A run up to and including a time, with its state then.

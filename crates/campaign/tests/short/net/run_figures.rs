@@ -61,7 +61,7 @@ impl RunFigures {
         let mut session = Session::with_ends(scenario, seed, &lasthop_sim::quic::end, &sink);
         let events = session.run_bounded(most, &mut sink);
         let over = session.ended();
-        let end = session.finish();
+        let end = session.end();
         let ((table, blocks), (Headers(mut digest), metrics)) = sink;
         let table = table.finish().expect("it is written");
         let text = std::str::from_utf8(&table).expect("text");
@@ -85,7 +85,7 @@ impl RunFigures {
         let mut brief = Metrics::new(layout(scenario));
         let mut session = Session::with_ends(scenario, seed, &lasthop_sim::quic::end, &brief);
         session.run_until(end.at, &mut brief);
-        let short = session.finish();
+        let short = session.end();
         let same = short.at == end.at && over.is_some();
         assert!(!same || brief.finish(end.at) == metrics, "metrics depend on other sinks");
         let mut scalars = Digest::default();

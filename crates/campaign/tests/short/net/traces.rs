@@ -43,7 +43,7 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     let mut record = Record::default();
     let mut session = Session::with_ends(scenario, 1, &lasthop_sim::quic::end, &record);
     session.run_bounded(most, &mut record);
-    let end = session.finish();
+    let end = session.end();
     block.put("events", record.events().len());
     block.put("end", end.at.0);
 
@@ -232,7 +232,7 @@ fn parsed_changed_packets() {
 fn run(scenario: &Scenario, sink: &mut impl Sink) -> Time {
     let mut session = Session::new(scenario, 3, &*sink);
     session.run_bounded(4_000, sink);
-    session.finish().at
+    session.end().at
 }
 
 fn interest_of(sink: impl Sink) -> Interest {
