@@ -1,5 +1,29 @@
 //! Events in order of time: the only input of metrics, captures and plots.
 
+/// Generates for an enum the meaning of each variant from its docstring, which is part of the user documentation.
+macro_rules! with_meanings {
+    (
+        $(#[$of:meta])*
+        pub enum $Name:ident {
+            $($(#[doc = $doc:literal])* $Kind:ident $(($Inner:ty))? $({ $($(#[$of_field:meta])* $field:ident: $Field:ty,)* })?,)*
+        }
+    ) => {
+        $(#[$of])*
+        pub enum $Name {
+            $($(#[doc = $doc])* $Kind $(($Inner))? $({ $($(#[$of_field])* $field: $Field,)* })?,)*
+        }
+
+        impl $Name {
+            /// Its meaning, in a sentence.
+            pub fn meaning(&self) -> &'static str {
+                match self {
+                    $($Name::$Kind { .. } => concat!($($doc),*).trim_ascii_start(),)*
+                }
+            }
+        }
+    };
+}
+
 mod cause;
 mod client;
 
@@ -153,20 +177,22 @@ impl EventKind {
     }
 }
 
-/// An event of a link layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "note")]
-pub enum LinkNote {
-    /// A duplicate frame was dropped.
-    Duplicate,
-    /// A frame with a sequence number outside of the window was dropped.
-    OutOfWindow,
-    /// An acknowledgement of frames that were never sent was ignored.
-    BadAck,
-    /// The window is full; the oldest packet is retransmitted until an acknowledgement arrives.
-    WindowFull,
-    /// The channel to the peer is bad: nothing is sent to it for a while.
-    ChannelBad,
+with_meanings! {
+    /// An event of a link layer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case", tag = "note")]
+    pub enum LinkNote {
+        /// The link layer dropped a duplicate frame.
+        Duplicate,
+        /// The link layer dropped a frame outside the window.
+        OutOfWindow,
+        /// The link layer ignored an ACK of a frame that was never sent.
+        BadAck,
+        /// The link layer's window is full, so it retransmits the oldest packet.
+        WindowFull,
+        /// The link layer pauses because the channel is bad.
+        ChannelBad,
+    }
 }
 
 /// An operation on a packet.
@@ -217,65 +243,68 @@ pub struct TcpEvent {
     pub tcb: Tcb,
 }
 
-/// Kinds of events of a TCP end point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum TcpKind {
-    /// The first SYN was sent.
-    Opening,
-    /// The handshake is complete.
-    Established,
-    /// An ACK moved the left edge of the window.
-    Acked,
-    /// A duplicate ACK arrived.
-    DupAck,
-    /// The fast-retransmit threshold was reached, so recovery began.
-    FastRetransmit,
-    /// A fast recovery ended with all its data acknowledged.
-    RecoveryEnded,
-    /// A loss was spurious: the segment was only late, and the window is restored.
-    Undone,
-    /// The retransmission timer expired.
-    Timeout,
-    /// A partial acknowledgement of a base station re-armed the retransmission timer.
-    PartialAck,
-    /// A notification of a wireless loss arrived; the sender keeps its window.
-    LossNotified,
-    /// A base station's notification of a bad state restarted the retransmission timer (bakshi96 4.2.3).
-    BadStateNotified,
-    /// A source quench closed the congestion window (bakshi96 4.2.2).
-    Quenched,
-    /// The peer echoed a congestion mark, and the window was reduced (RFC 3168).
-    CongestionEchoed,
-    /// The receiver now acknowledges every `every` segments (balakrishnan97 4.2.1).
-    AckFactor {
-        /// The delayed-ACK factor d.
-        every: u32,
-    },
-    /// No ACK came for two round trips: a segment is sent to cause one (RFC 8985).
-    TailLossProbe,
-    /// A closed window was probed.
-    WindowProbe,
-    /// Data was delivered to the application in order.
-    Delivered {
-        /// Number of bytes.
-        bytes: u32,
-    },
-    /// A byte about to be delivered differs from the sent byte: a fault of the implementation.
-    Corrupted,
-    /// All data was sent and acknowledged.
-    Complete,
-    /// A client sent a request: an exchange began.
-    Asked,
-    /// The last byte of the response to the oldest open request was delivered to the client.
-    Answered,
-    /// Both directions are closed.
-    Closed,
-    /// The connection was aborted or reset.
-    Aborted,
-    /// A sample of a live end point's control block shows a change without any of the above events. Or a
-    /// foreign stack has sent data for the first time.
-    Sampled,
+with_meanings! {
+    /// Kinds of events of a TCP end point.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case", tag = "kind")]
+    pub enum TcpKind {
+        /// The sender opens the connection with a SYN.
+        Opening,
+        /// The handshake is complete.
+        Established,
+        /// An ACK moved the left edge of the window; more may be sent.
+        Acked,
+        /// A duplicate ACK: the receiver got data behind a hole.
+        DupAck,
+        /// After enough duplicate ACKs the sender considers the segment lost, retransmits it, and reduces its window.
+        FastRetransmit,
+        /// All data in flight at the loss is acknowledged; fast recovery ends.
+        RecoveryEnded,
+        /// The data had been late, not lost: the window is restored.
+        Undone,
+        /// No ACK arrived in time. The sender retransmits the oldest segment with a window of one segment.
+        Timeout,
+        /// A partial ACK of the base station, which repairs the loss: the sender restarts its timer.
+        PartialAck,
+        /// The sender was notified of a loss on the radio, and does not reduce its window.
+        LossNotified,
+        /// The base station reported a bad link; the sender restarts its timer.
+        BadStateNotified,
+        /// The base station requested a lower rate; the sender closes its congestion window.
+        Quenched,
+        /// The receiver echoed a congestion mark; the sender reduces its window.
+        CongestionEchoed,
+        /// The receiver changes the number of segments per ACK.
+        AckFactor {
+            /// The delayed-ACK factor d.
+            every: u32,
+        },
+        /// No ACK arrived for two round trips: the sender sends a probe before the timer expires.
+        TailLossProbe,
+        /// The receiver's window is closed; the sender probes it.
+        WindowProbe,
+        /// Data was delivered to the application in order.
+        Delivered {
+            /// Number of bytes.
+            bytes: u32,
+        },
+        /// A wrong byte would have been delivered: a fault of lasthop.
+        Corrupted,
+        /// All data is acknowledged.
+        Complete,
+        /// A client sends a request.
+        Asked,
+        /// The client has received the response.
+        Answered,
+        /// Both directions are closed.
+        Closed,
+        /// The connection was aborted or reset.
+        Aborted,
+        // A live end point's control block shows a change without another event, or a foreign stack has sent data for the
+        // first time.
+        /// The state of the connection was sampled.
+        Sampled,
+    }
 }
 
 impl TcpKind {
@@ -320,51 +349,52 @@ pub struct Tcb {
     pub in_recovery: bool,
 }
 
-/// An event of a base-station agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "note")]
-pub enum AgentNote {
-    /// The agent began to track a flow.
-    FlowSeen,
-    /// The agent removed a flow, for space or at the flow's end.
-    FlowForgotten,
-    /// A packet was evicted from the cache.
-    CacheEvicted,
-    /// The sender's retransmission of a packet passed.
-    SenderRetransmission,
-    /// A hole in the sequence showed a loss upstream of the base station.
-    CongestionHole,
-    /// A message to the source was suppressed, since another one had been sent just before.
-    NoticeWithheld,
-    /// The maximum segment size of a SYN was reduced.
-    SegmentClamped {
-        /// The new value, bytes.
-        mss: u16,
-    },
-    /// A new connection passed unchanged at the connection limit.
-    NoRoom,
-    /// A new connection passed unchanged at the limit of half-open connections.
-    HalfOpenLimit,
-    /// A half-open connection was removed to make room for another one.
-    HalfOpenEvicted,
-    /// SACK blocks were removed from an ACK: losses behind the hole are handled locally.
-    BlocksHidden,
-    /// The next loss of a flow is left to the sender, to test whether it slows down.
-    LossLeft,
-    /// The flow is ignored: its sender does not slow down after losses.
-    FlowLeftAlone,
-    /// The flow's losses are repaired: its sender slows down after them.
-    FlowRepaired,
-    /// A round trip over the wireless link was measured.
-    LocalRtt {
-        /// The measured time.
-        rtt: Span,
-    },
-    /// The mobile host does not answer any more; its sender's window is closed (M-TCP).
-    HostGone,
-    /// The mobile host answers again, and its sender's window is open (M-TCP).
-    HostBack,
-    /// The ends of a connection communicated directly while the mobile host was elsewhere, so the connection
-    /// is no longer split.
-    Bypassed,
+with_meanings! {
+    /// An event of a base-station agent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case", tag = "note")]
+    pub enum AgentNote {
+        /// The base station starts to track the connection.
+        FlowSeen,
+        /// The base station removes the state of the connection.
+        FlowForgotten,
+        /// The base station's cache is full: it does not store a packet.
+        CacheEvicted,
+        /// The sender retransmits: the duplicate ACKs that follow are not suppressed.
+        SenderRetransmission,
+        /// Data was lost in the wired network, before the base station: the sender must repair it.
+        CongestionHole,
+        /// A notification is withheld because another one was just sent.
+        NoticeWithheld,
+        /// The base station lowered the segment size that a SYN announces.
+        SegmentClamped {
+            /// The new value, bytes.
+            mss: u16,
+        },
+        /// The base station has reached its limit of connections.
+        NoRoom,
+        /// The base station has reached its limit of half-open connections: the new one passes unchanged.
+        HalfOpenLimit,
+        /// The base station removes a half-open connection, to make room for a new one.
+        HalfOpenEvicted,
+        /// The base station removed the SACK blocks from the ACK, since it repairs the loss itself.
+        BlocksHidden,
+        /// The base station leaves the next loss to the sender, to test whether it reduces its rate.
+        LossLeft,
+        /// The sender does not reduce its rate after losses: the base station ignores the connection.
+        FlowLeftAlone,
+        /// The sender reduces its rate after losses: the base station repairs them.
+        FlowRepaired,
+        /// The base station measured a round trip over the radio.
+        LocalRtt {
+            /// The measured time.
+            rtt: Span,
+        },
+        /// The mobile host does not respond; the base station closes the sender's window.
+        HostGone,
+        /// The mobile host responds again; the base station opens the sender's window.
+        HostBack,
+        /// The connection continues without the base station.
+        Bypassed,
+    }
 }

@@ -12,25 +12,27 @@ pub struct ClientEvent {
     pub news: ClientNews,
 }
 
-/// An event that a user sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientNews {
-    /// A page is requested.
-    PageAsked,
-    /// Its first byte has arrived.
-    PageBegins,
-    /// All its objects have arrived.
-    PageLoaded,
-    /// The first segment of a video is requested.
-    VideoAsked,
-    /// A segment of this rate has arrived.
-    Segment(Rate),
-    /// The video starts or resumes.
-    Plays,
-    /// The buffer is empty, and playback stops.
-    Stalls,
-    /// Playback is complete.
-    Ends,
+with_meanings! {
+    /// An event that a user sees.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ClientNews {
+        /// A user requests a page.
+        PageAsked,
+        /// The first byte of the page has arrived.
+        PageBegins,
+        /// The page and all its objects have arrived.
+        PageLoaded,
+        /// A user requests a video.
+        VideoAsked,
+        /// A segment of the video has arrived.
+        Segment(Rate),
+        /// The video plays.
+        Plays,
+        /// The buffer is empty, and the video stalls.
+        Stalls,
+        /// The video has ended.
+        Ends,
+    }
 }
 
 impl ClientNews {
