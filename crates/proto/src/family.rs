@@ -1,6 +1,25 @@
 //! Families of systems, of which a scenario chooses one: agents, channel models, link layers, medium access, disciplines of
 //! queues.
 
+/// Generates methods that pass the call to the variant's machine, or with `[each config]` to its configuration.
+macro_rules! forward {
+    ([$each:ident $($config:ident)?]) => {};
+    ([$each:ident $($config:ident)?] $(#[$meta:meta])* $vis:vis fn $name:ident(&mut $self:ident $(, $given:ident: $Given:ty)*) $(-> $Out:ty)?; $($rest:tt)*) => {
+        $(#[$meta])*
+        $vis fn $name(&mut $self $(, $given: $Given)*) $(-> $Out)? {
+            $each!($($config)? $self, own => own.$name($($given),*))
+        }
+        forward! { [$each $($config)?] $($rest)* }
+    };
+    ([$each:ident $($config:ident)?] $(#[$meta:meta])* $vis:vis fn $name:ident(&$self:ident $(, $given:ident: $Given:ty)*) $(-> $Out:ty)?; $($rest:tt)*) => {
+        $(#[$meta])*
+        $vis fn $name(&$self $(, $given: $Given)*) $(-> $Out)? {
+            $each!($($config)? $self, own => own.$name($($given),*))
+        }
+        forward! { [$each $($config)?] $($rest)* }
+    };
+}
+
 /// Generates from one list, with one line for each system, the enum of a family's configurations and the enum
 /// of its machines. It also generates `new`, which creates a machine from a configuration, and a macro:
 ///

@@ -3,24 +3,12 @@
 //! A partial ACK notifies the sender that its data has reached the base station, and that the wireless link
 //! delays it. So the sender does not time out. It works on top of the cache of [`super::snoop`].
 
-use serde::Serialize;
-
-use super::snoop::config::{SnoopAgent, SnoopConfig};
+use super::snoop::config::{AckpMode, SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::tcp::config::AckpReaction;
 use crate::travel::FAR;
 use crate::travel::travels;
-
-/// Rule for the times at which a base station forges partial acknowledgements.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AckpMode {
-    /// The algorithm of west97 3.3: delayed-ACK timer, `lastackp`, only to senders that offered the option.
-    Full,
-    /// The first implementation, west97 4.2: one for every data packet.
-    EveryPacket,
-}
 
 pub(super) const WORD: Descriptor<Read> = Descriptor {
     word: "snoop+ackp",

@@ -30,7 +30,6 @@ use crate::wire::{Addr, FlowKey, Packet, Seq};
 
 pub use crate::describe::Needs;
 pub use ack_reconstruction::{AckReconstruction, Reconstruction};
-pub use ackp::AckpMode;
 pub use ebsn::{Ebsn, Notifier};
 pub use ending::{Bypass, Ending};
 pub use good_packet_size::{PacketSize, PacketSizes};
@@ -38,7 +37,7 @@ pub use i_tcp_handoff::Handover;
 pub use m_tcp::MtcpConfig;
 pub use none::Router;
 pub use seq_cache::{SeqCache, SeqCacheAgent};
-pub use snoop::{DupAcks, Snoop, SnoopAgent, SnoopConfig, TimeoutRule};
+pub use snoop::{AckpMode, DupAcks, Snoop, SnoopAgent, SnoopConfig, TimeoutRule};
 pub use snoop_nack::{NackAgent, SnoopNack};
 pub use source_quench::SourceQuench;
 pub use split::{Split, SplitConfig};
@@ -232,24 +231,17 @@ family! {
 }
 
 impl AgentConfig {
-    /// Its name.
-    pub fn word(&self) -> &'static str {
-        each!(config self, config => config.word())
-    }
-
-    /// Its description in a plan.
-    pub fn plan(&self) -> String {
-        each!(config self, config => config.plan())
-    }
-
-    /// The missing requirement for data between these hosts, if the agent would be useless.
-    pub fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
-        each!(config self, config => config.idle(ends))
-    }
-
-    /// Whether it repairs losses of a radio on its right.
-    pub fn needs_radio(&self) -> bool {
-        each!(config self, config => config.needs_radio())
+    forward! { [each config]
+        /// Its name.
+        pub fn word(&self) -> &'static str;
+        /// Its description in a plan.
+        pub fn plan(&self) -> String;
+        /// The missing requirement for data between these hosts, if the agent would be useless.
+        pub fn idle(&self, ends: &Ends<'_>) -> Option<Idle>;
+        /// Whether it repairs losses of a radio on its right.
+        pub fn needs_radio(&self) -> bool;
+        /// Whether it helps data to the left, or has no effect at all.
+        pub fn helps_both_ways(&self) -> bool;
     }
 
     /// Whether TCP connections end at the base station: each side has its own connection.
@@ -270,11 +262,6 @@ impl AgentConfig {
             _ => 0,
         }
     }
-
-    /// Whether it helps data to the left, or has no effect at all.
-    pub fn helps_both_ways(&self) -> bool {
-        each!(config self, config => config.helps_both_ways())
-    }
 }
 
 impl Agent {
@@ -285,89 +272,35 @@ impl Agent {
 }
 
 impl BaseStation for Agent {
-    fn flows(&self) -> usize {
-        each!(self, agent => agent.flows())
-    }
-
-    fn state_bytes(&self) -> usize {
-        each!(self, agent => agent.state_bytes())
-    }
-
-    fn peak_state_bytes(&self) -> usize {
-        each!(self, agent => agent.peak_state_bytes())
-    }
-
-    fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment)) {
-        each!(self, agent => agent.stored_segments(each));
-    }
-
-    fn takes_bulk(&self) -> bool {
-        each!(self, agent => agent.takes_bulk())
-    }
-
-    fn endings(&self) -> usize {
-        each!(self, agent => agent.endings())
-    }
-
-    fn reset_endings(&mut self, now: Time, out: &mut Out) {
-        each!(self, agent => agent.reset_endings(now, out));
-    }
-
-    fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
-        each!(self, agent => agent.report_endings(all, each));
-    }
-
-    fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
-        each!(self, agent => agent.bypass(now, flow, bypass, out));
-    }
-
-    fn drain(&mut self, next: Agent) -> Result<(), Agent> {
-        each!(self, agent => agent.drain(next))
-    }
-
-    fn successor(&mut self) -> Option<Agent> {
-        each!(self, agent => agent.successor())
-    }
-
-    fn await_state(&mut self, host: Addr, coming: bool) {
-        each!(self, agent => agent.await_state(host, coming));
-    }
-
-    fn overtaken(&mut self, now: Time, flow: FlowKey) {
-        each!(self, agent => agent.overtaken(now, flow));
-    }
-
-    fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
-        each!(self, agent => agent.forget_held(place, out))
+    forward! { [each]
+        fn flows(&self) -> usize;
+        fn state_bytes(&self) -> usize;
+        fn peak_state_bytes(&self) -> usize;
+        fn stored_segments(&self, each: &mut dyn FnMut(StoredSegment));
+        fn takes_bulk(&self) -> bool;
+        fn endings(&self) -> usize;
+        fn reset_endings(&mut self, now: Time, out: &mut Out);
+        fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending));
+        fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out);
+        fn drain(&mut self, next: Agent) -> Result<(), Agent>;
+        fn successor(&mut self) -> Option<Agent>;
+        fn await_state(&mut self, host: Addr, coming: bool);
+        fn overtaken(&mut self, now: Time, flow: FlowKey);
+        fn forget_held(&mut self, place: u64, out: &mut Out) -> u64;
     }
 }
 
 impl Machine for Agent {
-    fn check(&self) {
-        each!(self, agent => agent.check());
-    }
-
-    #[inline]
-    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        each!(self, agent => agent.on_packet(now, from, packet, out));
-    }
-
-    fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
-        each!(self, agent => agent.on_signal(now, from, signal, out));
-    }
-
-    #[inline]
-    fn on_wake(&mut self, now: Time, out: &mut Out) {
-        each!(self, agent => agent.on_wake(now, out));
-    }
-
-    #[inline]
-    fn next_wake(&self) -> Option<Time> {
-        each!(self, agent => agent.next_wake())
-    }
-
-    fn holds(&self) -> usize {
-        each!(self, agent => agent.holds())
+    forward! { [each]
+        fn check(&self);
+        #[inline]
+        fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out);
+        fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out);
+        #[inline]
+        fn on_wake(&mut self, now: Time, out: &mut Out);
+        #[inline]
+        fn next_wake(&self) -> Option<Time>;
+        fn holds(&self) -> usize;
     }
 }
 

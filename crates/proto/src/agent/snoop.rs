@@ -41,8 +41,7 @@ use super::flows::Flows;
 use super::guard::{Guard, Standing};
 use super::receiver::is_partial;
 use super::{
-    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, note,
-    snoop_smart,
+    AgentConfig, BaseStation, Config, Ends, Idle, Read, StoredSegment, ackp, note, snoop_smart,
 };
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::{AgentNote, Cause};
@@ -51,7 +50,7 @@ use crate::units::Time;
 use crate::wake::WakeTree;
 use crate::wire::{Damage, FlowKey, Packet, Seq};
 use cache::Entry;
-pub use config::{DupAcks, SnoopAgent, SnoopConfig};
+pub use config::{AckpMode, DupAcks, SnoopAgent, SnoopConfig};
 use flow::Flow;
 pub use timeout::TimeoutRule;
 

@@ -82,22 +82,9 @@ impl<'v> Keys<'v> {
         Keys(visitor)
     }
 
-    fn visit(
-        &mut self,
-        name: &'static str,
-        form: Form,
-        need: Need,
-        default: Value,
-        doc: &'static str,
-    ) -> Value {
-        let mut value = default;
-        self.0.key(&Key { name, summary: doc, form, need }, &mut value);
-        value
-    }
-
     /// Visits a key whose default is the value in `slot`.
     fn set<Q: Quantity>(&mut self, key: &'static str, slot: &mut Q, form: Form, doc: &'static str) {
-        let value = self.visit(key, form, Need::Default, slot.value(), doc);
+        let value = self.value(key, form, Need::Default, slot.value(), doc);
         *slot = Q::of(&value).unwrap_or(*slot);
     }
 
@@ -110,7 +97,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
     ) {
         let default = slot.map_or(Value::Absent, Quantity::value);
-        let value = self.visit(key, form, Need::Else(""), default, doc);
+        let value = self.value(key, form, Need::Else(""), default, doc);
         *slot = Q::of(&value).or(*slot);
     }
 
@@ -176,7 +163,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
     ) -> Q {
         let (usual, text) = example;
-        let value = self.visit(key, Form::within(range), Need::Required(text), usual.value(), doc);
+        let value = self.value(key, Form::within(range), Need::Required(text), usual.value(), doc);
         Q::of(&value).unwrap_or(usual)
     }
 
@@ -206,7 +193,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
     ) -> Probability {
         let need = Need::Required(example);
-        let value = self.visit(key, Form::Probability, need, Probability::ZERO.value(), doc);
+        let value = self.value(key, Form::Probability, need, Probability::ZERO.value(), doc);
         Probability::of(&value).unwrap_or(Probability::ZERO)
     }
 
@@ -233,7 +220,7 @@ impl<'v> Keys<'v> {
             Some((word, _)) => (Need::Default, Value::Keyword(word)),
             None => (Need::Else(""), Value::Absent),
         };
-        let value = self.visit(key, Form::Keyword(words(table)), need, default, doc);
+        let value = self.value(key, Form::Keyword(words(table)), need, default, doc);
         if let Value::Keyword(word) = value
             && let Some(value) = named(table, word)
         {
@@ -249,7 +236,7 @@ impl<'v> Keys<'v> {
         doc: &'static str,
     ) -> Option<T> {
         let form = Form::Keyword(words(table));
-        match self.visit(key, form, Need::Else(""), Value::Absent, doc) {
+        match self.value(key, form, Need::Else(""), Value::Absent, doc) {
             Value::Keyword(word) => named(table, word),
             _ => None,
         }
@@ -264,7 +251,9 @@ impl<'v> Keys<'v> {
         default: Value,
         doc: &'static str,
     ) -> Value {
-        self.visit(key, form, need, default, doc)
+        let mut value = default;
+        self.0.key(&Key { name: key, summary: doc, form, need }, &mut value);
+        value
     }
 
     /// Visits a table of keys.

@@ -173,43 +173,16 @@ impl LinkLayerConfig {
 }
 
 impl LinkEnd for LinkLayer {
-    fn check(&self) {
-        each!(self, end => end.check());
-    }
-
-    fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
-        each!(self, end => end.on_frame(now, frame, above));
-    }
-
-    fn on_mac(&mut self, now: Time, signal: MacSignal, above: &mut dyn Above) {
-        each!(self, end => end.on_mac(now, signal, above));
-    }
-
-    fn on_wake(&mut self, now: Time, above: &mut dyn Above) {
-        each!(self, end => end.on_wake(now, above));
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        each!(self, end => end.next_wake())
-    }
-
-    fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame> {
-        each!(self, end => end.next_frame(now, above))
-    }
-
-    fn next_frame_to(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
-        each!(self, end => end.next_frame_to(now, to, above))
-    }
-
-    fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
-        each!(self, end => end.reply(now, to, above))
-    }
-
-    fn amend(&mut self, now: Time, frame: &mut Frame) -> bool {
-        each!(self, end => end.amend(now, frame))
-    }
-
-    fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool)) {
-        each!(self, end => end.stored_loads(each));
+    forward! { [each]
+        fn check(&self);
+        fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above);
+        fn on_mac(&mut self, now: Time, signal: MacSignal, above: &mut dyn Above);
+        fn on_wake(&mut self, now: Time, above: &mut dyn Above);
+        fn next_wake(&self) -> Option<Time>;
+        fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame>;
+        fn next_frame_to(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame>;
+        fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame>;
+        fn amend(&mut self, now: Time, frame: &mut Frame) -> bool;
+        fn stored_loads(&self, each: &mut dyn FnMut(&Load, bool));
     }
 }

@@ -233,47 +233,17 @@ family! {
 }
 
 impl Mac for Medium {
-    fn check(&self) {
-        each!(self, mac => mac.check());
-    }
-
-    fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
-        each!(self, mac => mac.request(now, frame, access, air));
-    }
-
-    fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
-        each!(self, mac => mac.on_wake(now, air));
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        each!(self, mac => mac.next_wake())
-    }
-
-    fn is_idle(&self, station: Station) -> bool {
-        each!(self, mac => mac.is_idle(station))
-    }
-
-    fn reports_idle(&self) -> bool {
-        each!(self, mac => mac.reports_idle())
-    }
-
-    fn timing(&self) -> Timing {
-        each!(self, mac => mac.timing())
-    }
-
-    fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
-        each!(self, mac => mac.waiting(station))
-    }
-
-    fn hand_back(&mut self, station: Station, attempts: u32) {
-        each!(self, mac => mac.hand_back(station, attempts));
-    }
-
-    fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
-        each!(self, mac => mac.hurry(now, station, air));
-    }
-
-    fn vary(&mut self, sky: Sky) {
-        each!(self, mac => mac.vary(sky));
+    forward! { [each]
+        fn check(&self);
+        fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air);
+        fn on_wake(&mut self, now: Time, air: &mut dyn Air);
+        fn next_wake(&self) -> Option<Time>;
+        fn is_idle(&self, station: Station) -> bool;
+        fn reports_idle(&self) -> bool;
+        fn timing(&self) -> Timing;
+        fn waiting(&mut self, station: Station) -> Option<&mut Frame>;
+        fn hand_back(&mut self, station: Station, attempts: u32);
+        fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air);
+        fn vary(&mut self, sky: Sky);
     }
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::super::ackp::AckpMode;
 use super::super::flows;
 use super::timeout::TimeoutRule;
 use crate::describe::Keys;
@@ -16,6 +15,16 @@ pub enum DupAcks {
     Suppress,
     /// They are forwarded to the sender, as by a link layer that is not aware of TCP.
     Pass,
+}
+
+/// Rule for the times at which a base station forges partial acknowledgements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckpMode {
+    /// The algorithm of west97 3.3: delayed-ACK timer, `lastackp`, only to senders that offered the option.
+    Full,
+    /// The first implementation, west97 4.2: one for every data packet.
+    EveryPacket,
 }
 
 /// Local retransmission, optionally with partial acknowledgements.

@@ -100,7 +100,9 @@ impl Rtt {
     pub(in super::super) fn timeout(&self, config: &SnoopConfig) -> Span {
         let base = match self.estimate {
             None => self.bound.map_or(config.initial_timeout, |bound| bound * 2),
-            Some((srtt, rttvar)) => config.timeout.timeout(Measured { srtt, rttvar }, config),
+            Some((srtt, rttvar)) => {
+                config.timeout.timeout(Measured { srtt, rttvar }, config.initial_timeout)
+            }
         };
         base.max(config.min_timeout).max(Span(1))
     }

@@ -1,8 +1,7 @@
-//! Rules of the local timeout: one file and one line each.
+//! Rules of the local timeout.
 
 use serde::Serialize;
 
-use super::config::SnoopConfig;
 use crate::units::Span;
 
 /// Input of a rule: the smoothed round trip over the wireless link, and its variation.
@@ -12,42 +11,46 @@ pub(super) struct Measured {
     pub rttvar: Span,
 }
 
-/// A rule: its name, and the timeout before the configured minimum.
-struct Rule {
-    word: &'static str,
-    timeout: fn(Measured, &SnoopConfig) -> Span,
+/// Rule of the local timeout as a function of the local round trips.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutRule {
+    /// Twice the smoothed round trip (parsa98 4, after the published description of snoop).
+    TwiceSrtt,
+    /// The smoothed round trip plus four times its variation, as in TCP (the Berkeley implementation).
+    SrttPlusVar,
+    /// A constant timeout, that before the first measurement, as in early link layers. A comparison with it shows
+    /// the value of measuring the local round trip.
+    Fixed,
 }
 
-/// Generates the enum of all rules from the list of their files.
-macro_rules! rules {
-    ($($file:ident::$Rule:ident,)*) => {
-        $(mod $file;)*
+impl TimeoutRule {
+    /// Names of the rules.
+    pub const WORDS: &'static [(&'static str, TimeoutRule)] = &[
+        ("twice-srtt", TimeoutRule::TwiceSrtt),
+        ("srtt-plus-var", TimeoutRule::SrttPlusVar),
+        ("fixed", TimeoutRule::Fixed),
+    ];
 
-        /// Rule of the local timeout as a function of the local round trips.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-        #[serde(rename_all = "kebab-case")]
-        #[expect(missing_docs, reason = "each is described in its file")]
-        pub enum TimeoutRule {
-            $($Rule,)*
+    /// The timeout before the configured minimum; `initial` is that before the first measurement.
+    pub(super) fn timeout(self, measured: Measured, initial: Span) -> Span {
+        match self {
+            TimeoutRule::TwiceSrtt => measured.srtt * 2,
+            TimeoutRule::SrttPlusVar => measured.srtt + measured.rttvar * 4,
+            TimeoutRule::Fixed => initial,
         }
-
-        impl TimeoutRule {
-            /// Names of the rules.
-            pub const WORDS: &'static [(&'static str, TimeoutRule)] =
-                &[$(($file::RULE.word, TimeoutRule::$Rule)),*];
-
-            /// The timeout before the configured minimum.
-            pub(super) fn timeout(self, measured: Measured, config: &SnoopConfig) -> Span {
-                match self {
-                    $(TimeoutRule::$Rule => ($file::RULE.timeout)(measured, config),)*
-                }
-            }
-        }
-    };
+    }
 }
 
-rules! {
-    twice_srtt::TwiceSrtt,
-    srtt_plus_var::SrttPlusVar,
-    fixed::Fixed,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fixed_timeout_ignores_measurements() {
+        for ms in [1, 50, 5000] {
+            let measured = Measured { srtt: Span::millis(ms), rttvar: Span::millis(ms) };
+            assert_eq!(TimeoutRule::Fixed.timeout(measured, Span::millis(7)), Span::millis(7));
+        }
+    }
 }

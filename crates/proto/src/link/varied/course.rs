@@ -122,6 +122,13 @@ pub struct Wrong {
     pub help: String,
 }
 
+impl Wrong {
+    /// The error in this line; 0 is the whole file.
+    pub(super) fn at(line: usize, message: impl Into<String>, help: impl Into<String>) -> Wrong {
+        Wrong { line: (line > 0).then_some(line), message: message.into(), help: help.into() }
+    }
+}
+
 /// A part of a course with constant slope.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stretch<T> {

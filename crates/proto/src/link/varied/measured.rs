@@ -11,6 +11,7 @@
 mod cells;
 mod clock;
 mod columns;
+mod hints;
 mod names;
 mod programs;
 mod rows;
@@ -22,46 +23,10 @@ use std::fmt::Write as _;
 use super::Wrong;
 use super::course::{Course, Level};
 use crate::units::{Probability, Rate, Span};
+use hints::{HELP, span};
 use rows::Rows;
 
-/// Maximum number of rows of a table.
-const MOST: usize = 4_000_000;
-/// Nanoseconds of a millisecond.
-const MILLIS: f64 = 1e6;
-
-/// Properties of a file that are missing in it, or wrong.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Hints {
-    /// The column of the values, by name or number from 1.
-    pub column: Option<String>,
-    /// The column of the times, likewise.
-    pub time: Option<String>,
-    /// The unit of the rates.
-    pub unit: Option<String>,
-    /// The direction, where there are two: true towards the measuring device.
-    pub down: Option<bool>,
-    /// Time from one row to the next, for a file without times.
-    pub step: Option<Span>,
-    /// Whether the columns must have names.
-    pub named: bool,
-    /// The only required values. With two columns, the one without times has them.
-    pub role: Option<Role>,
-    /// Whether delays are round-trip times.
-    pub round_trip: bool,
-}
-
-/// The meaning of a column in a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// The rate towards the right, or in both directions.
-    Rate,
-    /// The rate towards the left, if it differs.
-    Back,
-    /// The propagation delay of each direction.
-    Delay,
-    /// The probability of loss.
-    Loss,
-}
+pub use hints::{Hints, Role};
 
 /// Measured values of a link.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,11 +45,6 @@ pub struct Measured {
     pub understood: Vec<String>,
 }
 
-fn wrong(line: usize, message: impl Into<String>, help: impl Into<String>) -> Wrong {
-    let line = (line > 0).then_some(line);
-    Wrong { line, message: message.into(), help: help.into() }
-}
-
 /// Reads the value of a key: `role` has its meaning, `step` the time between lines without times.
 ///
 /// # Errors
@@ -94,11 +54,8 @@ pub fn course<T: Level>(text: &str, role: Role, step: Option<Span>) -> Result<Co
     let hints = Hints { role: Some(role), step, ..Hints::default() };
     let mut table = Rows::read(text, &hints)?;
     table.finish()?;
-    table.course(role)?.ok_or_else(|| wrong(0, "no column has these values", HELP))
+    table.course(role)?.ok_or_else(|| Wrong::at(0, "no column has these values", HELP))
 }
-
-const HELP: &str = "a table has a line for each time: `0.5,12.3` or `0.5 12.3`, with names and units of columns above, such \
-                    as `time (s),rate (mbit),delay (ms)`";
 
 impl Measured {
     /// Reads a table.
@@ -164,20 +121,4 @@ fn cells<'h, T: Level>(
         (at, format!("{to}{}", cell(value)))
     });
     (head, cells.collect())
-}
-
-/// The closest nanosecond.
-fn span(seconds: f64) -> Span {
-    Span(libm::round(seconds * 1e9).max(0.0) as u64)
-}
-
-impl Role {
-    /// Its values in messages.
-    fn noun(self) -> &'static str {
-        match self {
-            Role::Rate | Role::Back => "rate",
-            Role::Delay => "delay",
-            Role::Loss => "probability of loss",
-        }
-    }
 }

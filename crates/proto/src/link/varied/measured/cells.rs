@@ -1,8 +1,8 @@
 //! The cells of a line: separators, numbers, units, missing values.
 
 use super::super::course::Level;
-use super::Role;
 use super::clock::{self, Stamp};
+use super::hints::Role;
 use crate::units::{Probability, Rate, Span};
 
 /// The separator of cells.

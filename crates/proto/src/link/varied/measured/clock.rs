@@ -1,7 +1,6 @@
 //! Times of measured tables: seconds, Unix times, and wall-clock times.
 
 use super::super::Wrong;
-use super::wrong;
 
 /// A time as written.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -194,12 +193,12 @@ pub(super) fn seconds(
             }
             _ => {
                 let message = "its time is written in another way than the first one";
-                return Err(wrong(*line, message, "write all times in the same way"));
+                return Err(Wrong::at(*line, message, "write all times in the same way"));
             }
         };
         if at < last {
             let message = format!("its time lies {:.3} s before that of the row above", last - at);
-            return Err(wrong(
+            return Err(Wrong::at(
                 *line,
                 message,
                 "sort the rows by time, or cut the file where another measurement begins",

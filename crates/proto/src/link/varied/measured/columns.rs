@@ -2,8 +2,9 @@
 
 use super::super::Wrong;
 use super::cells::{Separator, stamp};
+use super::clock;
+use super::hints::{HELP, Hints, Role};
 use super::names::{self, Quantity};
-use super::{HELP, Hints, Role, clock, wrong};
 
 /// A column of values.
 pub(super) struct Column {
@@ -41,7 +42,7 @@ impl Columns {
     ) -> Result<Columns, Wrong> {
         let named = header.is_some();
         if hints.named && !named {
-            return Err(wrong(line, "its columns have no names", HELP));
+            return Err(Wrong::at(line, "its columns have no names", HELP));
         }
         let names =
             header.unwrap_or_else(|| (1..=row.len()).map(|i| format!("column {i}")).collect());
@@ -57,7 +58,7 @@ impl Columns {
             };
             by_name.or_else(by_number).ok_or_else(|| {
                 let message = format!("there is no column `{wanted}`");
-                wrong(0, message, format!("the columns are {}", all()))
+                Wrong::at(0, message, format!("the columns are {}", all()))
             })
         };
         // Cells have no separator in them, so that a comma is a decimal one.
@@ -76,7 +77,7 @@ impl Columns {
                 None => {
                     let help = "the time from one line to the next is needed: `delays-step = \"10ms\"` next to \
                                 `delays`, or `--step 10ms` of `lasthop trace convert`";
-                    return Err(wrong(line, "the lines have values, but no times", help));
+                    return Err(Wrong::at(line, "the lines have values, but no times", help));
                 }
             },
         };
@@ -155,11 +156,11 @@ impl Columns {
             });
             let message = format!("no column is known to hold {noun}");
             let help = format!("name it: `--column NAME` of `lasthop trace convert`, of {}", all());
-            return Err(wrong(line.saturating_sub(1), message, help));
+            return Err(Wrong::at(line.saturating_sub(1), message, help));
         }
         if columns.values.iter().any(|column| Some(column.index) == time) {
             let help = "choose another: `--column` and `--time-column` of `lasthop trace convert`";
-            return Err(wrong(0, "times and values are in the same column", help));
+            return Err(Wrong::at(0, "times and values are in the same column", help));
         }
         let used = |i: &usize| columns.values.iter().any(|column| column.index == *i);
         let unused: Vec<&str> = others()
@@ -191,7 +192,7 @@ impl Columns {
                 (Some(word), _) => {
                     let bits = names::unit(word).ok_or_else(|| {
                         let message = format!("`{word}` is no unit of a rate");
-                        wrong(0, message, "for example `--unit kbit` or `--unit Mbit/s`")
+                        Wrong::at(0, message, "for example `--unit kbit` or `--unit Mbit/s`")
                     })?;
                     (Some(bits), format!("{word}, as given"))
                 }

@@ -1,5 +1,7 @@
 //! Interprets the names of columns: quantities, units, directions, times.
 
+use super::{cells, clock};
+
 /// The quantity in a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Quantity {
@@ -193,7 +195,7 @@ pub(super) fn direction(name: &str) -> Option<bool> {
 
 /// Nanoseconds of a unit of time in a name.
 pub(super) fn nanos(name: &str) -> Option<f64> {
-    super::clock::unit_of_name(name).map(|seconds| seconds * 1e9)
+    clock::unit_of_name(name).map(|seconds| seconds * 1e9)
 }
 
 pub(super) fn is_time(name: &str) -> bool {
@@ -211,6 +213,28 @@ pub(super) fn is_time(name: &str) -> bool {
 pub(super) fn is_count(name: &str) -> bool {
     let small = name.to_ascii_lowercase();
     ["seq", "icmp_seq", "seqno", "index", "n", "no", "id", "#"].contains(&small.as_str())
+}
+
+/// Index of the stream in a row of iperf 2.
+pub(super) const IPERF_ID: usize = 5;
+
+/// The names of the columns of `iperf -y C` (iperf 2), whose first row is `row`.
+pub(super) fn iperf2(row: &[String]) -> Option<Vec<String>> {
+    const NAMES: [&str; 9] = [
+        "timestamp",
+        "source",
+        "source port",
+        "destination",
+        "destination port",
+        "id",
+        "interval",
+        "transferred bytes",
+        "bits_per_second",
+    ];
+    let is_date = row.first()?.len() >= 14 && clock::parse(row.first()?).is_some();
+    let others = (10..=row.len()).map(|i| format!("column {i}"));
+    (is_date && row.len() >= NAMES.len() && cells::interval(&row[6]).is_some())
+        .then(|| NAMES.into_iter().map(str::to_owned).chain(others).collect())
 }
 
 #[cfg(test)]

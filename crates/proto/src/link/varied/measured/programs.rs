@@ -1,35 +1,12 @@
 //! Formats of programs other than tables with named columns: iperf 2, ping, CellReplay.
 
 use super::super::Wrong;
-use super::cells::interval;
-use super::clock::{self, Stamp};
+use super::clock::Stamp;
 use super::columns::Column;
+use super::hints::{Hints, MILLIS, MOST, Role};
 use super::names::Quantity;
 use super::rows::Rows;
-use super::{Hints, MILLIS, MOST, Role, wrong};
 use crate::units::Span;
-
-/// Index of the stream in a row of iperf 2.
-pub(super) const IPERF_ID: usize = 5;
-
-/// The names of the columns of `iperf -y C` (iperf 2), whose first row is `row`.
-pub(super) fn iperf2(row: &[String]) -> Option<Vec<String>> {
-    const NAMES: [&str; 9] = [
-        "timestamp",
-        "source",
-        "source port",
-        "destination",
-        "destination port",
-        "id",
-        "interval",
-        "transferred bytes",
-        "bits_per_second",
-    ];
-    let is_date = row.first()?.len() >= 14 && clock::parse(row.first()?).is_some();
-    let others = (10..=row.len()).map(|i| format!("column {i}"));
-    (is_date && row.len() >= NAMES.len() && interval(&row[6]).is_some())
-        .then(|| NAMES.into_iter().map(str::to_owned).chain(others).collect())
-}
 
 /// Milliseconds of an answer of ping, in any language, or of fping.
 fn answer(text: &str) -> Option<f64> {
@@ -97,7 +74,11 @@ impl Rows {
             let seq: u64 = seq.unwrap_or(stamps.len() as u64);
             let counted = Stamp::Seconds(seq as f64 * step.as_secs_f64());
             if stamps.len() == MOST {
-                return Err(wrong(line, format!("more than {MOST} rows"), "cut it by `head -n`"));
+                return Err(Wrong::at(
+                    line,
+                    format!("more than {MOST} rows"),
+                    "cut it by `head -n`",
+                ));
             }
             values.push((stamps.len() as u32, rtt * MILLIS, false));
             stamps.push((line, at.unwrap_or(counted)));
@@ -134,10 +115,14 @@ impl Rows {
             let help = "a line has a time, a delay and opportunities in milliseconds";
             let mut cells = text.split(' ').map(|cell| cell.parse::<u32>().ok()).fuse();
             let (Some(Some(at)), Some(Some(delay))) = (cells.next(), cells.next()) else {
-                return Err(wrong(line, format!("`{text}` is no train"), help));
+                return Err(Wrong::at(line, format!("`{text}` is no train"), help));
             };
             if stamps.len() == MOST {
-                return Err(wrong(line, format!("more than {MOST} rows"), "cut it by `head -n`"));
+                return Err(Wrong::at(
+                    line,
+                    format!("more than {MOST} rows"),
+                    "cut it by `head -n`",
+                ));
             }
             values.push((stamps.len() as u32, f64::from(delay) * MILLIS, !stamps.is_empty()));
             stamps.push((line, Stamp::Seconds(f64::from(at) / 1e3)));

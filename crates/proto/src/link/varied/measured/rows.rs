@@ -7,9 +7,8 @@ use super::super::course::{Course, Level};
 use super::cells::{Separator, interval, is_missing, number, stamp, with_unit};
 use super::clock::{self, Stamp};
 use super::columns::{Column, Columns};
-use super::names::{self, Quantity};
-use super::programs::{IPERF_ID, iperf2};
-use super::{HELP, Hints, MILLIS, MOST, Role, span, wrong};
+use super::hints::{HELP, Hints, MILLIS, MOST, Role, span};
+use super::names::{self, IPERF_ID, Quantity, iperf2};
 use crate::units::Span;
 
 /// Minimum ratio of a step to the usual one for a gap.
@@ -44,12 +43,12 @@ impl Rows {
             lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
         };
         let Some((_, first)) = lines().next() else {
-            return Err(wrong(0, "there are no lines in it", HELP));
+            return Err(Wrong::at(0, "there are no lines in it", HELP));
         };
         if first.starts_with('{') {
             let help = "`lasthop trace convert FILE --to csv -o FILE.csv` converts results of iperf3, and \
                         docs/reference/json-traces.py those of irtt, AlphaRTC and Rattan";
-            return Err(wrong(0, "it is JSON, and a table is needed", help));
+            return Err(Wrong::at(0, "it is JSON, and a table is needed", help));
         }
         if let Some(rows) = Rows::of_ping(lines(), hints)? {
             return Ok(rows);
@@ -67,7 +66,7 @@ impl Rows {
         let header = (!cells.iter().any(is_number)).then_some(cells);
         let mut lines = lines().skip(usize::from(header.is_some())).peekable();
         let Some((line, row)) = lines.peek().copied() else {
-            return Err(wrong(0, "there are no numbers in it", HELP));
+            return Err(Wrong::at(0, "there are no numbers in it", HELP));
         };
         let row = separator.cells(row);
         let count = header.as_ref().map_or(row.len(), Vec::len);
@@ -125,18 +124,18 @@ impl Rows {
         let cell = |i: usize| {
             cells.get(i).map(String::as_str).ok_or_else(|| {
                 let message = format!("it has {} columns, not {}", cells.len(), names.len());
-                wrong(line, message, "complete the line, or remove it")
+                Wrong::at(line, message, "complete the line, or remove it")
             })
         };
         if self.again.is_some() {
-            return Err(wrong(line, "it comes after `again`", "`again` is the last line"));
+            return Err(Wrong::at(line, "it comes after `again`", "`again` is the last line"));
         }
         let row = self.stamps.len();
         let stamp = match time {
             None => Stamp::Seconds(row as f64 * hints.step.unwrap_or_default().as_secs_f64()),
             Some(time) => stamp(cell(time)?, separator).ok_or_else(|| {
                 let (text, name) = (cells[time].as_str(), &names[time]);
-                wrong(line, format!("`{text}` in `{name}` is no time"), "seconds, times with a unit, Unix time or a date with a time are accepted; `--time-column NAME` of `lasthop trace convert` selects another column")
+                Wrong::at(line, format!("`{text}` in `{name}` is no time"), "seconds, times with a unit, Unix time or a date with a time are accepted; `--time-column NAME` of `lasthop trace convert` selects another column")
             })?,
         };
         // The last interval of a report is the whole test.
@@ -145,7 +144,7 @@ impl Rows {
             return Ok(());
         }
         if row == MOST {
-            return Err(wrong(line, format!("more than {MOST} rows"), "cut it by `head -n`"));
+            return Err(Wrong::at(line, format!("more than {MOST} rows"), "cut it by `head -n`"));
         }
         let mut missing = false;
         for column in &mut self.columns {
@@ -171,7 +170,7 @@ impl Rows {
                     }
                     None => {
                         let message = format!("`{text}` in `{}` has no unit", names[column.index]);
-                        return Err(wrong(line, message, "write the unit into the name of the column, for example `rate (mbit)` or `delay (ms)`, or give it by `--unit kbit` to `lasthop trace convert`; `--quantity` names delays, round trips and losses"));
+                        return Err(Wrong::at(line, message, "write the unit into the name of the column, for example `rate (mbit)` or `delay (ms)`, or give it by `--unit kbit` to `lasthop trace convert`; `--quantity` names delays, round trips and losses"));
                     }
                 },
                 _ => with_unit(column.role, text).map_err(|error| {
@@ -180,7 +179,7 @@ impl Rows {
                         Some(error) => error,
                         None => format!("`{text}` in `{name}` is no {}", column.role.noun()),
                     };
-                    wrong(line, message, "a number, or `-` where nothing was measured; `--column NAME` of `lasthop trace convert` selects another column")
+                    Wrong::at(line, message, "a number, or `-` where nothing was measured; `--column NAME` of `lasthop trace convert` selects another column")
                 })?,
             };
             column.values.push((row as u32, value, ramp));
@@ -213,7 +212,7 @@ impl Rows {
             let message =
                 format!("the unit of the delays is not known, half of them are below {median}");
             let help = "write it into the name of the column, for example `rtt_ms` or `delay (us)`";
-            return Err(wrong(0, message, help));
+            return Err(Wrong::at(0, message, help));
         };
         column.values.iter_mut().for_each(|(_, value, _)| *value *= scale);
         self.understood.push(format!("delays: without a unit, by their size in {word}"));
@@ -238,7 +237,7 @@ impl Rows {
             clock::seconds(&self.stamps, self.tick_s, &self.time_name, &mut self.understood)?;
         let rows = again.unwrap_or(times.len());
         if rows == 0 || rows < 2 && again.is_none() {
-            return Err(wrong(
+            return Err(Wrong::at(
                 0,
                 "there are fewer than two rows with values",
                 "a link needs values over some time; a last line such as `10s,again` sets the end",
@@ -250,7 +249,7 @@ impl Rows {
         steps.sort_by(f64::total_cmp);
         let Some(usual) = steps.get(steps.len().saturating_sub(1) / 2).copied() else {
             let help = "`--time-column NAME` of `lasthop trace convert` selects another column";
-            return Err(wrong(0, "all rows have the same time", help));
+            return Err(Wrong::at(0, "all rows have the same time", help));
         };
         let (mut i, mut shared) = (0, 0);
         let (mut gaps, mut longest): (usize, (f64, usize)) = (0, (0.0, 0));
@@ -337,7 +336,7 @@ impl Rows {
                 if let Some((row, value, _)) = column.values.iter().find(|value| value.1 > 1.0) {
                     let line = self.stamps[*row as usize].0;
                     let message = format!("{value} is no probability");
-                    return Err(wrong(line, message, "write 0 to 1, or percentages up to 100"));
+                    return Err(Wrong::at(line, message, "write 0 to 1, or percentages up to 100"));
                 }
             }
             Quantity::Rate | Quantity::Delay => {}
