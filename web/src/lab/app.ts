@@ -1,7 +1,5 @@
 // The laboratory: a scenario with its sliders, schemes in columns on one channel, and one time for all of them.
 
-import { render } from 'lit';
-
 import { Engine, Superseded } from '../engine/engine.ts';
 import { Refused, type Trouble } from '../engine/envelope.ts';
 import { type Shown, read, written } from './address.ts';
@@ -11,15 +9,15 @@ import { Column } from './column.ts';
 import { Delays } from './delays.ts';
 import { Medium } from './medium.ts';
 import { Editor } from './editor.ts';
-import { preset } from './lesson.ts';
+import { type Numbers, preset, reached } from './lesson.ts';
 import { type Lesson, lessons } from './lessons.ts';
-import { taskReached } from './lessonview.ts';
-import { MOST_COLUMNS, page } from './page.ts';
-import { Player } from './player.ts';
+import { Player, SPEEDS } from './player.ts';
 import { Progress } from './progress.ts';
 import type { Recording } from './recording.ts';
 import { Together } from './together.ts';
-import { SPEEDS, key } from './transport.ts';
+
+/** Maximum number of columns. */
+export const MOST_COLUMNS = 4;
 
 /** Part of a plot's time that is in view while a lesson is watched, in seconds of the clock. */
 const IN_VIEW = 20;
@@ -79,9 +77,13 @@ export class Lab extends Player {
   readonly ready = new Promise<void>((done) => (this.#ready = done));
   /** The user's files, if the program serves the page. */
   files: { name: string; text: string }[] = [];
-  constructor(root: HTMLElement) {
+  readonly #render: (lab: Lab) => void;
+
+  /** Fills `root`; `render` draws the page, except for its plots. */
+  constructor(root: HTMLElement, render: (lab: Lab) => void) {
     super();
     this.root = root;
+    this.#render = render;
     this.editor.onchange = (text) => {
       this.shown.text = text;
       this.shown.set = {};
@@ -94,7 +96,6 @@ export class Lab extends Player {
     });
     addEventListener('hashchange', () => void this.#arrive());
     addEventListener('resize', () => this.#fit());
-    addEventListener('keydown', (event) => key(this, event));
     addEventListener('dragover', (event) => event.preventDefault());
     addEventListener('drop', (event) => {
       event.preventDefault();
@@ -265,6 +266,18 @@ export class Lab extends Player {
     return Object.keys(this.changes).length === 0 && (this.shown.text ?? '') === (this.lesson?.text ?? '');
   }
 
+  /** The numbers of the runs on the page. */
+  get numbers(): Numbers {
+    return (scheme, name) => this.columns.find((c) => c.scheme === scheme)?.run?.scalar(name);
+  }
+
+  /** Whether the runs on the page reach the task of the lesson. */
+  get taskReached(): boolean {
+    const { task, text } = this.lesson ?? {};
+    const schemes = this.columns.map((column) => column.scheme);
+    return task != null && reached(task, schemes, this.numbers, this.changes, this.shown.text !== text);
+  }
+
   /** Resets all sliders. */
   unset(): void {
     this.shown.set = this.lesson ? preset(this.lesson) : {};
@@ -392,7 +405,7 @@ export class Lab extends Player {
     }
     this.delays.show(this.columns, this.cursor, this.lesson?.plot === 'delays');
     this.medium.show(this.columns, this.cursor, this.lesson?.plot === 'medium');
-    if (this.lesson?.task && this.predicted !== null && taskReached(this, this.lesson.task)) this.progress.note(this.lesson.id, { reached: true });
+    if (this.predicted !== null && this.taskReached) this.progress.note(this.lesson!.id, { reached: true });
     this.update();
     this.#fit();
     await new Promise(requestAnimationFrame);
@@ -490,6 +503,6 @@ export class Lab extends Player {
 
   /** Renders the page, except for its plots. */
   update(): void {
-    render(page(this), this.root);
+    this.#render(this);
   }
 }

@@ -4,24 +4,12 @@ import { html, nothing, type TemplateResult } from 'lit';
 
 import type { Lab } from './app.ts';
 import { headline } from './column.ts';
-import { type Claim, type Lesson, type Numbers, type Result, type Task, reached } from './lesson.ts';
+import { type Claim, type Lesson, type Numbers, type Result, type Task } from './lesson.ts';
 import { inline, markdown } from './markdown.ts';
 import { shown } from './numbers.ts';
 
-/** The numbers of the runs on the page. */
-const numbers = (lab: Lab): Numbers => (scheme, name) => lab.columns.find((c) => c.scheme === scheme)?.run?.scalar(name);
-
 /** The numbers of the lesson's own runs, whatever the page shows since. */
 const ownNumbers = (lab: Lab): Numbers => (scheme, name) => lab.ownRuns.get(scheme)?.scalar(name);
-
-/** Whether the text of the scenario differs from that of the lesson. */
-const edited = (lab: Lab) => lab.shown.text !== lab.lesson?.text;
-
-/** Whether the runs on the page reach the task of the lesson. */
-export function taskReached(lab: Lab, task: Task): boolean {
-  const changed = edited(lab);
-  return reached(task, lab.columns.map((column) => column.scheme), numbers(lab), lab.changes, changed);
-}
 
 /** The lessons to choose from. */
 export function lessonList(lab: Lab): TemplateResult {
@@ -134,12 +122,12 @@ function measured(claim: Claim, number: Numbers, unit: string): string {
 
 /** The task, and whether the runs on the page reach its goals. */
 function task(lab: Lab, it: Task): TemplateResult {
-  const done = taskReached(lab, it);
+  const done = lab.taskReached;
   return html`<section class="task" aria-label="Try yourself" data-reached=${done}>
     <h3>Try yourself</h3>
     ${markdown(it.text)}
     <div role="status">
-      <ul class="goals">${it.goals.map((goal) => html`<li title=${goal.text}>${sentence(goal, ownUnit(lab, goal))}${measured(goal, numbers(lab), ownUnit(lab, goal))}</li>`)}</ul>
+      <ul class="goals">${it.goals.map((goal) => html`<li title=${goal.text}>${sentence(goal, ownUnit(lab, goal))}${measured(goal, lab.numbers, ownUnit(lab, goal))}</li>`)}</ul>
       <strong>${done ? '✓ Reached.' : 'Not reached yet.'}</strong>
     </div>
   </section>`;

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit';
 
-import type { Lab } from './app.ts';
+import { type Lab, MOST_COLUMNS } from './app.ts';
 import type { Column } from './column.ts';
 import { keep } from './keep.ts';
 import type { Lesson } from './lesson.ts';
@@ -10,8 +10,6 @@ import { lessonList, lessonText } from './lessonview.ts';
 import { shown, sized } from './numbers.ts';
 import { bench } from './panel.ts';
 import { player, signs } from './transport.ts';
-
-export const MOST_COLUMNS = 4;
 
 /** The page below its heading, which is in index.html so that browsers show it first; plots draw themselves. */
 export function page(lab: Lab): TemplateResult {

@@ -2,9 +2,12 @@
 
 import { TimeCursor } from '../plots/index.ts';
 import type { Column } from './column.ts';
+import { clock } from './numbers.ts';
 import { PathView } from './path.ts';
 import type { Goal } from './recording.ts';
-import { SPEEDS, jump } from './transport.ts';
+
+/** Seconds of the run in a second of the clock. */
+export const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3];
 
 /** Time between two steps of Play while motion is off, in milliseconds. */
 const STILL = 700;
@@ -111,7 +114,7 @@ export abstract class Player {
     if (this.still) {
       if (passed >= STILL) {
         this.#last = now;
-        jump(this, 'event', 1);
+        this.#step('event', 1);
         // The last event is reached.
         if (this.message !== '') this.playing = false;
       }
@@ -131,6 +134,31 @@ export abstract class Player {
   /** Goes to the next event of a kind in any column. */
   jump(goal: Goal, by: 1 | -1 = 1): void {
     this.pause();
-    jump(this, goal, by);
+    this.#step(goal, by);
+  }
+
+  #step(goal: Goal, by: 1 | -1): void {
+    let best: { column: Column; event: number; t: number } | null = null;
+    for (const column of this.columns) {
+      const event = column.next(this.time, goal, by);
+      if (event < 0) continue;
+      const t = column.run!.t[event]!;
+      if (!best || (by > 0 ? t < best.t : t > best.t)) best = { column, event, t };
+    }
+    const words = { loss: 'loss', timeout: 'timeout', local: 'local retransmission', event: 'event' }[goal];
+    this.message = best ? '' : `There is no ${words} ${by > 0 ? 'after' : 'before'} ${clock(this.time)}.`;
+    if (best) {
+      const [from, to] = this.cursor.range;
+      const half = (to - from) / 2;
+      if (best.t < from || best.t > to) this.cursor.range = [best.t - half, best.t + half];
+      this.go(best.t);
+      // In the other columns pick the event of the same instant, if there is one.
+      for (const column of this.columns) {
+        const event = column === best.column ? best.event : column.next(best.t - by * 1e-12, goal, by);
+        if (event >= 0 && column.run!.t[event] === best.t) void column.pick(event);
+        else column.unpick();
+      }
+    }
+    this.update();
   }
 }

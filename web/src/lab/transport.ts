@@ -3,13 +3,9 @@
 import { html, type TemplateResult } from 'lit';
 
 import type { Lab } from './app.ts';
-import type { Column } from './column.ts';
 import { clock } from './numbers.ts';
-import type { Player } from './player.ts';
+import { SPEEDS } from './player.ts';
 import type { Goal } from './recording.ts';
-
-/** Seconds of the run in a second of the clock. */
-export const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3];
 
 const JUMPS: [Goal, string, string][] = [
   ['loss', 'loss', 'l'],
@@ -87,30 +83,4 @@ export function key(lab: Lab, event: KeyboardEvent): void {
   if (!act) return;
   event.preventDefault();
   act();
-}
-
-/** Goes to the next event of a kind in any column. */
-export function jump(lab: Player, goal: Goal, by: 1 | -1): void {
-  let best: { column: Column; event: number; t: number } | null = null;
-  for (const column of lab.columns) {
-    const event = column.next(lab.time, goal, by);
-    if (event < 0) continue;
-    const t = column.run!.t[event]!;
-    if (!best || (by > 0 ? t < best.t : t > best.t)) best = { column, event, t };
-  }
-  const words = { loss: 'loss', timeout: 'timeout', local: 'local retransmission', event: 'event' }[goal];
-  lab.message = best ? '' : `There is no ${words} ${by > 0 ? 'after' : 'before'} ${clock(lab.time)}.`;
-  if (best) {
-    const [from, to] = lab.cursor.range;
-    const half = (to - from) / 2;
-    if (best.t < from || best.t > to) lab.cursor.range = [best.t - half, best.t + half];
-    lab.go(best.t);
-    // In the other columns pick the event of the same instant, if there is one.
-    for (const column of lab.columns) {
-      const event = column === best.column ? best.event : column.next(best.t - by * 1e-12, goal, by);
-      if (event >= 0 && column.run!.t[event] === best.t) void column.pick(event);
-      else column.unpick();
-    }
-  }
-  lab.update();
 }
