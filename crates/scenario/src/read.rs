@@ -28,7 +28,7 @@ const COMMON: [(&str, &str); 3] =
     [("rate", "\"10mbit\""), ("tcp", "\"cubic\""), ("bytes", "\"2MB\"")];
 
 /// The name of a scenario's file in messages.
-const SCENARIO: &str = "scenario";
+pub(crate) const SCENARIO: &str = "scenario";
 
 /// The fault of a value: its kind, and a few words.
 pub(crate) type Trouble = (Code, String);
@@ -73,17 +73,7 @@ impl<'t> Reader<'t> {
                 .help(format!("write it in braces: `{{ {key} = {value} }}`{all}"))
                 .into());
         };
-        Reader::over(table, path, node.at.clone(), keys)
-    }
-
-    /// Like [`Reader::open`], for a table that is not a value, such as the file.
-    pub fn over(
-        table: &'t Table,
-        path: &str,
-        at: Location,
-        keys: &[&str],
-    ) -> Result<Reader<'t>, Error> {
-        Reader::of(table, path, at, SCENARIO, keys)
+        Reader::of(table, path, node.at.clone(), SCENARIO, keys)
     }
 
     /// The top level of a file that messages call `file`.

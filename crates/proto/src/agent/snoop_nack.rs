@@ -28,9 +28,9 @@ use super::flows::Flows;
 use super::guard::Standing;
 use super::receiver::Receiver;
 use super::snoop::rtt::Rtt;
-use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig};
+use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig, note};
 use crate::describe::{Descriptor, Kind, System};
-use crate::event::{AgentNote, Cause, EventKind, Interest};
+use crate::event::{AgentNote, Cause};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::Variant;
 use crate::units::{Span, Time};
@@ -224,14 +224,8 @@ impl SnoopNack {
         self.snoop.cached_bytes()
     }
 
-    fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
-        if out.accepts(Interest::RESULTS) {
-            out.event(EventKind::Agent { flow: key, note });
-        }
-    }
-
     fn forget(&mut self, i: usize, out: &mut Out) {
-        self.note(self.flows.key(i), AgentNote::FlowForgotten, out);
+        note(out, self.flows.key(i), AgentNote::FlowForgotten);
         self.flows.remove(i);
         self.wakes.set(i, None);
     }
@@ -260,7 +254,7 @@ impl SnoopNack {
         }
         let i = self.flows.insert(key);
         self.wakes.grow(self.flows.slots());
-        self.note(key, AgentNote::FlowSeen, out);
+        note(out, key, AgentNote::FlowSeen);
         i
     }
 
@@ -314,7 +308,7 @@ impl SnoopNack {
         if answered > 0
             && let Some(rtt) = flow.rtt.acked(answered, now)
         {
-            self.note(key, AgentNote::LocalRtt { rtt }, out);
+            note(out, key, AgentNote::LocalRtt { rtt });
         }
         // New holes, and holes that were requested before the newly arrived data.
         self.send_request(now, i, |hole| hole.last_request < answered || hole.reports == 0, out);

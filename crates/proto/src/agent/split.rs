@@ -47,10 +47,10 @@ use super::admit::admit;
 use super::flows::Flows;
 use super::{
     Agent, AgentConfig, BaseStation, Bypass, Config, Ending, MtcpConfig, Read, StoredSegment,
-    flows, m_tcp, split_sack,
+    flows, m_tcp, note, split_sack,
 };
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
-use crate::event::{AgentNote, Cause, EventKind, Interest};
+use crate::event::{AgentNote, Cause};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::config::PRESETS;
 use crate::tcp::rtt::Beat;
@@ -257,12 +257,6 @@ impl Split {
         self.held
     }
 
-    fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
-        if out.accepts(Interest::RESULTS) {
-            out.event(EventKind::Agent { flow: key, note });
-        }
-    }
-
     /// Calls `action` on the pair in slot `i`, updates the counts, and removes the pair if it is over.
     fn act(
         &mut self,
@@ -294,7 +288,7 @@ impl Split {
             self.memory.take_back(&pair, self.ends.buffer);
         }
         self.log(self.pairs.key(i), true);
-        self.note(self.pairs.key(i), AgentNote::FlowForgotten, out);
+        note(out, self.pairs.key(i), AgentNote::FlowForgotten);
         self.pairs.remove(i);
         self.wakes.set(i, None);
     }
@@ -448,7 +442,7 @@ impl Machine for Split {
                 }
                 Claim::Void => return out.end(from.other(), &packet, Cause::SplitTaken),
                 Claim::Bypassed => {
-                    self.note(key, AgentNote::Bypassed, out);
+                    note(out, key, AgentNote::Bypassed);
                     self.forget(i, out);
                     found = None;
                 }

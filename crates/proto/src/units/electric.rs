@@ -117,63 +117,25 @@ impl fmt::Display for Power {
     }
 }
 
-const ENERGY_EXPECTED: &str = "an energy such as `30Wh` or `56kJ`";
-const POWER_EXPECTED: &str = "a power such as `0.9W` or `50mW`";
-
-const ENERGY: &[(&str, f64)] = &[
-    ("nj", 1e-9),
-    ("uj", 1e-6),
-    ("mj", 1e-3),
-    ("j", 1.0),
-    ("kj", 1e3),
-    ("mwh", 3.6),
-    ("wh", 3600.0),
-];
-
-const POWER: &[(&str, f64)] = &[("uw", 1e-6), ("mw", 1e-3), ("w", 1.0)];
-
-const VOLTAGE: &[(&str, f64)] = &[("mv", 1e-3), ("v", 1.0)];
-
-const CURRENT: &[(&str, f64)] = &[("ua", 1e-6), ("ma", 1e-3), ("a", 1.0)];
-
-const CHARGE: &[(&str, f64)] = &[("mah", 1e-3), ("ah", 1.0)];
-
-impl FromStr for Voltage {
-    type Err = UnitError;
-    fn from_str(word: &str) -> Result<Voltage, UnitError> {
-        Ok(Voltage(amount(word, "a voltage such as `5V`", VOLTAGE)?))
-    }
+/// Implements parsing: an example for messages, and the factors of the units in lower case.
+macro_rules! parsed {
+    ($($Of:ident: $expected:literal, $units:expr;)*) => {$(
+        impl FromStr for $Of {
+            type Err = UnitError;
+            fn from_str(word: &str) -> Result<$Of, UnitError> {
+                amount(word, $expected, $units).map($Of)
+            }
+        }
+    )*};
 }
 
-impl FromStr for Current {
-    type Err = UnitError;
-    fn from_str(word: &str) -> Result<Current, UnitError> {
-        Ok(Current(amount(word, "a current such as `180mA`", CURRENT)?))
-    }
-}
-
-impl FromStr for Charge {
-    type Err = UnitError;
-    fn from_str(word: &str) -> Result<Charge, UnitError> {
-        Ok(Charge(amount(word, "a charge such as `2.8Ah`", CHARGE)?))
-    }
-}
-
-impl FromStr for Energy {
-    type Err = UnitError;
-    fn from_str(word: &str) -> Result<Energy, UnitError> {
-        let joules = amount(word, ENERGY_EXPECTED, ENERGY)?;
-        Energy::joules(joules)
-            .ok_or_else(|| UnitError::OutOfRange(word.to_owned(), ENERGY_EXPECTED))
-    }
-}
-
-impl FromStr for Power {
-    type Err = UnitError;
-    fn from_str(word: &str) -> Result<Power, UnitError> {
-        let watts = amount(word, POWER_EXPECTED, POWER)?;
-        Power::watts(watts).ok_or_else(|| UnitError::OutOfRange(word.to_owned(), POWER_EXPECTED))
-    }
+parsed! {
+    Energy: "an energy such as `30Wh` or `56kJ`",
+        &[("nj", 1e-9), ("uj", 1e-6), ("mj", 1e-3), ("j", 1.0), ("kj", 1e3), ("mwh", 3.6), ("wh", 3600.0)];
+    Power: "a power such as `0.9W` or `50mW`", &[("uw", 1e-6), ("mw", 1e-3), ("w", 1.0)];
+    Voltage: "a voltage such as `5V`", &[("mv", 1e-3), ("v", 1.0)];
+    Current: "a current such as `180mA`", &[("ua", 1e-6), ("ma", 1e-3), ("a", 1.0)];
+    Charge: "a charge such as `2.8Ah`", &[("mah", 1e-3), ("ah", 1.0)];
 }
 
 /// The number in `word` in the unit with the factor 1. Zero needs no unit.

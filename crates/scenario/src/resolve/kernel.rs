@@ -176,9 +176,9 @@ fn is_of_linux(key: &str, reader: &Reader<'_>) -> bool {
         let mut entries = vec![entry("preset", preset.clone())];
         entries.extend(reader.node("tcp").map(|node| entry("tcp", node.clone())));
         entries.extend(with.map(|node| entry(key, node.clone())));
-        let table = Table { entries, inline: true };
-        let reader =
-            Reader::over(&table, "host", reader.at().clone(), schema::keys("host")).ok()?;
+        let value = Value::Table(Table { entries, inline: true });
+        let host = Node { at: reader.at().clone(), value };
+        let reader = Reader::open(&host, "host", schema::keys("host")).ok()?;
         take(&reader, host::keys).ok().map(|(values, _)| values.tcp)
     };
     let with = reader.node(key).and_then(|node| config(Some(node)));

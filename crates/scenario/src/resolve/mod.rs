@@ -21,14 +21,14 @@ use crate::error::{Error, Location, Noted};
 use crate::files;
 use crate::model::{Scenario, StageKind, World};
 use crate::parts::top;
-use crate::read::{Reader, check_name};
+use crate::read::{Reader, SCENARIO, check_name};
 use crate::reading::take;
 use crate::schema;
 
 /// Builds the scenario that a document describes; its `[vary]` table has been applied already.
 pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<Noted>), Error> {
     let document = files::put_in(document)?;
-    let file = Reader::over(&document, "", Location::file(0..0), schema::scenario())?;
+    let file = Reader::top(&document, SCENARIO, schema::scenario())?;
     let (top, _) = take(&file, top::keys)?;
     let name = match top.name {
         Some(given) => {

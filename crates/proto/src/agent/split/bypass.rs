@@ -1,7 +1,7 @@
 //! Reports between the agent and a data plane about the connections that end here. If the agent is absent for too long, a
 //! data plane resets their ends, and forwards the SYNs of other connections.
 
-use super::{Fate, Split};
+use super::{Fate, Split, note};
 use crate::agent::{BaseStation as _, Bypass, Ending};
 use crate::event::AgentNote;
 use crate::machine::Out;
@@ -42,7 +42,7 @@ impl Split {
         match (bypass, found) {
             (Bypass::Passed(seq), _) => self.passed.note(flow, seq),
             (Bypass::Lost, Some(i)) => {
-                self.note(flow, AgentNote::Bypassed, out);
+                note(out, flow, AgentNote::Bypassed);
                 self.act(i, out, |pair, _, out| {
                     pair.give_up(now, out);
                     Fate::Over
@@ -50,7 +50,7 @@ impl Split {
             }
             // A reset from here could end the other connection, which may have the same numbers.
             (Bypass::Reopened, Some(i)) => {
-                self.note(flow, AgentNote::Bypassed, out);
+                note(out, flow, AgentNote::Bypassed);
                 self.forget(i, out);
             }
             (_, None) => {}

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::pair::{HANDSHAKE, Pair};
-use super::{Fate, SILENT, Split};
+use super::{Fate, SILENT, Split, note};
 use crate::event::AgentNote;
 use crate::machine::Out;
 use crate::units::{Span, Time};
@@ -86,7 +86,7 @@ impl Split {
     /// Removes the oldest half-open pair if it is at least `age` old.
     fn evict_half_open(&mut self, now: Time, age: Span, out: &mut Out) -> bool {
         let Some(i) = self.half_open.oldest(now, age) else { return false };
-        self.note(self.pairs.key(i), AgentNote::HalfOpenEvicted, out);
+        note(out, self.pairs.key(i), AgentNote::HalfOpenEvicted);
         self.act(i, out, |pair, _, out| {
             pair.abandon(now, out);
             Fate::Over

@@ -1,8 +1,8 @@
 //! Opening of split connections, and router messages about their paths.
 
-use super::Split;
 use super::pair::Pair;
 use super::passed::is_splittable;
+use super::{Split, note};
 use crate::agent::BaseStation as _;
 use crate::event::{AgentNote, Cause};
 use crate::machine::{Out, Side};
@@ -63,7 +63,7 @@ impl Split {
             return;
         }
         if let Err(limit) = self.admit_syn(now, out) {
-            self.note(key, limit, out);
+            note(out, key, limit);
             self.passed.note(key, syn.seq);
             out.send(from.other(), packet);
             return;
@@ -78,7 +78,7 @@ impl Split {
         let i = self.pairs.insert(key);
         self.log(key, false);
         self.wakes.grow(self.pairs.slots());
-        self.note(key, AgentNote::FlowSeen, out);
+        note(out, key, AgentNote::FlowSeen);
         let pair = Pair::open(now, from, flow, packet, &self.ends, out);
         self.memory.promised += self.initial_bytes();
         self.half_open.update(i, None, pair.half_open_until());

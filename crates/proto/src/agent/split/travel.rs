@@ -2,7 +2,7 @@
 
 use super::half_open::LASTING;
 use super::pair::travel::Moved;
-use super::{Fate, Pair, Split};
+use super::{Fate, Pair, Split, note};
 use crate::agent::Agent;
 use crate::event::AgentNote;
 use crate::machine::Out;
@@ -57,14 +57,14 @@ impl Split {
             let fits = self.has_room(now, bytes, age, out);
             let mut pair = Box::new(Pair::resume(now, key, *moved, &self.ends));
             if !fits {
-                self.note(key, AgentNote::NoRoom, out);
+                note(out, key, AgentNote::NoRoom);
                 pair.reset(now, out);
                 continue;
             }
             let i = self.pairs.insert(key);
             self.log(key, false);
             self.wakes.grow(self.pairs.slots());
-            self.note(key, AgentNote::FlowSeen, out);
+            note(out, key, AgentNote::FlowSeen);
             self.memory.promised += bytes;
             self.memory.grown += bytes - self.initial_bytes();
             self.held += pair.held();
