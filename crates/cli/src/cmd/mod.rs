@@ -6,7 +6,6 @@ mod bare;
 pub mod battery;
 pub mod compare;
 mod completions;
-#[cfg(feature = "zstd")]
 #[cfg(live)]
 pub mod ctl;
 #[cfg(live)]
