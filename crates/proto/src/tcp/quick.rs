@@ -73,8 +73,8 @@ pub(super) struct QuickAcks {
     pushed: bool,
     /// The largest segment that this end accepts.
     most: u32,
-    /// Bytes since the last ACK, and number of partial segments in them, at most two (`ICSK_ACK_PUSHED2`).
-    unacked: u64,
+    /// Position of the last ACK, and number of partial segments since then, at most two (`ICSK_ACK_PUSHED2`).
+    acknowledged: u64,
     partial: u8,
     /// Whether ACKs wait for replies, and how long.
     interactive: Interactive,
@@ -99,7 +99,7 @@ impl QuickAcks {
             pushed: false,
             most: config.mss,
             last: 0,
-            unacked: 0,
+            acknowledged: 0,
             partial: 0,
             interactive: Interactive::default(),
         }
@@ -134,21 +134,17 @@ impl QuickAcks {
         &mut self.buffer
     }
 
-    /// Makes room in a buffer without memory, and returns the least memory of data to drop (`tcp_prune_queue`).
-    pub(super) fn squeeze(&mut self) -> u64 {
+    /// Enlarges a buffer without memory, if its size is not fixed, and ends the immediate ACKs. Returns the least memory of
+    /// data to drop (`tcp_prune_queue`).
+    pub(super) fn clamp(&mut self) -> u64 {
         self.left = 0;
-        self.buffer.squeeze()
-    }
-
-    /// Records that the application has read `bytes` of `unread` ones.
-    pub(super) fn freed(&mut self, bytes: u64, unread: u64) {
-        self.buffer.read(bytes, unread);
+        self.buffer.clamp()
     }
 
     /// Records the end of the handshake, with the first data: Linux ends it by a separate ACK, a little
     /// earlier.
     pub(super) fn established(&mut self, now: Time, next: u64) {
-        self.since = (Time(now.0.saturating_sub(TICK.0)), next);
+        (self.since, self.acknowledged) = ((Time(now.0.saturating_sub(TICK.0)), next), next);
         self.interactive.begin(now);
     }
 
@@ -169,12 +165,16 @@ impl QuickAcks {
         }
     }
 
-    /// Rounds an advertised window of `window` bytes up to the unit of the header, and records it. A buffer that is half
-    /// full ends the immediate ACKs.
-    pub(super) fn advertise(&mut self, window: u64) -> u64 {
+    /// Ends the immediate ACKs if the buffer is half full, as Linux does when it computes a window (`__tcp_select_window`).
+    fn calm_down(&mut self) {
         if self.buffer.is_half_full(self.last) {
             self.left = 0;
         }
+    }
+
+    /// Rounds an advertised window of `window` bytes up to the unit of the header, and records it.
+    pub(super) fn advertise(&mut self, window: u64) -> u64 {
+        self.calm_down();
         self.buffer.advertise(window)
     }
 
@@ -183,8 +183,13 @@ impl QuickAcks {
         self.buffer.advertised()
     }
 
-    /// Whether an ACK would not offer less than the last advertised window.
-    pub(super) fn offers_as_much(&self) -> bool {
+    /// Whether more than a full segment is not acknowledged up to `next`, and an ACK would not offer less than the last
+    /// advertised window (`__tcp_ack_snd_check`).
+    pub(super) fn owes_ack(&mut self, next: u64) -> bool {
+        if !self.is_full(next) {
+            return false;
+        }
+        self.calm_down();
         self.offer() >= self.buffer.advertised()
     }
 
@@ -253,6 +258,16 @@ impl QuickAcks {
         self.buffer.window(self.segment, self.last)
     }
 
+    /// Position of the last ACK.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Whether an ACK of `next` is due now (`__tcp_ack_snd_check`).
+    pub(super) fn acks_now(&mut self, next: u64) -> bool {
+        self.owes_ack(next) || self.at_once()
+    }
+
     /// Whether the next ACK is immediate.
     pub(super) fn at_once(&self) -> bool {
         self.left > 0 && !self.interactive.waits()
@@ -290,7 +305,6 @@ impl QuickAcks {
     /// Records the size of a segment of `len` bytes. Two equal sizes in sequence may be those of full segments on a path
     /// with a smaller MTU, unless the segments are small and end a write.
     fn measure(&mut self, len: u32) {
-        self.unacked += u64::from(len);
         self.last = len;
         let before = core::mem::take(&mut self.short);
         if len >= self.segment {
@@ -307,9 +321,9 @@ impl QuickAcks {
         self.partial = (self.partial + 1).min(2);
     }
 
-    /// Whether more than a full segment has arrived since the last ACK (`__tcp_ack_snd_check`).
-    pub(super) fn is_full(&self) -> bool {
-        self.unacked > self.segment.into()
+    /// Whether more than a full segment has arrived since the last ACK, if `next` is the expected position.
+    pub(super) fn is_full(&self, next: u64) -> bool {
+        next > self.acknowledged + u64::from(self.segment)
     }
 
     /// Whether to send an ACK when the program has read all data: after two partial segments, or after one if
@@ -319,11 +333,10 @@ impl QuickAcks {
     }
 
     /// Records the peer's FIN: this end's own FIN is a reply that will carry the ACK. Returns whether the ACK has a
-    /// delay. That of a FIN without data before it has none. Neither has that of more than a segment in `unacked` bytes,
-    /// unless unread data has reduced the window.
-    pub(super) fn delays_fin(&mut self, unacked: u64) -> bool {
-        let full = unacked > self.segment.into() && self.offers_as_much();
-        self.interactive.expects_reply() && !full
+    /// delay. That of a FIN without data before it has none. Neither has that of more than a segment, unless unread data has
+    /// reduced the window. `next` is the position behind the FIN.
+    pub(super) fn delays_fin(&mut self, next: u64) -> bool {
+        self.interactive.expects_reply() && !self.owes_ack(next)
     }
 
     /// Records the smoothed round-trip time and the timeout of this end.
@@ -344,7 +357,7 @@ impl QuickAcks {
     /// Records a segment after a hole at `next`, and returns the deadline of its ACK; `None` for an immediate ACK
     /// (`__tcp_ack_snd_check`).
     pub(super) fn behind_hole(&mut self, now: Time, next: u64) -> Option<Time> {
-        if self.at_once() || !self.sack || self.compressed >= COMPRESSED_MAX {
+        if self.acks_now(next) || !self.sack || self.compressed >= COMPRESSED_MAX {
             return None;
         }
         if self.duplicates.0 != next {
@@ -375,16 +388,16 @@ impl QuickAcks {
         self.compressed = 0;
     }
 
-    /// Records that a segment with ACK was sent; `due` is whether an ACK was due. The last immediate ACK ends its mode
-    /// (`tcp_dec_quickack_mode`).
-    pub(super) fn acked(&mut self, due: bool) {
+    /// Records that a segment with an ACK of `next` was sent; `due` is whether an ACK was due. The last immediate ACK ends
+    /// its mode (`tcp_dec_quickack_mode`).
+    pub(super) fn acked(&mut self, next: u64, due: bool) {
         if due && self.left > 0 {
             self.left -= 1;
             if self.left == 0 {
                 self.interactive.deflate();
             }
         }
-        (self.unacked, self.partial, self.compressed) = (0, 0, 0);
+        (self.acknowledged, self.partial, self.compressed) = (next, 0, 0);
     }
 }
 
@@ -404,7 +417,7 @@ mod tests {
         let count = (0..1000).take_while(|_| {
             acks.arrived(Time::ZERO, 1448, false);
             let quick = acks.at_once();
-            acks.acked(true);
+            acks.acked(0, true);
             quick
         });
         count.count()
@@ -434,7 +447,7 @@ mod tests {
             acks.buffer.release(2304);
             let grows = acks.at_once();
             while acks.at_once() {
-                acks.acked(true);
+                acks.acked(0, true);
             }
             grows
         };
@@ -482,10 +495,11 @@ mod tests {
             let mut acks = fresh();
             acks.pushed(true);
             sizes.iter().for_each(|len| acks.measure(*len));
-            let seen = (acks.segment, acks.is_full(), acks.acks_reading());
+            let next = sizes.iter().map(|len| u64::from(*len)).sum();
+            let seen = (acks.segment, acks.is_full(next), acks.acks_reading());
             assert_eq!(seen, (segment, full, read), "{sizes:?}");
-            acks.acked(true);
-            assert!(!acks.is_full() && !acks.acks_reading(), "{sizes:?}");
+            acks.acked(next, true);
+            assert!(!acks.is_full(next) && !acks.acks_reading(), "{sizes:?}");
         }
     }
 

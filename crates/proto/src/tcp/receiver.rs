@@ -141,8 +141,9 @@ impl Receiver {
             behind.pieces.is_sorted_by(|a, b| a.to <= b.from),
             "pieces are sorted and disjoint"
         );
+        let last = behind.pieces.last().filter(|_| self.quick.is_none());
         debug_assert!(
-            self.fin_at.is_none_or(|fin| behind.pieces.last().is_none_or(|last| last.to <= fin)),
+            self.fin_at.is_none_or(|fin| last.is_none_or(|last| last.to <= fin)),
             "a piece after the FIN"
         );
     }
@@ -351,15 +352,22 @@ impl Receiver {
         if quick.buffer().admits() {
             return true;
         }
-        let least = quick.squeeze();
-        let stored = self.out_of_order.as_deref_mut();
-        if let Some(stored) = stored.filter(|_| !quick.buffer().admits()) {
+        let least = quick.clamp();
+        if quick.buffer().admits() {
+            return true;
+        }
+        let mut stored = self.out_of_order.as_deref_mut();
+        if let Some(stored) = &mut stored {
             for range in stored.pieces.chunk_by_mut(|a, b| a.to == b.from) {
                 let pieces =
                     range.iter_mut().map(|piece| (piece.to - piece.from, &mut piece.stored));
                 quick.buffer().collapse(&mut pieces.collect::<Vec<_>>());
             }
-            let (mut freed, mut admits) = (0, quick.buffer().admits());
+        }
+        quick.buffer().collapse_unread();
+        let mut admits = quick.buffer().admits();
+        if let Some(stored) = stored {
+            let mut freed = 0;
             while let Some(last) = stored.pieces.pop_if(|last| !admits && last.from >= from) {
                 quick.buffer().release(last.stored.memory);
                 freed += last.stored.memory;
@@ -379,13 +387,15 @@ impl Receiver {
     fn take_any(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
         let (mut to, mut body) = (from + u64::from(body.len()), body);
         // The first FIN determines the end of the stream, unless data behind it has already arrived. Linux discards that data
-        // if the FIN is in order (`tcp_fin`).
-        let discards = self.quick.is_some() && from == self.nxt;
-        let ends = fin && self.fin_at.is_none() && (discards || to >= self.nxt + self.reach());
+        // when the FIN is in order (`tcp_fin`).
+        let beyond = self.quick.is_none() && to < self.nxt + self.reach();
+        let ends = fin && self.fin_at.is_none() && !beyond;
         let again = fin && self.fin_at == Some(to);
         if ends {
             self.fin_at = Some(to);
-            self.out_of_order.take_if(|_| discards);
+            if from == self.nxt {
+                self.discard_behind_fin();
+            }
         }
         //= rfc9293#section-3.10.7.4: text behind the FIN is ignored
         if let Some(end) = self.fin_at.filter(|end| to > *end) {
@@ -405,9 +415,6 @@ impl Receiver {
                 self.count_in_order(now, body.len());
             }
         } else {
-            // Data out of order, or data that fills a hole: acknowledge at once.
-            //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
-            self.acknowledge_hole(now, from);
             taken.filled = from == self.nxt;
             if taken.filled {
                 // There is always room for the expected data.
@@ -423,17 +430,22 @@ impl Receiver {
                 let held = self.reach();
                 self.quick.iter_mut().for_each(|quick| quick.spread(held));
             }
-            while let Some(piece) = self.next_piece() {
+            while self.fin_at != Some(self.nxt)
+                && let Some(piece) = self.next_piece()
+            {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
                 self.quick.iter_mut().for_each(|quick| quick.buffer().repeats(skip));
                 self.report_duplicate(piece.from, piece.from + u64::from(skip));
                 self.quick.iter_mut().for_each(|quick| quick.buffer().release(piece.stored.memory));
                 self.deliver(&piece.body.slice(skip, u32::MAX), Some(piece.stored), &mut taken);
             }
+            if self.fin_at == Some(self.nxt) {
+                self.discard_behind_fin();
+            }
+            self.acknowledge_hole(now);
         }
         if self.fin_at == Some(self.nxt) {
             self.nxt += 1;
-            self.free_out_of_order();
             taken.fin = true;
             self.ack_now = true;
         }
@@ -445,15 +457,20 @@ impl Receiver {
         taken
     }
 
-    /// Delays the ACK of the peer's FIN, as Linux does until the application closes (`tcp_fin`). `unacked` bytes were
-    /// received since the last ACK. The ACK of a FIN reports no duplicates.
-    pub(super) fn await_close(&mut self, now: Time, unacked: u64) {
+    /// Delays the ACK of the peer's FIN, as Linux does until the application closes (`tcp_fin`). It reports no duplicates.
+    pub(super) fn await_close(&mut self, now: Time) {
         let Some(quick) = &mut self.quick else { return };
         self.duplicate = None;
-        if quick.delays_fin(unacked) {
+        if quick.delays_fin(self.nxt) {
             let delay = quick.delay(self.settings.delayed_ack.timeout);
             self.ack_now = self.delay_ack(now, delay);
         }
+    }
+
+    /// Discards data behind the FIN, which is in order.
+    fn discard_behind_fin(&mut self) {
+        self.out_of_order = None;
+        self.quick.iter_mut().for_each(|quick| quick.buffer().release(u64::MAX));
     }
 
     /// Removes the first stored piece if no data is missing before it.
@@ -474,11 +491,11 @@ impl Receiver {
         self.out_of_order.take_if(|stored| stored.pieces.is_empty() && !waits);
     }
 
-    /// Requires an immediate ACK for data from `from` on, behind or in a hole. Linux may delay duplicate ACKs to
-    /// combine several into one.
-    fn acknowledge_hole(&mut self, now: Time, from: u64) {
-        let fills = from == self.nxt;
-        match self.quick.as_mut().filter(|_| !fills).and_then(|q| q.behind_hole(now, self.nxt)) {
+    /// Requires an immediate ACK for data behind or in a hole. Linux may combine several ACKs while a hole is left.
+    //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
+    pub(super) fn acknowledge_hole(&mut self, now: Time) {
+        let quick = self.quick.as_mut().filter(|_| self.out_of_order.is_some());
+        match quick.and_then(|quick| quick.behind_hole(now, self.nxt)) {
             Some(at) => self.ack_at = Due::at(self.ack_at.or_never().min(at)),
             None => self.ack_now = true,
         }

@@ -10,6 +10,8 @@ use super::Settings;
 use super::config::{Arithmetic, Clock, Rounding, RtoRule, StaleRtt, TcpConfig};
 use linux::Deviation;
 
+use crate::tcp::sender::recovery::tlp::TICK;
+
 /// A clock with a period and a phase: BSD's slow and fast timeouts are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
@@ -294,7 +296,9 @@ impl RttEstimator {
             Kind::Linux => {
                 // Before the first measurement a variation means that a handshake timed out.
                 let least = if self.srtt == 0 { *first } else { Span::ZERO };
-                (Span(self.srtt + self.rttvar).max(least) * factor).min(*max)
+                let exact = Span(self.srtt + self.rttvar).max(least);
+                // In whole ticks (`__tcp_set_rto`).
+                (Span(exact.0.next_multiple_of(TICK.0)) * factor).min(*max)
             }
         };
     }

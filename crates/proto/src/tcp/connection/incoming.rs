@@ -179,7 +179,7 @@ impl Connection {
             && if len == 0 {
                 from >= self.acked_to_peer() && from <= self.rx.edge()
             } else {
-                from + len > self.rx.nxt && from < self.rx.edge()
+                from + len >= self.least_end() && from < self.rx.edge()
             };
         if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
             if len > 0 && from < self.rx.nxt {
@@ -221,6 +221,17 @@ impl Connection {
         self.take_marks(now, segment, body.len(), out);
         self.take_data(now, from, segment, body, out);
         self.flush(now, out);
+    }
+
+    /// The least acceptable end of a segment. In Linux it is the position of the last ACK (`tcp_sequence`).
+    fn least_end(&self) -> u64 {
+        let linux = self.rx.acknowledged().filter(|_| self.receives() && self.end_to_end.is_none());
+        linux.unwrap_or(self.rx.nxt + 1)
+    }
+
+    /// Whether the peer may still send data.
+    fn receives(&self) -> bool {
+        matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
 
     /// Answers a segment with RST or SYN, or outside the window. `from` is its position, `len` its payload in bytes.
@@ -413,10 +424,15 @@ impl Connection {
         if body.is_empty() && !fin {
             return;
         }
-        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+        if !self.receives() {
             // The peer has closed, so this data was received before.
             self.rx.demand_ack();
             return;
+        }
+        let end = from + u64::from(segment.seq_len(body.len()));
+        if end <= self.rx.nxt {
+            self.rx.note_duplicate(from, end);
+            return self.rx.repeat_ack(now);
         }
         self.rx.renew_duplicate(from);
         let skip = self.rx.nxt.saturating_sub(from).min(body.len().into());
@@ -493,8 +509,7 @@ impl Connection {
                     self.tx.core.window.close();
                 }
                 State::CloseWait if !self.relay && !taken.filled => {
-                    let unacked = self.rx.nxt.saturating_sub(self.last_ack_sent);
-                    self.rx.await_close(now, unacked);
+                    self.rx.await_close(now);
                 }
                 _ => {}
             }

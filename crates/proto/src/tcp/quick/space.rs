@@ -1,6 +1,8 @@
 //! The receive window of Linux: how much of the buffer's memory becomes window, and when the window grows
 //! (`tcp_select_initial_window`, `tcp_grow_window`, `tcp_rcvbuf_grow`, `__tcp_select_window`).
 
+use std::collections::VecDeque;
+
 use crate::tcp::config::TcpConfig;
 
 /// Memory of a buffer of Linux' defaults, at first and at most (`tcp_rmem`).
@@ -27,12 +29,13 @@ fn buffer_for(bytes: u64) -> u64 {
     if size <= LEAST { LEAST } else { size.next_power_of_two() }
 }
 
-/// Memory of `bytes` in common buffers.
-fn collapsed(bytes: u64) -> Stored {
-    let rest = (bytes - 1) % COLLAPSED + 1;
-    let (whole, last) = (bytes.div_ceil(COLLAPSED) - 1, buffer_for(rest));
-    let memory = whole * (buffer_for(COLLAPSED) + DESCRIPTOR) + last + DESCRIPTOR;
-    Stored { memory, room: last - FRAGMENTS - rest }
+/// The common buffers of `bytes`, each with its bytes.
+fn common_buffers(bytes: u64) -> impl Iterator<Item = (u64, Stored)> {
+    (0..bytes).step_by(COLLAPSED as usize).map(move |at| {
+        let len = (bytes - at).min(COLLAPSED);
+        let size = buffer_for(len);
+        (len, Stored { memory: size + DESCRIPTOR, room: size - FRAGMENTS - len })
+    })
 }
 
 /// Memory of data in the buffer, and free bytes behind the payload of its last segment.
@@ -43,7 +46,7 @@ pub(in crate::tcp) struct Stored {
 }
 
 /// The receive buffer of a connection and its window, in bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::tcp) struct Space {
     /// Memory of the buffer at first and now, and its maximum.
     first: u64,
@@ -64,12 +67,11 @@ pub(in crate::tcp) struct Space {
     unit: u64,
     /// Memory for headroom and headers of a segment.
     headers: u64,
-    /// Memory of delivered data that the application has not read.
-    unread: Stored,
+    /// Segments of delivered data that the application has not read, each with its bytes, and their memory.
+    unread: VecDeque<(u64, Stored)>,
+    memory: u64,
     /// Bytes at the front of the next segment that were delivered before; they occupy memory as well.
     repeated: u32,
-    /// Bytes at the end of that data that need less memory in common buffers, and their memory.
-    loose: (u64, u64),
     /// Memory of data behind a hole.
     held: u64,
 }
@@ -91,9 +93,9 @@ impl Space {
             mss: config.mss.into(),
             unit: 1,
             headers: HEADROOM,
-            unread: Stored::default(),
+            unread: VecDeque::new(),
+            memory: 0,
             repeated: 0,
-            loose: (0, 0),
             held: 0,
         }
     }
@@ -128,7 +130,7 @@ impl Space {
     }
 
     /// Memory that a segment with `len` bytes of payload occupies: a buffer and its descriptor.
-    fn memory(&self, len: u32) -> u64 {
+    fn memory_of(&self, len: u32) -> u64 {
         buffer_for(self.headers + u64::from(len)) + DESCRIPTOR
     }
 
@@ -140,19 +142,19 @@ impl Space {
         // A super-packet is stored in segments.
         let mss = (self.mss as u32).max(1);
         let (count, rest) = (len.saturating_sub(1) / mss, len.saturating_sub(1) % mss + 1);
-        let memory = u64::from(count) * self.memory(mss) + self.memory(rest);
-        let room = self.memory(rest) - DESCRIPTOR - FRAGMENTS - self.headers - u64::from(rest);
+        let memory = u64::from(count) * self.memory_of(mss) + self.memory_of(rest);
+        let room = self.memory_of(rest) - DESCRIPTOR - FRAGMENTS - self.headers - u64::from(rest);
         Stored { memory, room }
     }
 
     /// Window of the free memory, with `own` bytes of memory of the segment that has just arrived.
     fn free(&self, own: u64) -> u64 {
-        self.buffer.saturating_sub(self.unread.memory + self.held.max(own)) * self.share / WHOLE
+        self.buffer.saturating_sub(self.memory + self.held.max(own)) * self.share / WHOLE
     }
 
     /// Records that full segments have `len` bytes: the share follows their memory.
     pub(super) fn measured(&mut self, len: u32) {
-        let share = (u64::from(len) * WHOLE / self.memory(len)).max(1);
+        let share = (u64::from(len) * WHOLE / self.memory_of(len)).max(1);
         if core::mem::replace(&mut self.share, share) == share {
             return;
         }
@@ -167,12 +169,12 @@ impl Space {
     /// Lets the window grow by a segment of `len` bytes; `segment` is the size of full ones. `ahead` is whether it lies
     /// behind a hole, where it counts later. Returns whether the window has grown.
     pub(super) fn grow(&mut self, len: u32, segment: u32, ahead: bool) -> bool {
-        let own = if self.buffer == self.first && !ahead { self.memory(len) } else { 0 };
+        let own = if self.buffer == self.first && !ahead { self.memory_of(len) } else { 0 };
         let room = self.clamp.min(self.free(own)).saturating_sub(self.offered);
         if room == 0 {
             return false;
         }
-        let fits = self.memory(len) * self.share / WHOLE <= u64::from(len);
+        let fits = self.memory_of(len) * self.share / WHOLE <= u64::from(len);
         let more = if fits { 2 * self.mss } else { self.small_segment(len, segment) };
         if more > 0 {
             self.offered += room.min(more.max(2 * u64::from(len)));
@@ -182,7 +184,7 @@ impl Space {
 
     /// Growth of the window by a segment whose memory exceeds its share (`__tcp_grow_window`).
     fn small_segment(&self, len: u32, segment: u32) -> u64 {
-        let mut memory = self.memory(len) * self.share / WHOLE / 2;
+        let mut memory = self.memory_of(len) * self.share / WHOLE / 2;
         let mut window = self.most * self.share / WHOLE / 2;
         while window > 0 && self.offered <= window {
             if memory <= u64::from(len) {
@@ -254,20 +256,22 @@ impl Space {
 
     /// Memory of the segment of `last` bytes that has just arrived, unless it counts as unread.
     fn own(&self, last: u32) -> u64 {
-        if last > 0 && self.unread.memory == 0 { self.memory(last) } else { 0 }
+        if last > 0 && self.unread.is_empty() { self.memory_of(last) } else { 0 }
     }
 
     /// Records a delivered segment of `len` bytes that the application has not read. Behind a hole it was `stored`.
     pub(in crate::tcp) fn store(&mut self, len: u32, stored: Option<Stored>) {
         let repeated = core::mem::take(&mut self.repeated);
-        let room = if repeated > 0 { 0 } else { self.unread.room };
-        let Stored { memory, room } = match stored {
+        let last = self.unread.back().filter(|_| repeated == 0);
+        let room = last.map_or(0, |(_, last)| last.room);
+        let stored = match stored {
             Some(stored) if u64::from(len) > room => stored,
             _ => self.follow(len + repeated, room),
         };
-        self.unread = Stored { memory: self.unread.memory + memory, room };
-        if self.loose.0 > 0 || self.is_loose(len.into(), memory) {
-            self.loose = (self.loose.0 + u64::from(len), self.loose.1 + memory);
+        self.memory += stored.memory;
+        match self.unread.back_mut().filter(|_| stored.memory == 0) {
+            Some((bytes, last)) => (*bytes, last.room) = (*bytes + u64::from(len), stored.room),
+            None => self.unread.push_back((len.into(), stored)),
         }
     }
 
@@ -290,32 +294,31 @@ impl Space {
 
     /// Whether the buffer accepts another segment (`tcp_can_ingest`).
     pub(in crate::tcp) fn admits(&self) -> bool {
-        self.unread.memory + self.held <= self.buffer
+        self.memory + self.held <= self.buffer
     }
 
     /// Whether delivered data waits for the application.
     pub(in crate::tcp) fn has_unread(&self) -> bool {
-        self.unread.memory > 0
+        !self.unread.is_empty()
     }
 
-    /// The buffer has no memory: it grows if its size is not fixed (`tcp_clamp_window`), and unread data moves into common
-    /// buffers (`tcp_collapse`). Returns an eighth of the buffer, the least memory of data that is then dropped.
-    pub(super) fn squeeze(&mut self) -> u64 {
-        self.buffer = self.buffer.max((self.unread.memory + self.held).min(self.most));
+    /// The buffer has no memory: it grows if its size is not fixed, otherwise the window shrinks (`tcp_clamp_window`). Returns
+    /// an eighth of the buffer, the least memory of data that is then dropped.
+    pub(super) fn clamp(&mut self) -> u64 {
+        self.buffer = self.buffer.max((self.memory + self.held).min(self.most));
         if !self.admits() {
             self.offered = self.offered.min(self.clamp.min(2 * self.mss));
-            let (bytes, memory) = core::mem::take(&mut self.loose);
-            if bytes > 0 {
-                let Stored { memory: collapsed, room } = collapsed(bytes);
-                self.unread = Stored { memory: self.unread.memory - memory + collapsed, room };
-                let rest = (bytes - 1) % COLLAPSED + 1;
-                let last = buffer_for(rest) + DESCRIPTOR;
-                if self.is_loose(rest, last) {
-                    self.loose = (rest, last);
-                }
-            }
         }
         self.buffer / 8
+    }
+
+    /// Moves unread data into common buffers, from the first segment on for which this saves memory (`tcp_collapse`).
+    pub(in crate::tcp) fn collapse_unread(&mut self) {
+        let loose =
+            self.unread.iter().position(|(bytes, stored)| self.is_loose(*bytes, stored.memory));
+        let rest = self.unread.split_off(loose.unwrap_or(self.unread.len()));
+        self.unread.extend(common_buffers(rest.iter().map(|(bytes, _)| bytes).sum()));
+        self.memory = self.unread.iter().map(|(_, stored)| stored.memory).sum();
     }
 
     /// Whether `bytes` occupy so much `memory` that a common buffer needs less.
@@ -333,7 +336,9 @@ impl Space {
             bytes += *len;
             memory += core::mem::take(*stored).memory;
         }
-        let Stored { memory: collapsed, room } = collapsed(bytes);
+        let (mut collapsed, mut room) = (0, 0);
+        common_buffers(bytes)
+            .for_each(|(_, it)| (collapsed, room) = (collapsed + it.memory, it.room));
         range[from].1.memory = collapsed;
         if let Some((_, last)) = range.last_mut() {
             last.room = room;
@@ -341,16 +346,16 @@ impl Space {
         self.held = self.held.saturating_sub(memory) + collapsed;
     }
 
-    /// Records that the application has read `bytes` of `unread` ones.
-    pub(super) fn read(&mut self, bytes: u64, unread: u64) {
-        let memory = self.unread.memory;
-        let share = u128::from(memory) * u128::from(bytes) / u128::from(unread.max(1));
-        self.unread.memory = memory.saturating_sub(share as u64);
-        if self.unread.memory == 0 {
-            self.unread.room = 0;
+    /// Records that the application has read `bytes`.
+    pub(in crate::tcp) fn read(&mut self, mut bytes: u64) {
+        while let Some((first, _)) = self.unread.front_mut() {
+            if bytes < *first {
+                *first -= bytes;
+                return;
+            }
+            bytes -= *first;
+            self.memory -= self.unread.pop_front().map_or(0, |(_, stored)| stored.memory);
         }
-        let left = unread.saturating_sub(bytes);
-        self.loose = (self.loose.0.min(left), self.loose.1.min(self.unread.memory));
     }
 }
 
@@ -395,7 +400,7 @@ mod tests {
         }
         assert!((60_000..=83_220).contains(&nxt), "{nxt}");
         assert_eq!(space.window(1460, 1460), 0);
-        space.read(nxt, nxt);
+        space.read(nxt);
         assert!(space.window(1460, 0) > 60_000);
     }
 
@@ -408,7 +413,7 @@ mod tests {
             [[832, 832, 1280, 1280, 1280, 2304, 2304], [832, 832, 1280, 1280, 2304, 2304, 2304]];
         for (mss, memory) in [1460, 1448].into_iter().zip(memory) {
             let space = opened_with(mss);
-            assert_eq!(sizes.map(|len| space.memory(len)), memory);
+            assert_eq!(sizes.map(|len| space.memory_of(len)), memory);
         }
     }
 
@@ -424,7 +429,7 @@ mod tests {
         let mut space = opened_with(1460);
         let mut memory = |len| {
             space.store(len, None);
-            space.unread.memory
+            space.memory
         };
         assert_eq!(memory(1000), 2304);
         let more: Vec<u64> = (0..8).map(|_| memory(100)).collect();
@@ -438,13 +443,14 @@ mod tests {
         space.fix(10_000);
         (0..13).for_each(|_| space.store(100, None));
         assert!(!space.admits());
-        space.squeeze();
-        assert_eq!((space.unread.memory, space.admits()), (2304, true));
+        assert_eq!(space.clamp(), 1250);
+        space.collapse_unread();
+        assert_eq!((space.memory, space.admits()), (2304, true));
         let mut space = opened_with(1460);
         space.measured(1000);
         space.fix(10_000);
         (0..5).for_each(|_| space.store(1000, None));
-        assert_eq!(space.squeeze(), 1250);
+        space.collapse_unread();
         assert!(!space.admits());
     }
 }

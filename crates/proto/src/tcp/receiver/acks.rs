@@ -21,11 +21,7 @@ impl Receiver {
         } else {
             // In Linux a program that reads at once also causes the ACK of partial segments; see `read`.
             let read = self.reading || self.forwards || every == 1;
-            let full = read
-                || self
-                    .quick
-                    .as_ref()
-                    .is_none_or(|quick| quick.is_full() && quick.offers_as_much());
+            let full = read || self.quick.as_mut().is_none_or(|quick| quick.owes_ack(self.nxt));
             self.unacked >= every && full
         };
         let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
@@ -79,6 +75,21 @@ impl Receiver {
         moved > 0 && moved >= self.edge.saturating_sub(self.nxt)
     }
 
+    /// Requires an ACK for a segment without news. Linux schedules it like that of new data (`tcp_data_queue`).
+    pub fn repeat_ack(&mut self, now: Time) {
+        let quick = self.quick.as_mut().filter(|_| self.out_of_order.is_none());
+        let waits = quick.and_then(|quick| (!quick.acks_now(self.nxt)).then_some(quick));
+        match waits.map(|quick| quick.delay(self.settings.delayed_ack.timeout)) {
+            Some(delay) => self.ack_now |= self.delay_ack(now, delay),
+            None => self.acknowledge_hole(now),
+        }
+    }
+
+    /// Position of the last ACK, with the rules of Linux.
+    pub fn acknowledged(&self) -> Option<u64> {
+        self.quick.as_ref().map(|quick| quick.acknowledged())
+    }
+
     /// Requires an ACK now, on a data segment or as a pure ACK.
     pub fn demand_ack(&mut self) {
         self.ack_now = true;
@@ -92,7 +103,7 @@ impl Receiver {
     /// Records that an ACK was sent.
     pub fn acked(&mut self) {
         if let Some(quick) = &mut self.quick {
-            quick.acked(self.ack_now || self.ack_at.is_set());
+            quick.acked(self.nxt, self.ack_now || self.ack_at.is_set());
             self.starved = false;
         }
         self.ack_now = false;
@@ -137,7 +148,7 @@ impl Receiver {
         self.ack_now |= self.doubles();
         if let Some(quick) = &self.quick {
             let drained = bytes > 0 && self.unread == 0;
-            self.ack_now |= quick.is_full() || drained && quick.acks_reading();
+            self.ack_now |= quick.is_full(self.nxt) || drained && quick.acks_reading();
         }
     }
 
@@ -155,9 +166,8 @@ impl Receiver {
 
     /// Frees `bytes` of unread data.
     fn free(&mut self, bytes: u64) {
-        let unread = self.unread;
-        self.quick.iter_mut().for_each(|quick| quick.freed(bytes, unread));
-        self.unread = unread.saturating_sub(bytes);
+        self.quick.iter_mut().for_each(|quick| quick.buffer().read(bytes));
+        self.unread = self.unread.saturating_sub(bytes);
     }
 
     /// Suspends the timing of ACKs of Linux during the data of a SYN: Linux neither acknowledges this data separately

@@ -57,7 +57,10 @@ impl Receiver {
             nxt: self.nxt,
             edge: self.edge,
             unread: self.unread,
-            pieces: self.pieces().iter().map(|piece| (piece.from, piece.body.clone())).collect(),
+            pieces: (self.pieces().iter())
+                .filter(|piece| self.fin_at.is_none_or(|fin| piece.to <= fin))
+                .map(|piece| (piece.from, piece.body.clone()))
+                .collect(),
             fin_at: self.fin_at,
             stream: self.stream.map(|stream| (stream, self.offset)),
         }

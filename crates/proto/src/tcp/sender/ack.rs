@@ -17,7 +17,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         let una = w.una;
         timers.unanswered = 0;
         if info.ack >= una || !info.sacked.is_empty() {
-            self.core.bursts.iter_mut().for_each(|bursts| bursts.end());
+            self.core.bursts.iter_mut().for_each(|bursts| bursts.end(w.nxt));
         }
         self.core.ce_bytes = self.core.ce_bytes.saturating_add(info.ce_bytes);
         //= rfc5681#section-2: a duplicate ACK has no data and the same window
@@ -35,6 +35,9 @@ impl<R: Recovery> SenderWith<'_, R> {
         // A late ACK without a report has no effect.
         let stale = info.ack < una && news.reported.is_none();
         let undone = !stale && self.recovery.undo(self.core, info);
+        if undone {
+            self.core.usage.renew(now);
+        }
         let notified = info.lost.is_some_and(|lost| self.notify(now, lost));
         // The duplicate ACKs that follow report the same loss, and are not counted.
         let handled = (notified && self.core.detector.counts()).then_some(TcpKind::LossNotified);
@@ -210,6 +213,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             w.ssthresh = growth.ssthresh_after_loss(now, w, Loss::Detected);
             if !growth.steers() {
                 w.fall();
+                self.core.usage.renew(now);
             }
             self.core.reduced = true;
             // In Linux the window grows from the threshold at once (`tcp_process_tlp_ack`).

@@ -30,6 +30,9 @@ pub(super) struct Bursts {
     over: bool,
     /// Unsent segments of the current burst.
     left: u64,
+    /// One past the data that was sent before the last ACK. The size of bursts follows the rate at that time
+    /// (`tcp_update_pacing_rate`).
+    nxt: u64,
     /// Written data.
     pub(super) buffers: Buffers,
     /// Whether the congestion control paces, and its last rate in bytes per second. Bursts are then larger than the
@@ -115,6 +118,11 @@ impl Bursts {
         self.train = Train { end: to, left, again };
     }
 
+    /// Whether the current call has retransmitted up to `from`, in a buffer with room for more.
+    pub(super) fn repeats_up_to(&self, from: u64) -> bool {
+        self.train.again && self.train.left > 0 && self.train.end == from
+    }
+
     /// Whether the rules for bursts permit a segment of new data now.
     pub(super) fn allow(&mut self, w: &Window, input: &BurstInput) -> bool {
         let (mss, payload) = (u64::from(w.mss.max(1)), u64::from(w.payload()));
@@ -175,7 +183,7 @@ impl Bursts {
     pub(super) fn most(&self, w: &Window, srtt: Span, min_rtt: Option<Span>) -> u64 {
         match self.paced {
             true => burst(self.rate, min_rtt, w.mss),
-            false => largest(w, srtt, min_rtt),
+            false => largest(w, self.nxt.saturating_sub(w.una), srtt, min_rtt),
         }
     }
 
@@ -191,21 +199,20 @@ impl Bursts {
         self.rate = pace.map_or(0, |pace| pace.bps() / 8);
     }
 
-    /// Ends the burst at an ACK: data sent now is a separate burst.
-    pub(super) fn end(&mut self) {
-        self.left = 0;
+    /// Ends the burst at an ACK, with all data up to `nxt` sent: data sent now is a separate burst.
+    pub(super) fn end(&mut self, nxt: u64) {
+        (self.left, self.nxt) = (0, nxt);
     }
 
-    /// The partial segment up to the end of the peer's window. It leaves in one buffer with a full segment before it
-    /// (`tcp_mss_split_point`), and only if no other partial segment is in flight
-    /// (`tcp_minshall_check`).
+    /// The partial segment up to the end of the peer's window. It leaves in one buffer with a full segment before it, unless
+    /// it waits for more data (`tcp_mss_split_point`).
     pub(super) fn remainder(&self, w: &Window, pipe: u64) -> Option<Chunk> {
         let (mss, end) = (u64::from(w.mss), w.una + u64::from(w.peer));
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
         let joins = self.train.left > 0 && self.train.end == w.nxt && !self.train.again;
-        let goes = !self.paced && joins && part && room && w.small <= w.una;
+        let goes = !self.paced && joins && part && room && !w.coalesces();
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }
@@ -221,10 +228,11 @@ fn half(w: &Window) -> u64 {
     u64::from(w.cwnd / w.mss.max(1) / 2).max(1)
 }
 
-/// Segments in the largest burst, at a rate of twice the window per round trip in slow start and of 1.2 windows later.
-fn largest(w: &Window, srtt: Span, min_rtt: Option<Span>) -> u64 {
+/// Segments in the largest burst, at a rate of twice the window or the `flight` per round trip in slow start and of 1.2
+/// times that later.
+fn largest(w: &Window, flight: u64, srtt: Span, min_rtt: Option<Span>) -> u64 {
     let percent: u64 = if w.cwnd < w.ssthresh / 2 { 200 } else { 120 };
-    let window = u64::from(w.cwnd).max(w.nxt - w.una);
+    let window = flight.max(w.cwnd.into());
     let rate = window * percent / 100 * 1_000_000_000 / srtt.0.max(1);
     burst(rate, min_rtt, w.mss)
 }
@@ -255,6 +263,7 @@ pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::sender::window::Coalescing;
 
     /// The remaining part of the peer's window, from zero to a full segment.
     #[test]
@@ -281,8 +290,11 @@ mod tests {
         assert!(!goes(Train { left: 0, ..train }, &w, 5000), "the buffer is full");
         assert!(!goes(Train { end: 4001, ..train }, &w, 5000), "it has ended before");
         assert!(goes(train, &w, 29_000) && !goes(train, &w, 29_001), "room for a whole one");
-        w.small = 2;
+        (w.small, w.coalescing) = (2, Coalescing::Nagle);
         assert!(!goes(train, &w, 5000), "another is on its way");
+        w.coalescing = Coalescing::Never;
+        assert!(goes(train, &w, 5000), "without Nagle's rule it does not wait");
+        w.coalescing = Coalescing::Nagle;
         w.small = 1;
         assert!(goes(train, &w, 5000), "that one has come");
         w.end = 5501;
@@ -306,10 +318,43 @@ mod tests {
         bursts.sent(Time::ZERO + Span::micros(40_000), &segment, None);
         assert!(!bursts.allow(&w, &input(40_600, 29_000)), "0.6 ms after the last burst");
         assert!(bursts.allow(&w, &input(40_600, 28_000)), "two segments");
-        bursts.end();
+        bursts.end(29_001);
         assert!(bursts.allow(&w, &input(41_100, 29_000)), "1.1 ms after it");
-        bursts.end();
+        bursts.end(29_001);
         assert!(bursts.allow(&w, &input(30_000, 29_000)), "the next ACK is 10 ms away");
+    }
+
+    /// The rate that determines the size of a burst is that of the flight at the last ACK.
+    #[test]
+    fn a_burst_follows_the_rate_at_the_last_ack() {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        (w.cwnd, w.una, w.nxt, w.ssthresh) = (10_000, 1, 40_001, u32::MAX);
+        let mut bursts = Bursts::default();
+        let most = |bursts: &Bursts, w: &Window| bursts.most(w, Span::millis(10), None);
+        assert_eq!(most(&bursts, &w), 2, "ten segments in 5 ms");
+        bursts.end(w.nxt);
+        assert_eq!(most(&bursts, &w), 7, "forty segments in 5 ms");
+        w.una = 30_001;
+        assert_eq!(most(&bursts, &w), 2, "a quarter of them is left");
+    }
+
+    /// A probe is a whole buffer up to the peer's window, and a segment where the congestion window has no room.
+    #[test]
+    fn a_probe_permits_a_buffer() {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        (w.cwnd, w.peer, w.peer_max, w.una, w.end) = (20_000, 30_000, 30_000, 1, 1 << 20);
+        (w.nxt, w.max) = (10_001, 10_001);
+        let mut bursts = Bursts { nxt: 40_001, ..Bursts::default() };
+        let mut force = |w: &Window, pipe| {
+            let end = bursts.force(w, pipe, Span::millis(10), None);
+            (end, bursts.left)
+        };
+        assert_eq!(force(&w, 20_000), (11_001, 1), "no room");
+        assert_eq!(force(&w, 15_000), (15_001, 5), "five segments of room");
+        w.peer = 12_000;
+        assert_eq!(force(&w, 15_000), (12_001, 5));
+        bursts.paced = true;
+        assert_eq!(bursts.force(&w, 15_000, Span::millis(10), None), 0, "the pacer decides");
     }
 
     /// 10 Mb/s in a millisecond are 1220 bytes, less than a pair; a short path adds up to 65 KB.

@@ -113,6 +113,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         w.again = again;
         (core.reduced_below, core.reduced) = (w.max, true);
+        core.usage.renew(now);
         core.timers.rearm(now);
     }
 }

@@ -386,7 +386,7 @@ impl Window {
 
     /// Whether a partial segment waits for more data.
     //= rfc9293#section-3.7.4: Nagle, with Minshall's change: one small segment may be outstanding
-    fn coalesces(&self) -> bool {
+    pub(super) fn coalesces(&self) -> bool {
         match self.coalescing {
             Coalescing::Never => false,
             Coalescing::Nagle => self.small > self.una,
@@ -434,6 +434,8 @@ impl Window {
             (len, ends) = ((end - self.nxt) as u32, *end < self.end);
         }
         let reaches_end = self.nxt + u64::from(len) == self.end;
+        // A FIN takes no room of the congestion window where data does.
+        let limit = if len > 0 && self.linux { self.una + u64::from(self.peer) } else { limit };
         let fin = self.is_closed() && reaches_end && self.nxt <= self.end && limit > self.end;
         if len == 0 && !fin {
             return None;

@@ -86,11 +86,9 @@ impl LinuxCubic {
     /// The number of segments for one segment of growth of the window `cwnd`, after `acked` more segments have arrived.
     fn update(&mut self, now: Time, cwnd: u64, acked: u64) {
         let tick = now.0 / TICK;
-        if let Some(epoch) = &mut self.epoch {
-            epoch.acked += acked;
-            if self.seen.0 == cwnd && tick - self.seen.1 <= 1_000_000_000 / TICK / 32 {
-                return;
-            }
+        self.epoch.iter_mut().for_each(|epoch| epoch.acked += acked);
+        if self.seen.0 == cwnd && tick - self.seen.1 <= 1_000_000_000 / TICK / 32 {
+            return;
         }
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(tick, cwnd, acked));
         if self.epoch.is_none() || tick != self.seen.1 {

@@ -106,8 +106,14 @@ impl Usage {
                 let halvings = (idle.0 / rto.0.max(1)).min(31);
                 remember(w);
                 w.cwnd = w.in_segments(w.cwnd >> halvings).max(first);
+                self.since = (now, 0);
             }
         }
+    }
+
+    /// Records that a loss, or the end of its repair, has set the window: it counts as used (`snd_cwnd_stamp`).
+    pub(in crate::tcp::sender) fn renew(&mut self, now: Time) {
+        self.since.0 = now;
     }
 
     /// Reduces a window that was not fully used for a timeout, with [`IdleRestart::Decay`]. Called outside of

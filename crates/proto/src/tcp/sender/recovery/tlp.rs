@@ -9,7 +9,7 @@ const ACK_DELAY: Span = Span::millis(200);
 /// Time that is added to the wait for more than one segment (`TCP_TIMEOUT_MIN_US`).
 const LEAST: Span = Span::millis(2);
 /// Tick of Linux' timers, at 250 Hz.
-pub(in crate::tcp::sender) const TICK: Span = Span::millis(4);
+pub(in crate::tcp) const TICK: Span = Span::millis(4);
 
 /// Expiration of a timer of Linux that is set at `now` for a time `wait` later. It does not expire in the tick in which
 /// it was set. A wait of whole ticks takes another one, since real round trips exceed their nominal delay.

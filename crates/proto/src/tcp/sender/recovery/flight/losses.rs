@@ -257,7 +257,8 @@ impl Flight {
                     self.repeated.push_back((r.from, r.order));
                 }
             }
-            if r.mark == Mark::Repaired {
+            // A reported retransmission is not in flight any more.
+            if r.mark == Mark::Repaired && !r.sacked {
                 r.mark = Mark::None;
                 self.reverted_to = r.to();
             }

@@ -165,6 +165,24 @@ fn a_full_record_does_not_return_without_end() {
     assert_eq!((f.next_lost(u64::MAX), f.lost(), f.segments()), (None, 0, RECORDS_MAX));
 }
 
+/// Four segments are lost and sent again, and one of these retransmissions is reported. If the losses are reverted, three
+/// retransmissions are in flight next to their originals.
+#[test]
+fn a_reported_retransmission_is_not_in_flight_after_its_loss_is_reverted() {
+    let mut f = Flight::default();
+    for i in 0..5 {
+        f.sent(Time(i), 1 + 1000 * i, 1001 + 1000 * i, Stamp::default());
+    }
+    f.expire(|_| true, |_| {});
+    for i in 0..4 {
+        f.sent(Time(9), 1 + 1000 * i, 1001 + 1000 * i, Stamp::default());
+    }
+    f.report(1001, 2001, |_| {});
+    assert_eq!(f.pending(), 3, "the fifth segment is lost");
+    f.revert_losses();
+    assert_eq!((f.segments(), f.sacked_segments(), f.pending()), (5, 1, 7));
+}
+
 /// A window of 20,000 bytes of written data, all sent, and a large window of the peer.
 fn window(mss: u32) -> Window {
     let rfc = crate::tcp::config::TcpConfig::rfc();

@@ -46,7 +46,7 @@ impl Recovery for Rack {
             };
         }
     }
-    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+    fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
         let w = &mut core.window;
         if !self.is_over(w.una) || self.reneged {
             return Progress::Partial { rearm: true };
@@ -59,6 +59,7 @@ impl Recovery for Rack {
         if !core.congestion_control.steers() {
             if !self.undo.is_done() {
                 w.fall();
+                core.usage.renew(ack.now);
             }
             // Another recovery may begin with this ACK. Reverting it must not revert this one.
             self.undo.remember(w.cwnd, w.ssthresh);
@@ -103,6 +104,8 @@ impl Recovery for Rack {
     /// the left edge has moved since the last timeout (`tcp_enter_loss`).
     fn lowers_at_timeout(&mut self, core: &Core) -> Option<bool> {
         let w = &core.window;
+        // Without SACK a recovery lasts until an ACK above its end. It has ended for a timeout (`tcp_enter_loss`).
+        self.active &= w.una < self.recover;
         let again = self.after_timeout(w);
         let lowered = self.active || w.una < core.reduced_below && !again;
         let lowers = core.tally.retries == 0 && !lowered;
@@ -260,6 +263,7 @@ impl Recovery for Rack {
         // The reduction ends with the ACK of data that was sent after its start (`tcp_fastretrans_alert`).
         if self.slowing.take_if(|until| w.una > *until).is_some() {
             w.fall();
+            core.usage.renew(step.ack.now);
         }
         if self.active || self.slowing.is_some() {
             // In Linux an ACK that reports no arrival does not change the window (`tcp_cwnd_reduction`).
@@ -356,7 +360,7 @@ impl Recovery for Rack {
         }
         // Lost segments are retransmitted as far as the peer's window permits: it may have been withdrawn.
         if self.flight.lost() > 0
-            && let Some((from, to)) = self.next_lost(&core.window)
+            && let Some((from, to)) = self.next_lost(core)
         {
             let (w, usage) = (&core.window, &mut core.usage);
             let (pipe, sent) = (self.in_network(w), self.sent(w));

@@ -61,16 +61,20 @@ impl Rack {
 
     /// The next lost segment that the peer's window permits. In Linux the oldest segment probes a withdrawn window
     /// (`__tcp_retransmit_skb`).
-    pub(super) fn next_lost(&mut self, w: &Window) -> Option<(u64, u64)> {
-        match w.peer {
-            _ if self.kernel && self.flight.seems_repaired() => None,
+    pub(super) fn next_lost(&mut self, core: &Core) -> Option<(u64, u64)> {
+        let w = &core.window;
+        let next = match w.peer {
             0 if self.kernel => {
                 let next = self.flight.next_lost(w.una + u64::from(w.mss));
                 next.filter(|(from, _)| *from == w.una)
             }
             0 => None,
             peer => self.flight.next_lost(w.una + u64::from(peer)),
-        }
+        };
+        // A buffer is sent whole.
+        let ends = self.kernel && self.flight.seems_repaired();
+        let begun = |from| core.bursts.as_ref().is_some_and(|bursts| bursts.repeats_up_to(from));
+        next.filter(|(from, _)| !ends || begun(*from) && self.flight.continues(*from))
     }
 
     /// The due probe.
