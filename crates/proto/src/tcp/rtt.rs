@@ -9,8 +9,7 @@ use crate::units::{Span, Time};
 use super::Settings;
 use super::config::{Arithmetic, Clock, Rounding, RtoRule, StaleRtt, TcpConfig};
 use linux::Deviation;
-
-use crate::tcp::sender::recovery::tlp::TICK;
+pub(in crate::tcp) use linux::TICK;
 
 /// A clock with a period and a phase: BSD's slow and fast timeouts are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,9 @@
 
 use crate::units::Span;
 
+/// Tick of Linux' timers, at 250 Hz.
+pub(in crate::tcp) const TICK: Span = Span::millis(4);
+
 /// Smoothed deviation of the round trips in Linux (`tcp_rtt_estimator`), in nanoseconds and four times as large as in
 /// RFC 6298.
 #[derive(Clone, Copy, Debug, Default)]

@@ -204,15 +204,16 @@ impl Bursts {
         (self.left, self.nxt) = (0, nxt);
     }
 
-    /// The partial segment up to the end of the peer's window. It leaves in one buffer with a full segment before it, unless
-    /// it waits for more data (`tcp_mss_split_point`).
+    /// The partial segment up to the end of the peer's window. It leaves in one buffer with a full segment before it
+    /// (`tcp_mss_split_point`), and only if no other partial segment is in flight
+    /// (`tcp_minshall_check`).
     pub(super) fn remainder(&self, w: &Window, pipe: u64) -> Option<Chunk> {
         let (mss, end) = (u64::from(w.mss), w.una + u64::from(w.peer));
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
         let joins = self.train.left > 0 && self.train.end == w.nxt && !self.train.again;
-        let goes = !self.paced && joins && part && room && !w.coalesces();
+        let goes = !self.paced && joins && part && room && w.small <= w.una;
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }
@@ -263,7 +264,6 @@ pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::sender::window::Coalescing;
 
     /// The remaining part of the peer's window, from zero to a full segment.
     #[test]
@@ -290,11 +290,8 @@ mod tests {
         assert!(!goes(Train { left: 0, ..train }, &w, 5000), "the buffer is full");
         assert!(!goes(Train { end: 4001, ..train }, &w, 5000), "it has ended before");
         assert!(goes(train, &w, 29_000) && !goes(train, &w, 29_001), "room for a whole one");
-        (w.small, w.coalescing) = (2, Coalescing::Nagle);
+        w.small = 2;
         assert!(!goes(train, &w, 5000), "another is on its way");
-        w.coalescing = Coalescing::Never;
-        assert!(goes(train, &w, 5000), "without Nagle's rule it does not wait");
-        w.coalescing = Coalescing::Nagle;
         w.small = 1;
         assert!(goes(train, &w, 5000), "that one has come");
         w.end = 5501;

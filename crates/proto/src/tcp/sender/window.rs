@@ -386,7 +386,7 @@ impl Window {
 
     /// Whether a partial segment waits for more data.
     //= rfc9293#section-3.7.4: Nagle, with Minshall's change: one small segment may be outstanding
-    pub(super) fn coalesces(&self) -> bool {
+    fn coalesces(&self) -> bool {
         match self.coalescing {
             Coalescing::Never => false,
             Coalescing::Nagle => self.small > self.una,

@@ -1,6 +1,7 @@
 //! The tail loss probe (RFC 8985 section 7): two round trips after the last ACK the sender sends one segment. The
 //! answer to it shows a loss of the last segments, which is then repaired without a timeout.
 
+use crate::tcp::rtt::TICK;
 use crate::units::{Span, Time};
 
 /// Time that a receiver may delay the ACK of a single segment.
@@ -8,8 +9,6 @@ use crate::units::{Span, Time};
 const ACK_DELAY: Span = Span::millis(200);
 /// Time that is added to the wait for more than one segment (`TCP_TIMEOUT_MIN_US`).
 const LEAST: Span = Span::millis(2);
-/// Tick of Linux' timers, at 250 Hz.
-pub(in crate::tcp) const TICK: Span = Span::millis(4);
 
 /// Expiration of a timer of Linux that is set at `now` for a time `wait` later. It does not expire in the tick in which
 /// it was set. A wait of whole ticks takes another one, since real round trips exceed their nominal delay.

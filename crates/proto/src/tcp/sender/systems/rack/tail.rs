@@ -1,7 +1,8 @@
 //! Timers of the tail: restart of the timer for the oldest segment, and the tail loss probe.
 
 use crate::event::Cause;
-use crate::tcp::sender::recovery::tlp::{TICK, TailProbe};
+use crate::tcp::rtt::TICK;
+use crate::tcp::sender::recovery::tlp::TailProbe;
 use crate::tcp::sender::{Chunk, Core, Purpose, Timers, Window};
 use crate::units::Time;
 
