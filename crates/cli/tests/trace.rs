@@ -233,7 +233,7 @@ fn scripts_of_the_manual_read_json() {
     );
     assert!(irtt.contains("0,10\n0.4,20\n"), "{irtt}");
 
-    // Free compression to a half saves half of what the radio and the time cost.
+    // Compression to half of the bytes, without processor time: half of the energy is saved.
     let run = workdir.good(&["run", "energy-today", "--seeds", "1", "--json"]);
     workdir.write("run.json", run);
     let mut jq = Command::new("jq");

@@ -166,7 +166,7 @@ impl QuickAcks {
     }
 
     /// Ends the immediate ACKs if the buffer is half full, as Linux does when it computes a window (`__tcp_select_window`).
-    fn calm_down(&mut self) {
+    fn end_quick_acks(&mut self) {
         if self.buffer.is_half_full(self.last) {
             self.left = 0;
         }
@@ -174,7 +174,7 @@ impl QuickAcks {
 
     /// Rounds an advertised window of `window` bytes up to the unit of the header, and records it.
     pub(super) fn advertise(&mut self, window: u64) -> u64 {
-        self.calm_down();
+        self.end_quick_acks();
         self.buffer.advertise(window)
     }
 
@@ -189,7 +189,7 @@ impl QuickAcks {
         if !self.is_full(next) {
             return false;
         }
-        self.calm_down();
+        self.end_quick_acks();
         self.offer() >= self.buffer.advertised()
     }
 

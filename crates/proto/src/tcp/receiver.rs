@@ -388,12 +388,12 @@ impl Receiver {
         let (mut to, mut body) = (from + u64::from(body.len()), body);
         // The first FIN determines the end of the stream, unless data behind it has already arrived. Linux discards that data
         // when the FIN is in order (`tcp_fin`).
-        let beyond = self.quick.is_none() && to < self.nxt + self.reach();
-        let ends = fin && self.fin_at.is_none() && !beyond;
+        let linux = self.quick.is_some();
+        let ends = fin && self.fin_at.is_none() && (linux || to >= self.nxt + self.reach());
         let again = fin && self.fin_at == Some(to);
         if ends {
             self.fin_at = Some(to);
-            if from == self.nxt {
+            if linux && from == self.nxt {
                 self.discard_behind_fin();
             }
         }
@@ -430,7 +430,7 @@ impl Receiver {
                 let held = self.reach();
                 self.quick.iter_mut().for_each(|quick| quick.spread(held));
             }
-            while self.fin_at != Some(self.nxt)
+            while !(linux && self.fin_at == Some(self.nxt))
                 && let Some(piece) = self.next_piece()
             {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;

@@ -57,6 +57,7 @@ impl Receiver {
             nxt: self.nxt,
             edge: self.edge,
             unread: self.unread,
+            // The next station would discard data behind the FIN.
             pieces: (self.pieces().iter())
                 .filter(|piece| self.fin_at.is_none_or(|fin| piece.to <= fin))
                 .map(|piece| (piece.from, piece.body.clone()))

@@ -434,7 +434,7 @@ impl Window {
             (len, ends) = ((end - self.nxt) as u32, *end < self.end);
         }
         let reaches_end = self.nxt + u64::from(len) == self.end;
-        // A FIN takes no room of the congestion window where data does.
+        // The congestion window counts segments, so a FIN that leaves with data needs room in the peer's window only.
         let limit = if len > 0 && self.linux { self.una + u64::from(self.peer) } else { limit };
         let fin = self.is_closed() && reaches_end && self.nxt <= self.end && limit > self.end;
         if len == 0 && !fin {
